@@ -1,0 +1,124 @@
+package dlq
+
+import (
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/inbox"
+)
+
+// State is the life of a letter.
+type State string
+
+// The states of a letter.
+const (
+	// Open: it waits for a person.
+	Open State = "open"
+	// Redriven: its message was put into the backlog of its handler again.
+	Redriven State = "redriven"
+	// Discarded: it was given up, with a reason.
+	Discarded State = "discarded"
+)
+
+// Class says why a message was given up.
+type Class string
+
+// The classes of a letter.
+const (
+	// Exhausted: transient failures until the policy's limit.
+	Exhausted Class = "exhausted"
+	// Permanent: the handler said that no retry will help.
+	Permanent Class = "permanent"
+	// Conflict: the key was used before with another fingerprint. The message that
+	// had it first is not touched.
+	Conflict Class = "conflict"
+	// Undecodable: no codec could read the payload, or no key could be had.
+	Undecodable Class = "undecodable"
+)
+
+// Letter is a message that was given up, whole.
+type Letter struct {
+	LetterID int64
+	State    State
+	Class    Class
+	// Consumer and Handler had it; Delivery is the message as it came, byte for byte.
+	Consumer string
+	Handler  string
+	Delivery headrace.Delivery
+	// Strict is kept for a redrive: see backlog.Item.
+	Strict bool
+
+	// Error is the last error's message, capped; Chain the types and messages of what
+	// it wraps, outermost first; Stack the capped stack of a panic, or "".
+	Error string
+	Chain []string
+	Stack string
+	// ErrorPrint groups letters that failed for the same reason: see Fingerprint.
+	ErrorPrint string
+	// FirstPrint is, for a conflict, the fingerprint that had the key first.
+	FirstPrint string
+
+	// Attempts is how many attempts are recorded for the message; none for a
+	// conflict.
+	Attempts int
+	// FirstFailure and LastFailure are when, by the database's clock.
+	FirstFailure time.Time
+	LastFailure  time.Time
+	// CreatedAt is when the letter was written and ChangedAt when its state last
+	// changed, by the database's clock. Stores set both.
+	CreatedAt time.Time
+	ChangedAt time.Time
+	// PreviousID is the letter that this message was redriven from when it failed
+	// again; 0 if none. Redrives counts them.
+	PreviousID int64
+	Redrives   int
+	Host       string
+	Build      string
+}
+
+// ID names the letter's message.
+func (l Letter) ID() inbox.ID { return inbox.ID{Scope: l.Delivery.Scope, Key: l.Delivery.Key} }
+
+// Filter chooses letters. The zero value chooses all open ones; every field that
+// is set narrows it.
+type Filter struct {
+	IDs      []int64
+	Consumer string
+	Handler  string
+	Topic    string
+	Class    Class
+	// ErrorPrint chooses one group.
+	ErrorPrint string
+	// Key chooses the letters of one message key.
+	Key string
+	// Since and Until bound CreatedAt: Since included, Until not. Zero means open.
+	Since time.Time
+	Until time.Time
+	// State chooses another state than Open; AnyState all of them.
+	State    State
+	AnyState bool
+}
+
+// Group is the letters that failed for the same reason.
+type Group struct {
+	ErrorPrint string    `json:"error_print"`
+	Consumer   string    `json:"consumer"`
+	Handler    string    `json:"handler"`
+	Class      Class     `json:"class"`
+	Count      int64     `json:"count"`
+	First      time.Time `json:"first"`
+	Last       time.Time `json:"last"`
+	// Sample is the error of the newest letter, and SampleID that letter.
+	Sample   string `json:"sample"`
+	SampleID int64  `json:"sample_id"`
+}
+
+// Audit is the record of what somebody did to a letter.
+type Audit struct {
+	LetterID int64     `json:"letter_id"`
+	Action   string    `json:"action"` // "redrive" or "discard"
+	By       string    `json:"by"`
+	Reason   string    `json:"reason"`
+	NewKey   string    `json:"new_key,omitempty"`
+	At       time.Time `json:"at"` // by the database's clock; stores set it
+}

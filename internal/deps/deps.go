@@ -1,2 +1,0 @@
-package deps
-import (_ "modernc.org/sqlite"; _ "github.com/lib/pq"; _ "github.com/jackc/pgx/v5/stdlib"; _ "github.com/ThreeDotsLabs/watermill/message"; _ "github.com/ThreeDotsLabs/watermill/components/forwarder";_ "github.com/ThreeDotsLabs/watermill/pubsub/gochannel"; _ "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"; _ "github.com/cenkalti/backoff/v4"; _ "github.com/spf13/cobra"; _ "github.com/vbauerster/mpb/v8"; _ "go.uber.org/goleak"; _ "pgregory.net/rapid"; _ "github.com/google/go-cmp/cmp"; _ "github.com/rogpeppe/go-internal/testscript"; _ "github.com/google/uuid")

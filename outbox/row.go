@@ -1,0 +1,97 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/shard"
+)
+
+// Shards is the number of lines of the outbox: at most that many relays publish at
+// a time, over all processes.
+const Shards = shard.Count
+
+// Row is an event in the outbox.
+type Row struct {
+	// RowID orders the rows of a shard. Stores set it.
+	RowID int64
+	// Shard is where the row stands: RowOf sets it.
+	Shard int
+	// Event is what will be published: with ID and Payload, without Value.
+	Event headrace.Event
+	// Attempts counts the publishes that the sink refused while it took others.
+	Attempts int
+	// Age is how long ago the row was written, by the database's clock, when read.
+	Age time.Duration
+}
+
+// RowOf returns the row for an encoded event.
+func RowOf(e headrace.Event) Row {
+	key := ""
+	if e.OrderKey != "" {
+		key = e.Topic + "\x00" + e.OrderKey
+	}
+	return Row{Shard: shard.Of(key), Event: e}
+}
+
+// Order names the rows that keep their order: those of a topic with one order key.
+type Order struct {
+	Topic string
+	Key   string
+}
+
+// Reason says why a row is held off the ready line.
+type Reason string
+
+// The reasons.
+const (
+	// Delayed: the event asked for it. It blocks no other row.
+	Delayed Reason = "delayed"
+	// Backoff: the sink refused it, and it will be tried again. Rows of its Order
+	// wait behind it.
+	Backoff Reason = "backoff"
+	// Parked: the sink refused it too often. It waits for a person, and the rows of
+	// its Order with it.
+	Parked Reason = "parked"
+	// Behind: an earlier row of its Order is held.
+	Behind Reason = "behind"
+)
+
+// Hold takes a row off the ready line, or changes why and until when it is held.
+type Hold struct {
+	Row Row
+	// Reason is why. For Delayed and Backoff, Delay is for how long from now.
+	Reason   Reason
+	Delay    time.Duration
+	Attempts int
+	// Error is the sink's word, capped; it is shown to operators.
+	Error string
+}
+
+// HeldRow is a row off the ready line.
+type HeldRow struct {
+	Row
+	Reason Reason
+	// DueIn is how long until it is due; 0 or less if it is due, or if it is Parked
+	// or Behind.
+	DueIn time.Duration
+	Error string
+}
+
+// Poll is what an idle look at the outbox finds.
+type Poll struct {
+	// Shards that have ready rows beyond their marks, or held rows that are due.
+	Shards []int
+	// Next is how long until the next held row will be due; 0 where there is none.
+	Next time.Duration
+}
+
+// Status says how much the outbox holds.
+type Status struct {
+	Ready   int64 `json:"ready"`   // can be published now
+	Delayed int64 `json:"delayed"` // delayed events, and those in backoff
+	Parked  int64 `json:"parked"`  // waits for a person
+	Behind  int64 `json:"behind"`  // waits behind one of those
+	// Oldest is the age of the oldest ready row: the lag of the relay; 0 if none.
+	Oldest time.Duration `json:"oldest_ns"`
+}

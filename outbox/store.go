@@ -1,0 +1,52 @@
+package outbox
+
+import (
+	"context"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store keeps the outbox's rows on two lines: ready ones, and held ones apart, so
+// that a look for work never walks over rows whose time has not come. Drivers
+// implement it. Methods that take a transaction leave its end to the caller.
+type Store interface {
+	// Insert writes rows in one statement, in the order given; those with a Delay
+	// onto the held line. q is any transaction of this database. No rows is no
+	// statement.
+	Insert(ctx context.Context, q headrace.DBTX, rows []Row) error
+	// Poll looks, without a transaction and without writing, for shards with rows
+	// above marks[shard] or with due ones. marks has Shards elements.
+	Poll(ctx context.Context, marks []int64) (Poll, error)
+	// LockShard takes the shard for this transaction, without waiting, and reports
+	// whether it got it. What the holder before committed is seen by the statements
+	// after this one.
+	LockShard(ctx context.Context, t *txn.Txn, shard int) (bool, error)
+	// Read returns at most limit ready rows with a RowID above after, by RowID.
+	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]Row, error)
+	// ReadHeld returns at most limit held rows of the shard that may be published
+	// now, by RowID: those Delayed or in Backoff that are due, and those Behind
+	// whose Order has no row in Backoff or Parked that is not due.
+	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]HeldRow, error)
+	// Blocked returns the orders of the shard that have a held row other than a
+	// Delayed one.
+	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Order, error)
+	// Delete removes published rows from either line.
+	Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error
+	// Hold moves rows onto the held line, or updates those that stand there.
+	Hold(ctx context.Context, t *txn.Txn, holds []Hold) error
+}
+
+// Admin is what operators need of the outbox. Drivers implement it beside Store.
+type Admin interface {
+	// Status counts. It reads indexes of the whole outbox.
+	Status(ctx context.Context) (Status, error)
+	// Parked returns at most limit parked rows above after, by RowID, without their
+	// payloads.
+	Parked(ctx context.Context, after int64, limit int) ([]HeldRow, error)
+	// Unpark makes parked rows due at once with their attempts forgotten, all of them
+	// where rows is empty, and returns how many.
+	Unpark(ctx context.Context, rows []int64) (int, error)
+	// Signal wakes the relay of this store in this process.
+	Signal() *Signal
+}
