@@ -1,0 +1,154 @@
+package pgtest
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	_ "embed" // the statements
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+	"github.com/lib/pq"                // driver "postgres"
+)
+
+// Variable is the environment variable that names the server.
+const Variable = "HEADRACE_TEST_POSTGRES"
+
+// MaxOpenConns bounds the connections of a handle that [OpenDB] or [Open] returns. A test that needs more
+// calls SetMaxOpenConns; the server that `make test` starts has 200 for all tests together.
+const MaxOpenConns = 32
+
+// patience bounds each statement of this package. A drop that takes longer waits for a transaction that
+// the test has left open.
+const patience = 30 * time.Second
+
+var (
+	//go:embed queries/create_schema.sql
+	createSchema string
+	//go:embed queries/drop_schema.sql
+	dropSchema string
+	//go:embed queries/create_database.sql
+	createDatabase string
+	//go:embed queries/drop_database.sql
+	dropDatabase string
+)
+
+// DB is a handle on a schema that belongs to one test.
+type DB struct {
+	*sql.DB
+	// DSN is what the handle was opened with. Its search_path is Schema, so a name without a schema
+	// means the test's own.
+	DSN string
+	// Schema is the name of the schema. It needs no quotes.
+	Schema string
+}
+
+// Open makes a schema and opens a handle on it with lib/pq. Both are gone when the test ends.
+func Open(tb testing.TB) *DB {
+	tb.Helper()
+	dsn, schema := New(tb)
+	return &DB{DB: OpenDB(tb, "postgres", dsn), DSN: dsn, Schema: schema}
+}
+
+// New makes a schema in the server's database and returns its name, with a DSN whose search_path is that
+// schema. The schema is dropped, with all that is in it, when the test ends.
+func New(tb testing.TB) (dsn, schema string) {
+	tb.Helper()
+	server := serverURL(tb)
+	schema = uniqueName()
+	run(tb, server.String(), createSchema, schema)
+	tb.Cleanup(func() { run(tb, server.String(), dropSchema, schema) })
+	query := server.Query()
+	query.Set("search_path", schema)
+	own := *server
+	own.RawQuery = query.Encode()
+	return own.String(), schema
+}
+
+// NewDatabase makes a database and returns its DSN. The database is dropped when the test ends, even with
+// sessions open in it.
+func NewDatabase(tb testing.TB) string {
+	tb.Helper()
+	server := serverURL(tb)
+	name := uniqueName()
+	run(tb, server.String(), createDatabase, name)
+	tb.Cleanup(func() { run(tb, server.String(), dropDatabase, name) })
+	own := *server
+	own.Path = "/" + name
+	return own.String()
+}
+
+// OpenDB opens a handle with driver "postgres" (lib/pq) or "pgx" (jackc/pgx/v5/stdlib) and checks that the
+// server answers. The handle is closed when the test ends. Call it after [New] or [NewDatabase], with the
+// same tb or a subtest's: what was made first is removed last.
+func OpenDB(tb testing.TB, driver, dsn string) *sql.DB {
+	tb.Helper()
+	if driver != "postgres" && driver != "pgx" {
+		tb.Fatalf("pgtest: driver %q; it may be postgres or pgx", driver)
+	}
+	db, err := sql.Open(driver, dsn)
+	if err != nil {
+		tb.Fatalf("pgtest: open: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := db.Close(); err != nil {
+			tb.Errorf("pgtest: close: %v", err)
+		}
+	})
+	db.SetMaxOpenConns(MaxOpenConns)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := db.PingContext(ctx); err != nil {
+		tb.Fatalf("pgtest: the server does not answer: %v", err)
+	}
+	return db
+}
+
+// serverURL skips or fails the test where no server is named.
+func serverURL(tb testing.TB) *url.URL {
+	tb.Helper()
+	dsn := os.Getenv(Variable)
+	if dsn == "" {
+		if os.Getenv("CI") == "true" {
+			tb.Fatalf("pgtest: %s is unset; with CI=true this test must run", Variable)
+		}
+		tb.Skipf("pgtest: %s is unset; `make test` sets it", Variable)
+	}
+	server, err := url.Parse(dsn)
+	if err != nil || (server.Scheme != "postgres" && server.Scheme != "postgresql") {
+		tb.Fatalf("pgtest: %s must be a URL, postgres://user@host:port/database", Variable)
+	}
+	return server
+}
+
+// uniqueName returns a name that needs no quotes, under PostgreSQL's 63 bytes.
+func uniqueName() string {
+	return "headrace_test_" + strings.ToLower(rand.Text())
+}
+
+// run executes one statement about name over a connection of its own.
+func run(tb testing.TB, dsn, statement, name string) {
+	tb.Helper()
+	if err := exec(dsn, strings.ReplaceAll(statement, "{{name}}", pq.QuoteIdentifier(name))); err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+}
+
+func exec(dsn, statement string) error {
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return fmt.Errorf("open: %w", err)
+	}
+	defer db.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := db.ExecContext(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", strings.TrimSpace(statement), err)
+	}
+	return nil
+}
