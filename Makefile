@@ -1,0 +1,25 @@
+# Every target is one command that can be run by hand; `make` alone lists them.
+.DEFAULT_GOAL := help
+.PHONY: help test lint services-up services-down example
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
+
+test: ## run all tests, with a PostgreSQL of their own
+	@scripts/test
+
+lint: ## check format, go vet and staticcheck
+	@unformatted=$$(gofmt -l .) || exit 1; \
+	if [ -n "$$unformatted" ]; then printf 'not formatted (gofmt -w):\n%s\n' "$$unformatted"; exit 1; fi
+	go vet ./...
+	go tool staticcheck ./...
+
+services-up: ## start PostgreSQL for tests by hand, and print its variable
+	@scripts/services up
+	@scripts/services env
+
+services-down: ## stop it and remove its data
+	@scripts/services down
+
+example: ## run the example; it needs no server
+	go run ./examples/orders
