@@ -1,0 +1,58 @@
+package drain
+
+import (
+	"time"
+
+	"github.com/headrace/headrace/internal/shard"
+)
+
+// Options of a Drain. The zero value works.
+type Options struct {
+	// Workers is how many shards are worked on at a time, each with a connection of
+	// its own. Default 4; never more than there are shards.
+	Workers int
+	// MinPoll is the least time between two polls. Default 5 ms.
+	MinPoll time.Duration
+	// MaxPoll is the most time between two polls of an idle line, give or take a
+	// quarter. Default 1 s.
+	MaxPoll time.Duration
+	// BottomEvery is how often the rows below the marks are looked for. Where a look
+	// takes long it is done less often, down to a tenth of that. Default 500 ms.
+	BottomEvery time.Duration
+	// MaxPause bounds the pause after failures, which starts at 50 ms and doubles.
+	// Default 5 s.
+	MaxPause time.Duration
+	// Wake makes the next poll come at once. May be nil.
+	Wake <-chan struct{}
+	// OnState is told the first error after all was well, and nil once all is well
+	// again. It is called by one goroutine, and must not block. May be nil.
+	OnState func(error)
+}
+
+const (
+	firstPause = 50 * time.Millisecond
+	// slowBottom is how many times BottomEvery the bottom is left alone at most.
+	slowBottom = 10
+)
+
+func (o Options) withDefaults() Options {
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	o.Workers = min(o.Workers, shard.Count)
+	o.MinPoll = positive(o.MinPoll, 5*time.Millisecond)
+	o.MaxPoll = max(positive(o.MaxPoll, time.Second), o.MinPoll)
+	o.BottomEvery = positive(o.BottomEvery, 500*time.Millisecond)
+	o.MaxPause = positive(o.MaxPause, 5*time.Second)
+	if o.OnState == nil {
+		o.OnState = func(error) {}
+	}
+	return o
+}
+
+func positive(d, otherwise time.Duration) time.Duration {
+	if d <= 0 {
+		return otherwise
+	}
+	return d
+}
