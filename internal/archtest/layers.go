@@ -1,0 +1,54 @@
+package archtest
+
+// The layers. A new package of ours is added to one of these sets.
+var (
+	// Words are what everything else speaks: types, rules, and interfaces in these types.
+	Words = Set{
+		".", "./alerts", "./backlog", "./codec", "./dlq", "./inbox", "./ledger", "./outbox", "./retry",
+		"./store", "./store/txn", "./internal/encode", "./internal/shard",
+	}
+	// Leaves are words that know no other package of ours.
+	Leaves = Set{"./store/txn", "./internal/encode", "./internal/shard"}
+	// Engines move messages, each on its own.
+	Engines = Set{"./internal/drain", "./internal/group", "./outbox/relay", "./alerts/dispatch"}
+	// Runtime puts the engines into the order of the pipeline.
+	Runtime = Set{"./consumer"}
+	// Drivers speak a database's dialect, with what they share.
+	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile"}
+	// Adapters connect to brokers, metrics and browsers.
+	Adapters = Set{"./broker/...", "./metrics", "./internal/web/..."}
+	// Wiring chooses and connects; it may import anything.
+	Wiring = Set{"./cmd/...", "./examples/...", "./tests/..."}
+	// Suites are called by tests only, and may import what tests import.
+	Suites = Set{"./store/storetest", "./consumer/consumertest", "./internal/pgtest"}
+	// Tools check the tree.
+	Tools = Set{"./internal/archtest"}
+)
+
+// Packages of others that only some may import.
+var (
+	// DatabaseDrivers are the database/sql drivers.
+	DatabaseDrivers = union(PostgresDrivers, SQLiteDrivers)
+	// PostgresDrivers speak PostgreSQL's protocol.
+	PostgresDrivers = Set{"github.com/lib/pq/...", "github.com/jackc/..."}
+	// SQLiteDrivers hold SQLite.
+	SQLiteDrivers = Set{"modernc.org/..."}
+	// TestLibraries belong in tests and in the suites that tests call.
+	TestLibraries = Set{
+		"testing/...", "net/http/httptest", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
+		"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "github.com/Shopify/toxiproxy/...",
+	}
+	// Terminal draws and parses what a person at a terminal sees and types.
+	Terminal = Set{"github.com/spf13/...", "github.com/vbauerster/..."}
+)
+
+// Placed is every package that stands in a layer.
+var Placed = union(Words, Engines, Runtime, Drivers, Adapters, Wiring, Suites, Tools)
+
+func union(sets ...Set) Set {
+	var all Set
+	for _, set := range sets {
+		all = append(all, set...)
+	}
+	return all
+}
