@@ -31,7 +31,7 @@ type Override struct {
 	Backoff Backoff
 }
 
-// defaultMaxAttempts spans about 12 minutes with the default Backoff.
+// defaultMaxAttempts spans eight and a half minutes with the default Backoff.
 const defaultMaxAttempts = 10
 
 // Action is what follows a failed attempt.

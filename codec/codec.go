@@ -1,0 +1,51 @@
+package codec
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Codec turns payloads into values and back. Implementations are safe for
+// concurrent use.
+type Codec interface {
+	// Decode reads payload into the value that into points to. It may keep payload
+	// (see Raw), and does not change it. An error about the payload matches
+	// ErrUndecodable and shows nothing of its content.
+	Decode(payload []byte, into any) error
+	// Encode returns the payload of v.
+	Encode(v any) ([]byte, error)
+	// ContentType is the media type of what Encode returns.
+	ContentType() string
+}
+
+// ErrUndecodable matches the error of a payload that a codec cannot read. Trying
+// again will not help.
+var ErrUndecodable = errors.New("undecodable payload")
+
+// Error says where and why a payload could not be decoded. It matches
+// ErrUndecodable, and does not wrap what the decoder said, since that may quote the
+// payload.
+type Error struct {
+	// Offset is the byte at which the decoder stopped, from 0; -1 if unknown.
+	Offset int64
+	// Field is the path of the field as its Go struct names it for the codec,
+	// "order.total_price"; empty if unknown.
+	Field string
+	// Reason is a short text for people.
+	Reason string
+}
+
+// Error implements error: "not JSON: unexpected end at byte 12".
+func (e *Error) Error() string {
+	text := e.Reason
+	if e.Field != "" {
+		text = "field " + e.Field + ": " + text
+	}
+	if e.Field == "" && e.Offset >= 0 {
+		text = fmt.Sprintf("%s at byte %d", text, e.Offset)
+	}
+	return text
+}
+
+// Is reports that e is an ErrUndecodable.
+func (e *Error) Is(target error) bool { return target == ErrUndecodable }
