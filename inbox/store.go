@@ -68,8 +68,11 @@ type Store interface {
 	// Record inserts e unless the message has a row, and reports whether it did.
 	Record(ctx context.Context, t *txn.Txn, e Entry) (bool, error)
 	// Transition moves those of ids that are in state from to state to, and returns
-	// the ones that moved, in any order.
+	// the ones that moved, in any order. Like Claim, it remembers t's id for the
+	// commit, if nothing did before.
 	Transition(ctx context.Context, t *txn.Txn, ids []ID, from, to State) ([]ID, error)
+	// MarkStale notes on a Done row that nothing was applied.
+	MarkStale(ctx context.Context, t *txn.Txn, id ID) error
 	// AddAttempt appends a, with the next N of its message, and returns that N. Two
 	// appends for one message at once may fail with a violated key (class
 	// txn.Other) on one of them.

@@ -1,0 +1,308 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store is what an engine needs of a store.
+type Store interface {
+	Begin(ctx context.Context) (*txn.Txn, error)
+	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
+	Ping(ctx context.Context) error
+	Inbox() inbox.Store
+	Backlog() backlog.Store
+	Order() backlog.Order
+	Letters() dlq.Store
+}
+
+// Options are what the engines of a consumer share.
+type Options struct {
+	Gate     *Gate
+	Inflight *Inflight
+	// MaxBatch is the largest group; BatchTime how long the handlers of a group
+	// should take together.
+	MaxBatch  int
+	BatchTime time.Duration
+	// Grace is how long a handler may go on after its deadline.
+	Grace time.Duration
+	// LockTimeout bounds a group's wait for keys held elsewhere.
+	LockTimeout time.Duration
+	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
+	DeadTopic func(topic string) string
+	Host      string
+	Build     string
+	// Wake is told that events were committed.
+	Wake func()
+	// Failed is told of each failed run, for logs and counters: the error's words
+	// are the handler's and are not for logs.
+	Failed func(h *Handler, t *Task, f dlq.Failure, class string, took time.Duration, o Outcome, again bool)
+	// Drained is told of each backlog row that came to an outcome.
+	Drained func(h *Handler, o Outcome)
+	// Stuck is told of a handler that was left behind.
+	Stuck func(h *Handler)
+	// Fatal is told of an error after which the consumer must stop.
+	Fatal func(error)
+	// Handlers counts the goroutines that run handlers.
+	Handlers *sync.WaitGroup
+}
+
+// Engine runs the handler h for groups of tasks. Process and the methods of Line may
+// be called concurrently.
+type Engine struct {
+	st    Store
+	h     *Handler
+	o     *Options
+	queue *Queue
+	// soft ends when no more waiting should be begun, hard when handlers should stop.
+	soft, hard context.Context
+
+	shrink  atomic.Int64 // groups to run small after a deadlock
+	perTask atomic.Int64 // running mean of a task's time in its group, in ns
+}
+
+// NewEngine returns an engine. soft ends when the consumer is told to stop, hard
+// when its drain time is over.
+func NewEngine(soft, hard context.Context, st Store, h *Handler, o *Options) *Engine {
+	return &Engine{st: st, h: h, o: o, queue: NewQueue(), soft: soft, hard: hard}
+}
+
+// Bounds of our own statements and of a ping.
+const (
+	bookkeeping = 30 * time.Second
+	pingTime    = 2 * time.Second
+)
+
+// MaxReruns is how often a task is run again for nothing, after a deadlock or a
+// lost connection, before that counts as an attempt.
+const maxReruns = 2
+
+// shrunk is the size of groups, and how many of them, after a deadlock.
+const (
+	shrunkSize   = 4
+	shrunkGroups = 32
+)
+
+// Add brings a delivery in. A second delivery of a message that is on its way
+// waits behind the first.
+func (e *Engine) Add(t *Task) {
+	if e.o.Inflight.Enter(t) && !e.queue.Push(t) {
+		e.settle(t, Released)
+	}
+}
+
+// Work takes groups from the queue and processes them until the queue is closed.
+func (e *Engine) Work() {
+	for tasks := e.queue.Take(e.limit); tasks != nil; tasks = e.queue.Take(e.limit) {
+		again := e.process(tasks)
+		for _, t := range e.queue.Done(tasks, again) {
+			e.settle(t, Released)
+		}
+	}
+}
+
+// Stop closes the queue, and releases what nobody had begun.
+func (e *Engine) Stop() {
+	for _, t := range e.queue.Close() {
+		e.settle(t, Released)
+	}
+}
+
+// limit is the size of the next group.
+func (e *Engine) limit() int {
+	if e.h.Alone {
+		return 1
+	}
+	n := e.o.MaxBatch
+	if e.shrink.Load() > 0 {
+		e.shrink.Add(-1)
+		n = min(n, shrunkSize)
+	}
+	if each := e.perTask.Load(); each > 0 {
+		n = min(n, max(1, int(int64(e.o.BatchTime)/each)))
+	}
+	return n
+}
+
+// took feeds the running mean behind limit.
+func (e *Engine) took(d time.Duration, tasks int) {
+	each := int64(d) / int64(max(tasks, 1))
+	old := e.perTask.Load()
+	if old == 0 {
+		old = each
+	}
+	e.perTask.Store(max(1, old+(each-old)/8))
+}
+
+// settle ends a task, and with it those that waited behind it.
+func (e *Engine) settle(t *Task, o Outcome) {
+	behind := e.o.Inflight.Leave(t)
+	if t.Settle != nil {
+		t.Settle(o)
+	}
+	for _, next := range behind {
+		same := next.Delivery.Fingerprint == t.Delivery.Fingerprint
+		if o != Released && o != Conflict && same && next.Bad == nil {
+			if next.Settle != nil {
+				next.Settle(Duplicate)
+			}
+			continue
+		}
+		e.Add(next)
+	}
+}
+
+// process brings every task of a group to an outcome, except those that it returns:
+// they are to be run again, each at the front of its lane.
+func (e *Engine) process(tasks []*Task) (again []*Task) {
+	byOrder(tasks)
+	var good []*Task
+	for _, t := range tasks {
+		if t.Bad == nil {
+			good = append(good, t)
+			continue
+		}
+		e.settle(t, e.bury(t))
+	}
+	held := make(map[string]bool) // order keys whose next task is to be run again
+	for work := [][]*Task{good}; len(work) > 0; {
+		next, later := split(work[0], held)
+		again = append(again, later...)
+		work = work[1:]
+		if len(next) == 0 {
+			continue
+		}
+		if e.hard.Err() != nil {
+			e.release(next)
+			continue
+		}
+		more, later := e.step(next)
+		for _, t := range later {
+			held[t.Delivery.OrderKey] = t.Delivery.OrderKey != ""
+		}
+		again = append(again, later...)
+		work = append(more, work...)
+	}
+	return again
+}
+
+// split parts those of tasks whose order key is held.
+func split(tasks []*Task, held map[string]bool) (free, later []*Task) {
+	if len(held) == 0 {
+		return tasks, nil
+	}
+	for _, t := range tasks {
+		if held[t.Delivery.OrderKey] {
+			later = append(later, t)
+		} else {
+			free = append(free, t)
+		}
+	}
+	return free, later
+}
+
+func (e *Engine) release(tasks []*Task) {
+	for _, t := range tasks {
+		e.settle(t, Released)
+	}
+}
+
+// step runs a group once. It returns what to run next, and what to give back to
+// the queue.
+func (e *Engine) step(tasks []*Task) (next [][]*Task, again []*Task) {
+	start := time.Now()
+	r := e.try(tasks)
+	switch {
+	case r.err == nil && len(r.failures) == 0:
+		e.o.Gate.OK()
+		e.took(time.Since(start), len(tasks))
+		for _, s := range r.settled {
+			e.settle(s.task, s.outcome)
+		}
+		return nil, r.busy
+	case len(r.failures) > 0:
+		return e.judge(tasks, r.failures)
+	case errors.Is(r.err, inbox.ErrSwitched):
+		e.o.Fatal(fmt.Errorf("handler %s: %w", e.h.Scope, r.err))
+		e.release(tasks)
+		return nil, nil
+	case errors.Is(r.err, errSingly):
+		return singly(tasks), nil
+	default:
+		return e.hold(tasks, r.err)
+	}
+}
+
+// hold waits after an infrastructure failure, and has the group run again.
+func (e *Engine) hold(tasks []*Task, err error) (next [][]*Task, again []*Task) {
+	for {
+		if !sleep(e.soft, e.o.Gate.Fail(err)) {
+			e.release(tasks)
+			return nil, nil
+		}
+		ctx, cancel := context.WithTimeout(e.soft, pingTime)
+		down := e.st.Ping(ctx)
+		cancel()
+		if down == nil {
+			return [][]*Task{tasks}, nil
+		}
+		err = down
+	}
+}
+
+// judge writes the verdicts on the failed tasks, and has the others run again
+// without them and without the later tasks of their order keys.
+func (e *Engine) judge(tasks []*Task, failures []failure) (next [][]*Task, again []*Task) {
+	held := make(map[string]bool)
+	failed := make(map[*Task]bool)
+	for _, f := range failures {
+		failed[f.task] = true
+		if key := f.task.Delivery.OrderKey; key != "" {
+			held[key] = true
+		}
+	}
+	retries := make(map[*Task]bool)
+	for _, f := range failures {
+		outcome, rerun := e.verdict(f)
+		if rerun {
+			retries[f.task] = true
+			continue
+		}
+		e.settle(f.task, outcome)
+	}
+	var rest []*Task
+	seen := make(map[string]bool)
+	for _, t := range tasks {
+		key := t.Delivery.OrderKey
+		switch {
+		case failed[t]:
+			seen[key] = true
+			if retries[t] {
+				again = append(again, t)
+			}
+		case held[key] && seen[key]:
+			again = append(again, t)
+		default:
+			rest = append(rest, t)
+		}
+	}
+	return [][]*Task{rest}, again
+}
+
+func singly(tasks []*Task) [][]*Task {
+	each := make([][]*Task, len(tasks))
+	for i := range tasks {
+		each[i] = tasks[i : i+1]
+	}
+	return each
+}

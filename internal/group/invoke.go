@@ -1,0 +1,223 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// ErrStuck matches the failure of a handler that went on after its deadline and a
+// grace; its goroutine was left behind.
+var ErrStuck = errors.New("handler ignores its deadline")
+
+// ErrGoexit matches the failure of a handler that called runtime.Goexit, as
+// testing's FailNow does.
+var ErrGoexit = errors.New("handler called runtime.Goexit")
+
+// BatchFailure names the tasks of a batch that failed, by their index. The
+// consumer's BatchError is one.
+type BatchFailure interface {
+	error
+	FailedAt() map[int]error
+}
+
+// invoked is what a run of a group's handlers gave.
+type invoked struct {
+	events   []outbox.Row
+	failures []failure
+	// unclear says that a batch handler failed without saying which of several
+	// tasks it meant.
+	unclear error
+	// abandoned says that a handler still uses the transaction.
+	abandoned bool
+}
+
+// byOrder sorts tasks by order key, stably within a key, so that groups which run
+// at once touch the user's rows in one order.
+func byOrder(tasks []*Task) {
+	sort.SliceStable(tasks, func(i, j int) bool {
+		return tasks[i].Delivery.OrderKey < tasks[j].Delivery.OrderKey
+	})
+}
+
+// call is one call of the user's function, and what came of it.
+type call struct {
+	tasks []*Task
+	tx    *headrace.Tx
+	err   error
+	stack []byte
+	took  time.Duration
+}
+
+// invoke runs the handler for tasks in t and stops at the first failure.
+func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
+	var calls []*call
+	if e.h.Batch {
+		calls = []*call{e.call(t, tasks)}
+	} else {
+		calls = make([]*call, len(tasks))
+		for i := range tasks {
+			calls[i] = e.call(t, tasks[i:i+1])
+		}
+	}
+	results := make(chan *call, len(calls))
+	var stop atomic.Bool
+	e.o.Handlers.Add(1)
+	go e.runAll(calls, results, &stop)
+
+	var out invoked
+	for _, c := range calls {
+		if !e.await(c, results) {
+			stop.Store(true)
+			_ = c.tx.Close()
+			out.abandoned = true
+			out.failures = []failure{{task: c.tasks[0], err: fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace), took: e.h.Timeout}}
+			if len(c.tasks) > 1 {
+				out.unclear, out.failures = out.failures[0].err, nil
+			}
+			return out
+		}
+		if c.err != nil {
+			out.failures, out.unclear = blame(c)
+			return out
+		}
+		for _, event := range c.tx.Events() {
+			out.events = append(out.events, outbox.RowOf(event))
+		}
+	}
+	return out
+}
+
+func (e *Engine) call(t *txn.Txn, tasks []*Task) *call {
+	o := headrace.TxOptions{Alone: e.h.Alone, Encode: e.h.Encode}
+	if len(tasks) == 1 {
+		o.Trace = tasks[0].Delivery.Trace
+	}
+	return &call{tasks: tasks, tx: headrace.NewTx(t, o)}
+}
+
+// await waits for the next result, which is that of c, until the handler's
+// deadline and a grace have passed.
+func (e *Engine) await(c *call, results <-chan *call) bool {
+	timer := time.NewTimer(e.h.Timeout + e.o.Grace)
+	defer timer.Stop()
+	select {
+	case <-results:
+		return true
+	case <-timer.C:
+		select {
+		case <-results:
+			return true
+		default:
+			e.o.Stuck(e.h)
+			return false
+		}
+	}
+}
+
+// runAll makes the calls one after the other until one fails, on a goroutine of its
+// own, so that a handler that hangs or exits its goroutine takes no worker along.
+func (e *Engine) runAll(calls []*call, results chan<- *call, stop *atomic.Bool) {
+	defer e.o.Handlers.Done()
+	var current *call
+	defer func() {
+		if current != nil { // runtime.Goexit
+			current.err = ErrGoexit
+			results <- current
+		}
+	}()
+	for _, c := range calls {
+		current = c
+		start := time.Now()
+		c.err, c.stack = e.contain(c)
+		c.took = time.Since(start)
+		current = nil
+		results <- c
+		if c.err != nil || stop.Load() {
+			return
+		}
+	}
+}
+
+// contain calls the user's function under a fresh context with the handler's
+// deadline, and turns a panic into an error.
+func (e *Engine) contain(c *call) (err error, stack []byte) {
+	parent := e.hard
+	if c.tasks[0].Context != nil {
+		parent = valuesOf{e.hard, c.tasks[0].Context}
+	}
+	ctx, cancel := context.WithTimeout(parent, e.h.Timeout)
+	defer cancel()
+	returned := false
+	defer func() {
+		bad := c.tx.Close()
+		if returned {
+			if err == nil {
+				err = bad
+			}
+			return
+		}
+		if v := recover(); v != nil {
+			stack = debug.Stack()
+			err = &retry.PanicError{Value: v, Stack: stack}
+		}
+	}()
+	err = e.h.Run(ctx, c.tx, c.tasks)
+	returned = true
+	return err, nil
+}
+
+// valuesOf ends with one context and has the values of another, so that the end of
+// a subscription does not end work that is under way.
+type valuesOf struct {
+	context.Context
+	values context.Context
+}
+
+// Value implements context.Context.
+func (v valuesOf) Value(key any) any {
+	if value := v.Context.Value(key); value != nil {
+		return value
+	}
+	return v.values.Value(key)
+}
+
+// blame says whose failure c is.
+func blame(c *call) ([]failure, error) {
+	var batch BatchFailure
+	if len(c.tasks) > 1 && errors.As(c.err, &batch) {
+		var list []failure
+		for i, err := range batch.FailedAt() {
+			if i >= 0 && i < len(c.tasks) {
+				list = append(list, failure{task: c.tasks[i], err: err, took: c.took})
+			}
+		}
+		if len(list) > 0 {
+			return list, nil
+		}
+	}
+	if len(c.tasks) > 1 {
+		return nil, c.err
+	}
+	err := c.err
+	if errors.As(err, &batch) {
+		if only := batch.FailedAt()[0]; only != nil {
+			err = only
+		}
+	}
+	return []failure{{task: c.tasks[0], err: err, stack: c.stack, took: c.took}}, nil
+}
+
+// isStale reports whether the failure is the handler's word that it applied
+// something newer.
+func (f failure) isStale() bool { return errors.Is(f.err, inbox.ErrStale) }

@@ -1,0 +1,387 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Line is the backlog of a consumer as the drain works it off. It is used by one
+// drain.
+//
+// Rule: a row's inbox row goes from Waiting to Done before its handler runs, in the
+// same transaction; where it does not move, somebody else finished the message, and
+// the backlog row is dropped.
+type Line struct {
+	consumer string
+	st       Store
+	engines  map[string]*Engine // by handler
+	o        *Options
+	soft     context.Context
+	// Unknown is told of a row whose handler is not registered here.
+	Unknown func(handler string)
+
+	// One Work at a time uses the element of its shard.
+	limits [backlog.Shards]int
+	reruns [backlog.Shards]map[int64]int
+}
+
+// NewLine returns the backlog of consumer, whose rows are for engines.
+func NewLine(soft context.Context, consumer string, st Store, engines map[string]*Engine, o *Options) *Line {
+	return &Line{consumer: consumer, st: st, engines: engines, o: o, soft: soft, Unknown: func(string) {}}
+}
+
+const (
+	// promoteLimit bounds the rows that one look makes ready.
+	promoteLimit = 1000
+	// unknownPause keeps a row whose handler is not registered here out of the way:
+	// another process, or the next version of this one, may know it.
+	unknownPause = time.Minute
+)
+
+// Poll implements drain.Line. It writes only where rows have become due.
+func (l *Line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
+	ctx, cancel := context.WithTimeout(ctx, bookkeeping)
+	defer cancel()
+	found, err := l.st.Backlog().Poll(ctx, l.consumer, marks)
+	if err != nil {
+		return drain.Polled{}, fmt.Errorf("poll backlog: %w", err)
+	}
+	if !found.Due {
+		return drain.Polled{Shards: found.Shards, Next: found.Next}, nil
+	}
+	if err := l.promote(ctx); err != nil {
+		return drain.Polled{}, err
+	}
+	found, err = l.st.Backlog().Poll(ctx, l.consumer, marks)
+	if err != nil {
+		return drain.Polled{}, fmt.Errorf("poll backlog: %w", err)
+	}
+	next := found.Next
+	if found.Due {
+		next = time.Millisecond
+	}
+	return drain.Polled{Shards: found.Shards, Next: next}, nil
+}
+
+func (l *Line) promote(ctx context.Context) error {
+	t, err := l.st.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
+	defer t.Rollback()
+	if _, err := l.st.Backlog().Promote(ctx, t, l.consumer, promoteLimit); err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
+	if err := l.st.Commit(ctx, t, nil); err != nil {
+		return fmt.Errorf("promote: %w", err)
+	}
+	return nil
+}
+
+// batch is what one Work has in hand.
+type batch struct {
+	e     *Engine
+	t     *txn.Txn
+	shard int
+	tasks []*Task // of one handler, in order
+	gone  []int64 // rows whose message somebody else finished
+	mark  int64   // the highest row that was taken up
+	more  bool
+}
+
+// Work implements drain.Line.
+func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
+	t, err := l.st.Begin(ctx)
+	if err != nil {
+		return drain.Result{}, fmt.Errorf("work backlog: %w", err)
+	}
+	defer t.Rollback()
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
+	defer cancel()
+	b, result, err := l.take(own, t, shard, after)
+	if b == nil {
+		return result, err
+	}
+	bad, err := l.open(own, b)
+	if err != nil {
+		return drain.Result{}, err
+	}
+	if bad != nil {
+		return l.failed(own, b, []failure{*bad})
+	}
+	cancel()
+	start := time.Now()
+	var out invoked
+	if len(b.tasks) > 0 {
+		out = b.e.invoke(t, b.tasks)
+	}
+	own, cancel = context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
+	defer cancel()
+	if out.abandoned {
+		t.Discard()
+	}
+	if out.unclear != nil {
+		return l.singly(b), nil
+	}
+	if len(out.failures) > 0 {
+		return l.failed(own, b, out.failures)
+	}
+	result, err = l.finish(own, b, out.events)
+	if err == nil {
+		b.e.took(time.Since(start), len(b.tasks))
+	}
+	return result, err
+}
+
+// take locks the shard and reads a batch of one handler. Without a batch, the
+// result and the error are those of Work.
+func (l *Line) take(ctx context.Context, t *txn.Txn, shard int, after int64) (*batch, drain.Result, error) {
+	locked, err := l.st.Backlog().LockShard(ctx, t, l.consumer, shard)
+	if err != nil {
+		return nil, drain.Result{}, fmt.Errorf("lock backlog shard: %w", err)
+	}
+	if !locked {
+		return nil, drain.Result{Skipped: true}, nil
+	}
+	limit := l.o.MaxBatch
+	if l.limits[shard] > 0 {
+		limit = min(limit, l.limits[shard])
+	}
+	items, err := l.st.Backlog().Read(ctx, t, l.consumer, shard, after, limit)
+	if err != nil {
+		return nil, drain.Result{}, fmt.Errorf("read backlog: %w", err)
+	}
+	if len(items) == 0 {
+		return nil, drain.Result{}, nil
+	}
+	e := l.engines[items[0].Handler]
+	if e == nil {
+		return l.setAside(ctx, t, items[0])
+	}
+	b := &batch{e: e, t: t, shard: shard, more: len(items) == limit}
+	room := min(e.limit(), limit)
+	for i := range items {
+		if items[i].Handler != e.h.Name || len(b.tasks) == room {
+			b.more = true
+			break
+		}
+		b.tasks = append(b.tasks, &Task{Delivery: items[i].Delivery, item: &items[i]})
+		b.mark = items[i].RowID
+	}
+	return b, drain.Result{}, nil
+}
+
+// setAside puts a row off whose handler is not registered here.
+func (l *Line) setAside(ctx context.Context, t *txn.Txn, item backlog.Item) (*batch, drain.Result, error) {
+	l.Unknown(item.Handler)
+	if err := l.st.Backlog().Reschedule(ctx, t, item.RowID, unknownPause, item.Delivery.Attempt); err != nil {
+		return nil, drain.Result{}, fmt.Errorf("put off a row without handler: %w", err)
+	}
+	if err := l.st.Commit(ctx, t, nil); err != nil {
+		return nil, drain.Result{}, fmt.Errorf("put off a row without handler: %w", err)
+	}
+	return nil, drain.Result{Rows: 1, More: true}, nil
+}
+
+// open takes the order keys, sets the savepoint that keeps the shard when a handler
+// fails, and marks the messages done. It returns the first that cannot be decoded.
+func (l *Line) open(ctx context.Context, b *batch) (*failure, error) {
+	if b.e.h.Strict {
+		if _, err := b.e.lockOrder(ctx, b.t, b.tasks); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.t.Savepoint(ctx); err != nil {
+		return nil, fmt.Errorf("savepoint: %w", err)
+	}
+	ids := make([]inbox.ID, len(b.tasks))
+	for i, task := range b.tasks {
+		ids[i] = task.ID()
+	}
+	moved, err := l.st.Inbox().Transition(ctx, b.t, ids, inbox.Waiting, inbox.Done)
+	if err != nil {
+		return nil, fmt.Errorf("waiting to done: %w", err)
+	}
+	ours := make(map[inbox.ID]bool, len(moved))
+	for _, id := range moved {
+		ours[id] = true
+	}
+	var tasks []*Task
+	for _, task := range b.tasks {
+		if !ours[task.ID()] {
+			b.gone = append(b.gone, task.item.RowID)
+			continue
+		}
+		if task.Body, task.Bad = b.e.h.Decode(&task.Delivery); task.Bad != nil {
+			return &failure{task: task, err: task.Bad}, nil
+		}
+		tasks = append(tasks, task)
+	}
+	b.tasks = tasks
+	byOrder(b.tasks)
+	return nil, nil
+}
+
+// finish takes the rows out and commits.
+func (l *Line) finish(ctx context.Context, b *batch, events []outbox.Row) (drain.Result, error) {
+	rows := b.gone
+	for _, task := range b.tasks {
+		rows = append(rows, task.item.RowID)
+	}
+	if err := l.st.Backlog().Delete(ctx, b.t, rows); err != nil {
+		return l.broken(b, fmt.Errorf("leave the backlog: %w", err))
+	}
+	released := make(map[backlog.OrderKey]bool)
+	for _, task := range b.tasks {
+		key := task.order()
+		if !task.item.Strict || key.Key == "" || released[key] {
+			continue
+		}
+		released[key] = true
+		if err := l.st.Order().Release(ctx, b.t, key); err != nil {
+			return l.broken(b, fmt.Errorf("release the order key: %w", err))
+		}
+	}
+	err := l.st.Commit(ctx, b.t, events)
+	switch {
+	case errors.Is(err, inbox.ErrSwitched):
+		l.o.Fatal(fmt.Errorf("handler %s: %w", b.e.h.Scope, err))
+		return drain.Result{}, err
+	case errors.Is(err, txn.ErrRolledBack) && len(b.tasks) > 1:
+		return l.singly(b), nil
+	case errors.Is(err, txn.ErrRolledBack) && len(b.tasks) == 1:
+		return l.afterwards(b, failure{task: b.tasks[0], err: err})
+	case err != nil:
+		return l.broken(b, err)
+	}
+	l.limits[b.shard] = min(2*l.limits[b.shard], l.o.MaxBatch)
+	l.reruns[b.shard] = nil
+	if len(events) > 0 {
+		l.o.Wake()
+	}
+	for range b.tasks {
+		l.o.Drained(b.e.h, Applied)
+	}
+	return drain.Result{Mark: b.mark, Rows: len(rows), More: b.more}, nil
+}
+
+// singly has the rows read again one by one: nobody knows whose the failure was.
+func (l *Line) singly(b *batch) drain.Result {
+	l.limits[b.shard] = 1
+	return drain.Result{Rows: 1, More: true}
+}
+
+// failed goes back to the savepoint, which keeps the shard, and writes the verdict
+// on the culprits in the same transaction. Where the connection went with the
+// failure, the verdict comes afterwards in one of its own.
+func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.Result, error) {
+	l.limits[b.shard] = max(1, len(b.tasks)/2)
+	f := failures[0]
+	switch txn.Classify(f.err) {
+	case txn.Serialization, txn.Connection:
+		if l.free(b.shard, f.task) {
+			if !b.e.answers() {
+				return drain.Result{}, f.err
+			}
+			return l.singly(b), nil
+		}
+	}
+	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
+		return drain.Result{}, nil // cancelled is not failed
+	}
+	if err := b.t.RollbackTo(ctx); err != nil {
+		return l.afterwards(b, f)
+	}
+	var rows []outbox.Row
+	rulings := make([]ruling, len(failures))
+	for i, f := range failures {
+		r, err := b.e.ruleRow(ctx, b.t, f)
+		if err != nil {
+			return drain.Result{}, fmt.Errorf("verdict: %w", err)
+		}
+		rulings[i] = r
+		rows = append(rows, r.rows...)
+	}
+	if err := l.st.Commit(ctx, b.t, rows); err != nil {
+		return drain.Result{}, fmt.Errorf("verdict: %w", err)
+	}
+	if len(rows) > 0 {
+		l.o.Wake()
+	}
+	for i, f := range failures {
+		b.e.report(f, rulings[i])
+		if !rulings[i].again {
+			l.o.Drained(b.e.h, rulings[i].outcome)
+		}
+	}
+	return drain.Result{Rows: len(failures), More: true}, nil
+}
+
+// ruleRow writes the verdict on a backlog row that failed, was found stale, or
+// cannot be decoded.
+func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, error) {
+	if f.task.Bad != nil {
+		return e.undecodable(ctx, t, f.task)
+	}
+	if !f.isStale() {
+		return e.rule(ctx, t, f)
+	}
+	ours, err := e.ours(ctx, t, f.task, inbox.Done)
+	if err != nil {
+		return ruling{}, err
+	}
+	if ours {
+		if err := e.st.Inbox().MarkStale(ctx, t, f.task.ID()); err != nil {
+			return ruling{}, fmt.Errorf("mark stale: %w", err)
+		}
+	}
+	return ruling{outcome: Stale}, e.leave(ctx, t, f.task)
+}
+
+// afterwards commits the verdict on f in a transaction of its own, on the condition
+// that the message still waits.
+func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
+	b.t.Rollback()
+	r, err := b.e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
+	if err != nil {
+		return drain.Result{}, fmt.Errorf("verdict: %w", err)
+	}
+	b.e.report(f, r)
+	if !r.again {
+		l.o.Drained(b.e.h, r.outcome)
+	}
+	return drain.Result{Rows: 1, More: true}, nil
+}
+
+// broken sorts an error of our own statements after handlers have run: a lost
+// connection while the store answers may be a handler's doing, and in the end
+// counts as its attempt.
+func (l *Line) broken(b *batch, err error) (drain.Result, error) {
+	if txn.Classify(err) != txn.Connection || !b.e.answers() {
+		return drain.Result{}, err
+	}
+	if len(b.tasks) != 1 || l.free(b.shard, b.tasks[0]) {
+		return l.singly(b), nil
+	}
+	return l.afterwards(b, failure{task: b.tasks[0], err: err})
+}
+
+// free reports whether the row may be run again at no attempt's cost.
+func (l *Line) free(shard int, task *Task) bool {
+	if l.reruns[shard] == nil {
+		l.reruns[shard] = make(map[int64]int)
+	}
+	l.reruns[shard][task.item.RowID]++
+	return l.reruns[shard][task.item.RowID] <= maxReruns
+}
+
+var _ drain.Line = (*Line)(nil)

@@ -1,0 +1,100 @@
+package group
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/retry"
+)
+
+// Handler is a registration: what to run for the messages of a topic, and how.
+type Handler struct {
+	Consumer string
+	Name     string
+	Topic    string
+	Scope    string // Consumer and Name
+	// Alone gives each task a transaction of its own.
+	Alone bool
+	// Batch hands the whole group to Run at once.
+	Batch bool
+	// Strict keeps the order of keys across retries and processes.
+	Strict  bool
+	Timeout time.Duration
+	Policy  retry.Policy
+	// Decode turns the payload into what Run expects in Task.Body.
+	Decode func(d *headrace.Delivery) (any, error)
+	// Encode turns Event.Value into bytes; nil means JSON.
+	Encode func(any) ([]byte, error)
+	// Run calls the user's function: with one task, or with all of a group (Batch).
+	Run func(ctx context.Context, tx *headrace.Tx, tasks []*Task) error
+}
+
+// Task is a delivery on its way to one handler.
+type Task struct {
+	Delivery headrace.Delivery
+	// Body is what Handler.Decode made.
+	Body any
+	// Bad is why no handler can be given this; the task becomes an undecodable
+	// letter.
+	Bad error
+	// Context carries values for the handler; its end does not end the work. Nil
+	// means none.
+	Context context.Context
+	// Settle is called once, with the outcome, from any goroutine. Nil for backlog
+	// rows.
+	Settle func(Outcome)
+
+	// item is the backlog row that the task came from; nil for a live delivery.
+	item *backlog.Item
+	// unknown says that a COMMIT of this task had no answer.
+	unknown bool
+	// reruns counts what was run again at no attempt's cost.
+	reruns int
+}
+
+// ID names the message.
+func (t *Task) ID() inbox.ID {
+	return inbox.ID{Scope: t.Delivery.Scope, Key: t.Delivery.Key}
+}
+
+// order is the key under which the task's order is kept.
+func (t *Task) order() backlog.OrderKey {
+	return backlog.OrderKey{Scope: t.Delivery.Scope, Key: t.Delivery.OrderKey}
+}
+
+// Outcome says what became of a delivery.
+type Outcome int
+
+// The outcomes. All but Released are durable, and the broker may be acknowledged.
+const (
+	// Applied: the effects are committed.
+	Applied Outcome = iota
+	// Duplicate: the message was taken before.
+	Duplicate
+	// Stale: the handler found it out of date.
+	Stale
+	// Waiting: the backlog has it.
+	Waiting
+	// Dead: the dead letters have it.
+	Dead
+	// Conflict: a dead letter of its own, because its key belongs to another message.
+	Conflict
+	// Released: nothing happened, and it may be delivered again.
+	Released
+)
+
+// String names the outcome for logs.
+func (o Outcome) String() string {
+	return [...]string{"applied", "duplicate", "stale", "waiting", "dead", "conflict", "released"}[o]
+}
+
+// failure is a run that failed.
+type failure struct {
+	task  *Task
+	err   error
+	stack []byte
+	took  time.Duration
+}

@@ -1,0 +1,301 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// errSingly asks for each task of the group to be run in a transaction of its own.
+var errSingly = errors.New("run singly")
+
+// errHeldElsewhere says that the claim waited as long as it may for a key that
+// another transaction holds.
+var errHeldElsewhere = errors.New("key held elsewhere")
+
+// settled is a task whose outcome is committed.
+type settled struct {
+	task    *Task
+	outcome Outcome
+}
+
+// result is what one transaction for a group gave. Without err and failures it is
+// committed.
+type result struct {
+	settled  []settled
+	failures []failure
+	busy     []*Task
+	err      error
+}
+
+// try claims tasks, runs the handler for those it won, and commits. Everything that
+// it learns counts only with the commit.
+func (e *Engine) try(tasks []*Task) (r result) {
+	t, err := e.begin()
+	if err != nil {
+		return result{err: err}
+	}
+	defer t.Rollback()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	defer cancel()
+
+	free, err := e.queueBehind(ctx, t, tasks, &r)
+	if err != nil {
+		return e.own(tasks, err)
+	}
+	won, letters, err := e.claim(ctx, t, free, &r)
+	if err != nil {
+		return e.own(tasks, err)
+	}
+	if len(won) == 0 {
+		return e.commit(ctx, t, tasks, letters, r)
+	}
+	cancel() // the handlers have deadlines of their own
+	out := e.invoke(t, won)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	defer cancel()
+	switch {
+	case out.abandoned:
+		t.Discard()
+		fallthrough
+	case out.unclear != nil || len(out.failures) > 0:
+		return e.sortFailures(ctx, t, tasks, out)
+	}
+	return e.commit(ctx, t, tasks, append(letters, out.events...), r)
+}
+
+func (e *Engine) begin() (*txn.Txn, error) {
+	ctx, cancel := context.WithTimeout(e.soft, bookkeeping)
+	if e.soft.Err() != nil { // draining: finish what was taken
+		cancel()
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	}
+	defer cancel()
+	return e.st.Begin(ctx)
+}
+
+// claim takes the inbox rows. It returns the tasks that were won, in order, and the
+// outbox rows for the letters of conflicts.
+func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, r *result) ([]*Task, []outbox.Row, error) {
+	if len(tasks) == 0 {
+		return nil, nil, nil
+	}
+	request := inbox.ClaimRequest{Claims: make([]inbox.Claim, len(tasks)), IdleTimeout: e.idle()}
+	if len(tasks) > 1 {
+		request.LockTimeout = e.o.LockTimeout
+	}
+	for i, task := range tasks {
+		request.Claims[i] = inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}
+	}
+	claimed, err := e.st.Inbox().Claim(ctx, t, request)
+	if err != nil && ctx.Err() != nil {
+		return nil, nil, errHeldElsewhere
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("claim: %w", err)
+	}
+	var won []*Task
+	var letters []outbox.Row
+	waits := make(map[string]bool) // order keys behind a busy task
+	for i, c := range claimed {
+		task := tasks[i]
+		key := task.Delivery.OrderKey
+		switch {
+		case c.Result == inbox.Busy:
+			r.busy = append(r.busy, task)
+			waits[key] = key != ""
+		case c.Result == inbox.Won && waits[key]:
+			// A won claim cannot be given back but by a rollback: run without it.
+			return nil, nil, errSingly
+		case c.Result == inbox.Won:
+			won = append(won, task)
+			r.settled = append(r.settled, settled{task, Applied})
+		case c.Entry.Fingerprint == task.Delivery.Fingerprint:
+			outcome := Duplicate
+			if task.unknown && c.Entry.State == inbox.Done {
+				outcome = Applied
+			}
+			r.settled = append(r.settled, settled{task, outcome})
+		default:
+			rows, err := e.conflict(ctx, t, task, c.Entry)
+			if err != nil {
+				return nil, nil, err
+			}
+			letters = append(letters, rows...)
+			r.settled = append(r.settled, settled{task, Conflict})
+		}
+	}
+	return won, letters, nil
+}
+
+// commit ends the transaction, and sorts what went wrong.
+func (e *Engine) commit(ctx context.Context, t *txn.Txn, tasks []*Task, rows []outbox.Row, r result) result {
+	err := e.st.Commit(ctx, t, rows)
+	switch {
+	case err == nil:
+		if len(rows) > 0 {
+			e.o.Wake()
+		}
+		return r
+	case errors.Is(err, txn.ErrCommitUnknown):
+		for _, task := range tasks {
+			task.unknown = true
+		}
+		return result{err: err}
+	case errors.Is(err, txn.ErrRolledBack):
+		return e.refused(tasks, err)
+	}
+	return e.own(tasks, err)
+}
+
+// refused handles a commit that the database rolled back: a deferred constraint, or
+// a transaction that a swallowed error had aborted. Of several tasks nobody knows
+// which one was meant.
+func (e *Engine) refused(tasks []*Task, err error) result {
+	if len(tasks) > 1 {
+		return result{err: errSingly}
+	}
+	if txn.Classify(err) == txn.Serialization && e.rerunFree(tasks) {
+		return result{err: errSingly}
+	}
+	return result{failures: []failure{{task: tasks[0], err: err}}}
+}
+
+// own sorts an error of our own statements: it is nobody's attempt. A lost
+// connection while the store answers may be the handler's doing (an idle kill, a
+// terminated backend), so after some reruns it counts.
+func (e *Engine) own(tasks []*Task, err error) result {
+	switch txn.Classify(err) {
+	case txn.Serialization, txn.LockTimeout:
+		e.shrink.Store(shrunkGroups)
+		return result{err: errSingly}
+	case txn.Connection:
+		if !e.answers() {
+			return result{err: err}
+		}
+		if len(tasks) > 1 || e.rerunFree(tasks) {
+			return result{err: errSingly}
+		}
+		return result{failures: []failure{{task: tasks[0], err: err}}}
+	}
+	if errors.Is(err, errHeldElsewhere) {
+		return result{busy: tasks}
+	}
+	return result{err: err}
+}
+
+// sortFailures separates what the handlers are to blame for from what they are not.
+func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, out invoked) result {
+	if !out.abandoned {
+		t.Rollback()
+	}
+	if out.unclear != nil {
+		if e.hard.Err() != nil {
+			return result{err: out.unclear}
+		}
+		return result{err: errSingly}
+	}
+	f := out.failures[0]
+	switch txn.Classify(f.err) {
+	case txn.Serialization:
+		e.shrink.Store(shrunkGroups)
+		if e.rerunFree([]*Task{f.task}) {
+			return result{err: errSingly}
+		}
+	case txn.Connection:
+		if !e.answers() {
+			return result{err: f.err}
+		}
+		if e.rerunFree([]*Task{f.task}) {
+			return result{err: errSingly}
+		}
+	}
+	if e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
+		return result{err: f.err} // cancelled is not failed
+	}
+	return result{failures: out.failures}
+}
+
+// rerunFree reports whether the tasks may be run again at no attempt's cost.
+func (e *Engine) rerunFree(tasks []*Task) bool {
+	for _, t := range tasks {
+		if t.reruns >= maxReruns {
+			return false
+		}
+		t.reruns++
+	}
+	return true
+}
+
+// answers pings the store.
+func (e *Engine) answers() bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), pingTime)
+	defer cancel()
+	return e.st.Ping(ctx) == nil
+}
+
+// queueBehind puts, in strict mode, those tasks into the backlog whose order key
+// has an earlier message there, and returns the others.
+func (e *Engine) queueBehind(ctx context.Context, t *txn.Txn, tasks []*Task, r *result) ([]*Task, error) {
+	if !e.h.Strict {
+		return tasks, nil
+	}
+	waiting, err := e.lockOrder(ctx, t, tasks)
+	if err != nil {
+		return nil, err
+	}
+	var free []*Task
+	for _, task := range tasks {
+		if !waiting[task.order()] {
+			free = append(free, task)
+			continue
+		}
+		took, err := e.st.Inbox().Record(ctx, t, inbox.Entry{ID: task.ID(), State: inbox.Waiting, Fingerprint: task.Delivery.Fingerprint})
+		if err != nil {
+			return nil, fmt.Errorf("queue behind: %w", err)
+		}
+		if !took {
+			free = append(free, task) // a duplicate, or a conflict: the claim tells
+			continue
+		}
+		item := e.item(task)
+		item.Blocked = true
+		if err := e.st.Backlog().Put(ctx, t, []backlog.Item{item}); err != nil {
+			return nil, fmt.Errorf("queue behind: %w", err)
+		}
+		r.settled = append(r.settled, settled{task, Waiting})
+	}
+	return free, nil
+}
+
+// lockOrder takes the order keys of tasks, and returns those that have waiting rows.
+func (e *Engine) lockOrder(ctx context.Context, t *txn.Txn, tasks []*Task) (map[backlog.OrderKey]bool, error) {
+	seen := make(map[backlog.OrderKey]bool)
+	var keys []backlog.OrderKey
+	for _, task := range tasks {
+		if key := task.order(); key.Key != "" && !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	if err := e.st.Order().Lock(ctx, t, keys); err != nil {
+		return nil, fmt.Errorf("lock order: %w", err)
+	}
+	found, err := e.st.Order().Waiting(ctx, t, keys)
+	if err != nil {
+		return nil, fmt.Errorf("look for waiting: %w", err)
+	}
+	waiting := make(map[backlog.OrderKey]bool, len(found))
+	for _, key := range found {
+		waiting[key] = true
+	}
+	return waiting, nil
+}

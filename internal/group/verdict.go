@@ -1,0 +1,305 @@
+package group
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// ruling is a verdict that has been written into a transaction.
+type ruling struct {
+	outcome Outcome
+	again   bool // run at once again
+	class   string
+	rows    []outbox.Row // the letter's copy
+	failure dlq.Failure
+}
+
+// verdict commits what becomes of a live task that failed, and reports whether it
+// is to be run again at once. It blocks until the database takes it, or until the
+// consumer stops: then the task is released.
+func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
+	return e.insist(f, func(ctx context.Context, t *txn.Txn) (ruling, error) {
+		if f.isStale() {
+			return e.skip(ctx, t, f.task)
+		}
+		return e.rule(ctx, t, f)
+	})
+}
+
+// bury commits the letter of a task that no handler can be given.
+func (e *Engine) bury(task *Task) Outcome {
+	f := failure{task: task, err: task.Bad}
+	outcome, _ := e.insist(f, func(ctx context.Context, t *txn.Txn) (ruling, error) {
+		return e.undecodable(ctx, t, task)
+	})
+	return outcome
+}
+
+// insist runs write in a transaction of its own until it is committed.
+func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling, error)) (Outcome, bool) {
+	for {
+		r, err := e.once(write)
+		if err == nil {
+			e.o.Gate.OK()
+			e.report(f, r)
+			return r.outcome, r.again
+		}
+		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout {
+			continue
+		}
+		if !sleep(e.soft, e.o.Gate.Fail(fmt.Errorf("verdict: %w", err))) {
+			return Released, false
+		}
+	}
+}
+
+func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ruling, error) {
+	t, err := e.begin()
+	if err != nil {
+		return ruling{}, err
+	}
+	defer t.Rollback()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	defer cancel()
+	r, err := write(ctx, t)
+	if err != nil {
+		return ruling{}, err
+	}
+	if r.outcome == Duplicate && !r.again {
+		return r, nil // somebody else finished it: drop the verdict
+	}
+	if err := e.st.Commit(ctx, t, r.rows); err != nil {
+		return ruling{}, err
+	}
+	if len(r.rows) > 0 {
+		e.o.Wake()
+	}
+	return r, nil
+}
+
+func (e *Engine) report(f failure, r ruling) {
+	if r.class != "" {
+		e.o.Failed(e.h, f.task, r.failure, r.class, f.took, r.outcome, r.again)
+	}
+}
+
+// rule writes the verdict on a failed run: its attempt, and what follows from the
+// policy. The row of a backlog task is expected to be Waiting; that of a live task
+// not to be there.
+func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error) {
+	task := f.task
+	class := retry.Classify(f.err)
+	if errors.Is(f.err, ErrStuck) {
+		class = retry.Timeout
+	}
+	r := ruling{class: string(class), failure: dlq.Describe(f.err, f.stack)}
+	behind, err := e.orderOf(ctx, t, task)
+	if err != nil {
+		return r, err
+	}
+	n, err := e.st.Inbox().AddAttempt(ctx, t, inbox.Attempt{
+		ID: task.ID(), Class: r.class, Error: r.failure.Error, ErrorType: r.failure.Type,
+		Duration: f.took, Host: e.o.Host, Build: e.o.Build, Trace: task.Delivery.Trace,
+	})
+	if err != nil {
+		return r, fmt.Errorf("record attempt: %w", err)
+	}
+	spent := 0
+	if task.item != nil {
+		spent = task.item.Spent
+	}
+	decision := e.h.Policy.Decide(f.err, class, n-spent, task.Delivery.Scope+"\x00"+task.Delivery.Key)
+	switch decision.Action {
+	case retry.Now:
+		return e.ruleNow(ctx, t, task, r, n)
+	case retry.Later:
+		return e.ruleLater(ctx, t, task, r, decision.Delay, behind, n)
+	}
+	kind := dlq.Exhausted
+	if retry.IsPermanent(f.err) {
+		kind = dlq.Permanent
+	}
+	return e.ruleDead(ctx, t, task, r, kind, n)
+}
+
+// orderOf takes the order key of a strict task, and reports whether others of its
+// key wait.
+func (e *Engine) orderOf(ctx context.Context, t *txn.Txn, task *Task) (bool, error) {
+	if !e.h.Strict || task.Delivery.OrderKey == "" {
+		return false, nil
+	}
+	waiting, err := e.lockOrder(ctx, t, []*Task{task})
+	return waiting[task.order()], err
+}
+
+func (e *Engine) ruleNow(ctx context.Context, t *txn.Txn, task *Task, r ruling, n int) (ruling, error) {
+	if task.item != nil {
+		if ours, err := e.ours(ctx, t, task, inbox.Waiting); err != nil || !ours {
+			return e.lost(r), err
+		}
+		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, 0, n+1); err != nil {
+			return r, fmt.Errorf("run again: %w", err)
+		}
+	}
+	task.Delivery.Attempt = n + 1
+	r.again = true
+	return r, nil
+}
+
+func (e *Engine) ruleLater(ctx context.Context, t *txn.Txn, task *Task, r ruling, delay time.Duration, behind bool, n int) (ruling, error) {
+	r.outcome = Waiting
+	ours, err := e.ours(ctx, t, task, inbox.Waiting)
+	if err != nil || !ours {
+		return e.lost(r), err
+	}
+	if task.item != nil {
+		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, delay, n+1); err != nil {
+			return r, fmt.Errorf("retry later: %w", err)
+		}
+		return r, nil
+	}
+	item := e.item(task)
+	item.Delivery.Attempt = n + 1
+	if item.Delay = delay; behind {
+		item.Blocked, item.Delay = true, 0
+	}
+	if err := e.st.Backlog().Put(ctx, t, []backlog.Item{item}); err != nil {
+		return r, fmt.Errorf("retry later: %w", err)
+	}
+	return r, nil
+}
+
+func (e *Engine) ruleDead(ctx context.Context, t *txn.Txn, task *Task, r ruling, class dlq.Class, n int) (ruling, error) {
+	r.outcome = Dead
+	ours, err := e.ours(ctx, t, task, inbox.Dead)
+	if err != nil || !ours {
+		return e.lost(r), err
+	}
+	letter := e.letter(task, class, r.failure)
+	letter.Attempts = n
+	if r.rows, err = e.giveUp(ctx, t, letter); err != nil {
+		return r, err
+	}
+	if task.item == nil {
+		return r, nil
+	}
+	return r, e.leave(ctx, t, task)
+}
+
+// undecodable writes the letter of a task that no handler can be given.
+func (e *Engine) undecodable(ctx context.Context, t *txn.Txn, task *Task) (ruling, error) {
+	r := ruling{class: string(dlq.Undecodable), failure: dlq.Describe(task.Bad, nil)}
+	if _, err := e.orderOf(ctx, t, task); err != nil {
+		return r, err
+	}
+	return e.ruleDead(ctx, t, task, r, dlq.Undecodable, 0)
+}
+
+// skip marks a stale task as done without effect.
+func (e *Engine) skip(ctx context.Context, t *txn.Txn, task *Task) (ruling, error) {
+	entry := inbox.Entry{ID: task.ID(), State: inbox.Done, Fingerprint: task.Delivery.Fingerprint, Stale: true}
+	first, err := e.st.Inbox().Record(ctx, t, entry)
+	if err != nil {
+		return ruling{}, fmt.Errorf("mark stale: %w", err)
+	}
+	if !first {
+		return ruling{outcome: Duplicate}, nil
+	}
+	return ruling{outcome: Stale}, nil
+}
+
+// ours moves the task's inbox row to state, and reports whether the verdict is
+// still ours to give: nobody had finished the message in the meantime.
+func (e *Engine) ours(ctx context.Context, t *txn.Txn, task *Task, state inbox.State) (bool, error) {
+	if task.item == nil {
+		first, err := e.st.Inbox().Record(ctx, t, inbox.Entry{ID: task.ID(), State: state, Fingerprint: task.Delivery.Fingerprint})
+		if err != nil {
+			return false, fmt.Errorf("record %s: %w", state, err)
+		}
+		return first, nil
+	}
+	moved, err := e.st.Inbox().Transition(ctx, t, []inbox.ID{task.ID()}, inbox.Waiting, state)
+	if err != nil {
+		return false, fmt.Errorf("waiting to %s: %w", state, err)
+	}
+	return len(moved) == 1, nil
+}
+
+// lost is the ruling of a verdict that came too late.
+func (e *Engine) lost(r ruling) ruling {
+	r.outcome, r.again, r.class = Duplicate, false, ""
+	return r
+}
+
+// leave takes a task that ended out of the backlog, and lets the next of its order
+// key come forward.
+func (e *Engine) leave(ctx context.Context, t *txn.Txn, task *Task) error {
+	if err := e.st.Backlog().Delete(ctx, t, []int64{task.item.RowID}); err != nil {
+		return fmt.Errorf("leave the backlog: %w", err)
+	}
+	if !task.item.Strict || task.Delivery.OrderKey == "" {
+		return nil
+	}
+	if err := e.st.Order().Release(ctx, t, task.order()); err != nil {
+		return fmt.Errorf("release the order key: %w", err)
+	}
+	return nil
+}
+
+// conflict writes the letter of a task whose key belongs to another message.
+func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inbox.Entry) ([]outbox.Row, error) {
+	letter := e.letter(task, dlq.Conflict, dlq.Describe(errConflict, nil))
+	letter.FirstPrint = first.Fingerprint
+	return e.giveUp(ctx, t, letter)
+}
+
+var errConflict = errors.New("the key was used before with other content")
+
+// giveUp inserts the letter, and returns the outbox row of its copy.
+func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, letter dlq.Letter) ([]outbox.Row, error) {
+	id, written, err := e.st.Letters().Insert(ctx, t, letter)
+	if err != nil {
+		return nil, fmt.Errorf("write dead letter: %w", err)
+	}
+	topic := e.o.DeadTopic(letter.Delivery.Topic)
+	if !written || topic == "" {
+		return nil, nil
+	}
+	letter.LetterID = id
+	event, err := dlq.Copy(letter, topic).Encode(nil)
+	if err != nil {
+		return nil, fmt.Errorf("copy dead letter: %w", err)
+	}
+	return []outbox.Row{outbox.RowOf(event)}, nil
+}
+
+func (e *Engine) letter(task *Task, class dlq.Class, f dlq.Failure) dlq.Letter {
+	l := dlq.Letter{
+		Class: class, Consumer: e.h.Consumer, Handler: e.h.Name, Delivery: task.Delivery, Strict: e.h.Strict,
+		Error: f.Error, Chain: f.Chain, Stack: f.Stack, ErrorPrint: f.Print, Host: e.o.Host, Build: e.o.Build,
+	}
+	if task.item != nil {
+		l.PreviousID, l.Redrives = task.item.LetterID, task.item.Redrives
+	}
+	return l
+}
+
+func (e *Engine) item(task *Task) backlog.Item {
+	return backlog.Item{Consumer: e.h.Consumer, Handler: e.h.Name, Delivery: task.Delivery, Strict: e.h.Strict}
+}
+
+// idle bounds how long the server lets a transaction idle between two statements:
+// longer than any handler may run.
+func (e *Engine) idle() time.Duration {
+	return e.h.Timeout + e.o.Grace + 5*time.Second
+}
+
