@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/outbox"
