@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/store/txn"
@@ -14,14 +15,17 @@ type Store interface {
 	// Insert writes rows in one statement, in the order given; those with a Delay
 	// onto the held line. q is any transaction of this database. No rows is no
 	// statement.
-	Insert(ctx context.Context, q headrace.DBTX, rows []Row) error
+	Insert(ctx context.Context, q headrace.Execer, rows []Row) error
 	// Poll looks, without a transaction and without writing, for shards with rows
 	// above marks[shard] or with due ones. marks has Shards elements.
 	Poll(ctx context.Context, marks []int64) (Poll, error)
 	// LockShard takes the shard for this transaction, without waiting, and reports
 	// whether it got it. What the holder before committed is seen by the statements
-	// after this one.
-	LockShard(ctx context.Context, t *txn.Txn, shard int) (bool, error)
+	// after this one. idle ends the transaction on the server when it idles for longer
+	// between two statements, so that a process that was stopped does not keep the
+	// shard; 0 leaves the server's setting. A store without such a thing (SQLite)
+	// ignores it.
+	LockShard(ctx context.Context, t *txn.Txn, shard int, idle time.Duration) (bool, error)
 	// Read returns at most limit ready rows with a RowID above after, by RowID.
 	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]Row, error)
 	// ReadHeld returns at most limit held rows of the shard that may be published
@@ -31,10 +35,23 @@ type Store interface {
 	// Blocked returns the orders of the shard that have a held row other than a
 	// Delayed one.
 	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Order, error)
-	// Delete removes published rows from either line.
+	// Delete removes published rows from either line; those that are gone already are
+	// passed over. Where the first row of an Order goes from the held line, the one
+	// Behind it is due, so that a Poll finds it.
 	Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error
-	// Hold moves rows onto the held line, or updates those that stand there.
+	// Hold moves rows onto the held line, or updates those that stand there; those
+	// that are gone are passed over.
 	Hold(ctx context.Context, t *txn.Txn, holds []Hold) error
+}
+
+// SingleWriter is implemented by a Store whose transactions keep every other writer
+// of the database waiting (SQLite). Nobody may wait for a sink inside of one, the
+// less so since the sink may write into the same database: the relay then reads in
+// one transaction, publishes without any, and deletes in another. Two processes may
+// publish the same row then, each in order and under the same id.
+type SingleWriter interface {
+	// SingleWriter does nothing; having it says it.
+	SingleWriter()
 }
 
 // Admin is what operators need of the outbox. Drivers implement it beside Store.

@@ -1,0 +1,12 @@
+package headrace
+
+import (
+	"context"
+	"database/sql"
+)
+
+// Execer is the part of DBTX that writing into the outbox needs: *sql.Tx, *Tx,
+// bun.Tx, *sqlx.Tx, gorm's ConnPool and ent's Tx have it.
+type Execer interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
