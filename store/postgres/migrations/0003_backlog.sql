@@ -4,7 +4,7 @@
 -- gets a new one each time that it becomes ready.
 CREATE SEQUENCE {{schema}}.headrace_backlog_id;
 CREATE TABLE {{schema}}.headrace_backlog (
-    id          bigint NOT NULL DEFAULT nextval('{{schema}}.headrace_backlog_id'),
+    id          bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_backlog_id$headrace$),
     consumer    text COLLATE "C" NOT NULL,
     shard       smallint NOT NULL CHECK (shard >= 0 AND shard < 16),
     line        text NOT NULL CHECK (line IN ('ready', 'delayed', 'blocked')),

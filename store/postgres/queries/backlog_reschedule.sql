@@ -1,0 +1,8 @@
+-- A row waits for $2 microseconds from now, with $3 more attempts counted; with 0
+-- it stays where it is.
+UPDATE {{schema}}.headrace_backlog
+SET attempt = attempt + $3::integer,
+    line = CASE WHEN $2::bigint > 0 THEN 'delayed' ELSE line END,
+    due_at = CASE WHEN $2::bigint > 0 THEN clock_timestamp() + $2::bigint * interval '1 microsecond' ELSE due_at END,
+    ready_at = CASE WHEN $2::bigint > 0 THEN clock_timestamp() ELSE ready_at END
+WHERE id = $1

@@ -1,0 +1,32 @@
+-- Open letters of a filter change hands, each at most once: those that somebody
+-- else is taking are passed over.
+WITH open AS MATERIALIZED (
+    SELECT l.id
+    FROM {{schema}}.headrace_dead_letters AS l
+    WHERE l.state = 'open' AND ($1::text = '' OR l.state = $1::text)
+        AND (cardinality($2::bigint[]) = 0 OR l.id = ANY ($2::bigint[]))
+        AND ($3::text = '' OR l.consumer = $3::text)
+        AND ($4::text = '' OR l.handler = $4::text)
+        AND ($5::text = '' OR l.topic = $5::text)
+        AND ($6::text = '' OR l.class = $6::text)
+        AND ($7::text = '' OR l.error_print = $7::text)
+        AND ($8::text = '' OR l.key = $8::text)
+        AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
+        AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
+        AND l.id > $11::bigint
+    ORDER BY l.id
+    LIMIT $12
+    FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE {{schema}}.headrace_dead_letters AS t
+    SET state = $13, changed_at = clock_timestamp()
+    FROM open
+    WHERE t.id = open.id
+    RETURNING t.*
+)
+SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_print,
+    l.message_id, l.topic, l.payload, l.metadata, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_print,
+    l.chain, l.stack, l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build,
+    l.created_at, l.changed_at
+FROM taken AS l
+ORDER BY l.id

@@ -1,0 +1,2 @@
+-- The schema that the store was told to use.
+CREATE SCHEMA IF NOT EXISTS {{schema}}

@@ -1,0 +1,12 @@
+-- The oldest blocked row of a key goes to the ready line, unless an earlier one is
+-- still on its way.
+UPDATE {{schema}}.headrace_backlog
+SET line = 'ready', ready_at = clock_timestamp(), id = DEFAULT
+WHERE id = (
+        SELECT min(b.id) FROM {{schema}}.headrace_backlog AS b
+        WHERE b.strict AND b.order_key <> '' AND b.scope = $1 AND b.order_key = $2 AND b.line = 'blocked'
+    )
+    AND NOT EXISTS (
+        SELECT FROM {{schema}}.headrace_backlog AS b
+        WHERE b.strict AND b.order_key <> '' AND b.scope = $1 AND b.order_key = $2 AND b.line <> 'blocked'
+    )

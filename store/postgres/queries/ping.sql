@@ -1,0 +1,2 @@
+-- Whether the database answers at all.
+SELECT 1
