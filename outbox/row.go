@@ -40,6 +40,14 @@ type Order struct {
 	Key   string
 }
 
+// Block is an Order whose rows have to wait on the held line.
+type Block struct {
+	Order
+	// First is the RowID of the first of them. It is never Behind, so that there is
+	// always a row of the Order that a Poll can find or a person sees.
+	First int64
+}
+
 // Reason says why a row is held off the ready line.
 type Reason string
 

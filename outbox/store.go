@@ -33,8 +33,8 @@ type Store interface {
 	// whose Order has no row in Backoff or Parked that is not due.
 	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]HeldRow, error)
 	// Blocked returns the orders of the shard that have a held row other than a
-	// Delayed one.
-	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Order, error)
+	// Delayed one, and the first such row of each.
+	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Block, error)
 	// Delete removes published rows from either line; those that are gone already are
 	// passed over. Where the first row of an Order goes from the held line, the one
 	// Behind it is due, so that a Poll finds it.
