@@ -21,8 +21,10 @@ type Store interface {
 	Promote(ctx context.Context, t *txn.Txn, consumer string, limit int) (int, error)
 	// LockShard takes the shard for this transaction, without waiting, and reports
 	// whether it got it. What the holder before committed is seen by the statements
-	// after this one.
-	LockShard(ctx context.Context, t *txn.Txn, consumer string, shard int) (bool, error)
+	// after this one. idle ends the transaction on the server when it idles for longer
+	// between two statements; 0 leaves the server's setting. A store without such a
+	// thing (SQLite) ignores it.
+	LockShard(ctx context.Context, t *txn.Txn, consumer string, shard int, idle time.Duration) (bool, error)
 	// Read returns at most limit ready rows with a RowID above after, by RowID.
 	Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]Item, error)
 	// Delete removes rows.

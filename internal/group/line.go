@@ -144,7 +144,7 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 // take locks the shard and reads a batch of one handler. Without a batch, the
 // result and the error are those of Work.
 func (l *Line) take(ctx context.Context, t *txn.Txn, shard int, after int64) (*batch, drain.Result, error) {
-	locked, err := l.st.Backlog().LockShard(ctx, t, l.consumer, shard)
+	locked, err := l.st.Backlog().LockShard(ctx, t, l.consumer, shard, l.idle())
 	if err != nil {
 		return nil, drain.Result{}, fmt.Errorf("lock backlog shard: %w", err)
 	}
@@ -177,6 +177,15 @@ func (l *Line) take(ctx context.Context, t *txn.Txn, shard int, after int64) (*b
 		b.mark = items[i].RowID
 	}
 	return b, drain.Result{}, nil
+}
+
+// idle is the longest of the handlers' bounds: which of them will run is not known
+// before the shard is read.
+func (l *Line) idle() (longest time.Duration) {
+	for _, e := range l.engines {
+		longest = max(longest, e.idle())
+	}
+	return longest
 }
 
 // setAside puts a row off whose handler is not registered here.
