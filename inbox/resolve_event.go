@@ -55,8 +55,11 @@ func binaryEvent(d *headrace.Delivery) (string, error) {
 			return "", fmt.Errorf("%w: CloudEvent: header %sid or %ssource is missing", ErrMalformed, prefix, prefix)
 		}
 	}
-	return "", fmt.Errorf("%w: CloudEvent", ErrAbsent)
+	return "", errNoEvent
 }
+
+// errNoEvent is made once: most messages of most consumers are no CloudEvents.
+var errNoEvent = fmt.Errorf("%w: CloudEvent", ErrAbsent)
 
 // seenPrefixes reports which of eventPrefixes a header's name starts with, in one
 // pass over the headers.
