@@ -1,0 +1,265 @@
+package storetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+var groupTests = []test{
+	{name: "the second of two claims waits and is lost when the first commits", run: secondLoses, needs: concurrentWriters},
+	{name: "the second of two claims waits and is won when the first rolls back", run: secondWins, needs: concurrentWriters},
+	{name: "Begin waits for the transaction that is open", run: beginWaits, needs: oneWriter},
+	{name: "groups in any order never deadlock, and each key is won once", run: groupsNeverDeadlock},
+	{name: "a lock timeout makes only the held keys busy", run: lockTimeoutBusy, needs: concurrentWriters},
+	{name: "a lock timeout answers lost keys too", run: lockTimeoutLost, needs: concurrentWriters},
+	{name: "the lock timeout is not in force after the claim", run: lockTimeoutEnds, needs: concurrentWriters},
+	{name: "a single claim waits longer than the lock timeout", run: singleWaits, needs: concurrentWriters},
+	{name: "the idle timeout frees the claims of a stopped process", run: idleTimeout, needs: func(c Capabilities) bool { return c.IdleTimeout }},
+}
+
+// brief is a lock timeout, and window how long a test looks that something does
+// not happen after it.
+const (
+	brief  = 50 * time.Millisecond
+	window = 6 * brief
+)
+
+func oneWriter(c Capabilities) bool { return !c.ConcurrentWriters }
+
+// claimLater claims in a goroutine of its own; the test's end waits for it.
+func (b *bundle) claimLater(t *txn.Txn, r inbox.ClaimRequest) <-chan []inbox.Claimed {
+	answers := make(chan []inbox.Claimed, 1)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		got, err := b.Store.Inbox().Claim(b.ctx, t, r)
+		if err != nil {
+			b.Errorf("Claim: %v", err)
+		}
+		answers <- got
+	})
+	b.Cleanup(wait.Wait)
+	return answers
+}
+
+// wantResults compares the results of a claim, by index.
+func (b *bundle) wantResults(got []inbox.Claimed, want ...inbox.Result) {
+	b.Helper()
+	if len(got) != len(want) {
+		b.Fatalf("%d answers, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if got[i].Result != want[i] {
+			b.Errorf("answer %d: result %d, want %d", i, got[i].Result, want[i])
+		}
+	}
+}
+
+// secondLoses: a lookup in the statement of the claim would not see the row that
+// the claim waited for (DESIGN section 3, Claim).
+func secondLoses(b *bundle) {
+	first, second := b.begin(), b.begin()
+	b.win(first, "a")
+	answers := b.claimLater(second, inbox.ClaimRequest{Claims: claims("a", "b")})
+	b.awaitWaiter()
+	b.commit(first)
+	got := receive(b, answers)
+	b.wantResults(got, inbox.Lost, inbox.Won)
+	b.wantLost(got[0], "a", inbox.Done)
+	b.commit(second)
+	b.wantState("b", inbox.Done)
+}
+
+func secondWins(b *bundle) {
+	first, second := b.begin(), b.begin()
+	b.win(first, "a")
+	answers := b.claimLater(second, inbox.ClaimRequest{Claims: claims("b", "a")})
+	b.awaitWaiter()
+	first.Rollback()
+	b.wantResults(receive(b, answers), inbox.Won, inbox.Won)
+	b.commit(second)
+	b.wantState("a", inbox.Done)
+}
+
+func beginWaits(b *bundle) {
+	first := b.begin()
+	b.win(first, "a")
+	ctx, cancel := context.WithTimeout(b.ctx, brief)
+	defer cancel()
+	if t, err := b.Store.Begin(ctx); err == nil {
+		t.Rollback()
+		b.Fatal("two transactions are open for writing")
+	}
+	begun := make(chan *txn.Txn, 1)
+	var wait sync.WaitGroup
+	wait.Go(func() {
+		t, err := b.Store.Begin(b.ctx)
+		if err != nil {
+			b.Errorf("Begin: %v", err)
+		}
+		begun <- t
+	})
+	b.commit(first)
+	second := receive(b, begun)
+	wait.Wait()
+	if second == nil {
+		return
+	}
+	b.wantLost(b.claim(second, "a")[0], "a", inbox.Done)
+	b.commit(second)
+}
+
+// groupsNeverDeadlock: two multi-row inserts with keys in opposite order deadlock
+// unless the store sorts them.
+func groupsNeverDeadlock(b *bundle) {
+	const workers, rounds, size = 8, 12, 24
+	keys := make([]string, 2*size)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("key-%02d", i)
+	}
+	var mu sync.Mutex
+	won := make(map[string]int)
+	var wait sync.WaitGroup
+	for w := range workers {
+		wait.Go(func() {
+			random := rand.New(rand.NewPCG(uint64(w), 1))
+			for r := range rounds {
+				if err := b.claimShuffled(random, keys, size, r%2 == 0, &mu, won); err != nil {
+					b.Errorf("worker %d: %v", w, err)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	for key, n := range won {
+		if n != 1 {
+			b.Errorf("%s was won and committed %d times", key, n)
+		}
+	}
+}
+
+// claimShuffled claims size of keys in any order and commits, or rolls back, and
+// counts what it won.
+func (b *bundle) claimShuffled(random *rand.Rand, keys []string, size int, commit bool, mu *sync.Mutex, won map[string]int) error {
+	some := make([]string, 0, size)
+	for _, i := range random.Perm(len(keys))[:size] {
+		some = append(some, keys[i])
+	}
+	t, err := b.Store.Begin(b.ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	answers, err := b.Store.Inbox().Claim(b.ctx, t, inbox.ClaimRequest{Claims: claims(some...)})
+	if err != nil || !commit {
+		return err
+	}
+	if err := b.Store.Commit(b.ctx, t, nil); err != nil {
+		return err
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	for i, c := range answers {
+		if c.Result == inbox.Won {
+			won[some[i]]++
+		}
+	}
+	return nil
+}
+
+// lockTimeoutBusy: a plain lock timeout would abort the whole group and name no
+// key.
+func lockTimeoutBusy(b *bundle) {
+	holder := b.begin()
+	b.win(holder, "b", "d")
+	t := b.begin()
+	got := b.request(t, inbox.ClaimRequest{Claims: claims("e", "d", "c", "b", "a"), LockTimeout: brief})
+	b.wantResults(got, inbox.Won, inbox.Busy, inbox.Won, inbox.Busy, inbox.Won)
+	b.exec(t, "INSERT INTO {{schema}}.effects (scope, key) VALUES ($1, $2)", scope, "a")
+	b.commit(t)
+	holder.Rollback()
+	for _, key := range []string{"a", "c", "e"} {
+		b.wantState(key, inbox.Done)
+	}
+	b.wantState("b", "")
+	if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.effects"); n != 1 {
+		b.Errorf("%d effects, want the one of the group", n)
+	}
+}
+
+func lockTimeoutLost(b *bundle) {
+	b.in(func(t *txn.Txn) { b.win(t, "a") })
+	holder, t := b.begin(), b.begin()
+	b.win(holder, "b")
+	got := b.request(t, inbox.ClaimRequest{Claims: claims("c", "b", "a"), LockTimeout: brief})
+	b.wantResults(got, inbox.Won, inbox.Busy, inbox.Lost)
+	b.wantLost(got[2], "a", inbox.Done)
+	b.commit(t)
+}
+
+// lockTimeoutEnds: the timeout of the claim must not reach the handlers, whether
+// or not it struck.
+func lockTimeoutEnds(b *bundle) {
+	b.exec(b.DB, "INSERT INTO {{schema}}.effects (scope, key) VALUES ('row', 'row')")
+	const touch = "UPDATE {{schema}}.effects SET key = key WHERE scope = 'row'"
+	for _, struck := range []bool{true, false} {
+		holder, t := b.begin(), b.begin()
+		b.exec(holder, touch)
+		if struck {
+			b.win(holder, "held")
+		}
+		b.request(t, inbox.ClaimRequest{Claims: claims("held", "free"), LockTimeout: brief})
+		handled := make(chan error, 1)
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			_, err := t.ExecContext(b.ctx, b.statement(touch))
+			handled <- err
+		})
+		b.awaitWaiter()
+		select {
+		case err := <-handled:
+			b.Errorf("the handler's statement ended while the row was held: %v", err)
+			handled <- err
+		case <-time.After(window):
+		}
+		holder.Rollback()
+		if err := receive(b, handled); err != nil {
+			b.Errorf("the handler's statement: %v", err)
+		}
+		wait.Wait()
+		t.Rollback()
+	}
+}
+
+func singleWaits(b *bundle) {
+	holder, t := b.begin(), b.begin()
+	b.win(holder, "a")
+	answers := b.claimLater(t, inbox.ClaimRequest{Claims: claims("a"), LockTimeout: brief})
+	b.awaitWaiter()
+	select {
+	case got := <-answers:
+		b.Fatalf("the claim of a held key ended: %+v", got)
+	case <-time.After(window):
+	}
+	b.commit(holder)
+	b.wantResults(receive(b, answers), inbox.Lost)
+	b.commit(t)
+}
+
+// idleTimeout: without it a stopped process keeps its claims for ever.
+func idleTimeout(b *bundle) {
+	stopped, next := b.begin(), b.begin()
+	b.request(stopped, inbox.ClaimRequest{Claims: claims("a"), IdleTimeout: brief})
+	b.win(next, "a") // waits until the server has ended the other
+	b.commit(next)
+	if err := b.Store.Commit(b.ctx, stopped, nil); err == nil {
+		b.Error("the transaction that the server ended was committed")
+	}
+	b.wantState("a", inbox.Done)
+}

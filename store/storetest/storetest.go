@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/headrace/headrace/store"
+)
+
+// Harness makes stores of one driver.
+type Harness struct {
+	Capabilities
+	// New returns a fresh store whose migrations are applied. Both handles are closed
+	// by tb.Cleanup. It may be called from many tests at once.
+	New func(tb testing.TB) Instance
+	// Empty returns two stores on one database without tables of ours, as two
+	// processes would open them before they migrate. Closed by tb.Cleanup.
+	Empty func(tb testing.TB) (store.Migrator, store.Migrator)
+}
+
+// Instance is a fresh store.
+type Instance struct {
+	// Store is also a store.Migrator and a store.Checker.
+	Store store.Store
+	// DB is another handle on the same database, for the suite's own tables and
+	// queries. A name without a schema means one in Schema.
+	DB *sql.DB
+	// Schema is what {{schema}} becomes: quoted for the dialect.
+	Schema string
+	// Waiters says how many sessions of Store wait for a lock at this moment.
+	// Required with ConcurrentWriters.
+	Waiters func(ctx context.Context) (int, error)
+}
+
+// Capabilities say what a database can do. The zero value is a database with one
+// writer at a time, on which a failed statement leaves its transaction usable.
+type Capabilities struct {
+	// ConcurrentWriters: two transactions may write at once, and meet at the rows.
+	// Without it Begin waits for the transaction that is open.
+	ConcurrentWriters bool
+	// AbortsOnError: a failed statement aborts its transaction, which can then only
+	// roll back.
+	AbortsOnError bool
+	// IdleTimeout: ClaimRequest.IdleTimeout ends an idle transaction.
+	IdleTimeout bool
+}
+
+type test struct {
+	name string
+	run  func(*bundle)
+	// needs says which databases can run it; nil means all.
+	needs func(Capabilities) bool
+}
+
+func concurrentWriters(c Capabilities) bool { return c.ConcurrentWriters }
+
+// Run puts the driver through all tests, as subtests of t.
+func Run(t *testing.T, h Harness) {
+	for _, group := range []struct {
+		name  string
+		tests []test
+	}{
+		{"Claim", claimTests},
+		{"Group", groupTests},
+		{"Verdict", verdictTests},
+		{"Commit", commitTests},
+		{"Backlog", backlogTests},
+		{"Shard", shardTests},
+		{"Order", orderTests},
+		{"Outbox", outboxTests},
+		{"Held", heldTests},
+		{"Letters", letterTests},
+		{"Take", takeTests},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			for _, tt := range group.tests {
+				if tt.needs == nil || tt.needs(h.Capabilities) {
+					t.Run(tt.name, func(t *testing.T) { tt.run(setup(t, h)) })
+				}
+			}
+		})
+	}
+}
