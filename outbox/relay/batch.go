@@ -1,0 +1,134 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+const (
+	// batchTime bounds how long a batch goes on to begin calls of Publish, and with
+	// it, and what one call may take, the age of its transaction.
+	batchTime = 5 * time.Second
+	// bookTime bounds the statements that record what was published: they run under a
+	// deadline of their own, whatever has been cancelled.
+	bookTime = 30 * time.Second
+)
+
+// batch is what is taken from one shard in one transaction.
+type batch struct {
+	*line
+	shard int
+	after int64
+	probe bool
+
+	limit int
+	held  []outbox.HeldRow
+	ready []outbox.Row
+	// blocks holds the first held row of each order that has one.
+	blocks map[outbox.Order]int64
+	round  *round
+}
+
+func (b *batch) work(ctx context.Context) (drain.Result, error) {
+	t, err := b.store.Begin(ctx)
+	if err != nil {
+		return drain.Result{}, fmt.Errorf("begin: %w", err)
+	}
+	defer func() {
+		if t != nil { // whichever is open at the end
+			t.Rollback()
+		}
+	}()
+	if ok, err := b.read(ctx, t); err != nil || !ok {
+		return drain.Result{Skipped: err == nil}, err
+	}
+	if b.apart {
+		t.Rollback()
+	}
+	b.round = newRound(b)
+	b.round.run(ctx)
+	book, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
+	defer cancel()
+	s := b.settlement()
+	if s.empty() {
+		return b.result(s), nil
+	}
+	if b.apart {
+		if t, err = b.again(book, s); err != nil {
+			return drain.Result{}, err
+		}
+	}
+	if err := b.settle(book, t, s); err != nil {
+		return drain.Result{}, err
+	}
+	b.tellParked(s)
+	return b.result(s), nil
+}
+
+// idle is how long the transaction may idle: longer than its round can take, the
+// last call of which may hang.
+func (b *batch) idle() time.Duration { return batchTime + b.o.PublishTimeout + 10*time.Second }
+
+// read locks the shard and reads the batch, each in a statement of its own, so that
+// what the holder before committed is seen. It reports whether the shard was free.
+func (b *batch) read(ctx context.Context, t *txn.Txn) (bool, error) {
+	o := b.store.Outbox()
+	ok, err := o.LockShard(ctx, t, b.shard, b.idle())
+	if err != nil {
+		return false, fmt.Errorf("lock: %w", err)
+	}
+	if !ok {
+		return false, nil
+	}
+	blocks, err := o.Blocked(ctx, t, b.shard)
+	if err != nil {
+		return false, fmt.Errorf("read blocked orders: %w", err)
+	}
+	b.blocks = make(map[outbox.Order]int64, len(blocks))
+	for _, block := range blocks {
+		b.blocks[block.Order] = block.First
+	}
+	b.limit = b.size.rows(b.o.BatchBytes, b.o.BatchRows)
+	if b.held, err = o.ReadHeld(ctx, t, b.shard, b.limit); err != nil {
+		return false, fmt.Errorf("read held rows: %w", err)
+	}
+	// Held rows first, and together no more than the limit, so that payloads do not
+	// add up.
+	if rest := b.limit - len(b.held); rest > 0 {
+		if b.ready, err = o.Read(ctx, t, b.shard, b.after, rest); err != nil {
+			return false, fmt.Errorf("read: %w", err)
+		}
+	}
+	b.size.learn(b.held, b.ready)
+	return true, nil
+}
+
+// verdict is what the batch says about the sink.
+func (b *batch) verdict() verdict {
+	if b.round == nil {
+		return verdict{}
+	}
+	return b.round.verdict()
+}
+
+// result says how far the shard has been dealt with.
+func (b *batch) result(s *settlement) drain.Result {
+	r := drain.Result{Rows: len(s.deletes) + len(s.holds), Mark: b.after}
+	if n := len(b.ready); n > 0 {
+		r.Mark = b.ready[n-1].RowID
+	}
+	if s.left > 0 {
+		// Rows were left where they stand: the mark stays below them.
+		r.Mark = s.left - 1
+	}
+	r.More = r.Rows > 0 && (s.left > 0 || s.heldLeft || len(b.held)+len(b.ready) >= b.limit)
+	if r.Rows == 0 {
+		r.Mark = min(r.Mark, b.after)
+	}
+	return r
+}

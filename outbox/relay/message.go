@@ -1,0 +1,31 @@
+package relay
+
+import (
+	"context"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+)
+
+// newMessage returns the message of an event, anew for each publish: a Publisher
+// may change the metadata, and one that was left behind may still be at it. ctx is
+// its context.
+func newMessage(ctx context.Context, e *headrace.Event) *message.Message {
+	m := message.NewMessage(e.ID, e.Payload)
+	for name, value := range e.Metadata {
+		m.Metadata[name] = value
+	}
+	if e.Trace.Parent != "" {
+		// The two belong together: a tracestate of another parent is noise.
+		if _, has := m.Metadata[headrace.TraceParentHeader]; !has {
+			m.Metadata[headrace.TraceParentHeader] = e.Trace.Parent
+			delete(m.Metadata, headrace.TraceStateHeader)
+			if e.Trace.State != "" {
+				m.Metadata[headrace.TraceStateHeader] = e.Trace.State
+			}
+		}
+	}
+	m.SetContext(ctx)
+	return m
+}

@@ -1,0 +1,121 @@
+package relay
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/headrace/headrace/retry"
+)
+
+// Options tune a Relay. The zero value works.
+type Options struct {
+	// Workers is how many shards are published at a time. Each holds a database
+	// connection meanwhile (not on SQLite). Default 2.
+	Workers int
+	// Concurrency is how many calls of Publish a batch makes at a time. Default 16.
+	Concurrency int
+	// BatchRows is the largest number of rows in a batch. Default 1,000.
+	BatchRows int
+	// BatchBytes is the payload that a batch shall hold about, going by the size of
+	// the rows before; at least one row. Default 4 MiB.
+	BatchBytes int
+
+	// PublishTimeout is how long a call of Publish may take. Default 30 s.
+	PublishTimeout time.Duration
+	// StopTimeout is how long Run lets calls of Publish finish after its context has
+	// ended. Their messages' context ends after that. Default 10 s.
+	StopTimeout time.Duration
+	// MaxStuck is how many calls of Publish that do not return may be left behind.
+	// Default: twice Concurrency.
+	MaxStuck int
+
+	// MaxAttempts is how many times a row is refused before it is parked. Default 10.
+	MaxAttempts int
+	// Backoff is the delay before a refused row is tried again. Default: 1 s to
+	// 5 min, factor 2, jitter 0.2.
+	Backoff retry.Backoff
+
+	// MinPoll and MaxPoll are the least and the most time between two looks at the
+	// outbox, while it is busy and idle. Default 5 ms and 1 s.
+	MinPoll, MaxPoll time.Duration
+
+	// Logger is told of stalls, failures of the database and parked rows. Default:
+	// slog.Default().
+	Logger *slog.Logger
+	// OnParked is told of each row that was parked, after the commit; OnStalled the
+	// sink's error when the relay stalls, and nil when it goes on; OnError the first
+	// error of the database, and nil when all is well again. They must not block, and
+	// may be called by several goroutines at once. May be nil.
+	OnParked  func(Parked)
+	OnStalled func(error)
+	OnError   func(error)
+}
+
+// Parked is a row that waits for a person, without its payload.
+type Parked struct {
+	RowID    int64
+	EventID  string
+	Topic    string
+	OrderKey string
+	Attempts int
+	// Error is the sink's word, capped.
+	Error string
+}
+
+// stuckGrace is how long a publish is waited for once more after its context has
+// been cancelled.
+const stuckGrace = time.Second
+
+func (o Options) validate() error {
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"Workers", int64(o.Workers)}, {"Concurrency", int64(o.Concurrency)}, {"BatchRows", int64(o.BatchRows)},
+		{"BatchBytes", int64(o.BatchBytes)}, {"PublishTimeout", int64(o.PublishTimeout)},
+		{"StopTimeout", int64(o.StopTimeout)}, {"MaxStuck", int64(o.MaxStuck)}, {"MaxAttempts", int64(o.MaxAttempts)},
+		{"MinPoll", int64(o.MinPoll)}, {"MaxPoll", int64(o.MaxPoll)},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("relay: Options.%s is negative (%d)", n.name, n.value)
+		}
+	}
+	if o.MaxPoll > 0 && o.MinPoll > o.MaxPoll {
+		return fmt.Errorf("relay: Options.MinPoll (%s) is above MaxPoll (%s)", o.MinPoll, o.MaxPoll)
+	}
+	if err := (retry.Policy{Backoff: o.Backoff}).Validate(); err != nil {
+		return fmt.Errorf("relay: Options.Backoff: %w", err)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	set(&o.Workers, 2)
+	set(&o.Concurrency, 16)
+	set(&o.BatchRows, 1000)
+	set(&o.BatchBytes, 4<<20)
+	set(&o.PublishTimeout, 30*time.Second)
+	set(&o.StopTimeout, 10*time.Second)
+	set(&o.MaxStuck, 2*o.Concurrency)
+	set(&o.MaxAttempts, 10)
+	set(&o.Backoff, retry.Backoff{Initial: time.Second, Max: 5 * time.Minute, Factor: 2, Jitter: 0.2})
+	set(&o.Logger, slog.Default())
+	if o.OnParked == nil {
+		o.OnParked = func(Parked) {}
+	}
+	if o.OnStalled == nil {
+		o.OnStalled = func(error) {}
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	return o
+}
+
+func set[T comparable](field *T, otherwise T) {
+	var zero T
+	if *field == zero {
+		*field = otherwise
+	}
+}

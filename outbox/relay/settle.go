@@ -1,0 +1,135 @@
+package relay
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// settlement is what a round changes in the outbox.
+type settlement struct {
+	deletes []int64
+	holds   []outbox.Hold
+	// left is the lowest ready row that stays where it stands; 0 if none does.
+	left int64
+	// heldLeft says that held rows that could be published stay.
+	heldLeft bool
+}
+
+func (s *settlement) empty() bool { return len(s.deletes) == 0 && len(s.holds) == 0 }
+
+// settlement decides what becomes of each row.
+func (b *batch) settlement() *settlement {
+	s := &settlement{}
+	now := b.sink.confirmed.Load()
+	outage := now == b.round.began
+	items := b.round.items
+	for i := range items {
+		it := &items[i]
+		switch {
+		case it.state == confirmed:
+			s.deletes = append(s.deletes, it.row.RowID)
+		case it.state == blocked:
+			s.holds = append(s.holds, b.behind(it))
+		case it.state == refused && !outage:
+			s.holds = append(s.holds, b.putOff(it, now > it.mark))
+			b.holdFollowers(items, it, s)
+		}
+	}
+	for i := range items {
+		if it := &items[i]; it.state == left || it.state == refused && outage {
+			if it.held != "" {
+				s.heldLeft = true
+			} else if s.left == 0 || it.row.RowID < s.left {
+				s.left = it.row.RowID
+			}
+		}
+	}
+	return s
+}
+
+// behind holds a ready row of an order that has held rows. One that comes before
+// them, because its transaction committed late, is due at once: nothing is ahead
+// of it.
+func (b *batch) behind(it *item) outbox.Hold {
+	order, _ := it.order()
+	if it.row.RowID < b.blocks[order] {
+		b.blocks[order] = it.row.RowID
+		return outbox.Hold{Row: *it.row, Reason: outbox.Backoff}
+	}
+	return outbox.Hold{Row: *it.row, Reason: outbox.Behind}
+}
+
+// putOff holds a refused row until it is tried again, or parks it. still says that
+// the sink confirmed another row after it had refused this one: without that it
+// may be the first to feel an outage, and is not parked.
+func (b *batch) putOff(it *item, still bool) outbox.Hold {
+	h := outbox.Hold{
+		Row:      *it.row,
+		Reason:   outbox.Backoff,
+		Attempts: it.row.Attempts + 1,
+		Error:    encode.Text(it.err.Error(), maxError),
+	}
+	if h.Attempts >= b.o.MaxAttempts {
+		if still {
+			h.Reason = outbox.Parked
+			return h
+		}
+		h.Attempts = b.o.MaxAttempts - 1
+	}
+	h.Delay = b.o.Backoff.Delay(h.Attempts, it.row.Event.ID)
+	if it.held == outbox.Delayed {
+		h.Reason = outbox.Delayed // it stands outside of the order
+	}
+	return h
+}
+
+// holdFollowers holds the rows that come after it in its order.
+func (b *batch) holdFollowers(items []item, it *item, s *settlement) {
+	for n := it.next; n > 0; n = items[n].next {
+		f := &items[n]
+		f.state = waiting
+		// Those that stand Behind stay there.
+		if f.held == outbox.Behind {
+			continue
+		}
+		s.holds = append(s.holds, outbox.Hold{Row: *f.row, Reason: outbox.Behind, Attempts: f.row.Attempts})
+	}
+}
+
+// settle records s and commits. The rows are published again where it fails.
+func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
+	o := b.store.Outbox()
+	if len(s.deletes) > 0 {
+		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
+			return fmt.Errorf("delete published rows: %w", err)
+		}
+	}
+	if len(s.holds) > 0 {
+		if err := o.Hold(ctx, t, s.holds); err != nil {
+			return fmt.Errorf("hold refused rows: %w", err)
+		}
+	}
+	if err := b.store.Commit(ctx, t, nil); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func (b *batch) tellParked(s *settlement) {
+	for i := range s.holds {
+		h := &s.holds[i]
+		if h.Reason != outbox.Parked {
+			continue
+		}
+		e := &h.Row.Event
+		b.o.Logger.Error("relay: a row is parked: the sink refuses it and takes others",
+			"row", h.Row.RowID, "event", e.ID, "topic", e.Topic, "attempts", h.Attempts, "error", h.Error)
+		b.o.OnParked(Parked{
+			RowID: h.Row.RowID, EventID: e.ID, Topic: e.Topic, OrderKey: e.OrderKey, Attempts: h.Attempts, Error: h.Error,
+		})
+	}
+}

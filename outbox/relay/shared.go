@@ -1,0 +1,123 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/outbox"
+)
+
+// ErrOtherSink is the error of acquiring the relay of a store that publishes
+// through another sink in this process already.
+var ErrOtherSink = errors.New("relay: the store is relayed to another sink in this process; give its consumers the same one")
+
+// shared is a running relay and those who use it.
+type shared struct {
+	relay *Relay
+	sink  message.Publisher
+	users int
+	stop  context.CancelFunc
+	done  chan struct{}
+	err   error // of Run; read after done
+}
+
+// relays are the running relays of this process, by the signal of their store.
+var relays struct {
+	mu       sync.Mutex
+	open     map[*outbox.Signal]*shared
+	stopping map[*outbox.Signal]chan struct{} // the newest that was stopped
+}
+
+// Acquire returns the relay of st in this process, which runs from the first
+// Acquire to the last release. The options are those of the first. An st that is
+// relayed to another sink already is refused with ErrOtherSink.
+//
+// release never blocks, but for the last one: it waits until Run has returned, or
+// until ctx ends, and returns Run's error or that of ctx. Later calls do nothing.
+func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release func(ctx context.Context) error, err error) {
+	if st == nil {
+		return nil, nil, errors.New("relay: the store is required")
+	}
+	key := st.Outbox().Signal()
+	relays.mu.Lock()
+	defer relays.mu.Unlock()
+	s := relays.open[key]
+	if s == nil {
+		if s, err = start(st, sink, o, key); err != nil {
+			return nil, nil, err
+		}
+	} else if !same(s.sink, sink) {
+		return nil, nil, fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
+	}
+	s.users++
+	var once sync.Once
+	return s.relay, func(ctx context.Context) (err error) {
+		once.Do(func() { err = s.release(ctx, key) })
+		return err
+	}, nil
+}
+
+// start runs a relay once the one before it has ended. Its goroutine is waited for
+// by the last release.
+func start(st Store, sink message.Publisher, o Options, key *outbox.Signal) (*shared, error) {
+	r, err := New(st, sink, o)
+	if err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s := &shared{relay: r, sink: sink, stop: stop, done: make(chan struct{})}
+	before := relays.stopping[key]
+	go func() {
+		defer close(s.done)
+		if before != nil {
+			<-before
+		}
+		s.err = r.Run(ctx)
+	}()
+	if relays.open == nil {
+		relays.open = make(map[*outbox.Signal]*shared)
+		relays.stopping = make(map[*outbox.Signal]chan struct{})
+	}
+	relays.open[key] = s
+	return s, nil
+}
+
+func (s *shared) release(ctx context.Context, key *outbox.Signal) error {
+	if !s.leave(key) {
+		return nil
+	}
+	select {
+	case <-s.done:
+	case <-ctx.Done():
+		return fmt.Errorf("relay: still stopping: %w", context.Cause(ctx))
+	}
+	relays.mu.Lock()
+	defer relays.mu.Unlock()
+	if relays.stopping[key] == s.done {
+		delete(relays.stopping, key)
+	}
+	return s.err
+}
+
+// leave reports whether this was the last user.
+func (s *shared) leave(key *outbox.Signal) bool {
+	relays.mu.Lock()
+	defer relays.mu.Unlock()
+	if s.users--; s.users > 0 {
+		return false
+	}
+	delete(relays.open, key)
+	relays.stopping[key] = s.done
+	s.stop()
+	return true
+}
+
+// same compares two sinks; those of a type that cannot be compared are different.
+func same(a, b message.Publisher) bool {
+	return a != nil && b != nil && reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+}
