@@ -1,0 +1,195 @@
+package consumer
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/outbox/relay"
+	"github.com/headrace/headrace/retry"
+)
+
+// Config says how a Consumer works. Only Source is required. A field that is zero
+// has the default that its comment names.
+type Config struct {
+	// Source is where deliveries come from: any Watermill Subscriber. It must give a
+	// message again that was neither acknowledged nor given back.
+	Source message.Subscriber
+	// Sink is where events of the outbox and the copies of dead letters are
+	// published: any Watermill Publisher whose Publish returns after the broker has
+	// the message. Default: none; then this process publishes nothing, and no copies
+	// of dead letters are made. Consumers of one store in one process share one sink.
+	Sink message.Publisher
+	// Relay tunes the publishing; its zero value has its own defaults.
+	Relay relay.Options
+
+	// Key says what the key of a message is. Default: inbox.DefaultKey.
+	Key inbox.KeyFunc
+	// Fingerprint covers what the message says. Default: inbox.Payload.
+	Fingerprint inbox.FingerprintFunc
+	// OrderKey names the messages that must be handled in order of arrival; "" means
+	// any order. Default: always "".
+	OrderKey func(d *headrace.Delivery) string
+	// Strict keeps the order of an order key also across retries and processes: later
+	// messages wait behind one that waits for its retry. It costs two statements a
+	// group. Default: false.
+	Strict bool
+	// Retry is the policy for failed messages. Default: retry.Policy's own.
+	Retry retry.Policy
+	// Codec decodes payloads and encodes event values. Default: codec.JSON().
+	Codec codec.Codec
+
+	// Concurrency is how many groups of one handler run at once, each on a database
+	// connection of its own. Default 4.
+	Concurrency int
+	// MaxBatch is the largest number of messages in one transaction. Default 64.
+	MaxBatch int
+	// BatchTime is how long the handlers of one transaction should take together;
+	// groups grow no larger than that. Default 100 ms.
+	BatchTime time.Duration
+	// MaxInFlight is how many deliveries are held at once, over all handlers.
+	// Default 512.
+	MaxInFlight int
+	// MaxInFlightBytes is how many bytes of payload are held at once; a larger message
+	// is taken alone. Default 64 MiB.
+	MaxInFlightBytes int64
+	// BacklogWorkers is how many shards of the backlog are worked off at once.
+	// Default 2.
+	BacklogWorkers int
+
+	// HandlerTimeout is how long one run of a handler may take, a batch included. It
+	// must be below the time in which the broker takes a message for lost.
+	// Default 30 s.
+	HandlerTimeout time.Duration
+	// DrainTimeout is how long Run lets handlers finish after its context has ended.
+	// Default 30 s.
+	DrainTimeout time.Duration
+	// NackPause is the least time before a delivery is given back while the consumer
+	// runs. Default 1 s.
+	NackPause time.Duration
+
+	// DeadLetterTopic names the topic for the copies of a topic's dead letters;
+	// returning "" makes no copy. Default: the topic with ".dead" appended. Without a
+	// Sink no copies are made.
+	DeadLetterTopic func(topic string) string
+
+	// Logger takes what operators should know; no payloads, and no words of handlers'
+	// errors, which are in the attempts and the dead letters. Default: slog.Default.
+	Logger *slog.Logger
+	// Alert is told what a person should look at, from a goroutine of its own; what it
+	// does never holds up work. Default: alerts.Log(Logger).
+	Alert alerts.Hook
+}
+
+const maxName = 120
+
+func checkName(what, name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s is empty", what)
+	case len(name) > maxName:
+		return fmt.Errorf("%s is longer than %d bytes", what, maxName)
+	case !encode.Clean(name):
+		return fmt.Errorf("%s %q is not text", what, name)
+	}
+	return nil
+}
+
+func checkConsumerName(name string) error {
+	if err := checkName("name", name); err != nil {
+		return err
+	}
+	if strings.Contains(name, "/") {
+		return fmt.Errorf("name %q contains a slash", name)
+	}
+	return nil
+}
+
+// validate returns an error that names the first field that cannot be.
+func (c Config) validate() error {
+	if c.Source == nil {
+		return fmt.Errorf("Config.Source is nil: give a Watermill Subscriber")
+	}
+	for _, n := range []struct {
+		name  string
+		value int64
+	}{
+		{"Concurrency", int64(c.Concurrency)}, {"MaxBatch", int64(c.MaxBatch)},
+		{"MaxInFlight", int64(c.MaxInFlight)}, {"MaxInFlightBytes", c.MaxInFlightBytes},
+		{"BacklogWorkers", int64(c.BacklogWorkers)}, {"BatchTime", int64(c.BatchTime)},
+		{"HandlerTimeout", int64(c.HandlerTimeout)}, {"DrainTimeout", int64(c.DrainTimeout)},
+		{"NackPause", int64(c.NackPause)},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("Config.%s is negative (%d): 0 gives the default", n.name, n.value)
+		}
+	}
+	for _, n := range []struct {
+		name       string
+		value, max int
+	}{
+		{"Concurrency", c.Concurrency, 1000}, {"MaxBatch", c.MaxBatch, 10_000},
+		{"MaxInFlight", c.MaxInFlight, 1_000_000}, {"BacklogWorkers", c.BacklogWorkers, 1000},
+	} {
+		if n.value > n.max {
+			return fmt.Errorf("Config.%s is %d: more than %d is a mistake", n.name, n.value, n.max)
+		}
+	}
+	if err := c.Retry.Validate(); err != nil {
+		return fmt.Errorf("Config.Retry: %w", err)
+	}
+	return nil
+}
+
+// withDefaults fills what is zero.
+func (c Config) withDefaults() Config {
+	or(&c.Concurrency, 4)
+	or(&c.MaxBatch, 64)
+	or(&c.BatchTime, 100*time.Millisecond)
+	or(&c.MaxInFlight, 512)
+	or(&c.MaxInFlightBytes, 64<<20)
+	or(&c.BacklogWorkers, 2)
+	or(&c.HandlerTimeout, 30*time.Second)
+	or(&c.DrainTimeout, 30*time.Second)
+	or(&c.NackPause, time.Second)
+	if c.Key == nil {
+		c.Key = inbox.DefaultKey()
+	}
+	if c.Fingerprint == nil {
+		c.Fingerprint = inbox.Payload()
+	}
+	if c.OrderKey == nil {
+		c.OrderKey = func(*headrace.Delivery) string { return "" }
+	}
+	if c.Codec == nil {
+		c.Codec = codec.JSON()
+	}
+	if c.DeadLetterTopic == nil {
+		c.DeadLetterTopic = func(topic string) string { return topic + ".dead" }
+	}
+	if c.Sink == nil {
+		c.DeadLetterTopic = func(string) string { return "" }
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Alert == nil {
+		c.Alert = alerts.Log(c.Logger)
+	}
+	c.Retry = c.Retry.WithDefaults()
+	return c
+}
+
+func or[T int | int64 | time.Duration](field *T, otherwise T) {
+	if *field == 0 {
+		*field = otherwise
+	}
+}

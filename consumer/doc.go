@@ -1,0 +1,39 @@
+// Package consumer runs handlers for the messages of any Watermill subscriber, with
+// their effects applied once inside one database.
+//
+//	c, err := consumer.New("billing", st, consumer.Config{Source: sub, Sink: pub})
+//	consumer.Handle(c, "orders.paid", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[Order]) error {
+//		...
+//	})
+//	err = c.Run(ctx)
+//
+// # Nouns
+//
+// A [Consumer] has a name, a store, a source of deliveries and handlers. A handler
+// is registered for a topic, with [Handle] for one message at a time or
+// [HandleBatch] for many. Consumer and handler name together are the scope within
+// which a message's key is unique.
+//
+// # Rules
+//
+// Delivery is at least once; effects are applied once inside one database. A
+// delivery is acknowledged after the commit that made it done, waiting or dead, and
+// never before. A failing message is never negatively acknowledged: it is retried,
+// waits in the backlog, or becomes a dead letter. Only what was not begun when the
+// consumer stops is given back to the broker.
+//
+// A handler registered with Handle or HandleBatch shares its transaction with the
+// handlers of other messages, which is what makes it fast. It promises to touch
+// nothing but the database, through its Tx. One that calls other systems, changes
+// the session, or needs the driver's own transaction is registered with [Alone].
+//
+// While the database cannot be had, nothing is dead-lettered and no attempt is
+// spent: deliveries are held, the source is read no further, and Ready says why.
+//
+// # Caveats
+//
+// The user closes source and sink after Run has returned.
+//
+// A handler that ignores its context is left behind after its deadline; Run then
+// returns an error that names it, since its goroutine cannot be ended.
+package consumer

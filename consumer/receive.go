@@ -1,0 +1,86 @@
+package consumer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/group"
+)
+
+// receive subscribes to the topic of h and brings its deliveries to the engine
+// until the consumer stops. A channel that ends before that is fatal.
+func (r *run) receive(h *handler) {
+	messages, err := r.c.config.Source.Subscribe(r.subscribed, h.Topic)
+	if err != nil {
+		h.sub.set("failed")
+		r.fail(fmt.Errorf("subscribe to %q: %w", h.Topic, err))
+		return
+	}
+	h.sub.set("open")
+	for r.gateOpen() {
+		select {
+		case <-r.soft.Done():
+			return
+		case m, ok := <-messages:
+			if !ok {
+				r.ended(h)
+				return
+			}
+			r.accept(h, m)
+		}
+	}
+}
+
+// gateOpen waits while the database is not to be had: the source is not read.
+func (r *run) gateOpen() bool { return r.c.gate.Wait(r.soft) }
+
+func (r *run) ended(h *handler) {
+	if r.soft.Err() != nil {
+		return
+	}
+	h.sub.set("ended")
+	r.alert(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
+	r.fail(fmt.Errorf("topic %q: %w", h.Topic, ErrSubscriptionEnded))
+}
+
+// accept turns m into a task of h, once there is room for it.
+func (r *run) accept(h *handler, m *message.Message) {
+	size := int64(len(m.Payload))
+	if !r.budget.take(size) {
+		m.Nack()
+		return
+	}
+	r.c.stats.delivered.Add(1)
+	t := h.resolve.task(m)
+	t.Settle = func(o group.Outcome) {
+		r.c.stats.live[o].Add(1)
+		r.budget.give(size)
+		if o == group.Released {
+			r.giveBack(m)
+			return
+		}
+		m.Ack()
+	}
+	h.engine.Add(t)
+}
+
+// giveBack returns m to the broker: after a pause while the consumer runs, since
+// some brokers deliver again without one.
+func (r *run) giveBack(m *message.Message) {
+	if r.soft.Err() != nil {
+		m.Nack()
+		return
+	}
+	r.nacks.Go(func() {
+		timer := time.NewTimer(r.c.config.NackPause)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.soft.Done():
+		}
+		m.Nack()
+	})
+}

@@ -1,0 +1,127 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime/debug"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/outbox/relay"
+)
+
+const (
+	// grace is how long a handler may go on after its deadline before it is left
+	// behind, and how long an alert hook has at the end.
+	grace = 5 * time.Second
+	// lockTimeout bounds a group's wait for keys that other processes work on.
+	lockTimeout = 200 * time.Millisecond
+)
+
+// options are what the engines share.
+func (r *run) options() *group.Options {
+	c := r.c
+	host, _ := os.Hostname()
+	return &group.Options{
+		Gate: c.gate, Inflight: group.NewInflight(),
+		MaxBatch: c.config.MaxBatch, BatchTime: c.config.BatchTime,
+		Grace: grace, LockTimeout: lockTimeout, DeadTopic: c.config.DeadLetterTopic,
+		Host: host, Build: build(), Wake: c.st.Outbox().Signal().Wake,
+		Failed:  r.failed,
+		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o) },
+		Stuck:   r.stuck, Fatal: r.fail, Handlers: &r.handlers,
+	}
+}
+
+// build says which build of the user's program runs: the module's version, or the
+// revision that it was built from.
+func build() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return info.Main.Version
+}
+
+// failed logs a failed run: what failed and what follows, never the words of the
+// handler's error, since they may hold payload.
+func (r *run) failed(h *group.Handler, t *group.Task, f dlq.Failure, class string, took time.Duration, o group.Outcome, again bool) {
+	r.c.stats.failed.Add(1)
+	next := o.String()
+	if again {
+		next = "again"
+	}
+	level := slog.LevelInfo
+	if o == group.Dead && !again {
+		level = slog.LevelWarn
+	}
+	r.c.config.Logger.LogAttrs(context.Background(), level, "message failed",
+		slog.String("consumer", h.Consumer), slog.String("handler", h.Name), slog.String("class", class),
+		slog.String("error_type", f.Type), slog.String("error_print", f.Print),
+		slog.Int("attempt", t.Delivery.Attempt), slog.Duration("took", took), slog.String("next", next))
+}
+
+func (r *run) stuck(h *group.Handler) {
+	r.c.mu.Lock()
+	r.c.stuck++
+	r.c.mu.Unlock()
+	r.alert(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its deadline and was left behind", grace))
+}
+
+func (r *run) gateChanged(cause error) {
+	if cause == nil {
+		r.alert(alerts.Resumed, nil, "messages are handled again")
+		return
+	}
+	r.c.config.Logger.Error("paused: our own statements fail", "consumer", r.c.name, "error", cause)
+	r.alert(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
+}
+
+func (r *run) backlogState(err error) {
+	if err != nil {
+		r.c.gate.Fail(err)
+		return
+	}
+	r.c.gate.OK()
+}
+
+func (r *run) unknownHandler(name string) {
+	r.c.config.Logger.Warn("the backlog holds a message for a handler that is not registered here; it is put off",
+		"consumer", r.c.name, "handler", name)
+}
+
+func (r *run) alert(kind alerts.Kind, h *group.Handler, text string) {
+	a := alerts.Alert{Kind: kind, Consumer: r.c.name, Text: text, At: time.Now()}
+	if h != nil {
+		a.Handler, a.Topic = h.Name, h.Topic
+	}
+	r.dispatcher.Send(a)
+}
+
+// startRelay joins the relay of the store in this process, where there is a sink.
+func (r *run) startRelay() (err error) {
+	if r.c.config.Sink == nil {
+		return nil
+	}
+	o := r.c.config.Relay
+	if o.Logger == nil {
+		o.Logger = r.c.config.Logger
+	}
+	if o.OnParked == nil {
+		o.OnParked = func(p relay.Parked) {
+			r.dispatcher.Send(alerts.Alert{Kind: alerts.RowParked, Consumer: r.c.name, Topic: p.Topic, At: time.Now(),
+				Text: "the sink refuses an event; it is parked with the later ones of its order key: see headrace outbox parked"})
+		}
+	}
+	_, r.leave, err = relay.Acquire(r.c.st, r.c.config.Sink, o)
+	return err
+}

@@ -1,0 +1,176 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/group"
+)
+
+// run is a Consumer while it runs.
+type run struct {
+	c *Consumer
+	// soft ends when the consumer is to stop, hard when its drain time is over.
+	// subscribed outlives both until everything taken has been settled, because some
+	// adapters forget what they delivered when it ends.
+	soft, hard, subscribed context.Context
+	stop                   context.CancelCauseFunc
+	cut, unsubscribe       context.CancelFunc
+
+	budget     *budget
+	leave      func(context.Context) error // the shared relay; nil without a sink
+	dispatcher *alerting.Dispatcher
+	receivers  sync.WaitGroup
+	workers    sync.WaitGroup // groups and the backlog's drain
+	handlers   sync.WaitGroup // goroutines inside user functions
+	nacks      sync.WaitGroup
+}
+
+// Run handles messages until ctx ends, or something happens that only a person can
+// mend; it returns that cause, and nil when ctx ended. It blocks meanwhile, and
+// returns when every goroutine that it started has ended, except handlers that
+// ignore their context (the error then matches ErrDrainTimeout).
+//
+// When ctx ends, nothing new is begun: what was not begun is given back to the
+// broker, and what was begun has Config.DrainTimeout to finish. A consumer runs
+// once.
+func (c *Consumer) Run(ctx context.Context) (err error) {
+	if !c.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("consumer %s: %w", c.name, ErrRunning)
+	}
+	if err := c.mistakes.err(); err != nil {
+		return fmt.Errorf("consumer %s: %w", c.name, err)
+	}
+	if len(c.handlers) == 0 {
+		return fmt.Errorf("consumer %s: no handler is registered: call consumer.Handle", c.name)
+	}
+	r := c.newRun(ctx)
+	defer r.unsubscribe()
+	defer r.cut()
+	defer r.stop(nil)
+	if err := r.startRelay(); err != nil {
+		return fmt.Errorf("consumer %s: %w", c.name, errors.Join(err, r.closeAlerts()))
+	}
+	r.start()
+	c.setRunning(true)
+	<-r.soft.Done()
+	stopped := r.drainAll()
+	c.setRunning(false)
+	cause := context.Cause(r.soft)
+	if ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)) {
+		cause = nil
+	}
+	if err := errors.Join(cause, stopped); err != nil {
+		return fmt.Errorf("consumer %s: %w", c.name, err)
+	}
+	return nil
+}
+
+func (c *Consumer) newRun(ctx context.Context) *run {
+	r := &run{c: c, budget: newBudget(c.config.MaxInFlight, c.config.MaxInFlightBytes)}
+	r.soft, r.stop = context.WithCancelCause(ctx)
+	r.hard, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	r.subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
+	r.dispatcher = alerting.NewDispatcher(c.config.Alert, c.config.Logger)
+	c.gate.OnChange = r.gateChanged
+	return r
+}
+
+// start begins everything that drainAll ends.
+func (r *run) start() {
+	o := r.options()
+	engines := make(map[string]*group.Engine, len(r.c.handlers))
+	for _, h := range r.c.handlers {
+		h.engine = group.NewEngine(r.soft, r.hard, r.c.st, h.Handler, o)
+		engines[h.Name] = h.engine
+		for range r.c.config.Concurrency {
+			r.workers.Go(h.engine.Work)
+		}
+	}
+	line := group.NewLine(r.soft, r.c.name, r.c.st, engines, o)
+	line.Unknown = r.unknownHandler
+	backlog := drain.New(line, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
+	r.workers.Go(func() { backlog.Run(r.soft) })
+	for _, h := range r.c.handlers {
+		r.receivers.Go(func() { r.receive(h) })
+	}
+}
+
+// fail stops the consumer because of err. The first cause counts.
+func (r *run) fail(err error) {
+	r.c.mu.Lock()
+	if r.c.fatal == nil {
+		r.c.fatal = err
+	}
+	r.c.mu.Unlock()
+	r.stop(err)
+}
+
+// drainAll ends everything, in the order that loses nothing: no new deliveries,
+// what was not begun is given back, what was begun finishes, and only then do the
+// subscriptions end.
+func (r *run) drainAll() error {
+	r.budget.close()
+	// A Subscribe that hangs needs its context to end.
+	if !within(&r.receivers, time.Second) {
+		r.unsubscribe()
+		r.receivers.Wait()
+	}
+	for _, h := range r.c.handlers {
+		h.engine.Stop()
+	}
+	var err error
+	if !within(&r.workers, r.c.config.DrainTimeout) {
+		r.cut()
+		r.workers.Wait() // bounded: each handler's deadline and grace, and our statements'
+	}
+	if !within(&r.handlers, grace) {
+		err = fmt.Errorf("%w (%s): see the alerts for which", ErrDrainTimeout, r.c.config.DrainTimeout)
+	}
+	r.unsubscribe()
+	r.nacks.Wait()
+	return errors.Join(err, r.leaveRelay(), r.closeAlerts())
+}
+
+func (r *run) leaveRelay() error {
+	if r.leave == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), r.c.config.DrainTimeout)
+	defer cancel()
+	return r.leave(ctx)
+}
+
+func (r *run) closeAlerts() error {
+	ctx, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	return r.dispatcher.Close(ctx)
+}
+
+// within waits for wg for at most d, and reports whether it was done.
+func within(wg *sync.WaitGroup, d time.Duration) bool {
+	done := make(chan struct{})
+	go func() { // ends with wg; a handler that never returns is all that can keep it
+		wg.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+func (c *Consumer) setRunning(running bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running = running
+}

@@ -1,0 +1,191 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/retry"
+)
+
+// Group commit: statements that end the transaction are refused, and a swallowed
+// refusal still fails the message.
+func TestHandlerCannotEndItsTransaction(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if m.ID == "bad" {
+				_, _ = tx.ExecContext(ctx, "/* done */ COMMIT")
+			}
+			return insert(ctx, tx, m)
+		})
+		b.start(c)
+		b.acked(b.deliver("good", `{}`), b.deliver("bad", `{}`))
+		b.eventually("it is dead", func() bool { return b.state("bad") == inbox.Dead })
+		if b.effects("good") != 1 || b.effects("bad") != 0 {
+			b.Error("effects do not fit")
+		}
+	})
+}
+
+// Group commit: a transaction that was ended behind our back stops the consumer with
+// an error that names the handler.
+func TestSwitchedTransactionStopsTheConsumer(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
+			raw, err := tx.SQL()
+			if err != nil {
+				return err
+			}
+			for _, statement := range []string{"COMMIT", "BEGIN"} {
+				if _, err := raw.ExecContext(ctx, statement); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, consumer.Alone())
+		b.start(c)
+		m := b.deliver("m", `{}`)
+		err := b.wait()
+		if !errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "test/"+topic) {
+			b.Errorf("Run returned %v", err)
+		}
+		select {
+		case <-m.Acked():
+			b.Error("the message was acknowledged")
+		default:
+		}
+	})
+}
+
+// Raw and SQL are for Alone handlers only.
+func TestGroupedHandlerHasNoRawTransaction(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		got := make(chan error, 2)
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(_ context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
+			_, err := tx.SQL()
+			got <- err
+			got <- tx.Raw(func(any) error { return nil })
+			return nil
+		})
+		b.start(c)
+		b.acked(b.deliver("m", `{}`))
+		for range 2 {
+			if err := <-got; !errors.Is(err, headrace.ErrNotAlone) {
+				b.Errorf("got %v", err)
+			}
+		}
+	})
+}
+
+// A Tx that is kept after the return is of no use (fault 8).
+func TestTxIsClosedAfterTheHandler(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		kept := make(chan *headrace.Tx, 1)
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(_ context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
+			kept <- tx
+			return nil
+		})
+		b.start(c)
+		b.acked(b.deliver("m", `{}`))
+		tx := <-kept
+		if _, err := tx.ExecContext(b.Context(), "INSERT INTO effects (msg) VALUES ('late')"); !errors.Is(err, headrace.ErrTxDone) {
+			b.Errorf("exec: %v", err)
+		}
+		if err := tx.Publish(headrace.Event{Topic: "t", Value: 1}); !errors.Is(err, headrace.ErrTxDone) {
+			b.Errorf("publish: %v", err)
+		}
+	})
+}
+
+// Fault 9: a failed statement whose error is swallowed aborts the transaction on
+// PostgreSQL; the message must not be done, and its neighbours must be.
+func TestSwallowedErrorIsNotDone(t *testing.T) {
+	b := setupPostgres(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if m.ID == "bad" {
+			_, _ = tx.ExecContext(ctx, "SELECT 1/0")
+			return nil
+		}
+		return insert(ctx, tx, m)
+	})
+	all := []*message.Message{b.deliver("bad", `{}`)}
+	for n := range 20 {
+		all = append(all, b.deliver(fmt.Sprint("m", n), `{}`))
+	}
+	b.start(c)
+	b.acked(all...)
+	b.eventually("it is dead", func() bool { return b.state("bad") == inbox.Dead })
+	if got := b.count("SELECT count(*) FROM effects"); got != 20 {
+		b.Errorf("%d effects of 20 good messages", got)
+	}
+}
+
+// COMMIT: a deferred constraint fails there; single runs find whom it meant.
+func TestDeferredConstraintFindsItsCulprit(t *testing.T) {
+	b := setupPostgres(t)
+	b.exec("ALTER TABLE effects ADD CONSTRAINT once UNIQUE (seq) DEFERRABLE INITIALLY DEFERRED")
+	b.exec("INSERT INTO effects (seq, msg) VALUES (7, 'before')")
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, insert)
+	var all []*message.Message
+	for n := range 20 {
+		all = append(all, b.deliver(fmt.Sprint("m", n), fmt.Sprintf(`{"n":%d}`, n)))
+	}
+	b.start(c)
+	b.acked(all...)
+	b.eventually("m7 is dead", func() bool { return b.state("m7") == inbox.Dead })
+	if got := b.count("SELECT count(*) FROM effects"); got != 20 {
+		b.Errorf("%d effects of 19 good messages and 1 before", got)
+	}
+	if n := len(b.attempts("m7")); n != 3 {
+		b.Errorf("%d attempts of the culprit", n)
+	}
+	if n := len(b.attempts("m8")); n != 0 {
+		b.Errorf("%d attempts of a neighbour", n)
+	}
+}
+
+// Nested: a part that fails on its own leaves nothing, and the rest counts.
+func TestNested(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			err := tx.Nested(ctx, func(ctx context.Context, tx *headrace.Tx) error {
+				if _, err := tx.ExecContext(ctx, "INSERT INTO effects (msg) VALUES ('nested')"); err != nil {
+					return err
+				}
+				if err := tx.Publish(headrace.Event{Topic: "t", Value: 1}); err != nil {
+					return err
+				}
+				_, err := tx.ExecContext(ctx, "INSERT INTO no_such_table VALUES (1)")
+				return err
+			})
+			if err == nil {
+				return retry.Permanent(errors.New("the nested part did not fail"))
+			}
+			return insert(ctx, tx, m)
+		})
+		b.start(c)
+		b.acked(b.deliver("m", `{}`))
+		if b.effects("m") != 1 || b.effects("nested") != 0 || len(b.letters(dlq.Filter{})) != 0 {
+			b.Errorf("%d effects, %d nested", b.effects("m"), b.effects("nested"))
+		}
+		status, err := b.st.Outbox().Status(b.Context())
+		if err != nil || status.Ready != 0 {
+			b.Errorf("outbox %+v %v", status, err)
+		}
+	})
+}
