@@ -72,6 +72,8 @@ func Run(t *testing.T, h Harness) {
 		{"Held", heldTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},
+		{"Check", checkTests},
+		{"Model", modelTests},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			for _, tt := range group.tests {
@@ -81,4 +83,12 @@ func Run(t *testing.T, h Harness) {
 			}
 		})
 	}
+	t.Run("Migrate", func(t *testing.T) {
+		for _, tt := range migrateTests {
+			t.Run(tt.name, func(t *testing.T) {
+				t.Parallel()
+				tt.run(t, h)
+			})
+		}
+	})
 }

@@ -1,0 +1,231 @@
+package storetest
+
+import (
+	"slices"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// plants break each rule of Check, and no other. They are keyed by the rule.
+var plants = map[string]func(*bundle){
+	"attempts_have_no_gaps": func(b *bundle) {
+		b.in(func(t *txn.Txn) { b.win(t, "a"); b.fail(t, "a"); b.fail(t, "a"); b.fail(t, "a") })
+		b.spoil("DELETE FROM {{schema}}.headrace_attempts WHERE n = 2")
+	},
+	"backlog_is_not_done": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.spoil("UPDATE {{schema}}.headrace_inbox SET state = 'done' WHERE key = 'a'")
+	},
+	"backlog_is_waiting": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.spoil("DELETE FROM {{schema}}.headrace_inbox WHERE key = 'a'")
+	},
+	"backlog_order_has_one_shard": func(b *bundle) {
+		b.wait(keyed("a", "k"), keyed("b", "k"))
+		b.spoil("UPDATE {{schema}}.headrace_backlog SET shard = (shard + 1) % 16 WHERE key = 'a'")
+	},
+	"inbox_dead_has_letter": func(b *bundle) {
+		b.die(letter("a"))
+		b.spoil("DELETE FROM {{schema}}.headrace_dead_letters")
+	},
+	"inbox_discarded_has_letter": func(b *bundle) {
+		b.park("a", inbox.Discarded)
+		b.spoil("DELETE FROM {{schema}}.headrace_dead_letters")
+	},
+	"inbox_waiting_in_backlog": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.spoil("DELETE FROM {{schema}}.headrace_backlog")
+	},
+	"keys_within_bounds": func(b *bundle) {
+		b.in(func(t *txn.Txn) { b.win(t, "a"); b.fail(t, "a") })
+		b.spoil("UPDATE {{schema}}.headrace_attempts SET key = ''")
+	},
+	"letters_changed_has_audit": func(b *bundle) {
+		b.die(graves("a")...)
+		b.spoil("UPDATE {{schema}}.headrace_dead_letters SET state = 'redriven'")
+	},
+	"letters_open_is_dead": func(b *bundle) {
+		b.die(letter("a"))
+		b.spoil("DELETE FROM {{schema}}.headrace_inbox WHERE key = 'a'")
+	},
+	"order_blocked_has_head": func(b *bundle) {
+		b.wait(ordered("head", "k"))
+		b.wait(blocked("a", "k"))
+		b.exec(b.DB, "UPDATE {{schema}}.headrace_inbox SET state = 'done' WHERE key = 'head'")
+		b.spoil("DELETE FROM {{schema}}.headrace_backlog WHERE key = 'head'")
+	},
+	"order_has_one_head": func(b *bundle) {
+		late := ordered("a", "k")
+		late.Delay = time.Hour
+		b.wait(late)
+		b.wait(ordered("b", "k"))
+		b.spoil("")
+	},
+	"outbox_behind_has_head": func(b *bundle) {
+		b.publish(rowsOf("t", "k", 1, 2)...)
+		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked, outbox.Behind) })
+		b.spoil("DELETE FROM {{schema}}.headrace_outbox_held WHERE reason = 'parked'")
+	},
+	"outbox_on_one_line": func(b *bundle) {
+		b.publish(rowsOf("t", "k", 1, 2)...)
+		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
+		b.spoil("UPDATE {{schema}}.headrace_outbox_held SET id = (SELECT max(id) FROM {{schema}}.headrace_outbox)")
+	},
+	"outbox_order_has_one_shard": func(b *bundle) {
+		b.publish(rowsOf("t", "k", 1, 2)...)
+		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
+		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 16")
+	},
+}
+
+// constrained are the rules that the tables' own constraints hold up as well: each
+// statement breaks one, and must be refused.
+var constrained = map[string][]string{
+	"shards_in_range": {
+		"UPDATE {{schema}}.headrace_backlog SET shard = 16", "UPDATE {{schema}}.headrace_backlog SET shard = -1",
+		"UPDATE {{schema}}.headrace_outbox SET shard = 16", "UPDATE {{schema}}.headrace_outbox_held SET shard = 16",
+	},
+	"keys_within_bounds": {"UPDATE {{schema}}.headrace_inbox SET key = ''"},
+}
+
+var checkTests = func() []test {
+	tests := []test{
+		{name: "sound rows break no rule", run: checkSound},
+		{name: "every rule says what it means and can be broken", run: checkRules},
+		{name: "the tables refuse what no row may be", run: checkConstraints},
+	}
+	for rule, plant := range plants {
+		tests = append(tests, test{name: rule, run: func(b *bundle) {
+			plant(b)
+			b.wantRed(rule)
+		}})
+	}
+	slices.SortFunc(tests, func(a, b test) int {
+		if a.name < b.name {
+			return -1
+		}
+		return 1
+	})
+	return tests
+}()
+
+// spoil runs a statement that breaks a rule.
+func (b *bundle) spoil(query string) {
+	b.Helper()
+	b.spoilt = true
+	if query != "" && b.exec(b.DB, query) == 0 {
+		b.Fatalf("%s changed no row", query)
+	}
+}
+
+// wantRed fails the test unless rule alone is broken, once, with an example.
+func (b *bundle) wantRed(rule string) {
+	b.Helper()
+	report := b.check()
+	var red []string
+	for _, r := range report.Rules {
+		if r.Violations == 0 {
+			if r.Example != "" {
+				b.Errorf("rule %s holds, with example %q", r.Name, r.Example)
+			}
+			continue
+		}
+		red = append(red, r.Name)
+		if r.Violations != 1 || r.Example == "" {
+			b.Errorf("rule %s: %d violations, example %q", r.Name, r.Violations, r.Example)
+		}
+	}
+	if diff := cmp.Diff([]string{rule}, red); diff != "" {
+		b.Errorf("broken rules (-want +got):\n%s", diff)
+	}
+	if report.OK() {
+		b.Error("the report is OK")
+	}
+}
+
+// sound writes rows in every state that is allowed.
+func (b *bundle) sound() {
+	b.Helper()
+	b.in(func(t *txn.Txn) { b.win(t, "done"); b.fail(t, "done"); b.fail(t, "done") })
+	for key, state := range map[string]inbox.State{"waits": inbox.Waiting, "died": inbox.Dead, "gone": inbox.Discarded} {
+		b.park(key, state)
+	}
+	late := ordered("late", "k")
+	late.Delay = time.Hour
+	b.wait(late, keyed("loose 1", "loose"), keyed("loose 2", "loose"))
+	b.wait(blocked("behind late", "k"), blocked("behind it", "k"))
+	b.redrive(b.die(letter("redriven"))[0], "redriven")
+	b.die(graves("done", "died")[0])
+	b.publish(rowsOf("t", "k", 1, 6)...)
+	b.publish(delayed(outbox.RowOf(event("t", "k", 7)), time.Hour))
+	b.in(func(t *txn.Txn) {
+		b.hold(t, shardOf("t", "k"), time.Hour, outbox.Parked, outbox.Behind, outbox.Backoff, outbox.Behind, outbox.Delayed)
+	})
+}
+
+func checkSound(b *bundle) {
+	if report := b.check(); !report.OK() {
+		b.Errorf("an empty store: %+v", report)
+	}
+	b.sound() // the end of the test checks
+}
+
+func checkRules(b *bundle) {
+	var names []string
+	for _, r := range b.check().Rules {
+		names = append(names, r.Name)
+		if r.Says == "" {
+			b.Errorf("rule %s says nothing", r.Name)
+		}
+	}
+	var want []string
+	for rule := range plants {
+		want = append(want, rule)
+	}
+	for rule := range constrained {
+		if plants[rule] == nil {
+			want = append(want, rule)
+		}
+	}
+	sorted := cmpopts.SortSlices(func(a, b string) bool { return a < b })
+	if diff := cmp.Diff(want, names, sorted); diff != "" {
+		b.Errorf("rules that the suite can break, and rules of the store (-suite +store):\n%s", diff)
+	}
+}
+
+func checkConstraints(b *bundle) {
+	b.sound()
+	for rule, queries := range constrained {
+		for _, query := range queries {
+			if _, err := b.DB.ExecContext(b.ctx, b.statement(query)); err == nil {
+				b.spoilt = true
+				b.Errorf("%s: %s was not refused", rule, query)
+			}
+		}
+	}
+	bad := []backlog.Item{blocked("loose", "k"), blocked("no key", "")}
+	bad[0].Strict = false
+	for _, i := range bad {
+		t := b.begin()
+		b.record(t, i.Delivery.Key, inbox.Waiting)
+		if err := b.Store.Backlog().Put(b.ctx, t, []backlog.Item{i}); err == nil {
+			b.Errorf("a blocked row without an order was taken: %q", i.Delivery.Key)
+		}
+		t.Rollback()
+	}
+	t := b.begin()
+	l := letter("class")
+	l.Class = dlq.Class("unknown")
+	if _, _, err := b.Store.Letters().Insert(b.ctx, t, l); err == nil {
+		b.Error("a letter of an unknown class was taken")
+	}
+	t.Rollback()
+}
