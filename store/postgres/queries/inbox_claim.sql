@@ -12,4 +12,4 @@ WITH won AS (
     SELECT pg_current_xact_id()::text AS id,
         CASE WHEN $4::bigint > 0 THEN set_config('idle_in_transaction_session_timeout', $4::bigint::text, true) END AS idle
 )
-SELECT here.id, COALESCE(here.idle, ''), won.scope, won.key FROM here LEFT JOIN won ON true
+SELECT here.id, won.scope, won.key FROM here LEFT JOIN won ON true

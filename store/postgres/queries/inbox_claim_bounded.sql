@@ -22,4 +22,4 @@ WITH before AS MATERIALIZED (
         CASE WHEN $4::bigint > 0 THEN set_config('idle_in_transaction_session_timeout', $4::bigint::text, true) END AS idle
     FROM counted CROSS JOIN bounded
 )
-SELECT here.id, COALESCE(here.reset, '') || COALESCE(here.idle, ''), won.scope, won.key FROM here LEFT JOIN won ON true
+SELECT here.id, won.scope, won.key FROM here LEFT JOIN won ON true

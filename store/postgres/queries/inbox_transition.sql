@@ -1,18 +1,22 @@
 -- Only rows that are still where the caller saw them move. They are locked in the
--- order of keys that all share.
+-- order of keys that all share. The id of the transaction rides along.
 WITH due AS MATERIALIZED (
     SELECT i.scope, i.key
     FROM (
-        SELECT c.scope, c.key FROM unnest($1::text[], $2::text[]) AS c (scope, key)
-        ORDER BY c.scope COLLATE "C", c.key COLLATE "C"
+        SELECT u.scope, u.key FROM unnest($1::text[], $2::text[]) AS u (scope, key)
+        ORDER BY u.scope COLLATE "C", u.key COLLATE "C"
     ) AS c
     CROSS JOIN LATERAL (
         SELECT r.scope, r.key FROM {{schema}}.headrace_inbox AS r
         WHERE r.scope = c.scope AND r.key = c.key AND r.state = $3
         FOR UPDATE
     ) AS i
+), moved AS (
+    UPDATE {{schema}}.headrace_inbox AS i SET state = $4, changed_at = clock_timestamp()
+    FROM due
+    WHERE i.scope = due.scope AND i.key = due.key AND i.state = $3
+    RETURNING i.scope, i.key
+), here AS MATERIALIZED (
+    SELECT pg_current_xact_id()::text AS id
 )
-UPDATE {{schema}}.headrace_inbox AS i SET state = $4, changed_at = clock_timestamp()
-FROM due
-WHERE i.scope = due.scope AND i.key = due.key AND i.state = $3
-RETURNING i.scope, i.key
+SELECT here.id, moved.scope, moved.key FROM here LEFT JOIN moved ON true

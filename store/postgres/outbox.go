@@ -1,0 +1,226 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/lib/pq"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// outboxStore implements outbox.Store and outbox.Admin.
+type outboxStore struct {
+	db     *sql.DB
+	schema string
+	signal *outbox.Signal
+
+	insert, poll, lockShard string
+	read, readHeld, blocked string
+	delete, hold            string
+	status, parked, unpark  string
+}
+
+func newOutbox(db *sql.DB, queries map[string]string, schema string, signal *outbox.Signal) *outboxStore {
+	return &outboxStore{
+		db: db, schema: schema, signal: signal,
+		insert:    sqlfile.Get(queries, "outbox_insert"),
+		poll:      sqlfile.Get(queries, "outbox_poll"),
+		lockShard: sqlfile.Get(queries, "outbox_lock_shard"),
+		read:      sqlfile.Get(queries, "outbox_read"),
+		readHeld:  sqlfile.Get(queries, "outbox_read_held"),
+		blocked:   sqlfile.Get(queries, "outbox_blocked"),
+		delete:    sqlfile.Get(queries, "outbox_delete"),
+		hold:      sqlfile.Get(queries, "outbox_hold"),
+		status:    sqlfile.Get(queries, "outbox_status"),
+		parked:    sqlfile.Get(queries, "outbox_parked"),
+		unpark:    sqlfile.Get(queries, "outbox_unpark"),
+	}
+}
+
+// Insert implements outbox.Store.
+func (s *outboxStore) Insert(ctx context.Context, q headrace.Execer, rows []outbox.Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	args, err := insertArgs(rows, "")
+	if err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	if _, err := q.ExecContext(ctx, s.insert, args...); err != nil {
+		return fmt.Errorf("write events: %w", err)
+	}
+	return nil
+}
+
+// insertArgs are those of outbox_insert. id is the transaction's, or "" for any.
+// What a published message carries is never cleaned: it is refused.
+func insertArgs(rows []outbox.Row, id string) ([]any, error) {
+	type row = outbox.Row
+	for i := range rows {
+		e := &rows[i].Event
+		if err := identity(e.ID, e.Topic, e.OrderKey); err != nil {
+			return nil, fmt.Errorf("%w: ID, Topic or OrderKey: %w", headrace.ErrInvalidEvent, err)
+		}
+	}
+	texts := func(field func(*row) string) any { return column(rows, field) }
+	return []any{
+		column(rows, func(r *row) int64 { return int64(r.Shard) }),
+		texts(func(r *row) string { return r.Event.ID }),
+		texts(func(r *row) string { return r.Event.Topic }),
+		texts(func(r *row) string { return r.Event.OrderKey }),
+		column(rows, func(r *row) []byte { return r.Event.Payload }),
+		column(rows, func(r *row) []byte { return encode.Metadata(r.Event.Metadata) }),
+		texts(func(r *row) string { return encode.Text(r.Event.Trace.Parent, maxTrace) }),
+		texts(func(r *row) string { return encode.Text(r.Event.Trace.State, maxTrace) }),
+		column(rows, func(r *row) int64 { return max(micros(r.Event.Delay), 0) }),
+		id,
+	}, nil
+}
+
+// Poll implements outbox.Store.
+func (s *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, error) {
+	if len(marks) != outbox.Shards {
+		return outbox.Poll{}, fmt.Errorf("poll outbox: %d marks for %d shards", len(marks), outbox.Shards)
+	}
+	type look struct {
+		shard int
+		ready bool
+		due   sql.NullInt64
+	}
+	looks, err := collect(ctx, s.db, s.poll, []any{pq.Array(marks)}, func(l *look) []any {
+		return []any{&l.shard, &l.ready, &l.due}
+	})
+	if err != nil {
+		return outbox.Poll{}, fmt.Errorf("poll outbox: %w", err)
+	}
+	var p outbox.Poll
+	for _, l := range looks {
+		if l.ready || l.due.Valid && l.due.Int64 <= 0 {
+			p.Shards = append(p.Shards, l.shard)
+		}
+		if next := fromMicros(l.due.Int64); next > 0 && (p.Next == 0 || next < p.Next) {
+			p.Next = next
+		}
+	}
+	return p, nil
+}
+
+// LockShard implements outbox.Store.
+func (s *outboxStore) LockShard(ctx context.Context, t *txn.Txn, n int, idle time.Duration) (bool, error) {
+	return lockShard(ctx, t, s.lockShard, shard.Lock("outbox", s.schema, strconv.Itoa(n)), idle)
+}
+
+// lockShard tries to take the lock of that number for t.
+func lockShard(ctx context.Context, t *txn.Txn, query string, number int64, idle time.Duration) (bool, error) {
+	var got bool
+	var setting sql.NullString
+	if err := t.QueryRowContext(ctx, query, number, millis(idle)).Scan(&got, &setting); err != nil {
+		return false, fmt.Errorf("lock shard: %w", err)
+	}
+	return got, nil
+}
+
+// outboxRow is a row as the statements return it.
+type outboxRow struct {
+	outbox.HeldRow
+	metadata   []byte
+	age, dueIn int64
+}
+
+func (r *outboxRow) columns() []any {
+	e := &r.Event
+	return []any{&r.RowID, &e.ID, &e.Topic, &e.OrderKey, &e.Payload, &r.metadata, &e.Trace.Parent, &e.Trace.State, &r.age}
+}
+
+// decoded is r with what the columns encode.
+func (r *outboxRow) decoded(shard int) (outbox.HeldRow, error) {
+	metadata, err := encode.ParseMetadata(r.metadata)
+	if err != nil {
+		return outbox.HeldRow{}, fmt.Errorf("row %d: %w", r.RowID, err)
+	}
+	r.Shard, r.Event.Metadata = shard, metadata
+	r.Age, r.DueIn = fromMicros(r.age), fromMicros(r.dueIn)
+	return r.HeldRow, nil
+}
+
+// Read implements outbox.Store.
+func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
+	read, err := collect(ctx, t.SQL(), s.read, []any{shard, after, limit}, (*outboxRow).columns)
+	if err != nil {
+		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	rows := make([]outbox.Row, len(read))
+	for i := range read {
+		row, err := read[i].decoded(shard)
+		if err != nil {
+			return nil, fmt.Errorf("read outbox: %w", err)
+		}
+		rows[i] = row.Row
+	}
+	return rows, nil
+}
+
+// ReadHeld implements outbox.Store.
+func (s *outboxStore) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
+	read, err := collect(ctx, t.SQL(), s.readHeld, []any{shard, limit}, func(r *outboxRow) []any {
+		return append(r.columns(), &r.Attempts, &r.Reason, &r.dueIn, &r.Error)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read held events: %w", err)
+	}
+	rows := make([]outbox.HeldRow, len(read))
+	for i := range read {
+		if rows[i], err = read[i].decoded(shard); err != nil {
+			return nil, fmt.Errorf("read held events: %w", err)
+		}
+	}
+	return rows, nil
+}
+
+// Blocked implements outbox.Store.
+func (s *outboxStore) Blocked(ctx context.Context, t *txn.Txn, shard int) ([]outbox.Block, error) {
+	orders, err := collect(ctx, t.SQL(), s.blocked, []any{shard}, func(b *outbox.Block) []any { return []any{&b.Topic, &b.Key, &b.First} })
+	if err != nil {
+		return nil, fmt.Errorf("read blocked orders: %w", err)
+	}
+	return orders, nil
+}
+
+// Delete implements outbox.Store.
+func (s *outboxStore) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	if _, err := t.SQL().ExecContext(ctx, s.delete, shard, pq.Array(rows)); err != nil {
+		return fmt.Errorf("delete from outbox: %w", err)
+	}
+	return nil
+}
+
+// Hold implements outbox.Store.
+func (s *outboxStore) Hold(ctx context.Context, t *txn.Txn, holds []outbox.Hold) error {
+	type hold = outbox.Hold
+	if len(holds) == 0 {
+		return nil
+	}
+	_, err := t.SQL().ExecContext(ctx, s.hold,
+		column(holds, func(h *hold) int64 { return int64(h.Row.Shard) }),
+		column(holds, func(h *hold) int64 { return h.Row.RowID }),
+		column(holds, func(h *hold) string { return string(h.Reason) }),
+		column(holds, func(h *hold) int64 { return micros(h.Delay) }),
+		column(holds, func(h *hold) int64 { return int64(h.Attempts) }),
+		column(holds, func(h *hold) string { return encode.Text(h.Error, maxError) }))
+	if err != nil {
+		return fmt.Errorf("hold events: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+-- The message is done, and nothing was applied.
+UPDATE {{schema}}.headrace_inbox SET stale = true WHERE scope = $1 AND key = $2 AND state = 'done'

@@ -1,0 +1,201 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store is one schema of one PostgreSQL database. It is safe for concurrent use.
+type Store struct {
+	db         *sql.DB
+	connector  *connector // nil where db is the caller's
+	book       *book
+	scripts    []migrate.Script
+	checks     map[string]string
+	statements *txn.Statements
+	begin      txn.Options
+	abandoned  sync.WaitGroup
+	signal     *outbox.Signal
+	ping       string
+	txnID      string
+	insert     string
+
+	inbox   *inboxStore
+	backlog *backlogStore
+	order   *orderStore
+	outbox  *outboxStore
+	letters *letterStore
+}
+
+// What a Store is.
+var (
+	_ store.Store    = (*Store)(nil)
+	_ store.Migrator = (*Store)(nil)
+	_ store.Checker  = (*Store)(nil)
+)
+
+// commitTimeout bounds COMMIT and the statement before it. Past it the outcome is
+// unknown.
+const commitTimeout = 30 * time.Second
+
+// closeTimeout bounds how long Close waits for a COMMIT that was given up.
+const closeTimeout = 30 * time.Second
+
+// DB returns the connections, for the program's own statements. Do not close it.
+func (s *Store) DB() *sql.DB { return s.db }
+
+// Inbox implements store.Store.
+func (s *Store) Inbox() inbox.Store { return s.inbox }
+
+// Backlog implements store.Store.
+func (s *Store) Backlog() backlog.Store { return s.backlog }
+
+// Order implements store.Store.
+func (s *Store) Order() backlog.Order { return s.order }
+
+// Outbox implements store.Store.
+func (s *Store) Outbox() store.Outbox { return s.outbox }
+
+// Letters implements store.Store.
+func (s *Store) Letters() dlq.Store { return s.letters }
+
+// Begin implements store.Store.
+func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
+	for stale := 0; ; stale++ {
+		t, err := txn.Begin(ctx, s.db, s.begin)
+		if err == nil || !idleEnd(err) || stale > s.db.Stats().MaxOpenConnections || ctx.Err() != nil {
+			return t, err
+		}
+	}
+}
+
+// idleEnd reports whether err is of a connection that ended while it idled in the
+// pool: another one may work. (A *sql.DB tries again by itself; a *sql.Conn cannot.)
+func idleEnd(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return false
+	}
+	return errors.Is(err, driver.ErrBadConn) || txn.Classify(err) == txn.Connection
+}
+
+// Commit implements store.Store.
+func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	defer cancel()
+	err := s.seal(ctx, t, events)
+	if err == nil {
+		return t.Commit(ctx)
+	}
+	if ctx.Err() != nil || txn.Classify(err) == txn.Connection {
+		t.Discard() // a rollback could hang as the statement did
+	} else {
+		t.Rollback()
+	}
+	return err
+}
+
+// seal writes the events and finds out whether t is still the transaction of its
+// claim, in one statement.
+func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	var id string
+	var err error
+	switch {
+	case len(events) > 0:
+		var args []any
+		if args, err = insertArgs(events, t.ID()); err == nil {
+			err = t.QueryRowContext(ctx, s.insert, args...).Scan(&id)
+		}
+	case t.ID() != "":
+		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
+	}
+	switch {
+	case errors.Is(err, sql.ErrTxDone):
+		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
+	case txn.Classify(err) == txn.Aborted:
+		return fmt.Errorf("%w: a statement had failed, and its error was passed over: %w", txn.ErrRolledBack, err)
+	case err != nil:
+		return fmt.Errorf("write events: %w", err)
+	case t.ID() != "" && id != t.ID():
+		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
+	}
+	return nil
+}
+
+// Ping implements store.Store.
+func (s *Store) Ping(ctx context.Context) error {
+	// Half of the time for a connection of the pool, which may have been cut.
+	err := s.pingPooled(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if s.connector == nil {
+		return s.pingPooled(ctx)
+	}
+	conn, err := s.connector.Connect(ctx)
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return conn.Close()
+}
+
+func (s *Store) pingPooled(ctx context.Context) error {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+	}
+	conn, err := s.db.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	if cut := s.begin.Kill(conn); cut != nil {
+		// lib/pq waits for the answer on a cut connection whatever ctx says.
+		defer context.AfterFunc(ctx, cut)()
+	}
+	var one int
+	if err := conn.QueryRowContext(ctx, s.ping).Scan(&one); err != nil {
+		return fmt.Errorf("ping: %w", err)
+	}
+	return nil
+}
+
+// Close frees what the store holds: its prepared statements, and its connections
+// where it made them. It waits for commits that were given up, at most half a
+// minute. Call it after everything that uses the store has ended; later calls do
+// nothing more.
+func (s *Store) Close() error {
+	s.statements.Close()
+	done := make(chan struct{})
+	go func() {
+		s.abandoned.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(closeTimeout)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-timer.C:
+		err = errors.New("postgres: close: a COMMIT that was given up still waits for its answer")
+	}
+	if s.connector != nil {
+		err = errors.Join(err, s.db.Close())
+	}
+	return err
+}
