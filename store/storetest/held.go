@@ -47,13 +47,13 @@ func (b *bundle) wantHeld(t *txn.Txn, shard int, want ...string) []outbox.HeldRo
 	return held
 }
 
-func (b *bundle) wantBlocked(t *txn.Txn, shard int, want ...outbox.Order) {
+func (b *bundle) wantBlocked(t *txn.Txn, shard int, want ...outbox.Block) {
 	b.Helper()
 	got, err := b.Store.Outbox().Blocked(b.ctx, t, shard)
 	if err != nil {
 		b.Fatalf("Blocked: %v", err)
 	}
-	sorted := cmpopts.SortSlices(func(a, b outbox.Order) bool { return a.Topic+"\x00"+a.Key < b.Topic+"\x00"+b.Key })
+	sorted := cmpopts.SortSlices(func(a, b outbox.Block) bool { return a.First < b.First })
 	if diff := cmp.Diff(want, got, sorted, cmpopts.EquateEmpty()); diff != "" {
 		b.Errorf("blocked orders (-want +got):\n%s", diff)
 	}
@@ -137,7 +137,7 @@ func heldChanges(b *bundle) {
 		b.wantHeld(t, shard, "event-2")
 		b.mustHold(t, outbox.Hold{Row: rows[1], Reason: outbox.Parked, Attempts: 9})
 		b.wantHeld(t, shard)
-		b.wantBlocked(t, shard, outbox.Order{Topic: "t", Key: "k"})
+		b.wantBlocked(t, shard, outbox.Block{Order: outbox.Order{Topic: "t", Key: "k"}, First: rows[1].RowID})
 	})
 }
 
@@ -148,17 +148,28 @@ func heldBlocked(b *bundle) {
 		b.publish(rowsOf("t", key, 10*n, 3)...)
 		b.in(func(t *txn.Txn) {
 			b.wantBlocked(t, shard)
-			b.hold(t, shard, time.Hour, reason, outbox.Delayed)
+			rows := b.hold(t, shard, time.Hour, outbox.Delayed, reason)
 			if reason == outbox.Delayed {
 				b.wantBlocked(t, shard)
 				return
 			}
-			b.wantBlocked(t, shard, outbox.Order{Topic: "t", Key: key})
+			block := outbox.Block{Order: outbox.Order{Topic: "t", Key: key}, First: rows[1].RowID}
+			b.wantBlocked(t, shard, block)
 			b.hold(t, shard, 0, outbox.Behind)
-			b.wantBlocked(t, shard, outbox.Order{Topic: "t", Key: key})
+			b.wantBlocked(t, shard, block)
 		})
 		b.in(func(t *txn.Txn) { b.clear(t, shard) })
 	}
+	b.publish(rowsOf("t", "a", 1, 1)...)
+	twin := rowsOf("other", "a", 2, 1)
+	twin[0].Shard = shardOf("t", "a") // two orders of one shard
+	b.publish(twin...)
+	b.in(func(t *txn.Txn) {
+		rows := b.hold(t, shardOf("t", "a"), time.Hour, outbox.Parked, outbox.Backoff)
+		b.wantBlocked(t, shardOf("t", "a"), outbox.Block{Order: outbox.Order{Topic: "t", Key: "a"}, First: rows[0].RowID},
+			outbox.Block{Order: outbox.Order{Topic: "other", Key: "a"}, First: rows[1].RowID})
+		b.clear(t, shardOf("t", "a"))
+	})
 	// A row without an order holds up no other.
 	row := outbox.RowOf(event("t", "", 99))
 	b.publish(row)
