@@ -19,10 +19,6 @@ const (
 	batchBytes = 16 << 20
 )
 
-// gap lets other writers in between two batches: SQLite has one write lock, and who
-// takes it again at once starves the consumers of another process.
-const gap = 2 * time.Millisecond
-
 // commitPatience bounds a commit, and the reading again of one with unknown outcome;
 // neither ends with the caller's context.
 const commitPatience = 30 * time.Second
@@ -98,8 +94,8 @@ func (s *sweep) part(ctx context.Context, f Filter) error {
 		if size == 0 {
 			return nil
 		}
-		if err := wait(ctx, gap); err != nil {
-			return err
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		b, err := s.batch(ctx, f, after, size)
 		if err != nil {
@@ -203,6 +199,6 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-timer.C:
-		return ctx.Err()
+		return nil
 	}
 }
