@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/store/postgres"
+)
+
+// consumption is a consumer under load.
+type consumption struct {
+	src *source
+	// config is what differs from the defaults; Source is set.
+	config consumer.Config
+	// register adds the handler.
+	register func(*consumer.Consumer)
+	// drive loads it, and ends when nothing is in flight. abandoned is closed when the
+	// consumer ends before.
+	drive func(ctx context.Context, abandoned <-chan struct{}) error
+}
+
+// consume runs a consumer on a store of its own while it is driven, and checks the
+// store afterwards.
+func (l *lab) consume(ctx context.Context, o consumption) (err error) {
+	st, err := postgres.Open(ctx, l.dsn, postgres.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	o.config.Source = o.src
+	c, err := consumer.New("billing", st, o.config)
+	if err != nil {
+		return err
+	}
+	o.register(c)
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	ended := make(chan struct{})
+	var ran error
+	go func() {
+		defer close(ended)
+		ran = c.Run(running)
+	}()
+	drove := o.drive(ctx, ended)
+	stop()
+	<-ended
+	if err := errors.Join(ran, drove); err != nil {
+		return err
+	}
+	if s := c.Stats(); s.FailedRuns > 0 || s.InFlight > 0 || s.Released > 0 {
+		return fmt.Errorf("verify: the consumer counted %d failed runs, %d released and %d in flight", s.FailedRuns, s.Released, s.InFlight)
+	}
+	return check(ctx, st)
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Figure is what a benchmark found.
+type Figure struct {
+	// Rate is messages or rows a second.
+	Rate float64 `json:"rate"`
+	// P50 and P99 are milliseconds: from hand-over to acknowledgement, or what Says
+	// says.
+	P50 float64 `json:"p50_ms"`
+	P99 float64 `json:"p99_ms"`
+	// Messages is how many were measured, in Seconds.
+	Messages int     `json:"messages"`
+	Seconds  float64 `json:"seconds"`
+	// ClientCPU is the processor time of this process, in microseconds a message; 0
+	// where the system does not tell.
+	ClientCPU float64 `json:"client_cpu_us"`
+}
+
+// String is the figure in one line.
+func (f Figure) String() string {
+	return fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f us", f.Rate, f.P50, f.P99, f.ClientCPU)
+}
+
+// stopwatch measures the time and the processor time of a benchmark.
+type stopwatch struct {
+	began time.Time
+	cpu   time.Duration
+}
+
+func startWatch() stopwatch { return stopwatch{began: time.Now(), cpu: processorTime()} }
+
+// figure is what has passed for that many messages.
+func (w stopwatch) figure(messages int, h *histogram) Figure {
+	return w.figureAt(time.Now(), messages, h)
+}
+
+func (w stopwatch) figureAt(end time.Time, messages int, h *histogram) Figure {
+	cpu := processorTime() - w.cpu
+	took := end.Sub(w.began)
+	millis := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+	return Figure{
+		Rate: float64(messages) / took.Seconds(), Messages: messages, Seconds: took.Seconds(),
+		P50: millis(h.percentile(0.50)), P99: millis(h.percentile(0.99)),
+		ClientCPU: float64(cpu) / float64(time.Microsecond) / float64(max(messages, 1)),
+	}
+}
+
+// report gathers the figures of a run.
+type report struct {
+	Machine machine            `json:"machine"`
+	Figures map[string]Figure  `json:"figures"`
+	Ratios  map[string]float64 `json:"ratios"`
+
+	rounds map[string][]Figure
+}
+
+// machine is what the figures depend on.
+type machine struct {
+	CPUs     int     `json:"cpus"`
+	Go       string  `json:"go"`
+	Postgres string  `json:"postgres"`
+	Seconds  float64 `json:"seconds"`
+	Rounds   int     `json:"rounds"`
+}
+
+func newReport(ctx context.Context, l *lab, f flags) *report {
+	return &report{
+		Machine: machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Postgres: l.version(ctx), Seconds: f.seconds, Rounds: f.rounds},
+		rounds:  make(map[string][]Figure),
+	}
+}
+
+func (r *report) add(name string, f Figure) { r.rounds[name] = append(r.rounds[name], f) }
+
+// settle takes the medians, and divides.
+func (r *report) settle(ran []benchmark) {
+	r.Figures, r.Ratios = make(map[string]Figure), make(map[string]float64)
+	for name, figures := range r.rounds {
+		slices.SortFunc(figures, func(a, b Figure) int { return cmp.Compare(a.Rate, b.Rate) })
+		r.Figures[name] = figures[len(figures)/2]
+	}
+	for _, b := range ran {
+		for _, other := range b.against {
+			if base, ok := r.Figures[other]; ok && base.Rate > 0 {
+				r.Ratios[b.name+"/"+other] = r.Figures[b.name].Rate / base.Rate
+			}
+		}
+	}
+}
+
+func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
+	r.settle(ran)
+	if asJSON {
+		out := json.NewEncoder(w)
+		out.SetIndent("", "  ")
+		return out.Encode(r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d CPUs, %s, PostgreSQL %s\n\n", r.Machine.CPUs, r.Machine.Go, r.Machine.Postgres)
+	for _, bench := range ran {
+		fmt.Fprintf(&b, "%-16s %s\n", bench.name, r.Figures[bench.name])
+	}
+	b.WriteByte('\n')
+	for _, bench := range ran {
+		for _, other := range bench.against {
+			if ratio, ok := r.Ratios[bench.name+"/"+other]; ok {
+				fmt.Fprintf(&b, "%-28s %7.2f\n", bench.name+"/"+other, ratio)
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
+	"github.com/lib/pq"
+
+	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/store/postgres"
+)
+
+var (
+	//go:embed queries/*.sql
+	queryFiles embed.FS
+	//go:embed database/create.sql
+	createDatabase string
+	//go:embed database/drop.sql
+	dropDatabase string
+)
+
+// patience bounds what is done before and after a benchmark.
+const patience = time.Minute
+
+// lab is the database of a run.
+type lab struct {
+	dsn     string // of the database that was made
+	server  string // the DSN that was given
+	name    string
+	db      *sql.DB // for what is not measured
+	queries map[string]string
+}
+
+// newLab makes a database on the server of dsn, with the tables of both sides.
+func newLab(ctx context.Context, dsn string) (*lab, error) {
+	u, err := url.Parse(dsn)
+	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
+		return nil, errors.New("the DSN must be a URL, postgres://user@host:port/database (not shown: it may hold a password)")
+	}
+	l := &lab{server: dsn, name: "headrace_bench_" + strings.ToLower(rand.Text())}
+	if l.queries, err = sqlfile.Load(queryFiles, "queries", "public"); err != nil {
+		return nil, err
+	}
+	if err := l.onServer(ctx, createDatabase); err != nil {
+		return nil, fmt.Errorf("create a database: %w", err)
+	}
+	u.Path = "/" + l.name
+	l.dsn = u.String()
+	if l.db, err = l.open(4); err == nil {
+		err = l.createTables(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("create tables: %w", err), l.close())
+	}
+	return l, nil
+}
+
+// close drops the database.
+func (l *lab) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var err error
+	if l.db != nil {
+		err = l.db.Close()
+	}
+	if drop := l.onServer(ctx, dropDatabase); drop != nil {
+		err = errors.Join(err, fmt.Errorf("drop the database %s: %w", l.name, drop))
+	}
+	return err
+}
+
+func (l *lab) onServer(ctx context.Context, statement string) error {
+	db, err := sql.Open("postgres", l.server)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	_, err = db.ExecContext(ctx, strings.ReplaceAll(statement, "{{name}}", pq.QuoteIdentifier(l.name)))
+	return err
+}
+
+// open opens the database with lib/pq, and keeps that many connections.
+func (l *lab) open(conns int) (*sql.DB, error) {
+	db, err := sql.Open("postgres", l.dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// query returns a statement of queries/ by its name.
+func (l *lab) query(name string) string { return sqlfile.Get(l.queries, name) }
+
+func (l *lab) createTables(ctx context.Context) error {
+	st, err := postgres.Open(ctx, l.dsn, postgres.Options{Migrate: true})
+	if err != nil {
+		return err
+	}
+	if err := st.Close(); err != nil {
+		return err
+	}
+	statements := []string{l.query("create_inbox"), l.query("create_invoices")}
+	schema := wsql.DefaultPostgreSQLSchema{}
+	for _, topic := range []string{invoicesTopic, forwarderTopic} {
+		for _, q := range schema.SchemaInitializingQueries(topic) {
+			statements = append(statements, q.Query)
+		}
+	}
+	for _, q := range (wsql.DefaultPostgreSQLOffsetsAdapter{}).SchemaInitializingQueries(forwarderTopic) {
+		statements = append(statements, q.Query)
+	}
+	for _, statement := range statements {
+		if _, err := l.db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure runs one benchmark on empty tables.
+func (l *lab) measure(ctx context.Context, b benchmark, a amount) (Figure, error) {
+	if _, err := l.db.ExecContext(ctx, l.query("truncate")); err != nil {
+		return Figure{}, fmt.Errorf("empty the tables: %w", err)
+	}
+	// Only some roles may; without it the figures are a little less steady.
+	var refused *pq.Error
+	if _, err := l.db.ExecContext(ctx, l.query("checkpoint")); err != nil && !errors.As(err, &refused) {
+		return Figure{}, fmt.Errorf("checkpoint: %w", err)
+	}
+	return b.run(ctx, l, a)
+}
+
+// version is the server's; "" where it does not say.
+func (l *lab) version(ctx context.Context) string {
+	var version string
+	_ = l.db.QueryRowContext(ctx, l.query("version")).Scan(&version)
+	return version
+}

@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// flags are the command's arguments.
+type flags struct {
+	dsn     string
+	only    string
+	single  string
+	seconds float64
+	rounds  int
+	json    bool
+	profile string
+	list    bool
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := 0
+	if err := run(ctx, parse()); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		status = 1
+	}
+	stop()
+	os.Exit(status)
+}
+
+func parse() flags {
+	var f flags
+	flag.StringVar(&f.dsn, "dsn", os.Getenv("HEADRACE_TEST_POSTGRES"),
+		"PostgreSQL `URL`; the role must be allowed to create a database. Default: HEADRACE_TEST_POSTGRES, else a server of its own")
+	flag.StringVar(&f.only, "only", "", "run these parts or benchmarks alone, `NAME[,NAME]`")
+	flag.StringVar(&f.single, "case", "", "run the one benchmark `NAME` alone, where a part has the same name")
+	flag.Float64Var(&f.seconds, "seconds", 5, "how long each benchmark measures, after a warm-up of a fifth of that")
+	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
+	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
+	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
+	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
+	flag.Parse()
+	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	return f
+}
+
+func run(ctx context.Context, f flags) (err error) {
+	if f.list {
+		for _, b := range benchmarks() {
+			fmt.Printf("%-10s %-16s %s\n", b.part, b.name, b.says)
+		}
+		return nil
+	}
+	chosen, err := choose(f.only, f.single)
+	if err != nil {
+		return err
+	}
+	if f.dsn == "" {
+		server, err := startServer(ctx)
+		if err != nil {
+			return fmt.Errorf("start PostgreSQL: %w", err)
+		}
+		defer server.stop()
+		f.dsn = server.dsn
+	}
+	l, err := newLab(ctx, f.dsn)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if end := l.close(); err == nil {
+			err = end
+		}
+	}()
+	stop, err := profile(f.profile)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	r := newReport(ctx, l, f)
+	amount := amount{time: time.Duration(f.seconds * float64(time.Second))}
+	for round := range f.rounds {
+		for _, b := range chosen {
+			fmt.Fprintf(os.Stderr, "%-16s ", b.name)
+			figure, err := l.measure(ctx, b, amount)
+			if err != nil {
+				fmt.Fprintln(os.Stderr)
+				return fmt.Errorf("%s: %w", b.name, err)
+			}
+			fmt.Fprintln(os.Stderr, strings.TrimSpace(figure.String()), progress(round, f.rounds))
+			r.add(b.name, figure)
+		}
+	}
+	return r.print(os.Stdout, f.json, chosen)
+}
+
+func progress(round, rounds int) string {
+	if rounds == 1 {
+		return ""
+	}
+	return fmt.Sprintf("(round %d of %d)", round+1, rounds)
+}
+
+// profile begins a CPU profile and returns what ends it.
+func profile(file string) (func(), error) {
+	if file == "" {
+		return func() {}, nil
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("profile: %w", err)
+	}
+	return func() {
+		pprof.StopCPUProfile()
+		if err := f.Close(); err != nil {
+			fmt.Fprintln(os.Stderr, "bench: profile:", err)
+		}
+	}, nil
+}

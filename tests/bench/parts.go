@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// benchmark is one measurement.
+type benchmark struct {
+	part string
+	name string
+	says string
+	// against names the benchmarks whose rate this one's is divided by.
+	against []string
+	run     func(ctx context.Context, l *lab, a amount) (Figure, error)
+}
+
+// amount is how much to measure.
+type amount struct {
+	// time is for how long; the warm-up takes a fifth more. Benchmarks of a fixed
+	// number of rows run until those are done instead.
+	time time.Duration
+	// messages, where it is not 0, is how many instead of time, and started is called
+	// after the warm-up.
+	messages int
+	started  func()
+}
+
+// or is how many rows a benchmark of a fixed number of rows takes.
+func (a amount) or(rows int) int {
+	if a.messages > 0 {
+		return a.messages
+	}
+	return rows
+}
+
+// benchmarks are all of them, in the order in which they run: what is compared
+// stands close together, because the machine is not the same ten minutes later.
+func benchmarks() []benchmark {
+	var all []benchmark
+	for _, part := range [][]benchmark{
+		byhandPart(), singlePart(), batchPart(), duplicatesPart(), relayPart(),
+	} {
+		all = append(all, part...)
+	}
+	return all
+}
+
+// choose returns the benchmarks that the names mean; all where they are empty.
+func choose(only, single string) ([]benchmark, error) {
+	all := benchmarks()
+	if only == "" && single == "" {
+		return all, nil
+	}
+	wanted := make(map[string]bool)
+	for name := range strings.SplitSeq(only, ",") {
+		if name = strings.TrimSpace(name); name != "" {
+			wanted[name] = false
+		}
+	}
+	parts := make(map[string]bool)
+	for _, b := range all {
+		parts[b.part] = true
+	}
+	var chosen []benchmark
+	found := false
+	for _, b := range all {
+		_, part := wanted[b.part]
+		_, own := wanted[b.name]
+		own = own && !parts[b.name]
+		switch {
+		case part:
+			wanted[b.part] = true
+		case own:
+			wanted[b.name] = true
+		case b.name == single:
+			found = true
+		default:
+			continue
+		}
+		chosen = append(chosen, b)
+	}
+	if single != "" && !found {
+		wanted[single] = false
+	}
+	for name, ran := range wanted {
+		if !ran {
+			return nil, fmt.Errorf("nothing is called %q: see -list", name)
+		}
+	}
+	return chosen, nil
+}
