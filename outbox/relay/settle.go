@@ -103,14 +103,15 @@ func (b *batch) holdFollowers(items []item, it *item, s *settlement) {
 // settle records s and commits. The rows are published again where it fails.
 func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 	o := b.store.Outbox()
-	if len(s.deletes) > 0 {
-		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
-			return fmt.Errorf("delete published rows: %w", err)
-		}
-	}
+	// In this order, so that Delete finds the rows that come behind the deleted ones.
 	if len(s.holds) > 0 {
 		if err := o.Hold(ctx, t, s.holds); err != nil {
 			return fmt.Errorf("hold refused rows: %w", err)
+		}
+	}
+	if len(s.deletes) > 0 {
+		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
+			return fmt.Errorf("delete published rows: %w", err)
 		}
 	}
 	if err := b.store.Commit(ctx, t, nil); err != nil {

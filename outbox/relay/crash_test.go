@@ -1,0 +1,5 @@
+package relay_test
+
+const childVariable = "HEADRACE_RELAY_CHILD"
+
+func child() {}
