@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"cmp"
+	"slices"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headrace/headrace"
@@ -127,7 +129,7 @@ func keysOf(items []backlog.Item) []string {
 
 func (b *bundle) wantKeys(what string, got []backlog.Item, want ...string) {
 	b.Helper()
-	if diff := cmp.Diff(want, keysOf(got), cmpopts.EquateEmpty()); diff != "" {
+	if diff := gocmp.Diff(want, keysOf(got), cmpopts.EquateEmpty()); diff != "" {
 		b.Errorf("%s (-want +got):\n%s", what, diff)
 	}
 }
@@ -153,7 +155,8 @@ func backlogKeeps(b *bundle) {
 	want = append(want, bare)
 	b.wait(want...)
 	got := b.ready()
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(backlog.Item{}, "RowID")); diff != "" {
+	slices.SortFunc(got, func(a, b backlog.Item) int { return cmp.Compare(a.RowID, b.RowID) })
+	if diff := gocmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(backlog.Item{}, "RowID")); diff != "" {
 		b.Errorf("rows of the backlog (-want +got):\n%.4000s", diff)
 	}
 	for _, i := range got {
@@ -171,7 +174,7 @@ func backlogRead(b *bundle) {
 	b.wait(keyed("1", "customer"), keyed("2", "customer"))
 	b.wait(keyed("3", "customer"))
 	marks := make([]int64, backlog.Shards)
-	if p := b.poll(marks); !cmp.Equal(p, backlog.Poll{Shards: []int{line}}) {
+	if p := b.poll(marks); !gocmp.Equal(p, backlog.Poll{Shards: []int{line}}) {
 		b.Errorf("%+v, want shard %d alone", p, line)
 	}
 	b.in(func(t *txn.Txn) {

@@ -330,7 +330,7 @@ func heldListed(b *bundle) {
 	var rows []outbox.Row
 	for _, h := range append(page, rest...) {
 		rows = append(rows, h.Row)
-		if h.Reason != outbox.Parked || h.Event.Payload != nil || h.Error != "refused "+h.Event.ID || h.Shard != shard || h.Event.Topic != "t" || h.Event.OrderKey != "k" {
+		if h.Reason != outbox.Parked || len(h.Event.Payload) != 0 || h.Error != "refused "+h.Event.ID || h.Shard != shard || h.Event.Topic != "t" || h.Event.OrderKey != "k" {
 			b.Errorf("parked row: %+v", h)
 		}
 	}

@@ -192,7 +192,7 @@ func letterPages(b *bundle) {
 		b.must(err)
 		for _, l := range page {
 			got, before = append(got, l.Delivery.Key), l.LetterID
-			if l.Delivery.Payload != nil || len(l.Delivery.Metadata) != 0 || l.Stack != "" {
+			if len(l.Delivery.Payload) != 0 || len(l.Delivery.Metadata) != 0 || l.Stack != "" {
 				b.Errorf("letter %d is listed with its large parts", l.LetterID)
 			}
 			want := letter(l.Delivery.Key)

@@ -235,15 +235,17 @@ func outboxDue(b *bundle) {
 	rows[1] = delayed(rows[1], time.Hour)
 	b.publish(rows...)
 	b.await("a due row", func() bool { return len(b.outboxPoll(nil).Shards) > 0 })
-	p := b.outboxPoll(nil)
-	b.wantShards("of the due row", p, rows[0].Shard)
-	about(b, "Next", p.Next, time.Hour)
+	b.wantShards("of the due row", b.outboxPoll(nil), rows[0].Shard)
 	b.in(func(t *txn.Txn) {
 		held := b.wantHeld(t, rows[0].Shard, "event-1")
 		if len(held) == 1 && (held[0].Reason != outbox.Delayed || held[0].DueIn > 0) {
 			b.Errorf("the due row: %s, due in %s", held[0].Reason, held[0].DueIn)
 		}
+		b.must(b.Store.Outbox().Delete(b.ctx, t, rows[0].Shard, []int64{held[0].RowID}))
 	})
+	p := b.outboxPoll(nil)
+	b.wantShards("without the due row", p)
+	about(b, "Next", p.Next, time.Hour)
 }
 
 func outboxDelete(b *bundle) {
