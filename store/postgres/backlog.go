@@ -63,7 +63,7 @@ func putArgs(items []backlog.Item) []any {
 	numbers := func(field func(*item) int64) any { return column(items, field) }
 	return []any{
 		texts(func(i *item) string { return i.Consumer }),
-		numbers(func(i *item) int64 { return int64(shardOf(i)) }),
+		numbers(func(i *item) int64 { return int64(shard.Of(i.Delivery.OrderKey)) }),
 		column(items, func(i *item) bool { return i.Blocked }),
 		numbers(func(i *item) int64 { return micros(i.Delay) }),
 		texts(func(i *item) string { return i.Handler }),
@@ -84,14 +84,6 @@ func putArgs(items []backlog.Item) []any {
 		numbers(func(i *item) int64 { return i.LetterID }),
 		numbers(func(i *item) int64 { return int64(i.Redrives) }),
 	}
-}
-
-// shardOf places an item: those of an order key together, the others anywhere.
-func shardOf(i *backlog.Item) int {
-	if i.Delivery.OrderKey == "" {
-		return shard.Of("")
-	}
-	return shard.Of(i.Delivery.Scope + "\x00" + i.Delivery.OrderKey)
 }
 
 // Poll implements backlog.Store.

@@ -102,6 +102,9 @@ func (s *letterStore) List(ctx context.Context, f dlq.Filter, before int64, limi
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
+	for i := range letters {
+		letters[i].Delivery.Payload = nil // not read
+	}
 	return letters, nil
 }
 

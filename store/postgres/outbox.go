@@ -93,21 +93,25 @@ func (s *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, err
 	}
 	type look struct {
 		shard int
-		ready bool
-		due   sql.NullInt64
+		work  bool
+		later sql.NullInt64
 	}
 	looks, err := collect(ctx, s.db, s.poll, []any{pq.Array(marks)}, func(l *look) []any {
-		return []any{&l.shard, &l.ready, &l.due}
+		return []any{&l.shard, &l.work, &l.later}
 	})
 	if err != nil {
 		return outbox.Poll{}, fmt.Errorf("poll outbox: %w", err)
 	}
 	var p outbox.Poll
 	for _, l := range looks {
-		if l.ready || l.due.Valid && l.due.Int64 <= 0 {
+		if l.work {
 			p.Shards = append(p.Shards, l.shard)
 		}
-		if next := fromMicros(l.due.Int64); next > 0 && (p.Next == 0 || next < p.Next) {
+		if !l.later.Valid {
+			continue
+		}
+		// What became due while it was looked for is asked for again at once.
+		if next := max(fromMicros(l.later.Int64), time.Microsecond); p.Next == 0 || next < p.Next {
 			p.Next = next
 		}
 	}

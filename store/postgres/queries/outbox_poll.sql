@@ -1,7 +1,7 @@
--- An idle look: for each shard one probe of the ready line and one of what is due,
--- and how long until the first held row of each will be.
-SELECT m.place - 1, ready.found IS NOT NULL,
-    (extract(epoch FROM held.due_at - clock_timestamp()) * 1000000)::bigint
+-- An idle look: for each shard one probe of the ready line and two of what is held,
+-- for rows that are due and for the first that will be.
+SELECT m.place - 1, ready.found IS NOT NULL OR due.found IS NOT NULL,
+    (extract(epoch FROM later.due_at - clock_timestamp()) * 1000000)::bigint
 FROM unnest($1::bigint[]) WITH ORDINALITY AS m (mark, place)
 LEFT JOIN LATERAL (
     SELECT true AS found FROM {{schema}}.headrace_outbox AS o
@@ -10,10 +10,16 @@ LEFT JOIN LATERAL (
     LIMIT 1
 ) AS ready ON true
 LEFT JOIN LATERAL (
-    SELECT h.due_at FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = (m.place - 1)::smallint AND h.due_at IS NOT NULL
+    SELECT true AS found FROM {{schema}}.headrace_outbox_held AS h
+    WHERE h.shard = (m.place - 1)::smallint AND h.due_at IS NOT NULL AND h.due_at <= statement_timestamp()
     ORDER BY h.due_at
     LIMIT 1
-) AS held ON true
-WHERE ready.found OR held.due_at IS NOT NULL
+) AS due ON true
+LEFT JOIN LATERAL (
+    SELECT h.due_at FROM {{schema}}.headrace_outbox_held AS h
+    WHERE h.shard = (m.place - 1)::smallint AND h.due_at IS NOT NULL AND h.due_at > statement_timestamp()
+    ORDER BY h.due_at
+    LIMIT 1
+) AS later ON true
+WHERE ready.found OR due.found OR later.due_at IS NOT NULL
 ORDER BY m.place
