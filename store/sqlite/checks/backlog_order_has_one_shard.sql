@@ -1,0 +1,8 @@
+-- The messages of an order key stand on one shard.
+SELECT count(*), COALESCE(min(o.scope || ' ' || o.order_key), '')
+FROM (
+    SELECT scope, order_key FROM {{schema}}.headrace_backlog
+    WHERE order_key <> ''
+    GROUP BY scope, order_key
+    HAVING min(shard) <> max(shard)
+) AS o

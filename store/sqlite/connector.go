@@ -1,0 +1,93 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	driversqlite "modernc.org/sqlite"
+)
+
+// connector opens connections on which everything that the store relies on is in
+// force, and refuses the others: SQLite passes over a pragma that it cannot obey.
+type connector struct {
+	driver.Connector
+	gate *gate // nil for connections that only read
+	busy time.Duration
+}
+
+// Connect implements driver.Connector.
+func (k connector) Connect(ctx context.Context) (driver.Conn, error) {
+	opened, err := k.Connector.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := k.wrap(ctx, opened)
+	if err != nil {
+		_ = opened.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (k connector) wrap(ctx context.Context, opened driver.Conn) (*conn, error) {
+	n, ok := opened.(native)
+	hooks, hooked := opened.(driversqlite.HookRegisterer)
+	if !ok || !hooked {
+		return nil, errors.New("modernc.org/sqlite of this version lacks what headrace needs")
+	}
+	for _, p := range []struct{ name, want string }{
+		{"journal_mode", "wal"},
+		{"synchronous", "2"}, // FULL
+		{"foreign_keys", "1"},
+		{"query_only", strconv.Itoa(bit(k.gate == nil))},
+	} {
+		got, err := readPragma(ctx, n, p.name)
+		if err != nil {
+			return nil, fmt.Errorf("read pragma %s: %w", p.name, err)
+		}
+		if got != p.want {
+			return nil, fmt.Errorf("pragma %s is %s here, and must be %s", p.name, got, p.want)
+		}
+	}
+	c := &conn{native: n, gate: k.gate, busy: k.busy}
+	if k.gate != nil {
+		if readOnly, err := n.IsReadOnly("main"); err != nil || readOnly {
+			return nil, errors.Join(errReadOnly, err)
+		}
+		hooks.RegisterCommitHook(func() int32 { return int32(bit(c.onCommit())) })
+		hooks.RegisterRollbackHook(c.onRollback)
+	}
+	return c, nil
+}
+
+// errReadOnly says that this process may not write the file.
+var errReadOnly = errors.New("the file or its directory cannot be written")
+
+// readPragma returns the value of a pragma as text.
+func readPragma(ctx context.Context, c driver.QueryerContext, name string) (value string, err error) {
+	rows, err := c.QueryContext(ctx, "PRAGMA "+name, nil)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	row := make([]driver.Value, 1)
+	if err := rows.Next(row); err != nil {
+		if errors.Is(err, io.EOF) {
+			return "", nil
+		}
+		return "", err
+	}
+	return fmt.Sprint(row[0]), nil
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,158 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// SQLite has one writer for each file and no queue for it: who wants the write lock
+// asks again and again. Two rules make that fair.
+//
+// Within the process a gate is passed before BEGIN IMMEDIATE, first come first
+// served, so that its writers never poll against each other.
+//
+// Between processes, a process that commits in a loop would give the others no
+// moment to get in (one lock in 5 s was measured). After burst of nearly
+// continuous writing, the gate therefore leaves the file alone for gap, which is
+// longer than the pause between two tries of a waiting process (see begin.go).
+// A process that is not always writing pays nothing.
+const (
+	burst = 25 * time.Millisecond
+	gap   = 2 * time.Millisecond
+)
+
+// gate orders the writers of this process for one file.
+type gate struct {
+	file os.FileInfo
+	uses int // guarded by gates.mu
+
+	turn chan struct{} // holds one element while somebody has the turn
+
+	// Of whoever has the turn:
+	freed time.Time // when the last transaction ended
+	since time.Time // when the current burst began
+}
+
+// gates holds one gate for each file that this process has open.
+var gates struct {
+	mu   sync.Mutex
+	open []*gate
+}
+
+// gateOf returns the gate of the file at path, which exists, and uses it until
+// close. Two paths to one file share a gate.
+func gateOf(path string) (*gate, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("find the file: %w", err)
+	}
+	gates.mu.Lock()
+	defer gates.mu.Unlock()
+	for _, g := range gates.open {
+		if os.SameFile(g.file, info) {
+			g.uses++
+			return g, nil
+		}
+	}
+	g := &gate{file: info, uses: 1, turn: make(chan struct{}, 1)}
+	gates.open = append(gates.open, g)
+	return g, nil
+}
+
+func (g *gate) close() {
+	gates.mu.Lock()
+	defer gates.mu.Unlock()
+	if g.uses--; g.uses > 0 {
+		return
+	}
+	for i, other := range gates.open {
+		if other == g {
+			gates.open = append(gates.open[:i], gates.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// enter waits for the turn, in order of arrival, until ctx ends, and then for the
+// gap that is due. Whoever entered leaves the turn exactly once.
+func (g *gate) enter(ctx context.Context) (*turn, error) {
+	select {
+	case g.turn <- struct{}{}: // waiting senders are served in order
+	default:
+		select {
+		case g.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, waited(ctx, nil)
+		}
+	}
+	t := &turn{gate: g}
+	if err := g.leaveGap(ctx); err != nil {
+		t.leave(false)
+		return nil, err
+	}
+	return t, nil
+}
+
+func (g *gate) leaveGap(ctx context.Context) error {
+	now := time.Now()
+	rest := gap - now.Sub(g.freed)
+	if rest > 0 && now.Sub(g.since) < burst {
+		return nil
+	}
+	if rest > 0 {
+		pause := time.NewTimer(rest)
+		defer pause.Stop()
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return waited(ctx, nil)
+		}
+	}
+	g.since = time.Now()
+	return nil
+}
+
+// turn is the right to write. It is left when the transaction has really ended,
+// and not before: whoever came next would meet the old lock in BEGIN.
+type turn struct {
+	gate *gate
+	left atomic.Bool
+}
+
+// leave gives the turn to the next; a second call does nothing. wrote says that
+// the write lock was held.
+func (t *turn) leave(wrote bool) {
+	if !t.left.CompareAndSwap(false, true) {
+		return
+	}
+	if wrote {
+		t.gate.freed = time.Now()
+	}
+	<-t.gate.turn
+}
+
+// waited is the error of a wait for the write lock that ctx ended. busy is what
+// SQLite said last, if anything.
+func waited(ctx context.Context, busy error) error {
+	if busy == nil || ctx.Err() == context.Canceled {
+		busy = ctx.Err()
+	}
+	if ctx.Err() == context.Canceled {
+		return fmt.Errorf("wait for the write lock: %w", context.Cause(ctx))
+	}
+	return &lockedError{busy}
+}
+
+// lockedError says that the write lock was not to be had in time. txn.Classify
+// reads its code and makes it txn.LockTimeout.
+type lockedError struct{ cause error }
+
+func (e *lockedError) Error() string { return "wait for the write lock: " + e.cause.Error() }
+func (e *lockedError) Unwrap() error { return e.cause }
+
+// Code is SQLITE_BUSY.
+func (e *lockedError) Code() int { return 5 }

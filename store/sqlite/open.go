@@ -1,0 +1,152 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	driversqlite "modernc.org/sqlite"
+
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Open opens the file at path as a store, and checks that its tables fit this
+// version of headrace: if not, the error matches store.ErrSchema, says what to
+// run, and nothing was changed. With Options.Migrate it makes the file where there
+// is none, and the tables; never a directory.
+//
+// Several stores, also in several processes, may have one file open. Open blocks
+// as long as reading the file takes, and with Options.Migrate until no other
+// process migrates, or ctx ends.
+func Open(ctx context.Context, path string, o Options) (*Store, error) {
+	s, err := open(ctx, path, o)
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func open(ctx context.Context, path string, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	abs, err := absolute(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkLibrary(ctx); err != nil {
+		return nil, err
+	}
+	if err := prepare(ctx, abs, o.Migrate || o.Unchecked); err != nil {
+		return nil, err
+	}
+	s, err := connect(abs, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.start(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// prepare looks at the file before anything is opened that could change it: the
+// first connection in WAL mode writes to the file.
+func prepare(ctx context.Context, abs string, create bool) error {
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && create:
+		if dir, err := os.Stat(filepath.Dir(abs)); err != nil || !dir.IsDir() {
+			return fmt.Errorf("there is no directory %s", filepath.Dir(abs))
+		}
+		f, err := os.OpenFile(abs, os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return fmt.Errorf("make the file: %w", err)
+		}
+		return f.Close()
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%w: there is no such file: run `headrace migrate up`, or set Options.Migrate", store.ErrSchema)
+	case err != nil:
+		return fmt.Errorf("find the file: %w", err)
+	case !info.Mode().IsRegular():
+		return errors.New("it is no regular file")
+	case create:
+		return nil
+	}
+	return probe(ctx, abs)
+}
+
+// probe checks the schema on a connection that only reads and leaves the journal
+// mode as it is.
+func probe(ctx context.Context, abs string) (err error) {
+	k, err := driversqlite.NewConnector(uri(abs, "rw", "busy_timeout(5000)", "query_only(1)"))
+	if err != nil {
+		return err
+	}
+	db := sql.OpenDB(k)
+	defer func() { err = errors.Join(err, db.Close()) }()
+	b, err := newBook(db, nil)
+	if err != nil {
+		return err
+	}
+	return migrate.Check(ctx, b, b.scripts)
+}
+
+// connect makes the pools. Nothing is opened yet, but the gate.
+func connect(abs string, o Options) (*Store, error) {
+	writes, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout)...))
+	if err != nil {
+		return nil, err
+	}
+	reads, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout, "query_only(1)")...))
+	if err != nil {
+		return nil, err
+	}
+	g, err := gateOf(abs)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{gate: g, busy: o.BusyTimeout}
+	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
+	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
+	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout})
+	// One transaction has the turn. The other connection is for the next one while
+	// the first is still being given back, and for preparing statements.
+	limit(s.work, 2)
+	limit(s.read, o.ReadConns)
+	s.statements = txn.NewStatements(s.work, maxStatements)
+	return s, nil
+}
+
+func limit(db *sql.DB, conns int) {
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	db.SetConnMaxIdleTime(time.Hour)
+}
+
+// start reads the statements, and migrates or checks.
+func (s *Store) start(ctx context.Context, o Options) error {
+	if err := s.load(); err != nil {
+		return err
+	}
+	switch {
+	case o.Migrate:
+		if _, err := s.Migrate(ctx); err != nil {
+			return err
+		}
+	case !o.Unchecked:
+		if err := migrate.Check(ctx, s.book, s.book.scripts); err != nil {
+			return err
+		}
+	}
+	// The first connection that writes finds out whether it may.
+	return s.work.PingContext(ctx)
+}

@@ -1,0 +1,51 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options configure a store. The zero value works.
+type Options struct {
+	// Migrate applies missing migrations when the store is opened, and makes the
+	// file if there is none. Default: false, a file whose tables do not fit is
+	// refused with store.ErrSchema and left as it is.
+	Migrate bool
+	// Unchecked opens without a look at the tables, for programs that migrate step by
+	// step, and makes the file if there is none. Whatever else the store is asked then
+	// fails where they do not fit.
+	Unchecked bool
+	// BusyTimeout bounds the wait for a lock that another process holds where the
+	// context has no deadline: of a transaction's begin, and of every statement
+	// outside of one. In whole milliseconds. Default: 5 s.
+	BusyTimeout time.Duration
+	// ReadConns is how many connections the store's own reads may use at once, in
+	// addition to those of work. Default: 4.
+	ReadConns int
+}
+
+const (
+	defaultBusyTimeout = 5 * time.Second
+	maxBusyTimeout     = 24 * time.Hour
+	defaultReadConns   = 4
+)
+
+func (o Options) withDefaults() (Options, error) {
+	if o.BusyTimeout == 0 {
+		o.BusyTimeout = defaultBusyTimeout
+	}
+	if o.ReadConns == 0 {
+		o.ReadConns = defaultReadConns
+	}
+	if o.BusyTimeout < time.Millisecond || o.BusyTimeout > maxBusyTimeout {
+		return o, fmt.Errorf("Options.BusyTimeout is %s; it must be from 1ms to 24h", o.BusyTimeout)
+	}
+	if o.Migrate && o.Unchecked {
+		return o, errors.New("Options.Migrate and Options.Unchecked contradict each other")
+	}
+	if o.ReadConns < 0 {
+		return o, fmt.Errorf("Options.ReadConns is %d; it must not be negative", o.ReadConns)
+	}
+	return o, nil
+}

@@ -1,0 +1,8 @@
+-- A row waits for $2 microseconds from now, with $3 more attempts counted; with 0
+-- it stays where it is.
+UPDATE {{schema}}.headrace_backlog
+SET attempt = attempt + $3,
+    line = CASE WHEN $2 > 0 THEN 'delayed' ELSE line END,
+    due_at = CASE WHEN $2 > 0 THEN CAST(unixepoch('subsec') * 1000000 AS INTEGER) + $2 ELSE due_at END,
+    ready_at = CASE WHEN $2 > 0 THEN CAST(unixepoch('subsec') * 1000000 AS INTEGER) ELSE ready_at END
+WHERE id = $1

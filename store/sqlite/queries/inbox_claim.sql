@@ -1,0 +1,7 @@
+-- The right to handle messages: a row for each that has none.
+INSERT INTO {{schema}}.headrace_inbox (scope, key, fingerprint)
+SELECT c.value ->> 0, c.value ->> 1, c.value ->> 2
+FROM json_each($1) AS c
+WHERE true
+ON CONFLICT (scope, key) DO NOTHING
+RETURNING scope, key

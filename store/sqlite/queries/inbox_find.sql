@@ -1,0 +1,13 @@
+-- The rows of a key in every scope. The scopes are few and the rows many: it jumps
+-- from scope to scope along the primary key.
+WITH RECURSIVE scopes AS (
+    SELECT min(scope) AS scope FROM {{schema}}.headrace_inbox
+    UNION ALL
+    SELECT (SELECT min(r.scope) FROM {{schema}}.headrace_inbox AS r WHERE r.scope > scopes.scope)
+    FROM scopes
+    WHERE scopes.scope IS NOT NULL
+)
+SELECT i.scope, i.key, i.state, i.fingerprint, i.stale, i.changed_at
+FROM scopes
+CROSS JOIN {{schema}}.headrace_inbox AS i ON i.scope = scopes.scope AND i.key = $1
+ORDER BY i.scope

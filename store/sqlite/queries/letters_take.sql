@@ -1,0 +1,24 @@
+-- Open letters of a filter change hands, each at most once.
+UPDATE {{schema}}.headrace_dead_letters
+SET state = $13, changed_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+WHERE id IN (
+    SELECT l.id
+    FROM {{schema}}.headrace_dead_letters AS l
+    WHERE l.state = 'open' AND ($1 = '' OR l.state = $1)
+        AND (json_array_length($2) = 0 OR l.id IN (SELECT r.value FROM json_each($2) AS r))
+        AND ($3 = '' OR l.consumer = $3)
+        AND ($4 = '' OR l.handler = $4)
+        AND ($5 = '' OR l.topic = $5)
+        AND ($6 = '' OR l.class = $6)
+        AND ($7 = '' OR l.error_print = $7)
+        AND ($8 = '' OR l.key = $8)
+        AND ($9 IS NULL OR l.created_at >= $9)
+        AND ($10 IS NULL OR l.created_at < $10)
+        AND l.id > $11
+    ORDER BY l.id
+    LIMIT $12
+)
+RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_print,
+    message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_print,
+    chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build,
+    created_at, changed_at

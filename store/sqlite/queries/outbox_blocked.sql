@@ -1,0 +1,21 @@
+-- The orders of a shard whose later rows have to wait. Many rows may wait behind
+-- one: it jumps from order to order along the index.
+WITH RECURSIVE orders AS (
+    SELECT * FROM (
+        SELECT h.topic, h.order_key, h.id FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+        ORDER BY h.topic, h.order_key, h.id
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT following.topic, following.order_key, following.id
+    FROM orders
+    CROSS JOIN {{schema}}.headrace_outbox_held AS following ON following.rowid = (
+        SELECT h.rowid FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+            AND (h.topic, h.order_key) > (orders.topic, orders.order_key)
+        ORDER BY h.topic, h.order_key, h.id
+        LIMIT 1
+    )
+)
+SELECT topic, order_key, id FROM orders

@@ -1,0 +1,18 @@
+-- Where the first row of an order goes, the one behind it takes its place and is
+-- due, so that there is always a row that a look for work can see. Before the rows
+-- $2 are deleted.
+UPDATE {{schema}}.headrace_outbox_held AS h
+SET reason = 'backoff', due_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+WHERE h.shard = $1 AND h.reason = 'behind' AND h.id IN (
+    SELECT (
+        SELECT n.id FROM {{schema}}.headrace_outbox_held AS n
+        WHERE n.shard = $1 AND n.topic = o.topic AND n.order_key = o.order_key AND n.order_key <> ''
+            AND n.reason <> 'delayed' AND n.id NOT IN (SELECT r.value FROM json_each($2) AS r)
+        ORDER BY n.id
+        LIMIT 1
+    )
+    FROM (
+        SELECT DISTINCT topic, order_key FROM {{schema}}.headrace_outbox_held
+        WHERE shard = $1 AND order_key <> '' AND reason <> 'delayed' AND id IN (SELECT r.value FROM json_each($2) AS r)
+    ) AS o
+)

@@ -1,0 +1,2 @@
+-- Whether the file answers at all.
+SELECT count(*) FROM {{schema}}.sqlite_schema

@@ -1,0 +1,48 @@
+package sqlite_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/store/storetest"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m)
+}
+
+// TestStore puts the driver through the suite that all stores share.
+func TestStore(t *testing.T) {
+	storetest.Run(t, storetest.Harness{
+		New: func(tb testing.TB) storetest.Instance {
+			path := filepath.Join(tb.TempDir(), "test.db")
+			st := open(tb, path, sqlite.Options{Migrate: true})
+			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`}
+		},
+		Empty: func(tb testing.TB) (store.Migrator, store.Migrator) {
+			path := filepath.Join(tb.TempDir(), "test.db")
+			return open(tb, path, sqlite.Options{Unchecked: true}), open(tb, path, sqlite.Options{Unchecked: true})
+		},
+	})
+}
+
+// open opens a store that the end of the test closes.
+func open(tb testing.TB, path string, o sqlite.Options) *sqlite.Store {
+	tb.Helper()
+	st, err := sqlite.Open(tb.Context(), path, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	return st
+}
+
+var _ store.Store = (*sqlite.Store)(nil)

@@ -1,0 +1,191 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"fmt"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// tx is a transaction that writes. Only its Commit can make anything durable, and
+// one of the store's own only where Store.Commit asked for it: the commit hook of the connection turns every other COMMIT into a rollback, whether
+// it was asked for by a statement or comes with a statement that SQLite runs on
+// its own because the transaction has ended. So nothing that a handler does is
+// ever committed without the record that its message was handled.
+//
+// A savepoint that the commit releases would find an ended transaction too, but
+// only after the fact, and it makes SQLite copy every page that is changed.
+type tx struct {
+	c    *conn
+	turn *turn
+
+	sealed     bool  // only Store.Commit may commit it
+	allowed    bool  // Store.Commit does
+	ending     bool  // Commit or Rollback is at work
+	committing bool  // Commit is
+	switched   bool  // a COMMIT was refused
+	rolledBack bool  // the transaction was rolled back by a statement
+	why        error // set once either was seen
+}
+
+// onCommit is the commit hook; true refuses.
+func (c *conn) onCommit() bool {
+	if c.tx == nil || c.tx.committing {
+		return false
+	}
+	c.tx.switched = true
+	return true
+}
+
+// onRollback is the rollback hook.
+func (c *conn) onRollback() {
+	if c.tx != nil && !c.tx.ending {
+		c.tx.rolledBack = true
+	}
+}
+
+// after looks whether the statement that returned err has ended the transaction.
+func (t *tx) after(err error) error {
+	if t.why != nil || !t.switched && !t.rolledBack {
+		return err
+	}
+	// ROLLBACK as a statement succeeds; SQLite's own rollback comes with an error.
+	t.why = &endedError{byStatement: t.switched || err == nil, cause: err}
+	if err == nil || t.switched {
+		return t.why
+	}
+	return err
+}
+
+// ended returns an *endedError if the transaction has ended before its time.
+func (t *tx) ended() error {
+	if t.why == nil && (t.switched || t.rolledBack) {
+		t.why = &endedError{byStatement: true}
+	}
+	return t.why
+}
+
+// Commit implements driver.Tx. After an error nothing of the transaction is there.
+func (t *tx) Commit() error {
+	err := t.ended()
+	if err == nil && t.sealed && !t.allowed {
+		err = &endedError{byStatement: true}
+	}
+	if err != nil {
+		return errors.Join(err, t.Rollback())
+	}
+	t.ending, t.committing = true, true
+	_, err = t.c.native.ExecContext(context.Background(), "COMMIT", nil)
+	t.committing = false
+	if err != nil {
+		// A COMMIT that was refused leaves the transaction open.
+		_ = t.Rollback()
+		return err
+	}
+	t.finish()
+	return nil
+}
+
+// Rollback implements driver.Tx.
+func (t *tx) Rollback() error {
+	t.ending = true
+	_, err := t.c.native.ExecContext(context.Background(), "ROLLBACK", nil)
+	if err != nil && !noTransaction(err) {
+		// Closing the connection ends the transaction, and then the turn.
+		t.c.spent = true
+		return err
+	}
+	t.finish()
+	return nil
+}
+
+func (t *tx) finish() {
+	t.c.tx = nil
+	t.turn.leave(true)
+}
+
+// noTransaction reports whether err is SQLITE_ERROR, which is all that SQLite has
+// for a ROLLBACK with nothing to roll back: it had done so by itself.
+func noTransaction(err error) bool {
+	var code interface{ Code() int }
+	return errors.As(err, &code) && code.Code() == 1
+}
+
+// endedError says that a transaction ended before its Commit or Rollback, with
+// nothing committed.
+type endedError struct {
+	byStatement bool  // not by SQLite itself
+	cause       error // the error of the statement that ended it, or nil
+}
+
+func (e *endedError) Error() string {
+	who := "SQLite rolled the transaction back"
+	if e.byStatement {
+		who = "a handler tried to end the transaction"
+	}
+	if e.cause == nil {
+		return who
+	}
+	return who + ": " + e.cause.Error()
+}
+
+func (e *endedError) Unwrap() error { return e.cause }
+
+// Is makes a statement's own COMMIT or ROLLBACK match inbox.ErrSwitched.
+func (e *endedError) Is(target error) bool { return e.byStatement && target == inbox.ErrSwitched }
+
+// isEnded recognises endedError for txn.Options.RolledBack.
+func isEnded(err error) bool {
+	var ended *endedError
+	return errors.As(err, &ended)
+}
+
+// allowCommit lets the next Commit of t through, or says that a handler tried to end
+// t: the error matches inbox.ErrSwitched. (Where SQLite ended it, Commit says so.)
+func allowCommit(t *txn.Txn) error {
+	var why error
+	// Raw fails where t has ended; Txn.Commit says so.
+	_ = t.Raw(func(dc any) error {
+		c, ok := dc.(*conn)
+		switch {
+		case !ok:
+		case c.tx == nil: // the handler's *sql.Tx was ended, not t
+			why = &endedError{byStatement: true}
+		default:
+			c.tx.allowed = true
+			why = c.tx.ended()
+		}
+		return nil
+	})
+	if errors.Is(why, inbox.ErrSwitched) {
+		return fmt.Errorf("%w: %w", inbox.ErrSwitched, why)
+	}
+	return nil
+}
+
+// readTx is a transaction that only reads: one snapshot, no lock, no gate.
+type readTx struct{ c *conn }
+
+func (c *conn) beginRead(ctx context.Context) (driver.Tx, error) {
+	if _, err := c.native.ExecContext(ctx, "BEGIN", nil); err != nil {
+		return nil, err
+	}
+	return readTx{c}, nil
+}
+
+// Commit implements driver.Tx.
+func (t readTx) Commit() error { return t.exec("COMMIT") }
+
+// Rollback implements driver.Tx.
+func (t readTx) Rollback() error { return t.exec("ROLLBACK") }
+
+func (t readTx) exec(end string) error {
+	_, err := t.c.native.ExecContext(context.Background(), end, nil)
+	if err != nil {
+		t.c.spent = true
+	}
+	return err
+}
