@@ -1,0 +1,2 @@
+-- A run begins.
+INSERT INTO orders_runs (run) VALUES ($1)
