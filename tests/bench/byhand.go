@@ -49,7 +49,7 @@ func runByhand(inFlight int) func(context.Context, *lab, amount) (Figure, error)
 		for range inFlight {
 			workers.Go(func() { h.work(messages, stop) })
 		}
-		figure, err := src.load(ctx, a, nil)
+		figure, err := l.load(ctx, src, a, nil)
 		close(stop)
 		workers.Wait()
 		if err := errors.Join(h.failed, err); err != nil {

@@ -46,7 +46,7 @@ func runDuplicates(inFlight int) func(context.Context, *lab, amount) (Figure, er
 				if _, err := src.feed(ctx, distinct, &first, abandoned); err != nil {
 					return err
 				}
-				if figure, err = src.load(ctx, a, abandoned); err != nil {
+				if figure, err = l.load(ctx, src, a, abandoned); err != nil {
 					return err
 				}
 				duplicates = src.delivered() - distinct

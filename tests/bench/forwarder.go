@@ -42,7 +42,7 @@ func runForwarder(rows int) func(context.Context, *lab, amount) (Figure, error) 
 		if err != nil {
 			return Figure{}, err
 		}
-		if figure, err = forward(ctx, f, out, rows, a); err != nil {
+		if figure, err = l.forward(ctx, f, out, rows, a); err != nil {
 			return Figure{}, err
 		}
 		return figure, out.verify()
@@ -50,17 +50,17 @@ func runForwarder(rows int) func(context.Context, *lab, amount) (Figure, error) 
 }
 
 // forward runs f until all has been published.
-func forward(ctx context.Context, f *forwarder.Forwarder, out *sink, rows int, a amount) (figure Figure, err error) {
+func (l *lab) forward(ctx context.Context, f *forwarder.Forwarder, out *sink, rows int, a amount) (figure Figure, err error) {
 	ended := make(chan error, 1)
 	if a.started != nil {
 		a.started()
 	}
-	watch := startWatch()
+	watch := l.startWatch(ctx)
 	out.begin()
 	go func() { ended <- f.Run(ctx) }()
 	select {
 	case <-out.all:
-		figure = watch.figureAt(time.Now(), rows, &out.gaps)
+		figure = watch.figure(ctx, rows, &out.gaps)
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	case err := <-ended:

@@ -70,13 +70,13 @@ func (l *lab) drain(ctx context.Context, r *relay.Relay, out *sink, rows int, a 
 	if a.started != nil {
 		a.started()
 	}
-	watch := startWatch()
+	watch := l.startWatch(ctx)
 	out.begin()
 	go func() { ended <- r.Run(running) }()
 	select {
 	case <-out.all:
 		if err = l.empty(ctx); err == nil {
-			figure = watch.figure(rows, &out.gaps)
+			figure = watch.figure(ctx, rows, &out.gaps)
 		}
 	case <-ctx.Done():
 		err = context.Cause(ctx)

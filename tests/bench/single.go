@@ -39,7 +39,7 @@ func (l *lab) applied(ctx context.Context, a amount, inFlight int, register func
 	err = l.consume(ctx, consumption{
 		src: src, register: register,
 		drive: func(ctx context.Context, abandoned <-chan struct{}) (err error) {
-			figure, err = src.load(ctx, a, abandoned)
+			figure, err = l.load(ctx, src, a, abandoned)
 			return err
 		},
 	})

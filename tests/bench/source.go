@@ -109,7 +109,7 @@ func (s *source) delivered() int { return int(s.next.Load()) }
 
 // load warms up and measures: feed by feed, so that what is measured begins and ends
 // with nothing in flight.
-func (s *source) load(ctx context.Context, a amount, abandoned <-chan struct{}) (Figure, error) {
+func (l *lab) load(ctx context.Context, s *source, a amount, abandoned <-chan struct{}) (Figure, error) {
 	warm := amount{time: a.time / 5}
 	if a.messages > 0 {
 		warm = amount{messages: min(max(a.messages/5, 4*s.inFlight), 5000)}
@@ -121,12 +121,12 @@ func (s *source) load(ctx context.Context, a amount, abandoned <-chan struct{}) 
 	if a.started != nil {
 		a.started()
 	}
-	watch := startWatch()
+	watch := l.startWatch(ctx)
 	n, err := s.feedAmount(ctx, a, &h, abandoned)
 	if err != nil {
 		return Figure{}, err
 	}
-	figure := watch.figure(n, &h)
+	figure := watch.figure(ctx, n, &h)
 	if ctx.Err() != nil {
 		return Figure{}, context.Cause(ctx)
 	}
