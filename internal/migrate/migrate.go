@@ -40,6 +40,9 @@ type Session interface {
 // newer than scripts, or in which one was changed, is left as it is; the error
 // matches store.ErrSchema.
 func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
+	if Check(ctx, b, scripts) == nil {
+		return nil, nil // without the lock and the rights that only a change needs
+	}
 	var done []store.Migration
 	for {
 		m, err := next(ctx, b, scripts)
