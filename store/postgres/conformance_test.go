@@ -34,10 +34,12 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 		New: func(tb testing.TB) storetest.Instance {
 			dsn, schema := pgtest.New(tb)
 			// Sessions are found by name: several stores share the server.
-			s := make(tb, dsn+"&application_name="+schema, postgres.Options{Schema: schema, Migrate: true})
+			named := dsn + "&application_name=" + schema
+			s := make(tb, named, postgres.Options{Schema: schema, Migrate: true})
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
+				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {
 					err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", schema).Scan(&n)
 					return n, err

@@ -21,7 +21,8 @@ func TestStore(t *testing.T) {
 		New: func(tb testing.TB) storetest.Instance {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			st := open(tb, path, sqlite.Options{Migrate: true})
-			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`}
+			reopen := func() store.Store { return open(tb, path, sqlite.Options{}) }
+			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen}
 		},
 		Empty: func(tb testing.TB) (store.Migrator, store.Migrator) {
 			path := filepath.Join(tb.TempDir(), "test.db")

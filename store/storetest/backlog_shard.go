@@ -12,6 +12,7 @@ var shardTests = []test{
 	{name: "the only transaction gets every shard", run: shardOneWriter, needs: oneWriter},
 	{name: "a new holder sees what the holder before committed", run: shardHandover, needs: concurrentWriters},
 	{name: "the shards of the outbox are not those of the backlog", run: shardOutbox, needs: concurrentWriters},
+	{name: "the idle timeout frees the shards of a stopped process", run: shardIdle, needs: idleEnds},
 	{name: "a late committer is found below the mark", run: shardLateCommitter, needs: concurrentWriters},
 }
 
@@ -114,4 +115,26 @@ func shardLateCommitter(b *bundle) {
 		b.Errorf("with the mark forgotten: %+v", p)
 	}
 	b.wantKeys("after the late commit", b.ready(), "first", "second")
+}
+
+// shardIdle: without it a stopped process keeps its shard for ever.
+func shardIdle(b *bundle) {
+	stopped, next := b.begin(), b.begin()
+	if got, err := b.Store.Backlog().LockShard(b.ctx, stopped, consumer, 3, brief); err != nil || !got {
+		b.Fatalf("LockShard: %t, %v", got, err)
+	}
+	if b.lock(next, 3) {
+		b.Fatal("two hold a shard")
+	}
+	b.await("the shard of the backlog", func() bool { return b.lock(next, 3) })
+	stopped = b.begin()
+	if got, err := b.Store.Outbox().LockShard(b.ctx, stopped, 3, brief); err != nil || !got {
+		b.Fatalf("LockShard: %t, %v", got, err)
+	}
+	b.await("the shard of the outbox", func() bool {
+		got, err := b.Store.Outbox().LockShard(b.ctx, next, 3, 0)
+		b.must(err)
+		return got
+	})
+	next.Rollback()
 }

@@ -20,7 +20,7 @@ var groupTests = []test{
 	{name: "a lock timeout answers lost keys too", run: lockTimeoutLost, needs: concurrentWriters},
 	{name: "the lock timeout is not in force after the claim", run: lockTimeoutEnds, needs: concurrentWriters},
 	{name: "a single claim waits longer than the lock timeout", run: singleWaits, needs: concurrentWriters},
-	{name: "the idle timeout frees the claims of a stopped process", run: idleTimeout, needs: func(c Capabilities) bool { return c.IdleTimeout }},
+	{name: "the idle timeout frees the claims of a stopped process", run: idleTimeout, needs: idleEnds},
 }
 
 // brief is a lock timeout, and window how long a test looks that something does
@@ -29,8 +29,6 @@ const (
 	brief  = 50 * time.Millisecond
 	window = 6 * brief
 )
-
-func oneWriter(c Capabilities) bool { return !c.ConcurrentWriters }
 
 // claimLater claims in a goroutine of its own; the test's end waits for it.
 func (b *bundle) claimLater(t *txn.Txn, r inbox.ClaimRequest) <-chan []inbox.Claimed {

@@ -28,6 +28,9 @@ type Instance struct {
 	DB *sql.DB
 	// Schema is what {{schema}} becomes: quoted for the dialect.
 	Schema string
+	// Reopen returns another store on the same database, as another process would
+	// open it. It is closed by the Cleanup of New's tb, before the database goes.
+	Reopen func() store.Store
 	// Waiters says how many sessions of Store wait for a lock at this moment.
 	// Required with ConcurrentWriters.
 	Waiters func(ctx context.Context) (int, error)
@@ -42,7 +45,8 @@ type Capabilities struct {
 	// AbortsOnError: a failed statement aborts its transaction, which can then only
 	// roll back.
 	AbortsOnError bool
-	// IdleTimeout: ClaimRequest.IdleTimeout ends an idle transaction.
+	// IdleTimeout: ClaimRequest.IdleTimeout, and the idle of LockShard, end an idle
+	// transaction.
 	IdleTimeout bool
 }
 
@@ -54,6 +58,8 @@ type test struct {
 }
 
 func concurrentWriters(c Capabilities) bool { return c.ConcurrentWriters }
+func oneWriter(c Capabilities) bool         { return !c.ConcurrentWriters }
+func idleEnds(c Capabilities) bool          { return c.IdleTimeout }
 
 // Run puts the driver through all tests, as subtests of t.
 func Run(t *testing.T, h Harness) {
@@ -67,6 +73,7 @@ func Run(t *testing.T, h Harness) {
 		{"Commit", commitTests},
 		{"Backlog", backlogTests},
 		{"Shard", shardTests},
+		{"Processes", processTests},
 		{"Order", orderTests},
 		{"Outbox", outboxTests},
 		{"Held", heldTests},
