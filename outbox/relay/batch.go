@@ -70,9 +70,9 @@ func (b *batch) work(ctx context.Context) (drain.Result, error) {
 	return b.result(s), nil
 }
 
-// idle is how long the transaction may idle: longer than its round can take, the
-// last call of which may hang.
-func (b *batch) idle() time.Duration { return batchTime + b.o.PublishTimeout + 10*time.Second }
+// idle is how long the transaction may idle: longer than its round can take, where
+// both its last call and the last one to make sure may hang.
+func (b *batch) idle() time.Duration { return 2*(batchTime+b.o.PublishTimeout) + 10*time.Second }
 
 // read locks the shard and reads the batch, each in a statement of its own, so that
 // what the holder before committed is seen. It reports whether the shard was free.

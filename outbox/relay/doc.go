@@ -24,12 +24,12 @@
 // published again alone.
 //
 // A refused row spends an attempt only if the sink confirmed another row since the
-// round began, and it is parked only if the sink confirmed another one after it was
-// refused. Otherwise it is an outage: nothing is put off or parked, the whole relay
-// pauses, and tries one batch at a time until something is confirmed.
+// round began, and it is parked only if it is refused once more after the sink has
+// confirmed another one since. Otherwise it is an outage: nothing is put off or parked, the relay is
+// stalled, and tries a few rows of each shard now and then, until one is confirmed.
 //
-// A Publish that does not return is left behind after PublishTimeout. So many are
-// counted; at MaxStuck the relay stalls instead of leaving more behind.
+// A Publish that does not return is left behind after PublishTimeout, and counted.
+// Once there are MaxStuck, the relay stalls instead of calling again.
 //
 // # Caveats
 //

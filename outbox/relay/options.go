@@ -26,8 +26,8 @@ type Options struct {
 	// StopTimeout is how long Run lets calls of Publish finish after its context has
 	// ended. Their messages' context ends after that. Default 10 s.
 	StopTimeout time.Duration
-	// MaxStuck is how many calls of Publish that do not return may be left behind.
-	// Default: twice Concurrency.
+	// MaxStuck is after how many calls of Publish that have not returned in time no
+	// other is made; those under way then may add to them. Default: twice Concurrency.
 	MaxStuck int
 
 	// MaxAttempts is how many times a row is refused before it is parked. Default 10.

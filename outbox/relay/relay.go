@@ -139,28 +139,28 @@ type line struct {
 	life context.Context // of the messages
 }
 
-// Poll implements drain.Line. While the relay is stalled, one shard in turn is
-// enough to find out whether the sink confirms again.
+// Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	if wait := l.stall.wait(time.Now()); wait > 0 {
-		return drain.Polled{Next: wait}, nil
-	}
 	p, err := l.store.Outbox().Poll(ctx, marks)
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
 	}
-	return drain.Polled{Shards: l.stall.choose(p.Shards), Next: p.Next}, nil
+	shards, next := l.stall.choose(p.Shards, time.Now())
+	if next == 0 || p.Next > 0 && p.Next < next {
+		next = p.Next
+	}
+	return drain.Polled{Shards: shards, Next: next}, nil
 }
 
 // Work implements drain.Line: one batch.
 func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
-	probe, ok := l.stall.enter(time.Now())
+	probe, ok := l.stall.enter(shard, time.Now())
 	if !ok {
 		return drain.Result{Skipped: true}, nil
 	}
 	b := &batch{line: l, shard: shard, after: after, probe: probe}
 	result, err := b.work(ctx)
-	l.stall.leave(probe, b.verdict(), time.Now())
+	l.stall.leave(shard, b.verdict(), time.Now())
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("relay: shard %d: %w", shard, err)
 	}

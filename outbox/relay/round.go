@@ -41,6 +41,9 @@ type item struct {
 	err   error
 	// mark is how many rows the sink had confirmed when this one was given to it.
 	mark int64
+	// sure says that it was refused again after the sink had confirmed another row:
+	// it is the row, and not the end or the beginning of an outage.
+	sure bool
 }
 
 // order returns what the row keeps its order with, and whether it keeps any.
@@ -97,14 +100,39 @@ func newRound(b *batch) *round {
 // run publishes until everything has been tried, the time is up, or ctx ends.
 func (r *round) run(ctx context.Context) {
 	r.ctx, r.began, r.deadline = ctx, r.sink.confirmed.Load(), time.Now().Add(batchTime)
+	divide := r.lanes
 	if r.probe {
-		// Nobody knows which row can be confirmed, and time is short: try others than
-		// the last time.
-		rand.Shuffle(len(r.heads), func(i, k int) { r.heads[i], r.heads[k] = r.heads[k], r.heads[i] })
+		divide = r.probes
 	}
 	var lanes sync.WaitGroup
-	for _, heads := range r.lanes() {
+	for _, heads := range divide() {
 		lanes.Go(func() { r.lane(heads) })
+	}
+	lanes.Wait()
+	r.makeSure()
+}
+
+// makeSure publishes those that are to be parked once more, where the sink has
+// confirmed another row since it refused them.
+func (r *round) makeSure() {
+	var last []int32
+	for i := range r.items {
+		it := &r.items[i]
+		if it.state == refused && it.row.Attempts+1 >= r.o.MaxAttempts && r.sink.confirmed.Load() > it.mark {
+			last = append(last, int32(i))
+		}
+	}
+	r.deadline = time.Now().Add(batchTime) // the first call may have taken all the time
+	var lanes sync.WaitGroup
+	for n := range min(r.o.Concurrency, len(last)) {
+		lanes.Go(func() {
+			for k := n; k < len(last) && !r.over(); k += r.o.Concurrency {
+				it := &r.items[last[k]]
+				it.state, it.err = left, nil
+				r.publish(last[k : k+1])
+				it.sure = it.state == refused
+			}
+		})
 	}
 	lanes.Wait()
 }
@@ -137,6 +165,26 @@ func (r *round) lanes() [][]int32 {
 	return lanes
 }
 
+// probes divides the heads for a round that shall find out whether the sink
+// confirms anything. Nobody knows which row it will take, and few are tried: other
+// ones than the last time, and of as many topics as there are.
+func (r *round) probes() [][]int32 {
+	heads := r.heads
+	rand.Shuffle(len(heads), func(i, k int) { heads[i], heads[k] = heads[k], heads[i] })
+	nth := make(map[int32]int, len(heads)) // of its topic
+	topics := make(map[string]int)
+	for _, h := range heads {
+		nth[h] = topics[r.topic(h)]
+		topics[r.topic(h)]++
+	}
+	slices.SortStableFunc(heads, func(a, b int32) int { return cmp.Compare(nth[a], nth[b]) })
+	lanes := make([][]int32, min(probeLanes, r.o.Concurrency, len(heads)))
+	for i, h := range heads {
+		lanes[i%len(lanes)] = append(lanes[i%len(lanes)], h)
+	}
+	return lanes
+}
+
 func (r *round) topic(i int32) string { return r.items[i].row.Event.Topic }
 
 // lane publishes heads, then those that come after them, and so on.
@@ -161,9 +209,9 @@ func (r *round) lane(heads []int32) {
 }
 
 // together returns how many of heads to give to one call: those of the same topic,
-// and a row that was refused before alone.
+// and a row that was refused before alone, as is each while the sink is tried out.
 func (r *round) together(heads []int32) int {
-	if r.items[heads[0]].row.Attempts > 0 {
+	if r.items[heads[0]].row.Attempts > 0 || r.probe && r.sink.confirmed.Load() == r.began {
 		return 1
 	}
 	n, most := 1, min(r.sink.atOnce(), len(heads))
@@ -213,14 +261,21 @@ func (r *round) refuse(it *item, mark int64, err error) {
 	}
 }
 
-// patience is how many rows are refused, while none is confirmed, before a round is
-// given up.
-const patience = 16
+// Where nothing is confirmed, a round is given up after so many refusals.
+const (
+	patience      = 16
+	probePatience = 8
+	probeLanes    = 4
+)
 
 // over reports whether no further call is to be made.
 func (r *round) over() bool {
+	most := int64(patience)
+	if r.probe {
+		most = probePatience
+	}
 	return r.full.Load() || r.ctx.Err() != nil || time.Now().After(r.deadline) ||
-		r.refusals.Load() >= patience && r.sink.confirmed.Load() == r.began
+		r.refusals.Load() >= most && r.sink.confirmed.Load() == r.began
 }
 
 // verdict is what the round says about the sink.

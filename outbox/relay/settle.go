@@ -35,7 +35,7 @@ func (b *batch) settlement() *settlement {
 		case it.state == blocked:
 			s.holds = append(s.holds, b.behind(it))
 		case it.state == refused && !outage:
-			s.holds = append(s.holds, b.putOff(it, now > it.mark))
+			s.holds = append(s.holds, b.putOff(it))
 			b.holdFollowers(items, it, s)
 		}
 	}
@@ -63,10 +63,8 @@ func (b *batch) behind(it *item) outbox.Hold {
 	return outbox.Hold{Row: *it.row, Reason: outbox.Behind}
 }
 
-// putOff holds a refused row until it is tried again, or parks it. still says that
-// the sink confirmed another row after it had refused this one: without that it
-// may be the first to feel an outage, and is not parked.
-func (b *batch) putOff(it *item, still bool) outbox.Hold {
+// putOff holds a refused row until it is tried again, or parks it.
+func (b *batch) putOff(it *item) outbox.Hold {
 	h := outbox.Hold{
 		Row:      *it.row,
 		Reason:   outbox.Backoff,
@@ -74,7 +72,7 @@ func (b *batch) putOff(it *item, still bool) outbox.Hold {
 		Error:    encode.Text(it.err.Error(), maxError),
 	}
 	if h.Attempts >= b.o.MaxAttempts {
-		if still {
+		if it.sure {
 			h.Reason = outbox.Parked
 			return h
 		}

@@ -5,9 +5,10 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/shard"
 )
 
-// The pause between two tries of a stalled relay.
+// The pause between two tries of a shard while the relay is stalled.
 const (
 	firstStall = 100 * time.Millisecond
 	mostStall  = 5 * time.Second
@@ -16,20 +17,20 @@ const (
 // maxError bounds the sink's error where it is kept.
 const maxError = 1024
 
-// stall knows whether the sink confirms anything, and lets one batch at a time
-// through while it does not.
+// stall knows whether the sink confirms anything. While it does not, each shard is
+// tried after a pause of its own, which grows.
 type stall struct {
 	o Options
 	// reports is held while the hooks are told, so that they hear in order.
 	reports sync.Mutex
 
-	mu      sync.Mutex
-	err     error // why it is stalled; nil if it is not
-	last    string
-	pause   time.Duration
-	tryAt   time.Time
-	probing bool
-	turn    int // the shard to try next
+	mu     sync.Mutex
+	err    error // why it is stalled; nil if it is not
+	last   string
+	shards [shard.Count]struct {
+		pause time.Duration
+		tryAt time.Time
+	}
 }
 
 func newStall(o Options) *stall { return &stall{o: o} }
@@ -53,55 +54,41 @@ func (s *stall) lastError() string {
 	return s.last
 }
 
-// wait is how long nothing is to be tried.
-func (s *stall) wait(now time.Time) time.Duration {
+// choose returns which of the shards that have work to visit now, and how long
+// until the next of the others may be; 0 if there are none.
+func (s *stall) choose(shards []int, now time.Time) (chosen []int, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
-		return 0
+		return shards, 0
 	}
-	return s.tryAt.Sub(now)
-}
-
-// choose returns which of the shards that have work to visit: all, or the next one
-// while the relay is stalled.
-func (s *stall) choose(shards []int) []int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.err == nil || len(shards) == 0 {
-		return shards
-	}
-	chosen := shards[0]
 	for _, i := range shards {
-		if i >= s.turn {
-			chosen = i
-			break
+		wait := s.shards[i].tryAt.Sub(now)
+		if wait <= 0 {
+			chosen = append(chosen, i)
+		} else if next == 0 || wait < next {
+			next = wait
 		}
 	}
-	s.turn = chosen + 1
-	return []int{chosen}
+	return chosen, next
 }
 
-// enter reports whether a batch may begin, and whether it is the one that tries
-// out the sink. Whoever entered leaves.
-func (s *stall) enter(now time.Time) (probe, ok bool) {
+// enter reports whether a batch of the shard may begin, and whether it shall only
+// try out the sink.
+func (s *stall) enter(shard int, now time.Time) (probe, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.err == nil {
 		return false, true
 	}
-	if s.probing || now.Before(s.tryAt) {
-		return false, false
-	}
-	s.probing = true
-	return true, true
+	return true, !now.Before(s.shards[shard].tryAt)
 }
 
 // leave is told what a batch found.
-func (s *stall) leave(probe bool, v verdict, now time.Time) {
+func (s *stall) leave(shard int, v verdict, now time.Time) {
 	s.reports.Lock()
 	defer s.reports.Unlock()
-	was, is := s.learn(probe, v, now)
+	was, is := s.learn(shard, v, now)
 	switch {
 	case was == nil && is != nil:
 		s.o.Logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
@@ -114,23 +101,22 @@ func (s *stall) leave(probe bool, v verdict, now time.Time) {
 }
 
 // learn returns why the relay was stalled before the batch and is after it.
-func (s *stall) learn(probe bool, v verdict, now time.Time) (was, is error) {
+func (s *stall) learn(i int, v verdict, now time.Time) (was, is error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was = s.err
-	if probe {
-		s.probing = false
-	}
 	if v.refusal != nil {
 		s.last = encode.Text(v.refusal.Error(), maxError)
 	}
 	switch {
 	case v.confirmed > 0:
-		s.err, s.pause = nil, 0
-	case v.outage && (probe || s.err == nil):
+		s.err = nil
+		clear(s.shards[:])
+	case v.outage:
 		s.err = v.refusal
-		s.pause = min(max(2*s.pause, firstStall), mostStall)
-		s.tryAt = now.Add(s.pause)
+		at := &s.shards[i]
+		at.pause = min(max(2*at.pause, firstStall), mostStall)
+		at.tryAt = now.Add(at.pause)
 	}
 	return was, s.err
 }
