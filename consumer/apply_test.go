@@ -178,7 +178,7 @@ func TestBatchHandler(t *testing.T) {
 func TestMessagesGatherIntoGroups(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
-		config.Concurrency = 1
+		config.Concurrency, config.BatchTime = 1, time.Hour
 		c := b.consumer(config)
 		first, goOn := make(chan struct{}), make(chan struct{})
 		sizes := make(chan int, 100)

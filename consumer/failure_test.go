@@ -271,7 +271,7 @@ func TestRedriveGoesThroughTheInbox(t *testing.T) {
 		})
 		b.start(c)
 		b.acked(b.deliver("m", `{"n":1}`))
-		desk := dlq.Open(b.st)
+		desk := dlq.NewDesk(b.st)
 		for range 2 {
 			if _, err := desk.Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m"}, By: "test", Reason: "mended"}); err != nil {
 				b.Fatal(err)

@@ -36,35 +36,57 @@ func TestHandlerCannotEndItsTransaction(t *testing.T) {
 	})
 }
 
+// endTransaction ends the handler's transaction behind our back.
+func endTransaction(ctx context.Context, tx *headrace.Tx) error {
+	raw, err := tx.SQL()
+	if err != nil {
+		return err
+	}
+	for _, statement := range []string{"COMMIT", "BEGIN"} {
+		if _, err := raw.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Group commit: a transaction that was ended behind our back stops the consumer with
 // an error that names the handler.
 func TestSwitchedTransactionStopsTheConsumer(t *testing.T) {
-	onEachStore(t, func(b *bundle) {
-		c := b.consumer(b.config())
-		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
-			raw, err := tx.SQL()
-			if err != nil {
-				return err
-			}
-			for _, statement := range []string{"COMMIT", "BEGIN"} {
-				if _, err := raw.ExecContext(ctx, statement); err != nil {
-					return err
-				}
-			}
-			return nil
-		}, consumer.Alone())
-		b.start(c)
-		m := b.deliver("m", `{}`)
-		err := b.wait()
-		if !errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "test/"+topic) {
-			b.Errorf("Run returned %v", err)
+	b := setupPostgres(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
+		return endTransaction(ctx, tx)
+	}, consumer.Alone())
+	b.start(c)
+	m := b.deliver("m", `{}`)
+	err := b.wait()
+	if !errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "test/"+topic) {
+		b.Errorf("Run returned %v", err)
+	}
+	select {
+	case <-m.Acked():
+		b.Error("the message was acknowledged")
+	default:
+	}
+}
+
+// SQLite goes further: its commit hook refuses a handler's COMMIT.
+func TestSQLiteRefusesTheHandlersCommit(t *testing.T) {
+	b := setupSQLite(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if err := insert(ctx, tx, m); err != nil {
+			return err
 		}
-		select {
-		case <-m.Acked():
-			b.Error("the message was acknowledged")
-		default:
-		}
-	})
+		return endTransaction(ctx, tx)
+	}, consumer.Alone())
+	b.start(c)
+	b.acked(b.deliver("m", `{}`))
+	b.eventually("it is dead", func() bool { return b.state("m") == inbox.Dead })
+	if b.effects("m") != 0 {
+		b.Error("the handler's COMMIT went through")
+	}
 }
 
 // Raw and SQL are for Alone handlers only.
