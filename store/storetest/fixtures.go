@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
@@ -43,6 +46,13 @@ var awkward = []struct {
 	{"markup", []byte("\xef\xbb\xbf<script>'; DROP TABLE x; --"), map[string]string{"{{schema}}": "$1 ? :a @b"}},
 	{"unicode", []byte("caf\u00e9 cafe\u0301 \U0001f600"), map[string]string{"caf\u00e9": "1", "cafe\u0301": "2"}},
 	{"1 MiB", bytes.Repeat([]byte{0, 1, 0xfe, 0xff}, 1<<18), map[string]string{"long": string(bytes.Repeat([]byte("x"), 1<<16))}},
+}
+
+// asKept compares rows as stores keep them: nothing and empty are one, and bytes
+// are compared whole.
+var asKept = cmp.Options{
+	cmpopts.EquateEmpty(),
+	cmp.FilterValues(func(a, b []byte) bool { return len(a) > 0 || len(b) > 0 }, cmp.Comparer(bytes.Equal)),
 }
 
 // item returns a ready row of the backlog.

@@ -42,7 +42,7 @@ func modelRandom(b *bundle) {
 		runs++
 		l := &lives{b: b, consumer: fmt.Sprint("run", runs), messages: make(map[string]*message)}
 		l.scope = l.consumer + "/orders"
-		steps := rapid.IntRange(1, 14).Draw(rt, "steps")
+		steps := rapid.IntRange(1, 30).Draw(rt, "steps")
 		for range steps {
 			key := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(rt, "key")
 			step := rapid.SampledFrom(modelSteps).Draw(rt, "step")
