@@ -18,7 +18,8 @@ const (
 	// constraint or a mistake in the SQL among them.
 	Other Class = iota
 	// Serialization: the transaction lost against another one (40001, 40P01,
-	// SQLITE_BUSY_SNAPSHOT) and may be run again at once.
+	// SQLITE_BUSY_SNAPSHOT), or a prepared statement against a change of the schema
+	// (0A000, 26000), and may be run again at once.
 	Serialization
 	// LockTimeout: a lock was not to be had in time (55P03, SQLITE_BUSY).
 	LockTimeout
@@ -35,7 +36,11 @@ const (
 
 // String names the class for logs.
 func (c Class) String() string {
-	return [...]string{"other", "serialization", "lock timeout", "connection", "unavailable", "aborted"}[c]
+	names := [...]string{"other", "serialization", "lock timeout", "connection", "unavailable", "aborted"}
+	if c < 0 || int(c) >= len(names) {
+		return "unknown"
+	}
+	return names[c]
 }
 
 // SQLite's primary result codes that matter here (https://sqlite.org/rescode.html).
@@ -51,7 +56,9 @@ const (
 
 // Classify sorts err by its SQLState or SQLite result code. It is total: nil and
 // everything unknown is Other. lib/pq and pgx both offer SQLState; modernc's
-// SQLite offers Code.
+// SQLite offers Code. An error of another system that has such a method is sorted by
+// it as well: whoever decides on a handler's error asks first whether the store
+// answers.
 func Classify(err error) Class {
 	if err == nil {
 		return Other
@@ -70,9 +77,28 @@ func Classify(err error) Class {
 	return Other
 }
 
+// SQLStates of a prepared statement that has outlived what it was prepared for. The
+// first stands for other things too that PostgreSQL does not support; those fail
+// again when they are run again.
+const (
+	outdatedPlan     = "0A000"
+	unknownStatement = "26000"
+)
+
+// isOutdated reports whether err is of a prepared statement that has to be prepared
+// anew.
+func isOutdated(err error) bool {
+	var state interface{ SQLState() string }
+	if !errors.As(err, &state) {
+		return false
+	}
+	s := state.SQLState()
+	return s == outdatedPlan || s == unknownStatement
+}
+
 func classOfState(s string) Class {
 	switch s {
-	case "40001", "40P01":
+	case "40001", "40P01", outdatedPlan, unknownStatement:
 		return Serialization
 	case "55P03":
 		return LockTimeout

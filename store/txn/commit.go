@@ -30,7 +30,7 @@ func (t *Txn) Commit(ctx context.Context) error {
 	go func() { answered <- t.tx.Commit() }()
 	select {
 	case err := <-answered:
-		t.release(t.tainted(err))
+		t.release(tainted(err))
 		return t.outcome(err)
 	case <-ctx.Done():
 		if t.kill != nil {
@@ -48,9 +48,11 @@ func (t *Txn) Commit(ctx context.Context) error {
 	}
 }
 
-// tainted reports whether a connection should leave the pool after err.
-func (t *Txn) tainted(err error) bool {
-	return err != nil && Classify(err) == Connection
+// tainted reports whether a connection should leave the pool after COMMIT failed
+// with err: unless PostgreSQL said so itself, the transaction may still be open.
+func tainted(err error) bool {
+	var state interface{ SQLState() string }
+	return err != nil && (!errors.As(err, &state) || Classify(err) == Connection)
 }
 
 func (t *Txn) outcome(err error) error {
@@ -82,8 +84,8 @@ func (t *Txn) refused(err error) bool {
 		}
 		return true
 	}
-	// SQLite answers in process. A refused commit leaves the transaction open, and
-	// release throws the connection away with it.
+	// SQLite answers in process. A refused commit may leave the transaction open: it
+	// ends with the connection, which leaves the pool (tainted).
 	var code interface{ Code() int }
 	return errors.As(err, &code) && code.Code()&0xff != sqliteIOErr
 }

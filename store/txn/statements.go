@@ -17,6 +17,10 @@ import (
 // A statement is prepared outside of any transaction, after it was seen twice,
 // because preparing takes a connection, and a pool of one has none to spare while
 // a transaction is open.
+//
+// A change of the schema can make a prepared statement fail for good, on every
+// connection that has it ("cached plan must not change result type"). One that does
+// is forgotten, and the transaction that met with it may be run again at once.
 type Statements struct {
 	db    *sql.DB
 	limit int
@@ -72,6 +76,18 @@ func (s *Statements) due(query string) bool {
 	}
 	s.seen[query]++
 	return s.seen[query] == 2
+}
+
+// forget drops one statement, to be prepared anew when it is seen again.
+func (s *Statements) forget(query string) {
+	s.mu.Lock()
+	stmt := s.prepared[query]
+	delete(s.prepared, query)
+	delete(s.seen, query)
+	s.mu.Unlock()
+	if stmt != nil {
+		_ = stmt.Close()
+	}
 }
 
 // Reset forgets every statement, after a schema change made one of them invalid.

@@ -33,7 +33,8 @@ type Txn struct {
 	tx         *sql.Tx
 	statements *Statements
 	prepared   map[string]*sql.Stmt
-	missed     []string
+	missed     []string // queries to learn, and
+	outdated   []string // to forget when t ends
 	rolledBack func(error) bool
 	kill       func()
 	abandoned  *sync.WaitGroup
@@ -82,7 +83,9 @@ func (t *Txn) Raw(f func(driverConn any) error) error { return t.conn.Raw(f) }
 // ExecContext runs a statement, from the cache where it is there.
 func (t *Txn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if s := t.lookup(ctx, query, len(args)); s != nil {
-		return s.ExecContext(ctx, args...)
+		r, err := s.ExecContext(ctx, args...)
+		t.look(query, err)
+		return r, err
 	}
 	return t.tx.ExecContext(ctx, query, args...)
 }
@@ -90,7 +93,9 @@ func (t *Txn) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 // QueryContext runs a query, from the cache where it is there.
 func (t *Txn) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if s := t.lookup(ctx, query, len(args)); s != nil {
-		return s.QueryContext(ctx, args...)
+		r, err := s.QueryContext(ctx, args...)
+		t.look(query, err)
+		return r, err
 	}
 	return t.tx.QueryContext(ctx, query, args...)
 }
@@ -98,9 +103,18 @@ func (t *Txn) QueryContext(ctx context.Context, query string, args ...any) (*sql
 // QueryRowContext runs a query for one row, from the cache where it is there.
 func (t *Txn) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
 	if s := t.lookup(ctx, query, len(args)); s != nil {
-		return s.QueryRowContext(ctx, args...)
+		r := s.QueryRowContext(ctx, args...)
+		t.look(query, r.Err())
+		return r
 	}
 	return t.tx.QueryRowContext(ctx, query, args...)
+}
+
+// look notes a cached statement that the database has no use for any more.
+func (t *Txn) look(query string, err error) {
+	if err != nil && isOutdated(err) {
+		t.outdated = append(t.outdated, query)
+	}
 }
 
 // PrepareContext prepares a statement for this transaction. The caller closes it.
@@ -177,12 +191,15 @@ func (t *Txn) Discard() {
 }
 
 // release gives the connection back, or out of the pool where it is broken, and
-// lets the cache learn what was missing.
+// lets the cache forget what is outdated and learn what was missing.
 func (t *Txn) release(broken bool) {
 	if broken {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	_ = t.conn.Close()
+	for _, query := range t.outdated {
+		t.statements.forget(query)
+	}
 	if !broken && t.statements != nil {
 		t.statements.learn(t.missed)
 	}
