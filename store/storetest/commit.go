@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/outbox"
@@ -16,6 +17,7 @@ var commitTests = []test{
 	{name: "a transaction without a claim commits", run: commitWithoutClaim},
 	{name: "use after the end is harmless", run: commitEnded},
 	{name: "a handler that ended the transaction is found out", run: commitSwitched},
+	{name: "a handler that ended the transaction of a drain is found out", run: commitSwitchedDrain},
 	{name: "a failed statement whose error was swallowed is not committed", run: commitAborted, needs: func(c Capabilities) bool { return c.AbortsOnError }},
 	{name: "a failed statement leaves the transaction usable", run: commitAfterFailure, needs: func(c Capabilities) bool { return !c.AbortsOnError }},
 	{name: "a constraint that fails at COMMIT is a rollback", run: commitDeferred},
@@ -171,6 +173,28 @@ func commitSwitched(b *bundle) {
 		b.Errorf("%d effects that followed the end of the claim are committed", n)
 	}
 	b.in(func(t *txn.Txn) { b.win(t, "next") }) // the connections are sound
+}
+
+// commitSwitchedDrain: in the drain no claim comes first, but a transition.
+func commitSwitchedDrain(b *bundle) {
+	for n, rows := range [][]outbox.Row{nil, events(1)} {
+		key := fmt.Sprint("key-", n)
+		b.park(key, inbox.Waiting)
+		t := b.begin()
+		b.move(t, inbox.Waiting, inbox.Done, key)
+		b.remove(t, key)
+		for _, query := range []string{"COMMIT", "BEGIN"} {
+			_, _ = t.ExecContext(b.ctx, query)
+		}
+		if err := b.Store.Commit(b.ctx, t, rows); !errors.Is(err, inbox.ErrSwitched) {
+			b.Errorf("%d events: Commit returned %v, want inbox.ErrSwitched", len(rows), err)
+		}
+		if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_outbox"); n != 0 {
+			b.Errorf("%d events are committed", n)
+		}
+	}
+	b.park("sound", inbox.Waiting)
+	b.in(func(t *txn.Txn) { b.move(t, inbox.Waiting, inbox.Done, "sound"); b.remove(t, "sound") })
 }
 
 // commitAborted: a handler that swallows the error of a statement returns nil;

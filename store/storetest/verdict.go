@@ -18,6 +18,7 @@ var verdictTests = []test{
 	{name: "a late verdict never overwrites done", run: recordAfterDone},
 	{name: "one of two verdicts at once stands", run: recordAtOnce, needs: concurrentWriters},
 	{name: "a stale message is done", run: recordStale},
+	{name: "only a done message can be marked stale", run: markStale},
 	{name: "a transition moves only from the expected state", run: transitionFrom},
 	{name: "one of two transitions at once moves the row", run: transitionAtOnce, needs: concurrentWriters},
 	{name: "attempts count from 1 over transactions", run: attemptsCount},
@@ -145,6 +146,26 @@ func recordStale(b *bundle) {
 	if len(entries) != 1 || !entries[0].Stale || entries[0].State != inbox.Done {
 		b.Errorf("rows of a stale message: %+v", entries)
 	}
+}
+
+func markStale(b *bundle) {
+	b.park("waits", inbox.Waiting)
+	b.in(func(t *txn.Txn) {
+		b.win(t, "a", "fresh")
+		for _, key := range []string{"a", "waits", "never seen"} {
+			b.must(b.Store.Inbox().MarkStale(b.ctx, t, id(key)))
+		}
+	})
+	for key, want := range map[string]bool{"a": true, "fresh": false, "waits": false} {
+		entries, err := b.Store.Inbox().Find(b.ctx, key)
+		b.must(err)
+		if len(entries) != 1 || entries[0].Stale != want {
+			b.Errorf("rows of %q: %+v, want stale %t", key, entries, want)
+		}
+	}
+	b.wantState("a", inbox.Done)
+	b.wantState("waits", inbox.Waiting)
+	b.wantState("never seen", "")
 }
 
 func transitionFrom(b *bundle) {
