@@ -4,7 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -92,7 +92,7 @@ var quick = retry.Policy{MaxAttempts: 3, Immediate: 1, Backoff: retry.Backoff{In
 
 // config is the smallest that works, with a quick policy.
 func (b *bundle) config() consumer.Config {
-	return consumer.Config{Source: b.src, Retry: quick, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)), DrainTimeout: 10 * time.Second}
+	return consumer.Config{Source: b.src, Retry: quick, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: 10 * time.Second}
 }
 
 func (b *bundle) consumer(c consumer.Config) *consumer.Consumer {

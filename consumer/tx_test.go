@@ -153,6 +153,9 @@ func TestSwallowedErrorIsNotDone(t *testing.T) {
 	if got := b.count("SELECT count(*) FROM effects"); got != 20 {
 		b.Errorf("%d effects of 20 good messages", got)
 	}
+	if n := b.count("SELECT count(*) FROM headrace_attempts WHERE key <> 'bad'"); n != 0 {
+		b.Errorf("neighbours have %d attempts", n)
+	}
 }
 
 // COMMIT: a deferred constraint fails there; single runs find whom it meant.

@@ -174,41 +174,44 @@ func (e *Engine) process(tasks []*Task) (again []*Task) {
 		}
 		e.settle(t, e.bury(t))
 	}
-	held := make(map[string]bool) // order keys whose next task is to be run again
-	for work := [][]*Task{good}; len(work) > 0; {
-		next, later := split(work[0], held)
-		again = append(again, later...)
+	held := newHeld(tasks)
+	for work := []unit{{tasks: good}}; len(work) > 0; {
+		next := work[0]
 		work = work[1:]
-		if len(next) == 0 {
+		held.add(e.pronounce(next.verdicts))
+		next.tasks = held.split(next.tasks)
+		if len(next.tasks) == 0 {
 			continue
 		}
 		if e.hard.Err() != nil {
-			e.release(next)
+			e.release(next.tasks)
 			continue
 		}
-		more, later := e.step(next)
-		for _, t := range later {
-			held[t.Delivery.OrderKey] = t.Delivery.OrderKey != ""
-		}
-		again = append(again, later...)
+		more, again := e.step(next.tasks)
+		held.add(again)
 		work = append(more, work...)
 	}
-	return again
+	return held.again()
 }
 
-// split parts those of tasks whose order key is held.
-func split(tasks []*Task, held map[string]bool) (free, later []*Task) {
-	if len(held) == 0 {
-		return tasks, nil
-	}
-	for _, t := range tasks {
-		if held[t.Delivery.OrderKey] {
-			later = append(later, t)
-		} else {
-			free = append(free, t)
+// unit is what a group has still to do: verdicts to write, and then tasks to run in
+// one transaction.
+type unit struct {
+	verdicts []failure
+	tasks    []*Task
+}
+
+// pronounce writes the verdicts, and returns the tasks that are to be run again.
+func (e *Engine) pronounce(failures []failure) (again []*Task) {
+	for _, f := range failures {
+		outcome, rerun := e.verdict(f)
+		if rerun {
+			again = append(again, f.task)
+			continue
 		}
+		e.settle(f.task, outcome)
 	}
-	return free, later
+	return again
 }
 
 func (e *Engine) release(tasks []*Task) {
@@ -219,7 +222,7 @@ func (e *Engine) release(tasks []*Task) {
 
 // step runs a group once. It returns what to run next, and what to give back to
 // the queue.
-func (e *Engine) step(tasks []*Task) (next [][]*Task, again []*Task) {
+func (e *Engine) step(tasks []*Task) (next []unit, again []*Task) {
 	start := time.Now()
 	r := e.try(tasks)
 	switch {
@@ -244,7 +247,7 @@ func (e *Engine) step(tasks []*Task) (next [][]*Task, again []*Task) {
 }
 
 // hold waits after an infrastructure failure, and has the group run again.
-func (e *Engine) hold(tasks []*Task, err error) (next [][]*Task, again []*Task) {
+func (e *Engine) hold(tasks []*Task, err error) (next []unit, again []*Task) {
 	for {
 		if !sleep(e.soft, e.o.Gate.Fail(err)) {
 			e.release(tasks)
@@ -254,55 +257,44 @@ func (e *Engine) hold(tasks []*Task, err error) (next [][]*Task, again []*Task) 
 		down := e.st.Ping(ctx)
 		cancel()
 		if down == nil {
-			return [][]*Task{tasks}, nil
+			return []unit{{tasks: tasks}}, nil
 		}
 		err = down
 	}
 }
 
-// judge writes the verdicts on the failed tasks, and has the others run again
+// judge has the verdicts on the failed tasks written, and the others run again
 // without them and without the later tasks of their order keys.
-func (e *Engine) judge(tasks []*Task, failures []failure) (next [][]*Task, again []*Task) {
-	held := make(map[string]bool)
-	failed := make(map[*Task]bool)
+//
+// In strict mode the earlier tasks of a culprit's order key run before the verdict:
+// once it waits in the backlog, they would have to wait behind it.
+func (e *Engine) judge(tasks []*Task, failures []failure) (next []unit, again []*Task) {
+	failed := make(map[*Task]bool, len(failures))
 	for _, f := range failures {
 		failed[f.task] = true
-		if key := f.task.Delivery.OrderKey; key != "" {
-			held[key] = true
-		}
-	}
-	retries := make(map[*Task]bool)
-	for _, f := range failures {
-		outcome, rerun := e.verdict(f)
-		if rerun {
-			retries[f.task] = true
-			continue
-		}
-		e.settle(f.task, outcome)
 	}
 	var rest []*Task
-	seen := make(map[string]bool)
+	behind := make(map[string]bool)
 	for _, t := range tasks {
-		key := t.Delivery.OrderKey
-		switch {
+		switch key := t.Delivery.OrderKey; {
 		case failed[t]:
-			seen[key] = true
-			if retries[t] {
-				again = append(again, t)
-			}
-		case held[key] && seen[key]:
+			behind[key] = key != ""
+		case behind[key]:
 			again = append(again, t)
 		default:
 			rest = append(rest, t)
 		}
 	}
-	return [][]*Task{rest}, again
+	if e.h.Strict {
+		return []unit{{tasks: rest}, {verdicts: failures}}, again
+	}
+	return []unit{{verdicts: failures}, {tasks: rest}}, again
 }
 
-func singly(tasks []*Task) [][]*Task {
-	each := make([][]*Task, len(tasks))
+func singly(tasks []*Task) []unit {
+	each := make([]unit, len(tasks))
 	for i := range tasks {
-		each[i] = tasks[i : i+1]
+		each[i].tasks = tasks[i : i+1]
 	}
 	return each
 }

@@ -302,6 +302,10 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 			}
 			return l.singly(b), nil
 		}
+	case txn.Aborted: // some row before it passed over a failed statement
+		if len(b.tasks) > 1 {
+			return l.singly(b), nil
+		}
 	}
 	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
 		return drain.Result{}, nil // cancelled is not failed
@@ -374,6 +378,12 @@ func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
 // connection while the store answers may be a handler's doing, and in the end
 // counts as its attempt.
 func (l *Line) broken(b *batch, err error) (drain.Result, error) {
+	if txn.Classify(err) == txn.Aborted && len(b.tasks) > 1 {
+		return l.singly(b), nil
+	}
+	if txn.Classify(err) == txn.Aborted && len(b.tasks) == 1 {
+		return l.afterwards(b, failure{task: b.tasks[0], err: err})
+	}
 	if txn.Classify(err) != txn.Connection || !b.e.answers() {
 		return drain.Result{}, err
 	}

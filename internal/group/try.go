@@ -214,6 +214,10 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 		if e.rerunFree([]*Task{f.task}) {
 			return result{err: errSingly}
 		}
+	case txn.Aborted: // some task before it passed over a failed statement
+		if len(tasks) > 1 {
+			return result{err: errSingly}
+		}
 	}
 	if e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
 		return result{err: f.err} // cancelled is not failed

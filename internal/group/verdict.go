@@ -302,4 +302,3 @@ func (e *Engine) item(task *Task) backlog.Item {
 func (e *Engine) idle() time.Duration {
 	return e.h.Timeout + e.o.Grace + 5*time.Second
 }
-
