@@ -168,11 +168,14 @@ func (e *Engine) process(tasks []*Task) (again []*Task) {
 	byOrder(tasks)
 	var good []*Task
 	for _, t := range tasks {
-		if t.Bad == nil {
+		switch {
+		case t.Context != nil && t.Context.Err() != nil: // the delivery is somebody else's by now
+			e.settle(t, Released)
+		case t.Bad != nil:
+			e.settle(t, e.bury(t))
+		default:
 			good = append(good, t)
-			continue
 		}
-		e.settle(t, e.bury(t))
 	}
 	held := newHeld(tasks)
 	for work := []unit{{tasks: good}}; len(work) > 0; {

@@ -75,3 +75,6 @@ func Outcome(ctx context.Context, m *message.Message) (acked bool, err error) {
 		return false, ctx.Err()
 	}
 }
+
+// DeliverMessage hands a message over that the caller made.
+func (s *Source) DeliverMessage(topic string, m *message.Message) { s.topic(topic) <- m }

@@ -1,0 +1,131 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/retry"
+)
+
+// Bad configuration dies at start, with an error that names the option (bad input
+// 34–37, 44).
+func TestNewRefusesBadOptions(t *testing.T) {
+	b := setupSQLite(t)
+	for _, c := range []struct {
+		name   string
+		change func(*consumer.Config)
+	}{
+		{"Config.Source", func(c *consumer.Config) { c.Source = nil }},
+		{"Config.Concurrency", func(c *consumer.Config) { c.Concurrency = -1 }},
+		{"Config.Concurrency", func(c *consumer.Config) { c.Concurrency = 1e6 }},
+		{"Config.MaxBatch", func(c *consumer.Config) { c.MaxBatch = -1 }},
+		{"Config.MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = math.MinInt }},
+		{"Config.MaxInFlightBytes", func(c *consumer.Config) { c.MaxInFlightBytes = -5 }},
+		{"Config.BacklogWorkers", func(c *consumer.Config) { c.BacklogWorkers = -5 }},
+		{"Config.HandlerTimeout", func(c *consumer.Config) { c.HandlerTimeout = -time.Second }},
+		{"Config.DrainTimeout", func(c *consumer.Config) { c.DrainTimeout = -time.Second }},
+		{"Config.NackPause", func(c *consumer.Config) { c.NackPause = -time.Second }},
+		{"Config.BatchTime", func(c *consumer.Config) { c.BatchTime = -time.Second }},
+		{"MaxAttempts", func(c *consumer.Config) { c.Retry.MaxAttempts = -1 }},
+		{"Jitter", func(c *consumer.Config) { c.Retry.Backoff.Jitter = 2 }},
+	} {
+		config := b.config()
+		c.change(&config)
+		if _, err := consumer.New("test", b.st, config); err == nil || !strings.Contains(err.Error(), c.name) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+	for _, name := range []string{"", "a/b", "nul\x00", strings.Repeat("x", 200)} {
+		if _, err := consumer.New(name, b.st, b.config()); err == nil {
+			t.Errorf("name %.10q was taken", name)
+		}
+	}
+	if _, err := consumer.New("test", nil, b.config()); err == nil {
+		t.Error("a nil store was taken")
+	}
+}
+
+// What is wrong with a registration comes out of Run, and names the handler.
+func TestRunRefusesBadRegistrations(t *testing.T) {
+	b := setupSQLite(t)
+	for _, c := range []struct {
+		want     string
+		register func(*consumer.Consumer)
+	}{
+		{"no handler", func(*consumer.Consumer) {}},
+		{"function is nil", func(c *consumer.Consumer) { consumer.Handle[body](c, topic, nil) }},
+		{"topic is empty", func(c *consumer.Consumer) { consumer.Handle(c, "", insert) }},
+		{"another handler", func(c *consumer.Consumer) {
+			consumer.Handle(c, topic, insert)
+			consumer.Handle(c, topic, insert)
+		}},
+		{"not positive", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Timeout(0)) }},
+		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
+		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil, nil)) }},
+		{"MaxAttempts", func(c *consumer.Consumer) {
+			consumer.Handle(c, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: -1}))
+		}},
+	} {
+		made := b.consumer(b.config())
+		c.register(made)
+		if err := made.Run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", c.want, err)
+		}
+	}
+}
+
+// A consumer runs once.
+func TestRunTwice(t *testing.T) {
+	b := setupSQLite(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, insert)
+	if err := c.Ready(); !errors.Is(err, consumer.ErrNotRunning) {
+		t.Errorf("Ready before Run: %v", err)
+	}
+	b.start(c)
+	b.acked(b.deliver("m", `{}`))
+	if err := c.Run(t.Context()); !errors.Is(err, consumer.ErrRunning) {
+		t.Errorf("the second Run: %v", err)
+	}
+	if err := b.halt(); err != nil {
+		t.Error(err)
+	}
+	if err := c.Alive(); !errors.Is(err, consumer.ErrNotRunning) {
+		t.Errorf("Alive after Run: %v", err)
+	}
+}
+
+// Run with a context that has ended already returns, and leaves nothing running.
+func TestRunWithEndedContext(t *testing.T) {
+	b := setupSQLite(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, insert)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.Run(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+// The options of one registration override those of the consumer.
+func TestHandlerOptions(t *testing.T) {
+	b := setupSQLite(t)
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if m.Scope != "test/paid" {
+			t.Errorf("scope %q", m.Scope)
+		}
+		return errBoom
+	}, consumer.Name("paid"), consumer.Retry(retry.Policy{MaxAttempts: 1}))
+	b.start(c)
+	b.acked(b.deliver("m", `{}`))
+	if got := b.state("m"); got != "dead" {
+		t.Errorf("state %q after the one attempt", got)
+	}
+}

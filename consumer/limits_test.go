@@ -1,0 +1,161 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/memsource"
+)
+
+// Invariant 18: in flight is bounded by number and by bytes; one message above the
+// bytes is taken alone.
+func TestInFlightIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*consumer.Config)
+		most   int64
+	}{
+		{"number", func(c *consumer.Config) { c.MaxInFlight = 3 }, 3},
+		{"bytes", func(c *consumer.Config) { c.MaxInFlightBytes = 2500 }, 2},
+		{"larger than the bytes", func(c *consumer.Config) { c.MaxInFlightBytes = 10 }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			b := setupSQLite(t)
+			goOn := make(chan struct{})
+			config := b.config()
+			c.change(&config)
+			made := b.consumer(config)
+			consumer.Handle(made, topic, func(context.Context, *headrace.Tx, *headrace.Message[string]) error {
+				<-goOn
+				return nil
+			})
+			b.start(made)
+			var all []*message.Message
+			for n := range 10 {
+				all = append(all, b.deliver(fmt.Sprint("m", n), `"`+strings.Repeat("x", 1000)+`"`))
+			}
+			b.eventually("the bound is reached", func() bool { return made.Stats().InFlight == c.most })
+			close(goOn)
+			b.acked(all...)
+		})
+	}
+}
+
+// Trap Nack: one message was delivered 587,788 times in a second. A delivery whose
+// context has ended is given back, and not at once.
+func TestNackPauses(t *testing.T) {
+	b := setupSQLite(t)
+	config := b.config()
+	config.NackPause = 200 * time.Millisecond
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	m := message.NewMessage("m", []byte(`{}`))
+	m.SetContext(ctx)
+	start := time.Now()
+	b.src.DeliverMessage(topic, m)
+	b.start(c)
+	if ok, err := memsource.Outcome(t.Context(), m); ok || err != nil {
+		t.Errorf("acked %v, %v", ok, err)
+	}
+	if took := time.Since(start); took < config.NackPause {
+		t.Errorf("given back after %s", took)
+	}
+	if b.effects("m") != 0 || b.state("m") != "" {
+		t.Error("a cancelled delivery left something")
+	}
+}
+
+// Faults 5 and 7: a handler that ignores its deadline is left behind; its message
+// is a failed attempt, others go on, and what it does later has no effect.
+func TestStuckHandlerIsLeftBehind(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		goOn, late := make(chan struct{}), make(chan error, 1)
+		config := b.config()
+		config.Concurrency = 1
+		c := b.consumer(config)
+		var first atomic.Bool
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if m.ID == "stuck" && first.CompareAndSwap(false, true) {
+				<-goOn // not ctx.Done
+				_, err := tx.ExecContext(context.WithoutCancel(ctx), "INSERT INTO effects (msg) VALUES ('late')")
+				late <- err
+				return nil
+			}
+			return insert(ctx, tx, m)
+		}, consumer.Timeout(50*time.Millisecond))
+		b.start(c)
+		stuck := b.deliver("stuck", `{}`)
+		b.acked(stuck, b.deliver("other", `{}`))
+		b.eventually("the stuck one is applied by its next attempt", func() bool { return b.state("stuck") == inbox.Done })
+		close(goOn)
+		if err := <-late; err == nil {
+			b.Error("the handler's Tx worked after it was left behind")
+		}
+		if b.effects("late") != 0 || b.effects("stuck") != 1 || b.effects("other") != 1 || len(b.attempts("stuck")) != 1 {
+			b.Error("effects do not fit")
+		}
+		if err := b.halt(); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
+// A sink publishes what handlers publish, and copies of dead letters under
+// "<topic>.dead" with the payload as it came.
+func TestSinkGetsEventsAndLetters(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		sink := &sink{got: make(chan *message.Message, 10)}
+		config := b.config()
+		config.Sink = sink
+		c := b.consumer(config)
+		consumer.Handle(c, topic, func(_ context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if m.ID == "bad" {
+				return errBoom
+			}
+			return tx.Publish(headrace.Event{ID: "e", Topic: "invoices", Value: m.Body})
+		})
+		b.start(c)
+		b.acked(b.deliver("good", `{"n":1}`), b.src.Deliver(topic, "bad", []byte(`{"n": 2}`), map[string]string{"h": "v"}))
+		for range 2 {
+			m := <-sink.got
+			switch m.Metadata.Get("topic-of-sink") {
+			case "invoices":
+				if m.UUID != "e" || string(m.Payload) != `{"n":1}` {
+					b.Errorf("event %s %s", m.UUID, m.Payload)
+				}
+			case topic + ".dead":
+				if string(m.Payload) != `{"n": 2}` || m.Metadata.Get("h") != "v" || m.Metadata.Get(dlq.HeaderKey) != "bad" ||
+					m.Metadata.Get(dlq.HeaderClass) != string(dlq.Exhausted) {
+					b.Errorf("copy %s %v", m.Payload, m.Metadata)
+				}
+			default:
+				b.Errorf("published to %q", m.Metadata.Get("topic-of-sink"))
+			}
+		}
+	})
+}
+
+// sink is a message.Publisher that hands over what it is given.
+type sink struct{ got chan *message.Message }
+
+func (s *sink) Publish(topic string, ms ...*message.Message) error {
+	for _, m := range ms {
+		m.Metadata.Set("topic-of-sink", topic)
+		s.got <- m
+	}
+	return nil
+}
+
+func (s *sink) Close() error { return nil }
