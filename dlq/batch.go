@@ -37,7 +37,7 @@ func (s *sweep) once(ctx context.Context, f Filter, after int64, limit int) (bat
 	if err := s.st.Letters().Record(ctx, t, rows); err != nil {
 		return b, fmt.Errorf("write the audit trail: %w", err)
 	}
-	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	if err := s.st.Commit(commit, t, nil); err != nil {
 		return b, fmt.Errorf("commit: %w", err)

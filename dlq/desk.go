@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
@@ -26,10 +27,13 @@ type Deps interface {
 // concurrent use, also by several processes: each letter is decided on once.
 type Desk struct {
 	st Deps
+	// patience bounds a commit, and the reading again of one with unknown outcome;
+	// neither ends with the caller's context.
+	patience time.Duration
 }
 
 // NewDesk returns the desk of a store.
-func NewDesk(st Deps) *Desk { return &Desk{st: st} }
+func NewDesk(st Deps) *Desk { return &Desk{st: st, patience: 30 * time.Second} }
 
 // Errors of a Desk.
 var (

@@ -21,7 +21,7 @@ func (d *Desk) Discard(ctx context.Context, r DiscardRequest) (DiscardResult, er
 		return DiscardResult{}, fmt.Errorf("discard: %w", err)
 	}
 	s := &sweep{
-		st: d.st, to: Discarded, limit: r.Limit, progress: r.Progress,
+		st: d.st, patience: d.patience, to: Discarded, limit: r.Limit, progress: r.Progress,
 		audit: Audit{Action: "discard", By: r.By, Reason: r.Reason},
 	}
 	s.apply = discard{st: d.st}.apply

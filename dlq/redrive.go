@@ -26,7 +26,7 @@ func (d *Desk) Redrive(ctx context.Context, r RedriveRequest) (RedriveResult, er
 		return RedriveResult{}, fmt.Errorf("redrive: %w", err)
 	}
 	s := &sweep{
-		st: d.st, to: Redriven, limit: r.Limit, progress: r.Progress,
+		st: d.st, patience: d.patience, to: Redriven, limit: r.Limit, progress: r.Progress,
 		audit: Audit{Action: "redrive", By: r.By, Reason: r.Reason, NewKey: r.NewKey},
 	}
 	s.apply = redrive{st: d.st, newKey: r.NewKey}.apply
@@ -168,7 +168,7 @@ func (r redrive) item(l Letter) backlog.Item {
 	}
 	item.Delivery.Attempt = 1
 	if r.newKey != "" {
-		item.Delivery.Key, item.Spent = r.newKey, 0
+		item.Delivery.Key = r.newKey
 	}
 	return item
 }

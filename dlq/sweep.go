@@ -19,17 +19,14 @@ const (
 	batchBytes = 16 << 20
 )
 
-// commitPatience bounds a commit, and the reading again of one with unknown outcome;
-// neither ends with the caller's context.
-const commitPatience = 30 * time.Second
-
 // maxTries bounds how often a batch runs again that lost against another transaction.
 const maxTries = 5
 
 // sweep moves the open letters of a request to another state, batch by batch.
 type sweep struct {
-	st Deps
-	to State
+	st       Deps
+	patience time.Duration
+	to       State
 	// audit is the row to write for each letter, without its id.
 	audit Audit
 	limit int
@@ -53,17 +50,21 @@ func (s *sweep) run(ctx context.Context, f Filter) error {
 	s.size = firstBatch
 	s.audit.By, s.audit.Reason = encode.Text(s.audit.By, maxAudit), encode.Text(s.audit.Reason, maxAudit)
 	if err := s.bound(ctx, f); err != nil {
-		return s.partial(err)
+		return s.partial(ctx, err)
 	}
 	for _, part := range f.parts() {
 		if err := s.part(ctx, part); err != nil {
-			return s.partial(err)
+			return s.partial(ctx, err)
 		}
 	}
 	return nil
 }
 
-func (s *sweep) partial(err error) error {
+func (s *sweep) partial(ctx context.Context, err error) error {
+	// A driver may have its own words for a statement that was cancelled.
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
 	return &PartialError{Done: s.done, Unknown: s.unknown, Err: err}
 }
 
@@ -93,9 +94,6 @@ func (s *sweep) part(ctx context.Context, f Filter) error {
 		}
 		if size == 0 {
 			return nil
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		b, err := s.batch(ctx, f, after, size)
 		if err != nil {
@@ -172,7 +170,7 @@ var errNotCommitted = errors.New("not committed")
 // committed reads again whether b was committed after cause. A letter leaves the
 // open state once, so its audit row says who moved it.
 func (s *sweep) committed(ctx context.Context, b batch, cause error) (bool, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	for {
 		trail, err := s.st.Letters().Trail(ctx, b.taken[0].LetterID)
