@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/mattn/go-isatty"
+
+	"github.com/headrace/headrace/dlq"
+)
+
+// Exit statuses.
+const (
+	exitDone    = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitPartial = 3
+)
+
+// Main is the program without its process, so that tests can run it. It runs once.
+type Main struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	// Terminal reports whether a stream is one.
+	Terminal func(stream any) bool
+	// Interruptible returns a context that ends when the user asks to stop. It is in
+	// force only while letters are worked on: everything else may be killed.
+	Interruptible func(context.Context) (context.Context, context.CancelFunc)
+	// ProgressEvery is the least time between two lines of progress.
+	ProgressEvery time.Duration
+
+	out     *bufio.Writer
+	flags   globalFlags
+	started bool // wrong usage shows before a command starts
+	scrub   scrubber
+}
+
+// New returns the program on the process's own streams.
+func New() *Main {
+	return &Main{
+		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
+		Terminal: isTerminal, Interruptible: interruptible, ProgressEvery: 2 * time.Second,
+	}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// interruptible ends the context at the first signal; the second one kills.
+func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// Run runs the command that args name and returns the exit status.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	m.out = bufio.NewWriter(closedPipe{m.Stdout})
+	root := m.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	// What was printed before an error is shown, too.
+	if flushed := m.out.Flush(); flushed != nil && (err == nil || errors.Is(flushed, errClosedPipe)) {
+		err = flushed
+	}
+	return m.exit(err)
+}
+
+// usageError is a mistake in how the command was called; nothing was done.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// errIncomplete is the end of a command that said on its own what is missing.
+var errIncomplete = errors.New("done in part")
+
+// errFound is the end of a command that said on its own what it found.
+var errFound = errors.New("found")
+
+// errInterrupted is the end of a command that the user stopped.
+var errInterrupted = errors.New("interrupted")
+
+// exit prints err and returns the status for it.
+func (m *Main) exit(err error) int {
+	var usage *usageError
+	var partial *dlq.PartialError
+	switch {
+	case err == nil, errors.Is(err, errClosedPipe):
+		return exitDone
+	case errors.Is(err, errIncomplete):
+		return exitPartial
+	case errors.Is(err, errFound):
+		return exitFailed
+	case !m.started, errors.As(err, &usage), errors.Is(err, dlq.ErrInvalid):
+		m.say("%v", err)
+		m.say("see headrace --help")
+		return exitUsage
+	}
+	m.say("%v", err)
+	if errors.Is(err, errInterrupted) || errors.As(err, &partial) && partial.Done+partial.Unknown > 0 {
+		return exitPartial
+	}
+	return exitFailed
+}
+
+// say prints a line for people on stderr. Nothing is left to do where that fails.
+func (m *Main) say(format string, args ...any) {
+	_, _ = fmt.Fprintln(m.Stderr, "headrace: "+visible(m.scrub.clean(fmt.Sprintf(format, args...))))
+}
+
+// errClosedPipe says that nobody reads our output any more (`headrace dlq ls | head`),
+// which is no failure of ours. It is told apart from a database's broken pipe.
+var errClosedPipe = errors.New("output closed")
+
+type closedPipe struct{ w io.Writer }
+
+func (c closedPipe) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		err = errClosedPipe
+	}
+	return n, err
+}

@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/store"
+)
+
+func (m *Main) checkCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check", Short: "verify that the tables agree with each other", Args: cobra.NoArgs,
+		Long: `Verifies the invariants that are visible in the tables, on one snapshot, and says which. It
+reads whole tables and changes nothing. Exit status 1 where a rule is broken.`,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				report, err := st.Check(ctx)
+				if err != nil {
+					return fmt.Errorf("check: %w", err)
+				}
+				return m.emitReport(report)
+			})
+		}),
+	}
+}
+
+type reportView struct {
+	OK bool `json:"ok"`
+	store.Report
+}
+
+func (m *Main) emitReport(report store.Report) error {
+	broken := 0
+	var rows [][]string
+	for _, rule := range report.Rules {
+		result := "holds"
+		if rule.Violations > 0 {
+			broken++
+			result = fmt.Sprintf("BROKEN by %d, such as %s", rule.Violations, rule.Example)
+		}
+		rows = append(rows, []string{rule.Name, rule.Says, result})
+	}
+	if err := m.emit(reportView{report.OK(), report}, []string{"RULE", "SAYS", "RESULT"}, rows); err != nil {
+		return err
+	}
+	if !m.json() {
+		last := fmt.Sprintf("%d rules hold", len(report.Rules))
+		if broken > 0 {
+			last = fmt.Sprintf("%d of %d rules are broken", broken, len(report.Rules))
+		}
+		if err := m.line("%s", last); err != nil {
+			return err
+		}
+	}
+	if broken > 0 {
+		return errFound
+	}
+	return nil
+}

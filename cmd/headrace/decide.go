@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/user"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+)
+
+// decideFlags are what redrive and discard share.
+type decideFlags struct {
+	filter *filterFlags
+	all    bool
+	yes    bool
+	limit  limit
+	by     string
+	reason string
+	newKey string
+}
+
+func addDecide(c *cobra.Command) *decideFlags {
+	d := &decideFlags{filter: addFilter(c), limit: limit{most: 1 << 31}}
+	c.Flags().BoolVar(&d.all, "all", false, "every open letter")
+	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first")
+	c.Flags().StringVar(&d.by, "by", "", "who decides, for the audit trail (default: your user name)")
+	c.Flags().StringVar(&d.reason, "reason", "", "why, for the audit trail")
+	return d
+}
+
+func (m *Main) redriveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "redrive [ID... | -]",
+		Short: "hand the messages of open letters to their handlers again",
+		Long: `Puts the messages of open letters into the backlog of their handlers, with a new budget of
+attempts. Each letter is redriven once, whoever else does the same; a message that was applied
+meanwhile is not applied again. Stopped in the middle, the same command goes on with the rest.
+
+Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
+A conflict needs --new-key.`,
+		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.[].id' | headrace dlq redrive - --yes",
+	}
+	d := addDecide(c)
+	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict under this key")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.decide(ctx, d, args, "redrive", "redriven", func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error) {
+			r, err := desk.Redrive(ctx, dlq.RedriveRequest{
+				Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, NewKey: d.newKey, Progress: step,
+			})
+			return outcome{Redriven: &r.Redriven, Skipped: r.Skipped, Skips: r.Skips}, err
+		})
+	})
+	return c
+}
+
+func (m *Main) discardCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "discard [ID... | -] --reason WHY",
+		Short: "give open letters up for good",
+		Long: `Gives open letters up: their messages are not handled any more, also if they are delivered
+again. The letters stay readable until retention removes them.
+
+Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.`,
+	}
+	d := addDecide(c)
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if d.reason == "" {
+			return usagef("discard: say why with --reason")
+		}
+		return m.decide(ctx, d, args, "discard", "discarded", func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error) {
+			r, err := desk.Discard(ctx, dlq.DiscardRequest{
+				Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, Progress: step,
+			})
+			return outcome{Discarded: &r.Discarded, Skipped: r.Skipped, Skips: r.Skips}, err
+		})
+	})
+	return c
+}
+
+// outcome is the result of a decision as JSON.
+type outcome struct {
+	Redriven  *int       `json:"redriven,omitempty"`
+	Discarded *int       `json:"discarded,omitempty"`
+	Skipped   int        `json:"skipped"`
+	Skips     []dlq.Skip `json:"skips,omitempty"`
+}
+
+func (o outcome) done() int {
+	if o.Redriven != nil {
+		return *o.Redriven
+	}
+	return *o.Discarded
+}
+
+type decision func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error)
+
+// decide chooses, asks, does it, and says what was done.
+func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, participle string, do decision) error {
+	f, err := m.choose(d, args, verb)
+	if err != nil {
+		return err
+	}
+	return m.withDesk(ctx, func(desk *dlq.Desk) error {
+		total := int64(len(f.IDs))
+		if f.IDs == nil {
+			if total, err = desk.Count(ctx, f); err != nil {
+				return err
+			}
+		}
+		if d.limit.n > 0 {
+			total = min(total, int64(d.limit.n))
+		}
+		if err := m.confirm(d.yes, "%s %d letters%s?", verb, total, describe(f)); err != nil {
+			return err
+		}
+		work, stop := m.Interruptible(ctx)
+		defer stop()
+		bar := m.progress(participle, total)
+		done, err := do(work, desk, f, bar.step)
+		bar.end()
+		if err != nil && work.Err() != nil {
+			err = fmt.Errorf("%w after %d letters; the same command goes on with the rest", errInterrupted, done.done())
+		}
+		return m.report(done, participle, err)
+	})
+}
+
+// choose reads which letters are meant. Nothing is meant by default.
+func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, error) {
+	filtered, err := d.filter.given()
+	if err != nil {
+		return dlq.Filter{}, err
+	}
+	switch {
+	case len(args) > 0 && (filtered || d.all):
+		return dlq.Filter{}, usagef("%s: ids, or a filter, or --all: only one of them", verb)
+	case len(args) == 0 && !filtered && !d.all:
+		return dlq.Filter{}, usagef("%s: which letters? give ids, a filter, or --all", verb)
+	case d.newKey != "" && (len(args) != 1 || args[0] == "-"):
+		return dlq.Filter{}, usagef("%s: --new-key is for one id", verb)
+	}
+	if err := m.mayAsk(d.yes, len(args) > 0 && args[0] == "-"); err != nil {
+		return dlq.Filter{}, err
+	}
+	if d.by == "" {
+		d.by = userName()
+	}
+	f, err := d.filter.parse(time.Now())
+	if err != nil {
+		return dlq.Filter{}, err
+	}
+	f.IDs, err = m.readIDs(args)
+	return f, err
+}
+
+// userName is who runs the command, as far as the system knows.
+func userName() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return "unknown user"
+}
+
+// report prints what was done, also where it ended early.
+func (m *Main) report(done outcome, participle string, failed error) error {
+	var printed error
+	if m.json() {
+		printed = m.emitJSON(done)
+	} else {
+		printed = m.printOutcome(done, participle)
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case printed != nil:
+		return printed
+	case done.Skipped > 0:
+		return errIncomplete
+	}
+	return nil
+}
+
+func (m *Main) printOutcome(done outcome, participle string) error {
+	line := fmt.Sprintf("%d %s", done.done(), participle)
+	if done.Skipped > 0 {
+		line += fmt.Sprintf(", %d skipped", done.Skipped)
+	}
+	if err := m.line("%s", line); err != nil {
+		return err
+	}
+	for _, skip := range done.Skips {
+		if err := m.line("  %d: %s", skip.LetterID, skip.Why); err != nil {
+			return err
+		}
+	}
+	if more := done.Skipped - len(done.Skips); more > 0 {
+		return m.line("  and %d more", more)
+	}
+	return nil
+}

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+)
+
+// database says where the tables are.
+type database struct {
+	// postgres is a URL for the driver, or sqlite the path of a file.
+	postgres *url.URL
+	sqlite   string
+	// shown is the DSN without its password.
+	shown string
+}
+
+// maxDSN bounds a DSN, in bytes.
+const maxDSN = 64 << 10
+
+// locate finds the DSN: a flag goes before the environment.
+func (m *Main) locate() (database, error) {
+	dsn, err := m.rawDSN()
+	if err != nil {
+		return database{}, err
+	}
+	db, err := parseDSN(dsn)
+	if err != nil {
+		return database{}, err
+	}
+	m.scrub.add(secrets(dsn, db)...)
+	if db.sqlite != "" && m.flags.schema != "" {
+		return database{}, usagef("--schema is for PostgreSQL; a SQLite file has none")
+	}
+	if len(m.flags.schema) > 63 || strings.ContainsRune(m.flags.schema, 0) {
+		return database{}, usagef("--schema: a PostgreSQL name has at most 63 bytes")
+	}
+	return db, nil
+}
+
+func (m *Main) rawDSN() (string, error) {
+	env := strings.TrimSpace(m.Getenv("HEADRACE_DSN"))
+	switch {
+	case m.flags.set.Changed("dsn"):
+		m.say("warning: --dsn shows in the list of processes; HEADRACE_DSN or --dsn-file do not")
+	case !m.flags.set.Changed("dsn-file") && env == "":
+		return "", usagef("which database? set HEADRACE_DSN or give --dsn-file, with postgres://user@host/database or sqlite:FILE")
+	case !m.flags.set.Changed("dsn-file"):
+		return env, nil
+	}
+	if env != "" {
+		m.say("warning: HEADRACE_DSN is set too, and not used")
+	}
+	if m.flags.set.Changed("dsn") {
+		return m.flags.dsn, nil
+	}
+	return m.readDSN(m.flags.dsnFile)
+}
+
+// readDSN reads a file that holds a DSN and nothing else.
+func (m *Main) readDSN(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", usagef("read --dsn-file: %v", err)
+	}
+	defer func() { _ = f.Close() }()
+	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
+		m.say("warning: everybody can read %s; chmod 600 would help", path)
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxDSN+1))
+	if err != nil {
+		return "", fmt.Errorf("read --dsn-file: %w", err)
+	}
+	dsn := strings.TrimSpace(string(text))
+	switch {
+	case dsn == "":
+		return "", usagef("--dsn-file %s is empty", path)
+	case len(text) > maxDSN || strings.ContainsAny(dsn, "\r\n"):
+		return "", usagef("--dsn-file %s holds more than one line", path)
+	}
+	return dsn, nil
+}
+
+// parseDSN reads a DSN. Its errors never repeat it: it may hold a password.
+func parseDSN(dsn string) (database, error) {
+	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
+		if path == "" {
+			return database{}, usagef("the DSN names no file: sqlite:FILE")
+		}
+		return database{sqlite: path, shown: "sqlite:" + path}, nil
+	}
+	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
+		return database{}, usagef("the DSN must begin with postgres://, postgresql:// or sqlite:")
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		// What url.Parse has to say repeats the part that it does not like.
+		return database{}, usagef("the DSN is no valid URL; special characters in user and password are written %%XX")
+	}
+	return database{postgres: u, shown: redact(u)}, nil
+}
+
+// passwords are the parameters of a URL that hold one.
+var passwords = []string{"password", "sslpassword", "passfile"}
+
+// redact writes u without its passwords.
+func redact(u *url.URL) string {
+	shown := *u
+	query := shown.Query()
+	for _, name := range passwords {
+		if query.Has(name) {
+			query.Set(name, "xxxxx")
+		}
+	}
+	shown.RawQuery = query.Encode()
+	return shown.Redacted()
+}
+
+// secrets are the passwords of db, as they stand in dsn and decoded.
+func secrets(dsn string, db database) []string {
+	if db.postgres == nil {
+		return nil
+	}
+	var list []string
+	if password, ok := db.postgres.User.Password(); ok {
+		_, authority, _ := strings.Cut(dsn, "://")
+		authority, _, _ = strings.Cut(authority, "/")
+		userinfo := authority[:max(strings.LastIndexByte(authority, '@'), 0)]
+		_, written, _ := strings.Cut(userinfo, ":")
+		list = append(list, password, written)
+	}
+	for _, name := range passwords {
+		list = append(list, db.postgres.Query()[name]...)
+	}
+	return list
+}
+
+// scrubber takes secrets out of what others wrote. It is the second line of defence:
+// errors of drivers name no passwords today.
+type scrubber struct{ secrets []string }
+
+// minSecret is the shortest secret that is looked for. A shorter one would blacken
+// every other word, and protects nothing.
+const minSecret = 4
+
+func (s *scrubber) add(secrets ...string) {
+	for _, secret := range secrets {
+		if len(secret) >= minSecret {
+			s.secrets = append(s.secrets, secret)
+		}
+	}
+}
+
+func (s *scrubber) clean(text string) string {
+	for _, secret := range s.secrets {
+		text = strings.ReplaceAll(text, secret, "xxxxx")
+	}
+	return text
+}

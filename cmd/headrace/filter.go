@@ -1,0 +1,138 @@
+package main
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/headrace/headrace/dlq"
+)
+
+// filterFlags choose letters.
+type filterFlags struct {
+	set    *pflag.FlagSet
+	filter dlq.Filter
+	class  choice
+	since  string
+	until  string
+	state  choice
+}
+
+// narrowing are the flags that choose fewer letters.
+var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key", "since", "until"}
+
+func addFilter(c *cobra.Command) *filterFlags {
+	f := &filterFlags{set: c.Flags()}
+	f.class.of = []string{string(dlq.Exhausted), string(dlq.Permanent), string(dlq.Conflict), string(dlq.Undecodable)}
+	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
+	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
+	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
+	f.set.StringVar(&f.filter.ErrorPrint, "group", "", "only this group of failures (see headrace dlq groups)")
+	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
+	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
+	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")
+	f.set.StringVar(&f.until, "until", "", "only letters written before this time, or longer ago than 24h, 7d")
+	return f
+}
+
+// addState adds the choice of letters that are not open any more.
+func (f *filterFlags) addState() {
+	f.state = choice{value: string(dlq.Open), of: []string{string(dlq.Open), string(dlq.Redriven), string(dlq.Discarded), "any"}}
+	f.set.Var(&f.state, "state", "letters in this state: "+strings.Join(f.state.of, ", "))
+}
+
+// given reports whether a flag narrows the choice. One with an empty value is refused:
+// it is mostly a script's unset variable, and would choose everything.
+func (f *filterFlags) given() (bool, error) {
+	given := false
+	for _, name := range narrowing {
+		flag := f.set.Lookup(name)
+		if !flag.Changed {
+			continue
+		}
+		if flag.Value.String() == "" {
+			return false, usagef("--%s is empty", name)
+		}
+		given = true
+	}
+	return given, nil
+}
+
+// parse returns the filter that the flags say.
+func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
+	if _, err := f.given(); err != nil {
+		return dlq.Filter{}, err
+	}
+	filter := f.filter
+	filter.Class = dlq.Class(f.class.value)
+	var err error
+	if filter.Since, err = parseTime("since", f.since, now); err != nil {
+		return dlq.Filter{}, err
+	}
+	if filter.Until, err = parseTime("until", f.until, now); err != nil {
+		return dlq.Filter{}, err
+	}
+	if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
+		return dlq.Filter{}, usagef("--since is not before --until")
+	}
+	switch f.state.value {
+	case "", string(dlq.Open):
+	case "any":
+		filter.AnyState = true
+	default:
+		filter.State = dlq.State(f.state.value)
+	}
+	return filter, nil
+}
+
+// parseTime reads a time, or how long ago it was.
+func parseTime(flag, s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339, s); err == nil {
+		return t, nil
+	}
+	d, ok := parseAge(s)
+	if !ok {
+		return time.Time{}, usagef("--%s %q is neither a time like 2026-01-31T12:00:00Z nor an age like 90m, 24h or 7d", flag, s)
+	}
+	return now.Add(-d), nil
+}
+
+func parseAge(s string) (time.Duration, bool) {
+	if number, ok := strings.CutSuffix(s, "d"); ok {
+		days, err := strconv.Atoi(number)
+		return time.Duration(days) * 24 * time.Hour, err == nil && days > 0 && days < math.MaxInt64/int(24*time.Hour)
+	}
+	d, err := time.ParseDuration(s)
+	return d, err == nil && d > 0
+}
+
+// limit is a flag for a number of at least one.
+type limit struct{ n, most int }
+
+// String implements pflag.Value.
+func (l *limit) String() string {
+	if l.n == 0 {
+		return ""
+	}
+	return strconv.Itoa(l.n)
+}
+
+// Type implements pflag.Value.
+func (l *limit) Type() string { return "number" }
+
+// Set implements pflag.Value.
+func (l *limit) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 1 || n > l.most {
+		return usagef("it must be a number from 1 to %d", l.most)
+	}
+	l.n = n
+	return nil
+}

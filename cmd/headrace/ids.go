@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// readIDs reads ids from arguments, or from stdin where the only one is "-". They come
+// back sorted and each once; nil where there are no arguments.
+func (m *Main) readIDs(args []string) ([]int64, error) {
+	if len(args) == 0 {
+		return nil, nil
+	}
+	var ids []int64
+	if slices.Contains(args, "-") {
+		if len(args) > 1 {
+			return nil, usagef("ids come from the command line or with - from stdin, not from both")
+		}
+		var err error
+		if ids, err = parseLines(m.Stdin); err != nil {
+			return nil, err
+		}
+	}
+	for _, arg := range args {
+		if arg == "-" {
+			continue
+		}
+		id, ok := parseID(arg)
+		if !ok {
+			return nil, usagef("%q is no id", arg)
+		}
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids), nil
+}
+
+// parseLines reads one id a line; empty lines do not count.
+func parseLines(r io.Reader) ([]int64, error) {
+	var ids []int64
+	lines := bufio.NewScanner(r)
+	n := 0
+	for lines.Scan() {
+		n++
+		word := strings.TrimSpace(lines.Text())
+		if word == "" {
+			continue
+		}
+		id, ok := parseID(word)
+		if !ok {
+			return nil, usagef("stdin, line %d: %q is no id", n, short(word, 40))
+		}
+		ids = append(ids, id)
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return nil, usagef("stdin, line %d: too long for an id", n+1)
+	case err != nil:
+		return nil, fmt.Errorf("read ids from stdin: %w", err)
+	case len(ids) == 0:
+		return nil, usagef("stdin holds no ids")
+	}
+	return ids, nil
+}
+
+func parseID(s string) (int64, bool) {
+	id, err := strconv.ParseInt(s, 10, 64)
+	return id, err == nil && id > 0
+}

@@ -1,0 +1,65 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// interrupter is a stderr that sends this process a SIGINT at the first line of progress,
+// and waits until it has arrived.
+type interrupter struct {
+	bytes.Buffer
+	t       *testing.T
+	work    context.Context
+	stopped bool
+}
+
+func (i *interrupter) Write(b []byte) (int, error) {
+	if i.work != nil && !i.stopped {
+		i.stopped = true
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			i.t.Error(err)
+		}
+		<-i.work.Done()
+	}
+	return i.Buffer.Write(b)
+}
+
+// Bad input 59: Ctrl-C in the middle says how many, exits with 3, and can go on.
+func TestInterruptedRedrive(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "60")
+	stderr := &interrupter{t: t}
+	p.run(exitPartial, func(m *Main) {
+		m.Stderr, m.ProgressEvery = stderr, 0
+		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			work, stop := interruptible(ctx)
+			stderr.work = work
+			return work, stop
+		}
+	}, "dlq", "redrive", "--all", "--yes")
+	var done int
+	if _, err := fmt.Sscanf(p.stdout.String(), "%d redriven", &done); err != nil || done == 0 || done == 60 {
+		t.Fatalf("%q: %v", p.stdout.String(), err)
+	}
+	for _, want := range []string{
+		fmt.Sprintf("redriven %d of 60", done),
+		fmt.Sprintf("interrupted after %d letters; the same command goes on with the rest", done),
+	} {
+		if !strings.Contains(stderr.String(), want) {
+			t.Errorf("%q lacks %q", stderr.String(), want)
+		}
+	}
+	p.run(exitDone, nil, "check")
+	p.run(exitDone, nil, "dlq", "redrive", "--all", "--yes")
+	if got, want := p.stdout.String(), fmt.Sprintf("%d redriven\n", 60-done); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}

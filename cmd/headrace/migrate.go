@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/store"
+)
+
+func (m *Main) migrateCommand() *cobra.Command {
+	command := func(name, short string, f func(context.Context, store.Migrator) error) *cobra.Command {
+		return &cobra.Command{
+			Use: name, Short: short, Args: cobra.NoArgs,
+			RunE: m.do(func(ctx context.Context, _ []string) error {
+				return m.withMigrator(ctx, name == "up", func(mg store.Migrator) error { return f(ctx, mg) })
+			}),
+		}
+	}
+	return m.parent("migrate", "make or change the tables",
+		command("up", "apply the migrations that are missing", m.migrateUp),
+		command("status", "list the migrations and when each was applied", m.migrateStatus),
+		command("print", "print the SQL of all migrations", m.migratePrint))
+}
+
+func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
+	applied, failed := mg.Migrate(ctx)
+	// What was applied before a failure stays, so it is said first.
+	if err := m.emitMigrations(applied); err != nil {
+		return err
+	}
+	if failed != nil {
+		return failed
+	}
+	if len(applied) == 0 && !m.json() {
+		return m.line("nothing to apply")
+	}
+	return nil
+}
+
+func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {
+	all, err := mg.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	return m.emitMigrations(all)
+}
+
+func (m *Main) emitMigrations(list []store.Migration) error {
+	var rows [][]string
+	for _, one := range list {
+		applied := "missing"
+		if one.Applied {
+			applied = when(one.At)
+		}
+		rows = append(rows, []string{fmt.Sprintf("%04d", one.Version), one.Name, applied})
+	}
+	if m.json() {
+		return m.emitJSON(append([]store.Migration{}, list...))
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	return m.table([]string{"VERSION", "NAME", "APPLIED"}, rows)
+}
+
+type scriptView struct {
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	SQL     string `json:"sql"`
+}
+
+func (m *Main) migratePrint(ctx context.Context, mg store.Migrator) error {
+	all, err := mg.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	views := make([]scriptView, 0, len(all))
+	for _, one := range all {
+		views = append(views, scriptView{Version: one.Version, Name: one.Name, SQL: one.SQL})
+	}
+	if m.json() {
+		return m.emitJSON(views)
+	}
+	for _, v := range views {
+		// The SQL is our own: it is printed as it is, to be piped into psql or sqlite3.
+		if _, err := fmt.Fprintf(m.out, "-- %04d %s\n%s\n", v.Version, v.Name, v.SQL); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// number writes an id.
+func number(n int64) string { return strconv.FormatInt(n, 10) }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/sqlite"
+)
+
+// openStore is a store with what the command needs beside.
+type openStore interface {
+	store.Store
+	store.Checker
+	store.Migrator
+	Close() error
+}
+
+// maxConns bounds the connections to PostgreSQL: the consumers need the others.
+const maxConns = 4
+
+// open opens the database. unchecked leaves its tables to the caller.
+func (db database) open(ctx context.Context, schema string, unchecked bool) (openStore, error) {
+	if db.postgres != nil {
+		return opened(postgres.Open(ctx, db.postgres.String(), postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns}))
+	}
+	return opened(sqlite.Open(ctx, db.sqlite, sqlite.Options{Unchecked: unchecked}))
+}
+
+// opened keeps a nil pointer from becoming an interface that is not nil.
+func opened[S openStore](st S, err error) (openStore, error) {
+	if err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+// withStore opens the database for f and closes it.
+func (m *Main) withStore(ctx context.Context, f func(openStore) error) error {
+	db, err := m.locate()
+	if err != nil {
+		return err
+	}
+	return m.with(ctx, db, false, f)
+}
+
+// withMigrator opens the database, whatever its tables are, for f and closes it. Unless
+// make is set, a SQLite file that is not there is not made: an empty one elsewhere
+// stands for it.
+func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrator) error) error {
+	db, err := m.locate()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(db.sqlite); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
+		dir, err := os.MkdirTemp("", "headrace")
+		if err != nil {
+			return fmt.Errorf("make a scratch file: %w", err)
+		}
+		defer func() { _ = os.RemoveAll(dir) }()
+		db.sqlite = filepath.Join(dir, "empty.db")
+	}
+	return m.with(ctx, db, true, func(st openStore) error { return f(st) })
+}
+
+func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(openStore) error) (err error) {
+	st, err := db.open(ctx, m.flags.schema, unchecked)
+	if err != nil {
+		return fmt.Errorf("%w (%s)", err, db.shown)
+	}
+	defer func() {
+		if closed := st.Close(); closed != nil {
+			err = errors.Join(err, fmt.Errorf("close the database: %w", closed))
+		}
+	}()
+	return f(st)
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/outbox"
+)
+
+func (m *Main) outboxCommand() *cobra.Command {
+	return m.parent("outbox", "look at events that wait to be published", m.outboxStatusCommand(), m.parkedCommand(), m.unparkCommand())
+}
+
+func (m *Main) outboxStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "count what waits, and say for how long", Args: cobra.NoArgs,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				s, err := st.Outbox().Status(ctx)
+				if err != nil {
+					return fmt.Errorf("outbox status: %w", err)
+				}
+				return m.emit(s, nil, [][]string{
+					{"ready", number(s.Ready), "can be published now"},
+					{"delayed", number(s.Delayed), "delayed, or refused and tried again later"},
+					{"parked", number(s.Parked), "refused too often; wait for headrace outbox unpark"},
+					{"behind", number(s.Behind), "wait behind one of those"},
+					{"oldest", s.Oldest.Round(time.Millisecond).String(), "age of the oldest ready event"},
+				})
+			})
+		}),
+	}
+}
+
+// parkedView is a parked row as JSON, without its payload.
+type parkedView struct {
+	Row      int64         `json:"row"`
+	EventID  string        `json:"event_id"`
+	Topic    string        `json:"topic"`
+	OrderKey string        `json:"order_key,omitempty"`
+	Attempts int           `json:"attempts"`
+	Age      time.Duration `json:"age_ns"`
+	Error    string        `json:"error"`
+}
+
+func (m *Main) parkedCommand() *cobra.Command {
+	c := &cobra.Command{Use: "parked", Short: "list events that the broker refuses, oldest first", Args: cobra.NoArgs}
+	most := &limit{n: 50, most: listMost}
+	c.Flags().Var(most, "limit", "how many to list")
+	after := &limit{most: 1<<63 - 1}
+	c.Flags().Var(after, "after", "go on above this row")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			held, err := st.Outbox().Parked(ctx, int64(after.n), most.n+1)
+			if err != nil {
+				return fmt.Errorf("list parked events: %w", err)
+			}
+			if len(held) > most.n {
+				held = held[:most.n]
+				m.say("there are more: --after %d", held[most.n-1].RowID)
+			}
+			return m.emitParked(held)
+		})
+	})
+	return c
+}
+
+func (m *Main) emitParked(held []outbox.HeldRow) error {
+	views := make([]parkedView, 0, len(held))
+	var rows [][]string
+	for _, h := range held {
+		v := parkedView{
+			Row: h.RowID, EventID: h.Event.ID, Topic: h.Event.Topic, OrderKey: h.Event.OrderKey,
+			Attempts: h.Attempts, Age: h.Age, Error: h.Error,
+		}
+		views = append(views, v)
+		rows = append(rows, []string{
+			number(v.Row), short(v.EventID, 40), short(v.Topic, 40), short(text(v.OrderKey), 30),
+			strconv.Itoa(v.Attempts), v.Age.Round(time.Second).String(), short(text(v.Error), 60),
+		})
+	}
+	return m.emit(views, []string{"ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
+}
+
+// unparkPage is how many rows one statement names.
+const unparkPage = 500
+
+func (m *Main) unparkCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "unpark [ROW... | -]", Short: "publish parked events again",
+		Long: `Makes parked events due, with their attempts forgotten. Rows are named, or all of them with
+--all; - reads them from stdin, one a line.`,
+	}
+	all := c.Flags().Bool("all", false, "every parked event")
+	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if (len(args) > 0) == *all {
+			return usagef("unpark: which rows? name them, or give --all, and not both")
+		}
+		if err := m.mayAsk(*yes, len(args) > 0 && args[0] == "-"); err != nil {
+			return err
+		}
+		rows, err := m.readIDs(args)
+		if err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), rows, *yes) })
+	})
+	return c
+}
+
+func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes bool) error {
+	which := fmt.Sprintf("%d events", len(rows))
+	if rows == nil {
+		status, err := box.Status(ctx)
+		if err != nil {
+			return fmt.Errorf("unpark: %w", err)
+		}
+		which = fmt.Sprintf("all %d parked events", status.Parked)
+	}
+	if err := m.confirm(yes, "publish %s again?", which); err != nil {
+		return err
+	}
+	done, err := unparkPages(ctx, box, rows)
+	view := struct {
+		Unparked int `json:"unparked"`
+		Skipped  int `json:"skipped"`
+	}{Unparked: done}
+	if rows != nil {
+		view.Skipped = len(rows) - done
+	}
+	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%d events are due", done)}})
+	switch {
+	case err != nil && done > 0:
+		m.say("unpark: ended early: %v", err)
+		return errIncomplete
+	case err != nil:
+		return fmt.Errorf("unpark: %w", err)
+	case printed != nil:
+		return printed
+	case view.Skipped > 0:
+		m.say("%d rows are not parked", view.Skipped)
+		return errIncomplete
+	}
+	return nil
+}
+
+func unparkPages(ctx context.Context, box outbox.Admin, rows []int64) (int, error) {
+	if rows == nil {
+		return box.Unpark(ctx, nil)
+	}
+	done := 0
+	for page := range slices.Chunk(rows, unparkPage) {
+		n, err := box.Unpark(ctx, page)
+		done += n
+		if err != nil {
+			return done, err
+		}
+	}
+	return done, nil
+}

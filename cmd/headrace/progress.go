@@ -1,0 +1,55 @@
+package main
+
+import (
+	"time"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+)
+
+// progress shows on stderr how far a long command is: a bar on a terminal, lines now
+// and then elsewhere, and nothing for what is done before the first line is due.
+type progress struct {
+	m     *Main
+	verb  string
+	total int64
+	bars  *mpb.Progress
+	bar   *mpb.Bar
+	last  time.Time
+}
+
+func (m *Main) progress(verb string, total int64) *progress {
+	p := &progress{m: m, verb: verb, total: total, last: time.Now()}
+	if m.Terminal(m.Stderr) && total > 0 {
+		p.bars = mpb.New(mpb.WithOutput(m.Stderr), mpb.WithWidth(40))
+		p.bar = p.bars.AddBar(total,
+			mpb.PrependDecorators(decor.Name(verb+" "), decor.CountersNoUnit("%d of %d")),
+			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
+	}
+	return p
+}
+
+// step is told how many are done.
+func (p *progress) step(done int) {
+	if p.bar != nil {
+		p.bar.SetCurrent(int64(done))
+		return
+	}
+	if time.Since(p.last) < p.m.ProgressEvery {
+		return
+	}
+	p.last = time.Now()
+	if p.total > 0 {
+		p.m.say("%s %d of %d", p.verb, done, p.total)
+	} else {
+		p.m.say("%s %d", p.verb, done)
+	}
+}
+
+// end leaves the bar as it is and waits for its goroutines.
+func (p *progress) end() {
+	if p.bar != nil {
+		p.bar.Abort(false)
+		p.bars.Wait()
+	}
+}

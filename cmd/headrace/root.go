@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+type globalFlags struct {
+	set     *pflag.FlagSet
+	dsn     string
+	dsnFile string
+	schema  string
+	format  choice
+}
+
+const long = `headrace looks after a database that headrace consumers work on.
+
+The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others can see in
+the list of processes): postgres://user@host/database or sqlite:FILE.
+
+Exit status: 0 done, 1 failed, 2 wrong usage and nothing was done, 3 done in part.`
+
+func (m *Main) root() *cobra.Command {
+	root := m.parent("headrace", "look after a database of headrace",
+		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.outboxCommand(), m.versionCommand())
+	root.Long = long
+	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetIn(m.Stdin)
+	root.SetOut(m.out)
+	root.SetErr(m.Stderr)
+	m.flags.format = choice{value: "table", of: []string{"table", "json"}}
+	flags := root.PersistentFlags()
+	m.flags.set = flags
+	flags.StringVar(&m.flags.dsn, "dsn", "", "the database; visible to others in the list of processes")
+	flags.StringVar(&m.flags.dsnFile, "dsn-file", "", "a file that holds the database's DSN")
+	flags.StringVar(&m.flags.schema, "schema", "", "the schema of the tables (PostgreSQL; default public)")
+	flags.VarP(&m.flags.format, "output", "o", "how to print: table or json")
+	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
+	return root
+}
+
+// parent is a command that only has others below it.
+func (m *Main) parent(name, short string, children ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("what? %s takes one of %s", c.CommandPath(), names(children))
+		}
+		return usagef("%s has no command %q, but %s", c.CommandPath(), args[0], names(children))
+	}
+	c.AddCommand(children...)
+	return c
+}
+
+func names(commands []*cobra.Command) string {
+	var list []string
+	for _, c := range commands {
+		list = append(list, c.Name())
+	}
+	return strings.Join(list, ", ")
+}
+
+// do is RunE for a command: what goes wrong before it is wrong usage.
+func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		m.started = true
+		return f(c.Context(), args)
+	}
+}
+
+// choice is a flag that takes one of a few words.
+type choice struct {
+	value string
+	of    []string
+}
+
+// String implements pflag.Value.
+func (c *choice) String() string { return c.value }
+
+// Type implements pflag.Value.
+func (c *choice) Type() string { return "word" }
+
+// Set implements pflag.Value.
+func (c *choice) Set(s string) error {
+	if !slices.Contains(c.of, s) {
+		return usagef("it may be one of %s", strings.Join(c.of, ", "))
+	}
+	c.value = s
+	return nil
+}

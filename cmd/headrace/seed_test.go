@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// seed writes what consumers leave behind into the database of HEADRACE_DSN:
+//
+//	seed dead N         N letters of billing/orders.paid, keys k1…kN, two attempts each
+//	seed conflict KEY   another message under KEY, and its letter
+//	seed evil           a letter whose every text tries something with a terminal
+//	seed parked N       N parked events
+//	seed done KEY       a message that was handled
+//	seed broken         a dead message without a letter, which no rule allows
+func seed(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: seed WHAT [ARG]")
+	}
+	ts.Check(seedDB(ts.Getenv("HEADRACE_DSN"), ts.Getenv("SCHEMA"), args[0], append(args[1:], "")[0]))
+}
+
+func seedDB(dsn, schema, what, arg string) (err error) {
+	ctx := context.Background()
+	db, err := parseDSN(dsn)
+	if err != nil {
+		return err
+	}
+	st, err := db.open(ctx, schema, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	t, err := st.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	if err := (seeder{ctx, st, t}).write(what, arg); err != nil {
+		return err
+	}
+	return st.Commit(ctx, t, nil)
+}
+
+type seeder struct {
+	ctx context.Context
+	st  openStore
+	t   *txn.Txn
+}
+
+func (s seeder) write(what, arg string) error {
+	n, _ := strconv.Atoi(arg)
+	switch what {
+	case "dead":
+		for i := 1; i <= n; i++ {
+			if err := s.dead(deadLetter("k" + strconv.Itoa(i))); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "conflict":
+		l := deadLetter(arg)
+		l.Class, l.FirstPrint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
+		l.Delivery.Fingerprint += "-other"
+		_, _, err := s.st.Letters().Insert(s.ctx, s.t, l)
+		return err
+	case "evil":
+		return s.dead(evilLetter())
+	case "parked":
+		return s.parked(n)
+	case "done":
+		_, err := s.st.Inbox().Record(s.ctx, s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: arg}, State: inbox.Done, Fingerprint: "f"})
+		return err
+	case "broken":
+		_, err := s.st.Inbox().Record(s.ctx, s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
+		return err
+	}
+	return fmt.Errorf("seed what? %q", what)
+}
+
+func deadLetter(key string) dlq.Letter {
+	failure := dlq.Describe(fmt.Errorf("charge %s: %w", key, context.DeadlineExceeded), nil)
+	return dlq.Letter{
+		Class: dlq.Exhausted, Consumer: "billing", Handler: "orders.paid",
+		Delivery: headrace.Delivery{
+			Scope: "billing/orders.paid", Key: key, Fingerprint: "f-" + key, ID: "id-" + key, Topic: "orders",
+			Payload: []byte(`{"canary":"payload-canary"}`), Metadata: map[string]string{"Authorization": "header-canary"},
+			Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "17"},
+		},
+		Error: failure.Error, Chain: failure.Chain, ErrorPrint: failure.Print, Attempts: 2, Host: "mill-1", Build: "v1.2.3",
+	}
+}
+
+// evilLetter holds terminal escapes wherever a text from outside can stand.
+func evilLetter() dlq.Letter {
+	const evil = "x\x1b[2J\x1b]0;owned\a\r\nfake line\u009b1m\u202eevil\x7f"
+	l := deadLetter("evil" + evil)
+	l.Delivery.ID, l.Delivery.Topic, l.Delivery.OrderKey = evil, evil, evil
+	l.Delivery.Payload, l.Delivery.Metadata = []byte(evil+"\tend"), map[string]string{evil: evil}
+	l.Delivery.Coordinates = headrace.Coordinates{Broker: evil, Topic: evil}
+	l.Error, l.Chain, l.Stack, l.Host, l.Build = evil, []string{evil}, "main.f()\n\t"+evil, evil, evil
+	return l
+}
+
+func (s seeder) dead(l dlq.Letter) error {
+	entry := inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: l.Delivery.Fingerprint}
+	if _, err := s.st.Inbox().Record(s.ctx, s.t, entry); err != nil {
+		return err
+	}
+	for range l.Attempts {
+		a := inbox.Attempt{ID: l.ID(), Class: "transient", Error: l.Error, ErrorType: "context.deadlineExceededError", Host: l.Host, Build: l.Build}
+		if _, err := s.st.Inbox().AddAttempt(s.ctx, s.t, a); err != nil {
+			return err
+		}
+	}
+	_, _, err := s.st.Letters().Insert(s.ctx, s.t, l)
+	return err
+}
+
+func (s seeder) parked(n int) error {
+	for i := range n {
+		e := headrace.Event{ID: "event-" + strconv.Itoa(i+1), Topic: "invoices\x1b[2J", Payload: []byte("payload-canary")}
+		if err := s.st.Outbox().Insert(s.ctx, s.t, []outbox.Row{outbox.RowOf(e)}); err != nil {
+			return err
+		}
+	}
+	for shard := range outbox.Shards {
+		rows, err := s.st.Outbox().Read(s.ctx, s.t, shard, 0, n)
+		if err != nil {
+			return err
+		}
+		var holds []outbox.Hold
+		for _, row := range rows {
+			holds = append(holds, outbox.Hold{Row: row, Reason: outbox.Parked, Attempts: 5, Error: "refused\x1b[2J"})
+		}
+		if err := s.st.Outbox().Hold(s.ctx, s.t, holds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
