@@ -12,8 +12,6 @@ import (
 // consumption is a consumer under load.
 type consumption struct {
 	src *source
-	// config is what differs from the defaults; Source is set.
-	config consumer.Config
 	// register adds the handler.
 	register func(*consumer.Consumer)
 	// drive loads it, and ends when nothing is in flight. abandoned is closed when the
@@ -29,8 +27,9 @@ func (l *lab) consume(ctx context.Context, o consumption) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	o.config.Source = o.src
-	c, err := consumer.New("billing", st, o.config)
+	config := l.config
+	config.Source = o.src
+	c, err := consumer.New("billing", st, config)
 	if err != nil {
 		return err
 	}

@@ -42,14 +42,17 @@ type stopwatch struct {
 	client, server time.Duration
 }
 
+// startWatch is called after the warm-up, and figure when all is done.
 func (l *lab) startWatch(ctx context.Context) stopwatch {
 	server := l.serverTime(ctx)
+	l.started()
 	return stopwatch{l: l, server: server, client: processorTime(), began: time.Now()}
 }
 
 // figure is what has passed for that many messages.
 func (w stopwatch) figure(ctx context.Context, messages int, h *histogram) Figure {
 	took := time.Since(w.began)
+	w.l.ended()
 	client := processorTime() - w.client
 	server := max(w.l.serverTime(ctx)-w.server, 0)
 	in := func(unit, d time.Duration) float64 { return float64(d) / float64(unit) }
@@ -96,9 +99,10 @@ func (r *report) settle(ran []benchmark) {
 		r.Figures[name] = figures[len(figures)/2]
 	}
 	for _, b := range ran {
+		own, ran := r.Figures[b.name]
 		for _, other := range b.against {
-			if base, ok := r.Figures[other]; ok && base.Rate > 0 {
-				r.Ratios[b.name+"/"+other] = r.Figures[b.name].Rate / base.Rate
+			if base, too := r.Figures[other]; ran && too && base.Rate > 0 {
+				r.Ratios[b.name+"/"+other] = own.Rate / base.Rate
 			}
 		}
 	}

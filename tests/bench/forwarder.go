@@ -42,7 +42,7 @@ func runForwarder(rows int) func(context.Context, *lab, amount) (Figure, error) 
 		if err != nil {
 			return Figure{}, err
 		}
-		if figure, err = l.forward(ctx, f, out, rows, a); err != nil {
+		if figure, err = l.forward(ctx, f, out, rows); err != nil {
 			return Figure{}, err
 		}
 		return figure, out.verify()
@@ -50,11 +50,8 @@ func runForwarder(rows int) func(context.Context, *lab, amount) (Figure, error) 
 }
 
 // forward runs f until all has been published.
-func (l *lab) forward(ctx context.Context, f *forwarder.Forwarder, out *sink, rows int, a amount) (figure Figure, err error) {
+func (l *lab) forward(ctx context.Context, f *forwarder.Forwarder, out *sink, rows int) (figure Figure, err error) {
 	ended := make(chan error, 1)
-	if a.started != nil {
-		a.started()
-	}
 	watch := l.startWatch(ctx)
 	out.begin()
 	go func() { ended <- f.Run(ctx) }()

@@ -14,6 +14,7 @@ import (
 	wsql "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"
 	"github.com/lib/pq"
 
+	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/store/postgres"
 )
@@ -37,6 +38,9 @@ type lab struct {
 	name    string
 	db      *sql.DB // for what is not measured
 	queries map[string]string
+	config  consumer.Config // of every consumer; the source comes with the benchmark
+
+	started, ended func() // told when what is measured begins and ends
 }
 
 // newLab makes a database on the server of dsn, with the tables of both sides.
@@ -45,7 +49,7 @@ func newLab(ctx context.Context, dsn string) (*lab, error) {
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		return nil, errors.New("the DSN must be a URL, postgres://user@host:port/database (not shown: it may hold a password)")
 	}
-	l := &lab{server: dsn, name: "headrace_bench_" + strings.ToLower(rand.Text())}
+	l := &lab{server: dsn, name: "headrace_bench_" + strings.ToLower(rand.Text()), started: func() {}, ended: func() {}}
 	if l.queries, err = sqlfile.Load(queryFiles, "queries", "public"); err != nil {
 		return nil, err
 	}

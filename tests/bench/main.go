@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/headrace/headrace/consumer"
 )
 
 // flags are the command's arguments.
@@ -22,6 +24,8 @@ type flags struct {
 	json    bool
 	profile string
 	list    bool
+
+	concurrency, maxBatch int
 }
 
 func main() {
@@ -45,6 +49,8 @@ func parse() flags {
 	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
 	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
+	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
+	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
 	flag.Parse()
 	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 {
@@ -82,6 +88,7 @@ func run(ctx context.Context, f flags) (err error) {
 			err = end
 		}
 	}()
+	l.config = consumer.Config{Concurrency: f.concurrency, MaxBatch: f.maxBatch}
 	stop, err := profile(f.profile)
 	if err != nil {
 		return err

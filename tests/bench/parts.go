@@ -22,10 +22,8 @@ type amount struct {
 	// time is for how long; the warm-up takes a fifth more. Benchmarks of a fixed
 	// number of rows run until those are done instead.
 	time time.Duration
-	// messages, where it is not 0, is how many instead of time, and started is called
-	// after the warm-up.
+	// messages, where it is not 0, is how many, instead of time.
 	messages int
-	started  func()
 }
 
 // or is how many rows a benchmark of a fixed number of rows takes.

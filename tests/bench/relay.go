@@ -51,7 +51,7 @@ func runRelay(rows int) func(context.Context, *lab, amount) (Figure, error) {
 		if err != nil {
 			return Figure{}, err
 		}
-		if figure, err = l.drain(ctx, r, out, rows, a); err != nil {
+		if figure, err = l.drain(ctx, r, out, rows); err != nil {
 			return Figure{}, err
 		}
 		if err := out.verify(); err != nil {
@@ -63,13 +63,10 @@ func runRelay(rows int) func(context.Context, *lab, amount) (Figure, error) {
 
 // drain runs r until the outbox is empty, which is when the last delete has been
 // committed.
-func (l *lab) drain(ctx context.Context, r *relay.Relay, out *sink, rows int, a amount) (figure Figure, err error) {
+func (l *lab) drain(ctx context.Context, r *relay.Relay, out *sink, rows int) (figure Figure, err error) {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	if a.started != nil {
-		a.started()
-	}
 	watch := l.startWatch(ctx)
 	out.begin()
 	go func() { ended <- r.Run(running) }()

@@ -118,9 +118,6 @@ func (l *lab) load(ctx context.Context, s *source, a amount, abandoned <-chan st
 	if _, err := s.feedAmount(ctx, warm, &forget, abandoned); err != nil {
 		return Figure{}, fmt.Errorf("warm up: %w", err)
 	}
-	if a.started != nil {
-		a.started()
-	}
 	watch := l.startWatch(ctx)
 	n, err := s.feedAmount(ctx, a, &h, abandoned)
 	if err != nil {

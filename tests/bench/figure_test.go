@@ -1,0 +1,97 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHistogram(t *testing.T) {
+	for d := time.Duration(1); d < time.Hour; d = d*3/2 + 1 {
+		if got := middle(bucket(d)); math.Abs(float64(got-d)) > float64(d)/32 {
+			t.Errorf("%s is counted as %s", d, got)
+		}
+	}
+	var h histogram
+	if got := h.percentile(0.5); got != 0 {
+		t.Errorf("the median of nothing is %s", got)
+	}
+	for ms := range 1000 {
+		h.add(time.Duration(ms+1) * time.Millisecond)
+	}
+	for p, want := range map[float64]time.Duration{0.5: 500 * time.Millisecond, 0.99: 990 * time.Millisecond, 1: time.Second} {
+		if got := h.percentile(p); math.Abs(float64(got-want)) > float64(want)/32 {
+			t.Errorf("percentile %v is %s, want about %s", p, got, want)
+		}
+	}
+}
+
+func TestReportTakesMediansAndDivides(t *testing.T) {
+	r := &report{rounds: make(map[string][]Figure)}
+	for _, rate := range []float64{30, 10, 20} {
+		r.add("byhand", Figure{Rate: rate})
+	}
+	r.add("single", Figure{Rate: 90})
+	var out strings.Builder
+	if err := r.print(&out, true, benchmarks()); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Ratios["single/byhand"]; got != 4.5 {
+		t.Errorf("single/byhand is %v, want 90 by the median 20", got)
+	}
+	if _, has := r.Ratios["batch/byhand"]; has {
+		t.Error("a ratio of what did not run")
+	}
+	if !strings.Contains(out.String(), `"single/byhand": 4.5`) {
+		t.Errorf("the JSON does not hold the ratio: %s", out.String())
+	}
+}
+
+func TestChoose(t *testing.T) {
+	names := func(only, single string) string {
+		t.Helper()
+		chosen, err := choose(only, single)
+		if err != nil {
+			return "error"
+		}
+		var list []string
+		for _, b := range chosen {
+			list = append(list, b.name)
+		}
+		return strings.Join(list, " ")
+	}
+	for _, c := range []struct{ only, single, want string }{
+		{"relay", "", "forwarder_20k relay_20k"},
+		{"batch,single_1", "", "single_1 batch"},
+		{"", "single", "single"},
+		{"byhand_1", "single", "byhand_1 single"},
+		{"nothing", "", "error"},
+		{"", "nothing", "error"},
+	} {
+		if got := names(c.only, c.single); got != c.want {
+			t.Errorf("-only %q -case %q runs %q, want %q", c.only, c.single, got, c.want)
+		}
+	}
+	if all, _ := choose("", ""); len(all) != len(benchmarks()) {
+		t.Errorf("%d of %d run by default", len(all), len(benchmarks()))
+	}
+}
+
+// A ratio whose other side does not exist would never be printed.
+func TestComparedBenchmarksExist(t *testing.T) {
+	known := make(map[string]bool)
+	for _, b := range benchmarks() {
+		if known[b.name] {
+			t.Errorf("two benchmarks are called %s", b.name)
+		}
+		known[b.name] = true
+	}
+	for _, b := range benchmarks() {
+		for _, other := range b.against {
+			if !known[other] {
+				t.Errorf("%s is compared with %s, which there is not", b.name, other)
+			}
+		}
+	}
+}
