@@ -1,14 +1,9 @@
 package main
 
 import (
-	"encoding/hex"
-	"fmt"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
@@ -113,107 +108,4 @@ func viewAttempt(a inbox.Attempt) attemptView {
 		N: a.N, Class: a.Class, ErrorType: a.ErrorType, Error: a.Error,
 		Duration: a.Duration, Host: a.Host, Build: a.Build, At: a.At,
 	}
-}
-
-// printDetail prints a letter for people.
-func (m *Main) printDetail(v detailView) error {
-	rows := [][]string{
-		{"letter", fmt.Sprintf("%d, %s since %s", v.ID, v.State, when(v.ChangedAt))},
-		{"class", string(v.Class)}, {"consumer", v.Consumer}, {"handler", v.Handler},
-		{"key", v.Key}, {"inbox", text(string(v.Inbox))}, {"order key", text(v.OrderKey)}, {"message id", text(v.MessageID)},
-		{"topic", text(v.Topic)}, {"stood at", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
-	}
-	if v.Class == dlq.Conflict {
-		rows = append(rows, []string{"first fingerprint", v.FirstFingerprint})
-	}
-	if v.PreviousID != 0 {
-		rows = append(rows, []string{"redriven before", fmt.Sprintf("%d times, the last time from letter %d", v.Redrives, v.PreviousID)})
-	}
-	rows = append(rows, [][]string{
-		{"failed", fmt.Sprintf("%s to %s, %d attempts", when(v.FirstFailure), when(v.LastFailure), v.Attempts)},
-		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"group", text(v.Group)}, {"error", text(v.Error)},
-		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", fmt.Sprintf("%d bytes", v.PayloadBytes)},
-	}...)
-	if err := m.table(nil, rows); err != nil {
-		return err
-	}
-	if err := m.printRuns(v); err != nil {
-		return err
-	}
-	return m.printBody(v)
-}
-
-func (m *Main) printRuns(v detailView) error {
-	section := func(title string, lines []string) error {
-		if len(lines) == 0 {
-			return nil
-		}
-		for _, line := range append([]string{"", title}, lines...) {
-			if err := m.line("%s", line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var runs, trail []string
-	for _, a := range v.Runs {
-		runs = append(runs, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
-	}
-	for _, a := range v.Trail {
-		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
-		if a.NewKey != "" {
-			line += ", under the new key " + a.NewKey
-		}
-		trail = append(trail, line)
-	}
-	for _, part := range []struct {
-		title string
-		lines []string
-	}{
-		{"wraps", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
-	} {
-		if err := section(part.title, part.lines); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printBody prints headers and payload if they were asked for. Each line of a text is
-// indented, so that it cannot be taken for one of ours.
-func (m *Main) printBody(v detailView) error {
-	if v.Payload == nil {
-		return nil
-	}
-	lines := []string{"", "headers"}
-	for _, name := range v.HeaderNames {
-		lines = append(lines, "  "+strconv.Quote(name)+": "+strconv.Quote(v.Headers[name]))
-	}
-	lines = append(lines, "", "payload")
-	if body := *v.Payload; utf8.Valid(body) {
-		lines = append(lines, indent(splitLines(string(body)))...)
-	} else {
-		lines = append(lines, indent(splitLines(hex.Dump(body)))...)
-	}
-	for _, line := range lines {
-		if err := m.line("%s", line); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func indent(lines []string) []string {
-	var list []string
-	for _, line := range lines {
-		list = append(list, "  "+strings.ReplaceAll(line, "\t", "    "))
-	}
-	return list
-}
-
-func splitLines(s string) []string {
-	if s = strings.TrimRight(s, "\n"); s == "" {
-		return nil
-	}
-	return strings.Split(s, "\n")
 }

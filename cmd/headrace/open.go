@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -14,11 +15,11 @@ import (
 )
 
 // openStore is a store with what the command needs beside.
-type openStore interface {
+type openStore struct {
 	store.Store
 	store.Checker
 	store.Migrator
-	Close() error
+	io.Closer
 }
 
 // maxConns bounds the connections to PostgreSQL: the consumers need the others.
@@ -27,17 +28,11 @@ const maxConns = 4
 // open opens the database. unchecked leaves its tables to the caller.
 func (db database) open(ctx context.Context, schema string, unchecked bool) (openStore, error) {
 	if db.postgres != nil {
-		return opened(postgres.Open(ctx, db.postgres.String(), postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns}))
+		st, err := postgres.Open(ctx, db.postgres.String(), postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
+		return openStore{st, st, st, st}, err
 	}
-	return opened(sqlite.Open(ctx, db.sqlite, sqlite.Options{Unchecked: unchecked}))
-}
-
-// opened keeps a nil pointer from becoming an interface that is not nil.
-func opened[S openStore](st S, err error) (openStore, error) {
-	if err != nil {
-		return nil, err
-	}
-	return st, nil
+	st, err := sqlite.Open(ctx, db.sqlite, sqlite.Options{Unchecked: unchecked})
+	return openStore{st, st, st, st}, err
 }
 
 // withStore opens the database for f and closes it.

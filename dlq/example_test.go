@@ -1,0 +1,81 @@
+package dlq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/sqlite"
+)
+
+// A person finds three dead letters with one reason, and sends them again after the
+// reason is gone.
+func Example() {
+	ctx := context.Background()
+	dir, _ := os.MkdirTemp("", "dlq")
+	defer os.RemoveAll(dir)
+	st, err := sqlite.Open(ctx, filepath.Join(dir, "orders.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer st.Close()
+	for _, order := range []string{"10492", "10493", "10501"} {
+		// What the consumer does with a message after its last attempt.
+		if err := giveUp(ctx, st, order); err != nil {
+			fmt.Println(err)
+		}
+	}
+
+	desk := dlq.NewDesk(st)
+	groups, err := desk.Groups(ctx, dlq.Filter{Consumer: "billing"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, g := range groups {
+		fmt.Printf("%d letters of %s, %s: %s\n", g.Count, g.Handler, g.Class, g.Sample)
+	}
+
+	result, err := desk.Redrive(ctx, dlq.RedriveRequest{
+		Filter: dlq.Filter{ErrorPrint: groups[0].ErrorPrint},
+		By:     "ann", Reason: "the bank answers again",
+	})
+	fmt.Println(result.Redriven, "redriven,", err)
+	detail, err := desk.Show(ctx, groups[0].SampleID)
+	fmt.Println("the letter is", detail.Letter.State, "and its message", detail.Inbox.State, err)
+	// Output:
+	// 3 letters of orders.paid, exhausted: charge order 10501: bank: timeout
+	// 3 redriven, <nil>
+	// the letter is redriven and its message waiting <nil>
+}
+
+func giveUp(ctx context.Context, st *sqlite.Store, order string) error {
+	failure := dlq.Describe(fmt.Errorf("charge order %s: %w", order, errors.New("bank: timeout")), nil)
+	l := dlq.Letter{
+		Class: dlq.Exhausted, Consumer: "billing", Handler: "orders.paid",
+		Delivery: headrace.Delivery{
+			Scope: "billing/orders.paid", Key: "order:" + order, Fingerprint: "f", Topic: "orders.paid",
+			Payload: []byte(`{"id":` + order + `}`), ReceivedAt: time.Now(),
+		},
+		Error: failure.Error, ErrorPrint: failure.Print, Chain: failure.Chain, Stack: failure.Stack,
+	}
+	t, err := st.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.Rollback()
+	if _, err := st.Inbox().Record(ctx, t, inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: "f"}); err != nil {
+		return err
+	}
+	if _, _, err := st.Letters().Insert(ctx, t, l); err != nil {
+		return err
+	}
+	return st.Commit(ctx, t, nil)
+}
