@@ -58,7 +58,8 @@ type Coordinates struct {
 // IsZero reports whether nothing is known.
 func (c Coordinates) IsZero() bool { return c == Coordinates{} }
 
-// String gives the parts joined by slashes, or "" where nothing is known.
+// String gives the parts joined by slashes, for people, or "" where nothing is
+// known. As a key, use inbox.Position: parts may hold slashes.
 func (c Coordinates) String() string {
 	if c.IsZero() {
 		return ""
@@ -98,15 +99,28 @@ const (
 // carriers to propagate at least 512 characters of tracestate.
 const maxTrace = 512
 
-// TraceFrom reads the trace context from metadata. A value longer than 512 bytes
-// is dropped, since it only serves observation.
+// TraceFrom reads the trace context from metadata. A value that is longer than 512
+// bytes or is not printable ASCII is dropped, since it only serves observation; a
+// state without a parent means nothing.
 func TraceFrom(metadata map[string]string) TraceContext {
 	t := TraceContext{Parent: metadata[TraceParentHeader], State: metadata[TraceStateHeader]}
-	if len(t.Parent) > maxTrace {
+	if t.Parent == "" || !traceable(t.Parent) {
 		return TraceContext{}
 	}
-	if len(t.State) > maxTrace {
+	if !traceable(t.State) {
 		t.State = ""
 	}
 	return t
+}
+
+func traceable(s string) bool {
+	if len(s) > maxTrace {
+		return false
+	}
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // Event is a message to publish. It becomes a row of the outbox, and the relay
@@ -36,29 +38,34 @@ type Event struct {
 	Trace TraceContext
 }
 
+// maxName is the longest ID, Topic or OrderKey: stores keep them in columns with
+// indexes.
+const maxName = 1 << 10
+
 // ErrInvalidEvent matches every refusal of an event: no topic, no payload, a
-// value that cannot be encoded, a negative delay.
+// value that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is
+// longer than 1 KiB, holds NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
-// Encode returns e ready to be written: with an ID and a Payload. encode turns
+// Encode returns e ready to be written: with an ID and a Payload. marshal turns
 // Value into bytes; nil means JSON. The error matches ErrInvalidEvent.
-func (e Event) Encode(encode func(any) ([]byte, error)) (Event, error) {
-	if e.Topic == "" {
-		return e, fmt.Errorf("%w: Topic is empty", ErrInvalidEvent)
-	}
-	if e.Delay < 0 {
-		return e, fmt.Errorf("%w: Delay is negative (%s)", ErrInvalidEvent, e.Delay)
+func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
+	if err := e.check(); err != nil {
+		return e, err
 	}
 	if e.Payload == nil {
 		if e.Value == nil {
 			return e, fmt.Errorf("%w: neither Value nor Payload is set (topic %q)", ErrInvalidEvent, e.Topic)
 		}
-		if encode == nil {
-			encode = json.Marshal
+		if marshal == nil {
+			marshal = json.Marshal
 		}
-		payload, err := encode(e.Value)
+		payload, err := marshal(e.Value)
 		if err != nil {
 			return e, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
+		}
+		if payload == nil {
+			payload = []byte{}
 		}
 		e.Payload = payload
 	}
@@ -67,4 +74,23 @@ func (e Event) Encode(encode func(any) ([]byte, error)) (Event, error) {
 	}
 	e.Value = nil
 	return e, nil
+}
+
+// check refuses what no payload can mend.
+func (e Event) check() error {
+	if e.Topic == "" {
+		return fmt.Errorf("%w: Topic is empty", ErrInvalidEvent)
+	}
+	for _, name := range []struct{ field, value string }{{"ID", e.ID}, {"Topic", e.Topic}, {"OrderKey", e.OrderKey}} {
+		if len(name.value) > maxName {
+			return fmt.Errorf("%w: %s has %d bytes, at most %d are allowed", ErrInvalidEvent, name.field, len(name.value), maxName)
+		}
+		if !encode.Clean(name.value) {
+			return fmt.Errorf("%w: %s holds a NUL byte or is not valid UTF-8", ErrInvalidEvent, name.field)
+		}
+	}
+	if e.Delay < 0 {
+		return fmt.Errorf("%w: Delay is negative (%s)", ErrInvalidEvent, e.Delay)
+	}
+	return nil
 }

@@ -11,9 +11,26 @@ import (
 // Statements that follow a semicolon are looked at too. In a handler that shares
 // its transaction, statements that change the session are refused as well, since
 // the next handler of the group would see the change.
+//
+// It reads the words of PostgreSQL and SQLite alike, and knows no grammar: the END of
+// a trigger's or a function's body is refused too. What it misses shows at the
+// commit, which finds another transaction than that of the claim.
 func forbidden(query string, alone bool) string {
+	verb := lexer{nests: true}.forbidden(query, alone)
+	if verb == "" && strings.Contains(query, "/*") {
+		verb = lexer{nests: false}.forbidden(query, alone)
+	}
+	return verb
+}
+
+// lexer tells words from what is quoted or commented out.
+type lexer struct {
+	nests bool // block comments nest: in PostgreSQL, not in SQLite
+}
+
+func (l lexer) forbidden(query string, alone bool) string {
 	for rest := query; ; {
-		verb, second, tail := nextStatement(rest)
+		verb, second, tail := l.nextStatement(rest)
 		switch verb {
 		case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE":
 			return verb
@@ -35,30 +52,32 @@ func forbidden(query string, alone bool) string {
 
 // nextStatement returns the first two words of the first statement of s in upper
 // case, and what follows its semicolon.
-func nextStatement(s string) (verb, second, tail string) {
-	verb, s = word(s)
+func (l lexer) nextStatement(s string) (verb, second, tail string) {
+	verb, s = l.word(s)
 	if verb == "PREPARE" {
-		second, s = word(s)
+		second, s = l.word(s)
 	}
 	if !strings.Contains(s, ";") {
 		return verb, second, ""
 	}
-	return verb, second, afterSemicolon(s)
+	return verb, second, l.afterSemicolon(s)
 }
 
 // word skips white space, comments and empty statements, and returns the word
 // that follows, in upper case.
-func word(s string) (string, string) {
+func (l lexer) word(s string) (string, string) {
 	for {
 		s = strings.TrimLeft(s, " \t\r\n\f\v;(")
 		switch {
+		case strings.HasPrefix(s, byteOrderMark):
+			s = s[len(byteOrderMark):]
 		case strings.HasPrefix(s, "--"):
-			s = after(s, "\n")
+			s = afterLine(s)
 		case strings.HasPrefix(s, "/*"):
-			s = afterComment(s)
+			s = l.afterComment(s)
 		default:
 			n := 0
-			for n < len(s) && (s[n]|0x20 >= 'a' && s[n]|0x20 <= 'z') {
+			for n < len(s) && isLetter(s[n]) {
 				n++
 			}
 			return strings.ToUpper(s[:n]), s[n:]
@@ -68,22 +87,23 @@ func word(s string) (string, string) {
 
 // afterSemicolon returns what follows the first semicolon that stands outside of
 // quotes and comments, or "" where there is none.
-func afterSemicolon(s string) string {
-	for i := 0; i < len(s); {
-		rest := s[i:]
+func (l lexer) afterSemicolon(s string) string {
+	for s != "" {
 		switch {
-		case rest[0] == ';':
-			return rest[1:]
-		case rest[0] == '\'' || rest[0] == '"':
-			i = len(s) - len(after(rest[1:], rest[:1]))
-		case strings.HasPrefix(rest, "--"):
-			i = len(s) - len(after(rest, "\n"))
-		case strings.HasPrefix(rest, "/*"):
-			i = len(s) - len(afterComment(rest))
-		case rest[0] == '$':
-			i = len(s) - len(afterDollarQuote(rest))
+		case s[0] == ';':
+			return s[1:]
+		case s[0] == '\'' || s[0] == '"':
+			s = after(s[1:], s[:1])
+		case strings.HasPrefix(s, "--"):
+			s = afterLine(s)
+		case strings.HasPrefix(s, "/*"):
+			s = l.afterComment(s)
+		case s[0] == '$':
+			s = afterDollarQuote(s)
+		case inName(s[0]):
+			s = afterName(s)
 		default:
-			i++
+			s = s[1:]
 		}
 	}
 	return ""
@@ -95,9 +115,20 @@ func after(s, sep string) string {
 	return tail
 }
 
+// afterLine returns what follows the line that s starts with. For PostgreSQL a
+// carriage return ends it too.
+func afterLine(s string) string {
+	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
+		return s[i+1:]
+	}
+	return ""
+}
+
 // afterComment returns what follows the block comment that s starts with.
-// PostgreSQL nests them.
-func afterComment(s string) string {
+func (l lexer) afterComment(s string) string {
+	if !l.nests {
+		return after(s[2:], "*/")
+	}
 	depth := 0
 	for i := 0; i+1 < len(s); i++ {
 		switch s[i : i+2] {
@@ -118,21 +149,54 @@ func afterComment(s string) string {
 // afterDollarQuote returns what follows the dollar-quoted string that s may start
 // with; a lone dollar (a parameter) is passed over.
 func afterDollarQuote(s string) string {
-	end := strings.IndexByte(s[1:], '$')
-	if end < 0 {
+	n := 1
+	for n < len(s) && s[n] != '$' && inName(s[n]) {
+		n++
+	}
+	if n == len(s) || s[n] != '$' || isDigit(s[1]) {
 		return s[1:]
 	}
-	tag := s[:end+2]
-	for _, c := range tag[1 : len(tag)-1] {
-		if c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return s[1:]
+	return after(s[n+1:], s[:n+1])
+}
+
+// afterName returns what follows the name or number that s starts with. A dollar
+// inside a name quotes nothing, and an E makes the string after it one with
+// backslashes.
+func afterName(s string) string {
+	n := 1
+	for n < len(s) && inName(s[n]) {
+		n++
+	}
+	if n == 1 && s[0]|0x20 == 'e' && strings.HasPrefix(s[1:], "'") {
+		return afterEscaped(s[2:])
+	}
+	return s[n:]
+}
+
+// afterEscaped returns what follows the string with backslashes that s stands in.
+func afterEscaped(s string) string {
+	for i := 0; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case '\'':
+			if !strings.HasPrefix(s[i+1:], "'") {
+				return s[i+1:]
+			}
+			i++ // two of them stand for one
 		}
 	}
-	if len(tag) > 2 && tag[1] >= '0' && tag[1] <= '9' {
-		return s[1:]
-	}
-	return after(s[len(tag):], tag)
+	return ""
 }
+
+// byteOrderMark is white space to SQLite.
+const byteOrderMark = "\ufeff"
+
+func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+
+// inName reports whether c may stand in a name after its first byte.
+func inName(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '$' || c >= 0x80 }
 
 // rowWith returns a row whose Scan gives err. database/sql has no constructor for
 // one; a pool that cannot connect makes it.

@@ -1,10 +1,12 @@
 package headrace
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"sync/atomic"
 
 	"github.com/headrace/headrace/store/txn"
@@ -43,7 +45,7 @@ type Tx struct {
 	txn    *txn.Txn
 	o      TxOptions
 	events []Event
-	bad    error
+	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
 }
 
@@ -62,9 +64,9 @@ type TxOptions struct {
 func NewTx(t *txn.Txn, o TxOptions) *Tx { return &Tx{txn: t, o: o} }
 
 // Publish writes events to the outbox with this transaction's commit. They are
-// encoded at once, so a later change of a Value is not seen; an event that cannot
-// be encoded or has no topic is refused with an error that matches
-// ErrInvalidEvent, and then none of the call's events is kept.
+// encoded or copied at once, so a later change of a Value, a Payload or a Metadata
+// is not seen; an event that cannot be encoded or has no topic is refused with an
+// error that matches ErrInvalidEvent, and then none of the call's events is kept.
 func (tx *Tx) Publish(events ...Event) error {
 	if tx.done.Load() {
 		return ErrTxDone
@@ -74,6 +76,7 @@ func (tx *Tx) Publish(events ...Event) error {
 		if e.Trace == (TraceContext{}) {
 			e.Trace = tx.o.Trace
 		}
+		e.Payload, e.Metadata = bytes.Clone(e.Payload), maps.Clone(e.Metadata)
 		e, err := e.Encode(tx.o.Encode)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
@@ -87,12 +90,21 @@ func (tx *Tx) Publish(events ...Event) error {
 // Nested runs f so that its statements and events count only if it returns nil;
 // its error is returned, and the transaction goes on as before f. It costs two
 // round trips to the database.
+//
+// Where the database does not do its part, the message fails, even if the handler
+// passes over the error.
 func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	if err := tx.txn.Savepoint(ctx); err != nil {
+	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("nested: %w", err)
+	}
+	// Once begun, the savepoint is not cut off by ctx: nobody would know whether it is
+	// set, and a rollback to it could go to another one of the same name.
+	own := context.WithoutCancel(ctx)
+	if err := tx.txn.Savepoint(own); err != nil {
+		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	kept, finished := len(tx.events), false
 	defer func() {
@@ -100,15 +112,16 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 			return
 		}
 		// f panicked: undo, and let the panic go on to the consumer.
-		_ = tx.undo(context.WithoutCancel(ctx), kept)
+		_ = tx.undo(own, kept)
 	}()
 	err = f(ctx, tx)
 	finished = true
 	if err != nil {
-		return errors.Join(err, tx.undo(context.WithoutCancel(ctx), kept))
+		return errors.Join(err, tx.undo(own, kept))
 	}
-	if err := tx.txn.Release(ctx); err != nil {
-		return fmt.Errorf("nested: %w", err)
+	if err := tx.txn.Release(own); err != nil {
+		// f passed over the error of a statement: PostgreSQL lets it only go back.
+		return errors.Join(fmt.Errorf("nested: %w", err), tx.undo(own, kept))
 	}
 	return nil
 }
@@ -117,10 +130,10 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 func (tx *Tx) undo(ctx context.Context, kept int) error {
 	tx.events = tx.events[:kept]
 	if err := tx.txn.RollbackTo(ctx); err != nil {
-		return fmt.Errorf("nested: %w", err)
+		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	if err := tx.txn.Release(ctx); err != nil {
-		return fmt.Errorf("nested: %w", err)
+		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	return nil
 }
@@ -185,7 +198,16 @@ func (tx *Tx) Events() []Event { return tx.events }
 // is for engines; it may be called while a stuck handler still uses tx.
 func (tx *Tx) Close() error {
 	tx.done.Store(true)
-	return tx.bad
+	if bad := tx.bad.Load(); bad != nil {
+		return *bad
+	}
+	return nil
+}
+
+// refuse remembers err for Close if it is the first, and returns it.
+func (tx *Tx) refuse(err error) error {
+	tx.bad.CompareAndSwap(nil, &err)
+	return err
 }
 
 func (tx *Tx) alone() error {
@@ -210,11 +232,7 @@ func (tx *Tx) allowed(query string) error {
 		return err
 	}
 	if verb := forbidden(query, tx.o.Alone); verb != "" {
-		err := fmt.Errorf("%w: %s", ErrForbidden, verb)
-		if tx.bad == nil {
-			tx.bad = err
-		}
-		return err
+		return tx.refuse(fmt.Errorf("%w: %s", ErrForbidden, verb))
 	}
 	return nil
 }

@@ -1,0 +1,69 @@
+package headrace_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/headrace/headrace"
+)
+
+func TestEventEncode(t *testing.T) {
+	broken := errors.New("broken")
+	nothing := func(any) ([]byte, error) { return nil, nil }
+	for name, c := range map[string]struct {
+		event   headrace.Event
+		marshal func(any) ([]byte, error)
+		want    string
+	}{
+		"value":             {headrace.Event{Topic: "t", Value: map[string]int{"a": 1}}, nil, `{"a":1}`},
+		"payload":           {headrace.Event{Topic: "t", Payload: []byte("\x00\xff")}, nil, "\x00\xff"},
+		"both: payload":     {headrace.Event{Topic: "t", Payload: []byte("p"), Value: 1}, nil, "p"},
+		"empty payload":     {headrace.Event{Topic: "t", Payload: []byte{}, Value: 1}, nil, ""},
+		"own codec":         {headrace.Event{Topic: "t", Value: 1}, func(any) ([]byte, error) { return []byte("own"), nil }, "own"},
+		"codec of nothing":  {headrace.Event{Topic: "t", Value: 1}, nothing, ""},
+		"longest names":     {headrace.Event{Topic: strings.Repeat("t", 1024), OrderKey: strings.Repeat("é", 512), Value: 1}, nil, "1"},
+		"unsafe for tables": {headrace.Event{Topic: `a"; drop table ../`, Value: 1}, nil, "1"},
+	} {
+		got, err := c.event.Encode(c.marshal)
+		if err != nil || string(got.Payload) != c.want || got.Payload == nil || got.Value != nil {
+			t.Errorf("%s: %q, %v", name, got.Payload, err)
+		}
+		if _, err := uuid.Parse(got.ID); err != nil {
+			t.Errorf("%s: id %q", name, got.ID)
+		}
+	}
+	if got, _ := (headrace.Event{ID: "mine", Topic: "t", Value: 1}).Encode(nil); got.ID != "mine" {
+		t.Errorf("id %q", got.ID)
+	}
+	if _, err := (headrace.Event{Topic: "t", Value: 1}).Encode(func(any) ([]byte, error) { return nil, broken }); !errors.Is(err, broken) {
+		t.Errorf("the codec's error is lost: %v", err)
+	}
+}
+
+// INVARIANTS 3: 24, 32. What no store can keep is refused where it is published: the
+// insert would fail as the framework's own, each time again.
+func TestEventRefused(t *testing.T) {
+	for want, e := range map[string]headrace.Event{
+		"invalid event: Topic is empty":                                      {Value: 1},
+		`invalid event: neither Value nor Payload is set (topic "t")`:        {Topic: "t"},
+		"invalid event: Delay is negative (-1s)":                             {Topic: "t", Value: 1, Delay: -time.Second},
+		"invalid event: encode Value of type chan int: json: unsupported ty": {Topic: "t", Value: make(chan int)},
+		"invalid event: encode Value of type float64: json: unsupported val": {Topic: "t", Value: math.NaN()},
+		"invalid event: Topic holds a NUL byte or is not valid UTF-8":        {Topic: "secret\x00", Value: 1},
+		"invalid event: ID holds a NUL byte or is not valid UTF-8":           {Topic: "t", ID: "secret\xff", Value: 1},
+		"invalid event: OrderKey holds a NUL byte or is not valid UTF-8":     {Topic: "t", OrderKey: "secret\xc3", Value: 1},
+		"invalid event: Topic has 1025 bytes, at most 1024 are allowed":      {Topic: strings.Repeat("t", 1025), Value: 1},
+		"invalid event: ID has 1025 bytes, at most 1024 are allowed":         {Topic: "t", ID: strings.Repeat("t", 1025), Value: 1},
+		"invalid event: OrderKey has 1025 bytes, at most 1024 are allowed":   {Topic: "t", OrderKey: strings.Repeat("t", 1025), Value: 1},
+	} {
+		_, err := e.Encode(nil)
+		if !errors.Is(err, headrace.ErrInvalidEvent) || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package headrace
+
+import (
+	"strings"
+	"testing"
+)
+
+// DESIGN 3 "Group commit": a handler's Tx refuses statements that begin or end a
+// transaction or set a savepoint.
+func TestForbidden(t *testing.T) {
+	for query, want := range map[string]string{
+		"BEGIN": "BEGIN", "begin;": "BEGIN", "START TRANSACTION": "START", "COMMIT": "COMMIT", "commit work": "COMMIT", "End": "END",
+		"ROLLBACK": "ROLLBACK", "ROLLBACK TO SAVEPOINT headrace": "ROLLBACK", "ABORT": "ABORT", "SAVEPOINT a": "SAVEPOINT",
+		"RELEASE SAVEPOINT headrace": "RELEASE", "PREPARE TRANSACTION 'x'": "PREPARE TRANSACTION", "prepare\n/**/transaction 'x'": "PREPARE TRANSACTION",
+		"COMMIT PREPARED 'x'": "COMMIT",
+		// What may stand before it.
+		" \t\r\n\f\vCOMMIT": "COMMIT", ";;COMMIT": "COMMIT", "--\nCOMMIT": "COMMIT", "-- a\r\n-- b\nCOMMIT": "COMMIT", "--\rCOMMIT": "COMMIT",
+		"/**/COMMIT": "COMMIT", "/* a /* b */ c */ COMMIT": "COMMIT", "/* a /* b */ COMMIT": "COMMIT", "/*/ */COMMIT": "COMMIT", "\ufeffCOMMIT": "COMMIT",
+		"SELECT 1; COMMIT": "COMMIT", "SELECT 1;\n-- x\n;COMMIT": "COMMIT", "SELECT 1; SELECT 2; ROLLBACK; SELECT 3": "ROLLBACK",
+		// Quotes end where the database ends them.
+		"SELECT 'a'; COMMIT": "COMMIT", "SELECT 'it''s'; COMMIT": "COMMIT", `SELECT E'\''; COMMIT`: "COMMIT", `SELECT e'a''\'b'; COMMIT`: "COMMIT",
+		`SELECT 'a\'; COMMIT`: "COMMIT", `SELECT "a;b"; COMMIT`: "COMMIT", "SELECT $$'$$; COMMIT": "COMMIT", "SELECT $a$ $$ ' $a$; COMMIT": "COMMIT",
+		"SELECT $é$'$é$; COMMIT": "COMMIT", "SELECT a$b$ FROM c$b$; COMMIT": "COMMIT", "SELECT $1, $2; COMMIT": "COMMIT", "SELECT $1$; COMMIT": "COMMIT",
+		"SELECT /* ' */ 1; COMMIT": "COMMIT", "SELECT 1 -- '\n; COMMIT": "COMMIT", "SELECT typee'a'; COMMIT": "COMMIT",
+		"SELECT /* /* */ 1; COMMIT --*/": "COMMIT",
+	} {
+		for _, alone := range []bool{false, true} {
+			if got := forbidden(query, alone); got != want {
+				t.Errorf("%q: %q, want %q", query, got, want)
+			}
+		}
+	}
+}
+
+func TestAllowed(t *testing.T) {
+	for _, query := range []string{
+		"", ";", " ", "--", "/*", "/**/", "SELECT 1", "(SELECT 1)", "INSERT INTO commits VALUES ('COMMIT')", "UPDATE t SET a = 'x; COMMIT'",
+		`SELECT "; COMMIT"`, "SELECT $$; COMMIT$$", "SELECT $b$; COMMIT; $$ $b$, 1", "SELECT 1 -- ; COMMIT", "SELECT 1 /* ; COMMIT */",
+		`SELECT E'\'; COMMIT'`, `SELECT E'a''b\'; COMMIT'`, "SELECT 1;", "SELECT 1; -- COMMIT", "SELECT 1; /* COMMIT */",
+		"PREPARE p AS SELECT 1", "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT commit FROM begin", "COMMITTED", "COPY t FROM STDIN", "SELECT $1; SELECT $2",
+		"SELECT 'unterminated; COMMIT", "SELECT $$unterminated; COMMIT", "LOCK TABLE t", "DO $$ BEGIN PERFORM 1; END $$", "SELECT 'a\\'", "SELECT $", "SELECT $$",
+		"UPDATE t SET set = 1", "SELECT CASE WHEN a THEN b END",
+	} {
+		for _, alone := range []bool{false, true} {
+			if got := forbidden(query, alone); got != "" {
+				t.Errorf("%q is refused: %s", query, got)
+			}
+		}
+	}
+}
+
+// Session state leaks into the next handler of a group.
+func TestForbiddenUnlessAlone(t *testing.T) {
+	for _, query := range []string{
+		"SET LOCAL search_path = a", "set timezone = 'UTC'", "RESET ALL", "DISCARD TEMP", "LISTEN a", "PRAGMA foreign_keys = 0",
+		"ATTACH 'x' AS y", "DETACH y", "SELECT 1; SET ROLE other",
+	} {
+		if got := forbidden(query, false); !strings.HasSuffix(got, "(in a handler without consumer.Alone)") {
+			t.Errorf("%q: %q", query, got)
+		}
+		if got := forbidden(query, true); got != "" {
+			t.Errorf("%q, alone: %q", query, got)
+		}
+	}
+}
+
+// FuzzForbidden: any text ends, and a verb at the end is found whatever closed
+// pieces stand before it.
+func FuzzForbidden(f *testing.F) {
+	for _, s := range []string{"SELECT 1", "'", `E'\'`, "$a$", "/* /*", "--", ";", "$", "é$é$"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		forbidden(s, false)
+		quoted := "SELECT '" + strings.ReplaceAll(s, "'", "''") + "'"
+		if got := forbidden(quoted+"; COMMIT", true); got != "COMMIT" {
+			t.Fatalf("%q; COMMIT: %q", quoted, got)
+		}
+		if got := forbidden(quoted, true); got != "" {
+			t.Fatalf("%q: %q", quoted, got)
+		}
+	})
+}
+
+func BenchmarkForbidden(b *testing.B) {
+	const query = `INSERT INTO invoices (order_id, total, currency, created_at) VALUES ($1, $2, $3, now()) ON CONFLICT (order_id) DO NOTHING RETURNING id`
+	b.ReportAllocs()
+	for b.Loop() {
+		_ = forbidden(query, false)
+	}
+}
