@@ -43,20 +43,24 @@ var gates struct {
 	open []*gate
 }
 
-// gateOf returns the gate of the file at path, which exists, and uses it until
-// close. Two paths to one file share a gate.
-func gateOf(path string) (*gate, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("find the file: %w", err)
-	}
+// gateOf returns the gate of the file at path and uses it until close. Two paths to
+// one file share a gate. A file that is not there is made if create says so.
+func gateOf(path string, create bool) (*gate, error) {
 	gates.mu.Lock()
 	defer gates.mu.Unlock()
+	info, err := find(path, create)
+	if err != nil {
+		return nil, err
+	}
 	for _, g := range gates.open {
 		if os.SameFile(g.file, info) {
 			g.uses++
 			return g, nil
 		}
+	}
+	// Only now: closing a file drops all locks that the process has on it.
+	if err := checkHeader(path); err != nil {
+		return nil, err
 	}
 	g := &gate{file: info, uses: 1, turn: make(chan struct{}, 1)}
 	gates.open = append(gates.open, g)

@@ -5,15 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
 
 	"github.com/headrace/headrace/internal/migrate"
-	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -45,43 +41,19 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	if err := checkLibrary(ctx); err != nil {
 		return nil, err
 	}
-	if err := prepare(ctx, abs, o.Migrate || o.Unchecked); err != nil {
+	g, err := gateOf(abs, o.Migrate || o.Unchecked)
+	if err != nil {
 		return nil, err
 	}
-	s, err := connect(abs, o)
+	s, err := connect(abs, g, o)
 	if err != nil {
+		g.close()
 		return nil, err
 	}
 	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
-}
-
-// prepare looks at the file before anything is opened that could change it: the
-// first connection in WAL mode writes to the file.
-func prepare(ctx context.Context, abs string, create bool) error {
-	info, err := os.Stat(abs)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && create:
-		if dir, err := os.Stat(filepath.Dir(abs)); err != nil || !dir.IsDir() {
-			return fmt.Errorf("there is no directory %s", filepath.Dir(abs))
-		}
-		f, err := os.OpenFile(abs, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return fmt.Errorf("make the file: %w", err)
-		}
-		return f.Close()
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%w: there is no such file: run `headrace migrate up`, or set Options.Migrate", store.ErrSchema)
-	case err != nil:
-		return fmt.Errorf("find the file: %w", err)
-	case !info.Mode().IsRegular():
-		return errors.New("it is no regular file")
-	case create:
-		return nil
-	}
-	return probe(ctx, abs)
 }
 
 // probe checks the schema on a connection that only reads and leaves the journal
@@ -100,8 +72,8 @@ func probe(ctx context.Context, abs string) (err error) {
 	return migrate.Check(ctx, b, b.scripts)
 }
 
-// connect makes the pools. Nothing is opened yet, but the gate.
-func connect(abs string, o Options) (*Store, error) {
+// connect makes the pools. Nothing is opened yet.
+func connect(abs string, g *gate, o Options) (*Store, error) {
 	writes, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout)...))
 	if err != nil {
 		return nil, err
@@ -110,11 +82,7 @@ func connect(abs string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := gateOf(abs)
-	if err != nil {
-		return nil, err
-	}
-	s := &Store{gate: g, busy: o.BusyTimeout}
+	s := &Store{path: abs, gate: g, busy: o.BusyTimeout}
 	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout})
@@ -143,7 +111,9 @@ func (s *Store) start(ctx context.Context, o Options) error {
 			return err
 		}
 	case !o.Unchecked:
-		if err := migrate.Check(ctx, s.book, s.book.scripts); err != nil {
+		// The first connection in WAL mode writes to the file. A file that does not fit
+		// is left as it is.
+		if err := probe(ctx, s.path); err != nil {
 			return err
 		}
 	}

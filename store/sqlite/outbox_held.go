@@ -75,14 +75,7 @@ func (o *outboxStore) Status(ctx context.Context) (outbox.Status, error) {
 func (o *outboxStore) Parked(ctx context.Context, after int64, limit int) ([]outbox.HeldRow, error) {
 	rows, err := collect(ctx, o.s.read, o.parked, []any{after, limit}, func(row scanner) (outbox.HeldRow, error) {
 		h := outbox.HeldRow{Reason: outbox.Parked}
-		e := &h.Event
-		var metadata whole
-		err := row.Scan(&h.Shard, &h.RowID, &e.ID, &e.Topic, &e.OrderKey, &metadata, &e.Trace.Parent, &e.Trace.State,
-			(*span)(&h.Age), &h.Attempts, &h.Error)
-		if err != nil {
-			return h, err
-		}
-		e.Metadata, err = encode.ParseMetadata(metadata)
+		err := scanRow(row, &h.Row, &h.Attempts, &h.Error, &h.Shard)
 		return h, err
 	})
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 // Store is a SQLite file. It is safe for concurrent use. It implements
 // store.Store, store.Migrator and store.Checker.
 type Store struct {
+	path string
 	gate *gate
 	busy time.Duration
 

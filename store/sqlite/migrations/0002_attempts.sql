@@ -11,6 +11,6 @@ CREATE TABLE {{schema}}.headrace_attempts (
     build       TEXT NOT NULL,
     trace_parent TEXT NOT NULL DEFAULT '',
     trace_state  TEXT NOT NULL DEFAULT '',
-    at          INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER)),
+    at          INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
     PRIMARY KEY (scope, key, n)
 ) STRICT;

@@ -32,7 +32,7 @@ CREATE TABLE {{schema}}.headrace_backlog (
     spent       INTEGER NOT NULL, -- attempts before the last redrive
     letter_id   INTEGER NOT NULL, -- redriven from; 0 if not
     redrives    INTEGER NOT NULL,
-    ready_at    INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER)), -- when it was put on its line
+    ready_at    INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000), -- when it was put on its line
     PRIMARY KEY (scope, key),
     CHECK ((line = 'delayed') = (due_at IS NOT NULL)),
     CHECK (line <> 'blocked' OR (strict AND order_key <> ''))

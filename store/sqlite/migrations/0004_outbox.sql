@@ -9,7 +9,7 @@ CREATE TABLE {{schema}}.headrace_outbox (
     metadata   BLOB NOT NULL,
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
-    created_at INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER)),
+    created_at INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
     PRIMARY KEY (shard, id)
 ) STRICT;
 -- Events held back: delayed, refused by the sink and tried again later, parked, or
@@ -28,11 +28,12 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     metadata   BLOB NOT NULL,
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
-    created_at INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER)),
+    created_at INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
     PRIMARY KEY (shard, id),
     CHECK ((reason IN ('delayed', 'backoff')) = (due_at IS NOT NULL)),
     CHECK (reason <> 'behind' OR order_key <> '')
 ) STRICT;
 CREATE INDEX {{schema}}.headrace_outbox_held_due ON headrace_outbox_held (shard, due_at, id) WHERE due_at IS NOT NULL;
 CREATE INDEX {{schema}}.headrace_outbox_held_order ON headrace_outbox_held (shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
+CREATE INDEX {{schema}}.headrace_outbox_held_waits ON headrace_outbox_held (shard, topic, order_key, id) WHERE order_key <> '' AND reason IN ('backoff', 'parked');
 CREATE INDEX {{schema}}.headrace_outbox_held_parked ON headrace_outbox_held (id) WHERE reason = 'parked';

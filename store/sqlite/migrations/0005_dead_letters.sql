@@ -30,8 +30,8 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     redrives    INTEGER NOT NULL,
     host        TEXT NOT NULL,
     build       TEXT NOT NULL,
-    created_at  INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER)),
-    changed_at  INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+    created_at  INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    changed_at  INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
 ) STRICT;
 CREATE UNIQUE INDEX {{schema}}.headrace_dead_letters_open ON headrace_dead_letters (scope, key, fingerprint) WHERE state = 'open';
 CREATE INDEX {{schema}}.headrace_dead_letters_group ON headrace_dead_letters (error_print, id) WHERE state = 'open';

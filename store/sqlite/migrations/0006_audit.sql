@@ -6,6 +6,6 @@ CREATE TABLE {{schema}}.headrace_audit (
     by_whom   TEXT NOT NULL,
     reason    TEXT NOT NULL,
     new_key   TEXT NOT NULL DEFAULT '',
-    at        INTEGER NOT NULL DEFAULT (CAST(unixepoch('subsec') * 1000000 AS INTEGER))
+    at        INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
 ) STRICT;
 CREATE INDEX {{schema}}.headrace_audit_letter ON headrace_audit (letter_id, id);

@@ -10,7 +10,7 @@ SELECT
         )
     ),
     (
-        SELECT b.due_at - CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+        SELECT b.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
         FROM {{schema}}.headrace_backlog AS b
         WHERE b.line = 'delayed' AND b.consumer = $1
         ORDER BY b.due_at

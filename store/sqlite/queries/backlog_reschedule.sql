@@ -3,6 +3,6 @@
 UPDATE {{schema}}.headrace_backlog
 SET attempt = attempt + $3,
     line = CASE WHEN $2 > 0 THEN 'delayed' ELSE line END,
-    due_at = CASE WHEN $2 > 0 THEN CAST(unixepoch('subsec') * 1000000 AS INTEGER) + $2 ELSE due_at END,
-    ready_at = CASE WHEN $2 > 0 THEN CAST(unixepoch('subsec') * 1000000 AS INTEGER) ELSE ready_at END
+    due_at = CASE WHEN $2 > 0 THEN (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $2) / 1000 * 1000 ELSE due_at END,
+    ready_at = CASE WHEN $2 > 0 THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 ELSE ready_at END
 WHERE id = $1

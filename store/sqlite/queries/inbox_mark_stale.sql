@@ -1,2 +1,2 @@
--- The handler found the message out of date: it is done, and nothing was applied.
+-- The message is done, and nothing was applied.
 UPDATE {{schema}}.headrace_inbox SET stale = 1 WHERE scope = $1 AND key = $2 AND state = 'done'

@@ -8,7 +8,7 @@ INSERT INTO {{schema}}.headrace_dead_letters
      first_failure, last_failure, previous_id, redrives, host, build, created_at, changed_at)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
     $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    COALESCE(failed.first, CAST(unixepoch('subsec') * 1000000 AS INTEGER)), COALESCE(failed.last, CAST(unixepoch('subsec') * 1000000 AS INTEGER)), $22, $23, $24, $25,
+    COALESCE(failed.first, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000), COALESCE(failed.last, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000), $22, $23, $24, $25,
     clock.tick, clock.tick
 FROM (
     SELECT min(a.at) AS first, max(a.at) AS last
@@ -19,8 +19,8 @@ CROSS JOIN (
     SELECT COALESCE((
         SELECT newest.created_at + 1
         FROM (SELECT l.created_at FROM {{schema}}.headrace_dead_letters AS l ORDER BY l.id DESC LIMIT 1) AS newest
-        WHERE newest.created_at / 1000 = CAST(unixepoch('subsec') * 1000000 AS INTEGER) / 1000
-    ), CAST(unixepoch('subsec') * 1000000 AS INTEGER)) AS tick
+        WHERE newest.created_at / 1000 = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 / 1000
+    ), CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000) AS tick
 ) AS clock
 WHERE true
 ON CONFLICT (scope, key, fingerprint) WHERE state = 'open' DO NOTHING

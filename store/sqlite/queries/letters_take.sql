@@ -1,6 +1,6 @@
 -- Open letters of a filter change hands, each at most once.
 UPDATE {{schema}}.headrace_dead_letters
-SET state = $13, changed_at = CAST(unixepoch('subsec') * 1000000 AS INTEGER)
+SET state = $13, changed_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
 WHERE id IN (
     SELECT l.id
     FROM {{schema}}.headrace_dead_letters AS l

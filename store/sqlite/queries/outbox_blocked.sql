@@ -1,5 +1,5 @@
--- The orders of a shard whose later rows have to wait. Many rows may wait behind
--- one: it jumps from order to order along the index.
+-- The orders of a shard whose rows have to wait, and the first of each. Many may
+-- wait behind one: it jumps from order to order along the index.
 WITH RECURSIVE orders AS (
     SELECT * FROM (
         SELECT h.topic, h.order_key, h.id FROM {{schema}}.headrace_outbox_held AS h

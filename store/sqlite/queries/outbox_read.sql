@@ -1,6 +1,6 @@
 -- Ready rows of a shard, in their order.
 SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
-    CAST(unixepoch('subsec') * 1000000 AS INTEGER) - o.created_at
+    CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - o.created_at
 FROM {{schema}}.headrace_outbox AS o
 WHERE o.shard = $1 AND o.id > $2
 ORDER BY o.id

@@ -5,7 +5,7 @@ SELECT
     (SELECT count(*) FROM {{schema}}.headrace_outbox_held WHERE reason = 'parked'),
     (SELECT count(*) FROM {{schema}}.headrace_outbox_held WHERE reason = 'behind'),
     COALESCE((
-        SELECT CAST(unixepoch('subsec') * 1000000 AS INTEGER) - min((
+        SELECT CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - min((
             SELECT o.created_at FROM {{schema}}.headrace_outbox AS o
             WHERE o.shard = s.value
             ORDER BY o.id
