@@ -90,8 +90,8 @@ func Key(key inbox.KeyFunc, fingerprint inbox.FingerprintFunc) Option {
 // transaction with the handlers of other messages, and is run again if one of them
 // makes the transaction fail. Use Alone for a handler that cannot promise that.
 func Handle[T any](c *Consumer, topic string, f Func[T], options ...Option) {
-	run := func(ctx context.Context, tx *headrace.Tx, tasks []*group.Task) error {
-		return f(ctx, tx, messageOf[T](tasks[0]))
+	run := func(ctx context.Context, tx *headrace.Tx, inputs []group.Input) error {
+		return f(ctx, tx, messageOf[T](&inputs[0]))
 	}
 	register[T](c, topic, f == nil, false, run, options)
 }
@@ -100,22 +100,22 @@ func Handle[T any](c *Consumer, topic string, f Func[T], options ...Option) {
 // at a time. It promises what Handle asks for. Messages of one order key stand in
 // order of arrival.
 func HandleBatch[T any](c *Consumer, topic string, f BatchFunc[T], options ...Option) {
-	run := func(ctx context.Context, tx *headrace.Tx, tasks []*group.Task) error {
-		messages := make([]*headrace.Message[T], len(tasks))
-		for i, t := range tasks {
-			messages[i] = messageOf[T](t)
+	run := func(ctx context.Context, tx *headrace.Tx, inputs []group.Input) error {
+		messages := make([]*headrace.Message[T], len(inputs))
+		for i := range inputs {
+			messages[i] = messageOf[T](&inputs[i])
 		}
 		return f(ctx, tx, messages)
 	}
 	register[T](c, topic, f == nil, true, run, options)
 }
 
-func messageOf[T any](t *group.Task) *headrace.Message[T] {
-	body, _ := t.Body.(T) // Decode made it
-	return &headrace.Message[T]{Delivery: t.Delivery, Body: body}
+func messageOf[T any](in *group.Input) *headrace.Message[T] {
+	body, _ := in.Body.(T) // Decode made it
+	return &headrace.Message[T]{Delivery: in.Delivery, Body: body}
 }
 
-func register[T any](c *Consumer, topic string, missing, batch bool, run func(context.Context, *headrace.Tx, []*group.Task) error, options []Option) {
+func register[T any](c *Consumer, topic string, missing, batch bool, run func(context.Context, *headrace.Tx, []group.Input) error, options []Option) {
 	r := registration{
 		name: topic, strict: c.config.Strict, timeout: c.config.HandlerTimeout, policy: c.config.Retry, codec: c.config.Codec,
 		key: c.config.Key, fingerprint: c.config.Fingerprint, orderKey: c.config.OrderKey,

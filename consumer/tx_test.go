@@ -214,3 +214,30 @@ func TestNested(t *testing.T) {
 		}
 	})
 }
+
+// Trap PoisonQueue publishes the message as the handler changed it: each run has a
+// body of its own, and the letter holds the bytes as they came.
+func TestRunsDoNotSeeEachOthersChanges(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		var r runs
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(_ context.Context, _ *headrace.Tx, m *headrace.Message[map[string]any]) error {
+			if m.Body["changed"] != nil {
+				r.next("saw a change")
+			}
+			m.Body["changed"] = true
+			return errBoom
+		})
+		b.start(c)
+		b.acked(b.deliver("m", `{"n":1}`))
+		b.eventually("it is dead", func() bool { return b.state("m") == inbox.Dead })
+		if r.of("saw a change") > 0 {
+			b.Error("a run saw what another one changed")
+		}
+		letters := b.letters(dlq.Filter{})
+		full, err := b.st.Letters().Get(b.Context(), letters[0].LetterID)
+		if err != nil || string(full.Delivery.Payload) != `{"n":1}` {
+			b.Errorf("letter %q %v", full.Delivery.Payload, err)
+		}
+	})
+}

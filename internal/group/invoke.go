@@ -52,24 +52,18 @@ func byOrder(tasks []*Task) {
 
 // call is one call of the user's function, and what came of it.
 type call struct {
-	tasks []*Task
-	tx    *headrace.Tx
-	err   error
-	stack []byte
-	took  time.Duration
+	tasks  []*Task
+	inputs []Input
+	values context.Context // the delivery's; may be nil
+	tx     *headrace.Tx
+	err    error
+	stack  []byte
+	took   time.Duration
 }
 
 // invoke runs the handler for tasks in t and stops at the first failure.
 func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
-	var calls []*call
-	if e.h.Batch {
-		calls = []*call{e.call(t, tasks)}
-	} else {
-		calls = make([]*call, len(tasks))
-		for i := range tasks {
-			calls[i] = e.call(t, tasks[i:i+1])
-		}
-	}
+	calls := e.calls(t, tasks)
 	results := make(chan *call, len(calls))
 	var stop atomic.Bool
 	e.o.Handlers.Add(1)
@@ -98,12 +92,22 @@ func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 	return out
 }
 
-func (e *Engine) call(t *txn.Txn, tasks []*Task) *call {
-	o := headrace.TxOptions{Alone: e.h.Alone, Encode: e.h.Encode}
-	if len(tasks) == 1 {
-		o.Trace = tasks[0].Delivery.Trace
+// calls prepares one call for each task, or one for all of a batch handler.
+func (e *Engine) calls(t *txn.Txn, tasks []*Task) []*call {
+	inputs := make([]Input, len(tasks))
+	for i, task := range tasks {
+		inputs[i] = task.input(e.h)
 	}
-	return &call{tasks: tasks, tx: headrace.NewTx(t, o)}
+	o := headrace.TxOptions{Alone: e.h.Alone, Encode: e.h.Encode}
+	if e.h.Batch {
+		return []*call{{tasks: tasks, inputs: inputs, values: tasks[0].Context, tx: headrace.NewTx(t, o)}}
+	}
+	calls := make([]*call, len(tasks))
+	for i, task := range tasks {
+		o.Trace = task.Delivery.Trace
+		calls[i] = &call{tasks: tasks[i : i+1], inputs: inputs[i : i+1], values: task.Context, tx: headrace.NewTx(t, o)}
+	}
+	return calls
 }
 
 // await waits for the next result, which is that of c, until the handler's
@@ -153,8 +157,8 @@ func (e *Engine) runAll(calls []*call, results chan<- *call, stop *atomic.Bool) 
 // deadline, and turns a panic into an error.
 func (e *Engine) contain(c *call) (err error, stack []byte) {
 	parent := e.hard
-	if c.tasks[0].Context != nil {
-		parent = valuesOf{e.hard, c.tasks[0].Context}
+	if c.values != nil {
+		parent = valuesOf{e.hard, c.values}
 	}
 	ctx, cancel := context.WithTimeout(parent, e.h.Timeout)
 	defer cancel()
@@ -172,7 +176,7 @@ func (e *Engine) contain(c *call) (err error, stack []byte) {
 			err = &retry.PanicError{Value: v, Stack: stack}
 		}
 	}()
-	err = e.h.Run(ctx, c.tx, c.tasks)
+	err = e.h.Run(ctx, c.tx, c.inputs)
 	returned = true
 	return err, nil
 }

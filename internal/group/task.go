@@ -28,8 +28,16 @@ type Handler struct {
 	Decode func(d *headrace.Delivery) (any, error)
 	// Encode turns Event.Value into bytes; nil means JSON.
 	Encode func(any) ([]byte, error)
-	// Run calls the user's function: with one task, or with all of a group (Batch).
-	Run func(ctx context.Context, tx *headrace.Tx, tasks []*Task) error
+	// Run calls the user's function: with one input, or with those of a group (Batch).
+	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
+}
+
+// Input is what one run of a handler is given of a task. Each run has its own, so
+// that what a handler changes in it, even one that was left behind, is seen by no
+// other run.
+type Input struct {
+	Delivery headrace.Delivery
+	Body     any
 }
 
 // Task is a delivery on its way to one handler.
@@ -49,6 +57,8 @@ type Task struct {
 
 	// item is the backlog row that the task came from; nil for a live delivery.
 	item *backlog.Item
+	// used says that a run was given Body; the next one decodes again.
+	used bool
 	// unknown says that a COMMIT of this task had no answer.
 	unknown bool
 	// reruns counts what was run again at no attempt's cost.
@@ -97,4 +107,16 @@ type failure struct {
 	err   error
 	stack []byte
 	took  time.Duration
+}
+
+// input returns what the next run is given.
+func (t *Task) input(h *Handler) Input {
+	body := t.Body
+	if t.used {
+		if again, err := h.Decode(&t.Delivery); err == nil { // it did before
+			body = again
+		}
+	}
+	t.used = true
+	return Input{Delivery: t.Delivery, Body: body}
 }
