@@ -17,9 +17,9 @@ import (
 type report struct {
 	Database string `json:"database"`
 	figures
-	Reasons []reason `json:"dead_letters"` // the largest groups
-	Check   checked  `json:"check"`
-	broken  []store.RuleResult
+	Dead   deadLetters `json:"dead_letters"`
+	Check  checked     `json:"check"`
+	broken []store.RuleResult
 }
 
 // checked is how many invariants the store's check looked at, and how many do not hold.
@@ -32,7 +32,7 @@ type checked struct {
 func conclude(ctx context.Context, db *database) (report, error) {
 	r := report{Database: db.name}
 	var err error
-	if r.figures, r.Reasons, err = db.figures(ctx); err != nil {
+	if r.figures, r.Dead, err = db.figures(ctx); err != nil {
 		return r, err
 	}
 	check, err := db.Check(ctx)
@@ -77,7 +77,7 @@ func (r report) print(w io.Writer, asJSON bool) error {
 		{"delivered", r.Delivered, "deliveries handed to the consumer"},
 		{"messages", r.Messages, "distinct messages among them"},
 		{"applied", r.Applied, "became an invoice"},
-		{"dead", r.Dead, "became a dead letter instead"},
+		{"dead", r.figures.Dead, "became a dead letter instead"},
 		{"waiting", r.Waiting, "wait for another try"},
 		{"lost", r.Lost, "none of these"},
 		{"applied twice", r.AppliedTwice, "orders with more than one invoice"},
@@ -87,11 +87,16 @@ func (r report) print(w io.Writer, asJSON bool) error {
 	} {
 		fmt.Fprintf(t, "%s\t%8d\t%s\n", line.name, line.value, line.says)
 	}
-	if len(r.Reasons) > 0 {
+	if r.Dead.Letters > 0 {
 		fmt.Fprintf(t, "\ndead letters\n")
 	}
-	for _, g := range r.Reasons {
+	more := r.Dead.Letters
+	for _, g := range r.Dead.Reasons {
+		more -= g.Count
 		fmt.Fprintf(t, "%s\t%8d\t%s\n", g.Class, g.Count, shown(g.Example))
+	}
+	if more > 0 {
+		fmt.Fprintf(t, "\t%8d\tfor other reasons\n", more)
 	}
 	fmt.Fprintf(t, "\n%d of %d checks of %s hold\n", r.Check.Rules-r.Check.Broken, r.Check.Rules, r.Database)
 	return t.Flush()
@@ -104,7 +109,7 @@ func shown(s string) string {
 			return '·'
 		}
 		return r
-	}, s)
+	}, strings.ReplaceAll(s, "\n", "; "))
 	if runes := []rune(s); len(runes) > 120 {
 		return string(runes[:119]) + "…"
 	}

@@ -4,12 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // orderKeyHeader carries a webhook's order key to the consumer.
@@ -17,12 +17,19 @@ const orderKeyHeader = "X-Order-Key"
 
 // keyOf is the intent: shop:order:id:paid, because a shop sends the same fact again under another webhook id.
 // The last part is the status as the body has it, so that an order that comes unpaid first does not take the
-// key of the paid one. Where a part is missing the message's own id is the key.
+// key of the paid one. Where a part is missing the message's own id is the key. A broken line has none: its
+// dead letter shows what is wrong with the line.
 func keyOf() inbox.KeyFunc {
-	return inbox.First(
+	intent := inbox.First(
 		inbox.Join(inbox.Header(shopHeader), inbox.Literal("order"), inbox.JSON("id"), inbox.JSON("financial_status")),
 		inbox.MessageID(),
 	)
+	return func(d *headrace.Delivery) (string, error) {
+		if reason := d.Metadata[lineHeader]; reason != "" {
+			return "", fmt.Errorf("%w: %s", inbox.ErrMalformed, reason)
+		}
+		return intent(d)
+	}
 }
 
 // fingerprintOf covers the fields that an invoice depends on; updated_at is none of them.
@@ -70,7 +77,7 @@ func (i identifier) identify(d *headrace.Delivery) identity {
 	}
 	print, _ := i.payload(d) // never fails
 	if d.ID != "" {
-		return identity{"unread:" + digest(d.ID), print}
+		return identity{"unread:" + digest(printable(d.ID)), print}
 	}
 	return identity{"at:" + digest(d.Coordinates.String()), print}
 }
@@ -80,10 +87,6 @@ func digest(s string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// printable makes any id fit a text column: one with NUL or bytes that are no UTF-8 is quoted.
-func printable(s string) string {
-	if utf8.ValidString(s) && !strings.ContainsRune(s, 0) {
-		return s
-	}
-	return strconv.QuoteToASCII(s)
-}
+// printable makes any id fit a text column: NUL and bytes that are no UTF-8 are escaped, and what is longer than
+// a key may be is cut. headrace's tables keep ids like this too, so identities are made of it.
+func printable(id string) string { return encode.Text(id, 2*inbox.MaxKeyBytes-24) }

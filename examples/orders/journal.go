@@ -27,6 +27,7 @@ type journal struct {
 	db       *sql.DB
 	run      string // this run's name
 	identify identifier
+	prepared map[string]*sql.Stmt
 	acked    atomic.Int64 // every delivery of this run up to here is acknowledged
 	requests chan write
 	writer   sync.WaitGroup
@@ -58,21 +59,34 @@ type envelope struct {
 
 // openJournal makes the tables where they are missing, and begins a run.
 func openJournal(ctx context.Context, db *sql.DB) (*journal, error) {
-	j := &journal{db: db, run: uuid.NewString(), identify: newIdentifier(), requests: make(chan write, 256)}
+	j := &journal{db: db, run: uuid.NewString(), identify: newIdentifier(), requests: make(chan write, maxInFlight), prepared: make(map[string]*sql.Stmt)}
 	if err := create(ctx, db, "create_runs", "create_deliveries", "create_in_flight", "create_published"); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	if _, err := db.ExecContext(ctx, sqlText("insert_run"), j.run); err != nil {
 		return nil, fmt.Errorf("journal: begin a run: %w", err)
 	}
+	for _, query := range []string{beat, acknowledge, insertDelivery, insertInFlight, insertPublished} {
+		stmt, err := db.PrepareContext(ctx, query)
+		if err != nil {
+			return nil, fmt.Errorf("journal: prepare: %w", err)
+		}
+		j.prepared[query] = stmt
+	}
 	j.writer.Go(j.write)
 	return j, nil
 }
 
-// close ends the writer. It does not close the database.
+// close ends the writer. It does not close the database, which closes the statements.
 func (j *journal) close() {
 	close(j.requests)
 	j.writer.Wait()
+}
+
+// exec runs one of the prepared statements in tx.
+func (j *journal) exec(ctx context.Context, tx *sql.Tx, query string, args ...any) error {
+	_, err := tx.StmtContext(ctx, j.prepared[query]).ExecContext(ctx, args...)
+	return err
 }
 
 // send records deliveries before they are handed out.
@@ -126,10 +140,10 @@ func (j *journal) inTx(f func(context.Context, *sql.Tx) error) error {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // does nothing after a commit
-	if _, err := tx.ExecContext(ctx, beat, j.run); err != nil {
+	if err := j.exec(ctx, tx, beat, j.run); err != nil {
 		return fmt.Errorf("beat: %w", err)
 	}
-	if _, err := tx.ExecContext(ctx, acknowledge, j.run, acked); err != nil {
+	if err := j.exec(ctx, tx, acknowledge, j.run, acked); err != nil {
 		return fmt.Errorf("acknowledge: %w", err)
 	}
 	if err := f(ctx, tx); err != nil {
@@ -144,7 +158,7 @@ func (j *journal) inTx(f func(context.Context, *sql.Tx) error) error {
 func (j *journal) insert(ctx context.Context, tx *sql.Tx, w write) error {
 	for _, d := range w.deliveries {
 		id := j.identify.identify(d.delivered())
-		if _, err := tx.ExecContext(ctx, insertDelivery, j.run, d.n, printable(d.ID), id.Intent, id.Fact); err != nil {
+		if err := j.exec(ctx, tx, insertDelivery, j.run, d.n, printable(d.ID), id.Intent, id.Fact); err != nil {
 			return fmt.Errorf("insert delivery: %w", err)
 		}
 		payload := d.Payload
@@ -152,12 +166,12 @@ func (j *journal) insert(ctx context.Context, tx *sql.Tx, w write) error {
 			payload = []byte{}
 		}
 		e := marshal(envelope{d.ID, d.OrderKey, d.Headers, d.At})
-		if _, err := tx.ExecContext(ctx, insertInFlight, j.run, d.n, e, payload); err != nil {
+		if err := j.exec(ctx, tx, insertInFlight, j.run, d.n, e, payload); err != nil {
 			return fmt.Errorf("insert in flight: %w", err)
 		}
 	}
 	for _, p := range w.published {
-		if _, err := tx.ExecContext(ctx, insertPublished, p.topic, p.id); err != nil {
+		if err := j.exec(ctx, tx, insertPublished, p.topic, p.id); err != nil {
 			return fmt.Errorf("insert published: %w", err)
 		}
 	}

@@ -49,7 +49,7 @@ func program(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 		return exitDone
 	}
 	fmt.Fprintf(stderr, "orders: %v\n", err)
-	if err == errInterrupted {
+	if errors.Is(err, errInterrupted) {
 		return exitBroken
 	}
 	return exitFailed

@@ -26,6 +26,13 @@ type figures struct {
 	Published    int64 `json:"published"`     // distinct confirmations in the journal of the sink
 }
 
+// deadLetters are those that were not sent on their way again. There may be more than one of a message, and of
+// messages that were applied: each conflict is one.
+type deadLetters struct {
+	Letters int64    `json:"letters"`
+	Reasons []reason `json:"reasons"` // the largest groups
+}
+
 // reason is a group of dead letters.
 type reason struct {
 	Class   string `json:"class"`
@@ -59,36 +66,36 @@ func (d *database) open(ctx context.Context, run string) (o open, err error) {
 
 // figures computes them from one snapshot of the database; with SQLite of the journal first and of the tables
 // then, so that whatever the one says is acknowledged stands in the other.
-func (d *database) figures(ctx context.Context) (f figures, groups []reason, err error) {
+func (d *database) figures(ctx context.Context) (f figures, dead deadLetters, err error) {
 	conn, err := d.reader(ctx)
 	if err != nil {
-		return f, nil, fmt.Errorf("open a connection for the figures: %w", err)
+		return f, dead, fmt.Errorf("open a connection for the figures: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
 	tx, err := conn.BeginTx(ctx, d.snapshot)
 	if err != nil {
-		return f, nil, fmt.Errorf("figures: %w", err)
+		return f, dead, fmt.Errorf("figures: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }() // nothing of it is to stay
 	for _, name := range []string{"snapshot", "create_seen", "seen_in_flight"} {
 		if _, err := tx.ExecContext(ctx, sqlText(name)); err != nil {
-			return f, nil, fmt.Errorf("figures: %s: %w", name, err)
+			return f, dead, fmt.Errorf("figures: %s: %w", name, err)
 		}
 	}
 	for place, query := range map[string]string{"dead": sqlText("letters"), "waiting": sqlText("backlog")} {
 		if err := see(ctx, tx, place, query); err != nil {
-			return f, nil, fmt.Errorf("figures: read what is %s: %w", place, err)
+			return f, dead, fmt.Errorf("figures: read what is %s: %w", place, err)
 		}
 	}
 	err = tx.QueryRowContext(ctx, sqlText("figures"), confirmations).Scan(&f.Delivered, &f.Messages, &f.Applied, &f.Dead,
 		&f.Waiting, &f.AppliedTwice, &f.Retried, &f.Published)
 	if err != nil {
-		return f, nil, fmt.Errorf("figures: %w", err)
+		return f, dead, fmt.Errorf("figures: %w", err)
 	}
 	f.Lost = f.Messages - f.Applied - f.Dead - f.Waiting
 	f.Duplicates = f.Delivered - f.Messages
-	groups, err = reasons(ctx, tx)
-	return f, groups, err
+	dead, err = reasons(ctx, tx)
+	return f, dead, err
 }
 
 // see tells which messages the rows of query hold, by their bytes, and notes them under place.
@@ -136,18 +143,19 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 }
 
 // reasons returns the largest groups of dead letters.
-func reasons(ctx context.Context, tx *sql.Tx) (groups []reason, err error) {
-	rows, err := tx.QueryContext(ctx, sqlText("dead_groups"), 20)
+func reasons(ctx context.Context, tx *sql.Tx) (dead deadLetters, err error) {
+	const limit = 30
+	rows, err := tx.QueryContext(ctx, sqlText("dead_groups"), limit)
 	if err != nil {
-		return nil, fmt.Errorf("groups of dead letters: %w", err)
+		return dead, fmt.Errorf("groups of dead letters: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var r reason
-		if err := rows.Scan(&r.Class, &r.Count, &r.Example); err != nil {
-			return nil, fmt.Errorf("groups of dead letters: %w", err)
+		if err := rows.Scan(&r.Class, &r.Count, &r.Example, &dead.Letters); err != nil {
+			return dead, fmt.Errorf("groups of dead letters: %w", err)
 		}
-		groups = append(groups, r)
+		dead.Reasons = append(dead.Reasons, r)
 	}
-	return groups, rows.Err()
+	return dead, rows.Err()
 }

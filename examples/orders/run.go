@@ -53,7 +53,10 @@ func run(ctx context.Context, o options, stdin io.Reader, stdout io.Writer, stde
 	if err := r.print(stdout, o.json); err != nil {
 		return errors.Join(outcome, err)
 	}
-	return errors.Join(outcome, r.verdict())
+	if err := r.verdict(); err != nil {
+		return err // graver than how the work ended, which the figures show too
+	}
+	return outcome
 }
 
 func openStream(o options, stdin io.Reader) (stream, func() error, error) {
@@ -65,7 +68,7 @@ func openStream(o options, stdin io.Reader) (stream, func() error, error) {
 	}
 	f, err := os.Open(o.in)
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the input: %w", err)
+		return nil, nil, fmt.Errorf("the input: %w", err)
 	}
 	return newInput(f, o.in), f.Close, nil
 }
