@@ -92,7 +92,7 @@ func build(db *sql.DB, o Options, c *connector) (*Store, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	s := &Store{
-		db: db, connector: c, checks: checks, scripts: scripts,
+		db: db, connector: c, checks: checks, scripts: scripts, patience: commitTimeout,
 		book:       newBook(db, queries, o.Schema),
 		ping:       sqlfile.Get(queries, "ping"),
 		txnID:      sqlfile.Get(queries, "txn_id"),

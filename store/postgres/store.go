@@ -29,6 +29,7 @@ type Store struct {
 	statements *txn.Statements
 	begin      txn.Options
 	abandoned  sync.WaitGroup
+	patience   time.Duration // of Commit
 	signal     *outbox.Signal
 	ping       string
 	txnID      string
@@ -95,7 +96,7 @@ func idleEnd(err error) bool {
 
 // Commit implements store.Store.
 func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	err := s.seal(ctx, t, events)
 	if err == nil {

@@ -1,0 +1,101 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// bundle is a fresh store and what a test does with it. Its methods fail the test.
+type bundle struct {
+	*testing.T
+	*postgres.Store
+	db     *sql.DB // the test's own
+	dsn    string
+	schema string
+}
+
+// drivers runs f with a store on each driver: our own lib/pq, and the caller's pgx
+// and lib/pq.
+func drivers(t *testing.T, f func(b *bundle)) {
+	for _, name := range []string{"open", "pgx", "postgres"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f(setup(t, name, "", postgres.Options{}))
+		})
+	}
+}
+
+// setup makes a store with that driver. params are appended to its DSN.
+func setup(t *testing.T, driver, params string, o postgres.Options) *bundle {
+	t.Helper()
+	dsn, schema := pgtest.New(t)
+	o.Schema, o.Migrate = schema, true
+	b := &bundle{T: t, dsn: dsn, schema: schema, db: pgtest.OpenDB(t, "postgres", dsn)}
+	if driver == "open" {
+		b.Store = open(t, dsn+params, o)
+	} else {
+		b.Store = wrap(t, driver, dsn+params, o)
+	}
+	return b
+}
+
+func (b *bundle) begin() *txn.Txn {
+	b.Helper()
+	t, err := b.Begin(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(t.Rollback)
+	return t
+}
+
+const scope = "billing/orders.paid"
+
+func (b *bundle) claim(t *txn.Txn, r inbox.ClaimRequest, keys ...string) []inbox.Claimed {
+	b.Helper()
+	for _, key := range keys {
+		r.Claims = append(r.Claims, inbox.Claim{ID: inbox.ID{Scope: scope, Key: key}, Fingerprint: "print"})
+	}
+	claimed, err := b.Inbox().Claim(b.Context(), t, r)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return claimed
+}
+
+// one runs a query for one value.
+func one[T any](b *bundle, q interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}, query string, args ...any) (v T) {
+	b.Helper()
+	if err := q.QueryRowContext(b.Context(), query, args...).Scan(&v); err != nil {
+		b.Fatalf("%s: %v", query, err)
+	}
+	return v
+}
+
+func (b *bundle) exec(query string, args ...any) {
+	b.Helper()
+	if _, err := b.db.ExecContext(b.Context(), query, args...); err != nil {
+		b.Fatalf("%s: %v", query, err)
+	}
+}
+
+// within fails the test if f takes longer than limit.
+func within(t *testing.T, limit time.Duration, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() { defer close(done); f() }()
+	select {
+	case <-done:
+	case <-time.After(limit):
+		t.Fatalf("%s takes longer than %s", what, limit)
+	}
+}
