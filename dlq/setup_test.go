@@ -19,6 +19,7 @@ import (
 // bench is what a test of the desk works with. Its methods fail the test on an error.
 type bench struct {
 	*testing.T
+	kind string
 	ctx  context.Context
 	st   store.Store
 	desk *dlq.Desk
@@ -34,7 +35,7 @@ func onBoth(t *testing.T, f func(*bench)) {
 			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 			t.Cleanup(cancel)
 			st := open(t)
-			b := &bench{T: t, ctx: ctx, st: st, desk: dlq.NewDesk(st)}
+			b := &bench{T: t, kind: name, ctx: ctx, st: st, desk: dlq.NewDesk(st)}
 			f(b)
 			b.check()
 		})
