@@ -2,14 +2,14 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// again opens the transaction that records what was published outside of one.
+// again opens the transaction that records what was published outside of one. It
+// has the whole database to itself, and takes no lock.
 // Another process may have published or held the same rows meanwhile: what it has
 // taken away is not held, and no row is left Behind nobody.
 func (b *batch) again(ctx context.Context, s *settlement) (t *txn.Txn, err error) {
@@ -20,10 +20,11 @@ func (b *batch) again(ctx context.Context, s *settlement) (t *txn.Txn, err error
 	if len(s.holds) == 0 {
 		return t, nil
 	}
+	// Rows below those of the batch can only have become fewer, so that as many as it
+	// held show all of it that still stands on the ready line.
 	now := &batch{line: b.line, shard: b.shard, after: b.after}
-	ok, err := now.read(ctx, t)
-	if err == nil && !ok {
-		err = errors.New("lock: the shard of a single writer is held by another")
+	if err = now.readHeld(ctx, t, b.limit); err == nil && len(b.ready) > 0 {
+		err = now.readReady(ctx, t, len(b.ready))
 	}
 	if err != nil {
 		t.Rollback()
@@ -50,7 +51,7 @@ func (b *batch) standing(holds []outbox.Hold) []outbox.Hold {
 		}
 		order := outbox.Order{Topic: h.Row.Event.Topic, Key: h.Row.Event.OrderKey}
 		first, held := b.blocks[order]
-		if !held || h.Row.RowID < first {
+		if !held || h.Row.RowID <= first { // nothing is ahead of it
 			if h.Reason == outbox.Behind {
 				h.Reason, h.Delay = outbox.Backoff, 0
 			}

@@ -85,27 +85,41 @@ func (b *batch) read(ctx context.Context, t *txn.Txn) (bool, error) {
 	if !ok {
 		return false, nil
 	}
+	b.limit = b.size.rows(b.o.BatchBytes, b.o.BatchRows)
+	if err := b.readHeld(ctx, t, b.limit); err != nil {
+		return false, err
+	}
+	// Together no more than the limit, so that payloads do not add up.
+	if rest := b.limit - len(b.held); rest > 0 {
+		if err := b.readReady(ctx, t, rest); err != nil {
+			return false, err
+		}
+	}
+	b.size.learn(b.held, b.ready)
+	return true, nil
+}
+
+func (b *batch) readHeld(ctx context.Context, t *txn.Txn, limit int) error {
+	o := b.store.Outbox()
 	blocks, err := o.Blocked(ctx, t, b.shard)
 	if err != nil {
-		return false, fmt.Errorf("read blocked orders: %w", err)
+		return fmt.Errorf("read blocked orders: %w", err)
 	}
 	b.blocks = make(map[outbox.Order]int64, len(blocks))
 	for _, block := range blocks {
 		b.blocks[block.Order] = block.First
 	}
-	b.limit = b.size.rows(b.o.BatchBytes, b.o.BatchRows)
-	if b.held, err = o.ReadHeld(ctx, t, b.shard, b.limit); err != nil {
-		return false, fmt.Errorf("read held rows: %w", err)
+	if b.held, err = o.ReadHeld(ctx, t, b.shard, limit); err != nil {
+		return fmt.Errorf("read held rows: %w", err)
 	}
-	// Held rows first, and together no more than the limit, so that payloads do not
-	// add up.
-	if rest := b.limit - len(b.held); rest > 0 {
-		if b.ready, err = o.Read(ctx, t, b.shard, b.after, rest); err != nil {
-			return false, fmt.Errorf("read: %w", err)
-		}
+	return nil
+}
+
+func (b *batch) readReady(ctx context.Context, t *txn.Txn, limit int) (err error) {
+	if b.ready, err = b.store.Outbox().Read(ctx, t, b.shard, b.after, limit); err != nil {
+		return fmt.Errorf("read: %w", err)
 	}
-	b.size.learn(b.held, b.ready)
-	return true, nil
+	return nil
 }
 
 // verdict is what the batch says about the sink.

@@ -24,8 +24,8 @@
 // published again alone.
 //
 // A refused row spends an attempt only if the sink confirmed another row since the
-// round began, and it is parked only if it is refused once more after the sink has
-// confirmed another one since. Otherwise it is an outage: nothing is put off or parked, the relay is
+// round began, or since it refused this one in the round before. It is parked only
+// if it is refused once more after that confirmation. Otherwise it is an outage: nothing is put off or parked, the relay is
 // stalled, and tries a few rows of each shard now and then, until one is confirmed.
 //
 // A Publish that does not return is left behind after PublishTimeout, and counted.

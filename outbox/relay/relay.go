@@ -11,6 +11,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -31,11 +32,15 @@ var ErrRunning = errors.New("relay: is running already")
 type Relay struct {
 	store Store
 	// apart says that nobody may wait for the sink inside of a transaction.
-	apart   bool
-	o       Options
-	sink    *sink
-	stall   *stall
-	size    size
+	apart bool
+	o     Options
+	sink  *sink
+	stall *stall
+	size  size
+	// refused holds for each shard the rows that the last round was refused without
+	// spending an attempt, and how many rows the sink had confirmed then. It belongs
+	// to whoever works on the shard.
+	refused [shard.Count]map[int64]int64
 	running atomic.Bool
 }
 

@@ -41,6 +41,9 @@ type item struct {
 	err   error
 	// mark is how many rows the sink had confirmed when this one was given to it.
 	mark int64
+	// doubted says that it was refused in the round before, and that the sink has
+	// confirmed another row since.
+	doubted bool
 	// sure says that it was refused again after the sink had confirmed another row:
 	// it is the row, and not the end or the beginning of an outage.
 	sure bool
@@ -59,6 +62,7 @@ type round struct {
 	items    []item
 	heads    []int32 // the first of each order, and the rows without one
 	began    int64   // rows that the sink had confirmed
+	ended    int64   // and when everything had been tried
 	deadline time.Time
 	refusals atomic.Int64 // of single rows
 	full     atomic.Bool  // no call can be left behind any more
@@ -100,6 +104,7 @@ func newRound(b *batch) *round {
 // run publishes until everything has been tried, the time is up, or ctx ends.
 func (r *round) run(ctx context.Context) {
 	r.ctx, r.began, r.deadline = ctx, r.sink.confirmed.Load(), time.Now().Add(batchTime)
+	r.doubt()
 	divide := r.lanes
 	if r.probe {
 		divide = r.probes
@@ -110,6 +115,40 @@ func (r *round) run(ctx context.Context) {
 	}
 	lanes.Wait()
 	r.makeSure()
+	r.ended = r.sink.confirmed.Load()
+	r.remember()
+}
+
+// doubt marks the rows that were refused the last time.
+func (r *round) doubt() {
+	before := r.refused[r.shard]
+	if len(before) == 0 {
+		return
+	}
+	for i := range r.items {
+		mark, found := before[r.items[i].row.RowID]
+		r.items[i].doubted = found && r.began > mark
+	}
+}
+
+// remember keeps the refused rows that stay where they stand for the next round.
+func (r *round) remember() {
+	var rows map[int64]int64
+	for i := range r.items {
+		if it := &r.items[i]; it.state == refused && !r.counts(it) {
+			if rows == nil {
+				rows = make(map[int64]int64)
+			}
+			rows[it.row.RowID] = it.mark
+		}
+	}
+	r.refused[r.shard] = rows
+}
+
+// counts reports whether the refusal of it spends an attempt: the sink has confirmed
+// another row since the round began, or since it refused this one before.
+func (r *round) counts(it *item) bool {
+	return it.doubted || r.ended > r.began
 }
 
 // makeSure publishes those that are to be parked once more, where the sink has
@@ -118,7 +157,7 @@ func (r *round) makeSure() {
 	var last []int32
 	for i := range r.items {
 		it := &r.items[i]
-		if it.state == refused && it.row.Attempts+1 >= r.o.MaxAttempts && r.sink.confirmed.Load() > it.mark {
+		if it.state == refused && it.row.Attempts+1 >= r.o.MaxAttempts && (it.doubted || r.sink.confirmed.Load() > it.mark) {
 			last = append(last, int32(i))
 		}
 	}
@@ -288,11 +327,12 @@ func (r *round) verdict() verdict {
 		}
 		if it.err != nil {
 			v.refusal = it.err
+			v.outage = v.outage || it.state != refused || !r.counts(it)
 		}
 	}
 	if failed := r.failed.Load(); v.refusal == nil && failed != nil && r.ctx.Err() == nil {
-		v.refusal = *failed
+		v.refusal, v.outage = *failed, true
 	}
-	v.outage = v.refusal != nil && r.sink.confirmed.Load() == r.began
+	v.outage = v.outage && r.ended == r.began
 	return v
 }

@@ -24,8 +24,6 @@ func (s *settlement) empty() bool { return len(s.deletes) == 0 && len(s.holds) =
 // settlement decides what becomes of each row.
 func (b *batch) settlement() *settlement {
 	s := &settlement{}
-	now := b.sink.confirmed.Load()
-	outage := now == b.round.began
 	items := b.round.items
 	for i := range items {
 		it := &items[i]
@@ -34,13 +32,13 @@ func (b *batch) settlement() *settlement {
 			s.deletes = append(s.deletes, it.row.RowID)
 		case it.state == blocked:
 			s.holds = append(s.holds, b.behind(it))
-		case it.state == refused && !outage:
+		case it.state == refused && b.round.counts(it):
 			s.holds = append(s.holds, b.putOff(it))
 			b.holdFollowers(items, it, s)
 		}
 	}
 	for i := range items {
-		if it := &items[i]; it.state == left || it.state == refused && outage {
+		if it := &items[i]; it.state == left || it.state == refused && !b.round.counts(it) {
 			if it.held != "" {
 				s.heldLeft = true
 			} else if s.left == 0 || it.row.RowID < s.left {
