@@ -31,6 +31,10 @@ type ClaimRequest struct {
 	// group of more than one; 0 or a single claim waits as long as the database does.
 	// It is not in force any more when Claim returns.
 	LockTimeout time.Duration
+	// Unguarded saves the savepoint that LockTimeout needs: where the wait is too
+	// long, the claim fails with class txn.LockTimeout instead of answering Busy, and
+	// the transaction is of no more use. Claim again in a new one without it.
+	Unguarded bool
 	// IdleTimeout ends the transaction on the server when it idles for longer
 	// between two statements; 0 leaves the server's setting. A store without such a
 	// thing (SQLite) ignores it.

@@ -190,7 +190,7 @@ func (e *Engine) process(tasks []*Task) (again []*Task) {
 			e.release(next.tasks)
 			continue
 		}
-		more, again := e.step(next.tasks)
+		more, again := e.step(next.tasks, next.guarded)
 		held.add(again)
 		work = append(more, work...)
 	}
@@ -202,6 +202,7 @@ func (e *Engine) process(tasks []*Task) (again []*Task) {
 type unit struct {
 	verdicts []failure
 	tasks    []*Task
+	guarded  bool // the claim: see Engine.try
 }
 
 // pronounce writes the verdicts, and returns the tasks that are to be run again.
@@ -225,9 +226,9 @@ func (e *Engine) release(tasks []*Task) {
 
 // step runs a group once. It returns what to run next, and what to give back to
 // the queue.
-func (e *Engine) step(tasks []*Task) (next []unit, again []*Task) {
+func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) {
 	start := time.Now()
-	r := e.try(tasks)
+	r := e.try(tasks, guarded)
 	switch {
 	case r.err == nil && len(r.failures) == 0:
 		e.o.Gate.OK()
@@ -242,6 +243,8 @@ func (e *Engine) step(tasks []*Task) (next []unit, again []*Task) {
 		e.o.Fatal(fmt.Errorf("handler %s: %w", e.h.Scope, r.err))
 		e.release(tasks)
 		return nil, nil
+	case errors.Is(r.err, errGuarded):
+		return []unit{{tasks: tasks, guarded: true}}, nil
 	case errors.Is(r.err, errSingly):
 		return singly(tasks), nil
 	default:

@@ -14,6 +14,10 @@ import (
 // errSingly asks for each task of the group to be run in a transaction of its own.
 var errSingly = errors.New("run singly")
 
+// errGuarded asks for the group to be claimed again, so that keys held elsewhere are
+// told from the others.
+var errGuarded = errors.New("claim guarded")
+
 // errHeldElsewhere says that the claim waited as long as it may for a key that
 // another transaction holds.
 var errHeldElsewhere = errors.New("key held elsewhere")
@@ -35,7 +39,10 @@ type result struct {
 
 // try claims tasks, runs the handler for those it won, and commits. Everything that
 // it learns counts only with the commit.
-func (e *Engine) try(tasks []*Task) (r result) {
+//
+// The first claim of a group is unguarded: a savepoint costs two round trips, and
+// keys are hardly ever held elsewhere.
+func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 	t, err := e.begin()
 	if err != nil {
 		return result{err: err}
@@ -48,7 +55,10 @@ func (e *Engine) try(tasks []*Task) (r result) {
 	if err != nil {
 		return e.own(tasks, err)
 	}
-	won, letters, err := e.claim(ctx, t, free, &r)
+	won, letters, err := e.claim(ctx, t, free, guarded, &r)
+	if !guarded && txn.Classify(err) == txn.LockTimeout {
+		return result{err: errGuarded}
+	}
 	if err != nil {
 		return e.own(tasks, err)
 	}
@@ -81,13 +91,13 @@ func (e *Engine) begin() (*txn.Txn, error) {
 
 // claim takes the inbox rows. It returns the tasks that were won, in order, and the
 // outbox rows for the letters of conflicts.
-func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, r *result) ([]*Task, []outbox.Row, error) {
+func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, guarded bool, r *result) ([]*Task, []outbox.Row, error) {
 	if len(tasks) == 0 {
 		return nil, nil, nil
 	}
 	request := inbox.ClaimRequest{Claims: make([]inbox.Claim, len(tasks)), IdleTimeout: e.idle()}
 	if len(tasks) > 1 {
-		request.LockTimeout = e.o.LockTimeout
+		request.LockTimeout, request.Unguarded = e.o.LockTimeout, !guarded
 	}
 	for i, task := range tasks {
 		request.Claims[i] = inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}

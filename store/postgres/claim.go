@@ -84,6 +84,9 @@ func (c *claiming) insert(ctx context.Context, claims []inbox.Claim) error {
 	if len(c.request.Claims) < 2 || c.request.LockTimeout <= 0 {
 		return c.statement(ctx, claims, 0)
 	}
+	if c.request.Unguarded {
+		return c.statement(ctx, claims, c.request.LockTimeout)
+	}
 	ok, err := c.bounded(ctx, claims)
 	if ok || err != nil {
 		return err
