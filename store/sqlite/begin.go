@@ -40,7 +40,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 	}
 	e, given := ctx.Value(entryKey{}).(entry)
 	if !given {
-		bounded, cancel := c.bound(ctx)
+		bounded, cancel := bound(ctx, c.busy)
 		defer cancel()
 		t, err := c.gate.enter(bounded)
 		if err != nil {
@@ -48,7 +48,7 @@ func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, e
 		}
 		e = entry{bounded, t}
 	}
-	bounded, cancel := c.bound(e.wait)
+	bounded, cancel := bound(e.wait, c.busy)
 	defer cancel()
 	if err := c.lock(bounded); err != nil {
 		e.turn.leave(false)
@@ -64,11 +64,11 @@ func (c *conn) Begin() (driver.Tx, error) {
 }
 
 // bound gives ctx a deadline if it has none.
-func (c *conn) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func bound(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, c.busy)
+	return context.WithTimeout(ctx, patience)
 }
 
 // lock takes the write lock, asking until ctx ends.

@@ -11,6 +11,9 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
+// readOnly makes BeginTx take a snapshot.
+var readOnly = &sql.TxOptions{ReadOnly: true}
+
 // check is a rule with the query that finds who breaks it.
 type check struct{ name, query string }
 
@@ -29,7 +32,7 @@ func loadChecks() ([]check, error) {
 // Check implements store.Checker. It keeps no writer waiting; the file's log cannot
 // be taken back into the file while it runs.
 func (s *Store) Check(ctx context.Context) (store.Report, error) {
-	tx, err := s.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	tx, err := s.read.BeginTx(ctx, readOnly)
 	if err != nil {
 		return store.Report{}, fmt.Errorf("check: %w", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	driversqlite "modernc.org/sqlite"
+
+	"github.com/headrace/headrace/store/txn"
 )
 
 // connector opens connections on which everything that the store relies on is in
@@ -20,8 +22,28 @@ type connector struct {
 	busy time.Duration
 }
 
-// Connect implements driver.Connector.
+// Connect implements driver.Connector. It asks again where the file is locked:
+// SQLite does not wait for busy_timeout when it changes a new file to WAL mode.
 func (k connector) Connect(ctx context.Context) (driver.Conn, error) {
+	ctx, cancel := bound(ctx, k.busy)
+	defer cancel()
+	for {
+		c, err := k.connect(ctx)
+		if err == nil || txn.Classify(err) != txn.LockTimeout {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(connectPause):
+		}
+	}
+}
+
+// connectPause is between two tries.
+const connectPause = 3 * time.Millisecond
+
+func (k connector) connect(ctx context.Context) (driver.Conn, error) {
 	opened, err := k.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ type gate struct {
 	file os.FileInfo
 	uses int // guarded by gates.mu
 
-	turn chan struct{} // holds one element while somebody has the turn
+	turn    chan struct{} // holds one element while somebody has the turn
+	waiting atomic.Int64  // how many wait for it
 
 	// Of whoever has the turn:
 	freed time.Time // when the last transaction ended
@@ -87,6 +88,8 @@ func (g *gate) enter(ctx context.Context) (*turn, error) {
 	select {
 	case g.turn <- struct{}{}: // waiting senders are served in order
 	default:
+		g.waiting.Add(1)
+		defer g.waiting.Add(-1)
 		select {
 		case g.turn <- struct{}{}:
 		case <-ctx.Done():

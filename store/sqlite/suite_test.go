@@ -1,6 +1,7 @@
 package sqlite_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,6 +13,10 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		child(role, os.Getenv(pathVariable))
+		return
+	}
 	goleak.VerifyTestMain(m)
 }
 

@@ -9,6 +9,7 @@ INSERT INTO {{schema}}.headrace_sequences (name, last) VALUES ('backlog', 0), ('
 -- leads with what a worker asks for; delayed and blocked rows stand in others, so
 -- that a look for work never walks over them. id comes from a sequence, and a row
 -- gets a new one each time that it becomes ready.
+-- The large columns stand last: SQLite reads a row from its start.
 CREATE TABLE {{schema}}.headrace_backlog (
     id          INTEGER NOT NULL,
     consumer    TEXT NOT NULL,
@@ -23,9 +24,6 @@ CREATE TABLE {{schema}}.headrace_backlog (
     fingerprint TEXT NOT NULL,
     message_id  TEXT NOT NULL,
     topic       TEXT NOT NULL,
-    payload     BLOB NOT NULL,
-    metadata    BLOB NOT NULL,
-    coordinates TEXT NOT NULL, -- JSON
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
     attempt     INTEGER NOT NULL, -- the run to come
@@ -33,6 +31,9 @@ CREATE TABLE {{schema}}.headrace_backlog (
     letter_id   INTEGER NOT NULL, -- redriven from; 0 if not
     redrives    INTEGER NOT NULL,
     ready_at    INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000), -- when it was put on its line
+    coordinates TEXT NOT NULL, -- JSON
+    metadata    BLOB NOT NULL,
+    payload     BLOB NOT NULL,
     PRIMARY KEY (scope, key),
     CHECK ((line = 'delayed') = (due_at IS NOT NULL)),
     CHECK (line <> 'blocked' OR (strict AND order_key <> ''))

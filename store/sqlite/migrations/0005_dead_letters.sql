@@ -1,5 +1,6 @@
 -- Messages given up, whole. AUTOINCREMENT: the number of a letter names it for
 -- ever, in audit rows and in people's notes, and is never given to another.
+-- The large columns stand last: SQLite reads a row from its start.
 CREATE TABLE {{schema}}.headrace_dead_letters (
     id          INTEGER PRIMARY KEY AUTOINCREMENT,
     state       TEXT NOT NULL DEFAULT 'open' CHECK (state IN ('open', 'redriven', 'discarded')),
@@ -14,15 +15,9 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     first_print TEXT NOT NULL,
     message_id  TEXT NOT NULL,
     topic       TEXT NOT NULL,
-    payload     BLOB NOT NULL,
-    metadata    BLOB NOT NULL,
-    coordinates TEXT NOT NULL, -- JSON
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
-    error       TEXT NOT NULL,
     error_print TEXT NOT NULL,
-    chain       TEXT NOT NULL, -- JSON array of strings
-    stack       TEXT NOT NULL,
     attempts    INTEGER NOT NULL,
     first_failure INTEGER NOT NULL,
     last_failure  INTEGER NOT NULL,
@@ -31,7 +26,13 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     host        TEXT NOT NULL,
     build       TEXT NOT NULL,
     created_at  INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
-    changed_at  INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
+    changed_at  INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
+    coordinates TEXT NOT NULL, -- JSON
+    error       TEXT NOT NULL,
+    chain       TEXT NOT NULL, -- JSON array of strings
+    stack       TEXT NOT NULL,
+    metadata    BLOB NOT NULL,
+    payload     BLOB NOT NULL
 ) STRICT;
 CREATE UNIQUE INDEX {{schema}}.headrace_dead_letters_open ON headrace_dead_letters (scope, key, fingerprint) WHERE state = 'open';
 CREATE INDEX {{schema}}.headrace_dead_letters_group ON headrace_dead_letters (error_print, id) WHERE state = 'open';

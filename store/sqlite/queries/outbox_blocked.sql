@@ -10,12 +10,17 @@ WITH RECURSIVE orders AS (
     UNION ALL
     SELECT following.topic, following.order_key, following.id
     FROM orders
-    CROSS JOIN {{schema}}.headrace_outbox_held AS following ON following.rowid = (
+    CROSS JOIN {{schema}}.headrace_outbox_held AS following ON following.rowid = COALESCE((
         SELECT h.rowid FROM {{schema}}.headrace_outbox_held AS h
         WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
-            AND (h.topic, h.order_key) > (orders.topic, orders.order_key)
+            AND h.topic = orders.topic AND h.order_key > orders.order_key
+        ORDER BY h.order_key, h.id
+        LIMIT 1
+    ), (
+        SELECT h.rowid FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> '' AND h.topic > orders.topic
         ORDER BY h.topic, h.order_key, h.id
         LIMIT 1
-    )
+    ))
 )
 SELECT topic, order_key, id FROM orders

@@ -12,7 +12,9 @@ WHERE h.shard = $1 AND h.reason = 'behind' AND h.id IN (
         LIMIT 1
     )
     FROM (
-        SELECT DISTINCT topic, order_key FROM {{schema}}.headrace_outbox_held
-        WHERE shard = $1 AND order_key <> '' AND reason <> 'delayed' AND id IN (SELECT r.value FROM json_each($2) AS r)
+        SELECT DISTINCT gone.topic, gone.order_key
+        FROM json_each($2) AS r
+        CROSS JOIN {{schema}}.headrace_outbox_held AS gone ON gone.shard = $1 AND gone.id = r.value
+        WHERE gone.order_key <> '' AND gone.reason <> 'delayed'
     ) AS o
 )

@@ -1,0 +1,184 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/store/txn"
+)
+
+// TestTurnsAreInOrder: writers of a process get the lock in the order in which they
+// asked, with transactions of the user's own among them.
+func TestTurnsAreInOrder(t *testing.T) {
+	s, path := setup(t)
+	other := openAt(t, path, Options{}) // a second store on the file shares the gate
+	first := begin(t, s)
+	var mu sync.Mutex
+	var got []int
+	var writers sync.WaitGroup
+	for n := range 9 {
+		waiting := waiters(s.gate)
+		writers.Go(func() {
+			end := func() error { return nil }
+			switch n % 3 {
+			case 0, 1:
+				st := []*Store{s, other}[n%3]
+				tx, err := st.Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				end = func() error { return st.Commit(t.Context(), tx, nil) }
+			case 2:
+				tx, err := s.DB().BeginTx(t.Context(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				end = tx.Commit
+			}
+			mu.Lock()
+			got = append(got, n)
+			mu.Unlock()
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		})
+		until(t, func() bool { return waiters(s.gate) > waiting })
+		time.Sleep(time.Millisecond) // from the count into the queue
+	}
+	first.Rollback()
+	writers.Wait()
+	if !slices.IsSorted(got) || len(got) != 9 {
+		t.Errorf("turns in the order %v", got)
+	}
+}
+
+// waiters is how many wait for the turn.
+func waiters(g *gate) int { return int(g.waiting.Load()) }
+
+// until asks done until it says yes. It is for what shows only in a count.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(100 * time.Microsecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// TestBeginGivesUp: the wait for the turn ends with its context, and what was
+// waited for is not lost.
+func TestBeginGivesUp(t *testing.T) {
+	s, _ := setup(t)
+	first := begin(t, s)
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := s.Begin(short); txn.Classify(err) != txn.LockTimeout || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Begin past its deadline: %v, class %s", err, txn.Classify(err))
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Begin(cancelled); !errors.Is(err, context.Canceled) || txn.Classify(err) != txn.Other {
+		t.Errorf("Begin when cancelled: %v, class %s", err, txn.Classify(err))
+	}
+	if _, err := s.DB().BeginTx(short, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("BeginTx past its deadline: %v", err)
+	}
+	first.Rollback()
+	write(t, s, "a")
+}
+
+// TestUserWaitIsBounded: a handler that begins a second transaction waits for
+// itself; without a deadline it is told after BusyTimeout.
+func TestUserWaitIsBounded(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	s := openAt(t, path, Options{Migrate: true, BusyTimeout: 50 * time.Millisecond})
+	tx := begin(t, s)
+	defer tx.Rollback()
+	if _, err := s.DB().BeginTx(context.Background(), nil); txn.Classify(err) != txn.LockTimeout {
+		t.Errorf("BeginTx inside a transaction: %v", err)
+	}
+	if _, err := s.DB().ExecContext(context.Background(), "CREATE TABLE x (a)"); txn.Classify(err) != txn.LockTimeout {
+		t.Errorf("a write outside of a transaction: %v", err)
+	}
+	reading, err := s.DB().BeginTx(t.Context(), readOnly)
+	if err != nil {
+		t.Fatalf("a reading transaction has to wait: %v", err)
+	}
+	if err := reading.Commit(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGap: a process that writes all the time leaves a gap after each burst, and
+// one that does not pays nothing.
+func TestGap(t *testing.T) {
+	g := &gate{turn: make(chan struct{}, 1)}
+	var gaps int
+	var last time.Time
+	start := time.Now()
+	for time.Since(start) < 8*burst {
+		turn, err := g.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !last.IsZero() && time.Since(last) >= gap {
+			gaps++
+		}
+		time.Sleep(100 * time.Microsecond) // the transaction
+		last = time.Now()
+		turn.leave(true)
+	}
+	if gaps < 4 {
+		t.Errorf("%d gaps in %s of writing, want one after each %s", gaps, 8*burst, burst)
+	}
+
+	g = &gate{turn: make(chan struct{}, 1), since: time.Now().Add(-time.Hour)}
+	for range 3 {
+		g.freed = time.Now().Add(-gap)
+		before := time.Now()
+		turn, err := g.enter(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if since := time.Since(before); since > gap/2 {
+			t.Errorf("a writer after a natural gap waited %s", since)
+		}
+		turn.leave(true)
+	}
+}
+
+// TestGapEnds: a context that ends in the gap leaves the turn free.
+func TestGapEnds(t *testing.T) {
+	g := &gate{turn: make(chan struct{}, 1), freed: time.Now().Add(time.Hour)} // a long gap
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := g.enter(ctx); txn.Classify(err) != txn.LockTimeout {
+		t.Errorf("enter: %v", err)
+	}
+	if len(g.turn) != 0 {
+		t.Error("the turn is still taken")
+	}
+}
+
+// TestOneGateForAFile: links lead to the same gate, and another file to another.
+func TestOneGateForAFile(t *testing.T) {
+	s, path := setup(t)
+	link := path + ".link"
+	if err := os.Symlink(path, link); err != nil {
+		t.Fatal(err)
+	}
+	if linked := openAt(t, link, Options{}); linked.gate != s.gate {
+		t.Error("a link leads to another gate")
+	}
+	if other, _ := setup(t); other.gate == s.gate {
+		t.Error("another file has the same gate")
+	}
+}

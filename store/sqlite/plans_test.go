@@ -1,0 +1,69 @@
+package sqlite
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// scans are the queries that may walk over a table or a part of an index.
+var scans = map[string]string{
+	"backlog_depth":   "counts",
+	"inbox_counts":    "counts, as its interface says",
+	"letters_count":   "counts",
+	"letters_groups":  "counts",
+	"letters_list":    "walks the ids down to its limit",
+	"letters_insert":  "looks at the newest row only",
+	"outbox_status":   "counts along indexes",
+	"outbox_unpark":   "walks the index of parked rows",
+	"outbox_blocked":  "takes the first of a shard",
+	"backlog_poll":    "takes the first that will be due",
+	"migrations_list": "a row for each migration",
+}
+
+var (
+	// walk is a step over a table that no condition, or only a coarse one, bounds.
+	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+$|^SEARCH .*\((shard|consumer)=\?\)$`)
+	// result is a step over the rows of a part of the query.
+	result = regexp.MustCompile(`^SCAN (head|due|scopes|orders|o|failed|clock|newest|g)$`)
+)
+
+// TestPlans: no other query walks over a table, however large it is (DESIGN §3,
+// drain: an idle look that walked over what is not due took 218 ms).
+func TestPlans(t *testing.T) {
+	s, _ := setup(t)
+	all, err := loadQueries()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, query := range all {
+		plan, err := collect(t.Context(), s.DB(), "EXPLAIN QUERY PLAN "+query, nulls(query), func(row scanner) (string, error) {
+			var ignored int
+			var step string
+			err := row.Scan(&ignored, &ignored, &ignored, &step)
+			return step, err
+		})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		walks := false
+		for _, step := range plan {
+			walks = walks || walk.MatchString(step) && !result.MatchString(step)
+		}
+		if walks != (scans[name] != "") {
+			t.Errorf("%s: walks: %t; reason that it may: %q; its plan:\n%s", name, walks, scans[name], strings.Join(plan, "\n"))
+		}
+	}
+}
+
+// nulls returns an argument for each parameter of query.
+func nulls(query string) []any {
+	highest := 0
+	for _, m := range regexp.MustCompile(`\$(\d+)`).FindAllStringSubmatch(query, -1) {
+		var n int
+		_, _ = fmt.Sscan(m[1], &n)
+		highest = max(highest, n)
+	}
+	return make([]any, highest)
+}
