@@ -17,10 +17,13 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-type database interface {
+// database is one of the two stores.
+type database struct {
 	store.Store
-	DB() *sql.DB
+	db *sql.DB
 }
+
+func (d database) DB() *sql.DB { return d.db }
 
 // onEach runs test on each of the stores.
 func onEach(t *testing.T, test func(t *testing.T, st database, ob *outbox.Outbox)) {
@@ -34,7 +37,7 @@ func onEach(t *testing.T, test func(t *testing.T, st database, ob *outbox.Outbox
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = st.Close() })
-		test(t, st, outbox.New(st.Outbox()))
+		test(t, database{st, st.DB()}, outbox.New(st.Outbox()))
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
@@ -44,7 +47,7 @@ func onEach(t *testing.T, test func(t *testing.T, st database, ob *outbox.Outbox
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = st.Close() })
-		test(t, st, outbox.New(st.Outbox()))
+		test(t, database{st, st.DB()}, outbox.New(st.Outbox()))
 	})
 }
 

@@ -206,7 +206,7 @@ func TestLargePayloadsAreReadInSmallBatches(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		watch := &limits{}
 		st := &limited{watched: b.st, limits: watch}
-		for i := range 20 {
+		for i := range 15 {
 			var events []headrace.Event
 			for n := range 20 {
 				e := event("t", "one shard", fmt.Sprintf("%d-%d", i, n))

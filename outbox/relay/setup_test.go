@@ -35,12 +35,16 @@ func TestMain(m *testing.M) {
 // patience bounds every wait of a test for something that must happen.
 const patience = 30 * time.Second
 
-// realStore is what both stores are.
-type realStore interface {
+// realStore is one of the two stores.
+type realStore struct {
 	store.Store
-	store.Checker
-	DB() *sql.DB
-	Close() error
+	db *sql.DB
+}
+
+func (s realStore) DB() *sql.DB { return s.db }
+
+func (s realStore) Check(ctx context.Context) (store.Report, error) {
+	return s.Store.(store.Checker).Check(ctx)
 }
 
 // opener opens handles on one database.
@@ -55,7 +59,7 @@ func sqliteFile(path string) opener {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = st.Close() })
-		return st
+		return realStore{st, st.DB()}
 	}
 }
 
@@ -71,7 +75,7 @@ func postgresSchema(dsn, schema string) opener {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = st.Close() })
-		return st
+		return realStore{st, st.DB()}
 	}
 }
 
