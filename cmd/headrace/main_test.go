@@ -1,6 +1,7 @@
 package main
 
 import (
+	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -60,7 +61,7 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "seed": seed, "ids": ids,
+			"exits": exits, "seed": seed, "ids": ids, "sql": runSQL,
 		},
 	})
 }
@@ -103,4 +104,17 @@ func ids(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(b.String()), 0o600))
+}
+
+// runSQL runs a statement on the SQLite file of HEADRACE_DSN, as another program would.
+func runSQL(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: sql STATEMENT")
+	}
+	path := strings.TrimPrefix(ts.Getenv("HEADRACE_DSN"), "sqlite:")
+	db, err := sql.Open("sqlite", path)
+	ts.Check(err)
+	defer func() { ts.Check(db.Close()) }()
+	_, err = db.Exec(args[0])
+	ts.Check(err)
 }

@@ -86,3 +86,14 @@ func TestOutput(t *testing.T) {
 		t.Errorf("%s", &p.stderr)
 	}
 }
+
+// Bad input 17: what is echoed of a command line does nothing to a terminal.
+func TestEcho(t *testing.T) {
+	p := newProgram(t)
+	for _, args := range [][]string{{"dlq", "\x1b[2J"}, {"dlq", "ls", "--\x1b[2J"}, {"dlq", "ls", "--since", "\x1b[2J"}, {"dlq", "show", "\x1b[2J"}} {
+		p.run(exitUsage, nil, args...)
+		if !strings.Contains(p.stderr.String(), `\x1b[2J`) || strings.Contains(p.stderr.String(), "\x1b") {
+			t.Errorf("%q: %q", args, p.stderr.String())
+		}
+	}
+}
