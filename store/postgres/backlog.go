@@ -20,15 +20,16 @@ import (
 // backlogStore implements backlog.Store.
 type backlogStore struct {
 	db     *sql.DB
+	plan   planner
 	schema string
 
 	put, poll, promote, lockShard   string
 	read, delete, reschedule, depth string
 }
 
-func newBacklog(db *sql.DB, queries map[string]string, schema string) *backlogStore {
+func newBacklog(db *sql.DB, plan planner, queries map[string]string, schema string) *backlogStore {
 	return &backlogStore{
-		db: db, schema: schema,
+		db: db, plan: plan, schema: schema,
 		put:        sqlfile.Get(queries, "backlog_put"),
 		poll:       sqlfile.Get(queries, "backlog_poll"),
 		promote:    sqlfile.Get(queries, "backlog_promote"),
@@ -93,7 +94,7 @@ func (s *backlogStore) Poll(ctx context.Context, consumer string, marks []int64)
 	}
 	var shards []int64
 	var next sql.NullInt64
-	err := s.db.QueryRowContext(ctx, s.poll, consumer, pq.Array(marks)).Scan(pq.Array(&shards), &next)
+	err := s.plan.on(s.db).QueryRowContext(ctx, s.poll, consumer, pq.Array(marks)).Scan(pq.Array(&shards), &next)
 	if err != nil {
 		return backlog.Poll{}, fmt.Errorf("poll backlog: %w", err)
 	}
@@ -109,7 +110,7 @@ func (s *backlogStore) Poll(ctx context.Context, consumer string, marks []int64)
 
 // Promote implements backlog.Store.
 func (s *backlogStore) Promote(ctx context.Context, t *txn.Txn, consumer string, limit int) (int, error) {
-	n, err := affected(t.SQL().ExecContext(ctx, s.promote, consumer, limit))
+	n, err := affected(s.plan.on(t.SQL()).ExecContext(ctx, s.promote, consumer, limit))
 	if err != nil {
 		return 0, fmt.Errorf("promote due rows: %w", err)
 	}
@@ -128,7 +129,7 @@ func (s *backlogStore) Read(ctx context.Context, t *txn.Txn, consumer string, sh
 		metadata    []byte
 		coordinates string
 	}
-	rows, err := collect(ctx, t.SQL(), s.read, []any{consumer, shard, after, limit}, func(r *row) []any {
+	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, after, limit}, func(r *row) []any {
 		d := &r.Delivery
 		return []any{&r.RowID, &r.Handler, &d.Scope, &d.Key, &d.OrderKey, &r.Strict, &d.Fingerprint, &d.ID, &d.Topic,
 			&d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &r.Spent, &r.LetterID, &r.Redrives}
@@ -155,7 +156,7 @@ func (s *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 	if len(rows) == 0 {
 		return nil
 	}
-	if _, err := t.SQL().ExecContext(ctx, s.delete, pq.Array(rows)); err != nil {
+	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.delete, pq.Array(rows)); err != nil {
 		return fmt.Errorf("delete from backlog: %w", err)
 	}
 	return nil
@@ -163,7 +164,7 @@ func (s *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 
 // Reschedule implements backlog.Store.
 func (s *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempts int) error {
-	if _, err := t.SQL().ExecContext(ctx, s.reschedule, row, micros(delay), attempts); err != nil {
+	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.reschedule, row, micros(delay), attempts); err != nil {
 		return fmt.Errorf("reschedule: %w", err)
 	}
 	return nil
@@ -173,7 +174,7 @@ func (s *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, de
 func (s *backlogStore) Depth(ctx context.Context, consumer string) (backlog.Depth, error) {
 	var d backlog.Depth
 	var oldest int64
-	err := s.db.QueryRowContext(ctx, s.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, &oldest)
+	err := s.plan.on(s.db).QueryRowContext(ctx, s.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, &oldest)
 	if err != nil {
 		return backlog.Depth{}, fmt.Errorf("backlog depth: %w", err)
 	}

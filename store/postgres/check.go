@@ -21,7 +21,7 @@ func (s *Store) Check(ctx context.Context) (store.Report, error) {
 	var report store.Report
 	for _, name := range slices.Sorted(maps.Keys(s.checks)) {
 		rule := store.RuleResult{Name: name, Says: sqlfile.Says(s.checks[name])}
-		if err := tx.QueryRowContext(ctx, s.checks[name]).Scan(&rule.Violations, &rule.Example); err != nil {
+		if err := s.plan.on(tx).QueryRowContext(ctx, s.checks[name]).Scan(&rule.Violations, &rule.Example); err != nil {
 			return store.Report{}, fmt.Errorf("check %s: %w", name, err)
 		}
 		report.Rules = append(report.Rules, rule)

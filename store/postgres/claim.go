@@ -155,7 +155,7 @@ func (c *claiming) statement(ctx context.Context, claims []inbox.Claim, lockTime
 
 // lookUp fills in the rows of lost keys, and returns the claims that have none.
 func (c *claiming) lookUp(ctx context.Context, lost []inbox.Claim) ([]inbox.Claim, error) {
-	entries, err := c.s.entries(ctx, c.t.SQL(), c.s.claimLost,
+	entries, err := c.s.entries(ctx, c.s.plan.on(c.t.SQL()), c.s.claimLost,
 		column(lost, func(c *inbox.Claim) string { return c.Scope }),
 		column(lost, func(c *inbox.Claim) string { return c.Key }))
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 // prepared statements. The others do not: their plans depend on how large a table
 // is, and a plan that was made when it was empty would be kept for minutes.
 type inboxStore struct {
-	db *sql.DB
+	db   *sql.DB
+	plan planner
 
 	claim, claimBounded, claimLost string
 	record, transition, markStale  string
@@ -25,9 +26,9 @@ type inboxStore struct {
 	find, counts                   string
 }
 
-func newInbox(db *sql.DB, queries map[string]string) *inboxStore {
+func newInbox(db *sql.DB, plan planner, queries map[string]string) *inboxStore {
 	return &inboxStore{
-		db:           db,
+		db: db, plan: plan,
 		claim:        sqlfile.Get(queries, "inbox_claim"),
 		claimBounded: sqlfile.Get(queries, "inbox_claim_bounded"),
 		claimLost:    sqlfile.Get(queries, "inbox_claim_lost"),
@@ -62,7 +63,7 @@ func (s *inboxStore) Transition(ctx context.Context, t *txn.Txn, ids []inbox.ID,
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	id, moved, err := s.touch(ctx, t.SQL(), s.transition,
+	id, moved, err := s.touch(ctx, s.plan.on(t.SQL()), s.transition,
 		column(ids, func(id *inbox.ID) string { return id.Scope }),
 		column(ids, func(id *inbox.ID) string { return id.Key }),
 		string(from), string(to))
@@ -112,7 +113,7 @@ func (s *inboxStore) AddAttempt(ctx context.Context, t *txn.Txn, a inbox.Attempt
 		return 0, fmt.Errorf("add attempt: %w", err)
 	}
 	var n int
-	err := t.SQL().QueryRowContext(ctx, s.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
+	err := s.plan.on(t.SQL()).QueryRowContext(ctx, s.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
 		encode.Text(a.Error, maxError), encode.Text(a.ErrorType, maxName), a.Duration.Microseconds(),
 		encode.Text(a.Host, maxName), encode.Text(a.Build, maxName),
 		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace)).Scan(&n)
@@ -128,7 +129,7 @@ func (s *inboxStore) Attempts(ctx context.Context, id inbox.ID) ([]inbox.Attempt
 		inbox.Attempt
 		us int64
 	}
-	rows, err := collect(ctx, s.db, s.attempts, []any{id.Scope, id.Key}, func(r *row) []any {
+	rows, err := collect(ctx, s.plan.on(s.db), s.attempts, []any{id.Scope, id.Key}, func(r *row) []any {
 		return []any{&r.N, &r.Class, &r.Error, &r.ErrorType, &r.us, &r.Host, &r.Build, &r.Trace.Parent, &r.Trace.State, &r.At}
 	})
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *inboxStore) Find(ctx context.Context, key string) ([]inbox.Entry, error
 	if !encode.Clean(key) {
 		return nil, nil // no column holds such a key
 	}
-	entries, err := s.entries(ctx, s.db, s.find, key)
+	entries, err := s.entries(ctx, s.plan.on(s.db), s.find, key)
 	if err != nil {
 		return nil, fmt.Errorf("find message: %w", err)
 	}
@@ -174,7 +175,7 @@ func (s *inboxStore) Counts(ctx context.Context, consumer string) (map[inbox.Sta
 		state inbox.State
 		n     int64
 	}
-	rows, err := collect(ctx, s.db, s.counts, []any{prefix}, func(c *count) []any { return []any{&c.state, &c.n} })
+	rows, err := collect(ctx, s.plan.on(s.db), s.counts, []any{prefix}, func(c *count) []any { return []any{&c.state, &c.n} })
 	if err != nil {
 		return nil, fmt.Errorf("count messages: %w", err)
 	}

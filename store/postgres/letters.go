@@ -15,7 +15,8 @@ import (
 
 // letterStore implements dlq.Store.
 type letterStore struct {
-	db *sql.DB
+	db   *sql.DB
+	plan planner
 
 	insert, existing    string
 	get, list, groups   string
@@ -23,9 +24,9 @@ type letterStore struct {
 	recordAudit, trails string
 }
 
-func newLetters(db *sql.DB, queries map[string]string) *letterStore {
+func newLetters(db *sql.DB, plan planner, queries map[string]string) *letterStore {
 	return &letterStore{
-		db:          db,
+		db: db, plan: plan,
 		insert:      sqlfile.Get(queries, "letters_insert"),
 		existing:    sqlfile.Get(queries, "letters_insert_existing"),
 		get:         sqlfile.Get(queries, "letters_get"),
@@ -60,14 +61,14 @@ func (s *letterStore) Insert(ctx context.Context, t *txn.Txn, l dlq.Letter) (int
 	}
 	for range maxVanished {
 		var id int64
-		err := t.SQL().QueryRowContext(ctx, s.insert, args...).Scan(&id)
+		err := s.plan.on(t.SQL()).QueryRowContext(ctx, s.insert, args...).Scan(&id)
 		if err == nil {
 			return id, true, nil
 		}
 		if !errors.Is(err, sql.ErrNoRows) {
 			return 0, false, fmt.Errorf("insert dead letter: %w", err)
 		}
-		err = t.SQL().QueryRowContext(ctx, s.existing, d.Scope, d.Key, d.Fingerprint).Scan(&id)
+		err = s.plan.on(t.SQL()).QueryRowContext(ctx, s.existing, d.Scope, d.Key, d.Fingerprint).Scan(&id)
 		if err == nil {
 			return id, false, nil
 		}
@@ -90,7 +91,7 @@ func chainJSON(chain []string) (string, error) {
 
 // Take implements dlq.Store.
 func (s *letterStore) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) ([]dlq.Letter, error) {
-	letters, err := readLetters(ctx, t.SQL(), s.take, append(filterArgs(f), after, limit, string(to))...)
+	letters, err := readLetters(ctx, s.plan.on(t.SQL()), s.take, append(filterArgs(f), after, limit, string(to))...)
 	if err != nil {
 		return nil, fmt.Errorf("take dead letters: %w", err)
 	}
@@ -103,7 +104,7 @@ func (s *letterStore) Record(ctx context.Context, t *txn.Txn, rows []dlq.Audit) 
 	if len(rows) == 0 {
 		return nil
 	}
-	_, err := t.SQL().ExecContext(ctx, s.recordAudit,
+	_, err := s.plan.on(t.SQL()).ExecContext(ctx, s.recordAudit,
 		column(rows, func(a *audit) int64 { return a.LetterID }),
 		column(rows, func(a *audit) string { return a.Action }),
 		column(rows, func(a *audit) string { return encode.Text(a.By, maxName) }),

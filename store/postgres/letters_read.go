@@ -86,7 +86,7 @@ func readLetters(ctx context.Context, q querier, query string, args ...any) ([]d
 
 // Get implements dlq.Store.
 func (s *letterStore) Get(ctx context.Context, id int64) (dlq.Letter, error) {
-	letters, err := readLetters(ctx, s.db, s.get, id)
+	letters, err := readLetters(ctx, s.plan.on(s.db), s.get, id)
 	if err != nil {
 		return dlq.Letter{}, fmt.Errorf("read dead letter %d: %w", id, err)
 	}
@@ -98,7 +98,7 @@ func (s *letterStore) Get(ctx context.Context, id int64) (dlq.Letter, error) {
 
 // List implements dlq.Store.
 func (s *letterStore) List(ctx context.Context, f dlq.Filter, before int64, limit int) ([]dlq.Letter, error) {
-	letters, err := readLetters(ctx, s.db, s.list, append(filterArgs(f), before, limit)...)
+	letters, err := readLetters(ctx, s.plan.on(s.db), s.list, append(filterArgs(f), before, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("list dead letters: %w", err)
 	}
@@ -110,7 +110,7 @@ func (s *letterStore) List(ctx context.Context, f dlq.Filter, before int64, limi
 
 // Groups implements dlq.Store.
 func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
-	groups, err := collect(ctx, s.db, s.groups, filterArgs(f), func(g *dlq.Group) []any {
+	groups, err := collect(ctx, s.plan.on(s.db), s.groups, filterArgs(f), func(g *dlq.Group) []any {
 		return []any{&g.ErrorPrint, &g.Consumer, &g.Handler, &g.Class, &g.Count, &g.First, &g.Last, &g.Sample, &g.SampleID}
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, er
 // Count implements dlq.Store.
 func (s *letterStore) Count(ctx context.Context, f dlq.Filter) (int64, error) {
 	var n int64
-	if err := s.db.QueryRowContext(ctx, s.count, filterArgs(f)...).Scan(&n); err != nil {
+	if err := s.plan.on(s.db).QueryRowContext(ctx, s.count, filterArgs(f)...).Scan(&n); err != nil {
 		return 0, fmt.Errorf("count dead letters: %w", err)
 	}
 	return n, nil
@@ -133,7 +133,7 @@ func (s *letterStore) Count(ctx context.Context, f dlq.Filter) (int64, error) {
 
 // Trail implements dlq.Store.
 func (s *letterStore) Trail(ctx context.Context, id int64) ([]dlq.Audit, error) {
-	trail, err := collect(ctx, s.db, s.trails, []any{id}, func(a *dlq.Audit) []any {
+	trail, err := collect(ctx, s.plan.on(s.db), s.trails, []any{id}, func(a *dlq.Audit) []any {
 		return []any{&a.LetterID, &a.Action, &a.By, &a.Reason, &a.NewKey, &a.At}
 	})
 	if err != nil {

@@ -60,7 +60,11 @@ func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
 }
 
 func open(ctx context.Context, db *sql.DB, o Options, c *connector) (*Store, error) {
-	s, err := build(db, o, c)
+	plan, err := plannerOf(ctx, db)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: connect: %w", err)
+	}
+	s, err := build(db, plan, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +82,7 @@ func open(ctx context.Context, db *sql.DB, o Options, c *connector) (*Store, err
 }
 
 // build puts a store together without asking the database anything.
-func build(db *sql.DB, o Options, c *connector) (*Store, error) {
+func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	queries, err := sqlfile.Load(files, "queries", o.quoted())
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
@@ -92,7 +96,7 @@ func build(db *sql.DB, o Options, c *connector) (*Store, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	s := &Store{
-		db: db, connector: c, checks: checks, scripts: scripts, patience: commitTimeout,
+		db: db, plan: plan, connector: c, checks: checks, scripts: scripts, patience: commitTimeout,
 		book:       newBook(db, queries, o.Schema),
 		ping:       sqlfile.Get(queries, "ping"),
 		txnID:      sqlfile.Get(queries, "txn_id"),
@@ -109,11 +113,11 @@ func build(db *sql.DB, o Options, c *connector) (*Store, error) {
 	if cacheSize(db, o) > 0 {
 		s.begin.Statements = s.statements
 	}
-	s.inbox = newInbox(db, queries)
-	s.backlog = newBacklog(db, queries, o.Schema)
-	s.order = newOrder(queries)
-	s.outbox = newOutbox(db, queries, o.Schema, s.signal)
-	s.letters = newLetters(db, queries)
+	s.inbox = newInbox(db, plan, queries)
+	s.backlog = newBacklog(db, plan, queries, o.Schema)
+	s.order = newOrder(plan, queries)
+	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
+	s.letters = newLetters(db, plan, queries)
 	return s, nil
 }
 
@@ -133,6 +137,27 @@ func rolledBack(err error) bool {
 	return errors.Is(err, pq.ErrInFailedTransaction) || errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
+// ofPGX is a connection of pgx/v5/stdlib, which is not imported: that would register
+// its driver in every program.
+type ofPGX interface{ Conn() *pgx.Conn }
+
+// plannerOf asks a connection which driver it is of.
+func plannerOf(ctx context.Context, db *sql.DB) (planner, error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return planner{}, err
+	}
+	defer func() { _ = conn.Close() }()
+	var plan planner
+	err = conn.Raw(func(driverConn any) error {
+		if _, ok := driverConn.(ofPGX); ok {
+			plan.mode = []any{pgx.QueryExecModeExec}
+		}
+		return nil
+	})
+	return plan, err
+}
+
 // killer returns what cuts a connection: our own, or one of pgx, which lets itself
 // be reached into.
 func killer(c *connector) func(*sql.Conn) func() {
@@ -142,7 +167,7 @@ func killer(c *connector) func(*sql.Conn) func() {
 	return func(conn *sql.Conn) func() {
 		var cut func()
 		_ = conn.Raw(func(driverConn any) error {
-			if p, ok := driverConn.(interface{ Conn() *pgx.Conn }); ok {
+			if p, ok := driverConn.(ofPGX); ok {
 				network := p.Conn().PgConn().Conn()
 				cut = func() { _ = network.Close() }
 			}

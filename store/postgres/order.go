@@ -13,10 +13,15 @@ import (
 )
 
 // orderStore implements backlog.Order.
-type orderStore struct{ lock, waiting, release string }
+type orderStore struct {
+	plan planner
 
-func newOrder(queries map[string]string) *orderStore {
+	lock, waiting, release string
+}
+
+func newOrder(plan planner, queries map[string]string) *orderStore {
 	return &orderStore{
+		plan:    plan,
 		lock:    sqlfile.Get(queries, "order_lock"),
 		waiting: sqlfile.Get(queries, "order_waiting"),
 		release: sqlfile.Get(queries, "order_release"),
@@ -48,7 +53,7 @@ func (s *orderStore) Waiting(ctx context.Context, t *txn.Txn, keys []backlog.Ord
 		column(keys, func(k *backlog.OrderKey) string { return k.Scope }),
 		column(keys, func(k *backlog.OrderKey) string { return k.Key }),
 	}
-	waiting, err := collect(ctx, t.SQL(), s.waiting, args, func(k *backlog.OrderKey) []any { return []any{&k.Scope, &k.Key} })
+	waiting, err := collect(ctx, s.plan.on(t.SQL()), s.waiting, args, func(k *backlog.OrderKey) []any { return []any{&k.Scope, &k.Key} })
 	if err != nil {
 		return nil, fmt.Errorf("look for waiting messages: %w", err)
 	}
@@ -57,7 +62,7 @@ func (s *orderStore) Waiting(ctx context.Context, t *txn.Txn, keys []backlog.Ord
 
 // Release implements backlog.Order.
 func (s *orderStore) Release(ctx context.Context, t *txn.Txn, key backlog.OrderKey) error {
-	if _, err := t.SQL().ExecContext(ctx, s.release, key.Scope, key.Key); err != nil {
+	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.release, key.Scope, key.Key); err != nil {
 		return fmt.Errorf("release the next message: %w", err)
 	}
 	return nil

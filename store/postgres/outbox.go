@@ -20,6 +20,7 @@ import (
 // outboxStore implements outbox.Store and outbox.Admin.
 type outboxStore struct {
 	db     *sql.DB
+	plan   planner
 	schema string
 	signal *outbox.Signal
 
@@ -29,9 +30,9 @@ type outboxStore struct {
 	status, parked, unpark  string
 }
 
-func newOutbox(db *sql.DB, queries map[string]string, schema string, signal *outbox.Signal) *outboxStore {
+func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema string, signal *outbox.Signal) *outboxStore {
 	return &outboxStore{
-		db: db, schema: schema, signal: signal,
+		db: db, plan: plan, schema: schema, signal: signal,
 		insert:    sqlfile.Get(queries, "outbox_insert"),
 		poll:      sqlfile.Get(queries, "outbox_poll"),
 		lockShard: sqlfile.Get(queries, "outbox_lock_shard"),
@@ -96,7 +97,7 @@ func (s *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, err
 		work  bool
 		later sql.NullInt64
 	}
-	looks, err := collect(ctx, s.db, s.poll, []any{pq.Array(marks)}, func(l *look) []any {
+	looks, err := collect(ctx, s.plan.on(s.db), s.poll, []any{pq.Array(marks)}, func(l *look) []any {
 		return []any{&l.shard, &l.work, &l.later}
 	})
 	if err != nil {
@@ -158,7 +159,7 @@ func (r *outboxRow) decoded(shard int) (outbox.HeldRow, error) {
 
 // Read implements outbox.Store.
 func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	read, err := collect(ctx, t.SQL(), s.read, []any{shard, after, limit}, (*outboxRow).columns)
+	read, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{shard, after, limit}, (*outboxRow).columns)
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
@@ -175,7 +176,7 @@ func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int
 
 // ReadHeld implements outbox.Store.
 func (s *outboxStore) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
-	read, err := collect(ctx, t.SQL(), s.readHeld, []any{shard, limit}, func(r *outboxRow) []any {
+	read, err := collect(ctx, s.plan.on(t.SQL()), s.readHeld, []any{shard, limit}, func(r *outboxRow) []any {
 		return append(r.columns(), &r.Attempts, &r.Reason, &r.dueIn, &r.Error)
 	})
 	if err != nil {
@@ -192,7 +193,7 @@ func (s *outboxStore) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit
 
 // Blocked implements outbox.Store.
 func (s *outboxStore) Blocked(ctx context.Context, t *txn.Txn, shard int) ([]outbox.Block, error) {
-	orders, err := collect(ctx, t.SQL(), s.blocked, []any{shard}, func(b *outbox.Block) []any { return []any{&b.Topic, &b.Key, &b.First} })
+	orders, err := collect(ctx, s.plan.on(t.SQL()), s.blocked, []any{shard}, func(b *outbox.Block) []any { return []any{&b.Topic, &b.Key, &b.First} })
 	if err != nil {
 		return nil, fmt.Errorf("read blocked orders: %w", err)
 	}
@@ -204,7 +205,7 @@ func (s *outboxStore) Delete(ctx context.Context, t *txn.Txn, shard int, rows []
 	if len(rows) == 0 {
 		return nil
 	}
-	if _, err := t.SQL().ExecContext(ctx, s.delete, shard, pq.Array(rows)); err != nil {
+	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.delete, shard, pq.Array(rows)); err != nil {
 		return fmt.Errorf("delete from outbox: %w", err)
 	}
 	return nil
@@ -216,7 +217,7 @@ func (s *outboxStore) Hold(ctx context.Context, t *txn.Txn, holds []outbox.Hold)
 	if len(holds) == 0 {
 		return nil
 	}
-	_, err := t.SQL().ExecContext(ctx, s.hold,
+	_, err := s.plan.on(t.SQL()).ExecContext(ctx, s.hold,
 		column(holds, func(h *hold) int64 { return int64(h.Row.Shard) }),
 		column(holds, func(h *hold) int64 { return h.Row.RowID }),
 		column(holds, func(h *hold) string { return string(h.Reason) }),

@@ -14,7 +14,7 @@ import (
 func (s *outboxStore) Status(ctx context.Context) (outbox.Status, error) {
 	var st outbox.Status
 	var oldest int64
-	err := s.db.QueryRowContext(ctx, s.status).Scan(&st.Ready, &st.Delayed, &st.Parked, &st.Behind, &oldest)
+	err := s.plan.on(s.db).QueryRowContext(ctx, s.status).Scan(&st.Ready, &st.Delayed, &st.Parked, &st.Behind, &oldest)
 	if err != nil {
 		return outbox.Status{}, fmt.Errorf("outbox status: %w", err)
 	}
@@ -24,7 +24,7 @@ func (s *outboxStore) Status(ctx context.Context) (outbox.Status, error) {
 
 // Parked implements outbox.Admin.
 func (s *outboxStore) Parked(ctx context.Context, after int64, limit int) ([]outbox.HeldRow, error) {
-	read, err := collect(ctx, s.db, s.parked, []any{after, limit}, func(r *outboxRow) []any {
+	read, err := collect(ctx, s.plan.on(s.db), s.parked, []any{after, limit}, func(r *outboxRow) []any {
 		return append(r.columns(), &r.Attempts, &r.Error, &r.Shard)
 	})
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *outboxStore) Unpark(ctx context.Context, rows []int64) (int, error) {
 		return 0, fmt.Errorf("unpark events: %w", err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	n, err := affected(tx.ExecContext(ctx, s.unpark, pq.Array(rows)))
+	n, err := affected(s.plan.on(tx).ExecContext(ctx, s.unpark, pq.Array(rows)))
 	if err != nil {
 		return 0, fmt.Errorf("unpark events: %w", err)
 	}

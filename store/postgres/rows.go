@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/lib/pq"
@@ -12,6 +13,44 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/encode"
 )
+
+// dbtx is *sql.DB or *sql.Tx.
+type dbtx interface {
+	querier
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
+// planner runs statements whose plan depends on how large a table is: without a
+// prepared statement, since one that was planned while the table was empty would
+// read all of it, for the minutes until the server has noticed that it grew.
+type planner struct {
+	// mode is what keeps pgx from preparing; lib/pq does not by itself.
+	mode []any
+}
+
+// on returns q, with every statement planned anew.
+func (p planner) on(q dbtx) dbtx { return planned{q, p.mode} }
+
+type planned struct {
+	q    dbtx
+	mode []any
+}
+
+func (p planned) args(args []any) []any {
+	return append(slices.Clip(p.mode), args...)
+}
+
+func (p planned) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	return p.q.ExecContext(ctx, query, p.args(args)...)
+}
+
+func (p planned) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return p.q.QueryContext(ctx, query, p.args(args)...)
+}
+
+func (p planned) QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row {
+	return p.q.QueryRowContext(ctx, query, p.args(args)...)
+}
 
 // collect runs a query and reads its rows. into says where the columns of a row go.
 func collect[T any](ctx context.Context, q querier, query string, args []any, into func(*T) []any) ([]T, error) {

@@ -22,6 +22,7 @@ import (
 // Store is one schema of one PostgreSQL database. It is safe for concurrent use.
 type Store struct {
 	db         *sql.DB
+	plan       planner
 	connector  *connector // nil where db is the caller's
 	book       *book
 	scripts    []migrate.Script

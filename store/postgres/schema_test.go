@@ -1,0 +1,222 @@
+package postgres_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/lib/pq"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
+)
+
+// Opening never changes the schema, and says what to run. INVARIANTS 3: 60.
+func TestOpenChecksTheSchema(t *testing.T) {
+	for _, c := range []struct{ name, spoil, says string }{
+		{"newer", "INSERT INTO %s.headrace_migrations (version, name, checksum) SELECT max(version) + 1, 'later', '' FROM %[1]s.headrace_migrations", "newer build"},
+		{"older", "DELETE FROM %s.headrace_migrations WHERE version > 2", "headrace migrate up"},
+		{"changed", "UPDATE %s.headrace_migrations SET checksum = 'other' WHERE version = 3", "0003_backlog"},
+		{"dropped", "DROP TABLE %s.headrace_migrations", "headrace migrate up"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, "open", "", postgres.Options{})
+			b.exec(fmt.Sprintf(c.spoil, b.schema))
+			_, err := postgres.Open(t.Context(), b.dsn, postgres.Options{Schema: b.schema})
+			if !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("Open: %v", err)
+			}
+			if _, err := postgres.New(t.Context(), b.db, postgres.Options{Schema: b.schema}); !errors.Is(err, store.ErrSchema) {
+				t.Errorf("New: %v", err)
+			}
+			s := open(t, b.dsn, postgres.Options{Schema: b.schema, Unchecked: true})
+			if list, err := s.Migrations(t.Context()); err != nil || len(list) == 0 {
+				t.Errorf("Unchecked: %v, %v", list, err)
+			}
+		})
+	}
+}
+
+func TestOpenWithoutTables(t *testing.T) {
+	dsn, schema := pgtest.New(t)
+	_, err := postgres.Open(t.Context(), dsn, postgres.Options{Schema: schema})
+	if !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), "headrace migrate up") {
+		t.Errorf("%v", err)
+	}
+	db := pgtest.OpenDB(t, "postgres", dsn)
+	var tables int
+	if err := db.QueryRow("SELECT count(*) FROM pg_tables WHERE schemaname = $1", schema).Scan(&tables); err != nil || tables != 0 {
+		t.Errorf("opening made %d tables, %v", tables, err)
+	}
+}
+
+// Two processes that open with Migrate at once, on a schema that is not there yet.
+func TestMigrateAtOnce(t *testing.T) {
+	dsn := pgtest.NewDatabase(t)
+	var wait sync.WaitGroup
+	for range 4 {
+		wait.Go(func() {
+			s, err := postgres.Open(t.Context(), dsn, postgres.Options{Schema: "Fresh", Migrate: true})
+			if err != nil {
+				t.Errorf("%v", err)
+				return
+			}
+			shut(t, s)
+		})
+	}
+	wait.Wait()
+	open(t, dsn, postgres.Options{Schema: "Fresh"})
+}
+
+// A role that may use the tables and create nothing opens with Migrate where
+// nothing is missing.
+func TestMigrateWithoutRights(t *testing.T) {
+	dsn := pgtest.NewDatabase(t)
+	open(t, dsn, postgres.Options{Migrate: true})
+	db := pgtest.OpenDB(t, "postgres", dsn)
+	role := "headrace_test_" + strings.ToLower(t.Name())
+	for _, statement := range []string{
+		"DROP ROLE IF EXISTS " + role, "CREATE ROLE " + role + " LOGIN", "REVOKE CREATE ON SCHEMA public FROM PUBLIC",
+		"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO " + role,
+		"GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO " + role,
+	} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _, _ = db.Exec("DROP OWNED BY " + role + "; DROP ROLE " + role) })
+	s := open(t, strings.Replace(dsn, "postgres@", role+"@", 1), postgres.Options{Migrate: true})
+	b := &bundle{T: t, Store: s}
+	x := b.begin()
+	b.claim(x, inbox.ClaimRequest{}, "k")
+	event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", OrderKey: "o", Payload: []byte("{}")})
+	if err := s.Commit(t.Context(), x, []outbox.Row{event}); err != nil {
+		t.Error(err)
+	}
+}
+
+// INVARIANTS 3: 43. Schema names with quotes, upper case and what looks like our own
+// token; every statement runs in them.
+func TestSchemaNames(t *testing.T) {
+	for _, name := range []string{`Mixed Case`, `o'brien "and" sons; --`, `select`, `{{schema}}`, `$1%s\`, strings.Repeat("ü", 31)} {
+		t.Run(name, func(t *testing.T) {
+			dsn := pgtest.NewDatabase(t)
+			s := open(t, dsn, postgres.Options{Schema: name, Migrate: true})
+			b := &bundle{T: t, Store: s, db: pgtest.OpenDB(t, "postgres", dsn)}
+			everyStatement(b)
+			if n := one[int](b, b.db, "SELECT count(*) FROM "+pq.QuoteIdentifier(name)+".headrace_inbox"); n != 2 {
+				t.Errorf("%d rows in the inbox", n)
+			}
+			if n := one[int](b, b.db, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"); n != 0 {
+				t.Errorf("%d tables elsewhere", n)
+			}
+		})
+	}
+}
+
+// everyStatement runs each statement of a store once, over two messages.
+func everyStatement(b *bundle) {
+	b.Helper()
+	ctx, marks := b.Context(), make([]int64, backlog.Shards)
+	must := func(what string, err error) {
+		b.Helper()
+		if err != nil {
+			b.Errorf("%s: %v", what, err)
+		}
+	}
+	d := headrace.Delivery{Scope: scope, Key: "2", OrderKey: "o", Fingerprint: "print"}
+	everyLetter(b, d)
+	x := b.begin()
+	b.claim(x, inbox.ClaimRequest{LockTimeout: 1e9, IdleTimeout: 1e10}, "1", "2")
+	b.claim(x, inbox.ClaimRequest{}, "1")
+	id := inbox.ID{Scope: scope, Key: "2"}
+	_, err := b.Inbox().Record(ctx, x, inbox.Entry{ID: id, State: inbox.Done})
+	must("record", err)
+	must("mark stale", b.Inbox().MarkStale(ctx, x, inbox.ID{Scope: scope, Key: "1"}))
+	_, err = b.Inbox().Transition(ctx, x, []inbox.ID{id}, inbox.Done, inbox.Dead)
+	must("transition", err)
+	_, err = b.Inbox().AddAttempt(ctx, x, inbox.Attempt{ID: id, Class: "permanent"})
+	must("add attempt", err)
+	must("lock order", b.Order().Lock(ctx, x, []backlog.OrderKey{{Scope: scope, Key: "o"}}))
+	_, err = b.Order().Waiting(ctx, x, []backlog.OrderKey{{Scope: scope, Key: "o"}})
+	must("waiting", err)
+	must("put", b.Backlog().Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
+	_, err = b.Backlog().Promote(ctx, x, "billing", 1)
+	must("promote", err)
+	_, err = b.Backlog().LockShard(ctx, x, "billing", 0, 1e10)
+	must("lock shard", err)
+	_, err = b.Backlog().Read(ctx, x, "billing", 0, 0, 1)
+	must("read", err)
+	must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
+	must("release", b.Order().Release(ctx, x, backlog.OrderKey{Scope: scope, Key: "o"}))
+	must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
+	event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", OrderKey: "o", Payload: []byte("{}")})
+	_, err = b.Outbox().LockShard(ctx, x, event.Shard, 0)
+	must("lock outbox", err)
+	must("insert", b.Outbox().Insert(ctx, x, []outbox.Row{event}))
+	must("hold", b.Outbox().Hold(ctx, x, []outbox.Hold{{Row: event, Reason: outbox.Parked}}))
+	_, err = b.Outbox().ReadHeld(ctx, x, event.Shard, 1)
+	must("read held", err)
+	_, err = b.Outbox().Blocked(ctx, x, event.Shard)
+	must("blocked", err)
+	must("delete", b.Outbox().Delete(ctx, x, event.Shard, []int64{1}))
+	_, _, err = b.Letters().Insert(ctx, x, dlq.Letter{Class: dlq.Permanent, Delivery: d})
+	must("letter", err)
+	must("commit", b.Commit(ctx, x, []outbox.Row{event}))
+	_, err = b.Backlog().Poll(ctx, "billing", marks)
+	must("poll", err)
+	_, err = b.Outbox().Poll(ctx, marks)
+	must("poll outbox", err)
+	_, err = b.Outbox().Status(ctx)
+	must("status", err)
+	_, err = b.Outbox().Parked(ctx, 0, 1)
+	must("parked", err)
+	_, err = b.Outbox().Unpark(ctx, nil)
+	must("unpark", err)
+	must("ping", b.Ping(ctx))
+	report, err := b.Check(ctx)
+	must("check", err)
+	if !report.OK() {
+		b.Errorf("%+v", slices.DeleteFunc(report.Rules, func(r store.RuleResult) bool { return r.Violations == 0 }))
+	}
+}
+
+// everyLetter runs the statements of dead letters, in a transaction of their own
+// that is rolled back.
+func everyLetter(b *bundle, d headrace.Delivery) {
+	b.Helper()
+	ctx, x := b.Context(), b.begin()
+	d.Key = "3"
+	l := dlq.Letter{Class: dlq.Permanent, Consumer: "billing", Handler: "orders.paid", Delivery: d}
+	for range 2 {
+		if _, _, err := b.Letters().Insert(ctx, x, l); err != nil {
+			b.Fatal(err)
+		}
+	}
+	taken, err := b.Letters().Take(ctx, x, dlq.Filter{Key: "3"}, dlq.Redriven, 0, 10)
+	if err != nil || len(taken) != 1 {
+		b.Fatalf("%d taken, %v", len(taken), err)
+	}
+	if err := b.Letters().Record(ctx, x, []dlq.Audit{{LetterID: taken[0].LetterID, Action: "redrive"}}); err != nil {
+		b.Error(err)
+	}
+	x.Rollback()
+	_, errGet := b.Letters().Get(ctx, 0)
+	_, errList := b.Letters().List(ctx, dlq.Filter{}, 0, 1)
+	_, errGroups := b.Letters().Groups(ctx, dlq.Filter{})
+	_, errCount := b.Letters().Count(ctx, dlq.Filter{})
+	_, errTrail := b.Letters().Trail(ctx, 1)
+	if err := errors.Join(errList, errGroups, errCount, errTrail); err != nil || !errors.Is(errGet, dlq.ErrNotFound) {
+		b.Errorf("%v, %v", err, errGet)
+	}
+}
