@@ -28,11 +28,13 @@ type Figure struct {
 	// not tell. On a busy machine they say more than Rate.
 	ClientCPU float64 `json:"client_cpu_us"`
 	ServerCPU float64 `json:"server_cpu_us"`
+	// Allocated is how much this process allocated, in bytes a message.
+	Allocated float64 `json:"allocated_bytes"`
 }
 
 // String is the figure in one line.
 func (f Figure) String() string {
-	return fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f + %6.1f us", f.Rate, f.P50, f.P99, f.ClientCPU, f.ServerCPU)
+	return fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f + %6.1f us  %6.1f kB", f.Rate, f.P50, f.P99, f.ClientCPU, f.ServerCPU, f.Allocated/1000)
 }
 
 // stopwatch measures the time and the processor time of a benchmark.
@@ -40,13 +42,20 @@ type stopwatch struct {
 	l              *lab
 	began          time.Time
 	client, server time.Duration
+	allocated      uint64
+}
+
+func allocated() uint64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.TotalAlloc
 }
 
 // startWatch is called after the warm-up, and figure when all is done.
 func (l *lab) startWatch(ctx context.Context) stopwatch {
 	server := l.serverTime(ctx)
 	l.started()
-	return stopwatch{l: l, server: server, client: processorTime(), began: time.Now()}
+	return stopwatch{l: l, server: server, allocated: allocated(), client: processorTime(), began: time.Now()}
 }
 
 // figure is what has passed for that many messages.
@@ -55,12 +64,14 @@ func (w stopwatch) figure(ctx context.Context, messages int, h *histogram) Figur
 	w.l.ended()
 	client := processorTime() - w.client
 	server := max(w.l.serverTime(ctx)-w.server, 0)
+	bytes := allocated() - w.allocated
 	in := func(unit, d time.Duration) float64 { return float64(d) / float64(unit) }
 	return Figure{
 		Rate: float64(messages) / took.Seconds(), Messages: messages, Seconds: took.Seconds(),
 		P50: in(time.Millisecond, h.percentile(0.50)), P99: in(time.Millisecond, h.percentile(0.99)),
 		ClientCPU: in(time.Microsecond, client) / float64(max(messages, 1)),
 		ServerCPU: in(time.Microsecond, server) / float64(max(messages, 1)),
+		Allocated: float64(bytes) / float64(max(messages, 1)),
 	}
 }
 

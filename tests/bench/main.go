@@ -2,11 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
-	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -23,6 +23,7 @@ type flags struct {
 	rounds  int
 	json    bool
 	profile string
+	memory  string
 	list    bool
 
 	concurrency, maxBatch int
@@ -49,6 +50,7 @@ func parse() flags {
 	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
 	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
+	flag.StringVar(&f.memory, "memprofile", "", "write a profile of this process's allocations to `FILE`")
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
 	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
@@ -83,17 +85,13 @@ func run(ctx context.Context, f flags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if end := l.close(); err == nil {
-			err = end
-		}
-	}()
+	defer func() { err = errors.Join(err, l.close()) }()
 	l.config = consumer.Config{Concurrency: f.concurrency, MaxBatch: f.maxBatch}
-	stop, err := profile(f.profile)
+	end, err := profile(f.profile, f.memory)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer func() { err = errors.Join(err, end()) }()
 	r := newReport(ctx, l, f)
 	amount := amount{time: time.Duration(f.seconds * float64(time.Second))}
 	for round := range f.rounds {
@@ -116,25 +114,4 @@ func progress(round, rounds int) string {
 		return ""
 	}
 	return fmt.Sprintf("(round %d of %d)", round+1, rounds)
-}
-
-// profile begins a CPU profile and returns what ends it.
-func profile(file string) (func(), error) {
-	if file == "" {
-		return func() {}, nil
-	}
-	f, err := os.Create(file)
-	if err != nil {
-		return nil, fmt.Errorf("profile: %w", err)
-	}
-	if err := pprof.StartCPUProfile(f); err != nil {
-		_ = f.Close()
-		return nil, fmt.Errorf("profile: %w", err)
-	}
-	return func() {
-		pprof.StopCPUProfile()
-		if err := f.Close(); err != nil {
-			fmt.Fprintln(os.Stderr, "bench: profile:", err)
-		}
-	}, nil
 }
