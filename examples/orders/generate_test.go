@@ -4,9 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"reflect"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func all(t *testing.T, s stream) []webhook {
@@ -26,8 +25,8 @@ func all(t *testing.T, s stream) []webhook {
 
 // Whatever the size, at least a fifth repeats a fact, under another id; from 20 on there is one of each kind.
 func TestGeneratorMixes(t *testing.T) {
-	for _, n := range []int{0, 1, 2, 5, 9, 13, 20, 33, 100, 2000} {
-		for seed := range uint64(5) {
+	for _, n := range []int{0, 1, 2, 5, 9, 13, 20, 33, 300} {
+		for seed := range uint64(3) {
 			facts, ids, faults, bad := map[string]int{}, map[string]bool{}, map[string]int{}, 0
 			for _, w := range all(t, newGenerator(n, seed)) {
 				var o order
@@ -94,8 +93,8 @@ func TestGeneratorTriplesAndConflicts(t *testing.T) {
 }
 
 func TestGeneratorIsDeterministic(t *testing.T) {
-	if diff := cmp.Diff(all(t, newGenerator(500, 7)), all(t, newGenerator(500, 7))); diff != "" {
-		t.Error(diff)
+	if !reflect.DeepEqual(all(t, newGenerator(500, 7)), all(t, newGenerator(500, 7))) {
+		t.Error("one seed, two streams")
 	}
 	if a, b := all(t, newGenerator(1, 7)), all(t, newGenerator(1, 8)); string(a[0].Payload) == string(b[0].Payload) {
 		t.Error("two seeds, one order")

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 
 	"os"
 	"os/exec"
@@ -14,26 +15,36 @@ import (
 	"go.uber.org/goleak"
 )
 
-// childVariable makes the test binary be the example, so that it can be killed like one.
-const childVariable = "HEADRACE_ORDERS_CHILD"
+// built is the path of the example, built once for all tests, and without the race detector: with it SQLite, which
+// is Go code here, is so slow that a test of kills would be one of patience. TestInProcess is for the race detector.
+var built string
 
-func TestMain(m *testing.M) {
-	if os.Getenv(childVariable) != "" {
-		main()
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "orders-test-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	goleak.VerifyTestMain(m)
+	defer os.RemoveAll(dir)
+	built = filepath.Join(dir, "orders")
+	if out, err := exec.Command("go", "build", "-o", built, ".").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the example: %v\n%s", err, out)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil && code == 0 {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // child is the example with these flags, in a process of its own.
 func child(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), childVariable+"=1")
-	return cmd
+	return exec.CommandContext(t.Context(), built, args...)
 }
 
 // result is what a process printed and how it ended.
@@ -81,6 +92,21 @@ func (r result) holds(t *testing.T) report {
 		t.Fatalf("figures do not add up: %s", r.stdout)
 	}
 	return rep
+}
+
+// Everything in this process, for the race detector and for goroutines that are left behind.
+func TestInProcess(t *testing.T) {
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	var stdout bytes.Buffer
+	code := program([]string{"-json", "-n", "200"}, strings.NewReader(""), &stdout, stderr)
+	r := result{stdout: stdout.String(), code: code}
+	if rep := r.holds(t); rep.Delivered != 200 {
+		t.Errorf("figures %+v", rep)
+	}
 }
 
 func TestUsage(t *testing.T) {

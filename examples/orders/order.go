@@ -188,6 +188,6 @@ func header(headers map[string]string, name string) string {
 // fact writes what an invoice says in one line; sql/figures.sql writes the same from the columns of a row.
 func (i invoice) fact() string {
 	return strings.Join([]string{
-		i.OrderName, i.Email, i.Currency, strconv.FormatInt(i.TotalMinor, 10), strconv.Itoa(i.Lines),
+		strconv.FormatInt(i.OrderID, 10), i.OrderName, i.Email, i.Currency, strconv.FormatInt(i.TotalMinor, 10), strconv.Itoa(i.Lines),
 	}, "|")
 }

@@ -19,7 +19,7 @@ func TestInvoiceOf(t *testing.T) {
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if fact := got.fact(); fact != "#1001|bob@example.com|EUR|19990|1" {
+	if fact := got.fact(); fact != "450789469|#1001|bob@example.com|EUR|19990|1" {
 		t.Errorf("fact %q", fact)
 	}
 }

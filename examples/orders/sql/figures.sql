@@ -3,7 +3,7 @@
 -- joins of that many rows would not.
 WITH invoice AS (
     SELECT CASE WHEN shop <> '' THEN shop || ':order:' || order_id || ':paid' ELSE 'id:' || key END AS intent,
-           order_name || '|' || email || '|' || currency || '|' || total_minor || '|' || lines AS fact
+           order_id || '|' || order_name || '|' || email || '|' || currency || '|' || total_minor || '|' || lines AS fact
     FROM invoices
 ), heap AS (
     SELECT intent, fact, 1 AS deliveries, 0 AS effects, 0 AS letters, 0 AS pending FROM orders_deliveries
