@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"sync"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -43,7 +44,9 @@ func (c *canonical) value(b []byte) {
 	}
 }
 
-// document appends b in its canonical form and reports whether it has one.
+// document appends b in its canonical form and reports whether it has one. Text that
+// is no Unicode has none: readers put U+FFFD in, two names may become one, and then
+// the order of the members counts.
 func (c *canonical) document(b []byte) bool {
 	start := len(c.out)
 	c.in, c.pos, c.members = b, 0, c.members[:0]
@@ -200,7 +203,7 @@ func (c *canonical) text() bool {
 			return false
 		case b == '\\':
 			r, n, ok := unescape(c.in[c.pos:])
-			if !ok {
+			if !ok || utf16.IsSurrogate(r) {
 				return false
 			}
 			c.out = appendRune(append(c.out, c.in[done:c.pos]...), r)

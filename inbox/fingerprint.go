@@ -23,8 +23,10 @@ type FingerprintFunc func(d *headrace.Delivery) (string, error)
 // and the way a character is escaped do not count, so that a gateway that writes a
 // payload anew makes no conflict. Numbers count digit by digit: 1, 1.0 and 1e0
 // differ. The bytes as they are count where that form would hide a difference or
-// cost too much: payloads that are no JSON or no UTF-8, that begin with a byte order
-// mark, name a member twice in one object, or are nested deeper than 128.
+// cost too much: payloads that are no JSON or no Unicode text, that begin with a byte
+// order mark, name a member twice in one object, or are nested deeper than 128. Names
+// that differ in case are two members, although encoding/json may read them into one
+// field.
 func Payload() FingerprintFunc {
 	return func(d *headrace.Delivery) (string, error) {
 		sum := hashPayload(d.Payload)

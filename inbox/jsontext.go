@@ -67,8 +67,8 @@ func appendRune(out []byte, r rune) []byte {
 	switch {
 	case r == '"' || r == '\\':
 		return append(out, '\\', byte(r))
-	case r < ' ' || utf16.IsSurrogate(r):
-		return append(out, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+	case r < ' ':
+		return append(out, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 	}
 	return utf8.AppendRune(out, r)
 }

@@ -89,7 +89,7 @@ func (b Backoff) interval(attempt int) time.Duration {
 		}
 		delay = next
 	}
-	return min(delay, b.Max)
+	return delay
 }
 
 // stopped is a clock that stands still: how much time has passed is not asked for.
