@@ -86,16 +86,16 @@ func panicky(a []int, i int) int { return a[i] }
 //go:noinline
 func panickyToo(a []int, i int) int { return a[i] }
 
-func recovered(f func()) (err error, stack []byte) {
-	defer func() { err, stack = recover().(error), debug.Stack() }()
+func recovered(f func()) (stack []byte, err error) {
+	defer func() { stack, err = debug.Stack(), recover().(error) }()
 	f()
 	return nil, nil
 }
 
 func TestFingerprintOfPanics(t *testing.T) {
-	err, stack := recovered(func() { panicky(nil, 3) })
-	again, deeper := recovered(func() { func() { panicky([]int{1}, 7) }() })
-	other, elsewhere := recovered(func() { panickyToo(nil, 3) })
+	stack, err := recovered(func() { panicky(nil, 3) })
+	deeper, again := recovered(func() { func() { panicky([]int{1}, 7) }() })
+	elsewhere, other := recovered(func() { panickyToo(nil, 3) })
 	if !strings.Contains(string(stack), "panicky(") {
 		t.Fatalf("inlined away: %s", stack)
 	}

@@ -17,9 +17,9 @@ import (
 // and fail again, each message is in one place, and is applied at most once.
 func TestDeskModel(t *testing.T) {
 	onBoth(t, func(b *bench) {
-		run, runs := 0, 100
+		run, runs := 0, 25
 		if b.kind == "postgres" {
-			runs = 10 // a round trip costs more there, and the rules are the same
+			runs = 8 // a round trip costs more there, and the rules are the same
 		}
 		rapid.Check(b.T, func(t *rapid.T) {
 			if run == runs {

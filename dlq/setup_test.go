@@ -32,7 +32,7 @@ func onBoth(t *testing.T, f func(*bench)) {
 	for name, open := range map[string]func(*testing.T) store.Store{"sqlite": openSQLite, "postgres": openPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			t.Cleanup(cancel)
 			st := open(t)
 			b := &bench{T: t, kind: name, ctx: ctx, st: st, desk: dlq.NewDesk(st)}
