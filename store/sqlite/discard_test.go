@@ -71,6 +71,29 @@ func TestDiscardInterrupts(t *testing.T) {
 	}
 }
 
+// TestKilledBeforeItBegins: a statement that begins just after the kill, and before
+// the rollback, must not run.
+func TestKilledBeforeItBegins(t *testing.T) {
+	s, _ := setup(t)
+	tx := begin(t, s)
+	defer tx.Discard()
+	claim(t, s, tx, "a")
+	if err := tx.Raw(func(dc any) error {
+		dc.(*conn).kill()
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		_, err := tx.ExecContext(context.Background(), "INSERT INTO effects (key) "+endless+"SELECT 'a' || i FROM n")
+		done <- err
+	}()
+	if err := receive(t, done); !errors.Is(err, errDiscarded) {
+		t.Errorf("the statement: %v", err)
+	}
+}
+
 // TestDiscardKeepsTurn: a transaction that cannot be ended, because its handler
 // holds the driver's connection, keeps its turn: the next writer would only meet the
 // lock. It gets in when the old one has really ended.

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"os"
 	"path/filepath"
@@ -114,6 +115,75 @@ func TestUserWaitIsBounded(t *testing.T) {
 	}
 	if err := reading.Commit(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLockOfSomebodyElse: a lock that did not come through the gate is waited for as
+// one of another process, and who gave up has left the turn.
+func TestLockOfSomebodyElse(t *testing.T) {
+	s, _ := setup(t)
+	c := conn1(t, s)
+	if _, err := c.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
+		t.Fatal(err)
+	}
+	for name, begin := range map[string]func(context.Context) error{
+		"Begin": func(ctx context.Context) error {
+			_, err := s.Begin(ctx)
+			return err
+		},
+		"BeginTx": func(ctx context.Context) error {
+			_, err := s.DB().BeginTx(ctx, nil)
+			return err
+		},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		defer cancel()
+		if err := begin(ctx); txn.Classify(err) != txn.LockTimeout && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(s.gate.turn) != 0 {
+			t.Fatalf("%s: the turn is still taken", name)
+		}
+	}
+	if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, "a")
+}
+
+// TestOpenLocked: SQLite does not wait for busy_timeout when it changes a file to WAL
+// mode. Processes that start together on a new file meet that.
+func TestOpenLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "test.db")
+	db, err := sql.Open("sqlite", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	db.SetMaxOpenConns(1)
+	for _, query := range []string{"CREATE TABLE x (a)", "BEGIN", "SELECT a FROM x"} {
+		if _, err := db.ExecContext(t.Context(), query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened := make(chan error, 1)
+	go func() {
+		s, err := Open(t.Context(), path, Options{Migrate: true})
+		if err == nil {
+			err = s.Close()
+		}
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		t.Fatalf("Open did not wait: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if _, err := db.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := receive(t, opened); err != nil {
+		t.Errorf("Open when the lock was gone: %v", err)
 	}
 }
 

@@ -172,6 +172,28 @@ func TestCommitRefused(t *testing.T) {
 	write(t, s, "a")
 }
 
+// TestUserCommitRefused: after a refused COMMIT the connection goes back into the
+// user's pool, and no transaction may be open on it.
+func TestUserCommitRefused(t *testing.T) {
+	s, _ := setup(t)
+	s.DB().SetMaxOpenConns(1)
+	mustExec(t, s, "CREATE TABLE child (key TEXT REFERENCES effects (key) DEFERRABLE INITIALLY DEFERRED)")
+	for range 2 {
+		tx, err := s.DB().BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (key) VALUES ('nobody')"); err != nil {
+			t.Fatal(err)
+		}
+		if err := tx.Commit(); err == nil {
+			t.Error("Commit worked")
+		}
+		mustExec(t, s, "INSERT INTO child (key) VALUES (NULL)")
+	}
+	write(t, s, "a")
+}
+
 // TestOnlyStoreCommits: a handler that is given the *sql.Tx cannot commit it.
 func TestOnlyStoreCommits(t *testing.T) {
 	s, _ := setup(t)
