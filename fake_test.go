@@ -71,7 +71,10 @@ func insert(ctx context.Context, q headrace.DBTX, n int) error {
 }
 
 // failing is a database that refuses some statements.
-type failing struct{ statements []string }
+type failing struct {
+	statements []string
+	look       func(ctx context.Context, query string) error // if not nil
+}
 
 var errRefused = errors.New("refused by the database")
 
@@ -83,7 +86,10 @@ func (f failing) Rollback() error                              { return nil }
 func (f failing) Close() error                                 { return nil }
 func (f failing) Prepare(string) (driver.Stmt, error)          { return nil, errRefused }
 
-func (f failing) ExecContext(_ context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+func (f failing) ExecContext(ctx context.Context, query string, _ []driver.NamedValue) (driver.Result, error) {
+	if f.look != nil {
+		return driver.ResultNoRows, f.look(ctx, query)
+	}
 	if slices.Contains(f.statements, query) {
 		return nil, errRefused
 	}
@@ -95,7 +101,11 @@ func (f failing) QueryContext(context.Context, string, []driver.NamedValue) (dri
 }
 
 func failingOn(t *testing.T, statements ...string) *sql.DB {
-	db := sql.OpenDB(failing{statements})
+	return failing{statements: statements}.open(t)
+}
+
+func (f failing) open(t *testing.T) *sql.DB {
+	db := sql.OpenDB(f)
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

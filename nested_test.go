@@ -124,6 +124,30 @@ func TestNestedContextEnds(t *testing.T) {
 	}
 }
 
+// A driver may set the savepoint and report an ended context all the same (SQLite
+// does). Nobody would take that savepoint away, and a rollback of the consumer's to
+// its own would stop at it.
+func TestNestedLeavesNoSavepoint(t *testing.T) {
+	ending, cancel := context.WithCancel(ctx)
+	open := 0
+	tx, _ := handlerTx(t, failing{look: func(ctx context.Context, query string) error {
+		switch query {
+		case "SAVEPOINT headrace":
+			open++
+			cancel()
+		case "RELEASE SAVEPOINT headrace":
+			open--
+		}
+		return ctx.Err()
+	}}.open(t), headrace.TxOptions{})
+	if err := tx.Nested(ending, func(ctx context.Context, _ *headrace.Tx) error { return ctx.Err() }); !errors.Is(err, context.Canceled) {
+		t.Errorf("nested: %v", err)
+	}
+	if open != 0 {
+		t.Errorf("%d savepoints are left", open)
+	}
+}
+
 // INVARIANT 3. Where the database does not do its part, nobody knows what is left of
 // the part: the message fails even if the handler passes over the error.
 func TestNestedOnAFailingDatabase(t *testing.T) {
