@@ -74,7 +74,11 @@ type Engine struct {
 // NewEngine returns an engine. soft ends when the consumer is told to stop, hard
 // when its drain time is over.
 func NewEngine(soft, hard context.Context, st Store, h *Handler, o *Options) *Engine {
-	return &Engine{st: st, h: h, o: o, queue: NewQueue(), soft: soft, hard: hard}
+	batch := o.MaxBatch
+	if h.Alone {
+		batch = 1
+	}
+	return &Engine{st: st, h: h, o: o, queue: NewQueue(batch), soft: soft, hard: hard}
 }
 
 // Bounds of our own statements and of a ping.
@@ -104,8 +108,9 @@ func (e *Engine) Add(t *Task) {
 // Work takes groups from the queue and processes them until the queue is closed.
 func (e *Engine) Work() {
 	for tasks := e.queue.Take(e.limit); tasks != nil; tasks = e.queue.Take(e.limit) {
+		start := time.Now()
 		again := e.process(tasks)
-		for _, t := range e.queue.Done(tasks, again) {
+		for _, t := range e.queue.Done(tasks, again, time.Since(start)) {
 			e.settle(t, Released)
 		}
 	}

@@ -63,24 +63,15 @@ type call struct {
 
 // invoke runs the handler for tasks in t and stops at the first failure.
 func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
-	calls := e.calls(t, tasks)
-	results := make(chan *call, len(calls))
-	var stop atomic.Bool
+	p := &progress{calls: e.calls(t, tasks), done: make(chan struct{})}
+	p.began.Store(int64(time.Since(epoch)))
 	e.o.Handlers.Add(1)
-	go e.runAll(calls, results, &stop)
-
+	go e.runAll(p)
+	if stuck := e.await(p); stuck != nil {
+		return e.abandon(stuck)
+	}
 	var out invoked
-	for _, c := range calls {
-		if !e.await(c, results) {
-			stop.Store(true)
-			_ = c.tx.Close()
-			out.abandoned = true
-			out.failures = []failure{{task: c.tasks[0], err: fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace), took: e.h.Timeout}}
-			if len(c.tasks) > 1 {
-				out.unclear, out.failures = out.failures[0].err, nil
-			}
-			return out
-		}
+	for _, c := range p.calls {
 		if c.err != nil {
 			out.failures, out.unclear = blame(c)
 			return out
@@ -90,6 +81,17 @@ func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 		}
 	}
 	return out
+}
+
+// abandon leaves the goroutine in c behind.
+func (e *Engine) abandon(c *call) invoked {
+	_ = c.tx.Close()
+	e.o.Stuck(e.h)
+	err := fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace)
+	if len(c.tasks) > 1 {
+		return invoked{abandoned: true, unclear: err}
+	}
+	return invoked{abandoned: true, failures: []failure{{task: c.tasks[0], err: err, took: e.h.Timeout}}}
 }
 
 // calls prepares one call for each task, or one for all of a batch handler.
@@ -110,44 +112,62 @@ func (e *Engine) calls(t *txn.Txn, tasks []*Task) []*call {
 	return calls
 }
 
-// await waits for the next result, which is that of c, until the handler's
-// deadline and a grace have passed.
-func (e *Engine) await(c *call, results <-chan *call) bool {
-	timer := time.NewTimer(e.h.Timeout + e.o.Grace)
+// progress is a run of a group's calls on a goroutine of its own, watched by another
+// one: a signal for each call would cost more than most handlers do.
+type progress struct {
+	calls   []*call
+	current atomic.Int32 // the call that runs
+	began   atomic.Int64 // when it did, since epoch
+	stop    atomic.Bool  // nobody waits any more
+	done    chan struct{}
+}
+
+var epoch = time.Now()
+
+// await waits until the calls have ended, and returns the one that went on after its
+// deadline and a grace; nil if there was none.
+func (e *Engine) await(p *progress) *call {
+	limit := e.h.Timeout + e.o.Grace
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
-	select {
-	case <-results:
-		return true
-	case <-timer.C:
+	for {
 		select {
-		case <-results:
-			return true
-		default:
-			e.o.Stuck(e.h)
-			return false
+		case <-p.done:
+			return nil
+		case <-timer.C:
 		}
+		left := limit - (time.Since(epoch) - time.Duration(p.began.Load()))
+		if left <= 0 {
+			p.stop.Store(true)
+			return p.calls[p.current.Load()]
+		}
+		timer.Reset(left)
 	}
 }
 
 // runAll makes the calls one after the other until one fails, on a goroutine of its
 // own, so that a handler that hangs or exits its goroutine takes no worker along.
-func (e *Engine) runAll(calls []*call, results chan<- *call, stop *atomic.Bool) {
+func (e *Engine) runAll(p *progress) {
 	defer e.o.Handlers.Done()
+	defer close(p.done)
 	var current *call
 	defer func() {
 		if current != nil { // runtime.Goexit
 			current.err = ErrGoexit
-			results <- current
 		}
 	}()
-	for _, c := range calls {
+	for i, c := range p.calls {
+		if p.stop.Load() {
+			return
+		}
 		current = c
 		start := time.Now()
+		p.current.Store(int32(i))
+		p.began.Store(int64(start.Sub(epoch)))
 		c.err, c.stack = e.contain(c)
 		c.took = time.Since(start)
 		current = nil
-		results <- c
-		if c.err != nil || stop.Load() {
+		if c.err != nil {
 			return
 		}
 	}

@@ -3,20 +3,36 @@ package group
 import (
 	"container/list"
 	"sync"
+	"time"
 )
 
 // Queue holds tasks until a worker takes them, in lanes by order key. It is safe
 // for concurrent use.
 //
-// Rule: tasks of one order key are given to one worker at a time, in the order in
-// which they came.
+// Rules: tasks of one order key are given to one worker at a time, in the order in
+// which they came. While a group is being worked on, tasks gather: another worker
+// gets them when there are enough for a group of their own, or when they have
+// lingered. Nothing waits while no group is being worked on.
 type Queue struct {
 	mu     sync.Mutex
 	some   *sync.Cond
 	lanes  map[string]*lane
 	ready  list.List // of *Task (without an order key) and *lane (not taken, not empty)
+	active int       // groups that are being worked on
+	gather int       // tasks that make a group of their own beside one that is being worked on
+	linger *time.Timer
+	each   time.Duration // running mean of a group's time
+	waited bool          // the tasks that are ready have lingered
 	closed bool
 }
+
+// Tasks that are too few for a group of their own wait for about as long as the group
+// that is being worked on will take, within these bounds: slow handlers must not hold
+// up the others.
+const (
+	minLinger = 500 * time.Microsecond
+	maxLinger = 10 * time.Millisecond
+)
 
 type lane struct {
 	key   string
@@ -24,11 +40,37 @@ type lane struct {
 	taken bool
 }
 
-// NewQueue returns an empty queue.
-func NewQueue() *Queue {
-	q := &Queue{lanes: make(map[string]*lane)}
+// NewQueue returns an empty queue for groups of at most batch tasks.
+func NewQueue(batch int) *Queue {
+	q := &Queue{lanes: make(map[string]*lane), gather: max(1, batch/2)}
 	q.some = sync.NewCond(&q.mu)
+	q.linger = time.AfterFunc(time.Hour, q.lingered)
+	q.linger.Stop()
 	return q
+}
+
+// lingered lets the tasks that are ready go.
+func (q *Queue) lingered() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waited = true
+	q.some.Signal()
+}
+
+// enough reports whether a worker may take what is ready.
+func (q *Queue) enough() bool {
+	n := q.ready.Len()
+	return n > 0 && (q.active == 0 || n >= q.gather || q.waited)
+}
+
+// offer wakes a worker if there is enough for one, and otherwise sees to it that what
+// is ready does not wait for long.
+func (q *Queue) offer() {
+	if q.enough() {
+		q.some.Signal()
+	} else if q.ready.Len() == 1 {
+		q.linger.Reset(min(max(q.each, minLinger), maxLinger))
+	}
 }
 
 // Push appends t, and reports false where the queue is closed.
@@ -41,7 +83,7 @@ func (q *Queue) Push(t *Task) bool {
 	key := t.Delivery.OrderKey
 	if key == "" {
 		q.ready.PushBack(t)
-		q.some.Signal()
+		q.offer()
 		return true
 	}
 	l := q.lanes[key]
@@ -52,7 +94,7 @@ func (q *Queue) Push(t *Task) bool {
 	l.tasks = append(l.tasks, t)
 	if !l.taken && len(l.tasks) == 1 {
 		q.ready.PushBack(l)
-		q.some.Signal()
+		q.offer()
 	}
 	return true
 }
@@ -62,7 +104,7 @@ func (q *Queue) Push(t *Task) bool {
 func (q *Queue) Take(limit func() int) []*Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.ready.Len() == 0 && !q.closed {
+	for !q.enough() && !q.closed {
 		q.some.Wait()
 	}
 	if q.closed {
@@ -82,18 +124,24 @@ func (q *Queue) Take(limit func() int) []*Task {
 			entry.taken = true
 		}
 	}
-	if q.ready.Len() > 0 {
+	q.active++
+	q.waited = false
+	if q.enough() {
 		q.some.Signal()
+	} else if q.ready.Len() > 0 {
+		q.linger.Reset(min(max(q.each, minLinger), maxLinger))
 	}
 	return tasks
 }
 
 // Done gives back the lanes of taken, with those of its tasks that are to be run
-// again at their front. It returns the tasks that it could not take back because
+// again at their front; took is how long the group was worked on. It returns the tasks that it could not take back because
 // the queue is closed.
-func (q *Queue) Done(taken, again []*Task) []*Task {
+func (q *Queue) Done(taken, again []*Task, took time.Duration) []*Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	q.each += (took - q.each) / 8
+	q.active--
 	if q.closed {
 		return again
 	}
@@ -103,7 +151,6 @@ func (q *Queue) Done(taken, again []*Task) []*Task {
 			l.tasks = append([]*Task{t}, l.tasks...)
 		} else {
 			q.ready.PushFront(t)
-			q.some.Signal()
 		}
 	}
 	for _, t := range taken {
@@ -117,6 +164,8 @@ func (q *Queue) Done(taken, again []*Task) []*Task {
 			continue
 		}
 		q.ready.PushBack(l)
+	}
+	if q.enough() {
 		q.some.Signal()
 	}
 	return nil
@@ -130,6 +179,7 @@ func (q *Queue) Close() []*Task {
 		return nil
 	}
 	q.closed = true
+	q.linger.Stop()
 	q.some.Broadcast()
 	var left []*Task
 	for e := q.ready.Front(); e != nil; e = e.Next() {

@@ -19,7 +19,7 @@ func task(key string, n int) *Task {
 // never in two hands, and its tasks come out in order.
 func TestQueueKeepsOrderPerKey(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		q := NewQueue()
+		q := NewQueue(8)
 		pushed, finished := map[string]int{}, map[string]int{}
 		var hands [][]*Task
 		inHand := map[string]int{}
@@ -53,7 +53,7 @@ func TestQueueKeepsOrderPerKey(t *testing.T) {
 				for _, task := range last {
 					delete(inHand, task.Delivery.OrderKey)
 				}
-				if left := q.Done(last, again); left != nil {
+				if left := q.Done(last, again, 0); left != nil {
 					t.Fatal("an open queue took nothing back")
 				}
 				waiting -= len(last) - len(again)
@@ -71,7 +71,7 @@ func TestQueueKeepsOrderPerKey(t *testing.T) {
 func available(q *Queue) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.ready.Len() > 0
+	return q.enough()
 }
 
 // finish ends the tasks of a hand in order; from some task on, those of one key are
@@ -94,7 +94,7 @@ func finish(t *rapid.T, hand []*Task, finished map[string]int) (again []*Task) {
 }
 
 func TestClosedQueue(t *testing.T) {
-	q := NewQueue()
+	q := NewQueue(8)
 	taken := make(chan []*Task)
 	go func() { taken <- q.Take(func() int { return 1 }) }()
 	q.Close()
@@ -105,7 +105,7 @@ func TestClosedQueue(t *testing.T) {
 		t.Error("a closed queue takes tasks")
 	}
 	one := task("a", 2)
-	if left := q.Done(nil, []*Task{one}); len(left) != 1 {
+	if left := q.Done(nil, []*Task{one}, 0); len(left) != 1 {
 		t.Error("a closed queue swallowed a task")
 	}
 }
