@@ -196,3 +196,27 @@ func TestTransactionsHaveAnIdleBound(t *testing.T) {
 		}
 	})
 }
+
+// A sink may write into the same database, as one does that hands events to a
+// consumer beside it. Where there is one writer at a time, no transaction of the
+// relay may be open meanwhile.
+func TestASinkThatWritesIntoTheDatabase(t *testing.T) {
+	onEach(t, func(b *bundle) {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if _, err := b.st.DB().ExecContext(ctx, "CREATE TABLE received (id text)"); err != nil {
+			b.Fatal(err)
+		}
+		b.sink.write = func(id string) error {
+			_, err := b.st.DB().ExecContext(ctx, "INSERT INTO received VALUES ($1)", id)
+			return err
+		}
+		b.publish(series("t", "k", "e", 5)...)
+		start := time.Now()
+		b.relay(b.st, b.options())
+		b.untilEmpty()
+		if n := len(b.sink.all()); n != 5 || time.Since(start) > patience/2 {
+			b.Errorf("%d publishes in %s, want 5 at once", n, time.Since(start))
+		}
+	})
+}

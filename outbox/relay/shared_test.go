@@ -86,6 +86,7 @@ func TestAReleaseThatHasToWait(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
+		time.Sleep(50 * time.Millisecond) // it must not begin yet: there is no signal for that
 		hung()
 		b.untilEmpty()
 		if n := b.sink.times("one"); n != 1 {

@@ -25,6 +25,10 @@ type fakeSink struct {
 	refuse func(topic, id string) error
 	// hold returns a channel that Publish waits for before it looks at a message.
 	hold func(topic, id string) <-chan struct{}
+	// heeds says that it stops waiting when the message's context ends.
+	heeds bool
+	// write is called with each message before it is looked at.
+	write func(id string) error
 	// calls counts calls of Publish, most holds the largest number of messages in one.
 	calls, most int
 }
@@ -41,12 +45,25 @@ func (s *fakeSink) Publish(topic string, msgs ...*message.Message) error {
 	s.mu.Lock()
 	s.calls++
 	s.most = max(s.most, len(msgs))
-	hold := s.hold
+	hold, heeds, write := s.hold, s.heeds, s.write
 	s.mu.Unlock()
 	for _, m := range msgs {
 		if hold != nil {
 			if c := hold(topic, m.UUID); c != nil {
-				<-c
+				var ended <-chan struct{}
+				if heeds {
+					ended = m.Context().Done()
+				}
+				select {
+				case <-c:
+				case <-ended:
+					return m.Context().Err()
+				}
+			}
+		}
+		if write != nil {
+			if err := write(m.UUID); err != nil {
+				return err
 			}
 		}
 		if err := s.take(topic, m); err != nil {

@@ -129,10 +129,11 @@ func (b *bundle) untilPolling(what string, cond func() bool) {
 	b.until(what, cond)
 }
 
-// Run lets a publish under way finish and deletes its row: no repetition after a
-// clean stop.
+// Run lets a publish under way finish and deletes its row, though the Publisher heeds
+// the message's context: no repetition after a clean stop.
 func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	onEach(t, func(b *bundle) {
+		b.sink.heeds = true
 		release := b.hang("t")
 		defer release()
 		_, stop := b.relay(b.st, b.options())
@@ -144,6 +145,24 @@ func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 		<-stopped
 		if n := total(b.status()); n != 0 || b.sink.times("one") != 1 {
 			b.Errorf("%d rows left, published %d times; want none and once", n, b.sink.times("one"))
+		}
+	})
+}
+
+// After StopTimeout the messages' context ends, and a Publisher that heeds it is not
+// left behind. Its row stays.
+func TestStopEndsTheContextOfWhatIsUnderWay(t *testing.T) {
+	onEach(t, func(b *bundle) {
+		defer b.hang("t")()
+		b.sink.heeds = true
+		o := b.options()
+		o.StopTimeout = 20 * time.Millisecond
+		_, stop := b.relay(b.st, o)
+		b.publish(event("t", "", "one"))
+		b.untilPolling("it is being published", func() bool { calls, _ := b.sink.called(); return calls == 1 })
+		stop() // fails the test on ErrStuck
+		if s := b.status(); s.Ready != 1 {
+			b.Errorf("status %+v, want the row where it was", s)
 		}
 	})
 }
