@@ -108,8 +108,13 @@ func claimNew(b *bundle) {
 	if diff := cmp.Diff(map[inbox.State]int64{inbox.Done: 2}, counts); diff != "" {
 		b.Errorf("counts of billing (-want +got):\n%s", diff)
 	}
-	if counts, err = b.Store.Inbox().Counts(b.ctx, "bill"); err != nil || len(counts) != 0 {
-		b.Errorf("counts of a consumer whose name is the start of another's: %v, %v", counts, err)
+	for _, other := range []string{"bill", "billing/", "BILLING", "b_lling", "%", "shipping"} {
+		if counts, err = b.Store.Inbox().Counts(b.ctx, other); err != nil || len(counts) != 0 {
+			b.Errorf("counts of another consumer, %q: %v, %v", other, counts, err)
+		}
+	}
+	if counts, err = b.Store.Inbox().Counts(b.ctx, ""); err != nil || counts[inbox.Done] != 2 {
+		b.Errorf("counts of all: %v, %v", counts, err)
 	}
 }
 

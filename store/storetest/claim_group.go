@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ var groupTests = []test{
 	{name: "the second of two claims waits and is lost when the first commits", run: secondLoses, needs: concurrentWriters},
 	{name: "the second of two claims waits and is won when the first rolls back", run: secondWins, needs: concurrentWriters},
 	{name: "Begin waits for the transaction that is open", run: beginWaits, needs: oneWriter},
+	{name: "groups in opposite order never deadlock", run: groupsCross, needs: concurrentWriters},
 	{name: "groups in any order never deadlock, and each key is won once", run: groupsNeverDeadlock},
 	{name: "a lock timeout makes only the held keys busy", run: lockTimeoutBusy, needs: concurrentWriters},
 	{name: "a lock timeout answers lost keys too", run: lockTimeoutLost, needs: concurrentWriters},
@@ -64,7 +66,7 @@ func secondLoses(b *bundle) {
 	first, second := b.begin(), b.begin()
 	b.win(first, "a")
 	answers := b.claimLater(second, inbox.ClaimRequest{Claims: claims("a", "b")})
-	b.awaitWaiter()
+	b.awaitWaiters(1)
 	b.commit(first)
 	got := receive(b, answers)
 	b.wantResults(got, inbox.Lost, inbox.Won)
@@ -77,7 +79,7 @@ func secondWins(b *bundle) {
 	first, second := b.begin(), b.begin()
 	b.win(first, "a")
 	answers := b.claimLater(second, inbox.ClaimRequest{Claims: claims("b", "a")})
-	b.awaitWaiter()
+	b.awaitWaiters(1)
 	first.Rollback()
 	b.wantResults(receive(b, answers), inbox.Won, inbox.Won)
 	b.commit(second)
@@ -112,8 +114,48 @@ func beginWaits(b *bundle) {
 	b.commit(second)
 }
 
-// groupsNeverDeadlock: two multi-row inserts with keys in opposite order deadlock
-// unless the store sorts them.
+// crossed has two transactions take three things in opposite orders, while a third
+// holds the middle one: each has its first by then, unless both take them in one
+// order, and they deadlock when the middle one is free. take gets them in the order
+// in which the caller of the store would.
+func (b *bundle) crossed(hold func(*txn.Txn), take func(t *txn.Txn, backward bool) error) {
+	b.Helper()
+	holder := b.begin()
+	hold(holder)
+	results := make(chan error, 2)
+	var wait sync.WaitGroup
+	for n, backward := range []bool{false, true} {
+		t := b.begin()
+		wait.Go(func() {
+			defer t.Rollback()
+			results <- take(t, backward)
+		})
+		b.awaitWaiters(n + 1)
+	}
+	holder.Rollback()
+	for range 2 {
+		if err := receive(b, results); err != nil {
+			b.Errorf("while another takes the same in the opposite order: %v", err)
+		}
+	}
+	wait.Wait()
+}
+
+// groupsCross: two multi-row inserts with keys in opposite order deadlock unless
+// the store sorts them.
+func groupsCross(b *bundle) {
+	for _, timeout := range []time.Duration{0, patience} {
+		b.crossed(func(t *txn.Txn) { b.win(t, "m") }, func(t *txn.Txn, backward bool) error {
+			keys := []string{"a", "m", "z"}
+			if backward {
+				slices.Reverse(keys)
+			}
+			_, err := b.Store.Inbox().Claim(b.ctx, t, inbox.ClaimRequest{Claims: claims(keys...), LockTimeout: timeout})
+			return err
+		})
+	}
+}
+
 func groupsNeverDeadlock(b *bundle) {
 	const workers, rounds, size = 8, 12, 24
 	keys := make([]string, 2*size)
@@ -219,7 +261,7 @@ func lockTimeoutEnds(b *bundle) {
 			_, err := t.ExecContext(b.ctx, b.statement(touch))
 			handled <- err
 		})
-		b.awaitWaiter()
+		b.awaitWaiters(1)
 		select {
 		case err := <-handled:
 			b.Errorf("the handler's statement ended while the row was held: %v", err)
@@ -239,7 +281,7 @@ func singleWaits(b *bundle) {
 	holder, t := b.begin(), b.begin()
 	b.win(holder, "a")
 	answers := b.claimLater(t, inbox.ClaimRequest{Claims: claims("a"), LockTimeout: brief})
-	b.awaitWaiter()
+	b.awaitWaiters(1)
 	select {
 	case got := <-answers:
 		b.Fatalf("the claim of a held key ended: %+v", got)

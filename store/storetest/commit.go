@@ -20,6 +20,7 @@ var commitTests = []test{
 	{name: "a handler that ended the transaction of a drain is found out", run: commitSwitchedDrain},
 	{name: "a failed statement whose error was swallowed is not committed", run: commitAborted, needs: func(c Capabilities) bool { return c.AbortsOnError }},
 	{name: "a failed statement leaves the transaction usable", run: commitAfterFailure, needs: func(c Capabilities) bool { return !c.AbortsOnError }},
+	{name: "events that cannot be written are a rollback", run: commitBadEvent},
 	{name: "a constraint that fails at COMMIT is a rollback", run: commitDeferred},
 	{name: "a commit under a dead context has ended, either way", run: commitDeadContext},
 	{name: "the transaction outlives the context of Begin", run: beginContext},
@@ -164,6 +165,7 @@ func commitSwitched(b *bundle) {
 			if err := b.Store.Commit(b.ctx, t, rows); !errors.Is(err, inbox.ErrSwitched) {
 				b.Errorf("%s, %d events: Commit returned %v, want inbox.ErrSwitched", handler.name, len(rows), err)
 			}
+			b.wantEnded(t)
 			if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_outbox"); n != 0 {
 				b.Fatalf("%s: %d events are committed", handler.name, n)
 			}
@@ -216,6 +218,7 @@ func commitAborted(b *bundle) {
 		if errors.Is(err, txn.ErrCommitUnknown) || errors.Is(err, inbox.ErrSwitched) {
 			b.Errorf("Commit with %d events: %v", len(rows), err)
 		}
+		b.wantEnded(t)
 		b.wantCommitted("a", false, 0)
 	}
 }
@@ -231,6 +234,21 @@ func commitAfterFailure(b *bundle) {
 	b.wantCommitted("a", true, 0)
 }
 
+// commitBadEvent: the error comes from before COMMIT, and is no verdict on it.
+func commitBadEvent(b *bundle) {
+	rows := events(2)
+	rows[1].Shard = outbox.Shards
+	t := b.begin()
+	b.win(t, "a")
+	b.effect(t, "a")
+	err := b.Store.Commit(b.ctx, t, rows)
+	if err == nil || errors.Is(err, txn.ErrCommitUnknown) || errors.Is(err, inbox.ErrSwitched) {
+		b.Errorf("Commit of an event on shard %d: %v", outbox.Shards, err)
+	}
+	b.wantEnded(t)
+	b.wantCommitted("a", false, 0)
+}
+
 func commitDeferred(b *bundle) {
 	b.exec(b.DB, "CREATE TABLE {{schema}}.parents (id integer PRIMARY KEY)")
 	b.exec(b.DB, "CREATE TABLE {{schema}}.children (parent integer REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)")
@@ -241,6 +259,7 @@ func commitDeferred(b *bundle) {
 	if err := b.Store.Commit(b.ctx, t, events(1)); !errors.Is(err, txn.ErrRolledBack) || errors.Is(err, txn.ErrCommitUnknown) {
 		b.Errorf("Commit: %v, want txn.ErrRolledBack", err)
 	}
+	b.wantEnded(t)
 	b.wantCommitted("a", false, 0)
 	b.in(func(t *txn.Txn) { b.win(t, "a"); b.effect(t, "a") }) // nothing is left open
 	b.wantCommitted("a", true, 0)
@@ -255,6 +274,7 @@ func commitDeadContext(b *bundle) {
 	b.win(t, "a")
 	b.effect(t, "a")
 	err := b.Store.Commit(dead, t, nil)
+	b.wantEnded(t)
 	again := b.begin()
 	won := b.claim(again, "a")[0].Result == inbox.Won
 	again.Rollback()

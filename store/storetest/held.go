@@ -237,11 +237,22 @@ func heldNextIsDue(b *bundle) {
 func heldNoSkip(b *bundle) {
 	shard := shardOf("t", "k")
 	b.publish(rowsOf("t", "k", 1, 3)...)
+	var rows []outbox.Row
 	b.in(func(t *txn.Txn) {
-		rows := b.hold(t, shard, time.Hour, outbox.Backoff, outbox.Backoff, outbox.Behind)
+		rows = b.hold(t, shard, time.Hour, outbox.Backoff, outbox.Backoff, outbox.Behind)
 		b.mustHold(t, outbox.Hold{Row: rows[1], Reason: outbox.Backoff})
 	})
-	b.in(func(t *txn.Txn) { b.wantHeld(t, shard) })
+	b.in(func(t *txn.Txn) {
+		b.wantHeld(t, shard)
+		b.mustHold(t, outbox.Hold{Row: rows[0], Reason: outbox.Backoff}, outbox.Hold{Row: rows[1], Reason: outbox.Backoff, Delay: time.Hour})
+		for _, h := range b.held(t, shard, 10) {
+			if h.Event.ID == "event-3" {
+				b.Error("a row behind one that is not due may be published")
+			}
+		}
+		b.mustHold(t, outbox.Hold{Row: rows[0], Reason: outbox.Backoff, Delay: time.Hour})
+		b.wantHeld(t, shard)
+	})
 	// Another order of the shard goes on.
 	other := rowsOf("t", "k", 9, 1)
 	other[0].Event.OrderKey = "other"

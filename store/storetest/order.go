@@ -3,6 +3,7 @@ package storetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ var orderTests = []test{
 	{name: "Waiting names the keys with strict rows on any line", run: orderWaiting},
 	{name: "Waiting sees what was committed before the lock was granted", run: orderHole, needs: concurrentWriters},
 	{name: "Lock excludes another transaction until the end", run: orderExcludes, needs: concurrentWriters},
+	{name: "Lock in opposite order never deadlocks", run: orderCross, needs: concurrentWriters},
 	{name: "Lock in any order never deadlocks", run: orderNeverDeadlocks},
 	{name: "Release makes exactly the oldest blocked row ready", run: orderRelease},
 	{name: "Release leaves all blocked while a row is ready or delayed", run: orderReleaseNot},
@@ -97,7 +99,7 @@ func orderHole(b *bundle) {
 	wait.Go(func() {
 		granted <- b.Store.Order().Lock(b.ctx, second, []backlog.OrderKey{orderKey("j"), orderKey("k")})
 	})
-	b.awaitWaiter()
+	b.awaitWaiters(1)
 	b.commit(first)
 	b.must(receive(b, granted))
 	wait.Wait()
@@ -116,7 +118,7 @@ func orderExcludes(b *bundle) {
 		granted := make(chan error, 1)
 		var wait sync.WaitGroup
 		wait.Go(func() { granted <- b.Store.Order().Lock(b.ctx, waiter, []backlog.OrderKey{orderKey("l")}) })
-		b.awaitWaiter()
+		b.awaitWaiters(1)
 		select {
 		case err := <-granted:
 			b.Fatalf("before %s: two hold an order key (%v)", name, err)
@@ -127,6 +129,20 @@ func orderExcludes(b *bundle) {
 		wait.Wait()
 		waiter.Rollback()
 		free.Rollback()
+	}
+}
+
+func orderCross(b *bundle) {
+	keys := []backlog.OrderKey{orderKey("a"), orderKey("m"), orderKey("z")}
+	for _, middle := range keys { // whatever the order that the store has
+		b.crossed(func(t *txn.Txn) { b.lockOrder(t, middle.Key) }, func(t *txn.Txn, backward bool) error {
+			mine := slices.DeleteFunc(slices.Clone(keys), func(k backlog.OrderKey) bool { return k == middle })
+			mine = slices.Insert(mine, 1, middle)
+			if backward {
+				slices.Reverse(mine)
+			}
+			return b.Store.Order().Lock(b.ctx, t, mine)
+		})
 	}
 }
 

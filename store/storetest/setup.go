@@ -3,6 +3,8 @@ package storetest
 import (
 	"context"
 	"database/sql"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -145,13 +147,22 @@ func (b *bundle) await(what string, done func() bool) {
 	}
 }
 
-// awaitWaiter returns when a session of the store waits for a lock.
-func (b *bundle) awaitWaiter() {
+// awaitWaiters returns when n sessions of the store wait for a lock.
+func (b *bundle) awaitWaiters(n int) {
 	b.Helper()
-	b.await("a session that waits for a lock", func() bool {
-		n, err := b.Waiters(b.ctx)
+	b.await(fmt.Sprintf("%d sessions that wait for a lock", n), func() bool {
+		waiters, err := b.Waiters(b.ctx)
 		b.must(err)
-		return n > 0
+		return waiters >= n
+	})
+}
+
+// wantEnded fails the test unless t has ended: a discarded one ends beside us.
+func (b *bundle) wantEnded(t *txn.Txn) {
+	b.Helper()
+	b.await("the end of a transaction", func() bool {
+		_, err := t.ExecContext(b.ctx, "SELECT 1")
+		return errors.Is(err, sql.ErrTxDone) || errors.Is(err, sql.ErrConnDone)
 	})
 }
 

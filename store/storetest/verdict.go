@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ var verdictTests = []test{
 	{name: "only a done message can be marked stale", run: markStale},
 	{name: "a transition moves only from the expected state", run: transitionFrom},
 	{name: "one of two transitions at once moves the row", run: transitionAtOnce, needs: concurrentWriters},
+	{name: "transitions in opposite order never deadlock", run: transitionsCross, needs: concurrentWriters},
 	{name: "attempts count from 1 over transactions", run: attemptsCount},
 	{name: "a rolled-back attempt leaves no gap", run: attemptsRolledBack},
 	{name: "attempts keep what was recorded", run: attemptsKept},
@@ -120,7 +122,7 @@ func recordAtOnce(b *bundle) {
 			}
 			inserted <- ok
 		})
-		b.awaitWaiter()
+		b.awaitWaiters(1)
 		if commits {
 			b.commit(first)
 		} else {
@@ -205,7 +207,7 @@ func transitionAtOnce(b *bundle) {
 		}
 		moved <- len(ids)
 	})
-	b.awaitWaiter()
+	b.awaitWaiters(1)
 	b.commit(first)
 	if n := receive(b, moved); n != 0 {
 		b.Errorf("the second transition moved %d rows, want none", n)
@@ -213,6 +215,19 @@ func transitionAtOnce(b *bundle) {
 	wait.Wait()
 	b.commit(second)
 	b.wantState("a", inbox.Done)
+}
+
+func transitionsCross(b *bundle) {
+	ids := []inbox.ID{id("a"), id("m"), id("z")}
+	b.in(func(t *txn.Txn) { b.win(t, "a", "m", "z") })
+	b.crossed(func(t *txn.Txn) { b.must(b.Store.Inbox().MarkStale(b.ctx, t, id("m"))) }, func(t *txn.Txn, backward bool) error {
+		mine := slices.Clone(ids)
+		if backward {
+			slices.Reverse(mine)
+		}
+		_, err := b.Store.Inbox().Transition(b.ctx, t, mine, inbox.Done, inbox.Discarded)
+		return err
+	})
 }
 
 func attempt(key string) inbox.Attempt {
