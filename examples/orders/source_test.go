@@ -116,6 +116,44 @@ func TestSourceWritesBeforeItHandsOut(t *testing.T) {
 	b.receive(t)
 }
 
+// gate is a stream that gives one webhook when it is opened.
+type gate chan struct{}
+
+func (g gate) next(ctx context.Context) (webhook, error) {
+	select {
+	case <-g:
+		return webhook{ID: "behind the gate"}, nil
+	case <-ctx.Done():
+		return webhook{}, ctx.Err()
+	}
+}
+
+// signalled is a log that says when something was logged.
+type signalled chan struct{}
+
+func (s signalled) Write(b []byte) (int, error) {
+	select {
+	case s <- struct{}{}:
+	default:
+	}
+	return len(b), nil
+}
+
+func TestSourceHandsOutNothingThatIsNotWritten(t *testing.T) {
+	g, logged := make(gate, 1), make(signalled, 1)
+	b := setup(t, filepath.Join(t.TempDir(), "j"), g)
+	b.log = slog.New(slog.NewTextHandler(logged, nil))
+	if err := b.db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g <- struct{}{}
+	select {
+	case m := <-b.messages:
+		t.Errorf("%s is handed out, and not in the journal", m.UUID)
+	case <-logged: // it tries again
+	}
+}
+
 func TestSourceDrains(t *testing.T) {
 	b := setup(t, filepath.Join(t.TempDir(), "j"), &few{n: 10, end: io.EOF})
 	var held []*message.Message
