@@ -156,7 +156,7 @@ func (b *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 		return nil
 	}
 	if _, err := t.ExecContext(ctx, b.delete, rowIDs(rows)); err != nil {
-		return fmt.Errorf("delete from backlog: %w", err)
+		return fmt.Errorf("remove from the backlog: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,12 @@ import (
 // native is a connection of the driver, as far as it may be reached through ours.
 // The hooks are left out: conn lives by them.
 type native interface {
+	nativeConn
+	nativeFile
+}
+
+// nativeConn is what database/sql asks of a connection.
+type nativeConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
 	driver.ExecerContext
@@ -20,6 +26,10 @@ type native interface {
 	driver.Pinger
 	driver.SessionResetter
 	driver.Validator
+}
+
+// nativeFile is what SQLite offers beyond that.
+type nativeFile interface {
 	// NewBackup starts an online backup into the file of the URI.
 	NewBackup(uri string) (*driversqlite.Backup, error)
 	// IsReadOnly reports whether the database of that name can only be read.

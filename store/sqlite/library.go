@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	_ "embed" // libraryVersion
 	"errors"
 	"fmt"
 	"strconv"
@@ -16,6 +17,9 @@ import (
 // (https://sqlite.org/wal.html#walresetbug).
 var oldest = [3]int{3, 51, 3}
 
+//go:embed library.sql
+var libraryVersion string
+
 // checkLibrary refuses a build with an older SQLite.
 func checkLibrary(ctx context.Context) (err error) {
 	k, err := driversqlite.NewConnector("file::memory:")
@@ -25,7 +29,7 @@ func checkLibrary(ctx context.Context) (err error) {
 	db := sql.OpenDB(k)
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var version string
-	if err := db.QueryRowContext(ctx, "SELECT sqlite_version()").Scan(&version); err != nil {
+	if err := db.QueryRowContext(ctx, libraryVersion).Scan(&version); err != nil {
 		return fmt.Errorf("ask for SQLite's version: %w", err)
 	}
 	return checkVersion(version)

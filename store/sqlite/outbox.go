@@ -155,14 +155,14 @@ func (o *outboxStore) Delete(ctx context.Context, t *txn.Txn, shard int, rows []
 	ids := rowIDs(rows)
 	result, err := t.ExecContext(ctx, o.delete, shard, ids)
 	if err != nil {
-		return fmt.Errorf("delete from outbox: %w", err)
+		return fmt.Errorf("remove from the outbox: %w", err)
 	}
 	if n, err := result.RowsAffected(); err == nil && n == int64(len(rows)) {
 		return nil // none of them was held
 	}
 	for _, query := range []string{o.deleteNext, o.deleteHeld} {
 		if _, err := t.ExecContext(ctx, query, shard, ids); err != nil {
-			return fmt.Errorf("delete from outbox: %w", err)
+			return fmt.Errorf("remove from the outbox: %w", err)
 		}
 	}
 	return nil

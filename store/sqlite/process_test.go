@@ -29,6 +29,10 @@ const (
 // lives until its standard input ends.
 func child(role, path string) {
 	ctx := context.Background()
+	if role == "migrate" { // together with others
+		fmt.Println("ready")
+		_, _ = os.Stdin.Read(make([]byte, 1))
+	}
 	st, err := sqlite.Open(ctx, path, sqlite.Options{Migrate: role == "migrate"})
 	if err != nil {
 		fmt.Println("error:", err)
@@ -82,7 +86,7 @@ func claimsOf(key string) []inbox.Claim { return []inbox.Claim{{ID: inbox.ID{Sco
 // process is a child.
 type process struct {
 	*exec.Cmd
-	stdin io.Closer
+	stdin io.WriteCloser
 	lines *bufio.Reader
 }
 
@@ -216,16 +220,25 @@ func awaitWrite(t *testing.T, st *sqlite.Store) {
 // TestMigrateProcesses: several processes that open a new file at once all find it
 // whole (invariant 24).
 func TestMigrateProcesses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "test.db")
-	var all []*process
+	var path string
 	for range 4 {
-		all = append(all, start(t, "migrate", path))
-	}
-	for _, p := range all {
-		p.says(t, "opened")
-	}
-	for _, p := range all {
-		p.end(t)
+		path = filepath.Join(t.TempDir(), "test.db")
+		var all []*process
+		for range 5 {
+			all = append(all, start(t, "migrate", path))
+		}
+		for _, p := range all {
+			p.says(t, "ready")
+		}
+		for _, p := range all {
+			_, _ = p.stdin.Write([]byte{'\n'})
+		}
+		for _, p := range all {
+			p.says(t, "opened")
+		}
+		for _, p := range all {
+			p.end(t)
+		}
 	}
 	st := open(t, path, sqlite.Options{})
 	list, err := st.Migrations(t.Context())
