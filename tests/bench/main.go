@@ -30,6 +30,7 @@ type flags struct {
 }
 
 func main() {
+	signal.Ignore(syscall.SIGPIPE) // a reader that has seen enough must not keep us from cleaning up
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	status := 0
 	if err := run(ctx, parse()); err != nil {
