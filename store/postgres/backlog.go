@@ -157,7 +157,7 @@ func (s *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 		return nil
 	}
 	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.delete, pq.Array(rows)); err != nil {
-		return fmt.Errorf("delete from backlog: %w", err)
+		return fmt.Errorf("remove from the backlog: %w", err)
 	}
 	return nil
 }

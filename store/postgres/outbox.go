@@ -206,7 +206,7 @@ func (s *outboxStore) Delete(ctx context.Context, t *txn.Txn, shard int, rows []
 		return nil
 	}
 	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.delete, shard, pq.Array(rows)); err != nil {
-		return fmt.Errorf("delete from outbox: %w", err)
+		return fmt.Errorf("remove from the outbox: %w", err)
 	}
 	return nil
 }

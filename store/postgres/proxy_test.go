@@ -16,6 +16,7 @@ type proxy struct {
 
 	mu       sync.Mutex
 	conns    []net.Conn
+	lines    []*line
 	swallow  []byte // what the client says from here on is lost, with all that follows
 	deaf     bool   // what the server says is lost
 	swallows chan struct{}
@@ -61,10 +62,10 @@ func (p *proxy) accept() {
 			_ = client.Close()
 			continue
 		}
-		p.mu.Lock()
-		p.conns = append(p.conns, client, server)
-		p.mu.Unlock()
 		l := &line{p: p}
+		p.mu.Lock()
+		p.conns, p.lines = append(p.conns, client, server), append(p.lines, l)
+		p.mu.Unlock()
 		p.wait.Go(func() { l.copy(server, client, l.fromClient) })
 		p.wait.Go(func() { l.copy(client, server, l.fromServer) })
 	}
@@ -83,6 +84,17 @@ func (p *proxy) loseAnswers(what string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deaf = true
+}
+
+// cut loses everything on the connections that there are now.
+func (p *proxy) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, l := range p.lines {
+		l.mu.Lock()
+		l.noWord, l.noReply = true, true
+		l.mu.Unlock()
+	}
 }
 
 // line is one connection through the proxy.

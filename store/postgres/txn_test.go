@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -169,6 +171,28 @@ func TestCommitAfterTermination(t *testing.T) {
 	})
 }
 
+// TRAPS, Databases: 25P02 with a nil handler result: the commit must fail, whether
+// the transaction was claimed in or not, with events or without.
+func TestCommitOfAnAbortedTransaction(t *testing.T) {
+	drivers(t, func(b *bundle) {
+		event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", Payload: []byte("{}")})
+		for _, claimed := range []bool{true, false} {
+			for _, events := range [][]outbox.Row{nil, {event}} {
+				x := b.begin()
+				if claimed {
+					b.claim(x, inbox.ClaimRequest{}, "k")
+				}
+				if _, err := x.ExecContext(b.Context(), "SELECT 1/0"); err == nil {
+					b.Fatal("no error")
+				}
+				if err := b.Commit(b.Context(), x, events); !errors.Is(err, txn.ErrRolledBack) {
+					b.Errorf("claimed %v, %d events: %v", claimed, len(events), err)
+				}
+			}
+		}
+	})
+}
+
 // TRAPS, Databases: lib/pq's Commit ignores its context and hangs on a cut
 // connection. The outcome is unknown, the connection goes away, and a claim finds
 // out what happened.
@@ -224,13 +248,20 @@ func TestPingPastCutConnections(t *testing.T) {
 	dsn, schema := pgtest.New(t)
 	p, through := newProxy(t, dsn)
 	s := open(t, through, postgres.Options{Schema: schema, Migrate: true})
-	p.lose("SELECT 1")
+	b := &bundle{T: t, Store: s}
+	var idle []*txn.Txn
+	for range 5 {
+		idle = append(idle, b.begin())
+	}
+	for _, x := range idle {
+		x.Rollback()
+	}
+	p.cut()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	if err := s.Ping(ctx); err != nil {
 		t.Error(err)
 	}
-	<-p.swallows
 	if ctx.Err() != nil {
 		t.Error("Ping took all of its time")
 	}
