@@ -33,6 +33,9 @@ func longFunctions(f *File) []Finding {
 	}
 	var found []Finding
 	add := func(n ast.Node, name string) {
+		if strings.HasPrefix(name, "Example") && strings.HasSuffix(f.Name, "_test.go") {
+			return // shown whole in the documentation, and worth nothing in parts
+		}
 		if lines := f.line(n.End()) - f.line(n.Pos()) + 1; lines > maxFunction {
 			found = append(found, Finding{f.at(n.Pos()), fmt.Sprintf("%s has %d lines, over %d", name, lines, maxFunction)})
 		}
