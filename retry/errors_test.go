@@ -71,8 +71,7 @@ func TestPanicError(t *testing.T) {
 	var nilMap error
 	func() {
 		defer func() { nilMap, _ = recover().(error) }()
-		var m map[string]int
-		m["a"] = 1
+		func(m map[string]int) { m["a"] = 1 }(nil)
 	}()
 	for want, value := range map[string]any{
 		"panic: EOF":                                   io.EOF,
