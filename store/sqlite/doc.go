@@ -34,6 +34,10 @@
 // SQLite for the lock, for BusyTimeout at most.
 //
 // The file must be on a local disk, and is three files while it is in use; copy it
-// with VACUUM INTO or the backup API, never with cp. An in-memory database is
-// refused: it would be one database for each connection.
+// with VACUUM INTO or the backup API, never with cp. A process that has it open must
+// not open and close it by other means: closing a file drops the locks that the
+// process has on it. An in-memory database is refused: it would be one database for
+// each connection.
+//
+// SQLite's clock counts milliseconds: a delay is exact to one.
 package sqlite

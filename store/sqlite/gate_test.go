@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"os"
 	"path/filepath"
@@ -147,6 +148,45 @@ func TestLockOfSomebodyElse(t *testing.T) {
 	}
 	if _, err := c.ExecContext(t.Context(), "ROLLBACK"); err != nil {
 		t.Fatal(err)
+	}
+	write(t, s, "a")
+}
+
+// slow is a connection on a machine that is too slow for a slice.
+type slow struct{ native }
+
+func (s slow) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	result, err := s.native.ExecContext(context.WithoutCancel(ctx), query, args)
+	if query == "BEGIN IMMEDIATE" {
+		<-ctx.Done()
+		return nil, ctx.Err() // as the driver does, though it worked
+	}
+	return result, err
+}
+
+// TestSlowMachine: a lock that was taken just as the slice ended is taken.
+func TestSlowMachine(t *testing.T) {
+	s, _ := setup(t)
+	write(t, s, "warm") // there is a connection
+	c, err := s.work.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Raw(func(dc any) error {
+		slowed := dc.(*conn)
+		slowed.native = slow{slowed.native}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tx, err := c.BeginTx(ctx, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(tx.Rollback(), c.Close()); err != nil {
+		t.Error(err)
 	}
 	write(t, s, "a")
 }

@@ -49,5 +49,6 @@ func pragmas(busy time.Duration, more ...string) []string {
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
+		"journal_size_limit(67108864)", // what a burst left of the log is given back
 	}, more...)
 }

@@ -93,7 +93,7 @@ func (t *tx) Commit() error {
 func (t *tx) Rollback() error {
 	t.ending = true
 	_, err := t.c.native.ExecContext(context.Background(), "ROLLBACK", nil)
-	if err != nil && !noTransaction(err) {
+	if err != nil && !isPlain(err) { // that is: SQLite had rolled it back by itself
 		// Closing the connection ends the transaction, and then the turn.
 		t.c.spent = true
 		return err
@@ -107,9 +107,9 @@ func (t *tx) finish() {
 	t.turn.leave(true)
 }
 
-// noTransaction reports whether err is SQLITE_ERROR, which is all that SQLite has
-// for a ROLLBACK with nothing to roll back: it had done so by itself.
-func noTransaction(err error) bool {
+// isPlain reports whether err is SQLITE_ERROR, which is all that SQLite has to say to
+// a BEGIN in a transaction, and to a ROLLBACK outside of one.
+func isPlain(err error) bool {
 	var code interface{ Code() int }
 	return errors.As(err, &code) && code.Code() == 1
 }

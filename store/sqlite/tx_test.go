@@ -16,44 +16,49 @@ import (
 // endless never ends by itself.
 const endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) "
 
+// soon returns a context that ends soon.
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// endings make SQLite roll a transaction back that has inserted the effect a1.
+var endings = map[string]func(*testing.T, *txn.Txn) error{
+	"OR ROLLBACK": func(t *testing.T, tx *txn.Txn) error {
+		_, err := tx.ExecContext(t.Context(), "INSERT OR ROLLBACK INTO effects (key) VALUES ('a1')")
+		return err
+	},
+	"a writing statement whose context ended": func(t *testing.T, tx *txn.Txn) error {
+		_, err := tx.ExecContext(soon(t), "INSERT INTO effects (key) "+endless+"SELECT 'a-' || i FROM n")
+		return err
+	},
+	"a returning statement whose context ended": func(t *testing.T, tx *txn.Txn) error {
+		rows, err := tx.QueryContext(soon(t), "INSERT INTO effects (key) "+endless+"SELECT 'a-' || i FROM n RETURNING key")
+		if err == nil {
+			_ = rows.Close()
+		}
+		return err
+	},
+	"a full disk": func(t *testing.T, tx *txn.Txn) error {
+		if _, err := tx.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as small as it is
+			t.Fatal(err)
+		}
+		// One row, or SQLite would only undo the statement.
+		_, err := tx.ExecContext(t.Context(), "INSERT INTO effects (key) VALUES (hex(randomblob(1000000)))")
+		if txn.Classify(err) != txn.Unavailable {
+			t.Errorf("class of %v is %s", err, txn.Classify(err))
+		}
+		return err
+	},
+}
+
 // TestEndedBySQLite: SQLite rolls a transaction back by itself on some errors, and
 // would commit every statement after that at once: effects without the record of
 // their message. A handler that passes over the error must not be able to do that
 // (DESIGN §2: effects and record in one commit).
 func TestEndedBySQLite(t *testing.T) {
-	soon := func(t *testing.T) context.Context {
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-		t.Cleanup(cancel)
-		return ctx
-	}
-	for name, fail := range map[string]func(*testing.T, *txn.Txn) error{
-		"OR ROLLBACK": func(t *testing.T, tx *txn.Txn) error {
-			_, err := tx.ExecContext(t.Context(), "INSERT OR ROLLBACK INTO effects (key) VALUES ('a1')")
-			return err
-		},
-		"a writing statement whose context ended": func(t *testing.T, tx *txn.Txn) error {
-			_, err := tx.ExecContext(soon(t), "INSERT INTO effects (key) "+endless+"SELECT 'a-' || i FROM n")
-			return err
-		},
-		"a returning statement whose context ended": func(t *testing.T, tx *txn.Txn) error {
-			rows, err := tx.QueryContext(soon(t), "INSERT INTO effects (key) "+endless+"SELECT 'a-' || i FROM n RETURNING key")
-			if err == nil {
-				_ = rows.Close()
-			}
-			return err
-		},
-		"a full disk": func(t *testing.T, tx *txn.Txn) error {
-			if _, err := tx.ExecContext(t.Context(), "PRAGMA max_page_count = 1"); err != nil { // as small as it is
-				t.Fatal(err)
-			}
-			// One row, or SQLite would only undo the statement.
-			_, err := tx.ExecContext(t.Context(), "INSERT INTO effects (key) VALUES (hex(randomblob(1000000)))")
-			if txn.Classify(err) != txn.Unavailable {
-				t.Errorf("class of %v is %s", err, txn.Classify(err))
-			}
-			return err
-		},
-	} {
+	for name, fail := range endings {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s, _ := setup(t)
