@@ -31,6 +31,7 @@ type fakeSink struct {
 	write func(id string) error
 	// calls counts calls of Publish, most holds the largest number of messages in one.
 	calls, most int
+	latest      context.Context // of the message given last
 }
 
 type publication struct {
@@ -45,6 +46,7 @@ func (s *fakeSink) Publish(topic string, msgs ...*message.Message) error {
 	s.mu.Lock()
 	s.calls++
 	s.most = max(s.most, len(msgs))
+	s.latest = msgs[0].Context()
 	hold, heeds, write := s.hold, s.heeds, s.write
 	s.mu.Unlock()
 	for _, m := range msgs {
@@ -145,4 +147,10 @@ func (s *fakeSink) called() (calls, most int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.calls, s.most
+}
+
+func (s *fakeSink) context() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest
 }

@@ -129,20 +129,29 @@ func (b *bundle) untilPolling(what string, cond func() bool) {
 	b.until(what, cond)
 }
 
-// Run lets a publish under way finish and deletes its row, though the Publisher heeds
-// the message's context: no repetition after a clean stop.
+// Run lets a publish under way finish, whose context goes on meanwhile, and deletes
+// its row: no repetition after a clean stop.
 func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	onEach(t, func(b *bundle) {
-		b.sink.heeds = true
 		release := b.hang("t")
 		defer release()
-		_, stop := b.relay(b.st, b.options())
+		r, err := relay.New(b.st, b.sink, b.options())
+		if err != nil {
+			b.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		done := make(chan error, 1)
+		go func() { done <- r.Run(ctx) }()
 		b.publish(event("t", "", "one"))
 		b.untilPolling("it is being published", func() bool { calls, _ := b.sink.called(); return calls == 1 })
-		stopped := make(chan struct{})
-		go func() { stop(); close(stopped) }()
+		cancel()
+		if err := b.sink.context().Err(); err != nil {
+			b.Errorf("the message's context ended with that of Run: %v", err)
+		}
 		release()
-		<-stopped
+		if err := <-done; err != nil {
+			b.Errorf("Run: %v", err)
+		}
 		if n := total(b.status()); n != 0 || b.sink.times("one") != 1 {
 			b.Errorf("%d rows left, published %d times; want none and once", n, b.sink.times("one"))
 		}
