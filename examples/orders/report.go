@@ -145,6 +145,7 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 // reasons returns the largest groups of dead letters.
 func reasons(ctx context.Context, tx *sql.Tx) (dead deadLetters, err error) {
 	const limit = 30
+	dead.Reasons = []reason{}
 	rows, err := tx.QueryContext(ctx, sqlText("dead_groups"), limit)
 	if err != nil {
 		return dead, fmt.Errorf("groups of dead letters: %w", err)
