@@ -196,7 +196,7 @@ func TestSlowMachine(t *testing.T) {
 // each other.
 func TestOpenLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	db, err := sql.Open("sqlite", path)
+	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
