@@ -52,6 +52,18 @@ func child(role, path string) {
 		fmt.Println("holds")
 		<-over
 		must(0, st.Commit(ctx, t, nil))
+	case "effects": // handles the same messages as others
+		for n := range sharedKeys {
+			key := fmt.Sprint("key ", n)
+			t := must(st.Begin(ctx))
+			if must(st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: claimsOf(key)}))[0].Result == inbox.Won {
+				must(t.ExecContext(ctx, "INSERT INTO effects (key) VALUES ($1)", key))
+			}
+			must(0, st.Commit(ctx, t, nil))
+			if n == 0 {
+				fmt.Println("writes")
+			}
+		}
 	case "loop": // writes without a pause
 		for n := 0; ; n++ {
 			t := must(st.Begin(ctx))
@@ -248,6 +260,41 @@ func TestMigrateProcesses(t *testing.T) {
 	for _, m := range list {
 		if !m.Applied {
 			t.Errorf("%d_%s is not applied", m.Version, m.Name)
+		}
+	}
+}
+
+// sharedKeys is how many messages the processes of TestEffectsOnce share.
+const sharedKeys = 300
+
+// TestEffectsOnce: processes that are given the same messages, one of which dies on
+// the way, leave one effect for each, and its record (invariants 2 and 3).
+func TestEffectsOnce(t *testing.T) {
+	st, path := fresh(t, sqlite.Options{})
+	// Without a unique index, which would hide what it is to show.
+	if _, err := st.DB().ExecContext(t.Context(), "CREATE TABLE effects (key TEXT NOT NULL)"); err != nil {
+		t.Fatal(err)
+	}
+	var all []*process
+	for range 3 {
+		all = append(all, start(t, "effects", path))
+	}
+	for _, p := range all {
+		p.says(t, "writes")
+	}
+	all[0].kill()
+	for _, p := range all[1:] {
+		p.end(t)
+	}
+	for what, query := range map[string]string{
+		"keys with an effect":          "SELECT count(DISTINCT key) FROM effects",
+		"effects":                      "SELECT count(*) FROM effects",
+		"effects with their inbox row": "SELECT count(*) FROM effects JOIN headrace_inbox USING (key)",
+		"inbox rows":                   "SELECT count(*) FROM headrace_inbox WHERE state = 'done'",
+	} {
+		var n int
+		if err := st.DB().QueryRowContext(t.Context(), query).Scan(&n); err != nil || n != sharedKeys {
+			t.Errorf("%d %s (%v), want %d", n, what, err, sharedKeys)
 		}
 	}
 }
