@@ -87,6 +87,9 @@ func (r *run) gateChanged(cause error) {
 }
 
 func (r *run) backlogState(err error) {
+	if r.soft.Err() != nil {
+		return // what failed may be the end of its context
+	}
 	if err != nil {
 		r.c.gate.Fail(err)
 		return

@@ -35,7 +35,7 @@ func JSON(path ...string) KeyFunc {
 		case missing:
 			return "", fmt.Errorf("%w: JSON member %q", ErrAbsent, p)
 		case blocked:
-			return "", fmt.Errorf("%w: JSON member %q: an object or array was expected on the way", ErrMalformed, p)
+			return "", fmt.Errorf("%w: no JSON member %q: the payload, or a part of it, is a plain value where an object was expected", ErrMalformed, p)
 		}
 		return scalar(value, p)
 	}

@@ -77,9 +77,8 @@ type Store interface {
 	Transition(ctx context.Context, t *txn.Txn, ids []ID, from, to State) ([]ID, error)
 	// MarkStale notes on a Done row that nothing was applied.
 	MarkStale(ctx context.Context, t *txn.Txn, id ID) error
-	// AddAttempt appends a, with the next N of its message, and returns that N. Two
-	// appends for one message at once may fail with a violated key (class
-	// txn.Other) on one of them.
+	// AddAttempt appends a, with the next N of its message, and returns that N. Of two
+	// appends for one message at once, the second waits for the first's transaction.
 	AddAttempt(ctx context.Context, t *txn.Txn, a Attempt) (int, error)
 	// Attempts returns the attempts of a message, oldest first.
 	Attempts(ctx context.Context, id ID) ([]Attempt, error)

@@ -260,6 +260,10 @@ func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) 
 // hold waits after an infrastructure failure, and has the group run again.
 func (e *Engine) hold(tasks []*Task, err error) (next []unit, again []*Task) {
 	for {
+		if e.soft.Err() != nil { // what failed may be the end of its context, no outage
+			e.release(tasks)
+			return nil, nil
+		}
 		if !sleep(e.soft, e.o.Gate.Fail(err)) {
 			e.release(tasks)
 			return nil, nil

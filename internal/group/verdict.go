@@ -56,6 +56,9 @@ func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling
 		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout {
 			continue
 		}
+		if e.soft.Err() != nil {
+			return Released, false
+		}
 		if !sleep(e.soft, e.o.Gate.Fail(fmt.Errorf("verdict: %w", err))) {
 			return Released, false
 		}

@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/headrace/headrace/inbox"
@@ -112,15 +113,24 @@ func (s *inboxStore) AddAttempt(ctx context.Context, t *txn.Txn, a inbox.Attempt
 	if err := identity(a.Scope, a.Key); err != nil {
 		return 0, fmt.Errorf("add attempt: %w", err)
 	}
-	var n int
-	err := s.plan.on(t.SQL()).QueryRowContext(ctx, s.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
-		encode.Text(a.Error, maxError), encode.Text(a.ErrorType, maxName), a.Duration.Microseconds(),
-		encode.Text(a.Host, maxName), encode.Text(a.Build, maxName),
-		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace)).Scan(&n)
+	n, err := 0, sql.ErrNoRows
+	for try := 0; errors.Is(err, sql.ErrNoRows) && try < maxTaken; try++ {
+		err = s.addOne(ctx, t, a).Scan(&n)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("add attempt: %w", err)
 	}
 	return n, nil
+}
+
+// maxTaken is how often a number that another transaction took is replaced.
+const maxTaken = 100
+
+func (s *inboxStore) addOne(ctx context.Context, t *txn.Txn, a inbox.Attempt) *sql.Row {
+	return s.plan.on(t.SQL()).QueryRowContext(ctx, s.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
+		encode.Text(a.Error, maxError), encode.Text(a.ErrorType, maxName), a.Duration.Microseconds(),
+		encode.Text(a.Host, maxName), encode.Text(a.Build, maxName),
+		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace))
 }
 
 // Attempts implements inbox.Store.
