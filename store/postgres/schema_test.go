@@ -18,6 +18,7 @@ import (
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // Opening never changes the schema, and says what to run. INVARIANTS 3: 60.
@@ -124,68 +125,100 @@ func TestSchemaNames(t *testing.T) {
 	}
 }
 
-// everyStatement runs each statement of a store once, over two messages.
+// everyStatement runs each statement of a store once, over a few messages.
 func everyStatement(b *bundle) {
 	b.Helper()
-	ctx, marks := b.Context(), make([]int64, backlog.Shards)
-	must := func(what string, err error) {
-		b.Helper()
-		if err != nil {
-			b.Errorf("%s: %v", what, err)
-		}
-	}
 	d := headrace.Delivery{Scope: scope, Key: "2", OrderKey: "o", Fingerprint: "print"}
 	everyLetter(b, d)
 	x := b.begin()
+	everyMessage(b, x, inbox.ID{Scope: scope, Key: "2"})
+	everyItem(b, x, d)
+	event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", OrderKey: "o", Payload: []byte("{}")})
+	everyEvent(b, x, event)
+	_, _, err := b.Letters().Insert(b.Context(), x, dlq.Letter{Class: dlq.Permanent, Delivery: d})
+	b.must("letter", err)
+	b.must("commit", b.Commit(b.Context(), x, []outbox.Row{event}))
+	everyLook(b)
+}
+
+func (b *bundle) must(what string, err error) {
+	b.Helper()
+	if err != nil {
+		b.Errorf("%s: %v", what, err)
+	}
+}
+
+func everyMessage(b *bundle, x *txn.Txn, id inbox.ID) {
+	b.Helper()
+	ctx := b.Context()
 	b.claim(x, inbox.ClaimRequest{LockTimeout: 1e9, IdleTimeout: 1e10}, "1", "2")
 	b.claim(x, inbox.ClaimRequest{}, "1")
-	id := inbox.ID{Scope: scope, Key: "2"}
 	_, err := b.Inbox().Record(ctx, x, inbox.Entry{ID: id, State: inbox.Done})
-	must("record", err)
-	must("mark stale", b.Inbox().MarkStale(ctx, x, inbox.ID{Scope: scope, Key: "1"}))
+	b.must("record", err)
+	b.must("mark stale", b.Inbox().MarkStale(ctx, x, inbox.ID{Scope: scope, Key: "1"}))
 	_, err = b.Inbox().Transition(ctx, x, []inbox.ID{id}, inbox.Done, inbox.Dead)
-	must("transition", err)
+	b.must("transition", err)
 	_, err = b.Inbox().AddAttempt(ctx, x, inbox.Attempt{ID: id, Class: "permanent"})
-	must("add attempt", err)
-	must("lock order", b.Order().Lock(ctx, x, []backlog.OrderKey{{Scope: scope, Key: "o"}}))
-	_, err = b.Order().Waiting(ctx, x, []backlog.OrderKey{{Scope: scope, Key: "o"}})
-	must("waiting", err)
-	must("put", b.Backlog().Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
+	b.must("add attempt", err)
+}
+
+func everyItem(b *bundle, x *txn.Txn, d headrace.Delivery) {
+	b.Helper()
+	ctx, key := b.Context(), backlog.OrderKey{Scope: scope, Key: "o"}
+	b.must("lock order", b.Order().Lock(ctx, x, []backlog.OrderKey{key}))
+	_, err := b.Order().Waiting(ctx, x, []backlog.OrderKey{key})
+	b.must("waiting", err)
+	b.must("put", b.Backlog().Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
 	_, err = b.Backlog().Promote(ctx, x, "billing", 1)
-	must("promote", err)
+	b.must("promote", err)
 	_, err = b.Backlog().LockShard(ctx, x, "billing", 0, 1e10)
-	must("lock shard", err)
+	b.must("lock shard", err)
 	_, err = b.Backlog().Read(ctx, x, "billing", 0, 0, 1)
-	must("read", err)
-	must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
-	must("release", b.Order().Release(ctx, x, backlog.OrderKey{Scope: scope, Key: "o"}))
-	must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
-	event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", OrderKey: "o", Payload: []byte("{}")})
-	_, err = b.Outbox().LockShard(ctx, x, event.Shard, 0)
-	must("lock outbox", err)
-	must("insert", b.Outbox().Insert(ctx, x, []outbox.Row{event}))
-	must("hold", b.Outbox().Hold(ctx, x, []outbox.Hold{{Row: event, Reason: outbox.Parked}}))
+	b.must("read", err)
+	b.must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
+	b.must("release", b.Order().Release(ctx, x, key))
+	b.must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
+}
+
+func everyEvent(b *bundle, x *txn.Txn, event outbox.Row) {
+	b.Helper()
+	ctx := b.Context()
+	_, err := b.Outbox().LockShard(ctx, x, event.Shard, 0)
+	b.must("lock outbox", err)
+	b.must("insert", b.Outbox().Insert(ctx, x, []outbox.Row{event}))
+	b.must("hold", b.Outbox().Hold(ctx, x, []outbox.Hold{{Row: event, Reason: outbox.Parked}}))
 	_, err = b.Outbox().ReadHeld(ctx, x, event.Shard, 1)
-	must("read held", err)
+	b.must("read held", err)
 	_, err = b.Outbox().Blocked(ctx, x, event.Shard)
-	must("blocked", err)
-	must("delete", b.Outbox().Delete(ctx, x, event.Shard, []int64{1}))
-	_, _, err = b.Letters().Insert(ctx, x, dlq.Letter{Class: dlq.Permanent, Delivery: d})
-	must("letter", err)
-	must("commit", b.Commit(ctx, x, []outbox.Row{event}))
-	_, err = b.Backlog().Poll(ctx, "billing", marks)
-	must("poll", err)
+	b.must("blocked", err)
+	b.must("delete", b.Outbox().Delete(ctx, x, event.Shard, []int64{1}))
+}
+
+// everyLook runs the statements that are outside of transactions.
+func everyLook(b *bundle) {
+	b.Helper()
+	ctx, marks := b.Context(), make([]int64, backlog.Shards)
+	_, err := b.Backlog().Poll(ctx, "billing", marks)
+	b.must("poll", err)
+	_, err = b.Backlog().Depth(ctx, "")
+	b.must("depth", err)
 	_, err = b.Outbox().Poll(ctx, marks)
-	must("poll outbox", err)
+	b.must("poll outbox", err)
 	_, err = b.Outbox().Status(ctx)
-	must("status", err)
+	b.must("status", err)
 	_, err = b.Outbox().Parked(ctx, 0, 1)
-	must("parked", err)
+	b.must("parked", err)
 	_, err = b.Outbox().Unpark(ctx, nil)
-	must("unpark", err)
-	must("ping", b.Ping(ctx))
+	b.must("unpark", err)
+	_, err = b.Inbox().Attempts(ctx, inbox.ID{Scope: scope, Key: "2"})
+	b.must("attempts", err)
+	_, err = b.Inbox().Find(ctx, "2")
+	b.must("find", err)
+	_, err = b.Inbox().Counts(ctx, "billing")
+	b.must("counts", err)
+	b.must("ping", b.Ping(ctx))
 	report, err := b.Check(ctx)
-	must("check", err)
+	b.must("check", err)
 	if !report.OK() {
 		b.Errorf("%+v", slices.DeleteFunc(report.Rules, func(r store.RuleResult) bool { return r.Violations == 0 }))
 	}

@@ -77,9 +77,10 @@ func (s *Store) Letters() dlq.Store { return s.letters }
 
 // Begin implements store.Store.
 func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
-	for stale := 0; ; stale++ {
+	// A server that restarted leaves a pool of dead connections: past all of them.
+	for tries := s.db.Stats().OpenConnections + 2; ; tries-- {
 		t, err := txn.Begin(ctx, s.db, s.begin)
-		if err == nil || !idleEnd(err) || stale > s.db.Stats().MaxOpenConnections || ctx.Err() != nil {
+		if err == nil || !idleEnd(err) || tries <= 0 || ctx.Err() != nil {
 			return t, err
 		}
 	}
