@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -25,13 +26,19 @@ type Row struct {
 	Age time.Duration
 }
 
-// RowOf returns the row for an encoded event.
+// spread counts the rows without an order key that this process has made.
+var spread atomic.Uint32
+
+// together is how many of them in a row go to the same shard. Were each to go to
+// another one, a few events would cost the relay as many transactions.
+const together = 64
+
+// RowOf returns the row for an encoded event. Rows of an Order share a shard.
 func RowOf(e headrace.Event) Row {
-	key := ""
-	if e.OrderKey != "" {
-		key = e.Topic + "\x00" + e.OrderKey
+	if e.OrderKey == "" {
+		return Row{Shard: int(spread.Add(1) / together % Shards), Event: e}
 	}
-	return Row{Shard: shard.Of(key), Event: e}
+	return Row{Shard: shard.Of(e.Topic + "\x00" + e.OrderKey), Event: e}
 }
 
 // Order names the rows that keep their order: those of a topic with one order key.

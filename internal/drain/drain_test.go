@@ -115,7 +115,7 @@ func TestPollsWhenTheNextRowIsDue(t *testing.T) {
 func TestTheBottomIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
-		l.during(time.Second, drain.Options{MaxPoll: 20 * time.Millisecond}, func() {
+		l.during(time.Second, drain.Options{MaxPoll: 20 * time.Millisecond, BottomEvery: time.Second / 2}, func() {
 			l.add(0, 100, 101)
 			time.Sleep(time.Second)
 			l.add(0, 5)
@@ -141,7 +141,7 @@ func TestTheBottomIsReadAgainUnderLoad(t *testing.T) {
 		l := newLine(t)
 		l.took = 10 * time.Millisecond
 		l.add(0, span(10_000, 1000)...)
-		l.during(2*time.Second, drain.Options{}, func() {
+		l.during(2*time.Second, drain.Options{BottomEvery: time.Second / 2}, func() {
 			time.Sleep(time.Second)
 			l.add(0, 5)
 		})
@@ -156,6 +156,26 @@ func TestTheBottomIsReadAgainUnderLoad(t *testing.T) {
 		}
 		if bottoms > 10 {
 			t.Errorf("%d of %d batches began at the bottom, want one in 500 ms", bottoms, len(l.visits))
+		}
+	})
+}
+
+// Where a look at the bottom is dear, because somebody's long snapshot keeps what was
+// deleted, it takes a tenth of the time.
+func TestADearBottomIsReadLessOften(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.took, l.bottomCost = 10*time.Millisecond, 200*time.Millisecond
+		l.add(0, span(100_000, 1000)...)
+		l.during(20*time.Second, drain.Options{}, nil)
+		bottoms := 0
+		for _, v := range l.visits {
+			if v.after == 0 {
+				bottoms++
+			}
+		}
+		if bottoms < 5 || bottoms > 12 {
+			t.Errorf("%d of %d batches in 20 s began at the bottom, want about one in 2 s", bottoms, len(l.visits))
 		}
 	})
 }

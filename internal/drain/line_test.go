@@ -24,6 +24,8 @@ type fakeLine struct {
 	t     *testing.T
 	batch int
 	took  time.Duration // of a Work
+	// bottomCost is what one that begins at the bottom takes beside that.
+	bottomCost time.Duration
 
 	mu      sync.Mutex
 	rows    [shard.Count][]int64
@@ -86,6 +88,9 @@ func (l *fakeLine) Work(_ context.Context, shard int, after int64) (drain.Result
 	l.working[shard] = true
 	l.mu.Unlock()
 	time.Sleep(l.took)
+	if after == 0 {
+		time.Sleep(l.bottomCost)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.working[shard] = false

@@ -17,7 +17,8 @@ type Options struct {
 	// quarter. Default 1 s.
 	MaxPoll time.Duration
 	// BottomEvery is how often the rows below the marks are looked for. Where a look
-	// takes long it is done less often, down to a tenth of that. Default 500 ms.
+	// takes long it is done less often, so that it takes about a tenth of the time,
+	// down to once in 5 s. Default 100 ms.
 	BottomEvery time.Duration
 	// MaxPause bounds the pause after failures, which starts at 50 ms and doubles.
 	// Default 5 s.
@@ -31,8 +32,10 @@ type Options struct {
 
 const (
 	firstPause = 50 * time.Millisecond
-	// slowBottom is how many times BottomEvery the bottom is left alone at most.
+	// slowBottom is for how many times the cost of a look at the bottom it is left
+	// alone, and maxBottom for how long at most.
 	slowBottom = 10
+	maxBottom  = 5 * time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -42,7 +45,7 @@ func (o Options) withDefaults() Options {
 	o.Workers = min(o.Workers, shard.Count)
 	o.MinPoll = positive(o.MinPoll, 5*time.Millisecond)
 	o.MaxPoll = max(positive(o.MaxPoll, time.Second), o.MinPoll)
-	o.BottomEvery = positive(o.BottomEvery, 500*time.Millisecond)
+	o.BottomEvery = positive(o.BottomEvery, 100*time.Millisecond)
 	o.MaxPause = positive(o.MaxPause, 5*time.Second)
 	if o.OnState == nil {
 		o.OnState = func(error) {}

@@ -21,8 +21,10 @@ type shards struct {
 type state struct {
 	mark int64
 	busy bool // in the queue, or being worked on
-	// bottomAt is when the next batch shall begin at the bottom.
+	// bottomAt is when the next batch shall begin at the bottom, and usual how long
+	// the latest took that did not.
 	bottomAt time.Time
+	usual    time.Duration
 	// restUntil is when the shard may be visited again, and rest how long the last
 	// rest was; wanted says that a poll found it while it rested.
 	restUntil time.Time
@@ -125,7 +127,9 @@ func (s *shards) finished(o outcome, now time.Time) {
 		st.rest = 0
 	}
 	if o.after == 0 {
-		st.bottomAt = now.Add(s.bottomPause(o.took))
+		st.bottomAt = now.Add(s.bottomPause(o.took - st.usual))
+	} else {
+		st.usual = o.took
 	}
 	// After a full batch from the bottom, rows may stand between it and the mark.
 	if o.More || o.Mark > st.mark {
@@ -143,9 +147,10 @@ func (s *shards) restAfter(st *state, first, most time.Duration, now time.Time) 
 	st.restUntil = now.Add(jitter(st.rest))
 }
 
-// bottomPause is how long to leave the bottom alone after a look at it.
-func (s *shards) bottomPause(took time.Duration) time.Duration {
-	return min(max(s.o.BottomEvery, slowBottom*took), slowBottom*s.o.BottomEvery)
+// bottomPause is how long to leave the bottom alone after a look at it that cost
+// that much.
+func (s *shards) bottomPause(cost time.Duration) time.Duration {
+	return max(s.o.BottomEvery, min(slowBottom*cost, maxBottom))
 }
 
 // jitter varies d by a quarter either way, so that processes do not beat together.

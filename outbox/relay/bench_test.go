@@ -85,3 +85,36 @@ func (b *bundle) drain(rows int) {
 	}
 	b.untilEmpty()
 }
+
+// BenchmarkSteady publishes while others write: b.N transactions of four events
+// without an order, by four writers.
+func BenchmarkSteady(b *testing.B) {
+	for name, database := range map[string]func(testing.TB) opener{"sqlite": sqliteDB, "postgres": postgresDB} {
+		b.Run(name, func(b *testing.B) {
+			bundle := setup(b, database(b))
+			sink := &freeSink{}
+			r, err := relay.New(bundle.st, sink, bundle.options())
+			if err != nil {
+				b.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			done := make(chan error, 1)
+			go func() { done <- r.Run(ctx) }()
+			start := time.Now()
+			b.SetParallelism(2)
+			b.RunParallel(func(pb *testing.PB) {
+				for pb.Next() {
+					bundle.publish(event("t", "", ""), event("t", "", ""), event("t", "", ""), event("t", "", ""))
+				}
+			})
+			written := time.Since(start)
+			bundle.until("all are published", func() bool { return sink.took.Load() >= int64(4*b.N) })
+			b.ReportMetric(float64(4*b.N)/time.Since(start).Seconds(), "rows/s")
+			b.ReportMetric(float64(time.Since(start)-written)/1e6, "lag-ms")
+			cancel()
+			if err := <-done; err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
