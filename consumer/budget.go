@@ -51,9 +51,3 @@ func (b *budget) close() {
 	b.mu.Unlock()
 	b.free.Broadcast()
 }
-
-func (b *budget) inFlight() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.count
-}

@@ -116,7 +116,7 @@ func checkConsumerName(name string) error {
 // validate returns an error that names the first field that cannot be.
 func (c Config) validate() error {
 	if c.Source == nil {
-		return fmt.Errorf("Config.Source is nil: give a Watermill Subscriber")
+		return fmt.Errorf("option Config.Source is nil: give a Watermill Subscriber")
 	}
 	for _, n := range []struct {
 		name  string
@@ -129,7 +129,7 @@ func (c Config) validate() error {
 		{"NackPause", int64(c.NackPause)},
 	} {
 		if n.value < 0 {
-			return fmt.Errorf("Config.%s is negative (%d): 0 gives the default", n.name, n.value)
+			return fmt.Errorf("option Config.%s is negative (%d): 0 gives the default", n.name, n.value)
 		}
 	}
 	for _, n := range []struct {
@@ -140,11 +140,11 @@ func (c Config) validate() error {
 		{"MaxInFlight", c.MaxInFlight, 1_000_000}, {"BacklogWorkers", c.BacklogWorkers, 1000},
 	} {
 		if n.value > n.max {
-			return fmt.Errorf("Config.%s is %d: more than %d is a mistake", n.name, n.value, n.max)
+			return fmt.Errorf("option Config.%s is %d: more than %d is a mistake", n.name, n.value, n.max)
 		}
 	}
 	if err := c.Retry.Validate(); err != nil {
-		return fmt.Errorf("Config.Retry: %w", err)
+		return fmt.Errorf("option Config.Retry: %w", err)
 	}
 	return nil
 }

@@ -35,7 +35,6 @@ type bundle struct {
 	st      store.Store
 	db      *sql.DB
 	src     *memsource.Source
-	name    string
 	started bool
 	stop    context.CancelFunc
 	ended   chan error

@@ -164,7 +164,7 @@ func (e *Engine) runAll(p *progress) {
 		start := time.Now()
 		p.current.Store(int32(i))
 		p.began.Store(int64(start.Sub(epoch)))
-		c.err, c.stack = e.contain(c)
+		c.stack, c.err = e.contain(c)
 		c.took = time.Since(start)
 		current = nil
 		if c.err != nil {
@@ -175,7 +175,7 @@ func (e *Engine) runAll(p *progress) {
 
 // contain calls the user's function under a fresh context with the handler's
 // deadline, and turns a panic into an error.
-func (e *Engine) contain(c *call) (err error, stack []byte) {
+func (e *Engine) contain(c *call) (stack []byte, err error) {
 	parent := e.hard
 	if c.values != nil {
 		parent = valuesOf{e.hard, c.values}
@@ -198,7 +198,7 @@ func (e *Engine) contain(c *call) (err error, stack []byte) {
 	}()
 	err = e.h.Run(ctx, c.tx, c.inputs)
 	returned = true
-	return err, nil
+	return nil, err
 }
 
 // valuesOf ends with one context and has the values of another, so that the end of
