@@ -21,6 +21,7 @@ var groupTests = []test{
 	{name: "a lock timeout makes only the held keys busy", run: lockTimeoutBusy, needs: concurrentWriters},
 	{name: "a lock timeout answers lost keys too", run: lockTimeoutLost, needs: concurrentWriters},
 	{name: "the lock timeout is not in force after the claim", run: lockTimeoutEnds, needs: concurrentWriters},
+	{name: "an unguarded claim fails where the wait is too long", run: unguarded, needs: concurrentWriters},
 	{name: "a single claim waits longer than the lock timeout", run: singleWaits, needs: concurrentWriters},
 	{name: "the idle timeout frees the claims of a stopped process", run: idleTimeout, needs: idleEnds},
 }
@@ -248,13 +249,13 @@ func lockTimeoutLost(b *bundle) {
 func lockTimeoutEnds(b *bundle) {
 	b.exec(b.DB, "INSERT INTO {{schema}}.effects (scope, key) VALUES ('row', 'row')")
 	const touch = "UPDATE {{schema}}.effects SET key = key WHERE scope = 'row'"
-	for _, struck := range []bool{true, false} {
+	for _, c := range []struct{ struck, unguarded bool }{{true, false}, {false, false}, {false, true}} {
 		holder, t := b.begin(), b.begin()
 		b.exec(holder, touch)
-		if struck {
+		if c.struck {
 			b.win(holder, "held")
 		}
-		b.request(t, inbox.ClaimRequest{Claims: claims("held", "free"), LockTimeout: brief})
+		b.request(t, inbox.ClaimRequest{Claims: claims("held", "free"), LockTimeout: brief, Unguarded: c.unguarded})
 		handled := make(chan error, 1)
 		var wait sync.WaitGroup
 		wait.Go(func() {
@@ -275,6 +276,28 @@ func lockTimeoutEnds(b *bundle) {
 		wait.Wait()
 		t.Rollback()
 	}
+}
+
+// unguarded: whoever saves the savepoint learns that he has to claim again.
+func unguarded(b *bundle) {
+	holder, t := b.begin(), b.begin()
+	b.win(holder, "a")
+	r := inbox.ClaimRequest{Claims: claims("a", "b"), LockTimeout: brief, Unguarded: true}
+	if _, err := b.Store.Inbox().Claim(b.ctx, t, r); txn.Classify(err) != txn.LockTimeout {
+		b.Errorf("Claim of a held key: %v, want the class of a lock timeout", err)
+	}
+	if err := b.Store.Commit(b.ctx, t, nil); err == nil {
+		b.Error("the transaction of the failed claim was committed")
+	}
+	b.wantState("b", "")
+	holder.Rollback()
+	again := b.begin()
+	b.wantResults(b.request(again, r), inbox.Won, inbox.Won)
+	b.commit(again)
+	b.wantState("a", inbox.Done)
+	lost := b.begin()
+	b.wantResults(b.request(lost, r), inbox.Lost, inbox.Lost)
+	b.commit(lost)
 }
 
 func singleWaits(b *bundle) {

@@ -103,7 +103,7 @@ func letterFailsNow(b *bundle) {
 	}
 	for _, i := range []int{0, 2} {
 		l := b.letter(ids[i])
-		if !l.FirstFailure.After(attempts[1].At) || !l.LastFailure.Equal(l.FirstFailure) || l.CreatedAt.Sub(l.LastFailure).Abs() > time.Minute {
+		if !l.FirstFailure.After(attempts[1].At) || l.LastFailure.Before(l.FirstFailure) || l.CreatedAt.Sub(l.FirstFailure).Abs() > time.Minute {
 			b.Errorf("letter %d failed from %s to %s, was written at %s, and the attempts of another ended at %s",
 				i, l.FirstFailure, l.LastFailure, l.CreatedAt, attempts[1].At)
 		}

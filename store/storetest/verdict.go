@@ -24,6 +24,7 @@ var verdictTests = []test{
 	{name: "one of two transitions at once moves the row", run: transitionAtOnce, needs: concurrentWriters},
 	{name: "transitions in opposite order never deadlock", run: transitionsCross, needs: concurrentWriters},
 	{name: "attempts count from 1 over transactions", run: attemptsCount},
+	{name: "the second of two attempts waits, and counts on", run: attemptsAtOnce, needs: concurrentWriters},
 	{name: "a rolled-back attempt leaves no gap", run: attemptsRolledBack},
 	{name: "attempts keep what was recorded", run: attemptsKept},
 }
@@ -279,6 +280,34 @@ func attemptsCount(b *bundle) {
 		b.Errorf("%d attempts, want 3", got)
 	}
 	b.in(func(t *txn.Txn) { b.win(t, "a", "b") })
+}
+
+func attemptsAtOnce(b *bundle) {
+	b.in(func(t *txn.Txn) { b.win(t, "committed", "rolled back") })
+	for key, want := range map[string]int{"committed": 2, "rolled back": 1} {
+		first, second := b.begin(), b.begin()
+		b.fail(first, key)
+		number := make(chan int, 1)
+		var wait sync.WaitGroup
+		wait.Go(func() {
+			n, err := b.Store.Inbox().AddAttempt(b.ctx, second, attempt(key))
+			if err != nil {
+				b.Errorf("AddAttempt: %v", err)
+			}
+			number <- n
+		})
+		b.awaitWaiters(1)
+		if key == "committed" {
+			b.commit(first)
+		} else {
+			first.Rollback()
+		}
+		if n := receive(b, number); n != want {
+			b.Errorf("%s: the second attempt has number %d, want %d", key, n, want)
+		}
+		wait.Wait()
+		b.commit(second)
+	}
 }
 
 func attemptsRolledBack(b *bundle) {
