@@ -87,7 +87,7 @@ var variedLetters = map[string]int64{
 	`undecodable: key: absent: header "X-Shopify-Shop-Domain"; absent: message id`:                                 1,
 	`undecodable: key: malformed: JSON member "financial_status" is an array`:                                      1,
 	`undecodable: key: malformed: JSON member "id" is an object`:                                                   1,
-	`undecodable: key: malformed: JSON member "id": an object or array was expected on the way`:                    3,
+	`undecodable: key: malformed: no JSON member "id": the payload, or a part of it, is a plain value where an object was expected`:                    3,
 	`undecodable: key: malformed: line N of the input: it goes on after the JSON object, from byte N`:              1,
 	`undecodable: key: malformed: line N of the input: it has both payload and payload_baseN`:                      1,
 	`undecodable: key: malformed: line N of the input: it has neither payload nor payload_baseN`:                   3,
