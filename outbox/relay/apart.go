@@ -27,7 +27,7 @@ func (b *batch) again(ctx context.Context, s *settlement) (t *txn.Txn, err error
 		err = now.readReady(ctx, t, len(b.ready))
 	}
 	if err != nil {
-		t.Rollback()
+		end(t, err)
 		return nil, err
 	}
 	s.holds = now.standing(s.holds)

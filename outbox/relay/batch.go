@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -14,8 +15,8 @@ const (
 	// batchTime bounds how long a batch goes on to begin calls of Publish, and with
 	// it, and what one call may take, the age of its transaction.
 	batchTime = 5 * time.Second
-	// bookTime bounds the statements that record what was published: they run under a
-	// deadline of their own, whatever has been cancelled.
+	// bookTime bounds the statements that read a batch, and those that record what was
+	// published, which run whatever has been cancelled.
 	bookTime = 30 * time.Second
 )
 
@@ -34,40 +35,61 @@ type batch struct {
 	round  *round
 }
 
-func (b *batch) work(ctx context.Context) (drain.Result, error) {
-	t, err := b.store.Begin(ctx)
-	if err != nil {
-		return drain.Result{}, fmt.Errorf("begin: %w", err)
-	}
-	defer func() {
-		if t != nil { // whichever is open at the end
-			t.Rollback()
-		}
-	}()
-	if ok, err := b.read(ctx, t); err != nil || !ok {
+func (b *batch) work(ctx context.Context) (_ drain.Result, err error) {
+	t, err := b.begin(ctx)
+	if t == nil {
 		return drain.Result{Skipped: err == nil}, err
 	}
+	defer func() { end(t, err) }() // whichever is open then
 	if b.apart {
 		t.Rollback()
 	}
 	b.round = newRound(b)
 	b.round.run(ctx)
-	book, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookTime)
-	defer cancel()
 	s := b.settlement()
 	if s.empty() {
 		return b.result(s), nil
 	}
+	book, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.book)
+	defer cancel()
 	if b.apart {
-		if t, err = b.again(book, s); err != nil {
+		again, err := b.again(book, s)
+		if err != nil {
 			return drain.Result{}, err
 		}
+		t = again
 	}
 	if err := b.settle(book, t, s); err != nil {
 		return drain.Result{}, err
 	}
 	b.tellParked(s)
 	return b.result(s), nil
+}
+
+// begin opens the transaction and reads the batch. It returns nil where another
+// process holds the shard.
+func (b *batch) begin(ctx context.Context) (*txn.Txn, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.book)
+	defer cancel()
+	t, err := b.store.Begin(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	if ok, err := b.read(ctx, t); err != nil || !ok {
+		end(t, err)
+		return nil, err
+	}
+	return t, nil
+}
+
+// end ends t if it is still open. After an error that may mean that the connection
+// does not answer, a rollback could wait for ever.
+func end(t *txn.Txn, err error) {
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || txn.Classify(err) == txn.Connection {
+		t.Discard()
+	} else {
+		t.Rollback()
+	}
 }
 
 // idle is how long the transaction may idle: longer than its round can take, where

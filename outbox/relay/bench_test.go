@@ -78,12 +78,20 @@ func (b *bundle) drain(rows int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()
-	b.until("all are published", func() bool { return sink.took.Load() >= int64(rows) })
+	for {
+		changed := b.board.changed()
+		if sink.took.Load() >= int64(rows) {
+			break
+		}
+		<-changed
+	}
 	cancel()
 	if err := <-done; err != nil {
 		b.Error(err)
 	}
-	b.untilEmpty()
+	if n := total(b.status()); n != 0 {
+		b.Errorf("%d rows are left", n)
+	}
 }
 
 // BenchmarkSteady publishes while others write: b.N transactions of four events

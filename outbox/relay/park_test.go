@@ -141,9 +141,9 @@ func TestAnOutageParksNothing(t *testing.T) {
 		b.until("it is stalled", r.Stalled)
 		calls, _ := b.sink.called()
 		start := time.Now()
-		b.until("it was tried again", func() bool { n, _ := b.sink.called(); return n > calls+250 })
-		if d := time.Since(start); d < 200*time.Millisecond {
-			b.Errorf("250 calls within %s: the pauses do not grow", d)
+		b.until("it was tried again", func() bool { n, _ := b.sink.called(); return n > calls+120 })
+		if d := time.Since(start); d < 100*time.Millisecond {
+			b.Errorf("120 calls within %s: the pauses do not grow", d)
 		}
 		s, err := r.Status(context.Background())
 		if err != nil {

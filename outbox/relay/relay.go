@@ -33,6 +33,7 @@ type Relay struct {
 	store Store
 	// apart says that nobody may wait for the sink inside of a transaction.
 	apart bool
+	book  time.Duration // bookTime
 	o     Options
 	sink  *sink
 	stall *stall
@@ -55,7 +56,7 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r := &Relay{store: st, o: o, sink: newSink(sink, o), stall: newStall(o)}
+	r := &Relay{store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime}
 	_, r.apart = st.Outbox().(outbox.SingleWriter)
 	return r, nil
 }
@@ -146,6 +147,8 @@ type line struct {
 
 // Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.book)
+	defer cancel()
 	p, err := l.store.Outbox().Poll(ctx, marks)
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
