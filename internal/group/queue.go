@@ -42,7 +42,7 @@ type lane struct {
 
 // NewQueue returns an empty queue for groups of at most batch tasks.
 func NewQueue(batch int) *Queue {
-	q := &Queue{lanes: make(map[string]*lane), gather: max(1, batch/2)}
+	q := &Queue{lanes: make(map[string]*lane), gather: max(1, batch/4)}
 	q.some = sync.NewCond(&q.mu)
 	q.linger = time.AfterFunc(time.Hour, q.lingered)
 	q.linger.Stop()
