@@ -283,3 +283,28 @@ func TestRedriveGoesThroughTheInbox(t *testing.T) {
 		}
 	})
 }
+
+// Verdicts: a failed attempt is committed before the next one starts, so that it
+// counts although the process dies in the next.
+func TestAttemptIsCommittedBeforeTheNextStarts(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		found := make(chan int, 1)
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(_ context.Context, _ *headrace.Tx, m *headrace.Message[body]) error {
+			if m.Attempt == 2 {
+				list, err := b.st.Inbox().Attempts(context.Background(), inbox.ID{Scope: m.Scope, Key: m.Key})
+				if err != nil {
+					return err
+				}
+				found <- len(list)
+				return nil
+			}
+			return errBoom
+		})
+		b.start(c)
+		b.acked(b.deliver("m", `{}`))
+		if n := <-found; n != 1 {
+			b.Errorf("%d attempts are there when the second starts", n)
+		}
+	})
+}
