@@ -217,6 +217,7 @@ func (r *round) probes() [][]int32 {
 		topics[r.topic(h)]++
 	}
 	slices.SortStableFunc(heads, func(a, b int32) int { return cmp.Compare(nth[a], nth[b]) })
+	heads = heads[:min(len(heads), probeRows)]
 	lanes := make([][]int32, min(probeLanes, r.o.Concurrency, len(heads)))
 	for i, h := range heads {
 		lanes[i%len(lanes)] = append(lanes[i%len(lanes)], h)
@@ -250,7 +251,7 @@ func (r *round) lane(heads []int32) {
 // together returns how many of heads to give to one call: those of the same topic,
 // and a row that was refused before alone, as is each while the sink is tried out.
 func (r *round) together(heads []int32) int {
-	if r.items[heads[0]].row.Attempts > 0 || r.probe && r.sink.confirmed.Load() == r.began {
+	if r.items[heads[0]].row.Attempts > 0 || r.probe {
 		return 1
 	}
 	n, most := 1, min(r.sink.atOnce(), len(heads))
@@ -300,21 +301,19 @@ func (r *round) refuse(it *item, mark int64, err error) {
 	}
 }
 
-// Where nothing is confirmed, a round is given up after so many refusals.
 const (
-	patience      = 16
-	probePatience = 8
-	probeLanes    = 4
+	// patience is after how many refusals a round is given up, if nothing is confirmed.
+	patience = 16
+	// probeRows is how many orders, and rows without one, a round tries out the sink
+	// with, and probeLanes how many at a time.
+	probeRows  = 8
+	probeLanes = 4
 )
 
 // over reports whether no further call is to be made.
 func (r *round) over() bool {
-	most := int64(patience)
-	if r.probe {
-		most = probePatience
-	}
 	return r.full.Load() || r.ctx.Err() != nil || time.Now().After(r.deadline) ||
-		r.refusals.Load() >= most && r.sink.confirmed.Load() == r.began
+		!r.probe && r.refusals.Load() >= patience && r.sink.confirmed.Load() == r.began
 }
 
 // verdict is what the round says about the sink.
