@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -307,4 +308,29 @@ func TestDrainTimeoutCancels(t *testing.T) {
 			b.Errorf("state %q, %d attempts", b.state("m"), len(b.attempts("m")))
 		}
 	})
+}
+
+// What is infrastructure: a handler's deadline comes back from the driver as a lost
+// connection or a cancelled statement; it is a timeout, and each run an attempt.
+func TestHandlerDeadlineIsAnAttempt(t *testing.T) {
+	b := setupPostgres(t)
+	var r runs
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		r.next(m.ID)
+		_, err := tx.ExecContext(ctx, "SELECT pg_sleep(60)")
+		return err
+	}, consumer.Timeout(50*time.Millisecond))
+	b.start(c)
+	b.acked(b.deliver("m", `{}`))
+	b.eventually("it is dead", func() bool { return b.state("m") == inbox.Dead })
+	attempts := b.attempts("m")
+	if len(attempts) != quick.MaxAttempts || r.of("m") != quick.MaxAttempts {
+		b.Errorf("%d attempts, %d runs", len(attempts), r.of("m"))
+	}
+	for _, a := range attempts {
+		if a.Class != string(retry.Timeout) {
+			b.Errorf("attempt %d is of class %q: %s", a.N, a.Class, a.Error)
+		}
+	}
 }

@@ -198,7 +198,16 @@ func (e *Engine) contain(c *call) (stack []byte, err error) {
 	}()
 	err = e.h.Run(ctx, c.tx, c.inputs)
 	returned = true
-	return nil, err
+	return nil, timedOut(ctx, err)
+}
+
+// timedOut says so of an error that came after the deadline: drivers report it as a
+// cancelled statement or a lost connection.
+func timedOut(ctx context.Context, err error) error {
+	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
 }
 
 // valuesOf ends with one context and has the values of another, so that the end of

@@ -23,7 +23,7 @@ func (l *Line) singly(b *batch) drain.Result {
 func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.Result, error) {
 	l.limits[b.shard] = max(1, len(b.tasks)/2)
 	f := failures[0]
-	switch txn.Classify(f.err) {
+	switch f.class() {
 	case txn.Serialization, txn.Connection:
 		if l.free(b.shard, f.task) {
 			if !b.e.answers() {

@@ -2,12 +2,14 @@ package group
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // Handler is a registration: what to run for the messages of a topic, and how.
@@ -107,6 +109,15 @@ type failure struct {
 	err   error
 	stack []byte
 	took  time.Duration
+}
+
+// class is the class of the failure as the database's error. What came of a deadline
+// has none: it is the handler's, whatever it looks like.
+func (f failure) class() txn.Class {
+	if errors.Is(f.err, context.DeadlineExceeded) {
+		return txn.Other
+	}
+	return txn.Classify(f.err)
 }
 
 // input returns what the next run is given.

@@ -211,7 +211,7 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 		return result{err: errSingly}
 	}
 	f := out.failures[0]
-	switch txn.Classify(f.err) {
+	switch f.class() {
 	case txn.Serialization:
 		e.shrink.Store(shrunkGroups)
 		if e.rerunFree([]*Task{f.task}) {
