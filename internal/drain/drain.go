@@ -107,7 +107,7 @@ func (r *run) coordinate(ctx context.Context) {
 		} else {
 			timer.Stop()
 		}
-		next, ok := r.shards.next(now)
+		next, ok := r.shards.next()
 		jobs := r.jobs
 		if !ok {
 			jobs = nil
@@ -118,7 +118,7 @@ func (r *run) coordinate(ctx context.Context) {
 		case <-r.Wake:
 			r.pace.wake()
 		case jobs <- next:
-			r.shards.started(next, now)
+			r.shards.started(next)
 		case o := <-r.results:
 			r.finished(ctx, o)
 		case a := <-r.answers:

@@ -21,8 +21,10 @@ type shards struct {
 type state struct {
 	mark int64
 	busy bool // in the queue, or being worked on
-	// bottomAt is when the next batch shall begin at the bottom, and usual how long
-	// the latest took that did not.
+	// bottom says that the next batch begins there.
+	bottom bool
+	// Of a shard that had more each time, and was not polled for: when to begin at the
+	// bottom again, and how long the latest batch took that did not.
 	bottomAt time.Time
 	usual    time.Duration
 	// restUntil is when the shard may be visited again, and rest how long the last
@@ -81,9 +83,7 @@ func (s *shards) found(a answer, now time.Time) {
 			continue
 		}
 		st := &s.all[i]
-		if s.bottom {
-			st.bottomAt = now // what was found may stand below the mark
-		}
+		st.bottom = st.bottom || s.bottom // what was found may stand below the mark
 		if now.Before(st.restUntil) {
 			st.wanted = true
 			continue
@@ -94,22 +94,20 @@ func (s *shards) found(a answer, now time.Time) {
 }
 
 // next returns the shard whose turn it is.
-func (s *shards) next(now time.Time) (job, bool) {
+func (s *shards) next() (job, bool) {
 	if len(s.queue) == 0 {
 		return job{}, false
 	}
 	i := s.queue[0]
-	if st := &s.all[i]; now.Before(st.bottomAt) {
-		return job{i, st.mark}, true
+	if s.all[i].bottom {
+		return job{i, 0}, true
 	}
-	return job{i, 0}, true
+	return job{i, s.all[i].mark}, true
 }
 
-func (s *shards) started(j job, now time.Time) {
+func (s *shards) started(j job) {
 	s.queue = append(s.queue[:0], s.queue[1:]...)
-	if j.after == 0 {
-		s.all[j.shard].bottomAt = now.Add(s.o.BottomEvery)
-	}
+	s.all[j.shard].bottom = false
 }
 
 // finished learns from a visit, and queues the shard again if it has more.
@@ -126,19 +124,30 @@ func (s *shards) finished(o outcome, now time.Time) {
 	default:
 		st.rest = 0
 	}
-	if o.after == 0 {
-		st.bottomAt = now.Add(s.bottomPause(o.took - st.usual))
-	} else {
-		st.usual = o.took
-	}
 	// After a full batch from the bottom, rows may stand between it and the mark.
 	if o.More || o.Mark > st.mark {
 		st.mark = o.Mark
 	}
 	if o.More && st.rest == 0 {
+		s.plan(st, o, now)
 		st.busy = true
 		s.queue = append(s.queue, o.shard)
 	}
+}
+
+// plan decides where the next batch of a shard with more begins. At most every other
+// begins at the bottom, so that it shows what that costs.
+func (s *shards) plan(st *state, o outcome, now time.Time) {
+	if o.after > 0 {
+		st.usual = o.took
+		st.bottom = !now.Before(st.bottomAt)
+		return
+	}
+	cost := time.Duration(0)
+	if st.usual > 0 {
+		cost = o.took - st.usual
+	}
+	st.bottomAt = now.Add(s.bottomPause(cost))
 }
 
 // restAfter lets a shard rest, twice as long as the last time.
@@ -148,9 +157,10 @@ func (s *shards) restAfter(st *state, first, most time.Duration, now time.Time) 
 }
 
 // bottomPause is how long to leave the bottom alone after a look at it that cost
-// that much.
+// that much, so that all shards together spend a tenth of the workers' time there.
 func (s *shards) bottomPause(cost time.Duration) time.Duration {
-	return max(s.o.BottomEvery, min(slowBottom*cost, maxBottom))
+	share := max(1, float64(shard.Count-s.idle())/float64(s.o.Workers))
+	return max(s.o.BottomEvery, min(time.Duration(slowBottom*share*float64(cost)), maxBottom))
 }
 
 // jitter varies d by a quarter either way, so that processes do not beat together.
