@@ -22,6 +22,7 @@ type Queue struct {
 	gather int       // tasks that make a group of their own beside one that is being worked on
 	linger *time.Timer
 	each   time.Duration // running mean of a group's time
+	armed  bool          // linger runs
 	waited bool          // the tasks that are ready have lingered
 	closed bool
 }
@@ -53,7 +54,7 @@ func NewQueue(batch int) *Queue {
 func (q *Queue) lingered() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waited = true
+	q.armed, q.waited = false, true
 	q.some.Signal()
 }
 
@@ -66,9 +67,11 @@ func (q *Queue) enough() bool {
 // offer wakes a worker if there is enough for one, and otherwise sees to it that what
 // is ready does not wait for long.
 func (q *Queue) offer() {
-	if q.enough() {
+	switch {
+	case q.enough():
 		q.some.Signal()
-	} else if q.ready.Len() == 1 {
+	case q.ready.Len() > 0 && !q.armed:
+		q.armed = true
 		q.linger.Reset(min(max(q.each, minLinger), maxLinger))
 	}
 }
@@ -126,11 +129,7 @@ func (q *Queue) Take(limit func() int) []*Task {
 	}
 	q.active++
 	q.waited = false
-	if q.enough() {
-		q.some.Signal()
-	} else if q.ready.Len() > 0 {
-		q.linger.Reset(min(max(q.each, minLinger), maxLinger))
-	}
+	q.offer()
 	return tasks
 }
 
@@ -165,9 +164,7 @@ func (q *Queue) Done(taken, again []*Task, took time.Duration) []*Task {
 		}
 		q.ready.PushBack(l)
 	}
-	if q.enough() {
-		q.some.Signal()
-	}
+	q.offer()
 	return nil
 }
 

@@ -153,3 +153,26 @@ func TestGate(t *testing.T) {
 		t.Errorf("told %v", changes)
 	}
 }
+
+// What is given back beside a slow group does not wait for its end.
+func TestGivenBackTasksLinger(t *testing.T) {
+	q := NewQueue(64)
+	limit := func() int { return 1 }
+	q.Push(task("slow", 1))
+	slow := q.Take(limit) // stays in hand
+	q.Push(task("a", 1))
+	one := q.Take(limit)
+	q.Done(one, one, 0)
+	again := make(chan []*Task)
+	go func() { again <- q.Take(limit) }()
+	select {
+	case tasks := <-again:
+		if len(tasks) != 1 || tasks[0] != one[0] {
+			t.Errorf("took %v", tasks)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("what was given back waits for the slow group")
+	}
+	q.Done(slow, nil, 0)
+	q.Close()
+}
