@@ -1,11 +1,21 @@
 -- Published rows, from whichever line they stand on. Where the first row of an
 -- order goes, the one behind it takes its place and is due, so that there is always
--- a row that a look for work can see.
+-- a row that a look for work can see. The ready rows are looked up one by one, and
+-- deleted where they stand: nothing updates them. A plan for id = ANY ($2) walks over
+-- the whole shard where the statistics are old, for each thousand rows of a backlog.
 WITH published AS (
-    DELETE FROM {{schema}}.headrace_outbox WHERE shard = $1 AND id = ANY ($2::bigint[])
+    DELETE FROM {{schema}}.headrace_outbox WHERE ctid = ANY (ARRAY(
+        SELECT ready.at
+        FROM unnest($2::bigint[]) AS r (id)
+        CROSS JOIN LATERAL (
+            SELECT o.ctid AS at FROM {{schema}}.headrace_outbox AS o WHERE o.shard = $1 AND o.id = r.id LIMIT 1
+        ) AS ready
+    ))
 ), gone AS (
-    DELETE FROM {{schema}}.headrace_outbox_held WHERE shard = $1 AND id = ANY ($2::bigint[])
-    RETURNING topic, order_key, reason
+    DELETE FROM {{schema}}.headrace_outbox_held AS h
+    USING unnest($2::bigint[]) AS r (id)
+    WHERE h.shard = $1 AND h.id = r.id
+    RETURNING h.topic, h.order_key, h.reason
 ), next AS MATERIALIZED (
     SELECT behind.id
     FROM (SELECT DISTINCT topic, order_key FROM gone WHERE order_key <> '' AND reason <> 'delayed') AS o
