@@ -92,7 +92,7 @@ func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, er
 // that the message still waits.
 func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
 	b.t.Rollback()
-	r, err := b.e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
+	r, err := b.e.once(f.task, func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("verdict: %w", err)
 	}

@@ -47,13 +47,13 @@ func (e *Engine) bury(task *Task) Outcome {
 // insist runs write in a transaction of its own until it is committed.
 func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling, error)) (Outcome, bool) {
 	for {
-		r, err := e.once(write)
+		r, err := e.once(f.task, write)
 		if err == nil {
 			e.o.Gate.OK()
 			e.report(f, r)
 			return r.outcome, r.again
 		}
-		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout {
+		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errVanished) {
 			continue
 		}
 		if e.soft.Err() != nil {
@@ -65,7 +65,7 @@ func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling
 	}
 }
 
-func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ruling, error) {
+func (e *Engine) once(task *Task, write func(context.Context, *txn.Txn) (ruling, error)) (ruling, error) {
 	t, err := e.begin()
 	if err != nil {
 		return ruling{}, err
@@ -78,7 +78,8 @@ func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ru
 		return ruling{}, err
 	}
 	if r.outcome == Duplicate && !r.again {
-		return r, nil // somebody else finished it: drop the verdict
+		t.Rollback() // somebody else has the key: drop the verdict, with its attempt
+		return e.tooLate(ctx, task)
 	}
 	if err := e.st.Commit(ctx, t, r.rows); err != nil {
 		return ruling{}, err
@@ -87,6 +88,45 @@ func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ru
 		e.o.Wake()
 	}
 	return r, nil
+}
+
+// errVanished says that the row of a key that was taken is gone: retention had
+// deleted it. The verdict can be written anew.
+var errVanished = errors.New("the row that held the key is gone")
+
+// tooLate settles a task whose key somebody else took before its verdict: a
+// duplicate if the content is the same, otherwise a conflict with a letter of its own.
+// A backlog row has its key for itself.
+func (e *Engine) tooLate(ctx context.Context, task *Task) (ruling, error) {
+	if task.item != nil {
+		return ruling{outcome: Duplicate}, nil
+	}
+	t, err := e.begin()
+	if err != nil {
+		return ruling{}, err
+	}
+	defer t.Rollback()
+	claim := inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}
+	claimed, err := e.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{claim}, IdleTimeout: e.idle()})
+	switch {
+	case err != nil:
+		return ruling{}, fmt.Errorf("look who has the key: %w", err)
+	case claimed[0].Result != inbox.Lost:
+		return ruling{}, errVanished
+	case claimed[0].Entry.Fingerprint == task.Delivery.Fingerprint:
+		return ruling{outcome: Duplicate}, nil
+	}
+	rows, err := e.conflict(ctx, t, task, claimed[0].Entry)
+	if err != nil {
+		return ruling{}, err
+	}
+	if err := e.st.Commit(ctx, t, rows); err != nil {
+		return ruling{}, err
+	}
+	if len(rows) > 0 {
+		e.o.Wake()
+	}
+	return ruling{outcome: Conflict}, nil
 }
 
 func (e *Engine) report(f failure, r ruling) {
@@ -260,7 +300,11 @@ func (e *Engine) leave(ctx context.Context, t *txn.Txn, task *Task) error {
 
 // conflict writes the letter of a task whose key belongs to another message.
 func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inbox.Entry) ([]outbox.Row, error) {
-	letter := e.letter(task, dlq.Conflict, dlq.Describe(errConflict, nil))
+	reason := errConflict
+	if task.Bad != nil {
+		reason = fmt.Errorf("%w; and: %w", errConflict, task.Bad)
+	}
+	letter := e.letter(task, dlq.Conflict, dlq.Describe(reason, nil))
 	letter.FirstPrint = first.Fingerprint
 	return e.giveUp(ctx, t, letter)
 }
