@@ -109,7 +109,7 @@ func (s *sweep) part(ctx context.Context, f Filter) error {
 	}
 	for _, id := range f.IDs {
 		if !seen[id] {
-			s.skip(Skip{LetterID: id, Why: "it is not open, or another decision on it is under way"})
+			s.skip(Skip{LetterID: id, Why: "there is no open letter of that id, or another decision on it is under way"})
 		}
 	}
 	return nil

@@ -164,7 +164,7 @@ func TestJoinKeepsNothing(t *testing.T) {
 	}
 }
 
-// HABITS 6: a mistake dies at start-up and names itself.
+// a mistake dies at start-up and names itself.
 func TestConstructorsPanic(t *testing.T) {
 	for want, f := range map[string]func(){
 		"inbox.First: no key functions":                          func() { inbox.First() },

@@ -140,7 +140,7 @@ func TestWithDefaults(t *testing.T) {
 	}
 }
 
-// HABITS 6, INVARIANTS 3: 36, 37. A mistake dies at start-up and names the field.
+// INVARIANTS 3: 36, 37. A mistake dies at start-up and names the field.
 func TestValidate(t *testing.T) {
 	backoff := func(b retry.Backoff) retry.Policy { return retry.Policy{Backoff: b} }
 	override := func(c retry.Class, o retry.Override) retry.Policy {

@@ -90,7 +90,7 @@ func (m *Main) printEntries(views []entryView) error {
 			runs = append(runs, []string{v.Scope, strconv.Itoa(a.N), when(a.At), a.Class, short(a.Error, 80)})
 		}
 	}
-	if err := m.table([]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTERS", "FINGERPRINT"}, rows); err != nil || len(runs) == 0 {
+	if err := m.table([]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTER IDS", "FINGERPRINT"}, rows); err != nil || len(runs) == 0 {
 		return err
 	}
 	if err := m.line(""); err != nil {

@@ -144,7 +144,7 @@ func TestAt(t *testing.T) {
 	})
 }
 
-// HABITS 14, fault 68: Close is synchronous, safe twice and at once, and nothing is
+// fault 68: Close is synchronous, safe twice and at once, and nothing is
 // sent after it.
 func TestClose(t *testing.T) {
 	calls := 0

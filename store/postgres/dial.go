@@ -22,7 +22,7 @@ type connector struct {
 
 // errDSN says nothing about what is wrong: the parts of a DSN that a parser stumbles
 // over are often those of a password.
-var errDSN = errors.New("postgres: the DSN is neither a URL nor a list of key=value pairs (not shown: it may hold a password)")
+var errDSN = errors.New("postgres: the DSN cannot be read: give postgres://user@host:5432/database?sslmode=… or key=value pairs, with a port from 1 to 65535 and values that PostgreSQL knows (not shown: it may hold a password)")
 
 func newConnector(dsn string, o Options) (*connector, error) {
 	cfg, err := pq.NewConfig(dsn)

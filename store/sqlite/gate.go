@@ -83,7 +83,7 @@ func (g *gate) close() {
 }
 
 // enter waits for the turn, in order of arrival, until ctx ends, and then for the
-// gap that is due. Whoever entered leaves the turn exactly once.
+// gap that is due. Whoever entered leaves the turn once.
 func (g *gate) enter(ctx context.Context) (*turn, error) {
 	select {
 	case g.turn <- struct{}{}: // waiting senders are served in order
