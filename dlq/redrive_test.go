@@ -102,7 +102,7 @@ func TestRedriveOfWhatWasApplied(t *testing.T) {
 		b.redrive(only(ids[0]), 1, 0)
 		b.workOff(b.ready())
 		result := b.redrive(only(ids[0]), 0, 1)
-		if !strings.Contains(result.Skips[0].Why, "not open") || b.inboxState("k0000") != inbox.Done {
+		if !strings.Contains(result.Skips[0].Why, "no open letter") || b.inboxState("k0000") != inbox.Done {
 			b.Errorf("%+v", result)
 		}
 		b.redrive(everything, 1, 0)
