@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
@@ -57,6 +58,9 @@ func newIdentifier() identifier {
 	return identifier{key: keyOf(), fingerprint: fingerprintOf(), payload: inbox.Payload()}
 }
 
+// identify is given the webhook by the journal, and what the tables kept of it by the figures: both must come to
+// the same. Tables keep the payload and the headers byte for byte, but the message's id and its coordinates only as
+// text, so where those two tell messages apart they count in that form.
 func (i identifier) identify(d *headrace.Delivery) identity {
 	var o order
 	if json.Unmarshal(d.Payload, &o) == nil {
@@ -70,7 +74,7 @@ func (i identifier) identify(d *headrace.Delivery) identity {
 		}
 	}
 	key, err := inbox.Resolve(i.key, d)
-	if err == nil {
+	if err == nil && !keptUnderHash(d, key) {
 		if print, err := i.fingerprint(d); err == nil {
 			return identity{"key:" + digest(key), print}
 		}
@@ -79,12 +83,26 @@ func (i identifier) identify(d *headrace.Delivery) identity {
 	if d.ID != "" {
 		return identity{"unread:" + digest(printable(d.ID)), print}
 	}
-	return identity{"at:" + digest(d.Coordinates.String()), print}
+	return identity{"at:" + digest(legible(d.Coordinates).String()), print}
+}
+
+// keptUnderHash reports whether the tables have a message under a hash of its id instead of key: then key is made
+// of the text that stands for an id which is none, and the message had no key when it came.
+func keptUnderHash(d *headrace.Delivery, key string) bool {
+	return strings.HasPrefix(d.Key, "sha256:") && d.Key != key
 }
 
 func digest(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return hex.EncodeToString(sum[:16])
+}
+
+// legible is coordinates as JSON holds them: a file's name may have bytes that are no UTF-8.
+func legible(c headrace.Coordinates) headrace.Coordinates {
+	for _, part := range []*string{&c.Broker, &c.Topic, &c.Partition, &c.Position} {
+		*part = string([]rune(*part))
+	}
+	return c
 }
 
 // printable makes any id fit a text column: NUL and bytes that are no UTF-8 are escaped, and what is longer than

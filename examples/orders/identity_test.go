@@ -1,14 +1,18 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // keyed is what the consumer makes of a delivery; ok is false where it has no key or no fingerprint.
@@ -135,4 +139,41 @@ func TestPrintable(t *testing.T) {
 			t.Errorf("printable(%.10q) = %.20q", id, once)
 		}
 	}
+}
+
+// A message is the same in the journal and in the tables, which keep its id and its coordinates as text.
+func TestIdentityOfWhatIsKept(t *testing.T) {
+	i := newIdentifier()
+	rapid.Check(t, func(t *rapid.T) {
+		id := rapid.OneOf(
+			rapid.String(),
+			rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+			rapid.Map(rapid.IntRange(0, 600), func(n int) string { return strings.Repeat("\x00", n) }),
+			rapid.Map(rapid.IntRange(480, 2100), func(n int) string { return strings.Repeat("x", n) }),
+			rapid.Map(rapid.IntRange(480, 1100), func(n int) string { return strings.Repeat("é", n) + "\xff" }),
+		).Draw(t, "id")
+		d := headrace.Delivery{
+			ID: id, Payload: []byte(rapid.SampledFrom([]string{paid, `{"zen":1}`, `{"id":`, ""}).Draw(t, "payload")),
+			Metadata:    map[string]string{shopHeader: rapid.SampledFrom([]string{"", "mill.example"}).Draw(t, "shop")},
+			Coordinates: headrace.Coordinates{Broker: "file", Topic: "a\xff\x00.jsonl", Position: "line 1"},
+		}
+		var err error
+		kept := d
+		kept.ID = encode.Text(id, 1<<10) // what the stores do, and package consumer:
+		if kept.Key, err = inbox.Resolve(keyOf(), &d); err != nil && id != "" {
+			if kept.Key, err = inbox.Resolve(inbox.MessageID(), &d); err != nil {
+				kept.Key = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
+			}
+		}
+		written, err := json.Marshal(d.Coordinates)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(written, &kept.Coordinates); err != nil {
+			t.Fatal(err)
+		}
+		if was, is := i.identify(&d), i.identify(&kept); was != is {
+			t.Fatalf("in the journal %v, in the tables %v", was, is)
+		}
+	})
 }

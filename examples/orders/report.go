@@ -128,7 +128,7 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 	for rows.Next() {
 		var m headrace.Delivery
 		var metadata, coordinates []byte
-		if err := rows.Scan(&last, &m.ID, &m.Payload, &metadata, &coordinates); err != nil {
+		if err := rows.Scan(&last, &m.Key, &m.ID, &m.Payload, &metadata, &coordinates); err != nil {
 			return nil, 0, err
 		}
 		if m.Metadata, err = encode.ParseMetadata(metadata); err != nil {

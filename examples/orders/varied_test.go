@@ -3,13 +3,18 @@ package main
 import (
 	"bytes"
 	"database/sql"
+	"encoding/json"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/internal/pgtest"
 )
 
 // The file of varied bodies: 118 lines, two of them blank.
@@ -58,6 +63,64 @@ func TestVariedFileRepeatedAndShuffled(t *testing.T) {
 		if rep.Delivered != 3*116 || rep.Applied != 41 || rep.figures.Dead < 72 {
 			t.Errorf("seed %d: figures %+v", seed, rep.figures)
 		}
+	}
+}
+
+// INVARIANT 1, of ids, order keys and headers that no text column takes as they are: each message has its letter,
+// none is called lost; and a letter with other bytes is none of it.
+func TestIdsThatTablesClean(t *testing.T) {
+	line := func(id, key, payload string) []byte {
+		return marshal(map[string]any{
+			"id": id, "key": key, "payload": json.RawMessage(payload), "headers": map[string]string{"X-\x00": "\x00" + id},
+		})
+	}
+	long, nuls := strings.Repeat("x", 1500), strings.Repeat("\x00", 300)
+	lines := [][]byte{
+		line("a\x00b", "k", `{"zen":1}`),
+		line("a\x00c", "k\x00", paid),
+		line("d", long+"\x00", `{"zen":2}`),
+		line(long, "k", `{"zen":3}`),
+		line(long+"y", "k", paid+" "),
+		line(nuls, nuls, `{"zen":4}`),
+		line("\x00", "\x00", `[]`),
+		[]byte(`{"id":"\ud800","key":"\udfff","payload":{"zen":5}}`),
+		[]byte("{\"id\":\"\xff\xfe\",\"key\":\"\xff\",\"payload\":{\"zen\":6}}"),
+		[]byte(`{"id":"e\u0000","payload":1,"payload_base64":"//8="}`),
+		[]byte(`{"id":"f\u0000","payload_base64":"//8="}`),
+	}
+	for name, args := range targets(t) {
+		in := filepath.Join(t.TempDir(), "odd \xff.jsonl") // lines without an id are known by the file
+		content := append(bytes.Join(lines, []byte("\n")), "\n{\"payload\":{\"zen\":7}}\n{}"...)
+		if err := os.WriteFile(in, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		rep := runChild(t, nil, slices.Concat(args, []string{"-json", "-in", in})...).holds(t)
+		if want := int64(len(lines) + 2); rep.Messages != want || rep.figures.Dead != want {
+			t.Errorf("%s: figures %+v", name, rep.figures)
+		}
+		again := runChild(t, nil, slices.Concat(args, []string{"-json", "-in", in})...).holds(t)
+		if again.Messages != rep.Messages || again.figures.Dead != rep.figures.Dead {
+			t.Errorf("%s: again %+v, was %+v", name, again, rep)
+		}
+	}
+}
+
+// A letter of such a message counts by its bytes all the same.
+func TestOtherBytesUnderACleanedId(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orders.db")
+	runChild(t, []byte(`{"id":"a\u0000b","payload":{"zen":1}}`), "-json", "-db", file, "-in", "-").holds(t)
+	tamper(t, file, "UPDATE headrace_dead_letters SET payload = CAST('{\"zen\":2}' AS BLOB)")
+	if r := runChild(t, nil, "-json", "-db", file, "-n", "0"); r.code != exitFailed || !strings.Contains(r.stderr, "1 messages are lost") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// targets are the flags of a fresh database of each kind.
+func targets(t *testing.T) map[string][]string {
+	t.Helper()
+	return map[string][]string{
+		"SQLite":     {"-db", filepath.Join(t.TempDir(), "orders.db")},
+		"PostgreSQL": {"-dsn", pgtest.NewDatabase(t)},
 	}
 }
 

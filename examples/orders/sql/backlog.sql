@@ -1,3 +1,3 @@
 -- What waits in the backlog, whole.
-SELECT id, message_id, payload, metadata, coordinates FROM headrace_backlog
+SELECT id, key, message_id, payload, metadata, coordinates FROM headrace_backlog
 WHERE id > $1 ORDER BY id LIMIT $2
