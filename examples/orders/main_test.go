@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -185,9 +185,33 @@ func TestFiguresSeeWhatIsWrong(t *testing.T) {
 
 // An error of the input is not the end of what was read.
 func TestFailingInputIsReported(t *testing.T) {
-	dir := t.TempDir() // a directory opens, and cannot be read
-	r := runChild(t, nil, "-json", "-in", dir)
-	if rep := r.final(t); r.code != exitFailed || rep.Delivered != 0 || !strings.Contains(r.stderr, "line 1 of the input") {
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	var stdout bytes.Buffer
+	line := strings.NewReader(`{"id":"a","payload":{}}` + "\n")
+	code := program([]string{"-json", "-in", "-"}, io.MultiReader(line, failing{}), &stdout, stderr)
+	said, err := os.ReadFile(stderr.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := result{stdout: stdout.String()}.final(t)
+	if code != exitFailed || rep.Delivered != 1 || rep.Lost != 0 || !strings.Contains(string(said), "line 2 of the input") {
+		t.Errorf("exit %d, stderr %q, figures %+v", code, said, rep)
+	}
+}
+
+// A directory as the input is told at once: there are no figures to print, and no database is made.
+func TestDirectoryAsInput(t *testing.T) {
+	dir := t.TempDir()
+	db := filepath.Join(dir, "orders.db")
+	r := runChild(t, nil, "-db", db, "-in", dir)
+	if r.code != exitFailed || r.stdout != "" || !strings.Contains(r.stderr, "is a directory") || strings.Count(r.stderr, "\n") != 1 {
 		t.Errorf("%+v", r)
+	}
+	if _, err := os.Stat(db); !os.IsNotExist(err) {
+		t.Errorf("a database was made: %v", err)
 	}
 }

@@ -70,6 +70,10 @@ func openStream(o options, stdin io.Reader) (stream, func() error, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("the input: %w", err)
 	}
+	// A directory opens, and says only when it is read that it is one: too late, there would be figures by then.
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil, nil, errors.Join(fmt.Errorf("the input: %s is a directory; give a file of JSON lines", o.in), f.Close())
+	}
 	return newInput(f, o.in), f.Close, nil
 }
 
