@@ -72,6 +72,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	set := make(map[string]bool)
 	flags.Visit(func(f *flag.Flag) { set[f.Name] = true })
 	switch {
+	case flags.NArg() > 0 && o.dsn != "":
+		return o, errors.New("unexpected argument after the flags; is the DSN in quotes? (it is not shown here)")
 	case flags.NArg() > 0:
 		return o, fmt.Errorf("unexpected argument %q; -h shows the flags", flags.Arg(0))
 	case o.n < 0:
