@@ -77,8 +77,9 @@ type Config struct {
 	NackPause time.Duration
 
 	// DeadLetterTopic names the topic for the copies of a topic's dead letters;
-	// returning "" makes no copy. Default: the topic with ".dead" appended. Without a
-	// Sink no copies are made.
+	// returning "" makes no copy, and nor does a topic that no event may have, which is
+	// logged. Default: the topic with ".dead" appended. Without a Sink no copies are
+	// made.
 	DeadLetterTopic func(topic string) string
 
 	// Logger takes what operators should know; no payloads, and no words of handlers'

@@ -12,8 +12,9 @@ import (
 var ErrSubscriptionEnded = errors.New("subscription ended")
 
 // ErrDrainTimeout matches the error of Run when handlers were still running after
-// DrainTimeout; their messages are delivered again.
-var ErrDrainTimeout = errors.New("handlers still running after the drain time")
+// DrainTimeout; their messages are delivered again. A Subscribe of the Source that
+// ignores its context counts as well.
+var ErrDrainTimeout = errors.New("still running after the drain time")
 
 // ErrRunning matches the error of a second Run, and of a registration after Run.
 var ErrRunning = errors.New("the consumer has been started")

@@ -14,6 +14,9 @@ import (
 // until the consumer stops. A channel that ends before that is fatal.
 func (r *run) receive(h *handler) {
 	messages, err := r.c.config.Source.Subscribe(r.subscribed, h.Topic)
+	if err != nil && r.soft.Err() != nil {
+		return // it was told to end
+	}
 	if err != nil {
 		h.sub.set("failed")
 		r.fail(fmt.Errorf("subscribe to %q: %w", h.Topic, err))

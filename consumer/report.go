@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/group"
@@ -29,11 +30,11 @@ func (r *run) options() *group.Options {
 	return &group.Options{
 		Gate: c.gate, Inflight: group.NewInflight(),
 		MaxBatch: c.config.MaxBatch, BatchTime: c.config.BatchTime,
-		Grace: grace, LockTimeout: lockTimeout, DeadTopic: c.config.DeadLetterTopic,
+		Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
 		Host: host, Build: build(), Wake: c.st.Outbox().Signal().Wake,
 		Failed:  r.failed,
 		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o) },
-		Stuck:   r.stuck, Fatal: r.fail, Handlers: &r.handlers,
+		Stuck:   r.stuck, Returned: r.returned, Fatal: r.fail, Handlers: &r.handlers,
 	}
 }
 
@@ -75,6 +76,30 @@ func (r *run) stuck(h *group.Handler) {
 	r.c.stuck++
 	r.c.mu.Unlock()
 	r.alert(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its deadline and was left behind", grace))
+}
+
+// returned takes back what stuck counted.
+func (r *run) returned(*group.Handler) {
+	r.c.mu.Lock()
+	r.c.stuck--
+	r.c.mu.Unlock()
+}
+
+// deadTopic names the topic for the copy of a dead letter. What the user's function
+// may not return makes no copy, and is logged: a verdict never fails for it.
+func (r *run) deadTopic(topic string) (dead string) {
+	err := contain("name the topic", func() error {
+		if dead = r.c.config.DeadLetterTopic(topic); dead == "" {
+			return nil
+		}
+		_, err := headrace.Event{Topic: dead, Payload: []byte{}}.Encode(nil)
+		return err
+	})
+	if err == nil {
+		return dead
+	}
+	r.c.config.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", r.c.name, "topic", topic, "error", err)
+	return ""
 }
 
 func (r *run) gateChanged(cause error) {

@@ -34,7 +34,8 @@ type run struct {
 // Run handles messages until ctx ends, or something happens that only a person can
 // mend; it returns that cause, and nil when ctx ended. It blocks meanwhile, and
 // returns when every goroutine that it started has ended, except handlers that
-// ignore their context (the error then matches ErrDrainTimeout).
+// ignore their context and a Source whose Subscribe does (the error then matches
+// ErrDrainTimeout).
 //
 // When ctx ends, nothing new is begun: what was not begun is given back to the
 // broker, and what was begun has Config.DrainTimeout to finish. A consumer runs
@@ -116,26 +117,31 @@ func (r *run) fail(err error) {
 // subscriptions end.
 func (r *run) drainAll() error {
 	r.budget.close()
+	var err error
 	// A Subscribe that hangs needs its context to end.
 	if !within(&r.receivers, time.Second) {
 		r.unsubscribe()
-		r.receivers.Wait()
+		if !within(&r.receivers, grace) {
+			err = errReceiving
+		}
 	}
 	for _, h := range r.c.handlers {
 		h.engine.Stop()
 	}
-	var err error
 	if !within(&r.workers, r.c.config.DrainTimeout) {
 		r.cut()
 		r.workers.Wait() // bounded: each handler's deadline and grace, and our statements'
 	}
 	if !within(&r.handlers, grace) {
-		err = fmt.Errorf("%w (%s): see the alerts for which", ErrDrainTimeout, r.c.config.DrainTimeout)
+		err = errors.Join(err, fmt.Errorf("handlers: %w (%s): see the alerts for which", ErrDrainTimeout, r.c.config.DrainTimeout))
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
 	return errors.Join(err, r.leaveRelay(), r.closeAlerts())
 }
+
+// errReceiving is the error of a Run that left a goroutine behind.
+var errReceiving = fmt.Errorf("Source.Subscribe, or a function of Config: %w", ErrDrainTimeout)
 
 func (r *run) leaveRelay() error {
 	if r.leave == nil {

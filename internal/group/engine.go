@@ -49,8 +49,9 @@ type Options struct {
 	Failed func(h *Handler, t *Task, f dlq.Failure, class string, took time.Duration, o Outcome, again bool)
 	// Drained is told of each backlog row that came to an outcome.
 	Drained func(h *Handler, o Outcome)
-	// Stuck is told of a handler that was left behind.
-	Stuck func(h *Handler)
+	// Stuck is told of a handler that was left behind, Returned of one that came back
+	// after that.
+	Stuck, Returned func(h *Handler)
 	// Fatal is told of an error after which the consumer must stop.
 	Fatal func(error)
 	// Handlers counts the goroutines that run handlers.
@@ -66,6 +67,7 @@ type Engine struct {
 	queue *Queue
 	// soft ends when no more waiting should be begun, hard when handlers should stop.
 	soft, hard context.Context
+	last       lastCall
 
 	shrink  atomic.Int64 // groups to run small after a deadlock
 	perTask atomic.Int64 // running mean of a task's time in its group, in ns
@@ -108,6 +110,11 @@ func (e *Engine) Add(t *Task) {
 // Work takes groups from the queue and processes them until the queue is closed.
 func (e *Engine) Work() {
 	for tasks := e.queue.Take(e.limit); tasks != nil; tasks = e.queue.Take(e.limit) {
+		if e.soft.Err() != nil { // nothing is begun any more
+			e.queue.Done(tasks, nil, 0)
+			e.release(tasks)
+			continue
+		}
 		start := time.Now()
 		again := e.process(tasks)
 		for _, t := range e.queue.Done(tasks, again, time.Since(start)) {
@@ -168,31 +175,33 @@ func (e *Engine) settle(t *Task, o Outcome) {
 }
 
 // process brings every task of a group to an outcome, except those that it returns:
-// they are to be run again, each at the front of its lane.
+// they are to be run again, each at the front of its lane, or released where the
+// consumer stops.
 func (e *Engine) process(tasks []*Task) (again []*Task) {
 	byOrder(tasks)
 	var good []*Task
+	var bad []failure
 	for _, t := range tasks {
 		switch {
 		case t.Context != nil && t.Context.Err() != nil: // the delivery is somebody else's by now
 			e.settle(t, Released)
 		case t.Bad != nil:
-			e.settle(t, e.bury(t))
+			bad = append(bad, failure{task: t, err: t.Bad})
 		default:
 			good = append(good, t)
 		}
 	}
 	held := newHeld(tasks)
-	for work := []unit{{tasks: good}}; len(work) > 0; {
+	for work := []unit{{verdicts: bad, tasks: good}}; len(work) > 0; {
 		next := work[0]
 		work = work[1:]
-		held.add(e.pronounce(next.verdicts))
+		e.pronounce(next.verdicts, held)
 		next.tasks = held.split(next.tasks)
 		if len(next.tasks) == 0 {
 			continue
 		}
 		if e.hard.Err() != nil {
-			e.release(next.tasks)
+			held.add(next.tasks)
 			continue
 		}
 		more, again := e.step(next.tasks, next.guarded)
@@ -210,17 +219,22 @@ type unit struct {
 	guarded  bool // the claim: see Engine.try
 }
 
-// pronounce writes the verdicts, and returns the tasks that are to be run again.
-func (e *Engine) pronounce(failures []failure) (again []*Task) {
+// pronounce writes the verdicts, and holds the tasks that are to be run again. In
+// strict mode there is no verdict on a task while an earlier one of its order key is
+// held: that one would have to wait behind it in the backlog.
+func (e *Engine) pronounce(failures []failure, held *held) {
 	for _, f := range failures {
+		if e.h.Strict && held.behind(f.task) {
+			held.add([]*Task{f.task})
+			continue
+		}
 		outcome, rerun := e.verdict(f)
-		if rerun {
-			again = append(again, f.task)
+		if rerun || outcome == Released {
+			held.add([]*Task{f.task})
 			continue
 		}
 		e.settle(f.task, outcome)
 	}
-	return again
 }
 
 func (e *Engine) release(tasks []*Task) {
@@ -246,8 +260,7 @@ func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) 
 		return e.judge(tasks, r.failures)
 	case errors.Is(r.err, inbox.ErrSwitched):
 		e.o.Fatal(fmt.Errorf("handler %s: %w", e.h.Scope, r.err))
-		e.release(tasks)
-		return nil, nil
+		return nil, tasks
 	case errors.Is(r.err, errGuarded):
 		return []unit{{tasks: tasks, guarded: true}}, nil
 	case errors.Is(r.err, errSingly):
@@ -260,13 +273,9 @@ func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) 
 // hold waits after an infrastructure failure, and has the group run again.
 func (e *Engine) hold(tasks []*Task, err error) (next []unit, again []*Task) {
 	for {
-		if e.soft.Err() != nil { // what failed may be the end of its context, no outage
-			e.release(tasks)
-			return nil, nil
-		}
-		if !sleep(e.soft, e.o.Gate.Fail(err)) {
-			e.release(tasks)
-			return nil, nil
+		// Where the consumer stops, what failed may be the end of its context, no outage.
+		if e.soft.Err() != nil || !sleep(e.soft, e.o.Gate.Fail(err)) {
+			return nil, tasks
 		}
 		ctx, cancel := context.WithTimeout(e.soft, pingTime)
 		down := e.st.Ping(ctx)

@@ -35,13 +35,19 @@ func (h *held) split(tasks []*Task) (free []*Task) {
 		return tasks
 	}
 	for _, t := range tasks {
-		if at, ok := h.first[t.Delivery.OrderKey]; ok && h.place[t] > at {
+		if h.behind(t) {
 			h.tasks = append(h.tasks, t)
 		} else {
 			free = append(free, t)
 		}
 	}
 	return free
+}
+
+// behind reports whether a task of t's order key that comes before it is held.
+func (h *held) behind(t *Task) bool {
+	at, ok := h.first[t.Delivery.OrderKey]
+	return ok && h.place[t] > at
 }
 
 // again returns what was held, in order.

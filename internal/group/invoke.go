@@ -116,11 +116,18 @@ func (e *Engine) calls(t *txn.Txn, tasks []*Task) []*call {
 // one: a signal for each call would cost more than most handlers do.
 type progress struct {
 	calls   []*call
-	current atomic.Int32 // the call that runs
+	current atomic.Int32 // the call that runs; set after began, read before it
 	began   atomic.Int64 // when it did, since epoch
-	stop    atomic.Bool  // nobody waits any more
+	end     atomic.Int32 // running, finished or left
 	done    chan struct{}
 }
+
+// The ends of a progress.
+const (
+	running  = iota
+	finished // the calls returned
+	left     // nobody waits any more
+)
 
 var epoch = time.Now()
 
@@ -136,12 +143,12 @@ func (e *Engine) await(p *progress) *call {
 			return nil
 		case <-timer.C:
 		}
-		left := limit - (time.Since(epoch) - time.Duration(p.began.Load()))
-		if left <= 0 {
-			p.stop.Store(true)
-			return p.calls[p.current.Load()]
+		current := p.current.Load()
+		rest := limit - (time.Since(epoch) - time.Duration(p.began.Load()))
+		if rest <= 0 && p.end.CompareAndSwap(running, left) {
+			return p.calls[current]
 		}
-		timer.Reset(left)
+		timer.Reset(max(rest, time.Millisecond)) // finished: done is about to be closed
 	}
 }
 
@@ -150,6 +157,11 @@ func (e *Engine) await(p *progress) *call {
 func (e *Engine) runAll(p *progress) {
 	defer e.o.Handlers.Done()
 	defer close(p.done)
+	defer func() {
+		if !p.end.CompareAndSwap(running, finished) {
+			e.o.Returned(e.h)
+		}
+	}()
 	var current *call
 	defer func() {
 		if current != nil { // runtime.Goexit
@@ -157,13 +169,13 @@ func (e *Engine) runAll(p *progress) {
 		}
 	}()
 	for i, c := range p.calls {
-		if p.stop.Load() {
+		if p.end.Load() == left {
 			return
 		}
 		current = c
 		start := time.Now()
-		p.current.Store(int32(i))
 		p.began.Store(int64(start.Sub(epoch)))
+		p.current.Store(int32(i))
 		c.stack, c.err = e.contain(c)
 		c.took = time.Since(start)
 		current = nil
@@ -198,16 +210,46 @@ func (e *Engine) contain(c *call) (stack []byte, err error) {
 	}()
 	err = e.h.Run(ctx, c.tx, c.inputs)
 	returned = true
-	return nil, timedOut(ctx, err)
+	return nil, ended(ctx, sound(err))
 }
 
-// timedOut says so of an error that came after the deadline: drivers report it as a
-// cancelled statement or a lost connection.
-func timedOut(ctx context.Context, err error) error {
-	if err == nil || !errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+// ended says of an error that came after the end of the attempt's context how that
+// ended: drivers report it as a cancelled statement or a lost connection.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	return fmt.Errorf("%w: %w", ctx.Err(), err)
+}
+
+// sound returns err, or a PanicError where its methods panic, as those of a nil
+// pointer in an error do: whoever decides on err calls them where nobody recovers.
+func sound(err error) (safe error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			safe = &retry.PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	for _, one := range append(blamed(err), err) {
+		_ = errors.Is(one, inbox.ErrStale)
+		_ = retry.Classify(one)
+		_ = txn.Classify(one)
+	}
+	return err
+}
+
+// blamed returns the errors of a BatchFailure.
+func blamed(err error) (list []error) {
+	var batch BatchFailure
+	if errors.As(err, &batch) {
+		for _, one := range batch.FailedAt() {
+			list = append(list, one)
+		}
+	}
+	return list
 }
 
 // valuesOf ends with one context and has the values of another, so that the end of
@@ -225,14 +267,19 @@ func (v valuesOf) Value(key any) any {
 	return v.values.Value(key)
 }
 
-// blame says whose failure c is.
+// blame says whose failure c is, in the order of the tasks.
 func blame(c *call) ([]failure, error) {
 	var batch BatchFailure
 	if len(c.tasks) > 1 && errors.As(c.err, &batch) {
 		var list []failure
-		for i, err := range batch.FailedAt() {
-			if i >= 0 && i < len(c.tasks) {
-				list = append(list, failure{task: c.tasks[i], err: err, took: c.took})
+		failed := batch.FailedAt()
+		for i, task := range c.tasks {
+			err, ok := failed[i]
+			if err == nil {
+				err = c.err
+			}
+			if ok {
+				list = append(list, failure{task: task, err: err, took: c.took})
 			}
 		}
 		if len(list) > 0 {

@@ -92,7 +92,7 @@ type batch struct {
 	t     *txn.Txn
 	shard int
 	tasks []*Task // of one handler, in order
-	gone  []int64 // rows whose message somebody else finished
+	gone  []*Task // rows whose message somebody else finished
 	mark  int64   // the highest row that was taken up
 	more  bool
 }
@@ -104,26 +104,28 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 		return drain.Result{}, fmt.Errorf("work backlog: %w", err)
 	}
 	defer t.Rollback()
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
+	begin, cancel := context.WithTimeout(ctx, bookkeeping) // no handler has begun
 	defer cancel()
-	b, result, err := l.take(own, t, shard, after)
+	b, result, err := l.take(begin, t, shard, after)
 	if b == nil {
 		return result, err
 	}
-	bad, err := l.open(own, b)
+	bad, err := l.open(begin, b)
+	if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errHeldElsewhere) {
+		return drain.Result{Skipped: true}, nil
+	}
 	if err != nil {
 		return drain.Result{}, err
 	}
-	if bad != nil {
-		return l.failed(own, b, []failure{*bad})
-	}
-	cancel()
 	start := time.Now()
 	var out invoked
-	if len(b.tasks) > 0 {
+	switch {
+	case bad != nil:
+		out.failures = []failure{*bad}
+	case len(b.tasks) > 0:
 		out = b.e.invoke(t, b.tasks)
 	}
-	own, cancel = context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
 	defer cancel()
 	if out.abandoned {
 		t.Discard()
@@ -226,10 +228,10 @@ func (l *Line) open(ctx context.Context, b *batch) (*failure, error) {
 	var tasks []*Task
 	for _, task := range b.tasks {
 		if !ours[task.ID()] {
-			b.gone = append(b.gone, task.item.RowID)
+			b.gone = append(b.gone, task)
 			continue
 		}
-		if task.Body, task.Bad = b.e.h.Decode(&task.Delivery); task.Bad != nil {
+		if task.Body, task.Bad = b.e.h.decode(&task.Delivery); task.Bad != nil {
 			return &failure{task: task, err: task.Bad}, nil
 		}
 		tasks = append(tasks, task)
@@ -241,15 +243,16 @@ func (l *Line) open(ctx context.Context, b *batch) (*failure, error) {
 
 // finish takes the rows out and commits.
 func (l *Line) finish(ctx context.Context, b *batch, events []outbox.Row) (drain.Result, error) {
-	rows := b.gone
-	for _, task := range b.tasks {
-		rows = append(rows, task.item.RowID)
+	ended := append(b.gone, b.tasks...)
+	rows := make([]int64, len(ended))
+	for i, task := range ended {
+		rows[i] = task.item.RowID
 	}
 	if err := l.st.Backlog().Delete(ctx, b.t, rows); err != nil {
 		return l.broken(b, fmt.Errorf("leave the backlog: %w", err))
 	}
 	released := make(map[backlog.OrderKey]bool)
-	for _, task := range b.tasks {
+	for _, task := range ended {
 		key := task.order()
 		if !task.item.Strict || key.Key == "" || released[key] {
 			continue

@@ -23,21 +23,20 @@ func (l *Line) singly(b *batch) drain.Result {
 func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.Result, error) {
 	l.limits[b.shard] = max(1, len(b.tasks)/2)
 	f := failures[0]
+	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
+		return drain.Result{}, nil // cancelled is not failed
+	}
 	switch f.class() {
-	case txn.Serialization, txn.Connection:
+	case txn.Serialization:
 		if l.free(b.shard, f.task) {
-			if !b.e.answers() {
-				return drain.Result{}, f.err
-			}
 			return l.singly(b), nil
 		}
+	case txn.Connection:
+		return l.disconnected(b, f, true)
 	case txn.Aborted: // some row before it passed over a failed statement
 		if len(b.tasks) > 1 {
 			return l.singly(b), nil
 		}
-	}
-	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
-		return drain.Result{}, nil // cancelled is not failed
 	}
 	if err := b.t.RollbackTo(ctx); err != nil {
 		return l.afterwards(b, f)
@@ -67,6 +66,20 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 	return drain.Result{Rows: len(failures), More: true}, nil
 }
 
+// disconnected handles a failure that looks like a lost connection: while the store
+// answers it is the handler's, and in the end counts as its attempt. known says that
+// it is known whose it was.
+func (l *Line) disconnected(b *batch, f failure, known bool) (drain.Result, error) {
+	b.t.Rollback() // the ping may need its connection
+	if !b.e.answers() {
+		return drain.Result{}, f.err
+	}
+	if !known || l.free(b.shard, f.task) {
+		return l.singly(b), nil
+	}
+	return l.afterwards(b, f)
+}
+
 // ruleRow writes the verdict on a backlog row that failed, was found stale, or
 // cannot be decoded.
 func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, error) {
@@ -92,7 +105,7 @@ func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, er
 // that the message still waits.
 func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
 	b.t.Rollback()
-	r, err := b.e.once(f.task, func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
+	r, err := b.e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("verdict: %w", err)
 	}
@@ -113,13 +126,10 @@ func (l *Line) broken(b *batch, err error) (drain.Result, error) {
 	if txn.Classify(err) == txn.Aborted && len(b.tasks) == 1 {
 		return l.afterwards(b, failure{task: b.tasks[0], err: err})
 	}
-	if txn.Classify(err) != txn.Connection || !b.e.answers() {
+	if txn.Classify(err) != txn.Connection || len(b.tasks) == 0 {
 		return drain.Result{}, err
 	}
-	if len(b.tasks) != 1 || l.free(b.shard, b.tasks[0]) {
-		return l.singly(b), nil
-	}
-	return l.afterwards(b, failure{task: b.tasks[0], err: err})
+	return l.disconnected(b, failure{task: b.tasks[0], err: err}, len(b.tasks) == 1)
 }
 
 // free reports whether the row may be run again at no attempt's cost.

@@ -134,8 +134,8 @@ func (q *Queue) Take(limit func() int) []*Task {
 }
 
 // Done gives back the lanes of taken, with those of its tasks that are to be run
-// again at their front; took is how long the group was worked on. It returns the tasks that it could not take back because
-// the queue is closed.
+// again at their front; took is how long the group was worked on. It returns the tasks
+// that it could not take back because the queue is closed.
 func (q *Queue) Done(taken, again []*Task, took time.Duration) []*Task {
 	q.mu.Lock()
 	defer q.mu.Unlock()

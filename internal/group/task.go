@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -32,6 +33,16 @@ type Handler struct {
 	Encode func(any) ([]byte, error)
 	// Run calls the user's function: with one input, or with those of a group (Batch).
 	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
+}
+
+// decode calls Decode, and turns a panic into an error.
+func (h *Handler) decode(d *headrace.Delivery) (body any, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("decode: panic of type %T", v)
+		}
+	}()
+	return h.Decode(d)
 }
 
 // Input is what one run of a handler is given of a task. Each run has its own, so
@@ -72,6 +83,26 @@ func (t *Task) ID() inbox.ID {
 	return inbox.ID{Scope: t.Delivery.Scope, Key: t.Delivery.Key}
 }
 
+// before is the outcome of a task whose message has the row e already. Where a COMMIT
+// of the task had no answer, the row is the answer.
+func (t *Task) before(e inbox.Entry) Outcome {
+	switch {
+	case !t.unknown:
+		return Duplicate
+	case e.Stale:
+		return Stale
+	}
+	switch e.State {
+	case inbox.Done:
+		return Applied
+	case inbox.Waiting:
+		return Waiting
+	case inbox.Dead:
+		return Dead
+	}
+	return Duplicate
+}
+
 // order is the key under which the task's order is kept.
 func (t *Task) order() backlog.OrderKey {
 	return backlog.OrderKey{Scope: t.Delivery.Scope, Key: t.Delivery.OrderKey}
@@ -109,6 +140,8 @@ type failure struct {
 	err   error
 	stack []byte
 	took  time.Duration
+	// recorded is the number of its attempt, where a COMMIT that wrote it had no answer.
+	recorded int
 }
 
 // class is the class of the failure as the database's error. What came of a deadline
@@ -124,7 +157,7 @@ func (f failure) class() txn.Class {
 func (t *Task) input(h *Handler) Input {
 	body := t.Body
 	if t.used {
-		if again, err := h.Decode(&t.Delivery); err == nil { // it did before
+		if again, err := h.decode(&t.Delivery); err == nil { // it did before
 			body = again
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
@@ -48,11 +50,12 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 		return result{err: err}
 	}
 	defer t.Rollback()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	ctx, cancel := context.WithTimeout(e.hard, bookkeeping) // no handler has begun
 	defer cancel()
 
 	free, err := e.queueBehind(ctx, t, tasks, &r)
 	if err != nil {
+		t.Rollback() // a ping may need its connection
 		return e.own(tasks, err)
 	}
 	won, letters, err := e.claim(ctx, t, free, guarded, &r)
@@ -60,13 +63,14 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 		return result{err: errGuarded}
 	}
 	if err != nil {
+		t.Rollback()
 		return e.own(tasks, err)
 	}
-	if len(won) == 0 {
-		return e.commit(ctx, t, tasks, letters, r)
-	}
 	cancel() // the handlers have deadlines of their own
-	out := e.invoke(t, won)
+	var out invoked
+	if len(won) > 0 {
+		out = e.invoke(t, won)
+	}
 	ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
 	defer cancel()
 	switch {
@@ -81,12 +85,27 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 
 func (e *Engine) begin() (*txn.Txn, error) {
 	ctx, cancel := context.WithTimeout(e.soft, bookkeeping)
-	if e.soft.Err() != nil { // draining: finish what was taken
+	switch {
+	case e.hard.Err() != nil: // all that is left shares one deadline
+		cancel()
+		ctx, cancel = context.WithDeadline(context.WithoutCancel(e.hard), e.last.deadline(e.o.Grace))
+	case e.soft.Err() != nil: // draining: finish what was taken
 		cancel()
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
 	}
 	defer cancel()
 	return e.st.Begin(ctx)
+}
+
+// lastCall is a deadline that is set when it is first asked for.
+type lastCall struct {
+	once sync.Once
+	at   time.Time
+}
+
+func (l *lastCall) deadline(in time.Duration) time.Time {
+	l.once.Do(func() { l.at = time.Now().Add(in) })
+	return l.at
 }
 
 // claim takes the inbox rows. It returns the tasks that were won, in order, and the
@@ -126,11 +145,7 @@ func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, guarded b
 			won = append(won, task)
 			r.settled = append(r.settled, settled{task, Applied})
 		case c.Entry.Fingerprint == task.Delivery.Fingerprint:
-			outcome := Duplicate
-			if task.unknown && c.Entry.State == inbox.Done {
-				outcome = Applied
-			}
-			r.settled = append(r.settled, settled{task, outcome})
+			r.settled = append(r.settled, settled{task, task.before(c.Entry)})
 		default:
 			rows, err := e.conflict(ctx, t, task, c.Entry)
 			if err != nil {
@@ -301,6 +316,9 @@ func (e *Engine) lockOrder(ctx context.Context, t *txn.Txn, tasks []*Task) (map[
 		return nil, nil
 	}
 	if err := e.st.Order().Lock(ctx, t, keys); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("lock order: %w", errHeldElsewhere)
+		}
 		return nil, fmt.Errorf("lock order: %w", err)
 	}
 	found, err := e.st.Order().Waiting(ctx, t, keys)

@@ -18,7 +18,10 @@ import (
 type ruling struct {
 	outcome Outcome
 	again   bool // run at once again
+	// dropped says that the verdict is not to be committed: somebody else gave one.
+	dropped bool
 	class   string
+	n       int          // the attempt's number
 	rows    []outbox.Row // the letter's copy
 	failure dlq.Failure
 }
@@ -27,33 +30,20 @@ type ruling struct {
 // is to be run again at once. It blocks until the database takes it, or until the
 // consumer stops: then the task is released.
 func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
-	return e.insist(f, func(ctx context.Context, t *txn.Txn) (ruling, error) {
-		if f.isStale() {
-			return e.skip(ctx, t, f.task)
-		}
-		return e.rule(ctx, t, f)
-	})
-}
-
-// bury commits the letter of a task that no handler can be given.
-func (e *Engine) bury(task *Task) Outcome {
-	f := failure{task: task, err: task.Bad}
-	outcome, _ := e.insist(f, func(ctx context.Context, t *txn.Txn) (ruling, error) {
-		return e.undecodable(ctx, t, task)
-	})
-	return outcome
-}
-
-// insist runs write in a transaction of its own until it is committed.
-func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling, error)) (Outcome, bool) {
 	for {
-		r, err := e.once(f.task, write)
+		r, err := e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return e.ruleLive(ctx, t, f) })
 		if err == nil {
 			e.o.Gate.OK()
 			e.report(f, r)
 			return r.outcome, r.again
 		}
-		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errVanished) {
+		if errors.Is(err, txn.ErrCommitUnknown) {
+			f.task.unknown, f.recorded = true, r.n
+		}
+		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errHeldElsewhere) {
+			if e.hard.Err() != nil {
+				return Released, false
+			}
 			continue
 		}
 		if e.soft.Err() != nil {
@@ -65,7 +55,21 @@ func (e *Engine) insist(f failure, write func(context.Context, *txn.Txn) (ruling
 	}
 }
 
-func (e *Engine) once(task *Task, write func(context.Context, *txn.Txn) (ruling, error)) (ruling, error) {
+// ruleLive writes the verdict on a delivery that failed, was found stale, or cannot
+// be decoded.
+func (e *Engine) ruleLive(ctx context.Context, t *txn.Txn, f failure) (ruling, error) {
+	switch {
+	case f.task.Bad != nil:
+		return e.bury(ctx, t, f.task)
+	case f.isStale():
+		return e.skip(ctx, t, f.task)
+	}
+	return e.rule(ctx, t, f)
+}
+
+// once runs write in a transaction of its own and commits it. With an error it
+// returns what would have been committed.
+func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ruling, error) {
 	t, err := e.begin()
 	if err != nil {
 		return ruling{}, err
@@ -77,56 +81,16 @@ func (e *Engine) once(task *Task, write func(context.Context, *txn.Txn) (ruling,
 	if err != nil {
 		return ruling{}, err
 	}
-	if r.outcome == Duplicate && !r.again {
-		t.Rollback() // somebody else has the key: drop the verdict, with its attempt
-		return e.tooLate(ctx, task)
+	if r.dropped {
+		return r, nil
 	}
 	if err := e.st.Commit(ctx, t, r.rows); err != nil {
-		return ruling{}, err
+		return r, err
 	}
 	if len(r.rows) > 0 {
 		e.o.Wake()
 	}
 	return r, nil
-}
-
-// errVanished says that the row of a key that was taken is gone: retention had
-// deleted it. The verdict can be written anew.
-var errVanished = errors.New("the row that held the key is gone")
-
-// tooLate settles a task whose key somebody else took before its verdict: a
-// duplicate if the content is the same, otherwise a conflict with a letter of its own.
-// A backlog row has its key for itself.
-func (e *Engine) tooLate(ctx context.Context, task *Task) (ruling, error) {
-	if task.item != nil {
-		return ruling{outcome: Duplicate}, nil
-	}
-	t, err := e.begin()
-	if err != nil {
-		return ruling{}, err
-	}
-	defer t.Rollback()
-	claim := inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}
-	claimed, err := e.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{claim}, IdleTimeout: e.idle()})
-	switch {
-	case err != nil:
-		return ruling{}, fmt.Errorf("look who has the key: %w", err)
-	case claimed[0].Result != inbox.Lost:
-		return ruling{}, errVanished
-	case claimed[0].Entry.Fingerprint == task.Delivery.Fingerprint:
-		return ruling{outcome: Duplicate}, nil
-	}
-	rows, err := e.conflict(ctx, t, task, claimed[0].Entry)
-	if err != nil {
-		return ruling{}, err
-	}
-	if err := e.st.Commit(ctx, t, rows); err != nil {
-		return ruling{}, err
-	}
-	if len(rows) > 0 {
-		e.o.Wake()
-	}
-	return ruling{outcome: Conflict}, nil
 }
 
 func (e *Engine) report(f failure, r ruling) {
@@ -156,6 +120,11 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 	if err != nil {
 		return r, fmt.Errorf("record attempt: %w", err)
 	}
+	if f.recorded > 0 && n > f.recorded { // the COMMIT without an answer had happened
+		task.Delivery.Attempt = n
+		return e.lost(task, r), nil
+	}
+	r.n = n
 	spent := 0
 	if task.item != nil {
 		spent = task.item.Spent
@@ -187,7 +156,7 @@ func (e *Engine) orderOf(ctx context.Context, t *txn.Txn, task *Task) (bool, err
 func (e *Engine) ruleNow(ctx context.Context, t *txn.Txn, task *Task, r ruling, n int) (ruling, error) {
 	if task.item != nil {
 		if ours, err := e.ours(ctx, t, task, inbox.Waiting); err != nil || !ours {
-			return e.lost(r), err
+			return e.lost(task, r), err
 		}
 		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, 0, n+1); err != nil {
 			return r, fmt.Errorf("run again: %w", err)
@@ -202,7 +171,7 @@ func (e *Engine) ruleLater(ctx context.Context, t *txn.Txn, task *Task, r ruling
 	r.outcome = Waiting
 	ours, err := e.ours(ctx, t, task, inbox.Waiting)
 	if err != nil || !ours {
-		return e.lost(r), err
+		return e.lost(task, r), err
 	}
 	if task.item != nil {
 		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, delay, n+1); err != nil {
@@ -225,8 +194,13 @@ func (e *Engine) ruleDead(ctx context.Context, t *txn.Txn, task *Task, r ruling,
 	r.outcome = Dead
 	ours, err := e.ours(ctx, t, task, inbox.Dead)
 	if err != nil || !ours {
-		return e.lost(r), err
+		return e.lost(task, r), err
 	}
+	return e.ruleLetter(ctx, t, task, r, class, n)
+}
+
+// ruleLetter writes the letter of a message that is marked as dead.
+func (e *Engine) ruleLetter(ctx context.Context, t *txn.Txn, task *Task, r ruling, class dlq.Class, n int) (_ ruling, err error) {
 	letter := e.letter(task, class, r.failure)
 	letter.Attempts = n
 	if r.rows, err = e.giveUp(ctx, t, letter); err != nil {
@@ -238,7 +212,36 @@ func (e *Engine) ruleDead(ctx context.Context, t *txn.Txn, task *Task, r ruling,
 	return r, e.leave(ctx, t, task)
 }
 
-// undecodable writes the letter of a task that no handler can be given.
+// bury writes the letter of a delivery that no handler can be given. The key may
+// belong to another message, so it is claimed first.
+func (e *Engine) bury(ctx context.Context, t *txn.Txn, task *Task) (ruling, error) {
+	r := ruling{outcome: Dead, class: string(dlq.Undecodable), failure: dlq.Describe(task.Bad, nil)}
+	if _, err := e.orderOf(ctx, t, task); err != nil {
+		return r, err
+	}
+	claim := inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}
+	claimed, err := e.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{claim}, IdleTimeout: e.idle()})
+	if err != nil && ctx.Err() != nil {
+		return r, errHeldElsewhere
+	}
+	if err != nil {
+		return r, fmt.Errorf("claim: %w", err)
+	}
+	switch first := claimed[0]; {
+	case first.Result == inbox.Won:
+		if _, err := e.st.Inbox().Transition(ctx, t, []inbox.ID{task.ID()}, inbox.Done, inbox.Dead); err != nil {
+			return r, fmt.Errorf("done to dead: %w", err)
+		}
+		return e.ruleLetter(ctx, t, task, r, dlq.Undecodable, 0)
+	case first.Entry.Fingerprint == task.Delivery.Fingerprint:
+		return ruling{outcome: task.before(first.Entry), dropped: true}, nil
+	default:
+		rows, err := e.conflict(ctx, t, task, first.Entry)
+		return ruling{outcome: Conflict, rows: rows}, err
+	}
+}
+
+// undecodable writes the letter of a backlog row that no handler can be given.
 func (e *Engine) undecodable(ctx context.Context, t *txn.Txn, task *Task) (ruling, error) {
 	r := ruling{class: string(dlq.Undecodable), failure: dlq.Describe(task.Bad, nil)}
 	if _, err := e.orderOf(ctx, t, task); err != nil {
@@ -255,7 +258,7 @@ func (e *Engine) skip(ctx context.Context, t *txn.Txn, task *Task) (ruling, erro
 		return ruling{}, fmt.Errorf("mark stale: %w", err)
 	}
 	if !first {
-		return ruling{outcome: Duplicate}, nil
+		return e.lost(task, ruling{}), nil
 	}
 	return ruling{outcome: Stale}, nil
 }
@@ -277,9 +280,10 @@ func (e *Engine) ours(ctx context.Context, t *txn.Txn, task *Task, state inbox.S
 	return len(moved) == 1, nil
 }
 
-// lost is the ruling of a verdict that came too late.
-func (e *Engine) lost(r ruling) ruling {
-	r.outcome, r.again, r.class = Duplicate, false, ""
+// lost is the ruling of a verdict that came too late. A delivery is claimed once more:
+// whoever was faster may have had another message under the same key.
+func (e *Engine) lost(task *Task, r ruling) ruling {
+	r.outcome, r.again, r.dropped, r.class = Duplicate, task.item == nil, true, ""
 	return r
 }
 
