@@ -260,9 +260,10 @@ func TestAloneHandlersShareNothing(t *testing.T) {
 	for _, task := range r.tasks("a", "b", "c") {
 		r.e.Add(task)
 	}
-	for range 3 {
+	for n := range 3 {
 		tasks := r.e.queue.Take(r.e.limit)
 		want(t, "taken", len(tasks), 1)
+		want(t, "the next one need not gather", available(r.e.queue), n < 2)
 		r.e.queue.Done(tasks, r.e.process(tasks), 0)
 	}
 	want(t, "commits", len(r.calls("commit")), 3)
