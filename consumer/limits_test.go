@@ -15,6 +15,9 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/postgres"
 )
 
 // Invariant 18: in flight is bounded by number and by bytes; one message above the
@@ -110,6 +113,39 @@ func TestStuckHandlerIsLeftBehind(t *testing.T) {
 			b.Error(err)
 		}
 	})
+}
+
+// The same inside a statement that ignores the handler's context: a connection of the
+// store's own is cut, and the statement ends with it.
+func TestStuckStatementIsCut(t *testing.T) {
+	t.Parallel()
+	dsn, schema := pgtest.New(t)
+	st, err := postgres.Open(t.Context(), dsn, postgres.Options{Schema: schema, Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	b := newBundle(t, st, pgtest.OpenDB(t, "postgres", dsn))
+	late := make(chan error, 1)
+	config := b.config()
+	config.Concurrency = 1
+	c := b.consumer(config)
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if m.ID != "stuck" {
+			return insert(ctx, tx, m)
+		}
+		_, err := tx.ExecContext(context.WithoutCancel(ctx), "SELECT pg_sleep(8)")
+		late <- err
+		return err
+	}, consumer.Timeout(50*time.Millisecond), consumer.Retry(retry.Policy{MaxAttempts: 1}))
+	b.start(c)
+	b.acked(b.deliver("stuck", `{}`), b.deliver("other", `{}`))
+	if err := <-late; err == nil {
+		b.Error("the statement ran to its end")
+	}
+	if b.state("stuck") != inbox.Dead || b.effects("other") != 1 {
+		b.Errorf("state %q, %d effects", b.state("stuck"), b.effects("other"))
+	}
 }
 
 // A sink publishes what handlers publish, and copies of dead letters under

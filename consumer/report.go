@@ -19,6 +19,8 @@ const (
 	// grace is how long a handler may go on after its deadline before it is left
 	// behind, and how long an alert hook has at the end.
 	grace = 5 * time.Second
+	// patience bounds our own statements of one transaction.
+	patience = 30 * time.Second
 	// lockTimeout bounds a group's wait for keys that other processes work on.
 	lockTimeout = 200 * time.Millisecond
 )
@@ -30,7 +32,7 @@ func (r *run) options() *group.Options {
 	return &group.Options{
 		Gate: c.gate, Inflight: group.NewInflight(),
 		MaxBatch: c.config.MaxBatch, BatchTime: c.config.BatchTime,
-		Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
+		Patience: patience, Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
 		Host: host, Build: build(), Wake: c.st.Outbox().Signal().Wake,
 		Failed:  r.failed,
 		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o) },

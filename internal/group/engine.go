@@ -34,6 +34,9 @@ type Options struct {
 	// should take together.
 	MaxBatch  int
 	BatchTime time.Duration
+	// Patience bounds our own statements of one transaction, waits for rows that others
+	// hold included.
+	Patience time.Duration
 	// Grace is how long a handler may go on after its deadline.
 	Grace time.Duration
 	// LockTimeout bounds a group's wait for keys held elsewhere.
@@ -83,11 +86,8 @@ func NewEngine(soft, hard context.Context, st Store, h *Handler, o *Options) *En
 	return &Engine{st: st, h: h, o: o, queue: NewQueue(batch), soft: soft, hard: hard}
 }
 
-// Bounds of our own statements and of a ping.
-const (
-	bookkeeping = 30 * time.Second
-	pingTime    = 2 * time.Second
-)
+// pingTime bounds a ping.
+const pingTime = 2 * time.Second
 
 // MaxReruns is how often a task is run again for nothing, after a deadlock or a
 // lost connection, before that counts as an attempt.

@@ -229,6 +229,7 @@ func TestNoHandlerStartsAfterTheDrainTime(t *testing.T) {
 	r.cut()
 	want(t, "again", keysOf(r.e.process(r.tasks("a", "b"))), "a,b")
 	want(t, "runs", s.order()+r.ended(), "")
+	want(t, "transactions", len(r.calls("begin")), 0)
 }
 
 // A delivery whose subscription gave it to somebody else is released unseen.

@@ -200,6 +200,9 @@ func TestBatchFailures(t *testing.T) {
 				return nil
 			}
 			want(t, "ends", r.process("a", "b"), c.want)
+			if strings.HasPrefix(c.want, "b") {
+				want(t, "attempt", strings.Join(r.calls("attempt"), ";"), "attempt b transient")
+			}
 		})
 	}
 	t.Run("of one", func(t *testing.T) {

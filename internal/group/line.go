@@ -48,7 +48,7 @@ const (
 
 // Poll implements drain.Line. It writes only where rows have become due.
 func (l *Line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	ctx, cancel := context.WithTimeout(ctx, bookkeeping)
+	ctx, cancel := context.WithTimeout(ctx, l.o.Patience)
 	defer cancel()
 	found, err := l.st.Backlog().Poll(ctx, l.consumer, marks)
 	if err != nil {
@@ -104,14 +104,14 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 		return drain.Result{}, fmt.Errorf("work backlog: %w", err)
 	}
 	defer t.Rollback()
-	begin, cancel := context.WithTimeout(ctx, bookkeeping) // no handler has begun
+	begin, cancel := context.WithTimeout(ctx, l.o.Patience) // no handler has begun
 	defer cancel()
 	b, result, err := l.take(begin, t, shard, after)
 	if b == nil {
 		return result, err
 	}
 	bad, err := l.open(begin, b)
-	if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errHeldElsewhere) {
+	if err != nil && heldUp(begin, err) {
 		return drain.Result{Skipped: true}, nil
 	}
 	if err != nil {
@@ -125,7 +125,7 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 	case len(b.tasks) > 0:
 		out = b.e.invoke(t, b.tasks)
 	}
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), bookkeeping)
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.o.Patience)
 	defer cancel()
 	if out.abandoned {
 		t.Discard()
@@ -141,6 +141,13 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 		b.e.took(time.Since(start), len(b.tasks))
 	}
 	return result, err
+}
+
+// heldUp reports whether a statement under ctx failed because others work on the same
+// rows or order keys.
+func heldUp(ctx context.Context, err error) bool {
+	c := txn.Classify(err)
+	return c == txn.Serialization || c == txn.LockTimeout || ctx.Err() != nil
 }
 
 // take locks the shard and reads a batch of one handler. Without a batch, the

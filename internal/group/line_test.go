@@ -230,7 +230,7 @@ func TestLinePingsWithoutItsConnection(t *testing.T) {
 				s.errs = nil
 			}
 			r := newRig(t, s.run)
-			pool := &poolOfOne{Store: r.spy.Store, free: make(chan struct{}, 1)}
+			pool := &poolOfOne{Store: r.spy.Store}
 			r.fail = fail
 			l := r.line("m")
 			r.spy.Store = pool
@@ -244,7 +244,6 @@ func TestLinePingsWithoutItsConnection(t *testing.T) {
 type poolOfOne struct {
 	Store
 	open *txn.Txn
-	free chan struct{}
 }
 
 func (p *poolOfOne) Begin(ctx context.Context) (*txn.Txn, error) {
@@ -311,10 +310,13 @@ func TestLineDeadlocks(t *testing.T) {
 	want(t, "runs", len(s.runs), 1+maxReruns)
 	want(t, "attempts", r.attempts("m"), 1)
 
-	for _, err := range []error{deadlock, timedOut, errHeldElsewhere} {
-		r = newRig(t, fine, strictly)
+	for _, err := range []error{deadlock, timedOut, context.DeadlineExceeded} {
+		r = newRig(t, fine, strictly, func(r *rig) { r.o.Patience = 100 * time.Millisecond })
 		l = r.line("a1")
 		r.fail = times(1, "lock", err)
+		if err == context.DeadlineExceeded {
+			r.fail = r.outwaits(1, "lock")
+		}
 		result, err := l.Work(t.Context(), theShard, 0)
 		if err != nil || !result.Skipped {
 			t.Errorf("%+v, %v", result, err)
@@ -322,6 +324,23 @@ func TestLineDeadlocks(t *testing.T) {
 		r.work(l)
 		want(t, "state", r.state("a1"), inbox.Done)
 	}
+}
+
+// The verdict on a row that waits for a row held elsewhere, for longer than it may, is
+// no outage either.
+func TestLineVerdictHeldElsewhere(t *testing.T) {
+	s := script{errs: map[string][]error{"m": {errLost, errLost, errLost, errLost}}}
+	r := newRig(t, s.run, func(r *rig) { r.o.Patience = 100 * time.Millisecond })
+	l := r.line("m")
+	r.fail = r.outwaits(1, "attempt")
+	for range 1 + maxReruns {
+		if _, err := l.Work(t.Context(), theShard, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	want(t, "attempts", r.attempts("m"), 0)
+	r.work(l)
+	want(t, "attempts", r.attempts("m"), 1)
 }
 
 // A row that found its transaction aborted by another row is not to blame.

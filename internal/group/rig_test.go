@@ -223,7 +223,7 @@ func newRig(t *testing.T, run func(ctx context.Context, tx *headrace.Tx, key str
 	tell := func(what string) { r.seen.Lock(); r.told = append(r.told, what); r.seen.Unlock() }
 	r.o = &Options{
 		Gate: NewGate(func(err error) { tell(fmt.Sprint("gate ", err == nil)) }), Inflight: NewInflight(),
-		MaxBatch: 64, BatchTime: time.Hour, Grace: time.Second, LockTimeout: 200 * time.Millisecond,
+		MaxBatch: 64, BatchTime: time.Hour, Patience: time.Minute, Grace: time.Second, LockTimeout: 200 * time.Millisecond,
 		DeadTopic: func(topic string) string { return topic + ".dead" },
 		Wake:      func() { tell("wake") },
 		Failed: func(_ *Handler, task *Task, _ dlq.Failure, class string, _ time.Duration, o Outcome, again bool) {
@@ -328,6 +328,19 @@ func (r *rig) attempts(key string) int {
 		r.Fatal(err)
 	}
 	return len(list)
+}
+
+// outwaits makes the first n calls that begin with prefix last until their context has
+// ended.
+func (r *rig) outwaits(n int, prefix string) func(string) error {
+	return func(call string) error {
+		if n > 0 && strings.HasPrefix(call, prefix) {
+			n--
+			time.Sleep(2 * r.o.Patience)
+			return context.DeadlineExceeded
+		}
+		return nil
+	}
 }
 
 // times fails the first n calls that begin with prefix.

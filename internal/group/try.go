@@ -50,7 +50,7 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 		return result{err: err}
 	}
 	defer t.Rollback()
-	ctx, cancel := context.WithTimeout(e.hard, bookkeeping) // no handler has begun
+	ctx, cancel := context.WithTimeout(e.hard, e.o.Patience) // no handler has begun
 	defer cancel()
 
 	free, err := e.queueBehind(ctx, t, tasks, &r)
@@ -71,7 +71,7 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 	if len(won) > 0 {
 		out = e.invoke(t, won)
 	}
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), e.o.Patience)
 	defer cancel()
 	switch {
 	case out.abandoned:
@@ -84,14 +84,14 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 }
 
 func (e *Engine) begin() (*txn.Txn, error) {
-	ctx, cancel := context.WithTimeout(e.soft, bookkeeping)
+	ctx, cancel := context.WithTimeout(e.soft, e.o.Patience)
 	switch {
 	case e.hard.Err() != nil: // all that is left shares one deadline
 		cancel()
 		ctx, cancel = context.WithDeadline(context.WithoutCancel(e.hard), e.last.deadline(e.o.Grace))
 	case e.soft.Err() != nil: // draining: finish what was taken
 		cancel()
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(e.hard), e.o.Patience)
 	}
 	defer cancel()
 	return e.st.Begin(ctx)
@@ -220,9 +220,6 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 		t.Rollback()
 	}
 	if out.unclear != nil {
-		if e.hard.Err() != nil {
-			return result{err: out.unclear}
-		}
 		return result{err: errSingly}
 	}
 	f := out.failures[0]

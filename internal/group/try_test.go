@@ -80,6 +80,7 @@ func TestFreeRunsAreBounded(t *testing.T) {
 			r := newRig(t, fine)
 			r.fail = fail
 			want(t, "ends", r.process("m"), "m waiting")
+			want(t, "claims", len(r.calls("claim")), 1+maxReruns)
 			want(t, "attempts", r.attempts("m"), 1)
 		})
 	}
@@ -90,6 +91,28 @@ func TestFreeRunsAreBounded(t *testing.T) {
 			want(t, "ends", r.process("m"), "m waiting")
 			want(t, "runs", len(s.runs), 1+maxReruns)
 			want(t, "attempts", r.attempts("m"), 1)
+		})
+	}
+}
+
+// The connection of a failed group goes back before the store is pinged: a pool of
+// one would never answer.
+func TestPingsWithoutItsConnection(t *testing.T) {
+	for name, fail := range map[string]func(string) error{
+		"handler": nil,
+		"lock":    times(1+maxReruns, "lock", errLost),
+		"claim":   times(1+maxReruns, "claim", errLost),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := script{errs: map[string][]error{"a1": {errLost, errLost, errLost}}}
+			if fail != nil {
+				s.errs = nil
+			}
+			r := newRig(t, s.run, strictly)
+			r.fail = fail
+			r.spy.Store = &poolOfOne{Store: r.spy.Store}
+			want(t, "ends", r.process("a1@a"), "a1 waiting")
+			want(t, "gate closed", r.hooks("gate false"), 0)
 		})
 	}
 }
@@ -251,20 +274,58 @@ func TestDrainingStillBegins(t *testing.T) {
 // A claim or an order key that is held elsewhere for longer than our statements may
 // take is no outage: the messages are tried again, the gate stays open.
 func TestHeldElsewhereIsNoOutage(t *testing.T) {
-	for _, call := range []string{"lock", "claim"} {
+	for _, call := range []string{"lock", "claim", "attempt", "record"} {
 		t.Run(call, func(t *testing.T) {
-			r := newRig(t, fine, strictly)
-			r.fail = func(c string) error {
-				if strings.HasPrefix(c, call) {
-					r.cut() // the context of the claim ends with it
-					return context.DeadlineExceeded
-				}
-				return nil
-			}
-			want(t, "again", keysOf(r.e.process(r.tasks("a1@a"))), "a1")
+			s := script{errs: map[string][]error{"a1": {errBoom}}}
+			r := newRig(t, s.run, strictly, func(r *rig) { r.o.Patience = 100 * time.Millisecond })
+			r.fail = r.outwaits(1, call)
+			want(t, "ends", r.process("a1@a"), "a1 waiting")
+			want(t, "attempts", r.attempts("a1"), 1)
 			want(t, "gate closed", r.hooks("gate false"), 0)
 		})
 	}
+	t.Run("undecodable", func(t *testing.T) {
+		r := newRig(t, fine, func(r *rig) { r.o.Patience = 100 * time.Millisecond })
+		r.fail = r.outwaits(1, "claim")
+		bad := r.task("m")
+		bad.Bad = errBoom
+		want(t, "again", len(r.e.process([]*Task{bad})), 0)
+		want(t, "ends", r.ended(), "m dead")
+		want(t, "gate closed", r.hooks("gate false"), 0)
+	})
+}
+
+// After the drain time nobody waits for a key that is held elsewhere.
+func TestClaimEndsWithTheDrainTime(t *testing.T) {
+	r := newRig(t, fine)
+	other, err := r.Store.Begin(t.Context()) // SQLite's one writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Rollback()
+	r.spy.Store = claiming{r.spy.Store, func() { r.stop(); r.cut() }, other}
+	want(t, "again", keysOf(r.e.process(r.tasks("m"))), "m")
+}
+
+// claiming is a store whose claim waits until its context ends; begin is called first.
+type claiming struct {
+	Store
+	begin func()
+	t     *txn.Txn
+}
+
+func (c claiming) Begin(context.Context) (*txn.Txn, error) { return c.t, nil }
+func (c claiming) Inbox() inbox.Store                      { return waiting{c.Store.Inbox(), c.begin} }
+
+type waiting struct {
+	inbox.Store
+	begin func()
+}
+
+func (w waiting) Claim(ctx context.Context, _ *txn.Txn, _ inbox.ClaimRequest) ([]inbox.Claimed, error) {
+	w.begin()
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // The relay is woken by a commit with events, and by no other.

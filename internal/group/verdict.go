@@ -75,9 +75,12 @@ func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ru
 		return ruling{}, err
 	}
 	defer t.Rollback()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), bookkeeping)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), e.o.Patience)
 	defer cancel()
 	r, err := write(ctx, t)
+	if err != nil && ctx.Err() != nil { // for a row that somebody else holds
+		return ruling{}, fmt.Errorf("%w: %w", errHeldElsewhere, err)
+	}
 	if err != nil {
 		return ruling{}, err
 	}
@@ -221,9 +224,6 @@ func (e *Engine) bury(ctx context.Context, t *txn.Txn, task *Task) (ruling, erro
 	}
 	claim := inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}
 	claimed, err := e.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{claim}, IdleTimeout: e.idle()})
-	if err != nil && ctx.Err() != nil {
-		return r, errHeldElsewhere
-	}
 	if err != nil {
 		return r, fmt.Errorf("claim: %w", err)
 	}
