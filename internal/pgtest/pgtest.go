@@ -96,8 +96,9 @@ func OpenDB(tb testing.TB, driver, dsn string) *sql.DB {
 		tb.Fatalf("pgtest: open: %v", err)
 	}
 	tb.Cleanup(func() {
+		// A test may have had the server end idle connections, whose goodbye then fails.
 		if err := db.Close(); err != nil {
-			tb.Errorf("pgtest: close: %v", err)
+			tb.Logf("pgtest: close: %v", err)
 		}
 	})
 	db.SetMaxOpenConns(MaxOpenConns)
