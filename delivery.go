@@ -36,6 +36,9 @@ type Delivery struct {
 	Coordinates Coordinates
 	// Trace is the W3C trace context that came with the message; zero if none.
 	Trace TraceContext
+	// ReplyTopic is where what a Watermill Router's handler returns is published;
+	// empty for handlers that return nothing.
+	ReplyTopic string
 
 	// Attempt counts the runs of the handler for this message, this one included,
 	// as far as this process knows: 1 on the first. A redelivery after a crash may

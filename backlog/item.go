@@ -37,6 +37,11 @@ type Item struct {
 	LetterID int64
 	// Redrives counts how often the message was redriven.
 	Redrives int
+	// Starts counts the leases that were given for the message since it came into the
+	// backlog, and Lost says that the one before this was not given back: its process
+	// ended or was cut off. Stores set both.
+	Starts int
+	Lost   bool
 }
 
 // OrderKey names the messages of a scope that keep their order.

@@ -18,8 +18,7 @@ type Deps interface {
 	Begin(ctx context.Context) (*txn.Txn, error)
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Inbox() inbox.Store
-	Backlog() backlog.Store
-	Order() backlog.Order
+	Backlog() backlog.Tables
 	Letters() Store
 }
 

@@ -34,6 +34,9 @@ const (
 	Conflict Class = "conflict"
 	// Undecodable: no codec could read the payload, or no key could be had.
 	Undecodable Class = "undecodable"
+	// Crashed: each time that its handler was the only work running, the process
+	// ended.
+	Crashed Class = "crashed"
 )
 
 // Letter is a message that was given up, whole.

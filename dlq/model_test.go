@@ -123,7 +123,7 @@ func (m *model) failSome(*rapid.T) {
 				m.t.Fatalf("letter of %s: %v, %v", l.Delivery.Key, written, err)
 			}
 			if i.Strict {
-				m.must(m.st.Order().Release(m.ctx, t, backlog.OrderKey{Scope: l.Delivery.Scope, Key: l.Delivery.OrderKey}))
+				m.must(m.st.Backlog().Order.Release(m.ctx, t, backlog.OrderKey{Scope: l.Delivery.Scope, Key: l.Delivery.OrderKey}))
 			}
 		}
 	})

@@ -42,7 +42,7 @@ func TestRedriveWaitsForTheOrderKey(t *testing.T) {
 	b.must(err)
 	defer verdict.Rollback()
 	m1 := letter("m1", strict("a"))
-	b.must(st.Order().Lock(ctx, verdict, []backlog.OrderKey{{Scope: m1.Delivery.Scope, Key: "a"}}))
+	b.must(st.Backlog().Order.Lock(ctx, verdict, []backlog.OrderKey{{Scope: m1.Delivery.Scope, Key: "a"}}))
 	_, err = st.Inbox().Record(ctx, verdict, inbox.Entry{ID: m1.ID(), State: inbox.Waiting, Fingerprint: "f"})
 	b.must(err)
 	b.must(st.Backlog().Put(ctx, verdict, []backlog.Item{{Consumer: m1.Consumer, Handler: m1.Handler, Delivery: m1.Delivery, Strict: true}}))

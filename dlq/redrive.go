@@ -99,10 +99,10 @@ func (r redrive) order(ctx context.Context, t *txn.Txn, letters []Letter) (map[b
 	if len(keys) == 0 {
 		return waiting, nil
 	}
-	if err := r.st.Order().Lock(ctx, t, keys); err != nil {
+	if err := r.st.Backlog().Order.Lock(ctx, t, keys); err != nil {
 		return nil, fmt.Errorf("lock order keys: %w", err)
 	}
-	busy, err := r.st.Order().Waiting(ctx, t, keys)
+	busy, err := r.st.Backlog().Order.Waiting(ctx, t, keys)
 	if err != nil {
 		return nil, fmt.Errorf("look for waiting messages: %w", err)
 	}

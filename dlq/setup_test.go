@@ -194,7 +194,7 @@ func (b *bench) workOff(items []backlog.Item) {
 			}
 			b.must(b.st.Backlog().Delete(b.ctx, t, []int64{item.RowID}))
 			if item.Strict && item.Delivery.OrderKey != "" {
-				b.must(b.st.Order().Release(b.ctx, t, backlog.OrderKey{Scope: id.Scope, Key: item.Delivery.OrderKey}))
+				b.must(b.st.Backlog().Order.Release(b.ctx, t, backlog.OrderKey{Scope: id.Scope, Key: item.Delivery.OrderKey}))
 			}
 		}
 	})

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"time"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -32,10 +34,20 @@ type Store interface {
 	Ping(ctx context.Context) error
 
 	Inbox() inbox.Store
-	Backlog() backlog.Store
-	Order() backlog.Order
+	Backlog() backlog.Tables
 	Outbox() Outbox
 	Letters() dlq.Store
+	// Operations are the tables beside the way of a message.
+	Operations() Operations
+}
+
+// Operations are the tables that serve whoever runs consumers.
+type Operations struct {
+	Versions  inbox.Versions
+	Retention inbox.Retention
+	Instances instance.Store
+	Pauses    instance.Pauses
+	Alerts    alerts.Store
 }
 
 // Outbox is the outbox with what operators need of it.

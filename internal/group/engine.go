@@ -21,8 +21,7 @@ type Store interface {
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Ping(ctx context.Context) error
 	Inbox() inbox.Store
-	Backlog() backlog.Store
-	Order() backlog.Order
+	Backlog() backlog.Tables
 	Letters() dlq.Store
 }
 

@@ -265,7 +265,7 @@ func (l *Line) finish(ctx context.Context, b *batch, events []outbox.Row) (drain
 			continue
 		}
 		released[key] = true
-		if err := l.st.Order().Release(ctx, b.t, key); err != nil {
+		if err := l.st.Backlog().Order.Release(ctx, b.t, key); err != nil {
 			return l.broken(b, fmt.Errorf("release the order key: %w", err))
 		}
 	}

@@ -102,10 +102,12 @@ func (s *spy) Ping(ctx context.Context) error {
 	return s.call(func() error { return s.Store.Ping(ctx) }, "ping")
 }
 
-func (s *spy) Inbox() inbox.Store     { return spyInbox{s.Store.Inbox(), s} }
-func (s *spy) Backlog() backlog.Store { return spyBacklog{s.Store.Backlog(), s} }
-func (s *spy) Order() backlog.Order   { return spyOrder{s.Store.Order(), s} }
-func (s *spy) Letters() dlq.Store     { return spyLetters{s.Store.Letters(), s} }
+func (s *spy) Inbox() inbox.Store { return spyInbox{s.Store.Inbox(), s} }
+func (s *spy) Backlog() backlog.Tables {
+	b := s.Store.Backlog()
+	return backlog.Tables{Store: spyBacklog{b.Store, s}, Order: spyOrder{b.Order, s}, Leases: b.Leases}
+}
+func (s *spy) Letters() dlq.Store { return spyLetters{s.Store.Letters(), s} }
 
 type spyInbox struct {
 	inbox.Store

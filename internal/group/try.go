@@ -312,13 +312,13 @@ func (e *Engine) lockOrder(ctx context.Context, t *txn.Txn, tasks []*Task) (map[
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	if err := e.st.Order().Lock(ctx, t, keys); err != nil {
+	if err := e.st.Backlog().Order.Lock(ctx, t, keys); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("lock order: %w", errHeldElsewhere)
 		}
 		return nil, fmt.Errorf("lock order: %w", err)
 	}
-	found, err := e.st.Order().Waiting(ctx, t, keys)
+	found, err := e.st.Backlog().Order.Waiting(ctx, t, keys)
 	if err != nil {
 		return nil, fmt.Errorf("look for waiting: %w", err)
 	}

@@ -296,7 +296,7 @@ func (e *Engine) leave(ctx context.Context, t *txn.Txn, task *Task) error {
 	if !task.item.Strict || task.Delivery.OrderKey == "" {
 		return nil
 	}
-	if err := e.st.Order().Release(ctx, t, task.order()); err != nil {
+	if err := e.st.Backlog().Order.Release(ctx, t, task.order()); err != nil {
 		return fmt.Errorf("release the order key: %w", err)
 	}
 	return nil

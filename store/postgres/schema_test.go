@@ -165,8 +165,8 @@ func everyMessage(b *bundle, x *txn.Txn, id inbox.ID) {
 func everyItem(b *bundle, x *txn.Txn, d headrace.Delivery) {
 	b.Helper()
 	ctx, key := b.Context(), backlog.OrderKey{Scope: scope, Key: "o"}
-	b.must("lock order", b.Order().Lock(ctx, x, []backlog.OrderKey{key}))
-	_, err := b.Order().Waiting(ctx, x, []backlog.OrderKey{key})
+	b.must("lock order", b.Backlog().Order.Lock(ctx, x, []backlog.OrderKey{key}))
+	_, err := b.Backlog().Order.Waiting(ctx, x, []backlog.OrderKey{key})
 	b.must("waiting", err)
 	b.must("put", b.Backlog().Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
 	_, err = b.Backlog().Promote(ctx, x, "billing", 1)
@@ -176,7 +176,7 @@ func everyItem(b *bundle, x *txn.Txn, d headrace.Delivery) {
 	_, err = b.Backlog().Read(ctx, x, "billing", 0, 0, 1)
 	b.must("read", err)
 	b.must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
-	b.must("release", b.Order().Release(ctx, x, key))
+	b.must("release", b.Backlog().Order.Release(ctx, x, key))
 	b.must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
 }
 

@@ -43,7 +43,7 @@ func TestIdentityIsNeverChanged(t *testing.T) {
 			"Put":       func(t *txn.Txn) error { return s.Backlog().Put(ctx, t, []backlog.Item{{Delivery: delivery}}) },
 			"Put order": func(t *txn.Txn) error { return s.Backlog().Put(ctx, t, []backlog.Item{{Delivery: ordered}}) },
 			"Waiting": func(t *txn.Txn) error {
-				_, err := s.Order().Waiting(ctx, t, []backlog.OrderKey{{Scope: "c/h", Key: bad}})
+				_, err := s.Backlog().Order.Waiting(ctx, t, []backlog.OrderKey{{Scope: "c/h", Key: bad}})
 				return err
 			},
 			"Insert letter": func(t *txn.Txn) error {

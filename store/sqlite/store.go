@@ -115,13 +115,15 @@ func (s *Store) Ping(ctx context.Context) error {
 func (s *Store) Inbox() inbox.Store { return s.inbox }
 
 // Backlog implements store.Store.
-func (s *Store) Backlog() backlog.Store { return s.backlog }
-
-// Order implements store.Store.
-func (s *Store) Order() backlog.Order { return s.order }
+func (s *Store) Backlog() backlog.Tables {
+	return backlog.Tables{Store: s.backlog, Order: s.order}
+}
 
 // Outbox implements store.Store.
 func (s *Store) Outbox() store.Outbox { return s.outbox }
+
+// Operations implements store.Store.
+func (s *Store) Operations() store.Operations { return store.Operations{} }
 
 // Letters implements store.Store.
 func (s *Store) Letters() dlq.Store { return s.letters }

@@ -35,7 +35,7 @@ func (b *bundle) lockOrder(t *txn.Txn, keys ...string) {
 	for i, key := range keys {
 		list[i] = orderKey(key)
 	}
-	if err := b.Store.Order().Lock(b.ctx, t, list); err != nil {
+	if err := b.Store.Backlog().Order.Lock(b.ctx, t, list); err != nil {
 		b.Fatalf("Lock: %v", err)
 	}
 }
@@ -46,7 +46,7 @@ func (b *bundle) wantWaiting(t *txn.Txn, asked []string, want ...string) {
 	for i, key := range asked {
 		list[i] = orderKey(key)
 	}
-	got, err := b.Store.Order().Waiting(b.ctx, t, list)
+	got, err := b.Store.Backlog().Order.Waiting(b.ctx, t, list)
 	if err != nil {
 		b.Fatalf("Waiting: %v", err)
 	}
@@ -65,7 +65,7 @@ func (b *bundle) wantWaiting(t *txn.Txn, asked []string, want ...string) {
 
 func (b *bundle) release(t *txn.Txn, key string) {
 	b.Helper()
-	if err := b.Store.Order().Release(b.ctx, t, orderKey(key)); err != nil {
+	if err := b.Store.Backlog().Order.Release(b.ctx, t, orderKey(key)); err != nil {
 		b.Fatalf("Release: %v", err)
 	}
 }
@@ -97,7 +97,7 @@ func orderHole(b *bundle) {
 	granted := make(chan error, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {
-		granted <- b.Store.Order().Lock(b.ctx, second, []backlog.OrderKey{orderKey("j"), orderKey("k")})
+		granted <- b.Store.Backlog().Order.Lock(b.ctx, second, []backlog.OrderKey{orderKey("j"), orderKey("k")})
 	})
 	b.awaitWaiters(1)
 	b.commit(first)
@@ -114,10 +114,10 @@ func orderExcludes(b *bundle) {
 		holder, free, waiter := b.begin(), b.begin(), b.begin()
 		b.lockOrder(holder, "k", "l")
 		b.lockOrder(free, "m")
-		b.must(b.Store.Order().Lock(b.ctx, free, []backlog.OrderKey{{Scope: "bill/orders.paid", Key: "k"}}))
+		b.must(b.Store.Backlog().Order.Lock(b.ctx, free, []backlog.OrderKey{{Scope: "bill/orders.paid", Key: "k"}}))
 		granted := make(chan error, 1)
 		var wait sync.WaitGroup
-		wait.Go(func() { granted <- b.Store.Order().Lock(b.ctx, waiter, []backlog.OrderKey{orderKey("l")}) })
+		wait.Go(func() { granted <- b.Store.Backlog().Order.Lock(b.ctx, waiter, []backlog.OrderKey{orderKey("l")}) })
 		b.awaitWaiters(1)
 		select {
 		case err := <-granted:
@@ -141,7 +141,7 @@ func orderCross(b *bundle) {
 			if backward {
 				slices.Reverse(mine)
 			}
-			return b.Store.Order().Lock(b.ctx, t, mine)
+			return b.Store.Backlog().Order.Lock(b.ctx, t, mine)
 		})
 	}
 }
@@ -163,7 +163,7 @@ func orderNeverDeadlocks(b *bundle) {
 				}
 				t, err := b.Store.Begin(b.ctx)
 				if err == nil {
-					err = b.Store.Order().Lock(b.ctx, t, some)
+					err = b.Store.Backlog().Order.Lock(b.ctx, t, some)
 					t.Rollback()
 				}
 				if err != nil {

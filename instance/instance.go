@@ -1,0 +1,31 @@
+package instance
+
+import (
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+)
+
+// Instance is one run of a consumer in one process.
+type Instance struct {
+	ID       string
+	Consumer string
+	Host     string
+	Build    string
+	Started  time.Time
+	// Beat is when it last beat; Age how long ago that was when it was read.
+	Beat time.Time
+	Age  time.Duration
+	// Ended says that it ended in order.
+	Ended bool
+	// Running is the message that it runs in cautious mode; zero if none.
+	Running inbox.ID
+}
+
+// Pause is a person's mark that a consumer shall take no messages.
+type Pause struct {
+	Consumer string
+	By       string
+	Reason   string
+	At       time.Time
+}
