@@ -15,9 +15,13 @@ import (
 // DBTX is what a statement needs to run: *sql.DB, *sql.Conn, *sql.Tx and *Tx have
 // it, and so do the generated code of sqlc, sqlx, bun and gorm's ConnPool.
 type DBTX interface {
+	// ExecContext runs a statement.
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	// PrepareContext prepares one; the caller closes it.
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
+	// QueryContext runs a query; the caller closes the rows.
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	// QueryRowContext runs a query for one row.
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 

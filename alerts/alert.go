@@ -26,6 +26,7 @@ const (
 
 // Alert is one thing that people should know. Fields that do not apply are empty.
 type Alert struct {
+	// Kind says what happened.
 	Kind Kind
 	// Consumer, Handler and Topic say where.
 	Consumer string

@@ -9,6 +9,7 @@ import (
 
 // Row is an alert in the database, written by the transaction of what it tells of.
 type Row struct {
+	// RowID orders the rows. Stores set it.
 	RowID int64
 	Alert
 	// Group names alerts that say the same; a debouncing reader passes on one of them

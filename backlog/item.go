@@ -46,6 +46,7 @@ type Item struct {
 
 // OrderKey names the messages of a scope that keep their order.
 type OrderKey struct {
+	// Scope is that of the messages, and Key their Delivery.OrderKey.
 	Scope string
 	Key   string
 }

@@ -19,6 +19,7 @@ type Tables struct {
 
 // Lease names a claim of a row: the message and the token that the claim drew.
 type Lease struct {
+	// ID is the message, and Token what the claim drew.
 	ID    inbox.ID
 	Token string
 }

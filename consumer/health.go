@@ -12,6 +12,7 @@ var ErrNotRunning = errors.New("not running")
 
 // Subscription is the state of one subscription.
 type Subscription struct {
+	// Topic and Handler are those of the registration.
 	Topic   string
 	Handler string
 	// State is "starting", "open", "ended" or "failed".

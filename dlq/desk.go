@@ -15,6 +15,7 @@ import (
 
 // Deps is what a Desk needs of a store. Every store.Store has it.
 type Deps interface {
+	// Begin, Commit, Inbox, Backlog and Letters are those of store.Store.
 	Begin(ctx context.Context) (*txn.Txn, error)
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Inbox() inbox.Store
@@ -80,6 +81,7 @@ func (d *Desk) Groups(ctx context.Context, f Filter) ([]Group, error) {
 
 // Detail is all that is known of a letter.
 type Detail struct {
+	// Letter is the letter with its payload.
 	Letter Letter
 	// Attempts are the recorded runs of the message, oldest first; of a conflict,
 	// none.

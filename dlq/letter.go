@@ -41,9 +41,11 @@ const (
 
 // Letter is a message that was given up, whole.
 type Letter struct {
+	// LetterID names it for ever. Stores set it.
 	LetterID int64
-	State    State
-	Class    Class
+	// State and Class say what became of it, and why it was given up.
+	State State
+	Class Class
 	// Consumer and Handler had it; Delivery is the message as it came, byte for byte.
 	Consumer string
 	Handler  string
@@ -75,8 +77,9 @@ type Letter struct {
 	// again; 0 if none. Redrives counts them.
 	PreviousID int64
 	Redrives   int
-	Host       string
-	Build      string
+	// Host and Build say which process wrote it.
+	Host  string
+	Build string
 }
 
 // ID names the letter's message.
@@ -85,7 +88,9 @@ func (l Letter) ID() inbox.ID { return inbox.ID{Scope: l.Delivery.Scope, Key: l.
 // Filter chooses letters. The zero value chooses all open ones; every field that
 // is set narrows it.
 type Filter struct {
-	IDs      []int64
+	// IDs chooses letters by number; empty means any.
+	IDs []int64
+	// Consumer, Handler, Topic and Class are those of the letter; empty means any.
 	Consumer string
 	Handler  string
 	Topic    string
@@ -104,13 +109,16 @@ type Filter struct {
 
 // Group is the letters that failed for the same reason.
 type Group struct {
-	ErrorPrint string    `json:"error_print"`
-	Consumer   string    `json:"consumer"`
-	Handler    string    `json:"handler"`
-	Class      Class     `json:"class"`
-	Count      int64     `json:"count"`
-	First      time.Time `json:"first"`
-	Last       time.Time `json:"last"`
+	// ErrorPrint, Consumer, Handler and Class are what the letters share.
+	ErrorPrint string `json:"error_print"`
+	Consumer   string `json:"consumer"`
+	Handler    string `json:"handler"`
+	Class      Class  `json:"class"`
+	// Count is how many there are; First and Last are when the oldest and the newest
+	// of them were written, by the database's clock.
+	Count int64     `json:"count"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 	// Sample is the error of the newest letter, and SampleID that letter.
 	Sample   string `json:"sample"`
 	SampleID int64  `json:"sample_id"`
@@ -118,10 +126,13 @@ type Group struct {
 
 // Audit is the record of what somebody did to a letter.
 type Audit struct {
-	LetterID int64     `json:"letter_id"`
-	Action   string    `json:"action"` // "redrive" or "discard"
-	By       string    `json:"by"`
-	Reason   string    `json:"reason"`
-	NewKey   string    `json:"new_key,omitempty"`
-	At       time.Time `json:"at"` // by the database's clock; stores set it
+	// LetterID is the letter that it was done to.
+	LetterID int64  `json:"letter_id"`
+	Action   string `json:"action"` // "redrive" or "discard"
+	// By and Reason are the words of who did it.
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	// NewKey is the key that the letter was redriven under; empty for its own.
+	NewKey string    `json:"new_key,omitempty"`
+	At     time.Time `json:"at"` // by the database's clock; stores set it
 }

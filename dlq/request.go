@@ -42,6 +42,7 @@ type DiscardRequest struct {
 
 // Skip is a letter that was left as it was.
 type Skip struct {
+	// LetterID is the letter, and Why one sentence.
 	LetterID int64  `json:"letter_id"`
 	Why      string `json:"why"`
 }
@@ -51,6 +52,7 @@ const maxSkips = 100
 
 // RedriveResult says what a redrive did.
 type RedriveResult struct {
+	// Redriven counts the letters whose messages are in the backlog again.
 	Redriven int
 	// Skipped counts chosen letters that stay as they were; Skips names the first
 	// hundred of them.
@@ -60,6 +62,7 @@ type RedriveResult struct {
 
 // DiscardResult says what a discard did.
 type DiscardResult struct {
+	// Discarded counts the letters that were given up.
 	Discarded int
 	// Skipped and Skips are as in RedriveResult.
 	Skipped int

@@ -30,7 +30,8 @@ type ID struct {
 // Entry is an inbox row.
 type Entry struct {
 	ID
-	State       State
+	State State
+	// Fingerprint is that of the message which has the key.
 	Fingerprint string
 	// Stale says that the handler found the message out of date (ErrStale): the
 	// state is Done and nothing was applied.
@@ -54,6 +55,7 @@ type Attempt struct {
 	// Host and Build say who ran it.
 	Host  string
 	Build string
+	// Trace is the trace context of the run's message.
 	Trace headrace.TraceContext
 	// At is when it was recorded, by the database's clock. Stores set it.
 	At time.Time

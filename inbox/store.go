@@ -20,6 +20,7 @@ var ErrSwitched = errors.New("the transaction of the claim was ended by a handle
 // Claim asks for the right to handle a message.
 type Claim struct {
 	ID
+	// Fingerprint is stored with the row where the claim is won.
 	Fingerprint string
 }
 

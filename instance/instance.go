@@ -8,11 +8,14 @@ import (
 
 // Instance is one run of a consumer in one process.
 type Instance struct {
-	ID       string
+	// ID is unique over all processes.
+	ID string
+	// Consumer is its name; Host and Build say where it runs, and which program.
 	Consumer string
 	Host     string
 	Build    string
-	Started  time.Time
+	// Started is when it started, by the database's clock.
+	Started time.Time
 	// Beat is when it last beat; Age how long ago that was when it was read.
 	Beat time.Time
 	Age  time.Duration
@@ -24,8 +27,10 @@ type Instance struct {
 
 // Pause is a person's mark that a consumer shall take no messages.
 type Pause struct {
+	// Consumer is the name of the paused one.
 	Consumer string
-	By       string
-	Reason   string
-	At       time.Time
+	// By and Reason are the words of who paused it, At when, by the database's clock.
+	By     string
+	Reason string
+	At     time.Time
 }

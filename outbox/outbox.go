@@ -17,7 +17,9 @@ var ErrNoTransaction = errors.New("not in a transaction")
 // Writer is what Outbox needs of a database; what Outbox() of a store returns is
 // one.
 type Writer interface {
+	// Insert writes rows with a statement of q.
 	Insert(ctx context.Context, q headrace.Execer, rows []Row) error
+	// Signal wakes the relays of this process.
 	Signal() *Signal
 }
 

@@ -43,6 +43,7 @@ func RowOf(e headrace.Event) Row {
 
 // Order names the rows that keep their order: those of a topic with one order key.
 type Order struct {
+	// Topic and Key are those of the events.
 	Topic string
 	Key   string
 }
@@ -74,10 +75,12 @@ const (
 
 // Hold takes a row off the ready line, or changes why and until when it is held.
 type Hold struct {
+	// Row is the row, with its Shard and RowID.
 	Row Row
 	// Reason is why. For Delayed and Backoff, Delay is for how long from now.
-	Reason   Reason
-	Delay    time.Duration
+	Reason Reason
+	Delay  time.Duration
+	// Attempts is how often the sink refused it so far.
 	Attempts int
 	// Error is the sink's word, capped; it is shown to operators.
 	Error string
@@ -86,6 +89,7 @@ type Hold struct {
 // HeldRow is a row off the ready line.
 type HeldRow struct {
 	Row
+	// Reason is why it is held, and Error the sink's last word, capped.
 	Reason Reason
 	// DueIn is how long until it is due; 0 or less if it is due, or if it is Parked
 	// or Behind.

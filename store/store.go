@@ -33,6 +33,7 @@ type Store interface {
 	// works, within ctx.
 	Ping(ctx context.Context) error
 
+	// Inbox, Backlog, Outbox and Letters are the tables that a message passes through.
 	Inbox() inbox.Store
 	Backlog() backlog.Tables
 	Outbox() Outbox
@@ -43,11 +44,16 @@ type Store interface {
 
 // Operations are the tables that serve whoever runs consumers.
 type Operations struct {
-	Versions  inbox.Versions
+	// Versions of entities, for inbox.Newer.
+	Versions inbox.Versions
+	// Retention removes what is old.
 	Retention inbox.Retention
+	// Instances are the processes that run consumers.
 	Instances instance.Store
-	Pauses    instance.Pauses
-	Alerts    alerts.Store
+	// Pauses are people's marks on consumers.
+	Pauses instance.Pauses
+	// Alerts wait to be passed on.
+	Alerts alerts.Store
 }
 
 // Outbox is the outbox with what operators need of it.
@@ -67,9 +73,11 @@ type Migrator interface {
 
 // Migration is a numbered change of the schema.
 type Migration struct {
-	Version int       `json:"version"`
-	Name    string    `json:"name"`
-	SQL     string    `json:"-"`
+	// Version counts from 1; Name and SQL are those of its file.
+	Version int    `json:"version"`
+	Name    string `json:"name"`
+	SQL     string `json:"-"`
+	// Applied says whether this database has it.
 	Applied bool      `json:"applied"`
 	At      time.Time `json:"at,omitzero"` // when it was applied; zero if it was not
 }
@@ -83,6 +91,7 @@ type Checker interface {
 
 // Report is the outcome of a check.
 type Report struct {
+	// Rules are all that were checked, by name.
 	Rules []RuleResult `json:"rules"`
 }
 

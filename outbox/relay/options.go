@@ -54,10 +54,12 @@ type Options struct {
 
 // Parked is a row that waits for a person, without its payload.
 type Parked struct {
+	// RowID, EventID, Topic and OrderKey name the row and its event.
 	RowID    int64
 	EventID  string
 	Topic    string
 	OrderKey string
+	// Attempts is how often the sink refused it.
 	Attempts int
 	// Error is the sink's word, capped.
 	Error string

@@ -19,6 +19,7 @@ import (
 
 // Store is what a Relay needs of a database. Every store.Store is one.
 type Store interface {
+	// Begin, Commit and Outbox are those of store.Store.
 	Begin(ctx context.Context) (*txn.Txn, error)
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Outbox() store.Outbox
