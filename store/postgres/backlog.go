@@ -84,6 +84,7 @@ func putArgs(items []backlog.Item) []any {
 		numbers(func(i *item) int64 { return int64(i.Spent) }),
 		numbers(func(i *item) int64 { return i.LetterID }),
 		numbers(func(i *item) int64 { return int64(i.Redrives) }),
+		texts(func(i *item) string { return encode.Text(i.Delivery.ReplyTopic, maxName) }),
 	}
 }
 
@@ -132,7 +133,8 @@ func (s *backlogStore) Read(ctx context.Context, t *txn.Txn, consumer string, sh
 	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, after, limit}, func(r *row) []any {
 		d := &r.Delivery
 		return []any{&r.RowID, &r.Handler, &d.Scope, &d.Key, &d.OrderKey, &r.Strict, &d.Fingerprint, &d.ID, &d.Topic,
-			&d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &r.Spent, &r.LetterID, &r.Redrives}
+			&d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &r.Spent, &r.LetterID, &r.Redrives,
+			&d.ReplyTopic}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read backlog: %w", err)

@@ -58,6 +58,7 @@ func (s *letterStore) Insert(ctx context.Context, t *txn.Txn, l dlq.Letter) (int
 		coordinates(d.Coordinates), encode.Text(d.Trace.Parent, maxTrace), encode.Text(d.Trace.State, maxTrace),
 		encode.Text(l.Error, maxError), l.ErrorPrint, chain, encode.Text(l.Stack, maxStack), l.Attempts,
 		l.PreviousID, l.Redrives, encode.Text(l.Host, maxName), encode.Text(l.Build, maxName),
+		encode.Text(d.ReplyTopic, maxName),
 	}
 	for range maxVanished {
 		var id int64

@@ -55,7 +55,7 @@ func readLetters(ctx context.Context, q querier, query string, args ...any) ([]d
 			&r.LetterID, &r.State, &r.Class, &r.Consumer, &r.Handler, &d.Scope, &d.Key, &d.OrderKey, &r.Strict,
 			&d.Fingerprint, &r.FirstPrint, &d.ID, &d.Topic, &d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent,
 			&d.Trace.State, &r.Error, &r.ErrorPrint, &r.chain, &r.Stack, &r.Attempts, &r.FirstFailure, &r.LastFailure,
-			&r.PreviousID, &r.Redrives, &r.Host, &r.Build, &r.CreatedAt, &r.ChangedAt,
+			&r.PreviousID, &r.Redrives, &r.Host, &r.Build, &r.CreatedAt, &r.ChangedAt, &d.ReplyTopic,
 		}
 	})
 	if err != nil {

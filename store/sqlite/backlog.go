@@ -73,7 +73,8 @@ func (b *backlogStore) putOne(ctx context.Context, t *txn.Txn, id int64, i backl
 	_, err = t.ExecContext(ctx, b.put, id, i.Consumer, shard.Of(d.OrderKey), i.Blocked, us(i.Delay), i.Handler,
 		d.Scope, d.Key, d.OrderKey, i.Strict, d.Fingerprint,
 		encode.Text(d.ID, maxName), encode.Text(d.Topic, maxName), blob(d.Payload), encode.Metadata(d.Metadata), string(coordinates),
-		encode.Text(d.Trace.Parent, maxTrace), encode.Text(d.Trace.State, maxTrace), d.Attempt, i.Spent, i.LetterID, i.Redrives)
+		encode.Text(d.Trace.Parent, maxTrace), encode.Text(d.Trace.State, maxTrace), d.Attempt, i.Spent, i.LetterID, i.Redrives,
+		encode.Text(d.ReplyTopic, maxName))
 	return err
 }
 
@@ -140,7 +141,8 @@ func readItem(row scanner) (backlog.Item, error) {
 	var metadata whole
 	var coordinates []byte
 	err := row.Scan(&i.RowID, &i.Handler, &d.Scope, &d.Key, &d.OrderKey, &i.Strict, &d.Fingerprint, &d.ID, &d.Topic,
-		(*whole)(&d.Payload), &metadata, &coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &i.Spent, &i.LetterID, &i.Redrives)
+		(*whole)(&d.Payload), &metadata, &coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &i.Spent, &i.LetterID, &i.Redrives,
+		&d.ReplyTopic)
 	if err != nil {
 		return i, err
 	}

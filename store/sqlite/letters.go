@@ -84,6 +84,7 @@ func letterArgs(l dlq.Letter) ([]any, error) {
 		encode.Metadata(d.Metadata), coordinates, encode.Text(d.Trace.Parent, maxTrace), encode.Text(d.Trace.State, maxTrace),
 		encode.Text(l.Error, maxError), l.ErrorPrint, chain, encode.Text(l.Stack, maxStack), l.Attempts,
 		l.PreviousID, l.Redrives, encode.Text(l.Host, maxName), encode.Text(l.Build, maxName),
+		encode.Text(d.ReplyTopic, maxName),
 	}, nil
 }
 
@@ -95,7 +96,8 @@ func readLetter(row scanner) (dlq.Letter, error) {
 	err := row.Scan(&l.LetterID, &l.State, &l.Class, &l.Consumer, &l.Handler, &d.Scope, &d.Key, &d.OrderKey, &l.Strict,
 		&d.Fingerprint, &l.FirstPrint, &d.ID, &d.Topic, (*whole)(&d.Payload), &metadata, &coordinates, &d.Trace.Parent,
 		&d.Trace.State, &l.Error, &l.ErrorPrint, &chain, &l.Stack, &l.Attempts, (*micros)(&l.FirstFailure),
-		(*micros)(&l.LastFailure), &l.PreviousID, &l.Redrives, &l.Host, &l.Build, (*micros)(&l.CreatedAt), (*micros)(&l.ChangedAt))
+		(*micros)(&l.LastFailure), &l.PreviousID, &l.Redrives, &l.Host, &l.Build, (*micros)(&l.CreatedAt), (*micros)(&l.ChangedAt),
+		&d.ReplyTopic)
 	if err != nil {
 		return l, err
 	}

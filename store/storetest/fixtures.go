@@ -27,6 +27,7 @@ func delivery(key string) headrace.Delivery {
 		Metadata:    map[string]string{"name": key, "other": ""},
 		Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "42"},
 		Trace:       headrace.TraceContext{Parent: "00-0af7-b7ad-01", State: "vendor=1"},
+		ReplyTopic:  "invoices",
 		Attempt:     1,
 	}
 }
