@@ -55,7 +55,7 @@ func (o *Outbox) Publish(ctx context.Context, tx headrace.Execer, events ...head
 		}
 		rows = append(rows, RowOf(e))
 	}
-	if err := o.w.Insert(ctx, tx, rows); err != nil {
+	if err := o.w.Insert(ctx, plain(tx), rows); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
 	return nil
@@ -64,6 +64,24 @@ func (o *Outbox) Publish(ctx context.Context, tx headrace.Execer, events ...head
 // Wake makes the relay of this process look at once. Call it after the commit; it
 // never blocks. It does nothing for relays of other processes.
 func (o *Outbox) Wake() { o.w.Signal().Wake() }
+
+// plain returns the *sql.Tx that tx is made around, where it shows it: some libraries'
+// own ExecContext wants placeholders of another kind (bun's), and ours are the
+// database's.
+func plain(tx headrace.Execer) headrace.Execer {
+	v := reflect.Indirect(reflect.ValueOf(tx))
+	if v.Kind() != reflect.Struct {
+		return tx
+	}
+	field, ok := v.Type().FieldByName("Tx")
+	if !ok || !field.Anonymous || field.Type != reflect.TypeFor[*sql.Tx]() || len(field.Index) != 1 {
+		return tx
+	}
+	if inner := v.Field(field.Index[0]).Interface().(*sql.Tx); inner != nil {
+		return inner
+	}
+	return tx
+}
 
 // inTransaction refuses what is known to be in no transaction. What can commit is
 // in one; what can begin and cannot commit is a pool or a connection (*sql.DB,
