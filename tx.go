@@ -38,7 +38,19 @@ var (
 	// ErrNotAlone matches a use of Raw or SQL in a handler that shares its
 	// transaction with others.
 	ErrNotAlone = errors.New("needs a transaction of its own: register the handler with consumer.Alone()")
+	// ErrNoScope matches a use of Newer on a Tx that is not of a consumer's handler:
+	// nobody knows whose versions are meant.
+	ErrNoScope = errors.New("this Tx has no scope: versions are kept for handlers of a consumer")
 )
+
+// Versions remember the newest version that was applied of each entity. Stores have
+// them (inbox.Versions); a Tx only passes on what its handler asks.
+type Versions interface {
+	// Newer raises the version of entity in scope to version, in t, and reports
+	// whether it was lower or there was none; false leaves it as it is. It locks the
+	// entity's row until t ends, and waits while another transaction holds it.
+	Newer(ctx context.Context, t *txn.Txn, scope, entity string, version int64) (bool, error)
+}
 
 // Tx is the transaction of a handler: its statements and the events it publishes
 // are committed together with the record that the message was handled, or not at
@@ -61,6 +73,10 @@ type TxOptions struct {
 	Encode func(any) ([]byte, error)
 	// Trace is the default for Event.Trace.
 	Trace TraceContext
+	// Scope is the handler's scope, and Versions keep its versions. Without them Newer
+	// is refused with ErrNoScope.
+	Scope    string
+	Versions Versions
 }
 
 // NewTx returns the Tx that a handler is given on t. It is for engines and for
@@ -173,6 +189,19 @@ func (tx *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *s
 		return rowWith(ctx, err)
 	}
 	return tx.txn.QueryRowContext(ctx, query, args...)
+}
+
+// Newer reports whether version is newer than what was applied of entity in the
+// handler's scope, and remembers it with this transaction's commit. Handlers call
+// inbox.Newer, which says more.
+func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, error) {
+	if err := tx.usable(); err != nil {
+		return false, err
+	}
+	if tx.o.Scope == "" || tx.o.Versions == nil {
+		return false, ErrNoScope
+	}
+	return tx.o.Versions.Newer(ctx, tx.txn, tx.o.Scope, entity, version)
 }
 
 // Raw gives f the driver's connection, for what database/sql cannot say (pgx

@@ -33,7 +33,7 @@ func (r *run) options() *group.Options {
 		Gate: c.gate, Inflight: group.NewInflight(),
 		MaxBatch: c.config.MaxBatch, BatchTime: c.config.BatchTime,
 		Patience: patience, Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
-		Host: host, Build: build(), Wake: c.st.Outbox().Signal().Wake,
+		Host: host, Build: build(), Versions: c.st.Operations().Versions, Wake: c.st.Outbox().Signal().Wake,
 		Failed:  r.failed,
 		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o) },
 		Stuck:   r.stuck, Returned: r.returned, Fatal: r.fail, Handlers: &r.handlers,

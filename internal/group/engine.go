@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -44,6 +45,8 @@ type Options struct {
 	DeadTopic func(topic string) string
 	Host      string
 	Build     string
+	// Versions are what inbox.Newer asks; nil refuses it.
+	Versions headrace.Versions
 	// Wake is told that events were committed.
 	Wake func()
 	// Failed is told of each failed run, for logs and counters: the error's words
@@ -308,10 +311,13 @@ func (e *Engine) judge(tasks []*Task, failures []failure) (next []unit, again []
 			rest = append(rest, t)
 		}
 	}
+	failures, doubtful := staleTogether(tasks, failures)
 	if e.h.Strict {
-		return []unit{{tasks: rest}, {verdicts: failures}}, again
+		next = []unit{{tasks: rest}, {verdicts: failures}}
+	} else {
+		next = []unit{{verdicts: failures}, {tasks: rest}}
 	}
-	return []unit{{verdicts: failures}, {tasks: rest}}, again
+	return append(next, doubtful...), again
 }
 
 func singly(tasks []*Task) []unit {

@@ -100,7 +100,7 @@ func (e *Engine) calls(t *txn.Txn, tasks []*Task) []*call {
 	for i, task := range tasks {
 		inputs[i] = task.input(e.h)
 	}
-	o := headrace.TxOptions{Alone: e.h.Alone, Encode: e.h.Encode}
+	o := headrace.TxOptions{Alone: e.h.Alone, Encode: e.h.Encode, Scope: e.h.Scope, Versions: e.o.Versions}
 	if e.h.Batch {
 		return []*call{{tasks: tasks, inputs: inputs, values: tasks[0].Context, tx: headrace.NewTx(t, o)}}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
@@ -25,6 +26,9 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 	f := failures[0]
 	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
 		return drain.Result{}, nil // cancelled is not failed
+	}
+	if len(b.tasks) > 1 && slices.ContainsFunc(failures, failure.isStale) {
+		return l.singly(b), nil // see staleTogether
 	}
 	switch f.class() {
 	case txn.Serialization:

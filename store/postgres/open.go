@@ -118,6 +118,7 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	s.order = newOrder(plan, queries)
 	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
 	s.letters = newLetters(db, plan, queries)
+	s.versions = newVersions(queries)
 	return s, nil
 }
 

@@ -42,5 +42,6 @@ func (s *Store) load() error {
 	s.order = newOrder(q)
 	s.outbox = newOutbox(s, q)
 	s.letters = newLetters(s, q)
+	s.versions = newVersions(q)
 	return nil
 }

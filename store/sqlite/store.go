@@ -40,6 +40,8 @@ type Store struct {
 	order   *orderStore
 	outbox  *outboxStore
 	letters *letterStore
+
+	versions *versionStore
 }
 
 var (
@@ -123,7 +125,11 @@ func (s *Store) Backlog() backlog.Tables {
 func (s *Store) Outbox() store.Outbox { return s.outbox }
 
 // Operations implements store.Store.
-func (s *Store) Operations() store.Operations { return store.Operations{} }
+func (s *Store) Operations() store.Operations {
+	return store.Operations{
+		Versions: s.versions,
+	}
+}
 
 // Letters implements store.Store.
 func (s *Store) Letters() dlq.Store { return s.letters }

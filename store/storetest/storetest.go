@@ -79,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		{"Held", heldTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},
+		{"Version", versionTests},
 		{"Check", checkTests},
 		{"Model", modelTests},
 	} {
