@@ -78,7 +78,7 @@ func TestEveryRuleIsBroken(t *testing.T) {
 }
 
 func allCases() []ruleCase {
-	return slices.Concat(importCases, sourceCases, sizeCases())
+	return slices.Concat(importCases, sourceCases, sizeCases(), documentedCases)
 }
 
 func ruleNamed(t *testing.T, name string) Rule {

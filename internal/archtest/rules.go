@@ -140,6 +140,13 @@ var files = []FileRule{
 		Look:    wideInterfaces,
 		Reason:  "each method is one that every driver and every fake must have; split it by concern",
 	},
+	{
+		Name:    "exported names are explained",
+		Package: Set{Ours},
+		Except:  union(Wiring, Suites),
+		Look:    unexplained,
+		Reason:  "go doc of a package reads as a page: units, the meaning of zero, what blocks, errors",
+	},
 }
 
 var packages = []PackageRule{
