@@ -3,7 +3,6 @@ package consumer
 import (
 	"fmt"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -12,7 +11,6 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 )
@@ -88,30 +86,6 @@ type Config struct {
 	// Alert is told what a person should look at, from a goroutine of its own; what it
 	// does never holds up work. Default: alerts.Log(Logger).
 	Alert alerts.Hook
-}
-
-const maxName = 120
-
-func checkName(what, name string) error {
-	switch {
-	case name == "":
-		return fmt.Errorf("%s is empty", what)
-	case len(name) > maxName:
-		return fmt.Errorf("%s is longer than %d bytes", what, maxName)
-	case !encode.Clean(name):
-		return fmt.Errorf("%s %q is not text", what, name)
-	}
-	return nil
-}
-
-func checkConsumerName(name string) error {
-	if err := checkName("name", name); err != nil {
-		return err
-	}
-	if strings.Contains(name, "/") {
-		return fmt.Errorf("name %q contains a slash", name)
-	}
-	return nil
 }
 
 // validate returns an error that names the first field that cannot be.

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/store"
 )
@@ -40,7 +41,7 @@ type handler struct {
 // key that it has ever handled, and must not change; it holds no slash and at most
 // 120 bytes. The error names the option that cannot be.
 func New(name string, st store.Store, config Config) (*Consumer, error) {
-	if err := checkConsumerName(name); err != nil {
+	if err := encode.ConsumerName(name); err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	if st == nil {
@@ -65,7 +66,7 @@ func (c *Consumer) add(topic string, r registration, h *group.Handler) {
 	}
 	if topic == "" {
 		wrong = append(wrong, fmt.Errorf("the topic is empty"))
-	} else if err := checkName("handler name", h.Name); err != nil {
+	} else if err := encode.Name("handler name", h.Name); err != nil {
 		wrong = append(wrong, err)
 	}
 	for _, other := range c.handlers {

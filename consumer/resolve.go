@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
@@ -26,32 +24,16 @@ type resolver struct {
 }
 
 func (r resolver) task(m *message.Message) *group.Task {
-	metadata := map[string]string(m.Metadata)
-	if metadata == nil {
-		metadata = make(map[string]string)
-	}
-	t := &group.Task{Context: m.Context(), Delivery: headrace.Delivery{
-		Scope: r.handler.Scope, ID: m.UUID, Topic: r.handler.Topic, Payload: m.Payload, Metadata: metadata,
-		Coordinates: headrace.CoordinatesFrom(m.Context()), Trace: headrace.TraceFrom(metadata),
-		Attempt: 1, ReceivedAt: time.Now(),
-	}}
-	t.Bad = contain("resolve the message", func() error { return r.resolve(t) })
-	if t.Bad != nil {
-		r.fallBack(&t.Delivery)
+	t := &group.Task{Context: m.Context(), Delivery: inbox.Received(m, r.handler.Scope, r.handler.Topic)}
+	if t.Bad = inbox.Identify(&t.Delivery, r.key, r.fingerprint); t.Bad == nil {
+		t.Bad = contain("resolve the message", func() error { return r.resolve(t) })
 	}
 	return t
 }
 
 func (r resolver) resolve(t *group.Task) (err error) {
-	d := &t.Delivery
-	if d.Key, err = inbox.Resolve(r.key, d); err != nil {
-		return fmt.Errorf("key: %w", err)
-	}
-	if d.Fingerprint, err = r.fingerprint(d); err != nil {
-		return fmt.Errorf("fingerprint: %w", err)
-	}
-	d.OrderKey = orderKey(r.orderKey(d))
-	t.Body, err = r.handler.Decode(d)
+	t.Delivery.OrderKey = orderKey(r.orderKey(&t.Delivery))
+	t.Body, err = r.handler.Decode(&t.Delivery)
 	return err
 }
 
@@ -62,27 +44,6 @@ func orderKey(key string) string {
 	}
 	sum := sha256.Sum256([]byte(key))
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// fallBack gives a message that no handler can be given a key under which it can
-// be kept: what was resolved, else its own id, else its place on the broker, else a
-// random one, because two messages must never fall together.
-func (r resolver) fallBack(d *headrace.Delivery) {
-	if d.Key == "" {
-		own := inbox.First(inbox.MessageID(), inbox.Position())
-		key, err := inbox.Resolve(own, d)
-		if err != nil && d.ID != "" {
-			sum := sha256.Sum256([]byte(d.ID))
-			key, err = "sha256:"+hex.EncodeToString(sum[:]), nil
-		}
-		if err != nil {
-			key = "unknown:" + uuid.NewString()
-		}
-		d.Key = key
-	}
-	if d.Fingerprint == "" {
-		d.Fingerprint, _ = inbox.Payload()(d) // never fails: bytes have a hash
-	}
 }
 
 // contain turns a panic of the user's functions into an error.

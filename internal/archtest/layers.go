@@ -5,10 +5,10 @@ var (
 	// Words are what everything else speaks: types, rules, and interfaces in these types.
 	Words = Set{
 		".", "./alerts", "./backlog", "./codec", "./dlq", "./inbox", "./instance", "./ledger", "./outbox", "./retry",
-		"./store", "./store/txn", "./internal/chain", "./internal/encode", "./internal/shard",
+		"./store", "./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/routed", "./internal/shard",
 	}
 	// Leaves are words that know no other package of ours.
-	Leaves = Set{"./store/txn", "./internal/chain", "./internal/encode", "./internal/shard"}
+	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/shard"}
 	// Engines move messages, each on its own.
 	Engines = Set{"./internal/drain", "./internal/group", "./outbox/relay", "./internal/alerting"}
 	// Runtime puts the engines into the order of the pipeline.

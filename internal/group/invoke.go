@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -210,33 +211,21 @@ func (e *Engine) contain(c *call) (stack []byte, err error) {
 	}()
 	err = e.h.Run(ctx, c.tx, c.inputs)
 	returned = true
-	return nil, ended(ctx, sound(err))
-}
-
-// ended says of an error that came after the end of the attempt's context how that
-// ended: drivers report it as a cancelled statement or a lost connection.
-func ended(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ctx.Err(), err)
+	return nil, attempt.Ended(ctx, sound(err))
 }
 
 // sound returns err, or a PanicError where its methods panic, as those of a nil
 // pointer in an error do: whoever decides on err calls them where nobody recovers.
-func sound(err error) (safe error) {
-	if err == nil {
-		return nil
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			safe = &retry.PanicError{Value: v, Stack: debug.Stack()}
+func sound(err error) error {
+	p := attempt.Probe(err, func(err error) {
+		for _, one := range append(blamed(err), err) {
+			_ = errors.Is(one, inbox.ErrStale)
+			_ = retry.Classify(one)
+			_ = txn.Classify(one)
 		}
-	}()
-	for _, one := range append(blamed(err), err) {
-		_ = errors.Is(one, inbox.ErrStale)
-		_ = retry.Classify(one)
-		_ = txn.Classify(one)
+	})
+	if p != nil {
+		return &retry.PanicError{Value: p.Value, Stack: p.Stack}
 	}
 	return err
 }
