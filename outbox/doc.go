@@ -22,6 +22,9 @@
 // The relay of this process is woken by [Outbox.Wake] after the commit; without it
 // the rows are found by its next look, within a second.
 //
+// A [Publisher] writes what is published through Watermill (cqrs.EventBus, a handler's
+// own publisher), in the transaction that each message's context carries ([WithTx]).
+//
 // # Caveats
 //
 // Events are published at least once, each time under the same id; consumers of

@@ -95,6 +95,11 @@ func inTransaction(tx headrace.Execer) error {
 			return fmt.Errorf("%w: the transaction is nil", ErrNoTransaction)
 		}
 		return nil
+	case *headrace.Tx:
+		if tx == nil {
+			return fmt.Errorf("%w: the transaction is nil", ErrNoTransaction)
+		}
+		return nil
 	}
 	t := reflect.TypeOf(tx)
 	if _, commits := t.MethodByName("Commit"); commits {

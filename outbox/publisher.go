@@ -1,0 +1,115 @@
+package outbox
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+)
+
+// Publisher is a Watermill Publisher that writes messages into the outbox, in the
+// transaction that each message's context carries: cqrs.EventBus and everything else
+// that publishes through Watermill work with it unchanged. It is safe for concurrent
+// use, though a transaction is not.
+type Publisher struct {
+	o       *Outbox
+	options PublisherOptions
+}
+
+// PublisherOptions change what a Publisher writes. The zero value works.
+type PublisherOptions struct {
+	// OrderKey names the messages of topic that must be published in the order in which
+	// they were written. Default: always "", any order.
+	OrderKey func(topic string, m *message.Message) string
+}
+
+// NewPublisher returns a Publisher into the outbox that w writes, as in
+// outbox.NewPublisher(st.Outbox(), outbox.PublisherOptions{}).
+func NewPublisher(w Writer, options PublisherOptions) *Publisher {
+	if options.OrderKey == nil {
+		options.OrderKey = func(string, *message.Message) string { return "" }
+	}
+	return &Publisher{o: New(w), options: options}
+}
+
+// Publish writes messages, in this order, each in the transaction of its own context:
+// the one of WithTx, else the one of headrace.WithTx, which handlers behind
+// inbox.Middleware and consumer.Attach find in theirs. A message that the relay
+// publishes has the UUID, metadata and payload that it was given here; one without a
+// UUID gets one. No messages are no error.
+//
+// The error matches ErrNoTransaction where a message's context carries no transaction
+// and headrace.ErrInvalidEvent where a message cannot be an event, and then none of
+// the messages is written. After any other error the transactions that the messages
+// carry can only be rolled back.
+func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
+	parts, err := p.divide(topic, messages)
+	if err != nil {
+		return fmt.Errorf("publish to the outbox: %w", err)
+	}
+	for _, part := range parts {
+		if err := p.o.Publish(part.first.Context(), part.tx, part.events...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Close does nothing: the outbox belongs to its store.
+func (*Publisher) Close() error { return nil }
+
+// part is what goes into one transaction.
+type part struct {
+	tx     headrace.Execer
+	first  *message.Message
+	events []headrace.Event
+}
+
+// divide gives each message to its transaction, and refuses before anything is
+// written what would be refused later.
+func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, error) {
+	var parts []*part
+	for i, m := range messages {
+		tx := txFrom(m.Context())
+		if tx == nil {
+			return nil, fmt.Errorf("message %d: %w: its context carries none; put one there with outbox.WithTx", i, ErrNoTransaction)
+		}
+		if err := inTransaction(tx); err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		event, err := eventOf(topic, m, p.options.OrderKey(topic, m)).Encode(nil)
+		if err != nil {
+			return nil, fmt.Errorf("message %d: %w", i, err)
+		}
+		n := slices.IndexFunc(parts, func(other *part) bool { return same(other.tx, tx) })
+		if n < 0 {
+			n, parts = len(parts), append(parts, &part{tx: tx, first: m})
+		}
+		parts[n].events = append(parts[n].events, event)
+	}
+	return parts, nil
+}
+
+// eventOf is m as an event. An empty payload is one.
+func eventOf(topic string, m *message.Message, orderKey string) headrace.Event {
+	payload := []byte(m.Payload)
+	if payload == nil {
+		payload = []byte{}
+	}
+	return headrace.Event{
+		ID: m.UUID, Topic: topic, OrderKey: orderKey, Payload: payload,
+		Metadata: maps.Clone(map[string]string(m.Metadata)), Trace: headrace.TraceFrom(m.Metadata),
+	}
+}
+
+// same reports whether a and b are one transaction; values of a type that cannot be
+// compared are taken for two, which only costs a statement.
+func same(a, b headrace.Execer) bool {
+	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+}
+
+var _ message.Publisher = (*Publisher)(nil)
