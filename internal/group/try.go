@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -301,30 +302,13 @@ func (e *Engine) queueBehind(ctx context.Context, t *txn.Txn, tasks []*Task, r *
 
 // lockOrder takes the order keys of tasks, and returns those that have waiting rows.
 func (e *Engine) lockOrder(ctx context.Context, t *txn.Txn, tasks []*Task) (map[backlog.OrderKey]bool, error) {
-	seen := make(map[backlog.OrderKey]bool)
-	var keys []backlog.OrderKey
-	for _, task := range tasks {
-		if key := task.order(); key.Key != "" && !seen[key] {
-			seen[key] = true
-			keys = append(keys, key)
-		}
+	keys := make([]backlog.OrderKey, len(tasks))
+	for i, task := range tasks {
+		keys[i] = task.order()
 	}
-	if len(keys) == 0 {
-		return nil, nil
+	waiting, err := intake.Waiting(ctx, t, e.st.Backlog().Order, keys)
+	if err != nil && ctx.Err() != nil {
+		return nil, fmt.Errorf("lock order: %w", errHeldElsewhere)
 	}
-	if err := e.st.Backlog().Order.Lock(ctx, t, keys); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("lock order: %w", errHeldElsewhere)
-		}
-		return nil, fmt.Errorf("lock order: %w", err)
-	}
-	found, err := e.st.Backlog().Order.Waiting(ctx, t, keys)
-	if err != nil {
-		return nil, fmt.Errorf("look for waiting: %w", err)
-	}
-	waiting := make(map[backlog.OrderKey]bool, len(found))
-	for _, key := range found {
-		waiting[key] = true
-	}
-	return waiting, nil
+	return waiting, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -304,33 +305,18 @@ func (e *Engine) leave(ctx context.Context, t *txn.Txn, task *Task) error {
 
 // conflict writes the letter of a task whose key belongs to another message.
 func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inbox.Entry) ([]outbox.Row, error) {
-	reason := errConflict
+	reason := intake.ErrConflict
 	if task.Bad != nil {
-		reason = fmt.Errorf("%w; and: %w", errConflict, task.Bad)
+		reason = fmt.Errorf("%w; and: %w", reason, task.Bad)
 	}
 	letter := e.letter(task, dlq.Conflict, dlq.Describe(reason, nil))
 	letter.FirstPrint = first.Fingerprint
 	return e.giveUp(ctx, t, letter)
 }
 
-var errConflict = errors.New("the key was used before with other content")
-
 // giveUp inserts the letter, and returns the outbox row of its copy.
 func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, letter dlq.Letter) ([]outbox.Row, error) {
-	id, written, err := e.st.Letters().Insert(ctx, t, letter)
-	if err != nil {
-		return nil, fmt.Errorf("write dead letter: %w", err)
-	}
-	topic := e.o.DeadTopic(letter.Delivery.Topic)
-	if !written || topic == "" {
-		return nil, nil
-	}
-	letter.LetterID = id
-	event, err := dlq.Copy(letter, topic).Encode(nil)
-	if err != nil {
-		return nil, fmt.Errorf("copy dead letter: %w", err)
-	}
-	return []outbox.Row{outbox.RowOf(event)}, nil
+	return intake.Bury(ctx, t, e.st.Letters(), letter, e.o.DeadTopic(letter.Delivery.Topic))
 }
 
 func (e *Engine) letter(task *Task, class dlq.Class, f dlq.Failure) dlq.Letter {
