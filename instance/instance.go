@@ -6,31 +6,57 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// Instance is one run of a consumer in one process.
+// Instance is one run of a consumer in one process. Times are the database's.
 type Instance struct {
-	// ID is unique over all processes.
-	ID string
-	// Consumer is its name; Host and Build say where it runs, and which program.
+	ID       string // drawn by the process; never used again
 	Consumer string
 	Host     string
-	Build    string
-	// Started is when it started, by the database's clock.
-	Started time.Time
+	Build    string // of the user's program; "" if it is not known
+	Started  time.Time
 	// Beat is when it last beat; Age how long ago that was when it was read.
 	Beat time.Time
 	Age  time.Duration
-	// Ended says that it ended in order.
-	Ended bool
-	// Running is the message that it runs in cautious mode; zero if none.
+	// Ended is when it ended in order; zero while it runs, and where it ended without a
+	// word.
+	Ended time.Time
+	// Outlived says that another instance of the consumer went on as usual after this
+	// one had missed its beats: it is no reason for caution any more.
+	Outlived bool
+	// Running is the message that it wrote down in cautious mode; zero if none. Settled
+	// says that this message has come to its end since.
 	Running inbox.ID
+	Settled bool
 }
 
-// Pause is a person's mark that a consumer shall take no messages.
-type Pause struct {
-	// Consumer is the name of the paused one.
-	Consumer string
-	// By and Reason are the words of who paused it, At when, by the database's clock.
-	By     string
-	Reason string
-	At     time.Time
-}
+// Dead reports whether the instance ended without a word: it has not beaten for longer
+// than missed.
+func (i Instance) Dead(missed time.Duration) bool { return i.Ended.IsZero() && i.Age > missed }
+
+// Caution is how carefully a process goes about its messages.
+type Caution int32
+
+// The degrees of caution.
+const (
+	// Normal: as fast as it can.
+	Normal Caution = iota
+	// Watchful: a message that was written down by an instance that died runs as in
+	// Cautious, all others as in Normal.
+	Watchful
+	// Cautious: messages run one at a time, and each is written down before it runs.
+	Cautious
+)
+
+// Advice says what to do with a message, or several of them.
+type Advice int
+
+// The kinds of advice.
+const (
+	// Go: run them.
+	Go Advice = iota
+	// Singly: ask for each of them.
+	Singly
+	// Wait: an instance that may still be alive runs it; ask again later.
+	Wait
+	// Crashed: it has ended its process as often as it may.
+	Crashed
+)

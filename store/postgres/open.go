@@ -119,6 +119,8 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
 	s.letters = newLetters(db, plan, queries)
 	s.versions = newVersions(queries)
+	s.instances = newInstances(s, queries)
+	s.pauses = newPauses(s, queries)
 	return s, nil
 }
 

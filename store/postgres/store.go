@@ -42,7 +42,9 @@ type Store struct {
 	outbox  *outboxStore
 	letters *letterStore
 
-	versions *versionStore
+	versions  *versionStore
+	instances *instanceStore
+	pauses    *pauseStore
 }
 
 // What a Store is.
@@ -76,7 +78,9 @@ func (s *Store) Outbox() store.Outbox { return s.outbox }
 // Operations implements store.Store.
 func (s *Store) Operations() store.Operations {
 	return store.Operations{
-		Versions: s.versions,
+		Versions:  s.versions,
+		Instances: s.instances,
+		Pauses:    s.pauses,
 	}
 }
 

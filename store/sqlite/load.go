@@ -43,5 +43,7 @@ func (s *Store) load() error {
 	s.outbox = newOutbox(s, q)
 	s.letters = newLetters(s, q)
 	s.versions = newVersions(q)
+	s.instances = newInstances(s, q)
+	s.pauses = newPauses(s, q)
 	return nil
 }

@@ -44,6 +44,11 @@ var plants = map[string]func(*bundle){
 		b.park("a", inbox.Waiting)
 		b.spoil("DELETE FROM {{schema}}.headrace_backlog")
 	},
+	"instances_ended_run_nothing": func(b *bundle) {
+		b.startInstance("a", "billing")
+		b.must(b.Store.Operations().Instances.Run(b.ctx, "a", killer))
+		b.spoil("UPDATE {{schema}}.headrace_instances SET ended_at = beat_at")
+	},
 	"keys_within_bounds": func(b *bundle) {
 		b.in(func(t *txn.Txn) { b.win(t, "a"); b.fail(t, "a") })
 		b.spoil("UPDATE {{schema}}.headrace_attempts SET key = ''")

@@ -80,6 +80,8 @@ func Run(t *testing.T, h Harness) {
 		{"Letters", letterTests},
 		{"Take", takeTests},
 		{"Version", versionTests},
+		{"Instances", instanceTests},
+		{"Pauses", pauseTests},
 		{"Check", checkTests},
 		{"Model", modelTests},
 	} {
