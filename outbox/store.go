@@ -44,6 +44,25 @@ type Store interface {
 	Hold(ctx context.Context, t *txn.Txn, holds []Hold) error
 }
 
+// Topics chooses rows by their topics: those of Names, or with Except all others.
+type Topics struct {
+	Names  []string
+	Except bool
+}
+
+// Chooser looks at rows of chosen topics only, for routes, which take theirs past all
+// others, however many stand there. Drivers implement it beside Store.
+type Chooser interface {
+	// PollTopics is Store.Poll for chosen topics. It walks over the others above the
+	// marks, and returns the highest RowID on the ready line of each shard, so that the
+	// next look can begin there.
+	PollTopics(ctx context.Context, marks []int64, topics Topics) (Poll, []int64, error)
+	// ReadTopics is Store.Read for chosen topics.
+	ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics Topics) ([]Row, error)
+	// ReadHeldTopics is Store.ReadHeld for chosen topics.
+	ReadHeldTopics(ctx context.Context, t *txn.Txn, shard int, limit int, topics Topics) ([]HeldRow, error)
+}
+
 // SingleWriter is implemented by a Store whose transactions keep every other writer
 // of the database waiting (SQLite). Nobody may wait for a sink inside of one, the
 // less so since the sink may write into the same database: the relay then reads in

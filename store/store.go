@@ -59,6 +59,7 @@ type Operations struct {
 // Outbox is the outbox with what operators need of it.
 type Outbox interface {
 	outbox.Store
+	outbox.Chooser
 	outbox.Admin
 }
 

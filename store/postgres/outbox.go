@@ -25,6 +25,8 @@ type outboxStore struct {
 	signal *outbox.Signal
 
 	insert, poll, lockShard string
+	pollTopics              string
+	readTopics, heldTopics  string
 	read, readHeld, blocked string
 	delete, hold            string
 	status, parked, unpark  string
@@ -38,12 +40,17 @@ func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema strin
 		lockShard: sqlfile.Get(queries, "outbox_lock_shard"),
 		read:      sqlfile.Get(queries, "outbox_read"),
 		readHeld:  sqlfile.Get(queries, "outbox_read_held"),
-		blocked:   sqlfile.Get(queries, "outbox_blocked"),
-		delete:    sqlfile.Get(queries, "outbox_delete"),
-		hold:      sqlfile.Get(queries, "outbox_hold"),
-		status:    sqlfile.Get(queries, "outbox_status"),
-		parked:    sqlfile.Get(queries, "outbox_parked"),
-		unpark:    sqlfile.Get(queries, "outbox_unpark"),
+
+		pollTopics: sqlfile.Get(queries, "outbox_poll_topics"),
+		readTopics: sqlfile.Get(queries, "outbox_read_topics"),
+		heldTopics: sqlfile.Get(queries, "outbox_read_held_topics"),
+
+		blocked: sqlfile.Get(queries, "outbox_blocked"),
+		delete:  sqlfile.Get(queries, "outbox_delete"),
+		hold:    sqlfile.Get(queries, "outbox_hold"),
+		status:  sqlfile.Get(queries, "outbox_status"),
+		parked:  sqlfile.Get(queries, "outbox_parked"),
+		unpark:  sqlfile.Get(queries, "outbox_unpark"),
 	}
 }
 
@@ -92,18 +99,24 @@ func (s *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, err
 	if len(marks) != outbox.Shards {
 		return outbox.Poll{}, fmt.Errorf("poll outbox: %d marks for %d shards", len(marks), outbox.Shards)
 	}
-	type look struct {
-		shard int
-		work  bool
-		later sql.NullInt64
-	}
 	looks, err := collect(ctx, s.plan.on(s.db), s.poll, []any{pq.Array(marks)}, func(l *look) []any {
 		return []any{&l.shard, &l.work, &l.later}
 	})
 	if err != nil {
 		return outbox.Poll{}, fmt.Errorf("poll outbox: %w", err)
 	}
-	var p outbox.Poll
+	return pollOf(looks), nil
+}
+
+// look is what a poll says of a shard.
+type look struct {
+	shard int
+	work  bool
+	later sql.NullInt64
+	top   int64
+}
+
+func pollOf(looks []look) (p outbox.Poll) {
 	for _, l := range looks {
 		if l.work {
 			p.Shards = append(p.Shards, l.shard)
@@ -116,7 +129,7 @@ func (s *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, err
 			p.Next = next
 		}
 	}
-	return p, nil
+	return p
 }
 
 // LockShard implements outbox.Store.
@@ -159,7 +172,11 @@ func (r *outboxRow) decoded(shard int) (outbox.HeldRow, error) {
 
 // Read implements outbox.Store.
 func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	read, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{shard, after, limit}, (*outboxRow).columns)
+	return s.readRows(ctx, t, shard, s.read, shard, after, limit)
+}
+
+func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, shard int, query string, args ...any) ([]outbox.Row, error) {
+	read, err := collect(ctx, s.plan.on(t.SQL()), query, args, (*outboxRow).columns)
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
 	}
@@ -176,7 +193,11 @@ func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int
 
 // ReadHeld implements outbox.Store.
 func (s *outboxStore) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
-	read, err := collect(ctx, s.plan.on(t.SQL()), s.readHeld, []any{shard, limit}, func(r *outboxRow) []any {
+	return s.readHeldRows(ctx, t, shard, s.readHeld, shard, limit)
+}
+
+func (s *outboxStore) readHeldRows(ctx context.Context, t *txn.Txn, shard int, query string, args ...any) ([]outbox.HeldRow, error) {
+	read, err := collect(ctx, s.plan.on(t.SQL()), query, args, func(r *outboxRow) []any {
 		return append(r.columns(), &r.Attempts, &r.Reason, &r.dueIn, &r.Error)
 	})
 	if err != nil {

@@ -21,6 +21,7 @@ type outboxStore struct {
 	insert, insertDelayed, poll, read, readHeld, blocked string
 	delete, deleteNext, deleteHeld                       string
 	hold, holdChange, holdTake                           string
+	pollTopics, readTopics, heldTopics                   string
 	status, parked, unpark, take                         string
 }
 
@@ -33,6 +34,9 @@ func newOutbox(s *Store, q queries) *outboxStore {
 		poll:          q.get("outbox_poll"),
 		read:          q.get("outbox_read"),
 		readHeld:      q.get("outbox_read_held"),
+		pollTopics:    q.get("outbox_poll_topics"),
+		readTopics:    q.get("outbox_read_topics"),
+		heldTopics:    q.get("outbox_read_held_topics"),
 		blocked:       q.get("outbox_blocked"),
 		delete:        q.get("outbox_delete"),
 		deleteNext:    q.get("outbox_delete_next"),
@@ -97,24 +101,29 @@ func (o *outboxStore) Poll(ctx context.Context, marks []int64) (outbox.Poll, err
 		return p, fmt.Errorf("poll outbox: %w", err)
 	}
 	_, err := collect(ctx, o.s.read, o.poll, []any{rowIDs(marks)}, func(row scanner) (struct{}, error) {
-		var shard int
-		var ready bool
-		var next span
-		if err := row.Scan(&shard, &ready, &next); err != nil {
-			return struct{}{}, err
-		}
-		if ready {
-			p.Shards = append(p.Shards, shard)
-		}
-		if wait := time.Duration(next); wait > 0 && (p.Next == 0 || wait < p.Next) {
-			p.Next = wait
-		}
-		return struct{}{}, nil
+		return struct{}{}, scanLook(row, &p)
 	})
 	if err != nil {
 		return outbox.Poll{}, fmt.Errorf("poll outbox: %w", err)
 	}
 	return p, nil
+}
+
+// scanLook adds what a poll says of a shard to p, and reads more columns.
+func scanLook(row scanner, p *outbox.Poll, more ...any) error {
+	var shard int
+	var ready bool
+	var next span
+	if err := row.Scan(append([]any{&shard, &ready, &next}, more...)...); err != nil {
+		return err
+	}
+	if ready {
+		p.Shards = append(p.Shards, shard)
+	}
+	if wait := time.Duration(next); wait > 0 && (p.Next == 0 || wait < p.Next) {
+		p.Next = wait
+	}
+	return nil
 }
 
 // LockShard implements outbox.Store: the transaction has the whole file.
@@ -124,7 +133,11 @@ func (o *outboxStore) LockShard(context.Context, *txn.Txn, int, time.Duration) (
 
 // Read implements outbox.Store.
 func (o *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	rows, err := collect(ctx, t, o.read, []any{shard, after, limit}, func(row scanner) (outbox.Row, error) {
+	return readRows(ctx, t, shard, o.read, shard, after, limit)
+}
+
+func readRows(ctx context.Context, t *txn.Txn, shard int, query string, args ...any) ([]outbox.Row, error) {
+	rows, err := collect(ctx, t, query, args, func(row scanner) (outbox.Row, error) {
 		r := outbox.Row{Shard: shard}
 		return r, scanRow(row, &r)
 	})

@@ -11,7 +11,11 @@ import (
 
 // ReadHeld implements outbox.Store.
 func (o *outboxStore) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
-	rows, err := collect(ctx, t, o.readHeld, []any{shard, limit}, func(row scanner) (outbox.HeldRow, error) {
+	return readHeldRows(ctx, t, shard, o.readHeld, shard, limit)
+}
+
+func readHeldRows(ctx context.Context, t *txn.Txn, shard int, query string, args ...any) ([]outbox.HeldRow, error) {
+	rows, err := collect(ctx, t, query, args, func(row scanner) (outbox.HeldRow, error) {
 		h := outbox.HeldRow{Row: outbox.Row{Shard: shard}}
 		err := scanRow(row, &h.Row, &h.Attempts, &h.Reason, (*span)(&h.DueIn), &h.Error)
 		return h, err

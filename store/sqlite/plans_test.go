@@ -9,17 +9,18 @@ import (
 
 // scans are the queries that may walk over a table or a part of an index.
 var scans = map[string]string{
-	"backlog_depth":   "counts",
-	"inbox_counts":    "counts, as its interface says",
-	"letters_count":   "counts",
-	"letters_groups":  "counts",
-	"letters_list":    "walks the ids down to its limit",
-	"letters_insert":  "looks at the newest row only",
-	"outbox_status":   "counts along indexes",
-	"outbox_unpark":   "walks the index of parked rows",
-	"outbox_blocked":  "takes the first of a shard",
-	"backlog_poll":    "takes the first that will be due",
-	"migrations_list": "a row for each migration",
+	"backlog_depth":      "counts",
+	"inbox_counts":       "counts, as its interface says",
+	"letters_count":      "counts",
+	"letters_groups":     "counts",
+	"letters_list":       "walks the ids down to its limit",
+	"letters_insert":     "looks at the newest row only",
+	"outbox_status":      "counts along indexes",
+	"outbox_unpark":      "walks the index of parked rows",
+	"outbox_blocked":     "takes the first of a shard",
+	"backlog_poll":       "takes the first that will be due",
+	"outbox_poll_topics": "takes the last of a shard",
+	"migrations_list":    "a row for each migration",
 }
 
 var (

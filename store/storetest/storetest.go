@@ -76,6 +76,7 @@ func Run(t *testing.T, h Harness) {
 		{"Processes", processTests},
 		{"Order", orderTests},
 		{"Outbox", outboxTests},
+		{"Topics", topicTests},
 		{"Held", heldTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},

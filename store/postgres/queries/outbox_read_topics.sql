@@ -1,0 +1,9 @@
+-- Ready rows of a shard, in their order: those of the topics $4, or where $5 of all
+-- others. Compared as (shard, id), for the reason that outbox_read gives.
+SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
+    (extract(epoch FROM clock_timestamp() - o.created_at) * 1000000)::bigint
+FROM {{schema}}.headrace_outbox AS o
+WHERE (o.shard, o.id) > ($1, $2) AND (o.shard, o.id) <= ($1, 9223372036854775807)
+    AND (o.topic = ANY ($4::text[])) <> $5
+ORDER BY o.shard, o.id
+LIMIT $3

@@ -1,0 +1,9 @@
+-- Ready rows of a shard, in their order: those of the topics $4, or where $5 of all
+-- others.
+SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
+    CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - o.created_at
+FROM {{schema}}.headrace_outbox AS o
+WHERE o.shard = $1 AND o.id > $2
+    AND (o.topic IN (SELECT value FROM json_each($4))) <> $5
+ORDER BY o.id
+LIMIT $3
