@@ -89,7 +89,7 @@ func letter(key string, change ...func(*dlq.Letter)) dlq.Letter {
 			Payload: []byte("\x00\xff" + key), Metadata: map[string]string{"h": "\xfe" + key},
 			Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "17"},
 			Trace:       headrace.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, Attempt: 9,
-			ReplyTopic:  "receipts",
+			ReplyTopic: "receipts",
 		},
 		Error: "declined", ErrorPrint: "0123456789abcdef", Chain: []string{"*x.Error: declined"}, Attempts: 2,
 	}
