@@ -20,6 +20,9 @@ const (
 	SubscriptionEnded Kind = "subscription_ended"
 	// HandlerStuck: a handler did not return after its deadline.
 	HandlerStuck Kind = "handler_stuck"
+	// WrongOrder: the middlewares of a Router stand in an order in which messages would
+	// be lost; all stay unacknowledged.
+	WrongOrder Kind = "wrong_order"
 	// RowParked: the relay set an outbox row aside that the broker refuses.
 	RowParked Kind = "row_parked"
 )

@@ -15,11 +15,17 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// Config says how a Consumer works. Only Source is required. A field that is zero
-// has the default that its comment names.
+// Config says how a Consumer works. New requires only Source; Attach requires Name and
+// Sink. A field that is zero has the default that its comment names.
 type Config struct {
+	// Name is the consumer's name for Attach, and required there: it is part of the
+	// scope of every key, so two services of one database with one name would take each
+	// other's messages for duplicates. New is given the name as an argument, and refuses
+	// another one here.
+	Name string
 	// Source is where deliveries come from: any Watermill Subscriber. It must give a
-	// message again that was neither acknowledged nor given back.
+	// message again that was neither acknowledged nor given back. Attach refuses it: the
+	// Router subscribes.
 	Source message.Subscriber
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
@@ -67,8 +73,9 @@ type Config struct {
 	// must be below the time in which the broker takes a message for lost.
 	// Default 30 s.
 	HandlerTimeout time.Duration
-	// DrainTimeout is how long Run lets handlers finish after its context has ended.
-	// Default 30 s.
+	// DrainTimeout is how long handlers may finish after the consumer was told to stop.
+	// Default 30 s; for Attach two thirds of the Router's CloseTimeout, which must be
+	// longer than it, or 20 s.
 	DrainTimeout time.Duration
 	// NackPause is the least time before a delivery is given back while the consumer
 	// runs. Default 1 s.
@@ -93,6 +100,11 @@ func (c Config) validate() error {
 	if c.Source == nil {
 		return fmt.Errorf("option Config.Source is nil: give a Watermill Subscriber")
 	}
+	return c.validateRest()
+}
+
+// validateRest checks what New and Attach have in common.
+func (c Config) validateRest() error {
 	for _, n := range []struct {
 		name  string
 		value int64

@@ -18,6 +18,7 @@ type Consumer struct {
 	config   Config
 	handlers []*handler
 	mistakes mistakes
+	router   *attachment // nil without one
 	started  atomic.Bool
 
 	gate  *group.Gate
@@ -46,6 +47,9 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 	}
 	if st == nil {
 		return nil, fmt.Errorf("consumer %s: the store is nil", name)
+	}
+	if config.Name != "" && config.Name != name {
+		return nil, fmt.Errorf("consumer %s: option Config.Name is %q: leave it empty, New is given the name", name, config.Name)
 	}
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)

@@ -12,10 +12,13 @@ var ErrNotRunning = errors.New("not running")
 
 // Subscription is the state of one subscription.
 type Subscription struct {
-	// Topic and Handler are those of the registration.
-	Topic   string
+	// Topic is what is subscribed to.
+	Topic string
+	// Handler is for whom. With Attach it is empty until the first message, because a
+	// Router does not say it before.
 	Handler string
-	// State is "starting", "open", "ended" or "failed".
+	// State is "starting", "open", "ended" or "failed"; with Attach also "stopped",
+	// which the program asked the Router's handler for.
 	State string
 	// Since is when State was entered, by this process's clock.
 	Since time.Time
@@ -46,8 +49,12 @@ func (s *subscription) get() Subscription {
 	return Subscription{Topic: s.topic, Handler: s.handler, State: state, Since: s.since}
 }
 
-// Subscriptions returns the state of each subscription, by registration.
+// Subscriptions returns the state of each subscription, by registration; with Attach in
+// the order in which the Router subscribed.
 func (c *Consumer) Subscriptions() []Subscription {
+	if c.router != nil {
+		return c.router.subscriptions()
+	}
 	list := make([]Subscription, len(c.handlers))
 	for i, h := range c.handlers {
 		list[i] = h.sub.get()
@@ -63,8 +70,12 @@ func (c *Consumer) Ready() error {
 	if err := c.Alive(); err != nil {
 		return err
 	}
-	for _, s := range c.Subscriptions() {
-		if s.State != "open" {
+	list := c.Subscriptions()
+	if len(list) < len(c.handlers) {
+		return fmt.Errorf("%d of %d subscriptions are not there yet", len(c.handlers)-len(list), len(c.handlers))
+	}
+	for _, s := range list {
+		if s.State != "open" && s.State != "stopped" {
 			return fmt.Errorf("subscription to %q is %s", s.Topic, s.State)
 		}
 	}

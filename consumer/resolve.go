@@ -23,8 +23,10 @@ type resolver struct {
 	orderKey    func(*headrace.Delivery) string
 }
 
-func (r resolver) task(m *message.Message) *group.Task {
-	t := &group.Task{Context: m.Context(), Delivery: inbox.Received(m, r.handler.Scope, r.handler.Topic)}
+func (r resolver) task(m *message.Message) *group.Task { return r.taskOf(m, r.handler.Topic) }
+
+func (r resolver) taskOf(m *message.Message, topic string) *group.Task {
+	t := &group.Task{Context: m.Context(), Delivery: inbox.Received(m, r.handler.Scope, topic)}
 	if t.Bad = inbox.Identify(&t.Delivery, r.key, r.fingerprint); t.Bad == nil {
 		t.Bad = contain("resolve the message", func() error { return r.resolve(t) })
 	}

@@ -29,6 +29,7 @@ type run struct {
 	workers    sync.WaitGroup // groups and the backlog's drain
 	handlers   sync.WaitGroup // goroutines inside user functions
 	nacks      sync.WaitGroup
+	taken      sync.WaitGroup // messages that a Router has
 }
 
 // Run handles messages until ctx ends, or something happens that only a person can
@@ -41,6 +42,9 @@ type run struct {
 // broker, and what was begun has Config.DrainTimeout to finish. A consumer runs
 // once.
 func (c *Consumer) Run(ctx context.Context) (err error) {
+	if c.router != nil {
+		return fmt.Errorf("consumer %s: %w", c.name, errAttached)
+	}
 	if !c.started.CompareAndSwap(false, true) {
 		return fmt.Errorf("consumer %s: %w", c.name, ErrRunning)
 	}
@@ -84,6 +88,15 @@ func (c *Consumer) newRun(ctx context.Context) *run {
 
 // start begins everything that drainAll ends.
 func (r *run) start() {
+	backlog := r.startEngines()
+	r.workers.Go(func() { backlog.Run(r.soft) })
+	for _, h := range r.c.handlers {
+		r.receivers.Go(func() { r.receive(h) })
+	}
+}
+
+// startEngines begins to work for deliveries, and returns what works the backlog off.
+func (r *run) startEngines() *drain.Drain {
 	o := r.options()
 	engines := make(map[string]*group.Engine, len(r.c.handlers))
 	for _, h := range r.c.handlers {
@@ -95,11 +108,7 @@ func (r *run) start() {
 	}
 	line := group.NewLine(r.soft, r.c.name, r.c.st, engines, o)
 	line.Unknown = r.unknownHandler
-	backlog := drain.New(line, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
-	r.workers.Go(func() { backlog.Run(r.soft) })
-	for _, h := range r.c.handlers {
-		r.receivers.Go(func() { r.receive(h) })
-	}
+	return drain.New(line, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
 }
 
 // fail stops the consumer because of err. The first cause counts.
@@ -134,6 +143,9 @@ func (r *run) drainAll() error {
 	}
 	if !within(&r.handlers, grace) {
 		err = errors.Join(err, fmt.Errorf("handlers: %w (%s): see the alerts for which", ErrDrainTimeout, r.c.config.DrainTimeout))
+	}
+	if !within(&r.taken, grace) {
+		err = errors.Join(err, errTaken)
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
