@@ -8,11 +8,16 @@ import (
 
 // Instance is one run of a consumer in one process. Times are the database's.
 type Instance struct {
-	ID       string // drawn by the process; never used again
+	// ID is drawn by the process, and never used again; Consumer is the name of the
+	// consumer that it runs.
+	ID       string
 	Consumer string
-	Host     string
-	Build    string // of the user's program; "" if it is not known
-	Started  time.Time
+	// Host and Build say where it runs, and which build of the user's program; "" if
+	// that is not known.
+	Host  string
+	Build string
+	// Started is when it started.
+	Started time.Time
 	// Beat is when it last beat; Age how long ago that was when it was read.
 	Beat time.Time
 	Age  time.Duration

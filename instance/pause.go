@@ -10,10 +10,13 @@ import (
 // Pause is a person's mark that a consumer shall take no messages. It is kept after
 // the consumer was resumed, until the next one.
 type Pause struct {
+	// Consumer is who shall take no messages; there may be no process of it.
 	Consumer string
-	By       string // who paused it
-	Reason   string // why, in that person's words; may be ""
-	At       time.Time
+	// By is who paused it; Reason why, in that person's words, or ""; At when, by the
+	// database's clock.
+	By     string
+	Reason string
+	At     time.Time
 	// ResumedBy and Resumed say who ended the pause, and when; empty and zero while it
 	// lasts.
 	ResumedBy string

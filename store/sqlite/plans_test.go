@@ -21,6 +21,25 @@ var scans = map[string]string{
 	"backlog_poll":       "takes the first that will be due",
 	"outbox_poll_topics": "takes the last of a shard",
 	"migrations_list":    "a row for each migration",
+	"backlog_depth":      "counts",
+	"inbox_counts":       "counts, as its interface says",
+	"letters_count":      "counts",
+	"letters_groups":     "counts",
+	"letters_list":       "walks the ids down to its limit",
+	"letters_insert":     "looks at the newest row only",
+	"outbox_status":      "counts along indexes",
+	"outbox_unpark":      "walks the index of parked rows",
+	"outbox_blocked":     "takes the first of a shard",
+	"backlog_poll":       "takes the first that will be due",
+	"migrations_list":    "a row for each migration",
+
+	"instances_deaths":  "the instances of a consumer: one a process, of one day",
+	"instances_list":    "the instances, one a process, of one day",
+	"instances_outlive": "the instances of a consumer: one a process, of one day",
+	"instances_forget":  "the instances, once an hour",
+	"pauses_get":        "one row: (consumer=?) is the whole primary key",
+	"pauses_resume":     "one row: (consumer=?) is the whole primary key",
+	"pauses_list":       "a row for each consumer",
 }
 
 var (
