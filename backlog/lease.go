@@ -15,6 +15,8 @@ type Tables struct {
 	Order Order
 	// Leases are the rows of leased handlers.
 	Leases Leases
+	// Signals wake who works off the rows in this process.
+	Signals *Signals
 }
 
 // Lease names a claim of a row: the message and the token that the claim drew.

@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -34,18 +32,9 @@ func (r resolver) taskOf(m *message.Message, topic string) *group.Task {
 }
 
 func (r resolver) resolve(t *group.Task) (err error) {
-	t.Delivery.OrderKey = orderKey(r.orderKey(&t.Delivery))
+	t.Delivery.OrderKey = encode.Fit(r.orderKey(&t.Delivery), inbox.MaxKeyBytes)
 	t.Body, err = r.handler.Decode(&t.Delivery)
 	return err
-}
-
-// orderKey makes any bytes fit: what order keys are equal is all that counts.
-func orderKey(key string) string {
-	if len(key) <= inbox.MaxKeyBytes && encode.Clean(key) {
-		return key
-	}
-	sum := sha256.Sum256([]byte(key))
-	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 // contain turns a panic of the user's functions into an error.

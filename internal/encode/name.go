@@ -1,6 +1,8 @@
 package encode
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strings"
 )
@@ -31,4 +33,14 @@ func ConsumerName(name string) error {
 		return fmt.Errorf("name %q contains a slash", name)
 	}
 	return nil
+}
+
+// Fit returns key, or a hash of it where it is longer than most bytes or is not text:
+// which keys are equal is all that counts.
+func Fit(key string, most int) string {
+	if len(key) <= most && Clean(key) {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/lib/pq"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/outbox"
@@ -103,6 +104,7 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 		insert:     sqlfile.Get(queries, "outbox_insert"),
 		statements: txn.NewStatements(db, cacheSize(db, o)),
 		signal:     outbox.NewSignal(),
+		signals:    backlog.NewSignals(),
 	}
 	s.begin = txn.Options{
 		SQL:        sql.TxOptions{Isolation: sql.LevelReadCommitted},

@@ -32,6 +32,7 @@ type Store struct {
 	abandoned  sync.WaitGroup
 	patience   time.Duration // of Commit
 	signal     *outbox.Signal
+	signals    *backlog.Signals
 	ping       string
 	txnID      string
 	insert     string
@@ -69,7 +70,7 @@ func (s *Store) Inbox() inbox.Store { return s.inbox }
 
 // Backlog implements store.Store.
 func (s *Store) Backlog() backlog.Tables {
-	return backlog.Tables{Store: s.backlog, Order: s.order}
+	return backlog.Tables{Store: s.backlog, Order: s.order, Signals: s.signals}
 }
 
 // Outbox implements store.Store.

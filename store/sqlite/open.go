@@ -9,6 +9,7 @@ import (
 
 	driversqlite "modernc.org/sqlite"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -82,7 +83,7 @@ func connect(abs string, g *gate, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, gate: g, busy: o.BusyTimeout}
+	s := &Store{path: abs, gate: g, busy: o.BusyTimeout, signals: backlog.NewSignals()}
 	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout})

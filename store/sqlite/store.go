@@ -40,6 +40,7 @@ type Store struct {
 	order   *orderStore
 	outbox  *outboxStore
 	letters *letterStore
+	signals *backlog.Signals
 
 	versions  *versionStore
 	instances *instanceStore
@@ -120,7 +121,7 @@ func (s *Store) Inbox() inbox.Store { return s.inbox }
 
 // Backlog implements store.Store.
 func (s *Store) Backlog() backlog.Tables {
-	return backlog.Tables{Store: s.backlog, Order: s.order}
+	return backlog.Tables{Store: s.backlog, Order: s.order, Signals: s.signals}
 }
 
 // Outbox implements store.Store.
