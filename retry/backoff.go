@@ -73,14 +73,7 @@ func (b Backoff) Delay(attempt int, seed string) time.Duration {
 // interval after the other, on a fresh one each time, because NextBackOff changes
 // it; and with its randomization off, because that draws from a global source.
 func (b Backoff) interval(attempt int) time.Duration {
-	calculator := backoff.ExponentialBackOff{
-		InitialInterval: b.Initial,
-		Multiplier:      b.Factor,
-		MaxInterval:     b.Max,
-		Stop:            backoff.Stop,
-		Clock:           stopped{},
-	}
-	calculator.Reset()
+	calculator := b.calculator()
 	delay := calculator.NextBackOff()
 	for i := 1; i < attempt; i++ {
 		next := calculator.NextBackOff()
@@ -90,6 +83,19 @@ func (b Backoff) interval(attempt int) time.Duration {
 		delay = next
 	}
 	return delay
+}
+
+// calculator returns one that has given no interval yet. b has its defaults.
+func (b Backoff) calculator() *backoff.ExponentialBackOff {
+	calculator := &backoff.ExponentialBackOff{
+		InitialInterval: b.Initial,
+		Multiplier:      b.Factor,
+		MaxInterval:     b.Max,
+		Stop:            backoff.Stop,
+		Clock:           stopped{},
+	}
+	calculator.Reset()
+	return calculator
 }
 
 // stopped is a clock that stands still: how much time has passed is not asked for.

@@ -47,7 +47,8 @@ type Operations struct {
 	// Versions of entities, for inbox.Newer.
 	Versions inbox.Versions
 	// Retention removes what is old.
-	Retention inbox.Retention
+	Pruner inbox.Pruner
+	Finder inbox.Finder
 	// Instances are the processes that run consumers.
 	Instances instance.Store
 	// Pauses are people's marks on consumers.

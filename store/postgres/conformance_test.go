@@ -39,7 +39,8 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
-				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
+				Earlier: "changed_at - $1 * interval '1 hour'",
+				Reopen:  func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {
 					err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", schema).Scan(&n)
 					return n, err

@@ -24,7 +24,7 @@ type inboxStore struct {
 	claim, claimBounded, claimLost string
 	record, transition, markStale  string
 	addAttempt, attempts           string
-	find, counts                   string
+	find, counts, missing          string
 }
 
 func newInbox(db *sql.DB, plan planner, queries map[string]string) *inboxStore {
@@ -40,6 +40,7 @@ func newInbox(db *sql.DB, plan planner, queries map[string]string) *inboxStore {
 		attempts:     sqlfile.Get(queries, "inbox_attempts"),
 		find:         sqlfile.Get(queries, "inbox_find"),
 		counts:       sqlfile.Get(queries, "inbox_counts"),
+		missing:      sqlfile.Get(queries, "inbox_missing"),
 	}
 }
 

@@ -123,6 +123,7 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	s.versions = newVersions(queries)
 	s.instances = newInstances(s, queries)
 	s.pauses = newPauses(s, queries)
+	s.prune = newPrune(s, queries)
 	return s, nil
 }
 

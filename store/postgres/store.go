@@ -46,6 +46,7 @@ type Store struct {
 	versions  *versionStore
 	instances *instanceStore
 	pauses    *pauseStore
+	prune     *pruneStore
 }
 
 // What a Store is.
@@ -82,6 +83,8 @@ func (s *Store) Operations() store.Operations {
 		Versions:  s.versions,
 		Instances: s.instances,
 		Pauses:    s.pauses,
+		Pruner:    s.prune,
+		Finder:    s.inbox,
 	}
 }
 

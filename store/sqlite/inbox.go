@@ -14,7 +14,7 @@ type inboxStore struct {
 	s *Store
 
 	claim, claimLost, record, transition, markStale string
-	addAttempt, attempts, find, counts              string
+	addAttempt, attempts, find, counts, missing     string
 }
 
 var _ inbox.Store = (*inboxStore)(nil)
@@ -31,6 +31,7 @@ func newInbox(s *Store, q queries) *inboxStore {
 		attempts:   q.get("inbox_attempts"),
 		find:       q.get("inbox_find"),
 		counts:     q.get("inbox_counts"),
+		missing:    q.get("inbox_missing"),
 	}
 }
 

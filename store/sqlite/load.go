@@ -45,5 +45,6 @@ func (s *Store) load() error {
 	s.versions = newVersions(q)
 	s.instances = newInstances(s, q)
 	s.pauses = newPauses(s, q)
+	s.prune = newPrune(s, q)
 	return nil
 }

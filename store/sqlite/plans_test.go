@@ -22,13 +22,17 @@ var scans = map[string]string{
 	"outbox_poll_topics": "takes the last of a shard",
 	"migrations_list":    "a row for each migration",
 
-	"instances_deaths":  "the instances of a consumer: one a process, of one day",
-	"instances_list":    "the instances, one a process, of one day",
-	"instances_outlive": "the instances of a consumer: one a process, of one day",
-	"instances_forget":  "the instances, once an hour",
-	"pauses_get":        "one row: (consumer=?) is the whole primary key",
-	"pauses_resume":     "one row: (consumer=?) is the whole primary key",
-	"pauses_list":       "a row for each consumer",
+	"instances_deaths":     "the instances of a consumer: one a process, of one day",
+	"instances_list":       "the instances, one a process, of one day",
+	"instances_outlive":    "the instances of a consumer: one a process, of one day",
+	"instances_forget":     "the instances, once an hour",
+	"pauses_get":           "one row: (consumer=?) is the whole primary key",
+	"pauses_resume":        "one row: (consumer=?) is the whole primary key",
+	"pauses_list":          "a row for each consumer",
+	"prune_count_messages": "counts, as its interface says",
+	"prune_count_letters":  "counts, as its interface says",
+	"prune_due":            "a row for each consumer",
+	"prune_keep":           "a row for each consumer",
 }
 
 var (

@@ -45,6 +45,7 @@ type Store struct {
 	versions  *versionStore
 	instances *instanceStore
 	pauses    *pauseStore
+	prune     *pruneStore
 }
 
 var (
@@ -133,6 +134,8 @@ func (s *Store) Operations() store.Operations {
 		Versions:  s.versions,
 		Instances: s.instances,
 		Pauses:    s.pauses,
+		Pruner:    s.prune,
+		Finder:    s.inbox,
 	}
 }
 

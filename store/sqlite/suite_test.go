@@ -27,7 +27,7 @@ func TestStore(t *testing.T) {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			st := open(tb, path, sqlite.Options{Migrate: true})
 			reopen := func() store.Store { return open(tb, path, sqlite.Options{}) }
-			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen}
+			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen, Earlier: "changed_at - $1 * 3600000000"}
 		},
 		Empty: func(tb testing.TB) (store.Migrator, store.Migrator) {
 			path := filepath.Join(tb.TempDir(), "test.db")

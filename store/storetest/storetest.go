@@ -28,6 +28,8 @@ type Instance struct {
 	DB *sql.DB
 	// Schema is what {{schema}} becomes: quoted for the dialect.
 	Schema string
+	// Earlier is the SQL for a column changed_at $1 hours earlier.
+	Earlier string
 	// Reopen returns another store on the same database, as another process would
 	// open it. It is closed by the Cleanup of New's tb, before the database goes.
 	Reopen func() store.Store
@@ -83,6 +85,8 @@ func Run(t *testing.T, h Harness) {
 		{"Version", versionTests},
 		{"Instances", instanceTests},
 		{"Pauses", pauseTests},
+		{"Prune", pruneTests},
+		{"Missing", missingTests},
 		{"Check", checkTests},
 		{"Model", modelTests},
 	} {

@@ -1,0 +1,2 @@
+-- The trail of letters that go.
+DELETE FROM {{schema}}.headrace_audit WHERE letter_id IN (SELECT c.value FROM json_each($1) AS c)

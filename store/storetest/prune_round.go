@@ -1,0 +1,107 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+var missingTests = []test{
+	{name: "keys without a row are missing, in their order", run: missingKeys},
+	{name: "nothing is missing of nothing", run: missingNothing},
+}
+
+// takeRound asks for a round.
+func (b *bundle) takeRound(consumer string, lease time.Duration) (string, bool) {
+	b.Helper()
+	position, due, err := b.Store.Operations().Pruner.Take(b.ctx, consumer, lease)
+	b.must(err)
+	return position, due
+}
+
+func pruneRounds(b *bundle) {
+	var wait sync.WaitGroup
+	var mu sync.Mutex
+	taken := 0
+	for range 5 {
+		wait.Go(func() {
+			if position, due := b.takeRound("billing", time.Hour); due {
+				mu.Lock()
+				taken++
+				mu.Unlock()
+				if position != "" {
+					b.Errorf("the first round begins at %q", position)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if taken != 1 {
+		b.Errorf("the first round is taken %d times", taken)
+	}
+	if _, due := b.takeRound("shipping", time.Hour); !due {
+		b.Error("another consumer has no round of its own")
+	}
+	// Given back in the middle, it is taken up where it was.
+	b.must(b.Store.Operations().Pruner.Keep(b.ctx, "billing", "here", 0))
+	b.await("the round that was given back", func() bool {
+		position, due := b.takeRound("billing", time.Hour)
+		if due && position != "here" {
+			b.Errorf("it goes on at %q", position)
+		}
+		return due
+	})
+	// Its holder dies: a lease that is over.
+	b.must(b.Store.Operations().Pruner.Keep(b.ctx, "billing", "there", time.Hour))
+	if _, due := b.takeRound("billing", time.Hour); due {
+		b.Error("a round is taken while somebody has it")
+	}
+	b.must(b.Store.Operations().Pruner.Keep(b.ctx, "billing", "there", -time.Hour))
+	if position, due := b.takeRound("billing", time.Hour); !due || position != "there" {
+		b.Errorf("after the lease: %q, %t", position, due)
+	}
+}
+
+func missingKeys(b *bundle) {
+	b.park("done", inbox.Done)
+	b.park("dead", inbox.Dead)
+	b.park("waiting", inbox.Waiting)
+	b.in(func(t *txn.Txn) {
+		_, err := b.Store.Inbox().Record(b.ctx, t, inbox.Entry{ID: inbox.ID{Scope: "other", Key: "elsewhere"}, State: inbox.Done, Fingerprint: "f"})
+		b.must(err)
+	})
+	got, err := b.Store.Operations().Finder.Missing(b.ctx, scope, []string{"z", "done", "elsewhere", "\xff", "dead", "a\x00", "waiting", "a", "Done", "z"})
+	b.must(err)
+	if diff := cmp.Diff([]string{"z", "elsewhere", "\xff", "a\x00", "a", "Done", "z"}, got); diff != "" {
+		b.Errorf("missing (-want +got):\n%s", diff)
+	}
+	// In batches, from a cursor.
+	b.in(func(t *txn.Txn) {
+		for n := 0; n < 2500; n += 2 {
+			b.record(t, fmt.Sprint("n", n), inbox.Done)
+		}
+	})
+	missing, err := inbox.Missing(b.ctx, b.Store.Operations().Finder, scope, func(yield func(string) bool) {
+		for n := range 2500 {
+			if !yield(fmt.Sprint("n", n)) {
+				return
+			}
+		}
+	})
+	if err != nil || len(missing) != 1250 || missing[0] != "n1" || missing[1249] != "n2499" {
+		b.Errorf("%d missing, %v", len(missing), err)
+	}
+}
+
+func missingNothing(b *bundle) {
+	for _, keys := range [][]string{nil, {}} {
+		if got, err := b.Store.Operations().Finder.Missing(b.ctx, scope, keys); err != nil || len(got) != 0 {
+			b.Errorf("%v, %v", got, err)
+		}
+	}
+}
