@@ -46,8 +46,9 @@ type Store interface {
 type Operations struct {
 	// Versions of entities, for inbox.Newer.
 	Versions inbox.Versions
-	// Retention removes what is old.
+	// Pruner removes what retention lets go.
 	Pruner inbox.Pruner
+	// Finder finds keys that were never taken: see inbox.Missing.
 	Finder inbox.Finder
 	// Instances are the processes that run consumers.
 	Instances instance.Store

@@ -2,6 +2,7 @@ package postgres_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/lib/pq"
@@ -39,8 +40,12 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
-				Earlier: "changed_at - $1 * interval '1 hour'",
-				Reopen:  func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
+				Age: func(ctx context.Context, hours int, key string) error {
+					_, rows := db.ExecContext(ctx, "UPDATE headrace_inbox SET changed_at = changed_at - $1 * interval '1 hour' WHERE $2 IN (key, '')", hours, key)
+					_, letters := db.ExecContext(ctx, "UPDATE headrace_dead_letters SET changed_at = changed_at - $1 * interval '1 hour' WHERE $2 IN (key, '')", hours, key)
+					return errors.Join(rows, letters)
+				},
+				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {
 					err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", schema).Scan(&n)
 					return n, err

@@ -1,6 +1,8 @@
 package sqlite_test
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -27,13 +29,22 @@ func TestStore(t *testing.T) {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			st := open(tb, path, sqlite.Options{Migrate: true})
 			reopen := func() store.Store { return open(tb, path, sqlite.Options{}) }
-			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen, Earlier: "changed_at - $1 * 3600000000"}
+			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen, Age: age(st)}
 		},
 		Empty: func(tb testing.TB) (store.Migrator, store.Migrator) {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			return open(tb, path, sqlite.Options{Unchecked: true}), open(tb, path, sqlite.Options{Unchecked: true})
 		},
 	})
+}
+
+// age moves times in a file back.
+func age(st *sqlite.Store) func(context.Context, int, string) error {
+	return func(ctx context.Context, hours int, key string) error {
+		_, rows := st.DB().ExecContext(ctx, "UPDATE headrace_inbox SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
+		_, letters := st.DB().ExecContext(ctx, "UPDATE headrace_dead_letters SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
+		return errors.Join(rows, letters)
+	}
 }
 
 // open opens a store that the end of the test closes.

@@ -28,8 +28,9 @@ type Instance struct {
 	DB *sql.DB
 	// Schema is what {{schema}} becomes: quoted for the dialect.
 	Schema string
-	// Earlier is the SQL for a column changed_at $1 hours earlier.
-	Earlier string
+	// Age moves the last transition of a key ("" for all), in the inbox and of its
+	// letters, so many hours back.
+	Age func(ctx context.Context, hours int, key string) error
 	// Reopen returns another store on the same database, as another process would
 	// open it. It is closed by the Cleanup of New's tb, before the database goes.
 	Reopen func() store.Store
