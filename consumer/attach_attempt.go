@@ -2,8 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -12,9 +10,6 @@ import (
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/routed"
 )
-
-// errNacked is the failure of a handler that gave its message back and returned nil.
-var errNacked = errors.New("the handler called Nack on its message and returned no error")
 
 // attempts runs a Router's handler.
 type attempts struct {
@@ -31,49 +26,11 @@ func (h attempts) run(ctx context.Context, tx *headrace.Tx, inputs []group.Input
 		ctx = routerValues{headrace.WithCoordinates(ctx, d.Coordinates), h.name, d.Topic, d.ReplyTopic}
 	}
 	m := routed.Copy(ctx, &message.Message{UUID: d.ID, Payload: d.Payload, Metadata: d.Metadata})
-	produced, err := h.f(m)
+	produced, err := routed.Call(h.f, m)
 	if err != nil {
 		return err
 	}
-	select {
-	case <-m.Nacked():
-		return errNacked
-	default:
-	}
-	if len(produced) == 0 {
-		return nil
-	}
-	if d.ReplyTopic == "" {
-		return fmt.Errorf("%w: the handler %q returned %d messages, but has no publish topic that an event may have: give AddHandler one, or publish by headrace.TxFrom",
-			message.ErrOutputInNoPublisherHandler, h.name, len(produced))
-	}
-	return publish(tx, d.ReplyTopic, produced)
-}
-
-// publish writes what a handler returned into the outbox.
-func publish(tx *headrace.Tx, topic string, produced []*message.Message) error {
-	events := make([]headrace.Event, 0, len(produced))
-	for i, p := range produced {
-		if p == nil {
-			return fmt.Errorf("message #%d that the handler returned is nil", i)
-		}
-		e := headrace.Event{ID: p.UUID, Topic: topic, Payload: p.Payload, Metadata: p.Metadata}
-		if e.Payload == nil {
-			e.Payload = []byte{}
-		}
-		events = append(events, e)
-	}
-	return tx.Publish(events...)
-}
-
-// replyTopic is where the Router would publish what the handler of m returns; empty
-// where no event may have that topic, since stores would not keep it as it is.
-func replyTopic(m *message.Message) string {
-	topic := message.PublishTopicFromCtx(m.Context())
-	if _, err := (headrace.Event{Topic: topic, Payload: []byte{}}).Encode(nil); err != nil {
-		return ""
-	}
-	return topic
+	return routed.Publish(tx, d.ReplyTopic, produced)
 }
 
 // routerValues has what a Router tells handlers in a message's context, for messages

@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/internal/routed"
 )
 
 // attachment is what ties a Consumer to a Router: what it installs there, and the run
@@ -189,7 +190,7 @@ func (a *attachment) inOrder() {
 func (a *attachment) handle(m *message.Message) error {
 	h := a.handlers[message.HandlerNameFromCtx(m.Context())]
 	t := h.resolve.taskOf(m, message.SubscribeTopicFromCtx(m.Context()))
-	t.Delivery.ReplyTopic = replyTopic(m)
+	t.Delivery.ReplyTopic = routed.ReplyTopic(m)
 	settled := make(chan group.Outcome, 1)
 	t.Settle = func(o group.Outcome) {
 		a.c.stats.live[o].Add(1)

@@ -1,12 +1,17 @@
 package retry
 
 import (
+	"errors"
 	"fmt"
 	"unicode/utf8"
 )
 
 // maxPanicText bounds how much of a panic's value Error shows.
 const maxPanicText = 256
+
+// ErrGoexit matches the failure of a handler that called runtime.Goexit, as testing's
+// FailNow does.
+var ErrGoexit = errors.New("handler called runtime.Goexit")
 
 // PanicError is the error of an attempt that panicked. The runtime makes it.
 //

@@ -21,10 +21,6 @@ import (
 // grace; its goroutine was left behind.
 var ErrStuck = errors.New("handler ignores its deadline")
 
-// ErrGoexit matches the failure of a handler that called runtime.Goexit, as
-// testing's FailNow does.
-var ErrGoexit = errors.New("handler called runtime.Goexit")
-
 // BatchFailure names the tasks of a batch that failed, by their index. The
 // consumer's BatchError is one.
 type BatchFailure interface {
@@ -166,7 +162,7 @@ func (e *Engine) runAll(p *progress) {
 	var current *call
 	defer func() {
 		if current != nil { // runtime.Goexit
-			current.err = ErrGoexit
+			current.err = retry.ErrGoexit
 		}
 	}()
 	for i, c := range p.calls {

@@ -9,7 +9,6 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -305,7 +304,7 @@ func (e *Engine) leave(ctx context.Context, t *txn.Txn, task *Task) error {
 
 // conflict writes the letter of a task whose key belongs to another message.
 func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inbox.Entry) ([]outbox.Row, error) {
-	reason := intake.ErrConflict
+	reason := inbox.ErrConflict
 	if task.Bad != nil {
 		reason = fmt.Errorf("%w; and: %w", reason, task.Bad)
 	}
@@ -316,7 +315,7 @@ func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inb
 
 // giveUp inserts the letter, and returns the outbox row of its copy.
 func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, letter dlq.Letter) ([]outbox.Row, error) {
-	return intake.Bury(ctx, t, e.st.Letters(), letter, e.o.DeadTopic(letter.Delivery.Topic))
+	return dlq.Bury(ctx, t, e.st.Letters(), letter, e.o.DeadTopic(letter.Delivery.Topic))
 }
 
 func (e *Engine) letter(task *Task, class dlq.Class, f dlq.Failure) dlq.Letter {

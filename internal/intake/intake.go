@@ -194,13 +194,13 @@ func (k *Intake) bury(ctx context.Context, t *txn.Txn, messages []Message, befor
 		case Taken, Duplicate, Busy:
 			continue
 		case Conflict:
-			class, reason = dlq.Conflict, ErrConflict
+			class, reason = dlq.Conflict, inbox.ErrConflict
 			if m.Bad != nil {
-				reason = fmt.Errorf("%w; and: %w", ErrConflict, m.Bad)
+				reason = fmt.Errorf("%w; and: %w", inbox.ErrConflict, m.Bad)
 			}
 		}
 		f := dlq.Describe(reason, nil)
-		copies, err := Bury(ctx, t, k.Store.Letters(), dlq.Letter{
+		copies, err := dlq.Bury(ctx, t, k.Store.Letters(), dlq.Letter{
 			Class: class, Consumer: m.Item.Consumer, Handler: m.Item.Handler, Delivery: m.Item.Delivery, Strict: m.Item.Strict,
 			Error: f.Error, Chain: f.Chain, ErrorPrint: f.Print, Host: k.Host, Build: k.Build, FirstPrint: before[i],
 		}, k.DeadTopic(m.Item.Delivery.Topic))
