@@ -67,9 +67,10 @@ type Poll struct {
 
 // Depth says how much a backlog holds.
 type Depth struct {
-	Ready   int64 // can be worked off now
+	Ready   int64 // can be worked off now, or leased
 	Delayed int64 // waits for its time
 	Blocked int64 // waits behind another message of its order key
+	Leased  int64 // a leased handler has it, or had it when its process ended
 	// Oldest is the age of the oldest ready row since it was put there; 0 if none.
 	Oldest time.Duration
 }

@@ -21,32 +21,42 @@ type Tables struct {
 
 // Lease names a claim of a row: the message and the token that the claim drew.
 type Lease struct {
-	// ID is the message, and Token what the claim drew.
 	ID    inbox.ID
 	Token string
 }
 
 // Leases keep the rows of handlers that work outside of a transaction. Such a row
 // leaves the ready line with Divert and is leased with Claim; whoever commits holds
-// it by Fence. Drivers implement it.
+// it by Fence. Drivers implement it. Methods that take a transaction leave its end to
+// the caller.
+//
+// A lease is held until somebody else claims its row, or a verdict moves it: one that
+// has ended, and that nobody has taken over, is held still.
 type Leases interface {
-	// Divert moves ready rows onto the line of leased handlers.
+	// Divert moves ready rows onto the line of those that wait to be leased.
 	Divert(ctx context.Context, t *txn.Txn, rows []int64) error
 	// Look looks, without a transaction and without writing, for rows of handler that
-	// Claim would take, and when the next lease ends (0: none is held).
+	// Claim would take, and when the next lease ends (0: none is held, or found).
 	Look(ctx context.Context, consumer, handler string) (found bool, next time.Duration, err error)
-	// Claim leases at most limit rows of handler under token for term, those whose
-	// lease has ended included, and counts a start on each. Rows that another
-	// transaction is claiming are passed over. Item.Lost says that the lease before
-	// was not given back.
+	// Claim leases at most limit rows of handler under token for term, by RowID and
+	// those whose lease has ended before the others, and counts a start on each. Rows
+	// that another transaction holds are passed over. Item.Lost says that the lease
+	// before was not given back.
 	Claim(ctx context.Context, t *txn.Txn, consumer, handler, token string, term time.Duration, limit int) ([]Item, error)
-	// Extend sets the end of those of leases that are still held to term from now, in a
-	// transaction of its own, and returns the ones that are.
-	Extend(ctx context.Context, leases []Lease, term time.Duration) ([]Lease, error)
+	// Extend sets the end of those of leases that are still held to term from now, and
+	// returns them as extended. Of locked it is not known whether they are held, because
+	// another transaction has their rows: it commits under the lease, or claims. Those in
+	// neither are lost. It does not wait for rows.
+	Extend(ctx context.Context, t *txn.Txn, leases []Lease, term time.Duration) (extended, locked []Lease, err error)
 	// Fence locks the row of the lease, as the first statement of t, and reports
-	// whether it is still held.
-	Fence(ctx context.Context, t *txn.Txn, l Lease) (bool, error)
-	// GiveBack ends leases whose work was not begun or was cancelled by a stop, and
-	// takes back the start that was counted.
+	// whether it is still held. It waits for a claim that is under way. idle ends the
+	// transaction on the server when it idles for longer between two statements; 0
+	// leaves the server's setting. A store without such a thing (SQLite) ignores it.
+	Fence(ctx context.Context, t *txn.Txn, l Lease, idle time.Duration) (bool, error)
+	// GiveBack ends those of leases that are still held, and whose work was not begun or
+	// was cancelled, and takes back the start that was counted.
 	GiveBack(ctx context.Context, t *txn.Txn, leases []Lease) error
+	// Recall moves at most limit rows of a handler that is not leased any more onto the
+	// ready line, except those whose lease has not ended, and returns how many.
+	Recall(ctx context.Context, t *txn.Txn, consumer, handler string, limit int) (int, error)
 }

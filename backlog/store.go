@@ -29,9 +29,10 @@ type Store interface {
 	Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]Item, error)
 	// Delete removes rows.
 	Delete(ctx context.Context, t *txn.Txn, rows []int64) error
-	// Reschedule takes a row off the ready line until delay has passed, and counts
-	// attempts on it; delay 0 leaves it ready.
-	Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempts int) error
+	// Reschedule takes a row off its line until delay has passed, and ends its lease if
+	// it has one; delay 0 leaves it where it is. attempt is the number of the run to
+	// come.
+	Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempt int) error
 	// Depth counts the rows of consumer, or of all where it is empty.
 	Depth(ctx context.Context, consumer string) (Depth, error)
 }

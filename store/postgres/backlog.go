@@ -125,28 +125,43 @@ func (s *backlogStore) LockShard(ctx context.Context, t *txn.Txn, consumer strin
 
 // Read implements backlog.Store.
 func (s *backlogStore) Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]backlog.Item, error) {
-	type row struct {
-		backlog.Item
-		metadata    []byte
-		coordinates string
-	}
-	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, after, limit}, func(r *row) []any {
-		d := &r.Delivery
-		return []any{&r.RowID, &r.Handler, &d.Scope, &d.Key, &d.OrderKey, &r.Strict, &d.Fingerprint, &d.ID, &d.Topic,
-			&d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &r.Spent, &r.LetterID, &r.Redrives,
-			&d.ReplyTopic}
-	})
+	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, after, limit}, (*itemRow).columns)
 	if err != nil {
 		return nil, fmt.Errorf("read backlog: %w", err)
 	}
+	items, err := itemsOf(rows, consumer)
+	if err != nil {
+		return nil, fmt.Errorf("read backlog: %w", err)
+	}
+	return items, nil
+}
+
+// itemRow is an item as its row is read.
+type itemRow struct {
+	backlog.Item
+	metadata    []byte
+	coordinates string
+}
+
+// columns says where the columns of a row go.
+func (r *itemRow) columns() []any {
+	d := &r.Delivery
+	return []any{&r.RowID, &r.Handler, &d.Scope, &d.Key, &d.OrderKey, &r.Strict, &d.Fingerprint, &d.ID, &d.Topic,
+		&d.Payload, &r.metadata, &r.coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &r.Spent, &r.LetterID, &r.Redrives,
+		&d.ReplyTopic}
+}
+
+// itemsOf parses what rows hold.
+func itemsOf(rows []itemRow, consumer string) ([]backlog.Item, error) {
 	items := make([]backlog.Item, len(rows))
 	for i, r := range rows {
+		var err error
 		r.Consumer = consumer
 		if r.Delivery.Metadata, err = encode.ParseMetadata(r.metadata); err != nil {
-			return nil, fmt.Errorf("read backlog row %d: %w", r.RowID, err)
+			return nil, fmt.Errorf("row %d: %w", r.RowID, err)
 		}
 		if err := json.Unmarshal([]byte(r.coordinates), &r.Delivery.Coordinates); err != nil {
-			return nil, fmt.Errorf("read backlog row %d: coordinates: %w", r.RowID, err)
+			return nil, fmt.Errorf("row %d: coordinates: %w", r.RowID, err)
 		}
 		items[i] = r.Item
 	}
@@ -165,8 +180,8 @@ func (s *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 }
 
 // Reschedule implements backlog.Store.
-func (s *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempts int) error {
-	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.reschedule, row, micros(delay), attempts); err != nil {
+func (s *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempt int) error {
+	if _, err := s.plan.on(t.SQL()).ExecContext(ctx, s.reschedule, row, micros(delay), attempt); err != nil {
 		return fmt.Errorf("reschedule: %w", err)
 	}
 	return nil
@@ -176,7 +191,7 @@ func (s *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, de
 func (s *backlogStore) Depth(ctx context.Context, consumer string) (backlog.Depth, error) {
 	var d backlog.Depth
 	var oldest int64
-	err := s.plan.on(s.db).QueryRowContext(ctx, s.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, &oldest)
+	err := s.plan.on(s.db).QueryRowContext(ctx, s.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, &d.Leased, &oldest)
 	if err != nil {
 		return backlog.Depth{}, fmt.Errorf("backlog depth: %w", err)
 	}

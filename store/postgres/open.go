@@ -118,6 +118,7 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	s.inbox = newInbox(db, plan, queries)
 	s.backlog = newBacklog(db, plan, queries, o.Schema)
 	s.order = newOrder(plan, queries)
+	s.leases = newLeases(db, plan, queries)
 	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
 	s.letters = newLetters(db, plan, queries)
 	s.versions = newVersions(queries)

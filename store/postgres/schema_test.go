@@ -177,7 +177,23 @@ func everyItem(b *bundle, x *txn.Txn, d headrace.Delivery) {
 	b.must("read", err)
 	b.must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
 	b.must("release", b.Backlog().Order.Release(ctx, x, key))
+	everyLease(b, x)
 	b.must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
+}
+
+func everyLease(b *bundle, x *txn.Txn) {
+	b.Helper()
+	ctx, l, leases := b.Context(), backlog.Lease{ID: inbox.ID{Scope: scope, Key: "1"}, Token: "t"}, b.Backlog().Leases
+	b.must("divert", leases.Divert(ctx, x, []int64{1}))
+	_, err := leases.Claim(ctx, x, "billing", "orders.paid", "t", 1e9, 1)
+	b.must("claim leases", err)
+	_, _, err = leases.Extend(ctx, x, []backlog.Lease{l}, 1e9)
+	b.must("extend", err)
+	_, err = leases.Fence(ctx, x, l, 1e9)
+	b.must("fence", err)
+	b.must("give back", leases.GiveBack(ctx, x, []backlog.Lease{l}))
+	_, err = leases.Recall(ctx, x, "billing", "orders.paid", 1)
+	b.must("recall", err)
 }
 
 func everyEvent(b *bundle, x *txn.Txn, event outbox.Row) {
@@ -198,7 +214,9 @@ func everyEvent(b *bundle, x *txn.Txn, event outbox.Row) {
 func everyLook(b *bundle) {
 	b.Helper()
 	ctx, marks := b.Context(), make([]int64, backlog.Shards)
-	_, err := b.Backlog().Poll(ctx, "billing", marks)
+	_, _, err := b.Backlog().Leases.Look(ctx, "billing", "orders.paid")
+	b.must("look for leases", err)
+	_, err = b.Backlog().Poll(ctx, "billing", marks)
 	b.must("poll", err)
 	_, err = b.Backlog().Depth(ctx, "")
 	b.must("depth", err)

@@ -135,14 +135,23 @@ func (b *backlogStore) Read(ctx context.Context, t *txn.Txn, consumer string, sh
 	return items, nil
 }
 
-func readItem(row scanner) (backlog.Item, error) {
+func readItem(row scanner) (backlog.Item, error) { return readRow(row, false) }
+
+// readLeased reads an item with what is known of its leases.
+func readLeased(row scanner) (backlog.Item, error) { return readRow(row, true) }
+
+func readRow(row scanner, leased bool) (backlog.Item, error) {
 	var i backlog.Item
 	d := &i.Delivery
 	var metadata whole
 	var coordinates []byte
-	err := row.Scan(&i.RowID, &i.Handler, &d.Scope, &d.Key, &d.OrderKey, &i.Strict, &d.Fingerprint, &d.ID, &d.Topic,
+	columns := []any{&i.RowID, &i.Handler, &d.Scope, &d.Key, &d.OrderKey, &i.Strict, &d.Fingerprint, &d.ID, &d.Topic,
 		(*whole)(&d.Payload), &metadata, &coordinates, &d.Trace.Parent, &d.Trace.State, &d.Attempt, &i.Spent, &i.LetterID, &i.Redrives,
-		&d.ReplyTopic)
+		&d.ReplyTopic}
+	if leased {
+		columns = append(columns, &i.Starts, &i.Lost)
+	}
+	err := row.Scan(columns...)
 	if err != nil {
 		return i, err
 	}
@@ -164,8 +173,8 @@ func (b *backlogStore) Delete(ctx context.Context, t *txn.Txn, rows []int64) err
 }
 
 // Reschedule implements backlog.Store.
-func (b *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempts int) error {
-	if _, err := t.ExecContext(ctx, b.reschedule, row, us(delay), attempts); err != nil {
+func (b *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempt int) error {
+	if _, err := t.ExecContext(ctx, b.reschedule, row, us(delay), attempt); err != nil {
 		return fmt.Errorf("reschedule: %w", err)
 	}
 	return nil
@@ -174,7 +183,7 @@ func (b *backlogStore) Reschedule(ctx context.Context, t *txn.Txn, row int64, de
 // Depth implements backlog.Store.
 func (b *backlogStore) Depth(ctx context.Context, consumer string) (backlog.Depth, error) {
 	var d backlog.Depth
-	err := b.s.read.QueryRowContext(ctx, b.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, (*span)(&d.Oldest))
+	err := b.s.read.QueryRowContext(ctx, b.depth, consumer).Scan(&d.Ready, &d.Delayed, &d.Blocked, &d.Leased, (*span)(&d.Oldest))
 	if err != nil {
 		return d, fmt.Errorf("count the backlog: %w", err)
 	}

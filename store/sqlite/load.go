@@ -40,6 +40,7 @@ func (s *Store) load() error {
 	s.inbox = newInbox(s, q)
 	s.backlog = newBacklog(s, q)
 	s.order = newOrder(q)
+	s.leases = newLeases(s, q)
 	s.outbox = newOutbox(s, q)
 	s.letters = newLetters(s, q)
 	s.versions = newVersions(q)

@@ -20,6 +20,7 @@ var scans = map[string]string{
 	"outbox_blocked":     "takes the first of a shard",
 	"backlog_poll":       "takes the first that will be due",
 	"outbox_poll_topics": "takes the last of a shard",
+	"leases_recall":      "takes at most its limit",
 	"migrations_list":    "a row for each migration",
 
 	"instances_deaths":     "the instances of a consumer: one a process, of one day",

@@ -38,6 +38,7 @@ type Store struct {
 	inbox   *inboxStore
 	backlog *backlogStore
 	order   *orderStore
+	leases  *leaseStore
 	outbox  *outboxStore
 	letters *letterStore
 	signals *backlog.Signals
@@ -122,7 +123,7 @@ func (s *Store) Inbox() inbox.Store { return s.inbox }
 
 // Backlog implements store.Store.
 func (s *Store) Backlog() backlog.Tables {
-	return backlog.Tables{Store: s.backlog, Order: s.order, Signals: s.signals}
+	return backlog.Tables{Store: s.backlog, Order: s.order, Leases: s.leases, Signals: s.signals}
 }
 
 // Outbox implements store.Store.

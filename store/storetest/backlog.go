@@ -24,7 +24,7 @@ var backlogTests = []test{
 	{name: "an undue row is not polled, read or promoted", run: backlogUndue},
 	{name: "a due row is promoted under a new RowID", run: backlogPromote},
 	{name: "at most limit rows are promoted", run: backlogPromoteLimit},
-	{name: "Reschedule takes a row off the line and counts attempts", run: backlogReschedule},
+	{name: "Reschedule takes a row off the line and numbers the run to come", run: backlogReschedule},
 	{name: "Delete removes rows from any line", run: backlogDelete},
 	{name: "Depth tells the lines apart", run: backlogDepth},
 }
@@ -292,13 +292,13 @@ func backlogReschedule(b *bundle) {
 	b.in(func(t *txn.Txn) {
 		for _, i := range b.readAll(t) {
 			delay := map[string]time.Duration{"later": time.Hour, "now": 0, "due": time.Microsecond}[i.Delivery.Key]
-			b.must(b.Store.Backlog().Reschedule(b.ctx, t, i.RowID, delay, 2))
+			b.must(b.Store.Backlog().Reschedule(b.ctx, t, i.RowID, delay, 3))
 		}
 	})
 	items := b.ready()
 	b.wantKeys("ready", items, "now")
 	if n := items[0].Delivery.Attempt; n != 3 {
-		b.Errorf("the next run is number %d, want 3: two were counted", n)
+		b.Errorf("the next run is number %d, want 3", n)
 	}
 	b.await("a due row", func() bool { return b.poll(nil).Due })
 	if n := b.promote(10); n != 1 {

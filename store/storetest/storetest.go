@@ -48,7 +48,7 @@ type Capabilities struct {
 	// AbortsOnError: a failed statement aborts its transaction, which can then only
 	// roll back.
 	AbortsOnError bool
-	// IdleTimeout: ClaimRequest.IdleTimeout, and the idle of LockShard, end an idle
+	// IdleTimeout: ClaimRequest.IdleTimeout, and the idle of LockShard and Fence, end an idle
 	// transaction.
 	IdleTimeout bool
 }
@@ -78,6 +78,8 @@ func Run(t *testing.T, h Harness) {
 		{"Shard", shardTests},
 		{"Processes", processTests},
 		{"Order", orderTests},
+		{"Leases", leaseTests},
+		{"Fence", fenceTests},
 		{"Outbox", outboxTests},
 		{"Topics", topicTests},
 		{"Held", heldTests},

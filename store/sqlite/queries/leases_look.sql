@@ -1,0 +1,14 @@
+-- An idle look: whether a row waits to be leased, and how long the lease that ends
+-- first has to go.
+SELECT
+    EXISTS (
+        SELECT 1 FROM {{schema}}.headrace_backlog AS b
+        WHERE b.line = 'leasable' AND b.consumer = $1 AND b.handler = $2
+    ),
+    (
+        SELECT b.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        FROM {{schema}}.headrace_backlog AS b
+        WHERE b.line = 'leased' AND b.consumer = $1 AND b.handler = $2
+        ORDER BY b.due_at
+        LIMIT 1
+    )
