@@ -21,7 +21,9 @@ type Tables struct {
 
 // Lease names a claim of a row: the message and the token that the claim drew.
 type Lease struct {
-	ID    inbox.ID
+	// ID names the message.
+	ID inbox.ID
+	// Token is what the claim drew; never empty.
 	Token string
 }
 

@@ -91,22 +91,17 @@ func (s *leaseStore) Extend(ctx context.Context, t *txn.Txn, leases []backlog.Le
 	if len(leases) == 0 {
 		return nil, nil, nil
 	}
-	tokens := make(map[backlog.Lease]string, len(leases))
-	for _, l := range leases {
-		tokens[backlog.Lease{ID: l.ID}] = l.Token
-	}
 	type row struct {
 		backlog.Lease
 		extended bool
 	}
 	rows, err := collect(ctx, s.plan.on(t.SQL()), s.extend, append(leaseArgs(leases), micros(term)), func(r *row) []any {
-		return []any{&r.ID.Scope, &r.ID.Key, &r.extended}
+		return []any{&r.ID.Scope, &r.ID.Key, &r.Token, &r.extended}
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("extend leases: %w", err)
 	}
 	for _, r := range rows {
-		r.Token = tokens[r.Lease]
 		if r.extended {
 			extended = append(extended, r.Lease)
 		} else {

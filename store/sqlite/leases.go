@@ -102,16 +102,9 @@ func (l *leaseStore) Extend(ctx context.Context, t *txn.Txn, leases []backlog.Le
 	if err != nil {
 		return nil, nil, fmt.Errorf("extend leases: %w", err)
 	}
-	tokens := make(map[backlog.Lease]string, len(leases))
-	for _, lease := range leases {
-		tokens[backlog.Lease{ID: lease.ID}] = lease.Token
-	}
 	extended, err = collect(ctx, t, l.extend, []any{all, us(term)}, func(row scanner) (backlog.Lease, error) {
 		var lease backlog.Lease
-		var one int
-		err := row.Scan(&lease.ID.Scope, &lease.ID.Key, &one)
-		lease.Token = tokens[lease]
-		return lease, err
+		return lease, row.Scan(&lease.ID.Scope, &lease.ID.Key, &lease.Token)
 	})
 	if err != nil {
 		return nil, nil, fmt.Errorf("extend leases: %w", err)

@@ -17,7 +17,7 @@ WITH asked AS MATERIALIZED (
     WHERE b.scope = free.scope AND b.key = free.key
     RETURNING b.scope, b.key
 )
-SELECT a.scope, a.key, e.key IS NOT NULL
+SELECT a.scope, a.key, a.token, e.key IS NOT NULL
 FROM asked AS a
 CROSS JOIN LATERAL (
     SELECT FROM {{schema}}.headrace_backlog AS b

@@ -4,4 +4,4 @@ SET due_at = (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $2) / 
 WHERE b.line = 'leased' AND (b.scope, b.key, b.token) IN (
     SELECT a.value ->> 0, a.value ->> 1, a.value ->> 2 FROM json_each($1) AS a
 )
-RETURNING scope, key, 1
+RETURNING scope, key, token
