@@ -223,6 +223,10 @@ func (tx *Tx) SQL() (*sql.Tx, error) {
 	return tx.txn.SQL(), nil
 }
 
+// SetTrace sets the default for Event.Trace, for the events published from then on. It
+// is for engines, which begin a span when the handler begins.
+func (tx *Tx) SetTrace(t TraceContext) { tx.o.Trace = t }
+
 // Events returns what Publish has gathered. It is for engines and tests.
 func (tx *Tx) Events() []Event { return tx.events }
 

@@ -56,6 +56,9 @@ func Attach(router *message.Router, st store.Store, config Config, inside ...mes
 	}
 	c := &Consumer{name: config.Name, st: st, config: config.withDefaults()}
 	c.gate = group.NewGate(nil)
+	if err := c.observe(); err != nil {
+		return nil, fmt.Errorf("attach %s: %w", c.name, err)
+	}
 	a := newAttachment(c, router.Handlers())
 	for _, name := range a.names() {
 		if err := encode.Name("handler name", name); err != nil {
@@ -139,6 +142,7 @@ func (a *attachment) handler(name string, inside []message.HandlerMiddleware) *h
 		Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry,
 		Decode: func(*headrace.Delivery) (any, error) { return nil, nil },
 		Encode: c.config.Codec.Encode, Run: attempts{name, f}.run,
+		Telemetry: c.telemetry.Handler(c.name, name, group.Outcomes()),
 	}
 	h := &handler{Handler: g}
 	h.resolve = resolver{handler: g, key: c.config.Key, fingerprint: c.config.Fingerprint, orderKey: c.config.OrderKey}

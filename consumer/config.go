@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
@@ -93,6 +96,14 @@ type Config struct {
 	// Alert is told what a person should look at, from a goroutine of its own; what it
 	// does never holds up work. Default: alerts.Log(Logger).
 	Alert alerts.Hook
+
+	// TracerProvider makes the spans of receiving, processing and sending. Without an
+	// SDK they cost next to nothing. Default: otel.GetTracerProvider().
+	TracerProvider trace.TracerProvider
+	// MeterProvider makes the instruments; see docs/operate.md for their names. Gauges
+	// of what waits in the database are there while Run is under way, and ask it at most
+	// once in 10 s. Default: otel.GetMeterProvider().
+	MeterProvider metric.MeterProvider
 }
 
 // validate returns an error that names the first field that cannot be.
@@ -170,6 +181,12 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Alert == nil {
 		c.Alert = alerts.Log(c.Logger)
+	}
+	if c.TracerProvider == nil {
+		c.TracerProvider = otel.GetTracerProvider()
+	}
+	if c.MeterProvider == nil {
+		c.MeterProvider = otel.GetMeterProvider()
 	}
 	c.Retry = c.Retry.WithDefaults()
 	return c

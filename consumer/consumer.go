@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/store"
 )
 
@@ -21,8 +22,9 @@ type Consumer struct {
 	router   *attachment // nil without one
 	started  atomic.Bool
 
-	gate  *group.Gate
-	stats counters
+	gate      *group.Gate
+	stats     counters
+	telemetry *telemetry.Telemetry
 
 	mu      sync.Mutex
 	running bool
@@ -56,6 +58,9 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 	}
 	c := &Consumer{name: name, st: st, config: config.withDefaults()}
 	c.gate = group.NewGate(nil)
+	if err := c.observe(); err != nil {
+		return nil, fmt.Errorf("consumer %s: %w", name, err)
+	}
 	return c, nil
 }
 
@@ -81,6 +86,7 @@ func (c *Consumer) add(topic string, r registration, h *group.Handler) {
 	for _, err := range wrong {
 		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", h.Name, err))
 	}
+	h.Telemetry = c.telemetry.Handler(c.name, h.Name, group.Outcomes())
 	c.handlers = append(c.handlers, &handler{
 		Handler: h,
 		resolve: resolver{handler: h, key: r.key, fingerprint: r.fingerprint, orderKey: r.orderKey},

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -137,14 +138,32 @@ func (r *run) alert(kind alerts.Kind, h *group.Handler, text string) {
 	r.dispatcher.Send(a)
 }
 
-// startRelay joins the relay of the store in this process, where there is a sink.
+// startRelay joins the relay of the store in this process, where there is a sink, and
+// shows the gauges.
 func (r *run) startRelay() (err error) {
+	if err := r.watch(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.unwatch())
+		}
+	}()
 	if r.c.config.Sink == nil {
 		return nil
 	}
 	o := r.c.config.Relay
 	if o.Logger == nil {
 		o.Logger = r.c.config.Logger
+	}
+	if o.TracerProvider == nil {
+		o.TracerProvider = r.c.config.TracerProvider
+	}
+	if o.MeterProvider == nil {
+		o.MeterProvider = r.c.config.MeterProvider
+	}
+	if o.Name == "" {
+		o.Name = r.c.name
 	}
 	if o.OnParked == nil {
 		o.OnParked = func(p relay.Parked) {

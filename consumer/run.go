@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/internal/telemetry"
 )
 
 // run is a Consumer while it runs.
@@ -25,6 +26,7 @@ type run struct {
 	budget     *budget
 	leave      func(context.Context) error // the shared relay; nil without a sink
 	dispatcher *alerting.Dispatcher
+	gauges     *telemetry.Watch
 	receivers  sync.WaitGroup
 	workers    sync.WaitGroup // groups and the backlog's drain
 	handlers   sync.WaitGroup // goroutines inside user functions
@@ -149,7 +151,7 @@ func (r *run) drainAll() error {
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
-	return errors.Join(err, r.leaveRelay(), r.closeAlerts())
+	return errors.Join(err, r.leaveRelay(), r.unwatch(), r.closeAlerts())
 }
 
 // errReceiving is the error of a Run that left a goroutine behind.

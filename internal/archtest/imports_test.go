@@ -117,6 +117,36 @@ var importCases = []ruleCase{
 		},
 	},
 	{
+		rule: "words are not observed",
+		files: map[string]string{
+			"retry/a.go":        importing("retry", "go.opentelemetry.io/otel/trace"),
+			"inbox/a.go":        importing("inbox", "./internal/telemetry"),
+			"inbox/a_test.go":   importing("inbox", "go.opentelemetry.io/otel/sdk/trace"),
+			"outbox/relay/a.go": importing("relay", "./internal/telemetry", "go.opentelemetry.io/otel/trace"),
+		},
+		want: []string{"./inbox: imports ./internal/telemetry", "./retry: imports go.opentelemetry.io/otel/trace"},
+	},
+	{
+		rule: "what observes knows the words only",
+		files: map[string]string{
+			"internal/telemetry/a.go": importing("telemetry", ".", "./retry", "./internal/group", "go.opentelemetry.io/otel"),
+		},
+		want: []string{"./internal/telemetry: imports ./internal/group"},
+	},
+	{
+		rule: "only wiring chooses an SDK",
+		files: map[string]string{
+			"consumer/a.go":           importing("consumer", "go.opentelemetry.io/otel", "go.opentelemetry.io/otel/sdk/metric"),
+			"consumer/a_test.go":      importing("consumer", "go.opentelemetry.io/otel/sdk/trace/tracetest"),
+			"internal/telemetry/a.go": importing("telemetry", "github.com/prometheus/client_golang/prometheus"),
+			"examples/orders/a.go":    importing("main", "go.opentelemetry.io/otel/exporters/prometheus"),
+		},
+		want: []string{
+			"./consumer: imports go.opentelemetry.io/otel/sdk/metric",
+			"./internal/telemetry: imports github.com/prometheus/client_golang/prometheus",
+		},
+	},
+	{
 		rule: "only wiring talks to a terminal",
 		files: map[string]string{
 			"cmd/headrace/main.go": importing("main", "github.com/spf13/cobra", "github.com/vbauerster/mpb/v8"),

@@ -11,6 +11,8 @@ var (
 	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/shard"}
 	// Engines move messages, each on its own.
 	Engines = Set{"./internal/drain", "./internal/group", "./internal/intake", "./outbox/relay", "./internal/alerting", "./internal/prune"}
+	// Observers tell OpenTelemetry what the engines and the runtime do.
+	Observers = Set{"./internal/telemetry"}
 	// Runtime puts the engines into the order of the pipeline.
 	Runtime = Set{"./consumer"}
 	// Drivers speak a database's dialect, with what they share.
@@ -38,12 +40,19 @@ var (
 		"testing/...", "net/http/httptest", "go.uber.org/goleak/...", "pgregory.net/rapid/...",
 		"github.com/google/go-cmp/...", "github.com/rogpeppe/go-internal/...", "github.com/Shopify/toxiproxy/...",
 	}
+	// Pipelines record and export what the OpenTelemetry API is told.
+	Pipelines = Set{
+		"go.opentelemetry.io/otel/sdk/...", "go.opentelemetry.io/otel/exporters/...", "go.opentelemetry.io/contrib/...",
+		"github.com/prometheus/...",
+	}
+	// Observability is the API and what stands behind it.
+	Observability = union(Set{"go.opentelemetry.io/..."}, Pipelines)
 	// Terminal draws and parses what a person at a terminal sees and types.
 	Terminal = Set{"github.com/spf13/...", "github.com/vbauerster/..."}
 )
 
 // Placed is every package that stands in a layer.
-var Placed = union(Words, Engines, Runtime, Drivers, Adapters, Wiring, Suites, Tools)
+var Placed = union(Words, Engines, Observers, Runtime, Drivers, Adapters, Wiring, Suites, Tools)
 
 func union(sets ...Set) Set {
 	var all Set

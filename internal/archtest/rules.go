@@ -84,6 +84,25 @@ var imports = []ImportRule{
 		Reason:       "a production binary must not carry test libraries and their flags",
 	},
 	{
+		Name:         "words are not observed",
+		Package:      Words,
+		MayNotImport: union(Observers, Observability),
+		Reason:       "a trace context is text in a row; who writes handlers and drivers need not link OpenTelemetry for it",
+	},
+	{
+		Name:         "what observes knows the words only",
+		Package:      Observers,
+		MayNotImport: union(Engines, Runtime, Drivers, DatabaseDrivers, Adapters, Wiring),
+		Reason:       "the engines call it; it decides nothing and asks nothing by itself",
+	},
+	{
+		Name:         "only wiring chooses an SDK",
+		Package:      Set{Ours},
+		Except:       Wiring,
+		MayNotImport: Pipelines,
+		Reason:       "the program has its own SDK and exporters, or none; a library that brings some would record twice, and fix their versions",
+	},
+	{
 		Name:         "only wiring talks to a terminal",
 		Package:      Set{Ours},
 		Except:       Wiring,

@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -104,6 +105,11 @@ const (
 // Add brings a delivery in. A second delivery of a message that is on its way
 // waits behind the first.
 func (e *Engine) Add(t *Task) {
+	e.h.Telemetry.Delivered(&t.Delivery)
+	e.enter(t)
+}
+
+func (e *Engine) enter(t *Task) {
 	if e.o.Inflight.Enter(t) && !e.queue.Push(t) {
 		e.settle(t, Released)
 	}
@@ -161,18 +167,20 @@ func (e *Engine) took(d time.Duration, tasks int) {
 // settle ends a task, and with it those that waited behind it.
 func (e *Engine) settle(t *Task, o Outcome) {
 	behind := e.o.Inflight.Leave(t)
+	e.count(t, o)
 	if t.Settle != nil {
 		t.Settle(o)
 	}
 	for _, next := range behind {
 		same := next.Delivery.Fingerprint == t.Delivery.Fingerprint
 		if o != Released && o != Conflict && same && next.Bad == nil {
+			e.count(next, Duplicate)
 			if next.Settle != nil {
 				next.Settle(Duplicate)
 			}
 			continue
 		}
-		e.Add(next)
+		e.enter(next)
 	}
 }
 
@@ -227,11 +235,13 @@ type unit struct {
 func (e *Engine) pronounce(failures []failure, held *held) {
 	for _, f := range failures {
 		if e.h.Strict && held.behind(f.task) {
+			f.task.end(telemetry.RolledBack)
 			held.add([]*Task{f.task})
 			continue
 		}
 		outcome, rerun := e.verdict(f)
 		if rerun || outcome == Released {
+			f.task.end(telemetry.RolledBack) // unless the verdict said more
 			held.add([]*Task{f.task})
 			continue
 		}
@@ -250,6 +260,7 @@ func (e *Engine) release(tasks []*Task) {
 func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) {
 	start := time.Now()
 	r := e.try(tasks, guarded)
+	undone(tasks, r)
 	switch {
 	case r.err == nil && len(r.failures) == 0:
 		e.o.Gate.OK()

@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -56,15 +57,19 @@ type call struct {
 	err    error
 	stack  []byte
 	took   time.Duration
+	run    atomic.Pointer[telemetry.Run] // its span
 }
 
 // invoke runs the handler for tasks in t and stops at the first failure.
 func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 	p := &progress{calls: e.calls(t, tasks), done: make(chan struct{})}
 	p.began.Store(int64(time.Since(epoch)))
+	e.h.Telemetry.Group(len(tasks))
 	e.o.Handlers.Add(1)
 	go e.runAll(p)
-	if stuck := e.await(p); stuck != nil {
+	stuck := e.await(p)
+	p.hand()
+	if stuck != nil {
 		return e.abandon(stuck)
 	}
 	var out invoked
@@ -83,6 +88,7 @@ func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 // abandon leaves the goroutine in c behind.
 func (e *Engine) abandon(c *call) invoked {
 	_ = c.tx.Close()
+	e.leftBehind(c)
 	e.o.Stuck(e.h)
 	err := fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace)
 	if len(c.tasks) > 1 {
@@ -163,6 +169,7 @@ func (e *Engine) runAll(p *progress) {
 	defer func() {
 		if current != nil { // runtime.Goexit
 			current.err = retry.ErrGoexit
+			e.returned(current)
 		}
 	}()
 	for i, c := range p.calls {
@@ -173,9 +180,10 @@ func (e *Engine) runAll(p *progress) {
 		start := time.Now()
 		p.began.Store(int64(start.Sub(epoch)))
 		p.current.Store(int32(i))
-		c.stack, c.err = e.contain(c)
+		c.stack, c.err = e.contain(c, i == 0)
 		c.took = time.Since(start)
 		current = nil
+		e.returned(c)
 		if c.err != nil {
 			return
 		}
@@ -184,11 +192,12 @@ func (e *Engine) runAll(p *progress) {
 
 // contain calls the user's function under a fresh context with the handler's
 // deadline, and turns a panic into an error.
-func (e *Engine) contain(c *call) (stack []byte, err error) {
+func (e *Engine) contain(c *call, first bool) (stack []byte, err error) {
 	parent := e.hard
 	if c.values != nil {
 		parent = valuesOf{e.hard, c.values}
 	}
+	parent = e.observed(parent, c, first)
 	ctx, cancel := context.WithTimeout(parent, e.h.Timeout)
 	defer cancel()
 	returned := false

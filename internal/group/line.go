@@ -110,6 +110,7 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 	if b == nil {
 		return result, err
 	}
+	defer b.undone()
 	bad, err := l.open(begin, b)
 	if err != nil && heldUp(begin, err) {
 		return drain.Result{Skipped: true}, nil
@@ -286,8 +287,8 @@ func (l *Line) finish(ctx context.Context, b *batch, events []outbox.Row) (drain
 	if len(events) > 0 {
 		l.o.Wake()
 	}
-	for range b.tasks {
-		l.o.Drained(b.e.h, Applied)
+	for _, task := range b.tasks {
+		l.drained(b.e, task, Applied)
 	}
 	return drain.Result{Mark: b.mark, Rows: len(rows), More: b.more}, nil
 }

@@ -64,7 +64,7 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 	for i, f := range failures {
 		b.e.report(f, rulings[i])
 		if !rulings[i].again {
-			l.o.Drained(b.e.h, rulings[i].outcome)
+			l.drained(b.e, f.task, rulings[i].outcome)
 		}
 	}
 	return drain.Result{Rows: len(failures), More: true}, nil
@@ -118,7 +118,7 @@ func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
 	}
 	b.e.report(f, r)
 	if !r.again {
-		l.o.Drained(b.e.h, r.outcome)
+		l.drained(b.e, f.task, r.outcome)
 	}
 	return drain.Result{Rows: 1, More: true}, nil
 }

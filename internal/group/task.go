@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -33,6 +36,8 @@ type Handler struct {
 	Encode func(any) ([]byte, error)
 	// Run calls the user's function: with one input, or with those of a group (Batch).
 	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
+	// Telemetry records what happens; nil records nothing.
+	Telemetry *telemetry.Handler
 }
 
 // decode calls Decode, and turns a panic into an error.
@@ -51,6 +56,7 @@ func (h *Handler) decode(d *headrace.Delivery) (body any, err error) {
 type Input struct {
 	Delivery headrace.Delivery
 	Body     any
+	receipt  *telemetry.Receipt
 }
 
 // Task is a delivery on its way to one handler.
@@ -67,6 +73,8 @@ type Task struct {
 	// Settle is called once, with the outcome, from any goroutine. Nil for backlog
 	// rows.
 	Settle func(Outcome)
+	// Receipt names the span in which the delivery was received; may be nil.
+	Receipt *telemetry.Receipt
 
 	// item is the backlog row that the task came from; nil for a live delivery.
 	item *backlog.Item
@@ -76,6 +84,10 @@ type Task struct {
 	unknown bool
 	// reruns counts what was run again at no attempt's cost.
 	reruns int
+	// run is the span of the latest run until it is known what became of that, and
+	// letter the class of the dead letter that a verdict wrote.
+	run    *telemetry.Run
+	letter dlq.Class
 }
 
 // ID names the message.
@@ -131,8 +143,13 @@ const (
 
 // String names the outcome for logs.
 func (o Outcome) String() string {
-	return [...]string{"applied", "duplicate", "stale", "waiting", "dead", "conflict", "released"}[o]
+	return outcomes[o]
 }
+
+var outcomes = []string{"applied", "duplicate", "stale", "waiting", "dead", "conflict", "released"}
+
+// Outcomes returns the names of the outcomes by their numbers.
+func Outcomes() []string { return slices.Clone(outcomes) }
 
 // failure is a run that failed.
 type failure struct {
@@ -162,5 +179,5 @@ func (t *Task) input(h *Handler) Input {
 		}
 	}
 	t.used = true
-	return Input{Delivery: t.Delivery, Body: body}
+	return Input{Delivery: t.Delivery, Body: body, receipt: t.Receipt}
 }

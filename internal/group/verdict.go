@@ -97,6 +97,7 @@ func (e *Engine) once(write func(context.Context, *txn.Txn) (ruling, error)) (ru
 }
 
 func (e *Engine) report(f failure, r ruling) {
+	f.task.judged(r)
 	if r.class != "" {
 		e.o.Failed(e.h, f.task, r.failure, r.class, f.took, r.outcome, r.again)
 	}
@@ -206,7 +207,7 @@ func (e *Engine) ruleDead(ctx context.Context, t *txn.Txn, task *Task, r ruling,
 func (e *Engine) ruleLetter(ctx context.Context, t *txn.Txn, task *Task, r ruling, class dlq.Class, n int) (_ ruling, err error) {
 	letter := e.letter(task, class, r.failure)
 	letter.Attempts = n
-	if r.rows, err = e.giveUp(ctx, t, letter); err != nil {
+	if r.rows, err = e.giveUp(ctx, t, task, letter); err != nil {
 		return r, err
 	}
 	if task.item == nil {
@@ -310,12 +311,12 @@ func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inb
 	}
 	letter := e.letter(task, dlq.Conflict, dlq.Describe(reason, nil))
 	letter.FirstPrint = first.Fingerprint
-	return e.giveUp(ctx, t, letter)
+	return e.giveUp(ctx, t, task, letter)
 }
 
-// giveUp inserts the letter, and returns the outbox row of its copy.
-func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, letter dlq.Letter) ([]outbox.Row, error) {
-	return dlq.Bury(ctx, t, e.st.Letters(), letter, e.o.DeadTopic(letter.Delivery.Topic))
+// giveUp inserts the letter of task, and returns the outbox row of its copy.
+func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, task *Task, letter dlq.Letter) ([]outbox.Row, error) {
+	return dlq.Bury(ctx, t, noting{e.st.Letters(), task}, letter, e.o.DeadTopic(letter.Delivery.Topic))
 }
 
 func (e *Engine) letter(task *Task, class dlq.Class, f dlq.Failure) dlq.Letter {

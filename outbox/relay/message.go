@@ -10,19 +10,19 @@ import (
 
 // newMessage returns the message of an event, anew for each publish: a Publisher
 // may change the metadata, and one that was left behind may still be at it. ctx is
-// its context.
-func newMessage(ctx context.Context, e *headrace.Event) *message.Message {
+// its context; t the trace context that it carries, unless the event's metadata say one.
+func newMessage(ctx context.Context, e *headrace.Event, t headrace.TraceContext) *message.Message {
 	m := message.NewMessage(e.ID, e.Payload)
 	for name, value := range e.Metadata {
 		m.Metadata[name] = value
 	}
-	if e.Trace.Parent != "" {
+	if t.Parent != "" {
 		// The two belong together: a tracestate of another parent is noise.
 		if _, has := m.Metadata[headrace.TraceParentHeader]; !has {
-			m.Metadata[headrace.TraceParentHeader] = e.Trace.Parent
+			m.Metadata[headrace.TraceParentHeader] = t.Parent
 			delete(m.Metadata, headrace.TraceStateHeader)
-			if e.Trace.State != "" {
-				m.Metadata[headrace.TraceStateHeader] = e.Trace.State
+			if t.State != "" {
+				m.Metadata[headrace.TraceStateHeader] = t.State
 			}
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"log/slog"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/headrace/headrace/retry"
 )
 
@@ -50,6 +53,16 @@ type Options struct {
 	OnParked  func(Parked)
 	OnStalled func(error)
 	OnError   func(error)
+
+	// Name tells the relay's metrics from those of relays of other databases in the same
+	// process; it becomes a label. Default: "relay", and the name of the consumer that
+	// the relay was started for.
+	Name string
+	// TracerProvider makes the span of each send; MeterProvider the instruments, whose
+	// gauges ask the outbox at most once in 10 s while Run is under way. Default:
+	// otel.GetTracerProvider() and otel.GetMeterProvider().
+	TracerProvider trace.TracerProvider
+	MeterProvider  metric.MeterProvider
 }
 
 // Parked is a row that waits for a person, without its payload.
@@ -103,6 +116,7 @@ func (o Options) withDefaults() Options {
 	set(&o.MaxAttempts, 10)
 	set(&o.Backoff, retry.Backoff{Initial: time.Second, Max: 5 * time.Minute, Factor: 2, Jitter: 0.2})
 	set(&o.Logger, slog.Default())
+	set(&o.Name, "relay")
 	if o.OnParked == nil {
 		o.OnParked = func(Parked) {}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -44,6 +45,9 @@ type Relay struct {
 	// to whoever works on the shard.
 	refused [shard.Count]map[int64]int64
 	running atomic.Bool
+
+	telemetry *telemetry.Telemetry
+	sends     *telemetry.Sender
 }
 
 // New returns a relay from st to sink that does not run yet. sink is any Watermill
@@ -57,7 +61,11 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, err
 	}
 	o = o.withDefaults()
-	r := &Relay{store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime}
+	t, err := telemetry.New(o.TracerProvider, o.MeterProvider)
+	if err != nil {
+		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
+	}
+	r := &Relay{store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime, telemetry: t, sends: t.Sender(o.Name)}
 	_, r.apart = st.Outbox().(outbox.SingleWriter)
 	return r, nil
 }
@@ -71,6 +79,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		return ErrRunning
 	}
 	defer r.running.Store(false)
+	gauges, err := r.watch()
+	if err != nil {
+		return fmt.Errorf("relay: %w", err)
+	}
 	// A message's context outlives the batch, and ctx for as long as Run waits.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
@@ -87,7 +99,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	close(drained)
 	goroutines.Wait()
 	end()
-	return r.sink.wait(stuckGrace)
+	return errors.Join(r.sink.wait(stuckGrace), closeGauges(gauges))
 }
 
 // endAfter ends the life of the messages StopTimeout after ctx has ended.

@@ -265,11 +265,14 @@ func (r *round) together(heads []int32) int {
 // them alone.
 func (r *round) publish(chunk []int32) {
 	msgs := make([]*message.Message, len(chunk))
+	sending := r.sends.Begin(r.topic(chunk[0]), len(chunk))
 	for k, i := range chunk {
-		msgs[k] = newMessage(r.life, &r.items[i].row.Event)
+		e := &r.items[i].row.Event
+		msgs[k] = newMessage(r.life, e, sending.Send(r.life, contextOf(e)))
 	}
 	mark := r.sink.confirmed.Load()
 	err := r.sink.publish(r.life, r.topic(chunk[0]), msgs)
+	sending.End(failureOf(err))
 	switch {
 	case err == nil:
 		r.sink.confirmed.Add(int64(len(chunk)))
