@@ -66,6 +66,9 @@ func Attach(router *message.Router, st store.Store, config Config, inside ...mes
 		}
 		c.handlers = append(c.handlers, a.handler(name, inside))
 	}
+	if _, _, err := c.retention(); err != nil {
+		return nil, fmt.Errorf("attach %s: %w", c.name, err)
+	}
 	c.router = a
 	c.started.Store(true)
 	router.AddPlugin(a.plugin)

@@ -90,6 +90,10 @@ type Config struct {
 	// made.
 	DeadLetterTopic func(topic string) string
 
+	// Retention says when the records of old messages and letters are pruned. Its zero
+	// value prunes only where the Source has a method Retention() time.Duration.
+	Retention inbox.Retention
+
 	// Logger takes what operators should know; no payloads, and no words of handlers'
 	// errors, which are in the attempts and the dead letters. Default: slog.Default.
 	Logger *slog.Logger
@@ -143,6 +147,9 @@ func (c Config) validateRest() error {
 	}
 	if err := c.Retry.Validate(); err != nil {
 		return fmt.Errorf("option Config.Retry: %w", err)
+	}
+	if err := c.Retention.Validate(); err != nil {
+		return fmt.Errorf("option Config.Retention: %w", err)
 	}
 	return nil
 }

@@ -56,6 +56,9 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	if len(c.handlers) == 0 {
 		return fmt.Errorf("consumer %s: no handler is registered: call consumer.Handle", c.name)
 	}
+	if _, _, err := c.retention(); err != nil {
+		return fmt.Errorf("consumer %s: %w", c.name, err)
+	}
 	r := c.newRun(ctx)
 	defer r.unsubscribe()
 	defer r.cut()
@@ -99,6 +102,7 @@ func (r *run) start() {
 
 // startEngines begins to work for deliveries, and returns what works the backlog off.
 func (r *run) startEngines() *drain.Drain {
+	r.startPruning()
 	o := r.options()
 	engines := make(map[string]*group.Engine, len(r.c.handlers))
 	for _, h := range r.c.handlers {

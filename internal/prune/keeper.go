@@ -2,6 +2,7 @@ package prune
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
@@ -76,8 +77,12 @@ func (k *Keeper) round(ctx context.Context) error {
 	switch {
 	case kept != nil:
 		return kept
-	case err != nil && ctx.Err() == nil: // the lease runs out: no hurry where something is wrong
-		return err
+	case err != nil && ctx.Err() == nil:
+		if done.Next == position { // it may be the place that is wrong
+			done.Next = ""
+		}
+		// Nobody is in a hurry where something is wrong.
+		return errors.Join(err, k.Pruner.Keep(own, k.Consumer, done.Next, lease))
 	case err != nil:
 		return k.Pruner.Keep(own, k.Consumer, done.Next, 0)
 	}

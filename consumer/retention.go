@@ -1,0 +1,66 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/prune"
+)
+
+// retainer is a Source that declares for how long it can deliver a message again.
+type retainer interface{ Retention() time.Duration }
+
+// retention returns what may be pruned and whether anything may. The error names the
+// option: under it a message could come back after its record is gone.
+func (c *Consumer) retention() (plan inbox.Plan, on bool, err error) {
+	r := c.config.Retention
+	if r.Off {
+		return inbox.Plan{}, false, nil
+	}
+	if source, ok := c.config.Source.(retainer); ok && r.SourceRetention == 0 {
+		r.SourceRetention = max(source.Retention(), 0)
+	}
+	retries := time.Duration(0)
+	for _, h := range c.handlers {
+		retries = max(retries, h.Policy.Span(h.Timeout+grace))
+	}
+	plan, err = r.Plan(retries)
+	switch {
+	case err == nil:
+		return plan, true, nil
+	case errors.Is(err, inbox.ErrSourceRetention) && r == (inbox.Retention{}):
+		return inbox.Plan{}, false, nil // nobody asked for it
+	case errors.Is(err, inbox.ErrSourceRetention):
+		return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w: give SourceRetention, the longest time for which the source can deliver a message again", err)
+	}
+	return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w", err)
+}
+
+// startPruning removes what is old, where that is known, until the run stops.
+func (r *run) startPruning() {
+	log := r.c.config.Logger.With("consumer", r.c.name)
+	plan, on, err := r.c.retention()
+	switch {
+	case err != nil: // refused before the run began
+		return
+	case !on && r.c.config.Retention.Off:
+		return
+	case !on:
+		log.Info("nothing is pruned, since nobody says for how long the source can deliver a message again: " +
+			"set Config.Retention.SourceRetention, or run headrace prune")
+		return
+	}
+	log.Info("old messages are pruned", "window", plan.Window, "dead_letters", plan.DeadLetters, "open_letters", plan.OpenLetters)
+	keeper := &prune.Keeper{
+		Pruner: r.c.st.Operations().Pruner, Consumer: r.c.name, Plan: plan,
+		Done: func(done inbox.Pruned) {
+			if done.Messages+done.Letters > 0 {
+				log.Info("pruned", "messages", done.Messages, "letters", done.Letters)
+			}
+		},
+		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", err) },
+	}
+	r.workers.Go(func() { keeper.Run(r.soft) })
+}
