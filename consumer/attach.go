@@ -55,7 +55,7 @@ func Attach(router *message.Router, st store.Store, config Config, inside ...mes
 		return nil, fmt.Errorf("attach %s: %w", config.Name, err)
 	}
 	c := &Consumer{name: config.Name, st: st, config: config.withDefaults()}
-	c.gate = group.NewGate(nil)
+	c.gate, c.hold, c.pace = group.NewGate(nil), newHold(), usualPace
 	if err := c.observe(); err != nil {
 		return nil, fmt.Errorf("attach %s: %w", c.name, err)
 	}

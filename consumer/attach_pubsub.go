@@ -104,6 +104,7 @@ func (s *routerSubscription) forward() {
 		case <-s.router.Done():
 			s.set("stopped")
 			return
+		case <-s.r.c.hold.begun():
 		case m, ok := <-s.in:
 			if !ok {
 				s.ended()

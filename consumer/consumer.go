@@ -23,6 +23,8 @@ type Consumer struct {
 	started  atomic.Bool
 
 	gate      *group.Gate
+	hold      *hold
+	pace      pace
 	stats     counters
 	telemetry *telemetry.Telemetry
 
@@ -57,7 +59,7 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)
 	}
 	c := &Consumer{name: name, st: st, config: config.withDefaults()}
-	c.gate = group.NewGate(nil)
+	c.gate, c.hold, c.pace = group.NewGate(nil), newHold(), usualPace
 	if err := c.observe(); err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)
 	}

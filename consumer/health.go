@@ -65,7 +65,8 @@ func (c *Consumer) Subscriptions() []Subscription {
 // Ready returns nil while messages are being handled: Run is under way, the database
 // answers, and every subscription is open. Otherwise it says what is missing. An
 // outage of broker or database makes a consumer not ready; it is no reason to
-// restart the process (see Alive).
+// restart the process (see Alive). One that a person has paused is ready: it does what
+// it was told (see Paused).
 func (c *Consumer) Ready() error {
 	if err := c.Alive(); err != nil {
 		return err
@@ -74,8 +75,9 @@ func (c *Consumer) Ready() error {
 	if len(list) < len(c.handlers) {
 		return fmt.Errorf("%d of %d subscriptions are not there yet", len(c.handlers)-len(list), len(c.handlers))
 	}
+	_, paused := c.Paused()
 	for _, s := range list {
-		if s.State != "open" && s.State != "stopped" {
+		if s.State != "open" && s.State != "stopped" && !(paused && s.State == "starting") {
 			return fmt.Errorf("subscription to %q is %s", s.Topic, s.State)
 		}
 	}

@@ -13,6 +13,9 @@ import (
 // receive subscribes to the topic of h and brings its deliveries to the engine
 // until the consumer stops. A channel that ends before that is fatal.
 func (r *run) receive(h *handler) {
+	if !r.c.hold.wait(r.soft) {
+		return
+	}
 	messages, err := r.c.config.Source.Subscribe(r.subscribed, h.Topic)
 	if err != nil && r.soft.Err() != nil {
 		return // it was told to end
@@ -27,6 +30,7 @@ func (r *run) receive(h *handler) {
 		select {
 		case <-r.soft.Done():
 			return
+		case <-r.c.hold.begun():
 		case m, ok := <-messages:
 			if !ok {
 				r.ended(h)
@@ -37,8 +41,16 @@ func (r *run) receive(h *handler) {
 	}
 }
 
-// gateOpen waits while the database is not to be had: the source is not read.
-func (r *run) gateOpen() bool { return r.c.gate.Wait(r.soft) }
+// gateOpen waits while the database is not to be had, or a person has paused the
+// consumer: the source is not read.
+func (r *run) gateOpen() bool {
+	for r.c.hold.wait(r.soft) && r.c.gate.Wait(r.soft) {
+		if !r.c.hold.held() {
+			return true
+		}
+	}
+	return false
+}
 
 func (r *run) ended(h *handler) {
 	if r.soft.Err() != nil {

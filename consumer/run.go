@@ -88,6 +88,7 @@ func (c *Consumer) newRun(ctx context.Context) *run {
 	r.subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
 	r.dispatcher = alerting.NewDispatcher(c.config.Alert, c.config.Logger)
 	c.gate.OnChange = r.gateChanged
+	c.hold.changed = r.pauseChanged
 	return r
 }
 
@@ -114,7 +115,8 @@ func (r *run) startEngines() *drain.Drain {
 	}
 	line := group.NewLine(r.soft, r.c.name, r.c.st, engines, o)
 	line.Unknown = r.unknownHandler
-	return drain.New(line, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
+	r.workers.Go(r.watchPause)
+	return drain.New(pausable{line, r.c.hold}, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
 }
 
 // fail stops the consumer because of err. The first cause counts.
