@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/sqlite"
 )
 
 // pausing is a consumer whose handler applies messages, and whose alerts are kept.
@@ -59,9 +60,6 @@ func TestPause(t *testing.T) {
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		c, log := b.pausing(func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
-			if m.ID == "late" && m.Attempt < 3 {
-				return retry.After(time.Millisecond, errBoom)
-			}
 			if m.ID == "begun" {
 				once.Do(func() { close(begun) })
 				<-goOn
@@ -71,13 +69,19 @@ func TestPause(t *testing.T) {
 		b.start(c)
 		first := b.deliver("begun", `{}`)
 		<-begun
+		if _, oneWriter := b.st.(*sqlite.Store); oneWriter { // the mark waits for the handler's transaction
+			close(goOn)
+			b.acked(first)
+		}
 		if _, err := b.pauses().Pause(b.Context(), instance.Pause{Consumer: "test", By: "ana", Reason: "canary"}); err != nil {
 			b.Fatal(err)
 		}
 		b.eventually("the pause is seen", func() bool { _, paused := c.Paused(); return paused })
 		second := b.deliver("second", `{}`)
-		close(goOn)
-		b.acked(first) // what had been taken is worked off
+		if _, oneWriter := b.st.(*sqlite.Store); !oneWriter {
+			close(goOn) // what had been taken is worked off
+			b.acked(first)
+		}
 		b.untouched(c, second)
 		if p, _ := c.Paused(); p.By != "ana" || p.Reason != "canary" || c.Ready() != nil || c.Stats().Delivered != 1 {
 			b.Errorf("%+v, ready %v, %+v", p, c.Ready(), c.Stats())
