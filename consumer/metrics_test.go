@@ -1,0 +1,208 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/retry"
+)
+
+// INVARIANTS 22: the counters reconcile with each other, with Stats and with the tables.
+func TestMetricsReconcile(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		config := o.config()
+		config.Retry = retry.Policy{MaxAttempts: 2, Immediate: 0, Backoff: quick.Backoff}
+		c := o.consumer(config)
+		var seen runs
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			n := seen.next(m.ID)
+			switch {
+			case m.Body.N == 1 && n == 1, m.Body.N == 2:
+				return errBoom // to the backlog; 2 for good
+			case m.Body.N == 3:
+				return retry.Permanent(errBoom)
+			case m.Body.N == 4:
+				return inbox.ErrStale
+			}
+			return insert(ctx, tx, m)
+		})
+		b.start(c)
+		const n = 40
+		var messages []*message.Message
+		for i := range n {
+			messages = append(messages, b.deliver(fmt.Sprint(i), fmt.Sprintf(`{"n": %d}`, i%5)))
+		}
+		messages = append(messages, b.deliver("7", `{"n": 2}`), b.deliver("9", `{"n": 9}`), b.deliver("10", "{"), b.deliver("x", "{"))
+		b.acked(messages...)
+		outcome := func(name string) int64 { return o.sum("headrace.messages.processed", "headrace.outcome", name) }
+		o.eventually("an empty backlog", func() bool {
+			return o.sum("headrace.backlog.processed") == outcome("waiting")
+		})
+		s := c.Stats()
+		if delivered := o.sum("messaging.client.consumed.messages"); delivered != int64(len(messages)) || s.Delivered != delivered {
+			o.Errorf("%d delivered, want %d; Stats %d", delivered, len(messages), s.Delivered)
+		}
+		o.outcomes(s)
+		if all := o.sum("headrace.messages.processed"); all != int64(len(messages)) || o.sum("headrace.messages.in_flight") != 0 {
+			o.Errorf("%d of %d have an outcome, %d are in flight", all, len(messages), o.sum("headrace.messages.in_flight"))
+		}
+		if got, want := o.sum("headrace.backlog.processed", "headrace.outcome", "applied"), s.BacklogApplied; got != want || want == 0 {
+			o.Errorf("%d applied from the backlog, Stats %d", got, want)
+		}
+		o.letters()
+		if ran := o.sum("messaging.process.duration"); ran < s.Applied+s.BacklogApplied+s.FailedRuns {
+			o.Errorf("%d runs, want %d at least", ran, s.Applied+s.BacklogApplied+s.FailedRuns)
+		}
+	})
+}
+
+// outcomes compares the counters with Stats.
+func (o *observed) outcomes(s consumer.Stats) {
+	o.Helper()
+	for name, want := range map[string]int64{
+		"applied": s.Applied, "duplicate": s.Duplicates, "stale": s.Stale, "waiting": s.Waiting,
+		"dead": s.Dead, "conflict": s.Conflicts, "released": s.Released,
+	} {
+		if got := o.sum("headrace.messages.processed", "headrace.outcome", name); got != want {
+			o.Errorf("%s: %d, Stats %d", name, got, want)
+		}
+	}
+}
+
+// letters compares the counters with the table.
+func (o *observed) letters() {
+	o.Helper()
+	for _, class := range []dlq.Class{dlq.Exhausted, dlq.Permanent, dlq.Conflict, dlq.Undecodable} {
+		want, err := o.st.Letters().Count(o.Context(), dlq.Filter{Class: class})
+		if err != nil {
+			o.Fatal(err)
+		}
+		if got := o.sum("headrace.dead_letters.recorded", "headrace.class", string(class), "messaging.destination.name", topic); got != want || want == 0 {
+			o.Errorf("%d letters %s recorded, %d in the table", got, class, want)
+		}
+	}
+}
+
+// The gauges say what the tables hold, over all processes, and go with Run.
+func TestGauges(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		first := observe(b)
+		config := first.config()
+		config.Sink, config.Retry = nil, retry.Policy{MaxAttempts: 9, Backoff: retry.Backoff{Initial: 1 << 40, Max: 1 << 40, Factor: 1}}
+		c := first.consumer(config)
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if m.Body.N == 1 {
+				return retry.Permanent(errBoom)
+			}
+			return errBoom
+		})
+		b.start(c)
+		b.acked(b.deliver("a", `{"n": 1}`), b.deliver("b", `{"n": 2}`), b.deliver("c", `{"n": 2}`))
+		if got := first.sum("headrace.backlog.messages", "headrace.line", "delayed", "headrace.consumer", "test"); got != 2 {
+			b.Errorf("%d delayed, want 2", got)
+		}
+		if got := first.sum("headrace.dead_letters.open", "headrace.class", "permanent"); got != 1 {
+			b.Errorf("%d open letters, want 1", got)
+		}
+		if _, there := first.collect()["headrace.alerts.dropped"]; !there {
+			b.Error("no counter of dropped alerts")
+		}
+		if err := b.halt(); err != nil {
+			b.Fatal(err)
+		}
+		if got := points(first.collect()["headrace.backlog.messages"]); len(got) != 0 {
+			b.Errorf("after Run: %v", got)
+		}
+	})
+}
+
+// The relay's gauges and counters.
+func TestRelayMetrics(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		c := o.consumer(o.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			return tx.Publish(headrace.Event{Topic: "later", Value: 1, Delay: 1 << 40}, headrace.Event{Topic: "invoices", Value: 1})
+		})
+		b.start(c)
+		b.acked(b.deliver("a", `{"n": 1}`))
+		o.eventually("published", func() bool { return len(o.named("send invoices")) == 1 })
+		if got := o.sum("messaging.client.sent.messages", "messaging.destination.name", "invoices"); got != 1 {
+			b.Errorf("%d sent", got)
+		}
+		if got := o.sum("headrace.outbox.messages", "headrace.line", "delayed", "headrace.relay", "test"); got != 1 {
+			b.Errorf("%d delayed events, want 1", got)
+		}
+	})
+}
+
+// canary is in everything that a user or a broker may put into a message.
+const canary = "canary-4711"
+
+// INVARIANTS 20: nothing that is exported holds a payload, a header, a key, an id, a
+// position, or the words of an error or a panic.
+func TestTelemetryIsConfidential(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		config := o.config()
+		config.OrderKey = func(d *headrace.Delivery) string { return d.Metadata["shop"] }
+		c := o.consumer(config)
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[map[string]string]) error {
+			switch m.Body["do"] {
+			case "panic":
+				panic(canary)
+			case "fail":
+				return fmt.Errorf("charge %s: %w", m.Body["card"], errBoom)
+			case "dead":
+				return retry.Permanent(fmt.Errorf("no such card: %s", m.Body["card"]))
+			}
+			return tx.Publish(headrace.Event{ID: m.ID, Topic: "invoices", OrderKey: m.OrderKey, Value: m.Body, Metadata: m.Metadata})
+		})
+		b.start(c)
+		deliver := func(id, payload string) {
+			m := message.NewMessage(canary+id, []byte(payload))
+			m.Metadata = message.Metadata{"shop": canary, "tracestate": "vendor=" + canary, "traceparent": canary}
+			m.SetContext(headrace.WithCoordinates(m.Context(), headrace.Coordinates{Broker: "kafka", Topic: topic, Partition: canary, Position: canary}))
+			b.src.DeliverMessage(topic, m)
+			b.acked(m)
+		}
+		for _, do := range []string{"panic", "fail", "dead", "publish"} {
+			deliver(do, fmt.Sprintf(`{"do": %q, "card": %q}`, do, canary))
+		}
+		deliver("publish", `{"another": "`+canary+`"}`)
+		deliver("bad", canary)
+		o.eventually("published and given up", func() bool {
+			return len(o.named("send invoices")) == 1 && o.sum("headrace.dead_letters.recorded") == 5
+		})
+		var text strings.Builder
+		for _, s := range o.spans.Ended() {
+			fmt.Fprintln(&text, s.Name(), s.Status(), s.Attributes(), s.Events())
+			if s.Status().Description != "" {
+				b.Errorf("%s: the status says %q", s.Name(), s.Status().Description)
+			}
+		}
+		for name, data := range o.collect() {
+			fmt.Fprintln(&text, name)
+			for _, p := range points(data) {
+				fmt.Fprintln(&text, p.attrs.ToSlice())
+			}
+		}
+		if !strings.Contains(text.String(), "panic") || !strings.Contains(text.String(), "headrace.error.print") {
+			b.Errorf("the failures are not in it:\n%s", text.String())
+		}
+		for _, word := range []string{canary, errBoom.Error(), "no such card"} {
+			if strings.Contains(text.String(), word) {
+				b.Errorf("%q is in what is exported:\n%s", word, text.String())
+			}
+		}
+	})
+}
