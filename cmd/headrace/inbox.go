@@ -19,7 +19,7 @@ func (m *Main) inboxCommand() *cobra.Command {
 			return m.withStore(ctx, func(st openStore) error { return m.showKey(ctx, st, args[0]) })
 		}),
 	}
-	return m.parent("inbox", "look at where messages are", show)
+	return m.parent("inbox", "look at where messages are", show, m.missingCommand())
 }
 
 // entryView is an inbox row as JSON.

@@ -5,6 +5,8 @@ package main
 import (
 	"bytes"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -60,6 +62,44 @@ func TestInterruptedRedrive(t *testing.T) {
 	p.run(exitDone, nil, "check")
 	p.run(exitDone, nil, "dlq", "redrive", "--all", "--yes")
 	if got, want := p.stdout.String(), fmt.Sprintf("%d redriven\n", 60-done); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// oldMessages writes messages that were handled long ago.
+const oldMessages = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
+INSERT INTO headrace_inbox (scope, key, fingerprint, changed_at) SELECT 'billing/orders.paid', 'm' || n, 'f', n FROM n`
+
+// The same for a prune: what went is said, and nothing is left half.
+func TestInterruptedPrune(t *testing.T) {
+	p := newProgram(t)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(p.dsn, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = db.Exec(oldMessages)
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	stderr := &interrupter{t: t}
+	p.run(exitPartial, func(m *Main) {
+		m.Stderr, m.ProgressEvery = stderr, 0
+		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			work, stop := interruptible(ctx)
+			stderr.work = work
+			return work, stop
+		}
+	}, "prune", "--source-retention", "1h")
+	var done int
+	if _, err := fmt.Sscanf(p.stdout.String(), "%d messages", &done); err != nil || done == 0 || done == 5000 {
+		t.Fatalf("%q: %v", p.stdout.String(), err)
+	}
+	if want := fmt.Sprintf("interrupted after %d messages and 0 letters; the same command goes on with the rest", done); !strings.Contains(stderr.String(), want) {
+		t.Errorf("%q lacks %q", stderr.String(), want)
+	}
+	p.run(exitDone, nil, "check")
+	p.run(exitDone, nil, "prune", "--source-retention", "1h")
+	if got, want := p.stdout.String(), fmt.Sprintf("%d messages and 0 letters removed", 5000-done); !strings.Contains(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -58,6 +58,16 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
+// The same for what is pruned, whose rows are counted before.
+func TestPruneBar(t *testing.T) {
+	p := newProgram(t)
+	p.seed("done", "k")
+	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true } }, "prune", "--source-retention", "1h")
+	if p.stdout.String() != "0 messages and 0 letters removed (window 186h9m47.1s)\n" {
+		t.Errorf("%q", p.stdout.String())
+	}
+}
+
 // closed is a pipe that nobody reads.
 type closed struct{}
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/prune"
+	"github.com/headrace/headrace/retry"
+)
+
+// pruneFlags say what may go.
+type pruneFlags struct {
+	consumer string
+	window   age
+	source   age
+	retries  age
+	closed   age
+	open     age
+	dry, yes bool
+}
+
+func (m *Main) pruneCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "prune --source-retention AGE",
+		Short: "remove messages and closed letters that are older than they need to be kept",
+		Long: `Removes the records of messages that are done or discarded, and letters that were closed. The
+window, after which a message that comes back is applied again, must exceed the time for which
+the source can deliver a message again, the longest time of its retries, and the age of closed
+letters together; a shorter one is refused. Left out, it is computed.
+
+Messages that wait, dead ones, and their open letters stay; --open-letters gives those up, too.
+Consumers prune by themselves where they know their source's retention: this is for the others,
+and for a schedule of one's own. It may be stopped at any time, and run beside consumers.`,
+		Example: "  headrace prune --source-retention 7d --dry-run\n  headrace prune --source-retention 7d --retry-span 6h --window 30d",
+		Args:    cobra.NoArgs,
+	}
+	// The default policy, with the default timeout and the grace of a consumer.
+	f := &pruneFlags{retries: age{retry.Policy{}.Span(35 * time.Second)}, closed: age{inbox.DefaultDeadLetters}}
+	flags := c.Flags()
+	flags.StringVar(&f.consumer, "consumer", "", "only what belongs to this consumer")
+	flags.Var(&f.window, "window", "how long the record of a message is kept (default: computed)")
+	flags.Var(&f.source, "source-retention", "for how long the source can deliver a message again")
+	flags.Var(&f.retries, "retry-span", "the longest time for which a message is retried; the default is that of the default policy")
+	flags.Var(&f.closed, "dead-letters", "how long closed letters are kept")
+	flags.Var(&f.open, "open-letters", "give open letters up after this time, with their messages (default: never)")
+	flags.BoolVar(&f.dry, "dry-run", false, "only count what would go")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before open letters are given up")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		if c.Flags().Changed("consumer") && f.consumer == "" {
+			return usagef("--consumer is empty")
+		}
+		plan, err := f.plan()
+		if err != nil {
+			return err
+		}
+		if f.open.d > 0 && !f.dry {
+			if err := m.mayAsk(f.yes, false); err != nil {
+				return err
+			}
+		}
+		return m.withStore(ctx, func(st openStore) error { return m.prune(ctx, st.Operations().Pruner, f, plan) })
+	})
+	return c
+}
+
+// plan computes, and refuses, as a consumer does.
+func (f *pruneFlags) plan() (inbox.Plan, error) {
+	r := inbox.Retention{Window: f.window.d, SourceRetention: f.source.d, DeadLetters: f.closed.d, OpenLetters: f.open.d}
+	plan, err := r.Plan(f.retries.d)
+	if errors.Is(err, inbox.ErrSourceRetention) {
+		return plan, usagef("prune: for how long can the source deliver a message again? give --source-retention")
+	}
+	if err != nil {
+		return plan, usagef("prune: %v", err)
+	}
+	return plan, nil
+}
+
+// prunedView is what went as JSON.
+type prunedView struct {
+	Messages int64  `json:"messages"`
+	Letters  int64  `json:"letters"`
+	DryRun   bool   `json:"dry_run"`
+	Window   string `json:"window"`
+}
+
+func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan inbox.Plan) error {
+	view := prunedView{DryRun: f.dry, Window: plan.Window.String()}
+	var found inbox.Pruned
+	var err error
+	if asks := plan.OpenLetters > 0 && !f.yes; f.dry || asks || m.Terminal(m.Stderr) {
+		if found, err = p.Count(ctx, inbox.PruneRequest{Plan: plan, Consumer: f.consumer}); err != nil {
+			return fmt.Errorf("prune: %w", err)
+		}
+	}
+	if f.dry {
+		view.Messages, view.Letters = found.Messages, found.Letters
+		return m.emit(view, nil, [][]string{{fmt.Sprintf("%d messages and %d letters would be removed (window %s)", view.Messages, view.Letters, view.Window)}})
+	}
+	if plan.OpenLetters > 0 {
+		if err := m.confirm(f.yes, "remove %d messages and %d letters, open ones among them?", found.Messages, found.Letters); err != nil {
+			return err
+		}
+	}
+	work, stop := m.Interruptible(ctx)
+	defer stop()
+	bar := m.progress("removed", found.Messages+found.Letters)
+	done, err := prune.Round(work, p, plan, f.consumer, "", prune.Options{
+		Rest: 1, Progress: func(done inbox.Pruned) { bar.step(int(done.Messages + done.Letters)) },
+	})
+	bar.end()
+	view.Messages, view.Letters = done.Messages, done.Letters
+	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%d messages and %d letters removed (window %s)", view.Messages, view.Letters, view.Window)}})
+	switch {
+	case err != nil && work.Err() != nil:
+		return fmt.Errorf("%w after %d messages and %d letters; the same command goes on with the rest", errInterrupted, done.Messages, done.Letters)
+	case err != nil && done.Messages+done.Letters > 0:
+		m.say("ended early: %v", err)
+		return errIncomplete
+	case err != nil:
+		return err
+	}
+	return printed
+}
+
+// age is a flag for a time like 90m, 24h or 7d.
+type age struct{ d time.Duration }
+
+// String implements pflag.Value.
+func (a *age) String() string {
+	if a.d == 0 {
+		return ""
+	}
+	return a.d.String()
+}
+
+// Type implements pflag.Value.
+func (a *age) Type() string { return "age" }
+
+// Set implements pflag.Value.
+func (a *age) Set(s string) error {
+	d, ok := parseAge(s)
+	if !ok {
+		return usagef("it must be an age like 90m, 24h or 7d")
+	}
+	a.d = d
+	return nil
+}
