@@ -7,35 +7,94 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Row is an alert in the database, written by the transaction of what it tells of.
-type Row struct {
-	// RowID orders the rows. Stores set it.
-	RowID int64
-	Alert
-	// Group names alerts that say the same; a debouncing reader passes on one of them
-	// at a time.
-	Group string
-}
-
-// Due is a group of rows that wait to be passed on.
-type Due struct {
-	Row         // the newest of the group
-	Count int64 // how many wait
-	// First says that no alert of the group was passed on before.
-	First bool
+// Appender is all that work needs of a Store.
+type Appender interface {
+	// Append writes alerts of Stored kinds in the order given, of the namespaces that
+	// their Consumer names: "" for the relay. Text and the times are not kept. No
+	// alerts is no statement.
+	Append(ctx context.Context, t *txn.Txn, list []Alert) error
 }
 
 // Store keeps alerts until they have been passed on. Drivers implement it. Work
-// transactions only append; counting and debouncing are the reader's.
+// transactions only Append; one reader at a time counts them into groups and passes
+// those on: it holds the namespace by a lease, so that no transaction is open while
+// it calls a hook.
 type Store interface {
-	// Append writes rows.
-	Append(ctx context.Context, t *txn.Txn, rows []Row) error
-	// Waiting reports, without writing, whether any rows of consumer wait.
-	Waiting(ctx context.Context, consumer string) (bool, error)
-	// Take locks the alerts of consumer for this transaction, without waiting, and
-	// returns the groups that are due: those of which nothing was passed on for quiet.
-	// ok is false where another process holds the lock.
-	Take(ctx context.Context, t *txn.Txn, consumer string, quiet time.Duration) (due []Due, ok bool, err error)
-	// Passed removes the rows of a group up to RowID, and remembers when.
-	Passed(ctx context.Context, t *txn.Txn, consumer string, d Due) error
+	Appender
+	// Waiting reports, without writing, whether there is something for owner to do: new
+	// rows, or groups that are due, and no lease of another.
+	Waiting(ctx context.Context, namespace, owner string) (bool, error)
+	// Take takes the lease, or lengthens it; counts rows into their groups and removes
+	// them; and returns groups that are due.
+	Take(ctx context.Context, t *txn.Txn, r TakeRequest) (Taken, error)
+	// Settle lengthens the lease and records what became of groups that were taken. ok
+	// is false where the lease is another's by now: then nothing was recorded.
+	Settle(ctx context.Context, t *txn.Txn, s Settlement) (ok bool, err error)
+	// Release gives the lease back, if it is owner's.
+	Release(ctx context.Context, t *txn.Txn, namespace, owner string) error
+}
+
+// TakeRequest says what to take, and for whom.
+type TakeRequest struct {
+	Namespace string
+	Owner     string
+	// Lease is how long nobody else takes anything of the namespace.
+	Lease time.Duration
+	// Limit is how many groups are returned at most.
+	Limit int
+	// Rows is how many rows are counted at most.
+	Rows int
+	// Expire removes what nobody passed on for that long; Forget what is known of
+	// groups that have been silent for that long, which makes their next one a first.
+	Expire time.Duration
+	Forget time.Duration
+}
+
+// Taken is what Take found.
+type Taken struct {
+	// OK is false where another holds the lease; nothing was done then.
+	OK bool
+	// More says that there may be more rows than were counted.
+	More bool
+	// Due are the groups to pass on, Limit of them at most, those first that are
+	// due for longest.
+	Due []Due
+	// Groups is how many groups are due in all, Count how many alerts they hold, Since
+	// when the first of those happened, and At the newest.
+	Groups int64
+	Count  int64
+	Since  time.Time
+	At     time.Time
+	// Tried is how many groups were tried within the last minute.
+	Tried int
+	// Until is the moment of the look, for a Settlement of all that was due.
+	Until time.Time
+	// Expired is how many alerts were removed without having been passed on.
+	Expired int64
+}
+
+// Due is a group to pass on.
+type Due struct {
+	// Alert is the newest of the group with the Count of all, without Text.
+	Alert
+	// Grp is what names the group: Alert.Group.
+	Grp string
+	// First says that none of the group was passed on before.
+	First bool
+	// Failures is how often it was tried in vain since the last success.
+	Failures int
+}
+
+// Settlement records what became of a group, or of the rest.
+type Settlement struct {
+	Namespace string
+	Owner     string
+	Lease     time.Duration
+	// Grp names the group; "" means every group that was due at Until and still is.
+	Grp   string
+	Until time.Time
+	// Passed says that it was passed on, else that it was tried in vain. Wait is how
+	// long until the next one of the group.
+	Passed bool
+	Wait   time.Duration
 }

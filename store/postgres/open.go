@@ -121,6 +121,7 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	s.leases = newLeases(db, plan, queries)
 	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
 	s.letters = newLetters(db, plan, queries)
+	s.alerts = newAlerts(db, plan, queries)
 	s.versions = newVersions(queries)
 	s.instances = newInstances(s, queries)
 	s.pauses = newPauses(s, queries)

@@ -43,6 +43,7 @@ type Store struct {
 	leases  *leaseStore
 	outbox  *outboxStore
 	letters *letterStore
+	alerts  *alertStore
 
 	versions  *versionStore
 	instances *instanceStore
@@ -86,6 +87,7 @@ func (s *Store) Operations() store.Operations {
 		Pauses:    s.pauses,
 		Pruner:    s.prune,
 		Finder:    s.inbox,
+		Alerts:    s.alerts,
 	}
 }
 

@@ -43,6 +43,7 @@ func (s *Store) load() error {
 	s.leases = newLeases(s, q)
 	s.outbox = newOutbox(s, q)
 	s.letters = newLetters(s, q)
+	s.alerts = newAlerts(s, q)
 	s.versions = newVersions(q)
 	s.instances = newInstances(s, q)
 	s.pauses = newPauses(s, q)

@@ -42,6 +42,7 @@ type Store struct {
 	outbox  *outboxStore
 	letters *letterStore
 	signals *backlog.Signals
+	alerts  *alertStore
 
 	versions  *versionStore
 	instances *instanceStore
@@ -137,6 +138,7 @@ func (s *Store) Operations() store.Operations {
 		Pauses:    s.pauses,
 		Pruner:    s.prune,
 		Finder:    s.inbox,
+		Alerts:    s.alerts,
 	}
 }
 

@@ -85,6 +85,7 @@ func Run(t *testing.T, h Harness) {
 		{"Held", heldTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},
+		{"Alerts", alertTests},
 		{"Version", versionTests},
 		{"Instances", instanceTests},
 		{"Pauses", pauseTests},
