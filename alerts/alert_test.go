@@ -3,6 +3,7 @@ package alerts_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"testing"
@@ -11,32 +12,44 @@ import (
 	"github.com/headrace/headrace/alerts"
 )
 
-// record returns a hook that appends name and the alert's text to calls.
-func record(calls *[]string, name string) alerts.Hook {
-	return func(_ context.Context, a alerts.Alert) { *calls = append(*calls, name+" "+a.Text) }
+// record returns a hook that notes its calls and returns err.
+func record(calls *[]string, name string, err error) alerts.Hook {
+	return func(_ context.Context, a alerts.Alert) error {
+		*calls = append(*calls, name+" "+a.Text)
+		return err
+	}
 }
 
+// INVARIANT 19: a hook that fails does not keep an alert from the others.
 func TestMulti(t *testing.T) {
 	var calls []string
-	alerts.Multi(record(&calls, "a"), nil, record(&calls, "b"))(context.Background(), alerts.Alert{Text: "x"})
-	if want := []string{"a x", "b x"}; !slices.Equal(calls, want) {
+	a, c := errors.New("a"), errors.New("c")
+	err := alerts.Multi(record(&calls, "a", a), nil, record(&calls, "b", nil), record(&calls, "c", c))(context.Background(), alerts.Alert{Text: "x"})
+	if want := []string{"a x", "b x", "c x"}; !slices.Equal(calls, want) {
 		t.Errorf("calls %q, want %q", calls, want)
 	}
-	alerts.Multi()(context.Background(), alerts.Alert{})
-	alerts.Multi(nil)(context.Background(), alerts.Alert{})
+	if !errors.Is(err, a) || !errors.Is(err, c) {
+		t.Errorf("error %v", err)
+	}
+	for _, hook := range []alerts.Hook{alerts.Multi(), alerts.Multi(nil), alerts.Multi(record(&calls, "b", nil))} {
+		if err := hook(context.Background(), alerts.Alert{}); err != nil {
+			t.Errorf("error %v", err)
+		}
+	}
 }
 
 // INVARIANT 19: a broken sink does not keep an alert from the others.
 func TestMultiSurvivesPanic(t *testing.T) {
 	var calls []string
-	hook := alerts.Multi(func(context.Context, alerts.Alert) { panic("broken") }, record(&calls, "b"), record(&calls, "c"))
+	broken := func(context.Context, alerts.Alert) error { panic("broken") }
+	hook := alerts.Multi(broken, record(&calls, "b", nil), record(&calls, "c", nil))
 	func() {
 		defer func() {
 			if recover() != "broken" {
 				t.Error("the panic was swallowed: nobody would log it")
 			}
 		}()
-		hook(context.Background(), alerts.Alert{Text: "x"})
+		_ = hook(context.Background(), alerts.Alert{Text: "x"})
 	}()
 	if want := []string{"b x", "c x"}; !slices.Equal(calls, want) {
 		t.Errorf("calls %q, want %q", calls, want)
@@ -53,10 +66,18 @@ func TestLog(t *testing.T) {
 	}}))
 	log := alerts.Log(logger)
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	log(context.Background(), alerts.Alert{Kind: alerts.HandlerStuck, Consumer: "billing", Handler: "orders.paid", Topic: "orders", Text: "look\nforged=1", At: at})
-	log(context.Background(), alerts.Alert{Kind: alerts.Resumed, Text: "back"})
+	for _, a := range []alerts.Alert{
+		{Kind: alerts.HandlerStuck, Consumer: "billing", Handler: "orders.paid", Topic: "orders", Text: "look\nforged=1", At: at},
+		{Kind: alerts.Resumed, Text: "back", Count: 1},
+		{Kind: alerts.DeadLetter, Class: "permanent", ErrorPrint: "f00", LetterID: 7, Count: 3, Groups: 2, Since: at, Text: "dead"},
+	} {
+		if err := log(context.Background(), a); err != nil {
+			t.Errorf("error %v", err)
+		}
+	}
 	want := `level=WARN msg="alert: look\nforged=1" kind=handler_stuck consumer=billing handler=orders.paid topic=orders at=2026-01-02T03:04:05.000Z` + "\n" +
-		`level=INFO msg="alert: back" kind=resumed` + "\n"
+		`level=INFO msg="alert: back" kind=resumed` + "\n" +
+		`level=WARN msg="alert: dead" kind=dead_letter class=permanent error_print=f00 letter=7 count=3 since=2026-01-02T03:04:05.000Z groups=2` + "\n"
 	if out.String() != want {
 		t.Errorf("log\n%s want\n%s", out.String(), want)
 	}
@@ -67,8 +88,46 @@ func TestLogWithoutLogger(t *testing.T) {
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	slog.SetDefault(slog.New(slog.NewTextHandler(&out, nil)))
-	alerts.Log(nil)(context.Background(), alerts.Alert{Kind: alerts.Paused, Text: "x"})
+	_ = alerts.Log(nil)(context.Background(), alerts.Alert{Kind: alerts.Paused, Text: "x"})
 	if !bytes.Contains(out.Bytes(), []byte("kind=paused")) {
 		t.Errorf("log %q", out.String())
+	}
+}
+
+func TestGroup(t *testing.T) {
+	base := alerts.Alert{Kind: alerts.DeadLetter, Consumer: "c", Handler: "h", Topic: "t", ErrorPrint: "p", LetterID: 1}
+	change := func(f func(*alerts.Alert)) string { a := base; f(&a); return a.Group() }
+	for name, same := range map[string]string{
+		"kind":   change(func(a *alerts.Alert) { a.Kind = alerts.FirstDeadLetter }),
+		"letter": change(func(a *alerts.Alert) { a.LetterID, a.Class, a.Topic, a.Text = 2, "x", "y", "z" }),
+	} {
+		if same != base.Group() {
+			t.Errorf("another %s is another group", name)
+		}
+	}
+	for name, other := range map[string]string{
+		"consumer": change(func(a *alerts.Alert) { a.Consumer = "d" }),
+		"handler":  change(func(a *alerts.Alert) { a.Handler = "i" }),
+		"print":    change(func(a *alerts.Alert) { a.ErrorPrint = "q" }),
+		"shift":    change(func(a *alerts.Alert) { a.Consumer, a.Handler = "ch", "" }),
+	} {
+		if other == base.Group() {
+			t.Errorf("another %s is the same group", name)
+		}
+	}
+	parked := alerts.Alert{Kind: alerts.RowParked, Topic: "t"}
+	if other := (alerts.Alert{Kind: alerts.RowParked, Topic: "u"}); parked.Group() == other.Group() {
+		t.Error("parked rows of two topics are one group")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []alerts.Options{{Quiet: -1}, {Quiet: time.Millisecond}, {Quiet: 13 * time.Hour}, {PerMinute: -1}, {PerMinute: 1001}} {
+		if o.Validate() == nil {
+			t.Errorf("%+v was taken", o)
+		}
+	}
+	if o := (alerts.Options{}).WithDefaults(); o.Quiet != 5*time.Minute || o.PerMinute != 10 || o.Validate() != nil {
+		t.Errorf("defaults %+v", o)
 	}
 }

@@ -36,8 +36,10 @@ type Store interface {
 
 // TakeRequest says what to take, and for whom.
 type TakeRequest struct {
+	// Namespace is a consumer, or "" for the relay.
 	Namespace string
-	Owner     string
+	// Owner names the reader, which holds the lease.
+	Owner string
 	// Lease is how long nobody else takes anything of the namespace.
 	Lease time.Duration
 	// Limit is how many groups are returned at most.
@@ -87,9 +89,12 @@ type Due struct {
 
 // Settlement records what became of a group, or of the rest.
 type Settlement struct {
+	// Namespace is a consumer, or "" for the relay.
 	Namespace string
-	Owner     string
-	Lease     time.Duration
+	// Owner names the reader, which must hold the lease still.
+	Owner string
+	// Lease is for how long from now it holds it then.
+	Lease time.Duration
 	// Grp names the group; "" means every group that was due at Until and still is.
 	Grp   string
 	Until time.Time

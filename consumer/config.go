@@ -98,8 +98,12 @@ type Config struct {
 	// errors, which are in the attempts and the dead letters. Default: slog.Default.
 	Logger *slog.Logger
 	// Alert is told what a person should look at, from a goroutine of its own; what it
-	// does never holds up work. Default: alerts.Log(Logger).
+	// does never holds up work, and what it fails for is tried again (see
+	// alerts.Hook). Default: alerts.Log(Logger).
 	Alert alerts.Hook
+	// Alerts say how often it is told. The zero value has its own defaults: the first
+	// of a group at once, those that follow once in 5 minutes, 10 in a minute in all.
+	Alerts alerts.Options
 
 	// TracerProvider makes the spans of receiving, processing and sending. Without an
 	// SDK they cost next to nothing. Default: otel.GetTracerProvider().
@@ -150,6 +154,9 @@ func (c Config) validateRest() error {
 	}
 	if err := c.Retention.Validate(); err != nil {
 		return fmt.Errorf("option Config.Retention: %w", err)
+	}
+	if err := c.Alerts.Validate(); err != nil {
+		return fmt.Errorf("option Config.Alerts: %w", err)
 	}
 	return nil
 }

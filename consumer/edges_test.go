@@ -56,7 +56,7 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 		config.Codec = fragile{codec.JSON()}
 		config.Sink = &sink{got: make(chan *message.Message, 100)}
 		config.DeadLetterTopic = func(string) string { panic("topic") }
-		config.Alert = func(context.Context, alerts.Alert) { panic("alert") }
+		config.Alert = func(context.Context, alerts.Alert) error { panic("alert") }
 		c := b.consumer(config)
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[string]) error {
 			return tx.Publish(headrace.Event{Topic: "t", Value: m.Metadata["panic"]})
@@ -197,7 +197,7 @@ func TestSourceThatClosesAtTheEnd(t *testing.T) {
 			return channel, nil
 		})
 		told := make(chan alerts.Kind, 10)
-		config.Alert = func(_ context.Context, a alerts.Alert) { told <- a.Kind }
+		config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a.Kind; return nil }
 		c := b.consumer(config)
 		consumer.Handle(c, topic, insert)
 		b.start(c)

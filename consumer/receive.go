@@ -72,6 +72,7 @@ func (r *run) accept(h *handler, m *message.Message) {
 	t := h.resolve.task(m)
 	t.Settle = func(o group.Outcome) {
 		r.c.stats.live[o].Add(1)
+		r.wakeAlerts(o)
 		r.budget.give(size)
 		if o == group.Released {
 			r.giveBack(m)

@@ -36,7 +36,8 @@ func (r *run) options() *group.Options {
 		Patience: patience, Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
 		Host: host, Build: build(), Versions: c.st.Operations().Versions, Wake: c.st.Outbox().Signal().Wake,
 		Failed:  r.failed,
-		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o) },
+		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o); r.wakeAlerts(o) },
+		Alerts:  c.st.Operations().Alerts,
 		Stuck:   r.stuck, Returned: r.returned, Fatal: r.fail, Handlers: &r.handlers,
 	}
 }
@@ -130,14 +131,6 @@ func (r *run) unknownHandler(name string) {
 		"consumer", r.c.name, "handler", name)
 }
 
-func (r *run) alert(kind alerts.Kind, h *group.Handler, text string) {
-	a := alerts.Alert{Kind: kind, Consumer: r.c.name, Text: text, At: time.Now()}
-	if h != nil {
-		a.Handler, a.Topic = h.Name, h.Topic
-	}
-	r.dispatcher.Send(a)
-}
-
 // startRelay joins the relay of the store in this process, where there is a sink, and
 // shows the gauges.
 func (r *run) startRelay() (err error) {
@@ -165,12 +158,21 @@ func (r *run) startRelay() (err error) {
 	if o.Name == "" {
 		o.Name = r.c.name
 	}
-	if o.OnParked == nil {
-		o.OnParked = func(p relay.Parked) {
-			r.dispatcher.Send(alerts.Alert{Kind: alerts.RowParked, Consumer: r.c.name, Topic: p.Topic, At: time.Now(),
-				Text: "the sink refuses an event; it is parked with the later ones of its order key: see headrace outbox parked"})
+	parked := o.OnParked
+	o.OnParked = func(p relay.Parked) {
+		r.rows.Wake()
+		if parked != nil {
+			parked(p)
 		}
 	}
-	_, r.leave, err = relay.Acquire(r.c.st, r.c.config.Sink, o)
-	return err
+	shared, leave, err := relay.Acquire(r.c.st, r.c.config.Sink, o)
+	if err != nil {
+		return err
+	}
+	forget := shared.Watch(r.relayStalled)
+	r.leave = func(ctx context.Context) error {
+		forget()
+		return leave(ctx)
+	}
+	return nil
 }

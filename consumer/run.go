@@ -27,6 +27,7 @@ type run struct {
 	leave      func(context.Context) error // the shared relay; nil without a sink
 	dispatcher *alerting.Dispatcher
 	gauges     *telemetry.Watch
+	rows       *alerting.Reader
 	receivers  sync.WaitGroup
 	workers    sync.WaitGroup // groups and the backlog's drain
 	handlers   sync.WaitGroup // goroutines inside user functions
@@ -86,7 +87,7 @@ func (c *Consumer) newRun(ctx context.Context) *run {
 	r.soft, r.stop = context.WithCancelCause(ctx)
 	r.hard, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	r.subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
-	r.dispatcher = alerting.NewDispatcher(c.config.Alert, c.config.Logger)
+	r.startAlerts()
 	c.gate.OnChange = r.gateChanged
 	c.hold.changed = r.pauseChanged
 	return r
@@ -170,12 +171,6 @@ func (r *run) leaveRelay() error {
 	ctx, cancel := context.WithTimeout(context.Background(), r.c.config.DrainTimeout)
 	defer cancel()
 	return r.leave(ctx)
-}
-
-func (r *run) closeAlerts() error {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
-	defer cancel()
-	return r.dispatcher.Close(ctx)
 }
 
 // within waits for wg for at most d, and reports whether it was done.

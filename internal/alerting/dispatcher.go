@@ -2,152 +2,145 @@ package alerting
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/outbox"
 )
 
-const (
-	// queueLength is how many alerts wait for a slow hook before some are dropped.
-	queueLength = 64
-	// hookTime is how long a hook may take for one alert.
-	hookTime = 10 * time.Second
-)
-
-// ErrHookStuck matches the error of a Close that gave up on a hook.
-var ErrHookStuck = errors.New("the alert hook does not return")
-
-// Dispatcher calls a hook from a goroutine of its own. It is safe for concurrent
-// use.
+// Dispatcher sends the alerts of this process, from a goroutine of its own. It is
+// safe for concurrent use.
 type Dispatcher struct {
-	hook   alerts.Hook
-	logger *slog.Logger
+	caller *Caller
+	signal *outbox.Signal
 
-	mu     sync.Mutex // guards closed, and Send against the close of queue
+	mu     sync.Mutex // guards the book and closed
+	book   *book
 	closed bool
-	queue  chan alerts.Alert
+	told   int64 // of the dropped ones, by the goroutine
 
-	dropped atomic.Int64
-	told    int64 // of dropped, by the goroutine
-	cancel  context.CancelFunc
-	done    chan struct{}
+	life   context.Context // of the calls
+	cancel context.CancelFunc
+	close  chan struct{}
+	done   chan struct{}
 }
 
-// NewDispatcher starts a dispatcher for hook. A nil hook drops every alert without
-// counting it; a nil logger means slog.Default. The caller closes it.
-func NewDispatcher(hook alerts.Hook, logger *slog.Logger) *Dispatcher {
-	if logger == nil {
-		logger = slog.Default()
+// NewDispatcher starts a dispatcher. The caller closes it.
+func NewDispatcher(c *Caller, o alerts.Options) *Dispatcher {
+	d := &Dispatcher{
+		caller: c, signal: outbox.NewSignal(), book: newBook(o),
+		close: make(chan struct{}), done: make(chan struct{}),
 	}
-	d := &Dispatcher{hook: hook, logger: logger, cancel: func() {}, done: make(chan struct{})}
-	if hook == nil {
-		d.closed = true
-		close(d.done)
-		return d
-	}
-	var ctx context.Context
-	ctx, d.cancel = context.WithCancel(context.Background())
-	d.queue = make(chan alerts.Alert, queueLength)
-	go d.run(ctx)
+	d.life, d.cancel = context.WithCancel(context.Background())
+	go d.run()
 	return d
 }
 
-// Send queues a for the hook, and returns at once: where the queue is full or the
-// dispatcher closed, a is dropped and counted. A zero a.At becomes now.
+// Send counts a in and returns at once. The first of its group is sent soon, others
+// when it is due. A zero a.At becomes now. Alerts of too many groups, and those sent
+// to a closed dispatcher, are dropped and counted.
 func (d *Dispatcher) Send(a alerts.Alert) {
-	if d.hook == nil {
-		return
-	}
 	if a.At.IsZero() {
 		a.At = time.Now()
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.closed {
-		d.dropped.Add(1)
-		return
+		d.book.dropped++
+	} else {
+		d.book.add(a)
 	}
-	select {
-	case d.queue <- a:
-	default:
-		d.dropped.Add(1)
-	}
+	d.mu.Unlock()
+	d.signal.Wake()
 }
 
 // Dropped returns how many alerts were dropped.
-func (d *Dispatcher) Dropped() int64 { return d.dropped.Load() }
+func (d *Dispatcher) Dropped() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.book.dropped
+}
 
-// Close takes no more alerts, passes the queued ones on, and returns when the
-// goroutine has ended. When ctx ends first, the hook's context is cancelled and the
-// rest of the queue dropped; if the hook does not return shortly after that, the
-// error matches ErrHookStuck and the goroutine is left to it. Further calls wait in
-// the same way.
+// Close takes no more alerts, tries once to pass on all that wait, and returns when
+// the goroutine has ended. When ctx ends first, the hook's context is cancelled and
+// the others are dropped; if the hook does not return shortly after that, the error
+// matches ErrHookStuck and its call is left behind. Further calls wait in the same
+// way.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.mu.Lock()
 	if !d.closed {
 		d.closed = true
-		close(d.queue)
+		close(d.close)
 	}
 	d.mu.Unlock()
-	defer d.cancel()
-	select {
-	case <-d.done:
-		return nil
-	case <-ctx.Done():
-	}
+	stop := context.AfterFunc(ctx, d.cancel)
+	defer stop()
+	<-d.done // soon after ctx has ended: no call outlasts its context by more than graceTime
 	d.cancel()
-	grace := time.NewTimer(graceTime)
-	defer grace.Stop()
-	select {
-	case <-d.done:
-		return nil
-	case <-grace.C:
-		return fmt.Errorf("close alerts: %w: %w", ErrHookStuck, context.Cause(ctx))
-	}
+	return d.caller.Wait(ctx)
 }
-
-// graceTime is what a hook has to return in after its context was cancelled.
-const graceTime = 100 * time.Millisecond
 
 // run is the goroutine. Drops are logged here and not in Send, since a log sink may
 // block as well.
-func (d *Dispatcher) run(ctx context.Context) {
+func (d *Dispatcher) run() {
 	defer close(d.done)
-	for a := range d.queue {
-		if ctx.Err() != nil {
-			d.dropped.Add(1)
-			continue
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for open := true; open; {
+		select {
+		case <-d.signal.C():
+		case <-timer.C:
+		case <-d.close:
+			open = false
 		}
-		d.call(ctx, a)
-		d.tell()
+		next, ok := d.flush(!open)
+		if !ok {
+			next = time.Hour
+		}
+		timer.Reset(next)
 	}
-	d.tell()
 }
 
-// call gives a to the hook and survives its panic.
-func (d *Dispatcher) call(ctx context.Context, a alerts.Alert) {
-	ctx, cancel := context.WithTimeout(ctx, hookTime)
-	defer cancel()
-	returned := false
-	defer func() {
-		if value := recover(); !returned {
-			// The type only: a panic's value may hold anything.
-			d.logger.Error("alert hook panicked", "kind", string(a.Kind), "panic", fmt.Sprintf("%T", value))
-		}
-	}()
-	d.hook(ctx, a)
-	returned = true
+// flush sends what is due, and returns how long until something is.
+func (d *Dispatcher) flush(all bool) (next time.Duration, ok bool) {
+	d.mu.Lock()
+	list := d.book.take(time.Now(), all)
+	d.mu.Unlock()
+	for _, a := range list {
+		d.send(a, all)
+	}
+	d.mu.Lock()
+	now := time.Now()
+	at, ok := d.book.next(now)
+	dropped := d.book.dropped
+	d.mu.Unlock()
+	d.tell(dropped)
+	return at.Sub(now), ok
+}
+
+// send calls the hook. What it fails for is tried again, unless it is the last try.
+func (d *Dispatcher) send(a alerts.Alert, last bool) {
+	said := a
+	if a.Groups > 1 {
+		said.Text = fmt.Sprintf("%s (and the like elsewhere: %d in all)", a.Text, a.Groups)
+	}
+	err := d.caller.Call(d.life, said)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil {
+		d.book.passed(a)
+		return
+	}
+	if last || !d.book.failed(a, time.Now(), err) {
+		d.book.dropped += max(a.Count, 1)
+	}
 }
 
 // tell logs how many alerts were dropped since it last did.
-func (d *Dispatcher) tell() {
-	if n := d.dropped.Load(); n > d.told {
-		d.logger.Warn("alerts dropped: the hook is too slow, or closing", "count", n-d.told)
-		d.told = n
+func (d *Dispatcher) tell(dropped int64) {
+	if dropped > d.told {
+		d.caller.logger.Warn("alerts dropped: the hook fails, there are too many groups, or the consumer ends", "count", dropped-d.told)
+		d.told = dropped
 	}
 }

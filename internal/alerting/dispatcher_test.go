@@ -37,9 +37,34 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// notes is a hook that notes what it was given.
+type notes struct {
+	mu  sync.Mutex
+	all []alerts.Alert
+	err error
+}
+
+func (n *notes) hook(_ context.Context, a alerts.Alert) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.all = append(n.all, a)
+	return n.err
+}
+
+// said are kind, handler and count of what was noted.
+func (n *notes) said() string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var words []string
+	for _, a := range n.all {
+		words = append(words, fmt.Sprintf("%s%s*%d", a.Kind, a.Handler, a.Count))
+	}
+	return strings.Join(words, " ")
+}
+
 func start(hook alerts.Hook) (*Dispatcher, *logBuffer) {
 	log := new(logBuffer)
-	return NewDispatcher(hook, slog.New(slog.NewTextHandler(log, nil))), log
+	return NewDispatcher(NewCaller(hook, slog.New(slog.NewTextHandler(log, nil))), alerts.Options{Quiet: time.Minute}), log
 }
 
 func mustClose(t *testing.T, d *Dispatcher) {
@@ -49,80 +74,192 @@ func mustClose(t *testing.T, d *Dispatcher) {
 	}
 }
 
-func TestSendInOrder(t *testing.T) {
-	var got []string
-	d, _ := start(func(_ context.Context, a alerts.Alert) { got = append(got, a.Text) })
-	for i := range queueLength {
-		d.Send(alerts.Alert{Text: fmt.Sprint(i)})
-	}
-	mustClose(t, d) // passes on what is queued
-	if len(got) != queueLength || got[0] != "0" || got[queueLength-1] != fmt.Sprint(queueLength-1) {
-		t.Errorf("got %q", got)
-	}
+func infra(kind alerts.Kind) alerts.Alert { return alerts.Alert{Kind: kind, Consumer: "c"} }
+
+// INVARIANT 19: deduplicated. The first is sent at once, and those that follow as one.
+func TestDebounce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d, _ := start(n.hook)
+		begin := time.Now()
+		for range 1000 {
+			d.Send(infra(alerts.HandlerStuck))
+			time.Sleep(time.Millisecond)
+		}
+		synctest.Wait()
+		if n.said() != "handler_stuck*1" {
+			t.Errorf("within the quiet time: %s", n.said())
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n.said() != "handler_stuck*1 handler_stuck*999" {
+			t.Errorf("after the quiet time: %s", n.said())
+		}
+		second := n.all[1]
+		if !second.Since.Equal(begin.Add(time.Millisecond)) || !second.At.Equal(begin.Add(999*time.Millisecond)) || second.ID == n.all[0].ID {
+			t.Errorf("since %s, at %s, id %s", second.Since.Sub(begin), second.At.Sub(begin), second.ID)
+		}
+		time.Sleep(2 * time.Minute)
+		d.Send(infra(alerts.HandlerStuck))
+		synctest.Wait()
+		if n.said() != "handler_stuck*1 handler_stuck*999 handler_stuck*1" || len(d.book.groups) != 1 {
+			t.Errorf("after silence: %s", n.said())
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if len(d.book.groups) != 0 {
+			t.Errorf("%d groups are kept", len(d.book.groups))
+		}
+		mustClose(t, d)
+	})
 }
 
-// INVARIANT 19, DESIGN 3 "Alerts": a hook that hangs never blocks work. Drops are
-// counted and logged.
+// A consumer that is paused and resumed again and again: the last word is the newest.
+func TestDebounceKeepsTheLastWord(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d, _ := start(n.hook)
+		for range 3 {
+			d.Send(infra(alerts.Paused))
+			time.Sleep(time.Second)
+			d.Send(infra(alerts.Resumed))
+			time.Sleep(time.Second)
+		}
+		d.Send(infra(alerts.Paused))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if want := "paused*1 resumed*1 resumed*2 paused*3"; n.said() != want {
+			t.Errorf("said %s, want %s", n.said(), want)
+		}
+		mustClose(t, d)
+	})
+}
+
+// INVARIANT 19: no storm, whatever the number of groups; memory is bounded.
+func TestManyGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d, log := start(n.hook)
+		for i := range maxGroups + 10 {
+			d.Send(alerts.Alert{Kind: alerts.HandlerStuck, Consumer: "c", Handler: fmt.Sprint(i)})
+		}
+		synctest.Wait()
+		// The sum of many groups is a group as well.
+		if len(n.all) > 10 || d.Dropped() < 10 || d.Dropped() > 12 || !strings.Contains(log.String(), "alerts dropped") {
+			t.Errorf("%d calls, %d dropped, log %s", len(n.all), d.Dropped(), log)
+		}
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		var count int64
+		for _, a := range n.all {
+			count += a.Count
+		}
+		if count+d.Dropped() != maxGroups+10 || len(n.all) > 20 || len(d.book.groups) != 0 {
+			t.Errorf("%d alerts in %d calls, %d groups kept: %s", count, len(n.all), len(d.book.groups), n.said())
+		}
+		mustClose(t, d)
+	})
+}
+
+// INVARIANT 19, DESIGN 3 "Alerts": a hook that hangs never blocks work, and is not
+// called again before it returns.
 func TestSendNeverBlocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, calls := make(chan struct{}), 0
-		d, log := start(func(context.Context, alerts.Alert) { calls++; <-release })
-		d.Send(alerts.Alert{})
+		d, log := start(func(context.Context, alerts.Alert) error { calls++; <-release; return nil })
+		d.Send(infra(alerts.Paused))
 		synctest.Wait() // the hook hangs with the first one
-		for range queueLength + 7 {
-			d.Send(alerts.Alert{})
+		for range 1000 {
+			d.Send(infra(alerts.HandlerStuck))
 		}
-		if d.Dropped() != 7 {
-			t.Errorf("dropped %d, want 7", d.Dropped())
+		time.Sleep(hookTime + time.Second)
+		synctest.Wait()
+		if calls != 1 || !strings.Contains(log.String(), "does not return") {
+			t.Errorf("%d calls; log: %s", calls, log)
 		}
 		close(release)
+		time.Sleep(time.Minute) // both are tried again
 		mustClose(t, d)
-		if calls != 1+queueLength {
-			t.Errorf("%d calls, want %d", calls, 1+queueLength)
-		}
-		if !strings.Contains(log.String(), "count=7") || strings.Count(log.String(), "dropped") != 1 {
-			t.Errorf("log: %s", log)
+		if calls != 3 {
+			t.Errorf("%d calls", calls)
 		}
 	})
 }
 
-// A panic costs one alert, and its value stays out of the log (INVARIANT 20).
+// An alert that fails is tried again a few times, as the same one, and then counted
+// as dropped. The words of the hook's error stay out of the log (INVARIANT 20).
+func TestHookFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := notes{err: errors.New("secret")}
+		d, log := start(n.hook)
+		d.Send(infra(alerts.Paused))
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if len(n.all) != maxTries || d.Dropped() != 1 || n.all[0].ID == "" || n.all[0].ID != n.all[maxTries-1].ID {
+			t.Errorf("%d tries, %d dropped", len(n.all), d.Dropped())
+		}
+		n.err = &alerts.HookError{Reason: "status 503", RetryAfter: 7 * time.Minute}
+		d.Send(infra(alerts.Paused))
+		synctest.Wait()
+		d.Send(infra(alerts.Paused))
+		n.err = nil
+		time.Sleep(6 * time.Minute)
+		synctest.Wait()
+		if len(n.all) != maxTries+1 {
+			t.Errorf("Retry-After was not kept: %d calls", len(n.all))
+		}
+		time.Sleep(2 * time.Minute)
+		mustClose(t, d)
+		if last := n.all[len(n.all)-1]; len(n.all) != maxTries+2 || last.Count != 2 || last.ID != n.all[maxTries].ID {
+			t.Errorf("said %s", n.said())
+		}
+		if s := log.String(); !strings.Contains(s, "status 503") || strings.Contains(s, "secret") {
+			t.Errorf("log: %s", s)
+		}
+	})
+}
+
+// A panic is a failure, and its value stays out of the log (INVARIANT 20).
 func TestHookPanics(t *testing.T) {
-	var got []string
-	d, log := start(func(_ context.Context, a alerts.Alert) {
-		if a.Text == "panic" {
+	var n notes
+	d, log := start(func(ctx context.Context, a alerts.Alert) error {
+		if a.Kind == alerts.Paused {
 			panic("secret")
 		}
-		got = append(got, a.Text)
+		return n.hook(ctx, a)
 	})
-	d.Send(alerts.Alert{Text: "panic", Kind: alerts.Paused})
-	d.Send(alerts.Alert{Text: "after"})
+	d.Send(infra(alerts.Paused))
+	d.Send(infra(alerts.HandlerStuck))
 	mustClose(t, d)
-	if len(got) != 1 || got[0] != "after" {
-		t.Errorf("got %q", got)
+	if n.said() != "handler_stuck*1" {
+		t.Errorf("said %s", n.said())
 	}
-	if s := log.String(); !strings.Contains(s, "kind=paused panic=string") || strings.Contains(s, "secret") {
+	if s := log.String(); !strings.Contains(s, "panicked: string") || strings.Contains(s, "secret") {
 		t.Errorf("log: %s", s)
 	}
 }
 
 // A hook may call runtime.Goexit, as t.FailNow does: Close must return all the same.
 func TestHookExits(t *testing.T) {
-	d, _ := start(func(context.Context, alerts.Alert) { runtime.Goexit() })
-	d.Send(alerts.Alert{})
+	d, _ := start(func(context.Context, alerts.Alert) error { runtime.Goexit(); return nil })
+	d.Send(infra(alerts.Paused))
 	mustClose(t, d)
+	if d.Dropped() != 1 {
+		t.Errorf("dropped %d", d.Dropped())
+	}
 }
 
 func TestHookHasItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var took []time.Duration
-		d, _ := start(func(ctx context.Context, _ alerts.Alert) {
+		d, _ := start(func(ctx context.Context, _ alerts.Alert) error {
 			begin := time.Now()
 			<-ctx.Done()
 			took = append(took, time.Since(begin))
+			return nil
 		})
-		d.Send(alerts.Alert{})
-		d.Send(alerts.Alert{})
+		d.Send(infra(alerts.Paused))
+		d.Send(infra(alerts.HandlerStuck))
 		mustClose(t, d)
 		if len(took) != 2 || took[0] != hookTime || took[1] != hookTime {
 			t.Errorf("the hook had %s", took)
@@ -130,28 +267,14 @@ func TestHookHasItsTime(t *testing.T) {
 	})
 }
 
-func TestAt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var got []time.Time
-		d, _ := start(func(_ context.Context, a alerts.Alert) { got = append(got, a.At) })
-		set := time.Unix(1, 0)
-		d.Send(alerts.Alert{})
-		d.Send(alerts.Alert{At: set})
-		mustClose(t, d)
-		if len(got) != 2 || !got[0].Equal(time.Now()) || !got[1].Equal(set) {
-			t.Errorf("times %v", got)
-		}
-	})
-}
-
-// fault 68: Close is synchronous, safe twice and at once, and nothing is
-// sent after it.
+// fault 68: Close is synchronous, safe twice and at once, and nothing is sent after
+// it.
 func TestClose(t *testing.T) {
-	calls := 0
-	d, _ := start(func(context.Context, alerts.Alert) { calls++ })
+	var n notes
+	d, _ := start(n.hook)
 	var all sync.WaitGroup
 	for range 8 {
-		all.Go(func() { d.Send(alerts.Alert{}) })
+		all.Go(func() { d.Send(infra(alerts.Paused)) })
 		all.Go(func() {
 			if err := d.Close(context.Background()); err != nil {
 				t.Errorf("close: %v", err)
@@ -159,19 +282,24 @@ func TestClose(t *testing.T) {
 		})
 	}
 	all.Wait()
-	d.Send(alerts.Alert{})
+	d.Send(infra(alerts.Paused))
 	mustClose(t, d)
-	if int64(calls)+d.Dropped() != 9 {
-		t.Errorf("%d calls and %d drops of 9 alerts", calls, d.Dropped())
+	count := d.Dropped()
+	for _, a := range n.all {
+		count += a.Count
+	}
+	if count != 9 {
+		t.Errorf("%d of 9 alerts were sent or dropped: %s", count, n.said())
 	}
 }
 
-// Close keeps its deadline: the rest of the queue is dropped, the hook cancelled.
+// Close passes on what is held back, and keeps its deadline: the rest is dropped, the
+// hook cancelled.
 func TestCloseDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, log := start(func(ctx context.Context, _ alerts.Alert) { <-ctx.Done() })
-		for range 10 {
-			d.Send(alerts.Alert{})
+		d, log := start(func(ctx context.Context, a alerts.Alert) error { <-ctx.Done(); return ctx.Err() })
+		for i := range 10 {
+			d.Send(alerts.Alert{Kind: alerts.HandlerStuck, Handler: fmt.Sprint(i)})
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -179,7 +307,7 @@ func TestCloseDeadline(t *testing.T) {
 		if err := d.Close(ctx); err != nil {
 			t.Errorf("close: %v", err)
 		}
-		if took := time.Since(begin); took != time.Second || d.Dropped() != 9 || !strings.Contains(log.String(), "count=9") {
+		if took := time.Since(begin); took != time.Second || d.Dropped() < 9 || !strings.Contains(log.String(), "alerts dropped") {
 			t.Errorf("close took %s, dropped %d; log: %s", took, d.Dropped(), log)
 		}
 	})
@@ -188,8 +316,8 @@ func TestCloseDeadline(t *testing.T) {
 func TestCloseGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		d, _ := start(func(context.Context, alerts.Alert) { <-release })
-		d.Send(alerts.Alert{})
+		d, _ := start(func(context.Context, alerts.Alert) error { <-release; return nil })
+		d.Send(infra(alerts.Paused))
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		err := d.Close(ctx)
@@ -199,14 +327,4 @@ func TestCloseGivesUp(t *testing.T) {
 		close(release)
 		mustClose(t, d) // a later call waits again
 	})
-}
-
-func TestWithoutHook(t *testing.T) {
-	d := NewDispatcher(nil, nil)
-	d.Send(alerts.Alert{})
-	mustClose(t, d)
-	mustClose(t, d)
-	if d.Dropped() != 0 {
-		t.Errorf("dropped %d", d.Dropped())
-	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -46,6 +47,8 @@ type Options struct {
 	DeadTopic func(topic string) string
 	Host      string
 	Build     string
+	// Alerts are appended to beside each letter; nil means none.
+	Alerts alerts.Appender
 	// Versions are what inbox.Newer asks; nil refuses it.
 	Versions headrace.Versions
 	// Wake is told that events were committed.

@@ -314,9 +314,9 @@ func (e *Engine) conflict(ctx context.Context, t *txn.Txn, task *Task, first inb
 	return e.giveUp(ctx, t, task, letter)
 }
 
-// giveUp inserts the letter of task, and returns the outbox row of its copy.
+// giveUp inserts the letter of task with its alert, and returns the outbox row of its copy.
 func (e *Engine) giveUp(ctx context.Context, t *txn.Txn, task *Task, letter dlq.Letter) ([]outbox.Row, error) {
-	return dlq.Bury(ctx, t, noting{e.st.Letters(), task}, letter, e.o.DeadTopic(letter.Delivery.Topic))
+	return dlq.Bury(ctx, t, noting{e.st.Letters(), task}, e.o.Alerts, letter, e.o.DeadTopic(letter.Delivery.Topic))
 }
 
 func (e *Engine) letter(task *Task, class dlq.Class, f dlq.Failure) dlq.Letter {

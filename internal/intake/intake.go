@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -22,6 +23,8 @@ type Store interface {
 // Intake takes messages in. It is safe for concurrent use.
 type Intake struct {
 	Store Store
+	// Alerts are appended to beside each letter; nil means none.
+	Alerts alerts.Appender
 	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
 	DeadTopic func(topic string) string
 	// Host and Build say in dead letters who wrote them.
@@ -200,7 +203,7 @@ func (k *Intake) bury(ctx context.Context, t *txn.Txn, messages []Message, befor
 			}
 		}
 		f := dlq.Describe(reason, nil)
-		copies, err := dlq.Bury(ctx, t, k.Store.Letters(), dlq.Letter{
+		copies, err := dlq.Bury(ctx, t, k.Store.Letters(), k.Alerts, dlq.Letter{
 			Class: class, Consumer: m.Item.Consumer, Handler: m.Item.Handler, Delivery: m.Item.Delivery, Strict: m.Item.Strict,
 			Error: f.Error, Chain: f.Chain, ErrorPrint: f.Print, Host: k.Host, Build: k.Build, FirstPrint: before[i],
 		}, k.DeadTopic(m.Item.Delivery.Topic))

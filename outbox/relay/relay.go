@@ -24,6 +24,8 @@ type Store interface {
 	Begin(ctx context.Context) (*txn.Txn, error)
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Outbox() store.Outbox
+	// Operations has the alerts, where parked rows are told of.
+	Operations() store.Operations
 }
 
 // ErrRunning is the error of a second Run while the first goes on.

@@ -22,7 +22,8 @@ const maxError = 1024
 type stall struct {
 	o Options
 	// reports is held while the hooks are told, so that they hear in order.
-	reports sync.Mutex
+	reports  sync.Mutex
+	watchers map[*watcher]bool // guarded by reports
 
 	mu     sync.Mutex
 	err    error // why it is stalled; nil if it is not
@@ -93,10 +94,10 @@ func (s *stall) leave(shard int, v verdict, now time.Time) {
 	case was == nil && is != nil:
 		s.o.Logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
 			"error", encode.Text(is.Error(), maxError))
-		s.o.OnStalled(is)
+		s.tell(is)
 	case was != nil && is == nil:
 		s.o.Logger.Info("relay: the sink confirms again")
-		s.o.OnStalled(nil)
+		s.tell(nil)
 	}
 }
 

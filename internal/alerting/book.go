@@ -1,0 +1,219 @@
+package alerting
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/headrace/headrace/alerts"
+)
+
+const (
+	// maxGroups is how many groups a book knows at a time.
+	maxGroups = 256
+	// maxTries is how often an alert of this process is tried.
+	maxTries = 5
+)
+
+// group names alerts of this process that say the same.
+type group struct {
+	kind              alerts.Kind
+	consumer, handler string
+}
+
+// entry is what a book knows of a group.
+type entry struct {
+	alert    alerts.Alert // with what waits; Count is 0 if nothing does
+	failures int
+	due      time.Time
+}
+
+// book debounces: it holds alerts back until their group is due, and counts them
+// meanwhile. It is not safe for concurrent use.
+type book struct {
+	o       alerts.Options
+	groups  map[group]*entry
+	calls   []time.Time // within the last minute
+	dropped int64
+}
+
+func newBook(o alerts.Options) *book {
+	return &book{o: o.WithDefaults(), groups: make(map[group]*entry)}
+}
+
+// add counts a in.
+func (b *book) add(a alerts.Alert) {
+	key := group{a.Kind, a.Consumer, a.Handler}
+	e := b.groups[key]
+	if e == nil {
+		if len(b.groups) >= maxGroups {
+			b.dropped++
+			return
+		}
+		e = new(entry)
+		b.groups[key] = e
+	}
+	e.add(a)
+}
+
+// add makes a the newest of what waits.
+func (e *entry) add(a alerts.Alert) {
+	a.Count, a.Since = max(a.Count, 1), earliest(a.Since, a.At)
+	if old := e.alert; old.Count > 0 {
+		a.ID, a.Count, a.Since = old.ID, a.Count+old.Count, earliest(old.Since, a.Since)
+	}
+	if a.ID == "" {
+		a.ID = "alert-" + uuid.NewString()
+	}
+	e.alert = a
+}
+
+func earliest(t, u time.Time) time.Time {
+	if t.IsZero() || u.Before(t) {
+		return u
+	}
+	return t
+}
+
+// opposite is the kind that takes kind back, or "".
+func opposite(kind alerts.Kind) alerts.Kind {
+	switch kind {
+	case alerts.Paused:
+		return alerts.Resumed
+	case alerts.Resumed:
+		return alerts.Paused
+	case alerts.RelayStalled:
+		return alerts.RelayResumed
+	case alerts.RelayResumed:
+		return alerts.RelayStalled
+	}
+	return ""
+}
+
+// dueAt is when the entry of key may be sent. Where its opposite waits as well both
+// are sent together, so that the newer one comes last.
+func (b *book) dueAt(key group) time.Time {
+	at := b.groups[key].due
+	other := b.groups[group{opposite(key.kind), key.consumer, key.handler}]
+	if other != nil && other.alert.Count > 0 && other.due.After(at) {
+		at = other.due
+	}
+	return at
+}
+
+// take returns what is to be sent now, by time, and counts it as sent. It forgets
+// groups that are quiet. all says that nothing is held back any more.
+func (b *book) take(now time.Time, all bool) []alerts.Alert {
+	var due []group
+	for key, e := range b.groups {
+		switch {
+		case e.alert.Count > 0 && (all || !b.dueAt(key).After(now)):
+			due = append(due, key)
+		case e.alert.Count == 0 && !e.due.After(now):
+			delete(b.groups, key)
+		}
+	}
+	b.calls = slices.DeleteFunc(b.calls, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
+	if room := b.o.PerMinute - len(b.calls); len(due) > room && !all || len(due) > b.o.PerMinute {
+		due = b.merge(due, now)
+		slices.SortFunc(due, b.older)
+		if !all {
+			due = due[:min(len(due), max(room, 0))]
+		}
+	}
+	slices.SortFunc(due, b.older)
+	list := make([]alerts.Alert, len(due))
+	for i, key := range due {
+		e := b.groups[key]
+		list[i] = e.alert
+		e.alert = alerts.Alert{}
+		e.due = now.Add(b.o.Quiet)
+		b.calls = append(b.calls, now)
+	}
+	return list
+}
+
+func (b *book) older(x, y group) int {
+	return cmp.Or(b.groups[x].alert.At.Compare(b.groups[y].alert.At), cmp.Compare(x.kind, y.kind), cmp.Compare(x.handler, y.handler))
+}
+
+// merge sums the groups of each kind up in one without a handler.
+func (b *book) merge(keys []group, now time.Time) []group {
+	byKind := make(map[alerts.Kind][]group)
+	for _, key := range keys {
+		byKind[key.kind] = append(byKind[key.kind], key)
+	}
+	var merged []group
+	for kind, list := range byKind {
+		if len(list) == 1 {
+			merged = append(merged, list[0])
+			continue
+		}
+		sum := group{kind: kind, consumer: list[0].consumer}
+		total := new(entry)
+		for _, key := range list {
+			a := b.groups[key].alert
+			total.alert.Groups += max(a.Groups, 1)
+			if key != sum {
+				b.groups[key].alert = alerts.Alert{}
+				b.groups[key].due = now.Add(b.o.Quiet)
+			}
+			groups := total.alert.Groups
+			total.add(a)
+			total.alert.Groups = groups
+		}
+		total.alert.Handler, total.alert.Topic = "", ""
+		b.groups[sum] = total
+		merged = append(merged, sum)
+	}
+	return merged
+}
+
+// failed puts an alert back that was not passed on, and reports whether it is tried
+// again.
+func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
+	key := group{a.Kind, a.Consumer, a.Handler}
+	e := b.groups[key]
+	if e == nil {
+		return false
+	}
+	e.failures++
+	if e.failures >= maxTries {
+		e.failures = 0
+		return false
+	}
+	if newer := e.alert; newer.Count > 0 {
+		a.Count, a.At, a.Text = a.Count+newer.Count, newer.At, newer.Text
+	}
+	e.alert, e.due = a, now.Add(delay(e.failures, err))
+	return true
+}
+
+// passed forgets the failures of a group.
+func (b *book) passed(a alerts.Alert) {
+	if e := b.groups[group{a.Kind, a.Consumer, a.Handler}]; e != nil {
+		e.failures = 0
+	}
+}
+
+// next is when take has something to do again; false if never.
+func (b *book) next(now time.Time) (at time.Time, ok bool) {
+	for key, e := range b.groups {
+		due := e.due
+		if e.alert.Count > 0 {
+			due = b.dueAt(key)
+			if len(b.calls) >= b.o.PerMinute && due.Before(b.calls[0].Add(time.Minute)) {
+				due = b.calls[0].Add(time.Minute)
+			}
+		}
+		if !ok || due.Before(at) {
+			at, ok = due, true
+		}
+	}
+	if at.Before(now) {
+		at = now
+	}
+	return at, ok
+}
