@@ -194,6 +194,9 @@ func (a *attachment) handle(m *message.Message) error {
 	settled := make(chan group.Outcome, 1)
 	t.Settle = func(o group.Outcome) {
 		a.c.stats.live[o].Add(1)
+		if o == group.Dead || o == group.Conflict {
+			a.running().rows.Wake()
+		}
 		settled <- o
 	}
 	a.c.stats.delivered.Add(1)
