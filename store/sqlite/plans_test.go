@@ -34,13 +34,6 @@ var scans = map[string]string{
 	"prune_count_letters":  "counts, as its interface says",
 	"prune_due":            "a row for each consumer",
 	"prune_keep":           "a row for each consumer",
-	"instances_deaths":  "the instances of a consumer: one a process, of one day",
-	"instances_list":    "the instances, one a process, of one day",
-	"instances_outlive": "the instances of a consumer: one a process, of one day",
-	"instances_forget":  "the instances, once an hour",
-	"pauses_get":        "one row: (consumer=?) is the whole primary key",
-	"pauses_resume":     "one row: (consumer=?) is the whole primary key",
-	"pauses_list":       "a row for each consumer",
 
 	"alerts_waiting":  "takes the first row, and one row: (consumer=?) is the whole primary key",
 	"alerts_renew":    "one row: (consumer=?) is the whole primary key",
