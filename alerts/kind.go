@@ -15,7 +15,7 @@ const (
 	// person.
 	RowParked Kind = "row_parked"
 	// Paused: a consumer stopped taking messages, because its database does not
-	// answer.
+	// answer, or a person paused it.
 	Paused Kind = "paused"
 	// Resumed: a paused consumer takes messages again.
 	Resumed Kind = "resumed"

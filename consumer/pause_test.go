@@ -35,13 +35,14 @@ type alertLog struct {
 	texts map[alerts.Kind][]string
 }
 
-func (l *alertLog) hook(_ context.Context, a alerts.Alert) {
+func (l *alertLog) hook(_ context.Context, a alerts.Alert) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.texts == nil {
 		l.texts = make(map[alerts.Kind][]string)
 	}
 	l.texts[a.Kind] = append(l.texts[a.Kind], a.Text)
+	return nil
 }
 
 func (l *alertLog) of(kind alerts.Kind) int {
