@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"runtime/debug"
 	"time"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/internal/routed"
 	"github.com/headrace/headrace/outbox/relay"
 )
 
@@ -29,32 +28,17 @@ const (
 // options are what the engines share.
 func (r *run) options() *group.Options {
 	c := r.c
-	host, _ := os.Hostname()
+	host, build := attempt.Origin()
 	return &group.Options{
 		Gate: c.gate, Inflight: group.NewInflight(),
 		MaxBatch: c.config.MaxBatch, BatchTime: c.config.BatchTime,
 		Patience: patience, Grace: grace, LockTimeout: lockTimeout, DeadTopic: r.deadTopic,
-		Host: host, Build: build(), Versions: c.st.Operations().Versions, Wake: c.st.Outbox().Signal().Wake,
+		Host: host, Build: build, Versions: c.st.Operations().Versions, Wake: c.st.Outbox().Signal().Wake,
 		Failed:  r.failed,
 		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o); r.wakeAlerts(o) },
 		Alerts:  c.st.Operations().Alerts,
 		Stuck:   r.stuck, Returned: r.returned, Fatal: r.fail, Handlers: &r.handlers,
 	}
-}
-
-// build says which build of the user's program runs: the module's version, or the
-// revision that it was built from.
-func build() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return s.Value
-		}
-	}
-	return info.Main.Version
 }
 
 // failed logs a failed run: what failed and what follows, never the words of the
@@ -91,14 +75,8 @@ func (r *run) returned(*group.Handler) {
 
 // deadTopic names the topic for the copy of a dead letter. What the user's function
 // may not return makes no copy, and is logged: a verdict never fails for it.
-func (r *run) deadTopic(topic string) (dead string) {
-	err := contain("name the topic", func() error {
-		if dead = r.c.config.DeadLetterTopic(topic); dead == "" {
-			return nil
-		}
-		_, err := headrace.Event{Topic: dead, Payload: []byte{}}.Encode(nil)
-		return err
-	})
+func (r *run) deadTopic(topic string) string {
+	dead, err := routed.CopyTopic(r.c.config.DeadLetterTopic, topic)
 	if err == nil {
 		return dead
 	}

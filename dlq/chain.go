@@ -19,16 +19,16 @@ func Chain(err error) []string {
 	if err == nil {
 		return nil
 	}
-	return chain(unwrap(err))
+	return chainOf(unwrap(err))
 }
 
-func chain(links []error) []string {
+func chainOf(links []error) []string {
 	texts := make([]string, 0, len(links))
 	for _, err := range links {
 		if len(texts) == maxLinks-1 && len(links) > maxLinks {
 			return append(texts, "[… more errors]")
 		}
-		texts = append(texts, encode.Text(fmt.Sprintf("%T: %s", err, message(err)), maxLink))
+		texts = append(texts, encode.Text(fmt.Sprintf("%T: %s", err, messageOf(err)), maxLink))
 	}
 	return texts
 }
@@ -69,9 +69,9 @@ func wrapped(err error) (inner []error) {
 	return nil
 }
 
-// message returns the message of err, or what there is to say where asking for it
+// messageOf returns the message of err, or what there is to say where asking for it
 // panics.
-func message(err error) (text string) {
+func messageOf(err error) (text string) {
 	defer func() {
 		if recover() != nil {
 			text = fmt.Sprintf("(the Error method of %T panicked)", err)

@@ -35,9 +35,9 @@ func Describe(err error, stack []byte) Failure {
 	}
 	links := unwrap(err)
 	return Failure{
-		Error: encode.Text(message(err), maxError),
+		Error: encode.Text(messageOf(err), maxError),
 		Type:  encode.Text(typeOf(links), maxType),
-		Chain: chain(links),
+		Chain: chainOf(links),
 		Print: fingerprint(links, stack),
 		Stack: CapStack(stack),
 	}

@@ -32,11 +32,11 @@ func Fingerprint(err error, stack []byte) string {
 }
 
 func fingerprint(links []error, stack []byte) string {
-	text := message(links[0])
+	text := messageOf(links[0])
 	code, coded := codeOf(links)
 	if coded != nil {
 		// The coded error's own words may be in the server's language and hold values.
-		text = strings.Replace(text, message(coded), "", 1)
+		text = strings.Replace(text, messageOf(coded), "", 1)
 	}
 	sum := sha256.Sum256([]byte(strings.Join([]string{typeOf(links), code, firstFrame(stack), normalise(text)}, "\x00")))
 	return hex.EncodeToString(sum[:8])

@@ -47,6 +47,9 @@ type MiddlewareOptions struct {
 	// Wake is called after a commit that wrote events, to wake the relay of this
 	// process: st.Outbox().Signal().Wake. Default: nothing; a relay looks every second.
 	Wake func()
+	// Versions keep what Newer compares: st.Operations().Versions. Default: none; then
+	// Newer is refused in the handler.
+	Versions Versions
 }
 
 const (
@@ -106,7 +109,7 @@ func Middleware(db Database, consumer string, o MiddlewareOptions) (message.Hand
 	if err != nil {
 		return nil, fmt.Errorf("inbox.Middleware: %w", err)
 	}
-	w := &middleware{db: db, who: Naming{Consumer: consumer, Handler: o.Handler, Key: o.Key, Fingerprint: o.Fingerprint}, timeout: o.Timeout, wake: o.Wake}
+	w := &middleware{db: db, who: Naming{Consumer: consumer, Handler: o.Handler, Key: o.Key, Fingerprint: o.Fingerprint}, timeout: o.Timeout, wake: o.Wake, versions: o.Versions}
 	if w.timeout == 0 {
 		w.timeout = defaultTimeout
 	}
@@ -117,10 +120,11 @@ func Middleware(db Database, consumer string, o MiddlewareOptions) (message.Hand
 }
 
 type middleware struct {
-	db      Database
-	who     Naming
-	timeout time.Duration
-	wake    func()
+	db       Database
+	who      Naming
+	timeout  time.Duration
+	wake     func()
+	versions Versions
 }
 
 // work runs a message until it is said what became of it.

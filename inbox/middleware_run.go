@@ -54,7 +54,11 @@ func (w *middleware) try(ctx context.Context, m *message.Message, d *headrace.De
 func (w *middleware) run(ctx context.Context, t *txn.Txn, m *message.Message, d *headrace.Delivery, next message.HandlerFunc) (rows []outbox.Row, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.timeout)
 	defer cancel()
-	tx := headrace.NewTx(t, headrace.TxOptions{Alone: true, Trace: d.Trace})
+	o := headrace.TxOptions{Alone: true, Trace: d.Trace}
+	if w.versions != nil {
+		o.Scope, o.Versions = d.Scope, w.versions
+	}
+	tx := headrace.NewTx(t, o)
 	defer func() { _ = tx.Close() }() // a goroutine of the handler's cannot use it any more
 	p, err := attempt.Catch(func() error {
 		out, err := routed.Call(next, routed.Copy(headrace.WithTx(ctx, tx), m))

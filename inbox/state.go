@@ -57,6 +57,9 @@ type Attempt struct {
 	Build string
 	// Trace is the trace context of the run's message.
 	Trace headrace.TraceContext
-	// At is when it was recorded, by the database's clock. Stores set it.
+	// Ago is how long before it is recorded it failed; 0 where it is recorded at once.
+	// It is not read back.
+	Ago time.Duration
+	// At is when it failed, by the database's clock. Stores set it.
 	At time.Time
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/attempt"
 )
 
 // errNacked is the failure of a handler that gave its message back and returned nil.
@@ -58,4 +59,20 @@ func ReplyTopic(m *message.Message) string {
 		return ""
 	}
 	return topic
+}
+
+// CopyTopic asks name for the topic of the copies of topic's dead letters; "" means
+// none. The error is of a panic, and of a topic that no event may have.
+func CopyTopic(name func(topic string) string, topic string) (dead string, err error) {
+	p, err := attempt.Catch(func() error {
+		if dead = name(topic); dead == "" {
+			return nil
+		}
+		_, err := headrace.Event{Topic: dead, Payload: []byte{}}.Encode(nil)
+		return err
+	})
+	if p != nil {
+		return "", fmt.Errorf("name the topic: panic of type %T", p.Value)
+	}
+	return dead, err
 }

@@ -131,7 +131,7 @@ func (s *inboxStore) addOne(ctx context.Context, t *txn.Txn, a inbox.Attempt) *s
 	return s.plan.on(t.SQL()).QueryRowContext(ctx, s.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
 		encode.Text(a.Error, maxError), encode.Text(a.ErrorType, maxName), a.Duration.Microseconds(),
 		encode.Text(a.Host, maxName), encode.Text(a.Build, maxName),
-		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace))
+		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace), max(a.Ago, 0).Microseconds())
 }
 
 // Attempts implements inbox.Store.

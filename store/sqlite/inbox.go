@@ -88,7 +88,7 @@ func (i *inboxStore) AddAttempt(ctx context.Context, t *txn.Txn, a inbox.Attempt
 	err := t.QueryRowContext(ctx, i.addAttempt, a.Scope, a.Key, encode.Text(a.Class, maxName),
 		encode.Text(a.Error, maxError), encode.Text(a.ErrorType, maxName), a.Duration.Microseconds(),
 		encode.Text(a.Host, maxName), encode.Text(a.Build, maxName),
-		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace)).Scan(&n)
+		encode.Text(a.Trace.Parent, maxTrace), encode.Text(a.Trace.State, maxTrace), max(a.Ago, 0).Microseconds()).Scan(&n)
 	if err != nil {
 		return 0, fmt.Errorf("add attempt: %w", err)
 	}

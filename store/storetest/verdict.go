@@ -334,4 +334,14 @@ func attemptsKept(b *bundle) {
 	if age := time.Since(got[0].At); age < -time.Hour || age > time.Hour {
 		b.Errorf("attempt recorded at %s", got[0].At)
 	}
+	earlier := attempt("a")
+	earlier.Ago = 24 * time.Hour
+	b.in(func(t *txn.Txn) {
+		_, err := b.Store.Inbox().AddAttempt(b.ctx, t, earlier)
+		b.must(err)
+	})
+	got = b.attempts("a")
+	if apart := got[0].At.Sub(got[1].At); apart < 23*time.Hour || apart > 25*time.Hour {
+		b.Errorf("an attempt of a day ago is recorded %s before the one of now", apart)
+	}
 }
