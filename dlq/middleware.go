@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/chain"
@@ -52,6 +53,9 @@ type MiddlewareOptions struct {
 	// Wake is called after a commit that wrote a copy, to wake the relay of this
 	// process: st.Outbox().Signal().Wake. Default: nothing; a relay looks every second.
 	Wake func()
+	// Alerts take a row beside each letter: st.Operations().Alerts. A consumer of the
+	// same name passes them on; where none runs they pile up. Default: none.
+	Alerts alerts.Appender
 	// Logger is told of each dead letter, without payload, key or the error's words.
 	// Default: slog.Default.
 	Logger *slog.Logger

@@ -114,7 +114,7 @@ func (w *middleware) write(ctx context.Context, g given) error {
 		}
 		letter.FirstPrint = first.Entry.Fingerprint
 	}
-	rows, err := Bury(ctx, t, w.db.Letters(), letter, w.topic(g.d.Topic))
+	rows, err := Bury(ctx, t, w.db.Letters(), w.o.Alerts, letter, w.topic(g.d.Topic))
 	if err != nil {
 		return err
 	}
