@@ -20,6 +20,9 @@ type options struct {
 	dsn  string
 	json bool
 	log  bool
+	// metrics is where they are served; hold keeps the consumer running to look at them.
+	metrics string
+	hold    bool
 }
 
 // Exit codes.
@@ -65,6 +68,8 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.db, "db", "", "keep everything in this SQLite file; default is a temporary one")
 	flags.StringVar(&o.dsn, "dsn", "", "use this PostgreSQL database, postgres://…, instead of SQLite")
 	flags.BoolVar(&o.json, "json", false, "print the figures as one JSON object, and nothing else")
+	flags.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus on this host:port while it runs")
+	flags.BoolVar(&o.hold, "hold", false, "with -metrics, go on until Ctrl-C when everything is settled")
 	flags.BoolVar(&o.log, "v", false, "show what the consumer logs")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -84,6 +89,12 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-n and -seed are for generated webhooks; leave them out with -in")
 	case o.db != "" && o.dsn != "":
 		return o, errors.New("-db and -dsn exclude each other")
+	case set["metrics"] && o.metrics == "":
+		return o, errors.New("-metrics is empty; give host:port")
+	case o.hold && o.metrics == "":
+		return o, errors.New("-hold is for looking at metrics; give -metrics too")
+	case o.metrics != "":
+		return o, checkAddress(o.metrics)
 	}
 	return o, nil
 }

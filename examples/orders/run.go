@@ -11,6 +11,8 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/retry"
 )
@@ -40,7 +42,12 @@ func run(ctx context.Context, o options, stdin io.Reader, stdout io.Writer, stde
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	s, err := newSession(ctx, db, webhooks, o, stderr)
+	m, err := serveMetrics(ctx, o.metrics, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.close()) }()
+	s, err := newSession(ctx, db, webhooks, o, stderr, m)
 	if err != nil {
 		return err
 	}
@@ -84,9 +91,11 @@ type session struct {
 	source   *source
 	consumer *consumer.Consumer
 	progress progress
+	// hold keeps the consumer running after its work; nil does not.
+	hold func(ctx context.Context, ended <-chan error) (consumerEnded bool, err error)
 }
 
-func newSession(ctx context.Context, db *database, webhooks stream, o options, stderr *os.File) (*session, error) {
+func newSession(ctx context.Context, db *database, webhooks stream, o options, stderr *os.File, m *metrics) (*session, error) {
 	j, err := openJournal(ctx, db.journal)
 	if err != nil {
 		return nil, err
@@ -109,7 +118,10 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 	}
 	log := slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: level}))
 	s.source.log = log
-	s.consumer, err = newConsumer(db, s.source, sink{j}, log, o.in == "")
+	if o.hold {
+		s.hold = func(ctx context.Context, ended <-chan error) (bool, error) { return hold(ctx, ended, s.progress) }
+	}
+	s.consumer, err = newConsumer(db, s.source, sink{j}, log, m.meter(), o.in == "")
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -117,12 +129,12 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 }
 
 // newConsumer wires headrace.
-func newConsumer(db *database, src *source, out sink, log *slog.Logger, simulate bool) (*consumer.Consumer, error) {
+func newConsumer(db *database, src *source, out sink, log *slog.Logger, meter metric.MeterProvider, simulate bool) (*consumer.Consumer, error) {
 	c, err := consumer.New(consumerName, db, consumer.Config{
 		Source: src, Sink: out,
 		Key: keyOf(), Fingerprint: fingerprintOf(), OrderKey: orderKeyOf,
 		Retry: policy, Logger: log,
-		MaxInFlight: maxInFlight,
+		MaxInFlight: maxInFlight, MeterProvider: meter,
 	})
 	if err != nil {
 		return nil, err
@@ -143,6 +155,9 @@ func (s *session) work(ctx context.Context) error {
 	go func() { ended <- s.consumer.Run(running) }() // received from below, in every case
 	w := newWait(s)
 	err := w.settled(ctx, ended)
+	if err == nil && s.hold != nil {
+		w.consumerEnded, err = s.hold(ctx, ended)
+	}
 	stop()
 	if !w.consumerEnded {
 		err = errors.Join(err, <-ended)
