@@ -69,7 +69,7 @@ func (o *observed) some(name string, n int) []sdktrace.ReadOnlySpan {
 func value(s sdktrace.ReadOnlySpan, key string) string {
 	for _, kv := range s.Attributes() {
 		if string(kv.Key) == key {
-			return kv.Value.Emit()
+			return kv.Value.String()
 		}
 	}
 	return ""
@@ -129,7 +129,7 @@ func (o *observed) sum(name string, attrs ...string) (total int64) {
 		fits := true
 		for i := 0; i < len(attrs); i += 2 {
 			v, ok := p.attrs.Value(attribute.Key(attrs[i]))
-			fits = fits && ok && v.Emit() == attrs[i+1]
+			fits = fits && ok && v.String() == attrs[i+1]
 		}
 		if fits {
 			total += p.value
