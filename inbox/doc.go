@@ -30,7 +30,17 @@
 // number must not turn into some other key. The errors name headers and paths, and
 // never show a payload or a value.
 //
+// Messages of one entity that come out of order are told apart by a version: [Newer].
+//
+// The record of a message is kept for a window, and pruned when the message cannot come
+// back any more: [Retention]. Age counts from the last transition; a message that waits,
+// is dead, or has an open letter stays.
+//
 // # Caveats
+//
+// A message that comes back after the window is applied again: its record is gone. Where
+// nobody says for how long the source can deliver again, nothing is pruned. A replay
+// from an archive that is older than the window needs effects that bear it, or [Newer].
 //
 // Keys and fingerprints are stored, so what the functions here return for a given
 // delivery never changes from version to version.

@@ -54,3 +54,10 @@ func ExamplePolicy_Validate() {
 	// Output:
 	// retry: Backoff.Max (1s) is below Backoff.Initial (2s)
 }
+
+// How long is a message retried at the most, if each run takes half a minute?
+func ExamplePolicy_Span() {
+	p := retry.Policy{MaxAttempts: 8, Immediate: 2, Backoff: retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: 0.2}}
+	fmt.Println(p.Span(30 * time.Second))
+	// Output: 4m31s
+}

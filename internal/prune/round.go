@@ -52,7 +52,7 @@ func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, posit
 			return total, fmt.Errorf("prune: %w", err)
 		}
 		start := time.Now()
-		done, err := batch(ctx, p, inbox.PruneRequest{Plan: plan, Consumer: consumer, From: total.Next, Limit: o.Limit})
+		done, err := within(ctx, p, inbox.PruneRequest{Plan: plan, Consumer: consumer, From: total.Next, Limit: o.Limit})
 		if err != nil {
 			return total, fmt.Errorf("prune: %w", err)
 		}
@@ -65,6 +65,15 @@ func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, posit
 		}
 	}
 	return total, nil
+}
+
+// batchTime bounds one batch, so that a connection that was cut holds up nobody for good.
+const batchTime = 2 * time.Minute
+
+func within(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (inbox.Pruned, error) {
+	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
+	return batch(ctx, p, r)
 }
 
 // batch removes a batch of the half that the request's position names.
