@@ -26,7 +26,7 @@ func ExampleRetention_Plan() {
 	_, err = inbox.Retention{SourceRetention: week, Window: week}.Plan(retries)
 	fmt.Println(err)
 	// Output:
-	// 373h2m24s <nil>
+	// 371h55m42s <nil>
 	// retention is too short: Window is 168h0m0s and must exceed 338h7m0s (168h0m0s of the source + 2h7m0s of retries + 168h0m0s of closed letters); leave it 0 to have it computed
 }
 
