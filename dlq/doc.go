@@ -9,6 +9,9 @@
 // the message into the backlog of the handler that gave it up, discard ends it. Each
 // decision leaves an [Audit] row.
 //
+// [Middleware] keeps the messages that the handlers of an existing Watermill Router
+// cannot take.
+//
 // # Rules
 //
 // The inbox says where the message is, the letter is its body: a letter that is open
@@ -28,6 +31,9 @@
 // already. A dead message holds nobody up.
 //
 // # Caveats
+//
+// A redrive of what Middleware kept waits in the backlog until a consumer of that name
+// runs; a plain Router does not look there.
 //
 // How often a message may be redriven is the operator's choice; nothing is redriven by
 // itself. A redrive puts messages of one order key back in the order in which they died,

@@ -14,6 +14,8 @@
 // An [Entry] is the row of a message, and its [State] says where the message is. An
 // [Attempt] is a run of the handler that failed. [Store] keeps both.
 //
+// [Middleware] makes the handlers of an existing Watermill Router write once.
+//
 // # Rules
 //
 // One row says where a message is: done, waiting, dead or discarded. A claim inserts
@@ -44,6 +46,10 @@
 //
 // Keys and fingerprints are stored, so what the functions here return for a given
 // delivery never changes from version to version.
+//
+// Middleware holds a transaction, and on SQLite its only write lock, while the handler
+// runs. A handler that ends the transaction by Tx.SQL has applied its effects; the
+// error that says so (ErrSwitched) is all that can be done, and the events are lost.
 //
 // A key that its sender chooses can be chosen twice. The fingerprint shows that, but
 // only while the row is kept.

@@ -11,9 +11,12 @@
 // A handler may have its own word: an error made by [Permanent] is never retried,
 // and one made by [After] is retried at the time it names.
 //
+// [Middleware] runs a handler of an existing Watermill Router again by a policy, and
+// gives up with an [ExhaustedError].
+//
 // # Rules
 //
-// Everything here is a pure function. The delay depends on the attempt and on a
+// A policy is a pure function. The delay depends on the attempt and on a
 // seed (the message's key) only, so looking at it, logging it or computing it
 // again in another process never changes it.
 //
@@ -21,6 +24,9 @@
 // is not decided here and spends no attempt; the consumer holds such messages.
 //
 // # Caveats
+//
+// Middleware waits in process and holds its message meanwhile. Delays of hours that
+// survive a restart take a consumer.
 //
 // Jitter shortens a delay and never lengthens it, so that delays at the upper
 // bound are spread as well.
