@@ -58,6 +58,9 @@ type Leases interface {
 	// GiveBack ends those of leases that are still held, and whose work was not begun or
 	// was cancelled, and takes back the start that was counted.
 	GiveBack(ctx context.Context, t *txn.Txn, leases []Lease) error
+	// Lost counts the recorded attempts of a message with a number above spent whose class
+	// is retry.Lost.
+	Lost(ctx context.Context, t *txn.Txn, id inbox.ID, spent int) (int, error)
 	// Recall moves at most limit rows of a handler that is not leased any more onto the
 	// ready line, except those whose lease has not ended, and returns how many.
 	Recall(ctx context.Context, t *txn.Txn, consumer, handler string, limit int) (int, error)

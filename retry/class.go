@@ -17,6 +17,9 @@ const (
 	Timeout Class = "timeout"
 	// Panic: the handler panicked; see PanicError.
 	Panic Class = "panic"
+	// Lost: the lease of a leased handler ended and was not given back, because its
+	// process was killed, frozen or cut off. Classify never says so.
+	Lost Class = "lost"
 	// PermanentFailure: the handler said with Permanent that no retry will help.
 	PermanentFailure Class = "permanent"
 )
@@ -39,4 +42,4 @@ func Classify(err error) Class {
 }
 
 // retryable reports whether failures of class c may be retried at all.
-func (c Class) retryable() bool { return c == Transient || c == Timeout || c == Panic }
+func (c Class) retryable() bool { return c == Transient || c == Timeout || c == Panic || c == Lost }

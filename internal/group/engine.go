@@ -77,6 +77,8 @@ type Engine struct {
 	// soft ends when no more waiting should be begun, hard when handlers should stop.
 	soft, hard context.Context
 	last       lastCall
+	// leaser hands out the work of a leased handler; nil for any other.
+	leaser *leaser
 
 	shrink  atomic.Int64 // groups to run small after a deadlock
 	perTask atomic.Int64 // running mean of a task's time in its group, in ns
@@ -86,10 +88,14 @@ type Engine struct {
 // when its drain time is over.
 func NewEngine(soft, hard context.Context, st Store, h *Handler, o *Options) *Engine {
 	batch := o.MaxBatch
-	if h.Alone {
+	if h.Alone && !h.Intake {
 		batch = 1
 	}
-	return &Engine{st: st, h: h, o: o, queue: NewQueue(batch), soft: soft, hard: hard}
+	e := &Engine{st: st, h: h, o: o, queue: NewQueue(batch), soft: soft, hard: hard}
+	if h.Leased != nil {
+		e.leaser = newLeaser(e)
+	}
+	return e
 }
 
 // pingTime bounds a ping.
@@ -141,8 +147,16 @@ func (e *Engine) Stop() {
 	}
 }
 
-// limit is the size of the next group.
+// limit is the size of the next group of deliveries.
 func (e *Engine) limit() int {
+	if e.h.Intake {
+		return e.o.MaxBatch
+	}
+	return e.room()
+}
+
+// room is the size of the next group that handlers run for.
+func (e *Engine) room() int {
 	if e.h.Alone {
 		return 1
 	}
@@ -262,12 +276,19 @@ func (e *Engine) release(tasks []*Task) {
 // the queue.
 func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) {
 	start := time.Now()
-	r := e.try(tasks, guarded)
-	undone(tasks, r)
+	var r result
+	if e.h.Intake {
+		r = e.takeIn(tasks)
+	} else {
+		r = e.try(tasks, guarded)
+		undone(tasks, r)
+	}
 	switch {
 	case r.err == nil && len(r.failures) == 0:
 		e.o.Gate.OK()
-		e.took(time.Since(start), len(tasks))
+		if !e.h.Intake { // what the handlers take shows in the drain
+			e.took(time.Since(start), len(tasks))
+		}
 		for _, s := range r.settled {
 			e.settle(s.task, s.outcome)
 		}

@@ -172,12 +172,15 @@ func (l *Line) take(ctx context.Context, t *txn.Txn, shard int, after int64) (*b
 	if len(items) == 0 {
 		return nil, drain.Result{}, nil
 	}
+	if rows, leasers := l.leased(items); len(rows) > 0 {
+		return l.divert(ctx, t, rows, leasers)
+	}
 	e := l.engines[items[0].Handler]
 	if e == nil {
 		return l.setAside(ctx, t, items[0])
 	}
 	b := &batch{e: e, t: t, shard: shard, more: len(items) == limit}
-	room := min(e.limit(), limit)
+	room := min(e.room(), limit)
 	for i := range items {
 		if items[i].Handler != e.h.Name || len(b.tasks) == room {
 			b.more = true

@@ -27,7 +27,13 @@ type Handler struct {
 	// Batch hands the whole group to Run at once.
 	Batch bool
 	// Strict keeps the order of keys across retries and processes.
-	Strict  bool
+	Strict bool
+	// Intake takes messages into the backlog, which is worked off by Line.
+	Intake bool
+	// Leased is how a leased handler works; nil for any other. It needs Intake and Strict.
+	// Run is then given what the work returned, as Input.Effects.
+	Leased *Leased
+	// Timeout bounds a run in a transaction.
 	Timeout time.Duration
 	Policy  retry.Policy
 	// Decode turns the payload into what Run expects in Task.Body.
@@ -57,6 +63,8 @@ type Input struct {
 	Delivery headrace.Delivery
 	Body     any
 	receipt  *telemetry.Receipt
+	// Effects are what the work of a leased handler returned.
+	Effects headrace.Effects
 }
 
 // Task is a delivery on its way to one handler.
@@ -88,7 +96,13 @@ type Task struct {
 	// letter the class of the dead letter that a verdict wrote.
 	run    *telemetry.Run
 	letter dlq.Class
+	// token is that of the lease under which a leased handler works; "" without one.
+	token   string
+	effects headrace.Effects
 }
+
+// lease names the task's lease.
+func (t *Task) lease() backlog.Lease { return backlog.Lease{ID: t.ID(), Token: t.token} }
 
 // ID names the message.
 func (t *Task) ID() inbox.ID {
@@ -173,11 +187,11 @@ func (f failure) class() txn.Class {
 // input returns what the next run is given.
 func (t *Task) input(h *Handler) Input {
 	body := t.Body
-	if t.used {
+	if t.used && t.effects == nil {
 		if again, err := h.decode(&t.Delivery); err == nil { // it did before
 			body = again
 		}
 	}
 	t.used = true
-	return Input{Delivery: t.Delivery, Body: body, receipt: t.Receipt}
+	return Input{Delivery: t.Delivery, Body: body, receipt: t.Receipt, Effects: t.effects}
 }

@@ -30,8 +30,12 @@ type ruling struct {
 // is to be run again at once. It blocks until the database takes it, or until the
 // consumer stops: then the task is released.
 func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
+	write := e.ruleLive
+	if f.task.token != "" {
+		write = e.ruleLeased
+	}
 	for {
-		r, err := e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return e.ruleLive(ctx, t, f) })
+		r, err := e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return write(ctx, t, f) })
 		if err == nil {
 			e.o.Gate.OK()
 			e.report(f, r)
@@ -112,6 +116,9 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 	if errors.Is(f.err, ErrStuck) {
 		class = retry.Timeout
 	}
+	if errors.Is(f.err, ErrLeaseLost) {
+		class = retry.Lost
+	}
 	r := ruling{class: string(class), failure: dlq.Describe(f.err, f.stack)}
 	behind, err := e.orderOf(ctx, t, task)
 	if err != nil {
@@ -126,7 +133,9 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 	}
 	if f.recorded > 0 && n > f.recorded { // the COMMIT without an answer had happened
 		task.Delivery.Attempt = n
-		return e.lost(task, r), nil
+		r = e.lost(task, r)
+		r.again = r.again || task.token != "" // and the lease is held still
+		return r, nil
 	}
 	r.n = n
 	spent := 0
@@ -134,6 +143,11 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 		spent = task.item.Spent
 	}
 	decision := e.h.Policy.Decide(f.err, class, n-spent, task.Delivery.Scope+"\x00"+task.Delivery.Key)
+	if class == retry.Lost {
+		if decision, err = e.forgive(ctx, t, task, spent, decision); err != nil {
+			return r, err
+		}
+	}
 	switch decision.Action {
 	case retry.Now:
 		return e.ruleNow(ctx, t, task, r, n)
@@ -143,6 +157,9 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 	kind := dlq.Exhausted
 	if retry.IsPermanent(f.err) {
 		kind = dlq.Permanent
+	}
+	if class == retry.Lost {
+		kind = dlq.Crashed
 	}
 	return e.ruleDead(ctx, t, task, r, kind, n)
 }
@@ -178,6 +195,9 @@ func (e *Engine) ruleLater(ctx context.Context, t *txn.Txn, task *Task, r ruling
 		return e.lost(task, r), err
 	}
 	if task.item != nil {
+		if task.token != "" {
+			delay = max(delay, time.Microsecond) // without one the row would stay leased
+		}
 		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, delay, n+1); err != nil {
 			return r, fmt.Errorf("retry later: %w", err)
 		}

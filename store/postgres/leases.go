@@ -12,6 +12,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -21,7 +22,7 @@ type leaseStore struct {
 	db   *sql.DB
 	plan planner
 
-	divert, look, claim, extend, fence, giveBack, recall string
+	divert, look, claim, extend, fence, giveBack, recall, lost string
 }
 
 func newLeases(db *sql.DB, plan planner, queries map[string]string) *leaseStore {
@@ -34,6 +35,7 @@ func newLeases(db *sql.DB, plan planner, queries map[string]string) *leaseStore 
 		fence:    sqlfile.Get(queries, "leases_fence"),
 		giveBack: sqlfile.Get(queries, "leases_give_back"),
 		recall:   sqlfile.Get(queries, "leases_recall"),
+		lost:     sqlfile.Get(queries, "leases_lost"),
 	}
 }
 
@@ -133,6 +135,14 @@ func (s *leaseStore) GiveBack(ctx context.Context, t *txn.Txn, leases []backlog.
 		return fmt.Errorf("give leases back: %w", err)
 	}
 	return nil
+}
+
+// Lost implements backlog.Leases.
+func (s *leaseStore) Lost(ctx context.Context, t *txn.Txn, id inbox.ID, spent int) (n int, err error) {
+	if err := t.QueryRowContext(ctx, s.lost, id.Scope, id.Key, spent).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count lost leases: %w", err)
+	}
+	return n, nil
 }
 
 // Recall implements backlog.Leases.

@@ -192,6 +192,8 @@ func everyLease(b *bundle, x *txn.Txn) {
 	_, err = leases.Fence(ctx, x, l, 1e9)
 	b.must("fence", err)
 	b.must("give back", leases.GiveBack(ctx, x, []backlog.Lease{l}))
+	_, err = leases.Lost(ctx, x, l.ID, 0)
+	b.must("count lost", err)
 	_, err = leases.Recall(ctx, x, "billing", "orders.paid", 1)
 	b.must("recall", err)
 }

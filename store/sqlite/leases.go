@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -17,7 +18,7 @@ import (
 type leaseStore struct {
 	s *Store
 
-	divert, look, claim, claimEnded, extend, fence, giveBack, recall, take string
+	divert, look, claim, claimEnded, extend, fence, giveBack, recall, lost, take string
 }
 
 var _ backlog.Leases = (*leaseStore)(nil)
@@ -33,6 +34,7 @@ func newLeases(s *Store, q queries) *leaseStore {
 		fence:      q.get("leases_fence"),
 		giveBack:   q.get("leases_give_back"),
 		recall:     q.get("leases_recall"),
+		lost:       q.get("leases_lost"),
 		take:       q.get("sequences_take"),
 	}
 }
@@ -138,6 +140,14 @@ func (l *leaseStore) GiveBack(ctx context.Context, t *txn.Txn, leases []backlog.
 		return fmt.Errorf("give leases back: %w", err)
 	}
 	return nil
+}
+
+// Lost implements backlog.Leases.
+func (l *leaseStore) Lost(ctx context.Context, t *txn.Txn, id inbox.ID, spent int) (n int, err error) {
+	if err := t.QueryRowContext(ctx, l.lost, id.Scope, id.Key, spent).Scan(&n); err != nil {
+		return 0, fmt.Errorf("count lost leases: %w", err)
+	}
+	return n, nil
 }
 
 // Recall implements backlog.Leases.
