@@ -40,6 +40,8 @@ type handler struct {
 	resolve resolver
 	sub     subscription
 	engine  *group.Engine
+	// concurrency is how many groups run at once; 0 means Config.Concurrency.
+	concurrency int
 }
 
 // New returns a consumer that does not run yet. name is part of the scope of every
@@ -92,6 +94,6 @@ func (c *Consumer) add(topic string, r registration, h *group.Handler) {
 	c.handlers = append(c.handlers, &handler{
 		Handler: h,
 		resolve: resolver{handler: h, key: r.key, fingerprint: r.fingerprint, orderKey: r.orderKey},
-		sub:     subscription{topic: topic, handler: h.Name},
+		sub:     subscription{topic: topic, handler: h.Name}, concurrency: r.concurrency,
 	})
 }

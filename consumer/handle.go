@@ -27,6 +27,10 @@ type registration struct {
 	name        string
 	alone       bool
 	strict      bool
+	intake      bool
+	lease       time.Duration                                                // 0 for the default
+	work        func(context.Context, group.Input) (headrace.Effects, error) // of a leased handler
+	concurrency int
 	timeout     time.Duration
 	policy      retry.Policy
 	codec       codec.Codec
@@ -141,9 +145,11 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 		}
 		return body, nil
 	}
-	c.add(topic, r, &group.Handler{
+	h := &group.Handler{
 		Consumer: c.name, Name: r.name, Topic: topic, Scope: c.name + "/" + r.name,
-		Alone: r.alone, Batch: batch, Strict: r.strict, Timeout: r.timeout, Policy: r.policy,
+		Alone: r.alone, Batch: batch, Strict: r.strict, Intake: r.intake, Timeout: r.timeout, Policy: r.policy,
 		Decode: decode, Encode: r.codec.Encode, Run: run,
-	})
+	}
+	r.leased(c, h)
+	c.add(topic, r, h)
 }

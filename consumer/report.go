@@ -37,6 +37,7 @@ func (r *run) options() *group.Options {
 		Failed:  r.failed,
 		Drained: func(_ *group.Handler, o group.Outcome) { c.stats.drained(o); r.wakeAlerts(o) },
 		Alerts:  c.st.Operations().Alerts,
+		Held:    c.hold.held,
 		Stuck:   r.stuck, Returned: r.returned, Fatal: r.fail, Handlers: &r.handlers,
 	}
 }

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -110,14 +111,18 @@ func (r *run) startEngines() *drain.Drain {
 	for _, h := range r.c.handlers {
 		h.engine = group.NewEngine(r.soft, r.hard, r.c.st, h.Handler, o)
 		engines[h.Name] = h.engine
-		for range r.c.config.Concurrency {
+		for range cmp.Or(h.concurrency, r.c.config.Concurrency) {
 			r.workers.Go(h.engine.Work)
 		}
+		r.workers.Go(h.engine.Lease)
 	}
 	line := group.NewLine(r.soft, r.c.name, r.c.st, engines, o)
 	line.Unknown = r.unknownHandler
+	r.workers.Go(line.Recall)
 	r.workers.Go(r.watchPause)
-	return drain.New(pausable{line, r.c.hold}, drain.Options{Workers: r.c.config.BacklogWorkers, OnState: r.backlogState})
+	return drain.New(pausable{line, r.c.hold}, drain.Options{
+		Workers: r.c.config.BacklogWorkers, Wake: r.c.st.Backlog().Signals.C(r.c.name), OnState: r.backlogState,
+	})
 }
 
 // fail stops the consumer because of err. The first cause counts.

@@ -61,6 +61,8 @@ type Options struct {
 	// Stuck is told of a handler that was left behind, Returned of one that came back
 	// after that.
 	Stuck, Returned func(h *Handler)
+	// Held says that leased handlers are to begin nothing; nil means never.
+	Held func() bool
 	// Fatal is told of an error after which the consumer must stop.
 	Fatal func(error)
 	// Handlers counts the goroutines that run handlers.

@@ -130,7 +130,11 @@ func (l *leaser) take() (n int) {
 	}
 }
 
+// look finds nothing while the consumer is held.
 func (l *leaser) look() (bool, time.Duration, error) {
+	if l.e.o.Held != nil && l.e.o.Held() {
+		return false, 0, nil
+	}
 	ctx, cancel := context.WithTimeout(l.e.soft, l.e.o.Patience)
 	defer cancel()
 	return l.e.st.Backlog().Leases.Look(ctx, l.e.h.Consumer, l.e.h.Name)

@@ -60,7 +60,7 @@ func (e *Engine) tryLeased(task *Task) result {
 	defer t.Rollback()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), e.o.Patience)
 	defer cancel()
-	outcome, err := e.enter(ctx, t, task)
+	outcome, err := e.pass(ctx, t, task)
 	if err != nil {
 		t.Rollback() // a ping may need its connection
 		return e.own([]*Task{task}, err)
@@ -96,9 +96,9 @@ func (e *Engine) tryLeased(task *Task) result {
 	return e.commit(own, t, []*Task{task}, events, r)
 }
 
-// enter passes the fence, takes the order key and marks the message done. Released says
+// pass passes the fence, takes the order key and marks the message done. Released says
 // that the lease is lost, Duplicate that somebody else finished the message.
-func (e *Engine) enter(ctx context.Context, t *txn.Txn, task *Task) (Outcome, error) {
+func (e *Engine) pass(ctx context.Context, t *txn.Txn, task *Task) (Outcome, error) {
 	ours, err := e.fence(ctx, t, task)
 	if err != nil || !ours {
 		return Released, err

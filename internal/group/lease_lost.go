@@ -70,7 +70,7 @@ func (e *Engine) announce(l lostLeases, copies []outbox.Row) {
 	for _, v := range l {
 		e.report(v.failure, v.ruling)
 		if !v.again {
-			e.o.Drained(e.h, v.outcome)
+			e.drained(v.task, v.outcome)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -29,7 +30,7 @@ func (l *leaser) work(w *work) {
 			l.giveBack(w.task)
 			return
 		case !again:
-			l.e.o.Drained(l.e.h, outcome)
+			l.e.drained(w.task, outcome)
 			return
 		}
 	}
@@ -49,6 +50,7 @@ func (l *leaser) turn(w *work) *failure {
 		return &failure{task: task, err: task.Bad}
 	}
 	r := l.run(w)
+	l.observe(task, r)
 	if r.err != nil {
 		return &failure{task: task, err: r.err, stack: r.stack, took: r.took}
 	}
@@ -63,13 +65,14 @@ func (l *leaser) turn(w *work) *failure {
 		l.giveBack(task)
 		return nil
 	}
-	l.e.o.Drained(l.e.h, outcome)
+	l.e.drained(task, outcome)
 	return nil
 }
 
 // leasedRun is a call of the user's function, and what came of it.
 type leasedRun struct {
 	effects headrace.Effects
+	span    *telemetry.Run
 	err     error
 	stack   []byte
 	took    time.Duration
@@ -86,6 +89,7 @@ func (l *leaser) run(w *work) *leasedRun {
 	defer cancel()
 	r := &leasedRun{done: make(chan struct{})}
 	in := Input{Delivery: w.task.Delivery, Body: w.task.Body}
+	ctx, _, r.span = l.e.h.Telemetry.Start(ctx, &w.task.Delivery, nil, true)
 	l.e.o.Handlers.Add(1)
 	go l.call(ctx, r, in)
 	select {
@@ -106,7 +110,7 @@ func (l *leaser) run(w *work) *leasedRun {
 	}
 	w.stuck = true
 	l.e.o.Stuck(l.e.h)
-	return &leasedRun{err: fmt.Errorf("%w: %w", ErrStuck, ctx.Err()), took: l.o.Timeout}
+	return &leasedRun{span: r.span, err: fmt.Errorf("%w: %w", ErrStuck, ctx.Err()), took: l.o.Timeout}
 }
 
 func (l *leaser) call(ctx context.Context, r *leasedRun, in Input) {
@@ -130,4 +134,19 @@ func (l *leaser) call(ctx context.Context, r *leasedRun, in Input) {
 		return
 	}
 	r.err = attempt.Ended(ctx, sound(err))
+}
+
+// observe records that the work came back. Its span ends with the verdict where it
+// failed; the effects have one of their own.
+func (l *leaser) observe(task *Task, r *leasedRun) {
+	r.span.Returned()
+	class := ""
+	if r.err != nil {
+		class = string(retry.Classify(r.err))
+	}
+	l.e.h.Telemetry.Took(&task.Delivery, r.took, class)
+	task.run = r.span
+	if r.err == nil {
+		task.end(telemetry.Worked)
+	}
 }

@@ -113,11 +113,14 @@ func (e *Engine) buried(t *Task, o Outcome) {
 }
 
 // drained tells of a backlog row that has its outcome.
-func (l *Line) drained(e *Engine, t *Task, o Outcome) {
+func (l *Line) drained(e *Engine, t *Task, o Outcome) { e.drained(t, o) }
+
+// drained tells of a backlog row that has its outcome.
+func (e *Engine) drained(t *Task, o Outcome) {
 	t.end(o.String())
 	e.h.Telemetry.Drained(int(o))
 	e.buried(t, o)
-	l.o.Drained(e.h, o)
+	e.o.Drained(e.h, o)
 }
 
 // undone ends the spans that a Work leaves open.

@@ -16,6 +16,8 @@ import (
 const (
 	// Again: it failed, and the message is run again at once.
 	Again = "again"
+	// Worked: the work of a leased handler is done; what it returned is committed apart.
+	Worked = "worked"
 	// RolledBack: it was undone by no failure of its own, and is run again or given back.
 	RolledBack = "rolled_back"
 	// NoAnswer: its COMMIT had no answer; the message is claimed again to find out.
