@@ -99,7 +99,7 @@ func checkAttach(router *message.Router, st store.Store, config Config) error {
 	case len(router.Handlers()) == 0:
 		return fmt.Errorf("%s: the Router has no handlers: attach after AddHandler and AddConsumerHandler", config.Name)
 	}
-	if err := config.validateRest(); err != nil {
+	if err := config.validate(); err != nil {
 		return fmt.Errorf("%s: %w", config.Name, err)
 	}
 	return nil

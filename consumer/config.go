@@ -18,8 +18,8 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// Config says how a Consumer works. New requires only Source; Attach requires Name and
-// Sink. A field that is zero has the default that its comment names.
+// Config says how a Consumer works. New requires only Source, unless every
+// handler is registered with From or Local; Attach requires Name and Sink. A field that is zero has the default that its comment names.
 type Config struct {
 	// Name is the consumer's name for Attach, and required there: it is part of the
 	// scope of every key, so two services of one database with one name would take each
@@ -27,14 +27,21 @@ type Config struct {
 	// another one here.
 	Name string
 	// Source is where deliveries come from: any Watermill Subscriber. It must give a
-	// message again that was neither acknowledged nor given back. Attach refuses it: the
-	// Router subscribes.
+	// message again that was neither acknowledged nor given back. Default: none; then
+	// each handler is registered with From or Local. Attach refuses it: the Router
+	// subscribes.
 	Source message.Subscriber
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
 	// the message. Default: none; then this process publishes nothing, and no copies
 	// of dead letters are made. Consumers of one store in one process share one sink.
 	Sink message.Publisher
+	// Routes give events of the outbox to handlers of the same database, without a
+	// broker: Route.Consumer is by default this one. Consumers of one store in one
+	// process share their routes; give the same ones in every process that relays the
+	// outbox. With Routes and without a Sink only the events of their topics leave the
+	// outbox. Default: none.
+	Routes []relay.Route
 	// Relay tunes the publishing; its zero value has its own defaults.
 	Relay relay.Options
 
@@ -116,14 +123,6 @@ type Config struct {
 
 // validate returns an error that names the first field that cannot be.
 func (c Config) validate() error {
-	if c.Source == nil {
-		return fmt.Errorf("option Config.Source is nil: give a Watermill Subscriber")
-	}
-	return c.validateRest()
-}
-
-// validateRest checks what New and Attach have in common.
-func (c Config) validateRest() error {
 	for _, n := range []struct {
 		name  string
 		value int64
@@ -206,8 +205,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func or[T int | int64 | time.Duration](field *T, otherwise T) {
-	if *field == 0 {
+func or[T int | int64 | time.Duration | string](field *T, otherwise T) {
+	var zero T
+	if *field == zero {
 		*field = otherwise
 	}
 }

@@ -21,7 +21,6 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		name   string
 		change func(*consumer.Config)
 	}{
-		{"Config.Source", func(c *consumer.Config) { c.Source = nil }},
 		{"Config.Concurrency", func(c *consumer.Config) { c.Concurrency = -1 }},
 		{"Config.Concurrency", func(c *consumer.Config) { c.Concurrency = 1e6 }},
 		{"Config.MaxBatch", func(c *consumer.Config) { c.MaxBatch = -1 }},
@@ -66,6 +65,10 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 			consumer.Handle(c, topic, insert)
 		}},
 		{"not positive", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Timeout(0)) }},
+		{"From(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.From(nil)) }},
+		{"Local() and From", func(c *consumer.Consumer) {
+			consumer.Handle(c, topic, insert, consumer.From(b.src), consumer.Local())
+		}},
 		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
 		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil, nil)) }},
 		{"MaxAttempts", func(c *consumer.Consumer) {

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -39,6 +41,7 @@ type handler struct {
 	*group.Handler
 	resolve resolver
 	sub     subscription
+	source  message.Subscriber // nil for one that subscribes to nothing
 	engine  *group.Engine
 	// concurrency is how many groups run at once; 0 means Config.Concurrency.
 	concurrency int
@@ -82,6 +85,9 @@ func (c *Consumer) add(topic string, r registration, h *group.Handler) {
 	} else if err := encode.Name("handler name", h.Name); err != nil {
 		wrong = append(wrong, err)
 	}
+	if err := c.checkSource(r); err != nil {
+		wrong = append(wrong, err)
+	}
 	for _, other := range c.handlers {
 		if other.Name == h.Name {
 			wrong = append(wrong, fmt.Errorf("there is another handler of that name: use consumer.Name"))
@@ -92,7 +98,7 @@ func (c *Consumer) add(topic string, r registration, h *group.Handler) {
 	}
 	h.Telemetry = c.telemetry.Handler(c.name, h.Name, group.Outcomes())
 	c.handlers = append(c.handlers, &handler{
-		Handler: h,
+		Handler: h, source: c.sourceOf(r),
 		resolve: resolver{handler: h, key: r.key, fingerprint: r.fingerprint, orderKey: r.orderKey},
 		sub:     subscription{topic: topic, handler: h.Name}, concurrency: r.concurrency,
 	})

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
@@ -37,6 +39,8 @@ type registration struct {
 	key         inbox.KeyFunc
 	fingerprint inbox.FingerprintFunc
 	orderKey    func(*headrace.Delivery) string
+	source      message.Subscriber // its own; nil for the consumer's
+	local       bool               // it has none
 	mistakes    mistakes
 }
 

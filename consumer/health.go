@@ -17,8 +17,9 @@ type Subscription struct {
 	// Handler is for whom. With Attach it is empty until the first message, because a
 	// Router does not say it before.
 	Handler string
-	// State is "starting", "open", "ended" or "failed"; with Attach also "stopped",
-	// which the program asked the Router's handler for.
+	// State is "starting", "open", "ended" or "failed", and "local" for a handler
+	// that subscribes to nothing; with Attach also "stopped", which the program asked the
+	// Router's handler for.
 	State string
 	// Since is when State was entered, by this process's clock.
 	Since time.Time
@@ -77,7 +78,7 @@ func (c *Consumer) Ready() error {
 	}
 	_, paused := c.Paused()
 	for _, s := range list {
-		if s.State != "open" && s.State != "stopped" && !(paused && s.State == "starting") {
+		if s.State != "open" && s.State != "local" && s.State != "stopped" && !(paused && s.State == "starting") {
 			return fmt.Errorf("subscription to %q is %s", s.Topic, s.State)
 		}
 	}

@@ -13,10 +13,14 @@ import (
 // receive subscribes to the topic of h and brings its deliveries to the engine
 // until the consumer stops. A channel that ends before that is fatal.
 func (r *run) receive(h *handler) {
+	if h.source == nil {
+		h.sub.set("local")
+		return
+	}
 	if !r.c.hold.wait(r.soft) {
 		return
 	}
-	messages, err := r.c.config.Source.Subscribe(r.subscribed, h.Topic)
+	messages, err := h.source.Subscribe(r.subscribed, h.Topic)
 	if err != nil && r.soft.Err() != nil {
 		return // it was told to end
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
@@ -110,9 +111,13 @@ func (r *run) unknownHandler(name string) {
 		"consumer", r.c.name, "handler", name)
 }
 
-// startRelay joins the relay of the store in this process, where there is a sink, and
-// shows the gauges.
+// startRelay joins the relay of the store in this process, where there is a sink or a
+// route, and shows the gauges.
 func (r *run) startRelay() (err error) {
+	routes, err := r.c.routes()
+	if err != nil {
+		return err
+	}
 	if err := r.watch(); err != nil {
 		return err
 	}
@@ -121,10 +126,14 @@ func (r *run) startRelay() (err error) {
 			err = errors.Join(err, r.unwatch())
 		}
 	}()
-	if r.c.config.Sink == nil {
+	if r.c.config.Sink == nil && len(routes) == 0 {
 		return nil
 	}
 	o := r.c.config.Relay
+	o.Routes = slices.Concat(o.Routes, routes)
+	if o.DeadLetterTopic == nil {
+		o.DeadLetterTopic = r.deadTopic
+	}
 	if o.Logger == nil {
 		o.Logger = r.c.config.Logger
 	}

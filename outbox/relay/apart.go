@@ -22,7 +22,7 @@ func (b *batch) again(ctx context.Context, s *settlement) (t *txn.Txn, err error
 	}
 	// Rows below those of the batch can only have become fewer, so that as many as it
 	// held show all of it that still stands on the ready line.
-	now := &batch{line: b.line, shard: b.shard, after: b.after}
+	now := &batch{line: b.line, shard: b.shard, after: b.after, table: b.table}
 	if err = now.readHeld(ctx, t, b.limit); err == nil && len(b.ready) > 0 {
 		err = now.readReady(ctx, t, len(b.ready))
 	}

@@ -27,6 +27,7 @@ type batch struct {
 	after int64
 	probe bool
 
+	table *table
 	limit int
 	held  []outbox.HeldRow
 	ready []outbox.Row
@@ -131,17 +132,32 @@ func (b *batch) readHeld(ctx context.Context, t *txn.Txn, limit int) error {
 	for _, block := range blocks {
 		b.blocks[block.Order] = block.First
 	}
-	if b.held, err = o.ReadHeld(ctx, t, b.shard, limit); err != nil {
+	if b.held, err = b.heldRows(ctx, t, limit); err != nil {
 		return fmt.Errorf("read held rows: %w", err)
 	}
 	return nil
 }
 
 func (b *batch) readReady(ctx context.Context, t *txn.Txn, limit int) (err error) {
-	if b.ready, err = b.store.Outbox().Read(ctx, t, b.shard, b.after, limit); err != nil {
+	o := b.store.Outbox()
+	if topics := b.table.rest; len(topics.Names) > 0 {
+		b.ready, err = o.ReadTopics(ctx, t, b.shard, b.after, limit, topics)
+	} else {
+		b.ready, err = o.Read(ctx, t, b.shard, b.after, limit)
+	}
+	if err != nil {
 		return fmt.Errorf("read: %w", err)
 	}
 	return nil
+}
+
+// heldRows reads the held rows that are for the sink.
+func (b *batch) heldRows(ctx context.Context, t *txn.Txn, limit int) ([]outbox.HeldRow, error) {
+	o := b.store.Outbox()
+	if topics := b.table.rest; len(topics.Names) > 0 {
+		return o.ReadHeldTopics(ctx, t, b.shard, limit, topics)
+	}
+	return o.ReadHeld(ctx, t, b.shard, limit)
 }
 
 // verdict is what the batch says about the sink.

@@ -43,6 +43,13 @@ type Options struct {
 	// outbox, while it is busy and idle. Default 5 ms and 1 s.
 	MinPoll, MaxPoll time.Duration
 
+	// Routes give events to consumers of the same database instead of publishing them.
+	// Without a sink the rows of all other topics stay where they are. Default: none.
+	Routes []Route
+	// DeadLetterTopic names the topic for the copy of a dead letter of topic that a route
+	// made; "" means no copy. Default: always "".
+	DeadLetterTopic func(topic string) string
+
 	// Logger is told of stalls, failures of the database and parked rows. Default:
 	// slog.Default().
 	Logger *slog.Logger
@@ -117,6 +124,9 @@ func (o Options) withDefaults() Options {
 	set(&o.Backoff, retry.Backoff{Initial: time.Second, Max: 5 * time.Minute, Factor: 2, Jitter: 0.2})
 	set(&o.Logger, slog.Default())
 	set(&o.Name, "relay")
+	if o.DeadLetterTopic == nil {
+		o.DeadLetterTopic = func(string) string { return "" }
+	}
 	if o.OnParked == nil {
 		o.OnParked = func(Parked) {}
 	}

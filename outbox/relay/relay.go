@@ -10,7 +10,11 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
@@ -26,6 +30,10 @@ type Store interface {
 	Outbox() store.Outbox
 	// Operations has the alerts, where parked rows are told of.
 	Operations() store.Operations
+	// Inbox, Backlog and Letters are where routes put events.
+	Inbox() inbox.Store
+	Backlog() backlog.Tables
+	Letters() dlq.Store
 }
 
 // ErrRunning is the error of a second Run while the first goes on.
@@ -50,14 +58,23 @@ type Relay struct {
 
 	telemetry *telemetry.Telemetry
 	sends     *telemetry.Sender
+
+	routes atomic.Pointer[table]
+	intake *intake.Intake
+	// woken wakes the sink's drain and routed that of local delivery.
+	woken, routed *outbox.Signal
 }
 
 // New returns a relay from st to sink that does not run yet. sink is any Watermill
 // Publisher whose Publish returns after the broker has the messages; the relay
-// never closes it. The error names an option that cannot be meant.
+// never closes it. It may be nil where Options.Routes are given: only their topics are
+// relayed then. The error names an option that cannot be meant.
 func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
-	if st == nil || sink == nil {
-		return nil, errors.New("relay: the store and the sink are required")
+	if st == nil {
+		return nil, errors.New("relay: the store is required")
+	}
+	if sink == nil && len(o.Routes) == 0 {
+		return nil, errors.New("relay: the sink or Options.Routes is required")
 	}
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -67,9 +84,27 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
-	r := &Relay{store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime, telemetry: t, sends: t.Sender(o.Name)}
+	r := &Relay{
+		store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime,
+		telemetry: t, sends: t.Sender(o.Name),
+		intake: newIntake(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
+	}
 	_, r.apart = st.Outbox().(outbox.SingleWriter)
+	if err := r.addRoutes(o.Routes); err != nil {
+		return nil, fmt.Errorf("relay: Options.Routes: %w", err)
+	}
 	return r, nil
+}
+
+// addRoutes adds routes, also while the relay runs. It is not called concurrently.
+func (r *Relay) addRoutes(routes []Route) error {
+	next, err := r.routes.Load().with(routes, r.sink.publisher != nil)
+	if err != nil {
+		return err
+	}
+	r.routes.Store(next)
+	r.routed.Wake()
+	return nil
 }
 
 // Run publishes until ctx ends, and returns when everything that it began has
@@ -91,17 +126,34 @@ func (r *Relay) Run(ctx context.Context) error {
 	drained := make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end) })
-	drain.New(&line{Relay: r, life: life}, drain.Options{
-		Workers: r.o.Workers,
-		MinPoll: r.o.MinPoll,
-		MaxPoll: r.o.MaxPoll,
-		Wake:    r.store.Outbox().Signal().C(),
-		OnState: r.database,
-	}).Run(ctx)
+	goroutines.Go(func() { r.passOn(ctx) })
+	var drains sync.WaitGroup
+	if r.sink.publisher != nil {
+		drains.Go(func() { drain.New(&line{Relay: r, life: life}, r.draining(r.woken)).Run(ctx) })
+	}
+	drains.Go(func() { drain.New(&local{Relay: r}, r.draining(r.routed)).Run(ctx) })
+	drains.Wait()
 	close(drained)
 	goroutines.Wait()
 	end()
 	return errors.Join(r.sink.wait(stuckGrace), closeGauges(gauges))
+}
+
+func (r *Relay) draining(wake *outbox.Signal) drain.Options {
+	return drain.Options{Workers: r.o.Workers, MinPoll: r.o.MinPoll, MaxPoll: r.o.MaxPoll, Wake: wake.C(), OnState: r.database}
+}
+
+// passOn wakes both drains when the outbox is.
+func (r *Relay) passOn(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.store.Outbox().Signal().C():
+			r.woken.Wake()
+			r.routed.Wake()
+		}
+	}
 }
 
 // endAfter ends the life of the messages StopTimeout after ctx has ended.
@@ -164,7 +216,7 @@ type line struct {
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.book)
 	defer cancel()
-	p, err := l.store.Outbox().Poll(ctx, marks)
+	p, err := l.look(ctx, marks)
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
 	}
@@ -175,13 +227,23 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 	return drain.Polled{Shards: shards, Next: next}, nil
 }
 
+// look looks for rows that are for the sink.
+func (l *line) look(ctx context.Context, marks []int64) (outbox.Poll, error) {
+	topics := l.routes.Load().rest
+	if len(topics.Names) == 0 {
+		return l.store.Outbox().Poll(ctx, marks)
+	}
+	p, _, err := l.store.Outbox().PollTopics(ctx, marks, topics)
+	return p, err
+}
+
 // Work implements drain.Line: one batch.
 func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
 	probe, ok := l.stall.enter(shard, time.Now())
 	if !ok {
 		return drain.Result{Skipped: true}, nil
 	}
-	b := &batch{line: l, shard: shard, after: after, probe: probe}
+	b := &batch{line: l, shard: shard, after: after, probe: probe, table: l.routes.Load()}
 	result, err := b.work(ctx)
 	l.stall.leave(shard, b.verdict(), time.Now())
 	if err != nil {

@@ -2,10 +2,12 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -32,7 +34,7 @@ func (b *batch) settlement() *settlement {
 		case it.state == confirmed:
 			s.deletes = append(s.deletes, it.row.RowID)
 		case it.state == blocked:
-			s.holds = append(s.holds, b.behind(it))
+			s.holds = append(s.holds, holdBehind(b.blocks, it.row))
 		case it.state == refused && b.round.counts(it):
 			s.holds = append(s.holds, b.putOff(it))
 			b.holdFollowers(items, it, s)
@@ -50,16 +52,16 @@ func (b *batch) settlement() *settlement {
 	return s
 }
 
-// behind holds a ready row of an order that has held rows. One that comes before
+// holdBehind holds a ready row of an order that has held rows. One that comes before
 // them, because its transaction committed late, is due at once: nothing is ahead
 // of it.
-func (b *batch) behind(it *item) outbox.Hold {
-	order, _ := it.order()
-	if it.row.RowID < b.blocks[order] {
-		b.blocks[order] = it.row.RowID
-		return outbox.Hold{Row: *it.row, Reason: outbox.Backoff}
+func holdBehind(blocks map[outbox.Order]int64, r *outbox.Row) outbox.Hold {
+	order := outbox.Order{Topic: r.Event.Topic, Key: r.Event.OrderKey}
+	if r.RowID < blocks[order] {
+		blocks[order] = r.RowID
+		return outbox.Hold{Row: *r, Reason: outbox.Backoff}
 	}
-	return outbox.Hold{Row: *it.row, Reason: outbox.Behind}
+	return outbox.Hold{Row: *r, Reason: outbox.Behind}
 }
 
 // putOff holds a refused row until it is tried again, or parks it.
@@ -109,14 +111,19 @@ func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 			return err
 		}
 	}
+	messages, taking, err := b.handOver(ctx, t, s)
+	if err != nil {
+		return err
+	}
 	if len(s.deletes) > 0 {
 		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
 			return fmt.Errorf("delete published rows: %w", err)
 		}
 	}
-	if err := b.store.Commit(ctx, t, nil); err != nil {
+	if err := b.store.Commit(ctx, t, taking.Copies); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	b.wake(messages, taking)
 	return nil
 }
 
@@ -136,6 +143,29 @@ func (b *batch) alertParked(ctx context.Context, t *txn.Txn, holds []outbox.Hold
 		return fmt.Errorf("write the alerts of parked rows: %w", err)
 	}
 	return nil
+}
+
+// handOver gives the rows that the sink has confirmed to their routes as well.
+func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messages []intake.Message, taking intake.Taking, err error) {
+	if len(b.table.sinks) == 0 {
+		return nil, taking, nil
+	}
+	items := b.round.items
+	for i := range items {
+		if it := &items[i]; it.state == confirmed && b.table.sinks[it.row.Event.Topic] {
+			messages = append(messages, b.table.messages(it.row)...)
+		}
+	}
+	waiting := *b.intake
+	waiting.LockTimeout = 0 // it waits, since a rollback would have all of it published again
+	taking, err = waiting.Take(ctx, t, messages)
+	if err == nil && taking.Busy {
+		err = errors.New("a key is held elsewhere")
+	}
+	if err != nil {
+		return nil, taking, fmt.Errorf("hand over published rows: %w", err)
+	}
+	return messages, taking, nil
 }
 
 func (b *batch) tellParked(s *settlement) {

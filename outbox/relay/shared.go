@@ -34,8 +34,9 @@ var relays struct {
 }
 
 // Acquire returns the relay of st in this process, which runs from the first
-// Acquire to the last release. The options are those of the first. An st that is
-// relayed to another sink already is refused with ErrOtherSink.
+// Acquire to the last release. The options are those of the first, but for the routes:
+// those of all are added up. An st that is relayed to another sink already, or without
+// one, is refused with ErrOtherSink, and routes that contradict others with ErrRoute.
 //
 // release never blocks, but for the last one: it waits until Run has returned, or
 // until ctx ends, and returns Run's error or that of ctx. Later calls do nothing.
@@ -51,8 +52,8 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 		if s, err = start(st, sink, o, key); err != nil {
 			return nil, nil, err
 		}
-	} else if !same(s.sink, sink) {
-		return nil, nil, fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
+	} else if err = s.join(sink, o.Routes); err != nil {
+		return nil, nil, err
 	}
 	s.users++
 	var once sync.Once
@@ -60,6 +61,18 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 		once.Do(func() { err = s.release(ctx, key) })
 		return err
 	}, nil
+}
+
+// join adds a user's routes. They stay until the relay ends: an event that a route was
+// to deliver must not go to the sink because that user was stopped first.
+func (s *shared) join(sink message.Publisher, routes []Route) error {
+	if !same(s.sink, sink) {
+		return fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
+	}
+	if err := s.relay.addRoutes(routes); err != nil {
+		return fmt.Errorf("relay: Options.Routes: %w", err)
+	}
+	return nil
 }
 
 // start runs a relay once the one before it has ended. Its goroutine is waited for
@@ -119,5 +132,8 @@ func (s *shared) leave(key *outbox.Signal) bool {
 
 // same compares two sinks; those of a type that cannot be compared are different.
 func same(a, b message.Publisher) bool {
+	if a == nil && b == nil {
+		return true
+	}
 	return a != nil && b != nil && reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }

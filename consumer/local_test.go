@@ -1,0 +1,268 @@
+package consumer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/outbox/relay"
+)
+
+// publish writes events in a transaction of the program's, and wakes the relay.
+func (b *bundle) publish(events ...headrace.Event) {
+	b.Helper()
+	tx, err := b.db.BeginTx(b.Context(), nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	ob := outbox.New(b.st.Outbox())
+	if err := ob.Publish(b.Context(), tx, events...); err != nil {
+		b.Fatal(err)
+	}
+	if err := tx.Commit(); err != nil {
+		b.Fatal(err)
+	}
+	ob.Wake()
+}
+
+// applied waits until the effect of a message is there.
+func (b *bundle) applied(ids ...string) {
+	b.Helper()
+	for _, id := range ids {
+		b.eventually("the effect of "+id, func() bool { return b.effects(id) > 0 })
+	}
+}
+
+// local is a configuration without any broker.
+func (b *bundle) local(routes ...relay.Route) consumer.Config {
+	config := b.config()
+	config.Source, config.Routes = nil, routes
+	return config
+}
+
+// A handler may have a source of its own, or none; Run names one that has neither.
+func TestSourcePerHandler(t *testing.T) {
+	b := setupSQLite(t)
+	own := memsource.New()
+	config := b.config()
+	config.Source = nil
+	bad := b.consumer(config)
+	consumer.Handle(bad, "own", insert, consumer.From(own))
+	consumer.Handle(bad, "nothing", insert)
+	if err := bad.Run(t.Context()); err == nil || !strings.Contains(err.Error(), `"nothing"`) || strings.Contains(err.Error(), `"own"`) ||
+		!strings.Contains(err.Error(), "consumer.From") {
+		t.Errorf("Run: %v", err)
+	}
+	c := b.consumer(b.config())
+	consumer.Handle(c, "own", insert, consumer.From(own))
+	consumer.Handle(c, topic, insert)
+	consumer.Handle(c, "none", insert, consumer.Local())
+	b.start(c)
+	b.acked(own.Deliver("own", "of its own", []byte(`{}`), nil), b.deliver("of the consumer's", `{}`))
+	b.applied("of its own", "of the consumer's")
+	b.eventually("Ready, though a handler subscribes to nothing", func() bool { return c.Ready() == nil })
+	if got := c.Subscriptions()[2].State; got != "local" {
+		t.Errorf("the state of the last is %q", got)
+	}
+}
+
+// A route takes an event to a handler through the database: once for each key, in one
+// commit, with its trace; a key that is used again with other content is a dead letter.
+func TestLocalDelivery(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		var mu sync.Mutex
+		var got []headrace.Delivery
+		c := b.consumer(b.local(relay.Route{Topic: topic}))
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			mu.Lock()
+			got = append(got, m.Delivery)
+			mu.Unlock()
+			return insert(ctx, tx, m)
+		}, consumer.Local())
+		b.start(c)
+		first := headrace.Event{ID: "one", Topic: topic, OrderKey: "k", Value: body{1}, Metadata: map[string]string{"h": "v"},
+			Trace: headrace.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
+		b.publish(first)
+		b.applied("one")
+		other := first
+		other.Value = body{2}
+		b.publish(first, other, headrace.Event{ID: "two", Topic: topic, Value: body{3}}, headrace.Event{ID: "bad", Topic: topic, Payload: []byte("{")})
+		b.applied("two")
+		b.eventually("letters", func() bool { return b.count("SELECT count(*) FROM headrace_dead_letters") == 2 })
+		if n := b.effects("one"); n != 1 {
+			b.Errorf("%d effects of the first (%s)", n, b.state("one"))
+		}
+		if b.state("bad") != inbox.Dead {
+			b.Errorf("the event that cannot be decoded is %q", b.state("bad"))
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		d := got[0]
+		if d.Key != "one" || d.ID != "one" || d.Topic != topic || d.OrderKey != "k" || d.Metadata["h"] != "v" || d.Trace != first.Trace ||
+			d.Coordinates.Broker != "outbox" || d.Attempt != 1 {
+			b.Errorf("the handler was given %+v", d)
+		}
+	})
+}
+
+// Without a sink, rows of topics that have no route stay where they are, and hold up
+// nothing however many they are.
+func TestUnroutedRowsStay(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		var stay []headrace.Event
+		for n := range 300 {
+			stay = append(stay, headrace.Event{ID: fmt.Sprint("stay", n), Topic: "elsewhere", OrderKey: fmt.Sprint(n), Payload: []byte("x")})
+		}
+		b.publish(stay...)
+		config := b.local(relay.Route{Topic: topic})
+		config.Relay.BatchRows = 10
+		c := b.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		for n := range 3 {
+			ids := []string{fmt.Sprint("go", n), fmt.Sprint("late", n)}
+			b.publish(headrace.Event{ID: ids[0], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}},
+				headrace.Event{ID: ids[1], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}, Delay: 50 * time.Millisecond})
+			b.applied(ids...)
+		}
+		s, err := b.st.Outbox().Status(b.Context())
+		if err != nil || s.Ready != 300 || s.Delayed+s.Parked+s.Behind != 0 {
+			b.Errorf("the outbox holds %+v, %v", s, err)
+		}
+	})
+}
+
+// sinkOf publishes into a memory of ids by topic.
+type sinkOf struct {
+	mu  sync.Mutex
+	ids map[string][]string
+	err error
+}
+
+func (s *sinkOf) Publish(topic string, ms ...*message.Message) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if s.ids == nil {
+		s.ids = make(map[string][]string)
+	}
+	for _, m := range ms {
+		s.ids[topic] = append(s.ids[topic], m.UUID)
+	}
+	return nil
+}
+
+func (s *sinkOf) Close() error { return nil }
+
+func (s *sinkOf) of(topic string) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ids[topic])
+}
+
+func (s *sinkOf) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+// A routed topic goes to its handlers instead of the sink, unless a route says also; an
+// outage of the sink holds up no route.
+func TestRoutesBesideASink(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		sink := &sinkOf{err: errBoom}
+		config := b.local(relay.Route{Topic: "in"}, relay.Route{Topic: "in", Handler: "second"}, relay.Route{Topic: "both", AndSink: true})
+		config.Sink = sink
+		c := b.consumer(config)
+		consumer.Handle(c, "in", insert, consumer.Local())
+		again := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO effects (seq, msg) VALUES ($1, $2)", m.Body.N, m.ID+" second")
+			return err
+		}
+		consumer.Handle(c, "elsewhere", again, consumer.Local(), consumer.Name("second"))
+		consumer.Handle(c, "both", insert, consumer.Local())
+		b.start(c)
+		var events []headrace.Event
+		for _, topic := range []string{"out", "in", "both"} {
+			for n := range 40 {
+				events = append(events, headrace.Event{ID: fmt.Sprint(topic, n), Topic: topic, OrderKey: fmt.Sprint(n % 3), Value: body{n}})
+			}
+		}
+		b.publish(events...)
+		b.applied("in0", "in39", "in0 second", "in39 second") // while the sink is out
+		if n := b.count("SELECT count(*) FROM effects WHERE msg LIKE 'both%'"); n != 0 {
+			b.Errorf("%d events that the sink has not confirmed were applied", n)
+		}
+		sink.fail(nil)
+		b.eventually("all", func() bool { return b.count("SELECT count(*) FROM effects") == 3*40 && len(sink.of("out")) == 40 })
+		b.eventually("an empty outbox", func() bool { return b.count("SELECT count(*) FROM headrace_outbox") == 0 })
+		if n := b.count("SELECT count(DISTINCT msg) FROM effects"); n != 3*40 {
+			b.Errorf("%d messages were applied", n)
+		}
+		if len(sink.of("in")) != 0 || len(sink.of("both")) != 40 {
+			b.Errorf("the sink has %v and %v", sink.of("in"), sink.of("both"))
+		}
+	})
+}
+
+// Strict order holds over a route: events of an order key are applied in the order in
+// which they were written, though one of them has to wait for its retry.
+func TestStrictOrderOverARoute(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
+		var r runs
+		config := b.local(relay.Route{Topic: topic, Strict: true})
+		config.Strict, config.Relay.BatchRows = true, 7
+		c := b.consumer(config)
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if m.Body.N%5 == 1 && r.next(m.ID) < 3 { // the second failure puts it off
+				return errBoom
+			}
+			return appendTo(ctx, tx, m)
+		}, consumer.Local())
+		b.start(c)
+		for n := range 20 {
+			for customer := range 3 {
+				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n},
+					Metadata: map[string]string{"customer": fmt.Sprint(customer)}})
+			}
+		}
+		b.eventually("all", func() bool { return b.count("SELECT count(*) FROM lists") == 60 })
+		for customer := range 3 {
+			if got := b.sequence(fmt.Sprint(customer)); !slices.Equal(got, upTo(20)) {
+				b.Errorf("customer %d: %v", customer, got)
+			}
+		}
+	})
+}
+
+// Routes that a handler of this consumer cannot be given are refused by name.
+func TestRunRefusesBadRoutes(t *testing.T) {
+	b := setupSQLite(t)
+	for want, route := range map[string]relay.Route{
+		"no handler":     {Topic: "x"},
+		"Route.Strict":   {Topic: topic, Strict: true},
+		"AndSink":        {Topic: topic, AndSink: true},
+		"Route.Consumer": {Topic: topic, Consumer: "a/b"},
+	} {
+		c := b.consumer(b.local(route))
+		consumer.Handle(c, topic, insert, consumer.Local())
+		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
