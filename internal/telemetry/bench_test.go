@@ -70,7 +70,7 @@ func TestSendWithoutSDK(t *testing.T) {
 		return testing.AllocsPerRun(100, func() {
 			c := s.Begin("invoices", n)
 			for range n {
-				if got := c.Send(context.Background(), trace); got != trace {
+				if _, got := c.Send(context.Background(), trace); got != trace {
 					t.Errorf("the trace became %v", got)
 				}
 			}

@@ -88,10 +88,10 @@ func (s *Sender) Begin(name string, n int) Sending {
 }
 
 // Send begins the send of the next event of the call, as a child of t, and returns the
-// trace context for its message: t itself where no SDK made a span.
-func (c *Sending) Send(ctx context.Context, t headrace.TraceContext) headrace.TraceContext {
+// context and the trace context of its message: ctx and t where no SDK made a span.
+func (c *Sending) Send(ctx context.Context, t headrace.TraceContext) (context.Context, headrace.TraceContext) {
 	if c.s == nil || len(c.spans) > 0 && c.spans[0] == nil {
-		return t // the first of the call told that there is no SDK
+		return ctx, t // the first of the call told that there is no SDK
 	}
 	o := c.topic.open
 	if c.n > 1 && !c.s.t.silent() {
@@ -99,9 +99,9 @@ func (c *Sending) Send(ctx context.Context, t headrace.TraceContext) headrace.Tr
 	}
 	own, span, ok := c.s.t.start(under(ctx, t), c.topic.span, o)
 	if c.spans = append(c.spans, span); !ok {
-		return t
+		return ctx, t
 	}
-	return stored(own)
+	return own, stored(own)
 }
 
 // End ends the call; class says why it failed, "" if it did not.

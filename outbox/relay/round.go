@@ -268,7 +268,8 @@ func (r *round) publish(chunk []int32) {
 	sending := r.sends.Begin(r.topic(chunk[0]), len(chunk))
 	for k, i := range chunk {
 		e := &r.items[i].row.Event
-		msgs[k] = newMessage(r.life, e, sending.Send(r.life, contextOf(e)))
+		ctx, trace := sending.Send(r.life, contextOf(e))
+		msgs[k] = newMessage(ctx, e, trace)
 	}
 	mark := r.sink.confirmed.Load()
 	err := r.sink.publish(r.life, r.topic(chunk[0]), msgs)
