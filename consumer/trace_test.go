@@ -212,3 +212,36 @@ func TestBatchIsLinked(t *testing.T) {
 		}
 	})
 }
+
+// A process without an SDK passes the trace on in what it stores: the retry, in another
+// process and perhaps hours later, goes on in it.
+func TestAnotherProcessGoesOnInTheTrace(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		config := b.config()
+		config.Retry = retry.Policy{MaxAttempts: 5, Backoff: retry.Backoff{Initial: 1, Max: 1, Factor: 1}}
+		first := b.consumer(config)
+		fails := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error { return errBoom }
+		consumer.Handle(first, topic, fails)
+		b.start(first)
+		origin, headers := sender(1)
+		headers["tracestate"] = "vendor=1"
+		b.acked(b.src.Deliver(topic, "a", []byte(`{"n": 1}`), headers))
+		if err := b.halt(); err != nil {
+			b.Fatal(err)
+		}
+
+		o := observe(b)
+		c := o.consumer(o.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			return tx.Publish(headrace.Event{Topic: "invoices", Value: m.Body})
+		})
+		b.start(c)
+		send := o.one("send invoices")
+		run := o.one("process " + topic)
+		o.child(run, origin)
+		o.child(send, run.SpanContext())
+		if got := send.SpanContext().TraceState().String(); got != "vendor=1" {
+			o.Errorf("trace state %q", got)
+		}
+	})
+}
