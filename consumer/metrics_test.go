@@ -206,3 +206,35 @@ func TestTelemetryIsConfidential(t *testing.T) {
 		}
 	})
 }
+
+// With durable intake, and with a lease, the counters reconcile as well, and a
+// letter is counted once however often its message comes.
+func TestMetricsOfIntakeAndLease(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		c := o.consumer(o.config())
+		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			return func(ctx context.Context, tx *headrace.Tx) error {
+				return tx.Publish(headrace.Event{Topic: "invoices", Value: m.Body})
+			}, nil
+		})
+		b.start(c)
+		origin, headers := sender(1)
+		for _, payload := range []string{`{"n": 1}`, `{"n": 2}`, `{"n": 2}`} {
+			b.acked(b.src.Deliver(topic, "a", []byte(payload), headers))
+		}
+		send := o.one("send invoices")
+		if send.SpanContext().TraceID() != origin.TraceID() {
+			b.Errorf("the event of a lease is in trace %s", send.SpanContext().TraceID())
+		}
+		if got := o.sum("headrace.dead_letters.recorded", "headrace.class", "conflict"); got != 1 {
+			b.Errorf("%d letters recorded, want 1", got)
+		}
+		if got := o.sum("headrace.messages.processed"); got != 3 || o.sum("messaging.client.consumed.messages") != 3 {
+			b.Errorf("%d outcomes, want 3", got)
+		}
+		o.eventually("the row's outcome", func() bool {
+			return o.sum("headrace.backlog.processed", "headrace.outcome", "applied") == 1
+		})
+	})
+}

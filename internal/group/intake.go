@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -55,6 +56,7 @@ func (e *Engine) takeInOnce(tasks []*Task) (r result, busy []*Task) {
 		messages[i].Item = e.item(task)
 	}
 	in := intake.Intake{Store: e.st, DeadTopic: e.o.DeadTopic, Host: e.o.Host, Build: e.o.Build, LockTimeout: e.o.LockTimeout, IdleTimeout: e.idle()}
+	in.Wrote = func(i int, class dlq.Class) { tasks[i].letter = class }
 	taking, err := in.Take(ctx, t, messages)
 	if err != nil {
 		return e.notTaken(ctx, tasks, err), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -119,6 +120,9 @@ func (e *Engine) pass(ctx context.Context, t *txn.Txn, task *Task) (Outcome, err
 // giveBack ends the leases of tasks that were not begun or not finished. It tries until
 // the database takes it, or the consumer has ended; then they run out by themselves.
 func (l *leaser) giveBack(tasks ...*Task) {
+	for _, t := range tasks {
+		t.end(telemetry.RolledBack)
+	}
 	for {
 		err := l.giveBackOnce(tasks)
 		if err == nil {

@@ -55,6 +55,7 @@ func (p *progress) hand() {
 	for _, c := range p.calls {
 		run := c.run.Load()
 		for _, task := range c.tasks {
+			task.end(telemetry.RolledBack) // the run before, where nobody judged it
 			task.run = run
 		}
 	}

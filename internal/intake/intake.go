@@ -33,6 +33,9 @@ type Intake struct {
 	// one message; IdleTimeout ends the transaction on the server when it idles for
 	// longer. For both, 0 leaves the server's setting.
 	LockTimeout, IdleTimeout time.Duration
+	// Wrote is told of each letter that stands in the transaction, by the index of its
+	// message; nil tells nobody.
+	Wrote func(message int, class dlq.Class)
 }
 
 // Message is what is taken in.
@@ -203,7 +206,7 @@ func (k *Intake) bury(ctx context.Context, t *txn.Txn, messages []Message, befor
 			}
 		}
 		f := dlq.Describe(reason, nil)
-		copies, err := dlq.Bury(ctx, t, k.Store.Letters(), k.Alerts, dlq.Letter{
+		copies, err := dlq.Bury(ctx, t, noting{k.Store.Letters(), k, i}, k.Alerts, dlq.Letter{
 			Class: class, Consumer: m.Item.Consumer, Handler: m.Item.Handler, Delivery: m.Item.Delivery, Strict: m.Item.Strict,
 			Error: f.Error, Chain: f.Chain, ErrorPrint: f.Print, Host: k.Host, Build: k.Build, FirstPrint: before[i],
 		}, k.DeadTopic(m.Item.Delivery.Topic))

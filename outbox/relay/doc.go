@@ -13,7 +13,8 @@
 // A row is deleted after the sink confirmed it, in the transaction that holds the
 // lock of its shard. Where the process dies in between, or the outcome of the
 // commit is unknown, the row is published again, with the same id, metadata and
-// payload: at least once.
+// payload: at least once. With an OpenTelemetry SDK, traceparent names the send, and so
+// differs from one time to the next.
 //
 // The rows of an order are published one after the other, by RowID, and none is
 // skipped: behind one that is put off or parked, the later ones wait. Rows of other
