@@ -110,6 +110,10 @@ func (s *routerSubscription) forward() {
 				s.ended()
 				return
 			}
+			if s.a.disordered.Load() { // a middleware outside could acknowledge it
+				s.a.giveBack(m)
+				continue
+			}
 			if !s.pass(m) {
 				m.Nack()
 				return
@@ -162,8 +166,9 @@ func (s *routerSubscription) ended() {
 		"the broker ended the subscription; the Router goes on without it: restart the process")
 }
 
-// disorder tells people that no message of a handler can be handled.
+// disorder holds all messages, and tells people why.
 func (a *attachment) disorder(wrong error) {
+	a.disordered.Store(true)
 	if !a.red(wrong) {
 		return
 	}

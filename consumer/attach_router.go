@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -23,6 +24,8 @@ type attachment struct {
 	handlers map[string]*handler
 	ended    chan struct{} // closed when everything of the run has ended
 	err      error         // why it did; read after ended
+	// disordered says that the Router is put together wrongly: no message goes there.
+	disordered atomic.Bool
 
 	mu      sync.Mutex
 	run     *run // nil before the first subscription

@@ -104,7 +104,10 @@ func (r *routed) run() {
 	r.ran, r.cancel = make(chan error, 1), cancel
 	go func() { r.ran <- r.router.Run(ctx) }()
 	<-r.router.Running()
-	r.Cleanup(func() { r.close() })
+	r.Cleanup(func() {
+		_ = r.close()
+		_ = r.src.Close() // a second time, where the Router has closed it
+	})
 }
 
 // close closes the Router as a program does, waits for Run, and returns its error and
