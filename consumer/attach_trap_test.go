@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,7 +22,8 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// subscribing tells what context the Router subscribes with.
+// subscribing tells what context is subscribed with: after attach, the Router's, and
+// before it, ours.
 func (r *routed) subscribing() (contexts chan context.Context) {
 	contexts = make(chan context.Context, 10)
 	r.router.AddSubscriberDecorators(func(s message.Subscriber) (message.Subscriber, error) {
@@ -57,6 +59,7 @@ func TestAttachCloseDrains(t *testing.T) {
 		})
 		config := r.attached()
 		config.Concurrency = 1
+		below := r.subscribing()
 		r.attach(config)
 		contexts := r.subscribing()
 		r.run()
@@ -75,6 +78,8 @@ func TestAttachCloseDrains(t *testing.T) {
 			b.Error("Router.Run returned while a handler was running")
 		case <-begun.Nacked():
 			b.Error("given back while it was handled")
+		case <-(<-below).Done(): // some adapters forget what they delivered
+			b.Error("the subscription ended while a handler was running")
 		default:
 		}
 		close(goOn)
@@ -127,6 +132,53 @@ func TestAttachDetaches(t *testing.T) {
 		t.Errorf("%d effects, %+v", b.effects("m1"), r.c.Stats())
 	}
 	_ = channel.Close()
+}
+
+// Router.Run does not return before a handler that runs from the backlog does, which no
+// Router knows of: it waits for its publishers to close.
+func TestAttachCloseDrainsTheBacklog(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	r := b.router()
+	inside, closing := make(chan struct{}), make(chan struct{})
+	var n runs
+	var finished, early atomic.Bool
+	r.router.AddPublisherDecorators(func(p message.Publisher) (message.Publisher, error) { // outside of ours
+		return closings{p, func() { close(closing) }, func() { early.Store(!finished.Load()) }}, nil
+	})
+	r.router.AddConsumerHandler("h", topic, b.src, func(m *message.Message) error {
+		if n.next("m1") == 1 {
+			return errBoom
+		}
+		close(inside)
+		<-closing
+		defer finished.Store(true)
+		return effect(m)
+	})
+	config := r.attached()
+	config.Retry = retry.Policy{MaxAttempts: 2, Backoff: quick.Backoff}
+	r.attach(config)
+	r.run()
+	b.acked(b.deliver("m1", "{}"))
+	<-inside
+	if err := errors.Join(r.close(), r.c.Wait(b.Context())); err != nil {
+		t.Error(err)
+	}
+	if early.Load() || b.effects("m1") != 1 || r.c.Stats().BacklogApplied != 1 {
+		t.Errorf("closed early %v, %d effects, %+v", early.Load(), b.effects("m1"), r.c.Stats())
+	}
+}
+
+// closings tells of Close, before and after it.
+type closings struct {
+	message.Publisher
+	before, after func()
+}
+
+func (c closings) Close() error {
+	c.before()
+	defer c.after()
+	return c.Publisher.Close()
 }
 
 // Invariant 23: a handler that outlives the drain time is cancelled, no attempt is

@@ -1,0 +1,2 @@
+-- name: AddInvoice :exec
+INSERT INTO invoices (order_id, total) VALUES (?, ?);

@@ -1,0 +1,3 @@
+// Package shop is what the handlers before and after have in common: the messages, and
+// a check that fails now and then.
+package shop
