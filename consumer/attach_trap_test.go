@@ -218,7 +218,7 @@ func TestAttachEndedSubscription(t *testing.T) {
 	r.router.AddConsumerHandler("stays", topic, b.src, effect)
 	config := r.attached()
 	told := make(chan alerts.Alert, 10)
-	config.Alert = func(_ context.Context, a alerts.Alert) { told <- a }
+	config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
 	r.attach(config)
 	r.run()
 	b.acked(b.deliver("m1", "{}"))
@@ -358,7 +358,7 @@ func TestAttachWrongOrder(t *testing.T) {
 			config := r.attached()
 			config.NackPause = time.Millisecond
 			told := make(chan alerts.Alert, 10)
-			config.Alert = func(_ context.Context, a alerts.Alert) { told <- a }
+			config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
 			r.attach(config)
 			r.router.AddMiddleware(c.after...)
 			handler.AddMiddleware(c.handler...)
