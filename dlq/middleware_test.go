@@ -282,3 +282,14 @@ func TestMiddlewareLetterCannotBeWritten(t *testing.T) {
 		}
 	})
 }
+
+// What is held is passed on, also where the letter could be written.
+func TestMiddlewarePassesOnWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	b := OnSQLite(t)
+	held := &headrace.HeldError{Err: errBad}
+	_, err := letters(b)(func(*message.Message) ([]*message.Message, error) { return nil, held })(order("m"))
+	if !errors.Is(err, held) || len(b.Letters()) != 0 {
+		t.Errorf("%v, %d letters", err, len(b.Letters()))
+	}
+}

@@ -330,12 +330,14 @@ func TestMiddlewareShutdownInTheMiddle(t *testing.T) {
 func TestMiddlewareTimeout(t *testing.T) {
 	t.Parallel()
 	OnEachStore(t, func(b *Bench) {
+		var runs atomic.Int64
 		h := alone(b, inbox.MiddlewareOptions{Handler: Handler, NackPause: 1, Timeout: 50 * time.Millisecond})(func(m *message.Message) ([]*message.Message, error) {
+			runs.Add(1)
 			<-m.Context().Done()
 			return nil, io.ErrUnexpectedEOF
 		})
-		if _, err := h(Message("m", "{}")); retry.Classify(err) != retry.Timeout || headrace.IsHeld(err) {
-			b.Errorf("error %v", err)
+		if _, err := h(Message("m", "{}")); retry.Classify(err) != retry.Timeout || headrace.IsHeld(err) || runs.Load() != 1 {
+			b.Errorf("error %v after %d runs", err, runs.Load())
 		}
 	})
 }
