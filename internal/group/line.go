@@ -204,7 +204,7 @@ func (l *Line) idle() (longest time.Duration) {
 // setAside puts a row off whose handler is not registered here.
 func (l *Line) setAside(ctx context.Context, t *txn.Txn, item backlog.Item) (*batch, drain.Result, error) {
 	l.Unknown(item.Handler)
-	if err := l.st.Backlog().Reschedule(ctx, t, item.RowID, unknownPause, 0); err != nil {
+	if err := l.st.Backlog().Reschedule(ctx, t, item.RowID, unknownPause, item.Delivery.Attempt); err != nil {
 		return nil, drain.Result{}, fmt.Errorf("put off a row without handler: %w", err)
 	}
 	if err := l.st.Commit(ctx, t, nil); err != nil {

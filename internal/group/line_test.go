@@ -131,7 +131,7 @@ func TestLineVerdictInTheSameTransaction(t *testing.T) {
 	want(t, "states", r.state("a")+r.state("b"), "waitingwaiting")
 	want(t, "attempts", r.attempts("a")*10+r.attempts("b"), 1)
 	want(t, "depth", r.depth(), "2 ready, 1 delayed, 0 blocked")
-	want(t, "rescheduled", strings.HasSuffix(r.calls("reschedule")[0], "attempt 1"), true) // one more
+	want(t, "rescheduled", strings.HasSuffix(r.calls("reschedule")[0], "attempt 2"), true)
 	r.work(l)
 	want(t, "runs", s.order(), "a b a c")
 	want(t, "told", r.hooks("drained waiting")*10+r.hooks("drained applied"), 12)

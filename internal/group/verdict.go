@@ -179,7 +179,7 @@ func (e *Engine) ruleNow(ctx context.Context, t *txn.Txn, task *Task, r ruling, 
 		if ours, err := e.ours(ctx, t, task, inbox.Waiting); err != nil || !ours {
 			return e.lost(task, r), err
 		}
-		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, 0, 1); err != nil {
+		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, 0, n+1); err != nil {
 			return r, fmt.Errorf("run again: %w", err)
 		}
 	}
@@ -198,7 +198,7 @@ func (e *Engine) ruleLater(ctx context.Context, t *txn.Txn, task *Task, r ruling
 		if task.token != "" {
 			delay = max(delay, time.Microsecond) // without one the row would stay leased
 		}
-		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, delay, 1); err != nil {
+		if err := e.st.Backlog().Reschedule(ctx, t, task.item.RowID, delay, n+1); err != nil {
 			return r, fmt.Errorf("retry later: %w", err)
 		}
 		return r, nil
