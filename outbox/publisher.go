@@ -81,7 +81,7 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 		if err := inTransaction(tx); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
-		event, err := eventOf(topic, m, p.options.OrderKey(topic, m)).Encode(nil)
+		event, err := EventOf(topic, m, p.options.OrderKey(topic, m)).Encode(nil)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -94,8 +94,9 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 	return parts, nil
 }
 
-// eventOf is m as an event. An empty payload is one.
-func eventOf(topic string, m *message.Message, orderKey string) headrace.Event {
+// EventOf returns m as an event of topic: with its UUID, metadata, payload and trace. An
+// empty payload is one; a UUID that is empty is replaced when the event is written.
+func EventOf(topic string, m *message.Message, orderKey string) headrace.Event {
 	payload := []byte(m.Payload)
 	if payload == nil {
 		payload = []byte{}

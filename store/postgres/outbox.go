@@ -25,6 +25,7 @@ type outboxStore struct {
 	signal *outbox.Signal
 
 	insert, poll, lockShard string
+	refusal                 string
 	pollTopics              string
 	readTopics, heldTopics  string
 	read, readHeld, blocked string
@@ -41,6 +42,7 @@ func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema strin
 		read:      sqlfile.Get(queries, "outbox_read"),
 		readHeld:  sqlfile.Get(queries, "outbox_read_held"),
 
+		refusal:    sqlfile.Get(queries, "outbox_not_subscribed"),
 		pollTopics: sqlfile.Get(queries, "outbox_poll_topics"),
 		readTopics: sqlfile.Get(queries, "outbox_read_topics"),
 		heldTopics: sqlfile.Get(queries, "outbox_read_held_topics"),
