@@ -51,6 +51,9 @@ const (
 	Cautious
 )
 
+// String names the degree for logs.
+func (c Caution) String() string { return [...]string{"normal", "watchful", "cautious"}[c] }
+
 // Advice says what to do with a message, or several of them.
 type Advice int
 

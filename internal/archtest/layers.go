@@ -10,7 +10,7 @@ var (
 	// Leaves are words that know no other package of ours.
 	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/shard"}
 	// Engines move messages, each on its own.
-	Engines = Set{"./internal/drain", "./internal/group", "./internal/intake", "./outbox/relay", "./internal/alerting", "./internal/prune"}
+	Engines = Set{"./internal/drain", "./internal/group", "./internal/intake", "./outbox/relay", "./internal/alerting", "./internal/caution", "./internal/prune"}
 	// Observers tell OpenTelemetry what the engines and the runtime do.
 	Observers = Set{"./internal/telemetry"}
 	// Runtime puts the engines into the order of the pipeline.

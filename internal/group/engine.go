@@ -51,6 +51,8 @@ type Options struct {
 	Alerts alerts.Appender
 	// Versions are what inbox.Newer asks; nil refuses it.
 	Versions headrace.Versions
+	// Care says how carefully messages are to be run; nil means not at all.
+	Care Care
 	// Wake is told that events were committed.
 	Wake func()
 	// Failed is told of each failed run, for logs and counters: the error's words
@@ -233,7 +235,7 @@ func (e *Engine) process(tasks []*Task) (again []*Task) {
 			held.add(next.tasks)
 			continue
 		}
-		more, again := e.step(next.tasks, next.guarded)
+		more, again := e.stepWithCare(next, held)
 		held.add(again)
 		work = append(more, work...)
 	}

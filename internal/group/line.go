@@ -99,6 +99,14 @@ type batch struct {
 
 // Work implements drain.Line.
 func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
+	if l.o.careless() {
+		return l.work(ctx, shard, after, nil)
+	}
+	return l.workWithCare(ctx, shard, after)
+}
+
+// work is Work for the messages only; nil means all.
+func (l *Line) work(ctx context.Context, shard int, after int64, only []inbox.ID) (drain.Result, error) {
 	t, err := l.st.Begin(ctx)
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("work backlog: %w", err)
@@ -109,6 +117,9 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 	b, result, err := l.take(begin, t, shard, after)
 	if b == nil {
 		return result, err
+	}
+	if only != nil && !b.keep(only) {
+		return drain.Result{}, nil
 	}
 	defer b.undone()
 	bad, err := l.open(begin, b)

@@ -90,6 +90,9 @@ func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, er
 	if f.task.Bad != nil {
 		return e.undecodable(ctx, t, f.task)
 	}
+	if errors.Is(f.err, errCrashed) {
+		return e.crashed(ctx, t, f.task)
+	}
 	if !f.isStale() {
 		return e.rule(ctx, t, f)
 	}

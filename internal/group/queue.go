@@ -25,6 +25,8 @@ type Queue struct {
 	armed  bool          // linger runs
 	waited bool          // the tasks that are ready have lingered
 	closed bool
+
+	resting map[*Task]bool // tasks without an order key that are left alone
 }
 
 // Tasks that are too few for a group of their own wait for about as long as the group
@@ -39,11 +41,12 @@ type lane struct {
 	key   string
 	tasks []*Task
 	taken bool
+	rests bool // its first task is left alone for a while
 }
 
 // NewQueue returns an empty queue for groups of at most batch tasks.
 func NewQueue(batch int) *Queue {
-	q := &Queue{lanes: make(map[string]*lane), gather: max(1, batch/4)}
+	q := &Queue{lanes: make(map[string]*lane), resting: make(map[*Task]bool), gather: max(1, batch/4)}
 	q.some = sync.NewCond(&q.mu)
 	q.linger = time.AfterFunc(time.Hour, q.lingered)
 	q.linger.Stop()
@@ -146,15 +149,24 @@ func (q *Queue) Done(taken, again []*Task, took time.Duration) []*Task {
 	}
 	for i := len(again) - 1; i >= 0; i-- {
 		t := again[i]
-		if l := q.lanes[t.Delivery.OrderKey]; t.Delivery.OrderKey != "" {
+		switch l := q.lanes[t.Delivery.OrderKey]; {
+		case t.Delivery.OrderKey != "":
 			l.tasks = append([]*Task{t}, l.tasks...)
-		} else {
+		case t.rest > 0:
+			q.resting[t] = true
+			q.leaveAlone(t, nil)
+		default:
 			q.ready.PushFront(t)
 		}
 	}
 	for _, t := range taken {
 		l := q.lanes[t.Delivery.OrderKey]
-		if l == nil || !l.taken {
+		if l == nil || !l.taken || l.rests {
+			continue
+		}
+		if len(l.tasks) > 0 && l.tasks[0].rest > 0 {
+			l.rests = true
+			q.leaveAlone(l.tasks[0], l)
 			continue
 		}
 		l.taken = false
@@ -166,6 +178,28 @@ func (q *Queue) Done(taken, again []*Task, took time.Duration) []*Task {
 	}
 	q.offer()
 	return nil
+}
+
+// leaveAlone has t, or its lane, come back when it has rested; until then it is in
+// nobody's way.
+func (q *Queue) leaveAlone(t *Task, l *lane) {
+	time.AfterFunc(t.rest, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.closed {
+			return
+		}
+		t.rest = 0
+		if l == nil {
+			delete(q.resting, t)
+			q.ready.PushBack(t)
+		} else {
+			l.taken, l.rests = false, false
+			q.ready.PushBack(l)
+		}
+		q.waited = true
+		q.offer()
+	})
 }
 
 // Close wakes all who wait in Take, and returns the tasks that nobody took.
@@ -187,6 +221,10 @@ func (q *Queue) Close() []*Task {
 	for _, l := range q.lanes {
 		left = append(left, l.tasks...)
 	}
+	for t := range q.resting {
+		left = append(left, t)
+	}
+	clear(q.resting)
 	q.ready.Init()
 	clear(q.lanes)
 	return left

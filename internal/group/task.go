@@ -92,6 +92,10 @@ type Task struct {
 	unknown bool
 	// reruns counts what was run again at no attempt's cost.
 	reruns int
+	// accused says that a verdict on it for ending its process has been tried.
+	accused bool
+	// rest is how long the queue leaves it alone when it is given back.
+	rest time.Duration
 	// run is the span of the latest run until it is known what became of that, and
 	// letter the class of the dead letter that a verdict wrote.
 	run    *telemetry.Run

@@ -65,6 +65,8 @@ func (e *Engine) ruleLive(ctx context.Context, t *txn.Txn, f failure) (ruling, e
 	switch {
 	case f.task.Bad != nil:
 		return e.bury(ctx, t, f.task)
+	case errors.Is(f.err, errCrashed):
+		return e.crashed(ctx, t, f.task)
 	case f.isStale():
 		return e.skip(ctx, t, f.task)
 	}

@@ -1,0 +1,53 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/caution"
+	"github.com/headrace/headrace/internal/group"
+)
+
+// running is the instance of a run: its row, and the goroutine that beats.
+type running struct {
+	guard *caution.Guard
+	stop  context.CancelFunc
+	beats sync.WaitGroup
+}
+
+// startInstance begins to beat, and has the engines of o run messages as carefully as
+// the ends of earlier instances ask for. It does not wait for the database.
+func (r *run) startInstance(o *group.Options) {
+	c := r.c
+	self := instance.Instance{ID: uuid.NewString(), Consumer: c.name, Host: o.Host, Build: o.Build}
+	r.instance.guard = caution.New(c.st.Operations().Instances, self, caution.Options{
+		Look: c.pace.look, Beat: c.pace.beat, Missed: c.pace.missed, Most: c.pace.most, Logger: c.config.Logger,
+	})
+	o.Care = r.instance.guard
+	ctx, stop := context.WithCancel(context.WithoutCancel(r.soft)) // it beats until everything has ended
+	r.instance.stop = stop
+	r.instance.beats.Go(func() { r.instance.guard.Run(ctx) })
+}
+
+// endInstance says that nothing of the run is under way any more. Where the database
+// does not take that, the next instance starts with caution, for a short time.
+func (r *run) endInstance() {
+	if r.instance.guard == nil {
+		return
+	}
+	r.instance.stop()
+	r.instance.beats.Wait()
+	most := grace
+	if r.c.gate.Err() != nil {
+		most = time.Second
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	if err := r.instance.guard.End(ctx); err != nil {
+		r.c.config.Logger.Warn("the next start will be cautious: the end of this instance could not be written down", "consumer", r.c.name, "error", err)
+	}
+}
