@@ -27,6 +27,7 @@ type run struct {
 	budget     *budget
 	leave      func(context.Context) error // the shared relay; nil without a sink
 	dispatcher *alerting.Dispatcher
+	instance   running
 	gauges     *telemetry.Watch
 	rows       *alerting.Reader
 	receivers  sync.WaitGroup
@@ -107,6 +108,7 @@ func (r *run) start() {
 func (r *run) startEngines() *drain.Drain {
 	r.startPruning()
 	o := r.options()
+	r.startInstance(o)
 	engines := make(map[string]*group.Engine, len(r.c.handlers))
 	for _, h := range r.c.handlers {
 		h.engine = group.NewEngine(r.soft, r.hard, r.c.st, h.Handler, o)
@@ -163,6 +165,7 @@ func (r *run) drainAll() error {
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
+	r.endInstance()
 	return errors.Join(err, r.leaveRelay(), r.unwatch(), r.closeAlerts())
 }
 
