@@ -7,6 +7,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/internal/caution"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -27,6 +28,7 @@ type Consumer struct {
 	gate      *group.Gate
 	hold      *hold
 	pace      pace
+	guard     atomic.Pointer[caution.Guard] // nil before Run
 	stats     counters
 	telemetry *telemetry.Telemetry
 

@@ -28,6 +28,7 @@ func (r *run) startInstance(o *group.Options) {
 		Look: c.pace.look, Beat: c.pace.beat, Missed: c.pace.missed, Most: c.pace.most, Logger: c.config.Logger,
 	})
 	o.Care = r.instance.guard
+	c.guard.Store(r.instance.guard)
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.soft)) // it beats until everything has ended
 	r.instance.stop = stop
 	r.instance.beats.Go(func() { r.instance.guard.Run(ctx) })
@@ -50,4 +51,14 @@ func (r *run) endInstance() {
 	if err := r.instance.guard.End(ctx); err != nil {
 		r.c.config.Logger.Warn("the next start will be cautious: the end of this instance could not be written down", "consumer", r.c.name, "error", err)
 	}
+}
+
+// Caution says how carefully this process handles messages: Normal, unless an earlier
+// process of the consumer ended without a word, or it is not known yet that none did.
+// Before Run it is Cautious.
+func (c *Consumer) Caution() instance.Caution {
+	if guard := c.guard.Load(); guard != nil {
+		return guard.Level()
+	}
+	return instance.Cautious
 }

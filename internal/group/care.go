@@ -56,7 +56,11 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 	case err != nil:
 		return e.hold(u.tasks, fmt.Errorf("with care: %w", err))
 	case advice == instance.Singly:
-		return singly(u.tasks), nil
+		next = singly(u.tasks)
+		for i := range next {
+			next[i].guarded = true // whoever waited for a key would hold up the others
+		}
+		return next, nil
 	case advice == instance.Wait:
 		task.rest = careAgain
 		return nil, u.tasks
@@ -67,7 +71,10 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 		return e.step(u.tasks, u.guarded)
 	}
 	defer leave()
-	next, again = e.step(u.tasks, u.guarded)
+	next, again = e.step(u.tasks, u.guarded || len(u.tasks) == 1)
+	for _, busy := range again {
+		busy.rest = careAgain // whose key is worked on elsewhere
+	}
 	for i := range next {
 		e.pronounce(next[i].verdicts, held)
 		next[i].verdicts = nil

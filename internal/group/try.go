@@ -116,7 +116,7 @@ func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, guarded b
 		return nil, nil, nil
 	}
 	request := inbox.ClaimRequest{Claims: make([]inbox.Claim, len(tasks)), IdleTimeout: e.idle()}
-	if len(tasks) > 1 {
+	if len(tasks) > 1 || guarded {
 		request.LockTimeout, request.Unguarded = e.o.LockTimeout, !guarded
 	}
 	for i, task := range tasks {
