@@ -28,9 +28,8 @@ type Claim struct {
 type ClaimRequest struct {
 	// Claims hold no ID twice. Any order: stores sort.
 	Claims []Claim
-	// LockTimeout bounds the wait for keys that other transactions hold, for a
-	// group of more than one; 0 or a single claim waits as long as the database does.
-	// It is not in force any more when Claim returns.
+	// LockTimeout bounds the wait for keys that other transactions hold; 0 waits as
+	// long as the database does. It is not in force any more when Claim returns.
 	LockTimeout time.Duration
 	// Unguarded saves the savepoint that LockTimeout needs: where the wait is too
 	// long, the claim fails with class txn.LockTimeout instead of answering Busy, and

@@ -125,6 +125,9 @@ func (k *Intake) claim(ctx context.Context, t *txn.Txn, messages []Message, taki
 			request.Claims = append(request.Claims, inbox.Claim{ID: id, Fingerprint: messages[i].Item.Delivery.Fingerprint})
 		}
 	}
+	if len(request.Claims) < 2 {
+		request.LockTimeout = 0
+	}
 	claimed, err := k.Store.Inbox().Claim(ctx, t, request)
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)

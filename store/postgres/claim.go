@@ -78,10 +78,10 @@ func (c *claiming) round(ctx context.Context, claims []inbox.Claim) ([]inbox.Cla
 	return c.lookUp(ctx, lost)
 }
 
-// insert tries the claims in one statement, with a bound on the wait where it is a
-// group, and one by one where that was exceeded.
+// insert tries the claims in one statement, with a bound on the wait where one is
+// asked for, and one by one where that was exceeded.
 func (c *claiming) insert(ctx context.Context, claims []inbox.Claim) error {
-	if len(c.request.Claims) < 2 || c.request.LockTimeout <= 0 {
+	if c.request.LockTimeout <= 0 {
 		return c.statement(ctx, claims, 0)
 	}
 	if c.request.Unguarded {
