@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +52,20 @@ func (n *notes) hook(_ context.Context, a alerts.Alert) error {
 	return n.err
 }
 
+// list is what was noted.
+func (n *notes) list() []alerts.Alert {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.all)
+}
+
+// fail changes what the hook returns.
+func (n *notes) fail(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.err = err
+}
+
 // said are kind, handler and count of what was noted.
 func (n *notes) said() string {
 	n.mu.Lock()
@@ -76,6 +91,13 @@ func mustClose(t *testing.T, d *Dispatcher) {
 
 func infra(kind alerts.Kind) alerts.Alert { return alerts.Alert{Kind: kind, Consumer: "c"} }
 
+// groups is how many groups d knows.
+func groups(d *Dispatcher) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.book.groups)
+}
+
 // INVARIANT 19: deduplicated. The first is sent at once, and those that follow as one.
 func TestDebounce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -95,20 +117,20 @@ func TestDebounce(t *testing.T) {
 		if n.said() != "handler_stuck*1 handler_stuck*999" {
 			t.Errorf("after the quiet time: %s", n.said())
 		}
-		second := n.all[1]
-		if !second.Since.Equal(begin.Add(time.Millisecond)) || !second.At.Equal(begin.Add(999*time.Millisecond)) || second.ID == n.all[0].ID {
+		second := n.list()[1]
+		if !second.Since.Equal(begin.Add(time.Millisecond)) || !second.At.Equal(begin.Add(999*time.Millisecond)) || second.ID == n.list()[0].ID {
 			t.Errorf("since %s, at %s, id %s", second.Since.Sub(begin), second.At.Sub(begin), second.ID)
 		}
 		time.Sleep(2 * time.Minute)
 		d.Send(infra(alerts.HandlerStuck))
 		synctest.Wait()
-		if n.said() != "handler_stuck*1 handler_stuck*999 handler_stuck*1" || len(d.book.groups) != 1 {
+		if n.said() != "handler_stuck*1 handler_stuck*999 handler_stuck*1" || groups(d) != 1 {
 			t.Errorf("after silence: %s", n.said())
 		}
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if len(d.book.groups) != 0 {
-			t.Errorf("%d groups are kept", len(d.book.groups))
+		if groups(d) != 0 {
+			t.Errorf("%d groups are kept", groups(d))
 		}
 		mustClose(t, d)
 	})
@@ -145,17 +167,17 @@ func TestManyGroups(t *testing.T) {
 		}
 		synctest.Wait()
 		// The sum of many groups is a group as well.
-		if len(n.all) > 10 || d.Dropped() < 10 || d.Dropped() > 12 || !strings.Contains(log.String(), "alerts dropped") {
-			t.Errorf("%d calls, %d dropped, log %s", len(n.all), d.Dropped(), log)
+		if len(n.list()) > 10 || d.Dropped() < 10 || d.Dropped() > 12 || !strings.Contains(log.String(), "alerts dropped") {
+			t.Errorf("%d calls, %d dropped, log %s", len(n.list()), d.Dropped(), log)
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		var count int64
-		for _, a := range n.all {
+		for _, a := range n.list() {
 			count += a.Count
 		}
-		if count+d.Dropped() != maxGroups+10 || len(n.all) > 20 || len(d.book.groups) != 0 {
-			t.Errorf("%d alerts in %d calls, %d groups kept: %s", count, len(n.all), len(d.book.groups), n.said())
+		if count+d.Dropped() != maxGroups+10 || len(n.list()) > 20 || groups(d) != 0 {
+			t.Errorf("%d alerts in %d calls, %d groups kept: %s", count, len(n.list()), groups(d), n.said())
 		}
 		mustClose(t, d)
 	})
@@ -195,22 +217,22 @@ func TestHookFails(t *testing.T) {
 		d.Send(infra(alerts.Paused))
 		time.Sleep(time.Hour)
 		synctest.Wait()
-		if len(n.all) != maxTries || d.Dropped() != 1 || n.all[0].ID == "" || n.all[0].ID != n.all[maxTries-1].ID {
-			t.Errorf("%d tries, %d dropped", len(n.all), d.Dropped())
+		if len(n.list()) != maxTries || d.Dropped() != 1 || n.list()[0].ID == "" || n.list()[0].ID != n.list()[maxTries-1].ID {
+			t.Errorf("%d tries, %d dropped", len(n.list()), d.Dropped())
 		}
-		n.err = &alerts.HookError{Reason: "status 503", RetryAfter: 7 * time.Minute}
+		n.fail(&alerts.HookError{Reason: "status 503", RetryAfter: 7 * time.Minute})
 		d.Send(infra(alerts.Paused))
 		synctest.Wait()
 		d.Send(infra(alerts.Paused))
-		n.err = nil
+		n.fail(nil)
 		time.Sleep(6 * time.Minute)
 		synctest.Wait()
-		if len(n.all) != maxTries+1 {
-			t.Errorf("Retry-After was not kept: %d calls", len(n.all))
+		if len(n.list()) != maxTries+1 {
+			t.Errorf("Retry-After was not kept: %d calls", len(n.list()))
 		}
 		time.Sleep(2 * time.Minute)
 		mustClose(t, d)
-		if last := n.all[len(n.all)-1]; len(n.all) != maxTries+2 || last.Count != 2 || last.ID != n.all[maxTries].ID {
+		if last := n.list()[len(n.list())-1]; len(n.list()) != maxTries+2 || last.Count != 2 || last.ID != n.list()[maxTries].ID {
 			t.Errorf("said %s", n.said())
 		}
 		if s := log.String(); !strings.Contains(s, "status 503") || strings.Contains(s, "secret") {
@@ -285,7 +307,7 @@ func TestClose(t *testing.T) {
 	d.Send(infra(alerts.Paused))
 	mustClose(t, d)
 	count := d.Dropped()
-	for _, a := range n.all {
+	for _, a := range n.list() {
 		count += a.Count
 	}
 	if count != 9 {

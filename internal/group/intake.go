@@ -55,7 +55,7 @@ func (e *Engine) takeInOnce(tasks []*Task) (r result, busy []*Task) {
 	for i, task := range tasks {
 		messages[i].Item = e.item(task)
 	}
-	in := intake.Intake{Store: e.st, DeadTopic: e.o.DeadTopic, Host: e.o.Host, Build: e.o.Build, LockTimeout: e.o.LockTimeout, IdleTimeout: e.idle()}
+	in := intake.Intake{Store: e.st, Alerts: e.o.Alerts, DeadTopic: e.o.DeadTopic, Host: e.o.Host, Build: e.o.Build, LockTimeout: e.o.LockTimeout, IdleTimeout: e.idle()}
 	in.Wrote = func(i int, class dlq.Class) { tasks[i].letter = class }
 	taking, err := in.Take(ctx, t, messages)
 	if err != nil {
