@@ -67,6 +67,9 @@ func TestEachEventIsSentInItsTrace(t *testing.T) {
 			b.Error("no span of the refusal")
 		}
 		b.sentIn(names)
+		if text := fmt.Sprint(names); !strings.Contains(text, traceOf(100).Parent[:36]) || strings.Contains(text, traceOf(7).Parent[:36]) {
+			b.Errorf("the send of the event with its own traceparent is in another trace: %s", text)
+		}
 	})
 }
 
