@@ -126,9 +126,13 @@ func TestHangingQueryStallsNobody(t *testing.T) {
 	if _, ok := read(t, readers[0], "headrace.backlog.messages"); ok {
 		t.Error("a value of a query that hangs")
 	}
-	w.read = time.Nanosecond // that time is over for whoever comes later
+	w.read, w.now = 10*time.Second, func() time.Time { return time.Now().Add(11 * time.Second) } // it is over for later ones
+	start := time.Now()
 	if _, ok := read(t, readers[1], "headrace.backlog.messages"); ok {
 		t.Error("a value of a query that hangs")
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("a later reader was held up for %s", took)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
