@@ -127,7 +127,9 @@ func TestRetentionIsRefusedAtTheStart(t *testing.T) {
 			consumer.Handle(made, topic, insert, consumer.Timeout(time.Second), consumer.Retry(retry.Policy{MaxAttempts: 1}))
 			slow := retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: time.Hour, Max: time.Hour, Factor: 1}}
 			consumer.Handle(made, "slow", insert, consumer.Timeout(time.Nanosecond), consumer.Retry(slow))
-			err := made.Run(t.Context())
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
+			defer cancel()
+			err := made.Run(ctx)
 			if !errors.Is(err, c.want) {
 				t.Fatalf("%v, want %v", err, c.want)
 			}
