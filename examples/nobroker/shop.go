@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/outbox/relay"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/sqlite"
+)
+
+// order is what the events say.
+type order struct {
+	ID int `json:"id"`
+}
+
+// routes are all there is instead of a broker.
+var routes = []relay.Route{
+	{Topic: "order.requested", Consumer: "orders"},
+	{Topic: "order.placed", Consumer: "billing"},
+}
+
+// shop is the database, and the program's tables in it.
+type shop struct {
+	store.Store
+	db    *sql.DB
+	close func() error
+}
+
+func open(ctx context.Context, file, dsn string) (*shop, error) {
+	s := &shop{}
+	if dsn == "" {
+		st, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: true})
+		if err != nil {
+			return nil, err
+		}
+		s.Store, s.db, s.close = st, st.DB(), st.Close
+	} else if err := s.openPostgres(ctx, dsn); err != nil {
+		return nil, err
+	}
+	for _, table := range []string{
+		"CREATE TABLE IF NOT EXISTS requests (id integer PRIMARY KEY)",
+		"CREATE TABLE IF NOT EXISTS orders (id integer)",
+		"CREATE TABLE IF NOT EXISTS invoices (order_id integer)",
+	} {
+		if _, err := s.db.ExecContext(ctx, table); err != nil {
+			return nil, errors.Join(fmt.Errorf("create tables: %w", err), s.close())
+		}
+	}
+	return s, nil
+}
+
+// openPostgres puts headrace's tables into the schema in which the program's will be.
+func (s *shop) openPostgres(ctx context.Context, dsn string) error {
+	db, err := sql.Open("postgres", dsn)
+	if err != nil {
+		return errors.New("-dsn cannot be read (it is not shown here)")
+	}
+	var schema string
+	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
+		return errors.Join(errors.New("-dsn: no schema of that database can be read"), db.Close())
+	}
+	st, err := postgres.New(ctx, db, postgres.Options{Schema: schema, Migrate: true})
+	if err != nil {
+		return errors.Join(err, db.Close())
+	}
+	s.Store, s.db = st, db
+	s.close = func() error { return errors.Join(st.Close(), db.Close()) }
+	return nil
+}
+
+// consumers returns the two that talk to each other.
+func (s *shop) consumers() ([]*consumer.Consumer, error) {
+	orders, err := consumer.New("orders", s, consumer.Config{Routes: routes})
+	if err != nil {
+		return nil, err
+	}
+	consumer.Handle(orders, "order.requested", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[order]) error {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO orders (id) VALUES ($1)", m.Body.ID); err != nil {
+			return err
+		}
+		return tx.Publish(headrace.Event{Topic: "order.placed", Value: m.Body})
+	}, consumer.Local())
+
+	billing, err := consumer.New("billing", s, consumer.Config{Routes: routes})
+	if err != nil {
+		return nil, err
+	}
+	consumer.Handle(billing, "order.placed", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[order]) error {
+		_, err := tx.ExecContext(ctx, "INSERT INTO invoices (order_id) VALUES ($1)", m.Body.ID)
+		return err
+	}, consumer.Local())
+	return []*consumer.Consumer{orders, billing}, nil
+}
+
+// run asks for what is missing to n requests, and works until every one has its invoice.
+func (s *shop) run(ctx context.Context, n int) error {
+	consumers, err := s.consumers()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	ended := make(chan error, len(consumers))
+	for _, c := range consumers {
+		go func() {
+			defer stop() // the end of one is the end of both
+			ended <- c.Run(ctx)
+		}()
+	}
+	err = s.ask(ctx, n)
+	if err == nil {
+		err = s.wait(ctx)
+	}
+	stop()
+	for range consumers {
+		err = errors.Join(err, <-ended)
+	}
+	return err
+}
+
+// ask writes requests, each chunk in one transaction with its events.
+func (s *shop) ask(ctx context.Context, n int) error {
+	ob := outbox.New(s.Outbox())
+	var asked int
+	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM requests").Scan(&asked); err != nil {
+		return fmt.Errorf("count requests: %w", err)
+	}
+	for asked < n {
+		last := min(asked+50, n)
+		if err := s.askFor(ctx, ob, asked+1, last); err != nil {
+			return fmt.Errorf("ask for orders: %w", err)
+		}
+		asked = last
+		ob.Wake()
+	}
+	return nil
+}
+
+func (s *shop) askFor(ctx context.Context, ob *outbox.Outbox, first, last int) error {
+	tx, err := s.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	var events []headrace.Event
+	for id := first; id <= last; id++ {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO requests (id) VALUES ($1)", id); err != nil {
+			return err
+		}
+		events = append(events, headrace.Event{ID: fmt.Sprintf("request-%d", id), Topic: "order.requested", Value: order{ID: id}})
+	}
+	if err := ob.Publish(ctx, tx, events...); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// wait looks now and then whether every request has its invoice.
+func (s *shop) wait(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		f, err := s.figures(ctx)
+		if err != nil || f.lost == 0 {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.New("stopped before all was done; the same command again goes on")
+		}
+	}
+}
