@@ -29,7 +29,9 @@ var errAttached = errors.New("it is attached to a Router: call the Router's Run"
 // before the Router runs. It needs config.Name and config.Sink; config.Source must be
 // nil. The Router then subscribes, acknowledges and gives back, but publishes nothing:
 // what handlers return goes into the outbox under the handler's publish topic, and from
-// there to Sink.
+// there to Sink. Sink may be the handlers' own Publisher: what the Router closes is closed
+// after everything has been settled and published. Where the program goes on publishing
+// after the Router has ended, give Sink one of its own and close it then.
 //
 // A handler runs with copies of its message, one for each attempt, in a transaction of
 // its own (see Alone), since it may call other systems; those calls are repeated with
@@ -93,7 +95,7 @@ func checkAttach(router *message.Router, st store.Store, config Config) error {
 	case config.Source != nil:
 		return fmt.Errorf("%s: option Config.Source is set: the Router subscribes, leave it nil", config.Name)
 	case config.Sink == nil:
-		return fmt.Errorf("%s: option Config.Sink is nil: give a Publisher of its own for what handlers return, since the Router closes its handlers' Publishers", config.Name)
+		return fmt.Errorf("%s: option Config.Sink is nil: give the Publisher for what handlers return, since the Router publishes nothing any more", config.Name)
 	case router.IsRunning() || router.IsClosed():
 		return fmt.Errorf("%s: the Router runs already, or was closed: attach before Router.Run", config.Name)
 	case len(router.Handlers()) == 0:

@@ -30,7 +30,24 @@
 // While the database cannot be had, nothing is dead-lettered and no attempt is
 // spent: deliveries are held, the source is read no further, and Ready says why.
 //
+// # A Router that exists
+//
+// [Attach] makes the handlers of a Watermill Router safe as they are:
+//
+//	c, err := consumer.Attach(router, st, consumer.Config{Name: "billing", Sink: pub})
+//	err = router.Run(ctx) // and then c.Wait, for what Run does not say
+//
+// The same rules hold. Handlers find their transaction in their message's context
+// (headrace.TxFrom); what they return goes into the outbox with it. Middlewares stand
+// outside, where they see deliveries, or inside, where they see every attempt; see
+// Attach for which goes where.
+//
 // # Caveats
+//
+// With Attach, the Router closes what it was given, after everything taken was settled.
+// Where a Subscribe fails, Router.Run returns at once and not after the handlers that had
+// begun: Wait does. What Router.Close waits for is bounded by its CloseTimeout, whatever
+// still runs; the messages are delivered again then.
 //
 // The user closes source and sink after Run has returned.
 //
