@@ -26,7 +26,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage and nothing was done, 3 done in par
 
 func (m *Main) root() *cobra.Command {
 	root := m.parent("headrace", "look after a database of headrace",
-		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.outboxCommand(), m.pruneCommand(), m.versionCommand())
+		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.consumerCommand(), m.outboxCommand(), m.pruneCommand(), m.versionCommand())
 	root.Long = long
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(m.Stdin)

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -22,6 +23,7 @@ import (
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
 //	seed done KEY       a message that was handled
+//	seed instance NAME  a process that runs the consumer
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -41,6 +43,9 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
+	if what == "instance" {
+		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3"})
+	}
 	t, err := st.Begin(ctx)
 	if err != nil {
 		return err

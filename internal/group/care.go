@@ -161,3 +161,35 @@ func (b *batch) keep(ids []inbox.ID) bool {
 	b.tasks = b.tasks[:n]
 	return n > 0
 }
+
+// oneByOne reports whether a leased handler has to wait with the next claim: with care
+// it holds one lease at a time, so that a death loses no other.
+func (l *leaser) oneByOne() bool {
+	if l.e.o.careless() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.held) > 0
+}
+
+// enter waits for the turn of a leased task and writes it down; leave is called when its
+// outcome is committed. turned says that the task is not to be worked on now.
+func (l *leaser) enter(w *work) (leave func(), turned bool) {
+	if l.e.o.careless() {
+		return func() {}, false
+	}
+	advice, leave, err := l.e.o.Care.Enter(w.ctx, idsOf([]*Task{w.task}))
+	switch {
+	case err == nil && advice == instance.Go:
+		return leave, false
+	case err == nil && advice == instance.Crashed:
+		if outcome, again := l.e.verdict(failure{task: w.task, err: errCrashed}); !again && outcome != Released {
+			l.e.drained(w.task, outcome)
+			return nil, true
+		}
+	}
+	sleep(w.ctx, careAgain)
+	l.giveBack(w.task)
+	return nil, true
+}

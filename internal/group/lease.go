@@ -98,7 +98,9 @@ func (l *leaser) handOut() {
 		found, next, err := l.look()
 		taken := 0
 		if err == nil && found {
-			have += l.take()
+			if l.e.o.careless() {
+				have += l.take()
+			}
 			taken, err = l.claim(have)
 			have -= taken
 		}
@@ -132,7 +134,7 @@ func (l *leaser) take() (n int) {
 
 // look finds nothing while the consumer is held.
 func (l *leaser) look() (bool, time.Duration, error) {
-	if l.e.o.Held != nil && l.e.o.Held() {
+	if l.e.o.Held != nil && l.e.o.Held() || l.oneByOne() {
 		return false, 0, nil
 	}
 	ctx, cancel := context.WithTimeout(l.e.soft, l.e.o.Patience)

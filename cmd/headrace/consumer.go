@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/instance"
+)
+
+func (m *Main) consumerCommand() *cobra.Command {
+	return m.parent("consumer", "look at consumers, pause and resume them", m.consumerListCommand(), m.pauseCommand(), m.resumeCommand())
+}
+
+// missedBeats is how long without a beat makes an instance dead, here as in consumers.
+const missedBeats = 12 * time.Second
+
+// consumerView is a consumer as JSON.
+type consumerView struct {
+	Consumer  string         `json:"consumer"`
+	Paused    bool           `json:"paused"`
+	Pause     *pauseView     `json:"last_pause,omitempty"`
+	Instances []instanceView `json:"instances"`
+}
+
+type pauseView struct {
+	By        string    `json:"by"`
+	Reason    string    `json:"reason,omitempty"`
+	At        time.Time `json:"at"`
+	ResumedBy string    `json:"resumed_by,omitempty"`
+	Resumed   time.Time `json:"resumed,omitzero"`
+}
+
+type instanceView struct {
+	ID      string    `json:"id"`
+	Host    string    `json:"host"`
+	Build   string    `json:"build"`
+	Started time.Time `json:"started"`
+	Beat    time.Time `json:"last_beat"`
+	State   string    `json:"state"` // running, dead or ended
+	Ended   time.Time `json:"ended,omitzero"`
+}
+
+func (m *Main) consumerListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "ls [NAME]", Short: "list consumers, their processes, and who paused them", Args: cobra.MaximumNArgs(1),
+		RunE: m.do(func(ctx context.Context, args []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				views, err := consumers(ctx, st, append(args, "")[0])
+				if err != nil {
+					return err
+				}
+				return m.printConsumers(views)
+			})
+		}),
+	}
+}
+
+// consumers returns what is known of each consumer, or of the one called only.
+func consumers(ctx context.Context, st openStore, only string) ([]*consumerView, error) {
+	instances, err := st.Operations().Instances.List(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	pauses, err := st.Operations().Pauses.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	views := []*consumerView{}
+	of := func(name string) *consumerView {
+		for _, v := range views {
+			if v.Consumer == name {
+				return v
+			}
+		}
+		views = append(views, &consumerView{Consumer: name, Instances: []instanceView{}})
+		return views[len(views)-1]
+	}
+	for _, p := range pauses {
+		if only != "" && p.Consumer != only {
+			continue
+		}
+		v := of(p.Consumer)
+		v.Paused = p.Lasts()
+		v.Pause = &pauseView{By: p.By, Reason: p.Reason, At: p.At, ResumedBy: p.ResumedBy, Resumed: p.Resumed}
+	}
+	for _, i := range instances {
+		state := "running"
+		if i.Dead(missedBeats) {
+			state = "dead"
+		} else if !i.Ended.IsZero() {
+			state = "ended"
+		}
+		v := of(i.Consumer)
+		v.Instances = append(v.Instances, instanceView{
+			ID: i.ID, Host: i.Host, Build: i.Build, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
+		})
+	}
+	slices.SortFunc(views, func(a, b *consumerView) int {
+		if a.Consumer < b.Consumer {
+			return -1
+		}
+		return 1
+	})
+	return views, nil
+}
+
+func (m *Main) printConsumers(views []*consumerView) error {
+	var rows [][]string
+	for _, v := range views {
+		paused := "-"
+		if v.Paused {
+			paused = fmt.Sprintf("by %s, %s, %s", v.Pause.By, when(v.Pause.At), text(v.Pause.Reason))
+		}
+		if len(v.Instances) == 0 {
+			rows = append(rows, []string{short(v.Consumer, 40), "-", "-", "-", "-", "-", short(paused, 80)})
+		}
+		for _, i := range v.Instances {
+			rows = append(rows, []string{
+				short(v.Consumer, 40), i.State, short(text(i.Host), 30), short(text(i.Build), 20), when(i.Started), when(i.Beat), short(paused, 80),
+			})
+		}
+	}
+	return m.emit(views, []string{"CONSUMER", "STATE", "HOST", "BUILD", "STARTED", "LAST BEAT", "PAUSED"}, rows)
+}
+
+func (m *Main) pauseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "pause NAME", Short: "have every process of a consumer take no messages", Args: cobra.ExactArgs(1),
+		Long: `Marks the consumer as paused. Within about two seconds its processes read no source and begin
+nothing from the backlog; what they had taken is worked off, and events are published as before.
+The mark counts for processes that start later, too, until headrace consumer resume.`,
+		Example: "  headrace consumer pause billing --reason 'the bank is down'",
+	}
+	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
+	reason := c.Flags().String("reason", "", "why, for those who find it paused")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			pauses := st.Operations().Pauses
+			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: whoever(*by), Reason: *reason})
+			if errors.Is(err, instance.ErrInvalid) {
+				return usagef("%v", err)
+			}
+			if err != nil {
+				return err
+			}
+			if !first {
+				p, err := pauses.Get(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				m.say("it was paused already, by %s, %s", p.By, when(p.At))
+			}
+			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
+				return err
+			}
+			return m.emit(map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
+		})
+	})
+	return c
+}
+
+func (m *Main) resumeCommand() *cobra.Command {
+	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a consumer", Args: cobra.ExactArgs(1)}
+	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			was, err := st.Operations().Pauses.Resume(ctx, args[0], whoever(*by))
+			if err != nil {
+				return err
+			}
+			if !was {
+				m.say("it was not paused")
+				return errFound
+			}
+			return m.emit(map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+		})
+	})
+	return c
+}
+
+func whoever(by string) string {
+	if by == "" {
+		return userName()
+	}
+	return by
+}
+
+// unknownConsumer says where no process of the consumer is known: it may start later, or
+// the name is wrong.
+func (m *Main) unknownConsumer(ctx context.Context, st openStore, name string) error {
+	instances, err := st.Operations().Instances.List(ctx, name)
+	if err == nil && len(instances) == 0 {
+		m.say("no instance of %q is known: the mark counts for those that start later", name)
+	}
+	return err
+}
