@@ -19,8 +19,8 @@ func (c *Consumer) retention() (plan inbox.Plan, on bool, err error) {
 	if r.Off {
 		return inbox.Plan{}, false, nil
 	}
-	if source, ok := c.config.Source.(retainer); ok && r.SourceRetention == 0 {
-		r.SourceRetention = max(source.Retention(), 0)
+	if r.SourceRetention == 0 {
+		r.SourceRetention = c.declared()
 	}
 	retries := time.Duration(0)
 	for _, h := range c.handlers {
@@ -36,6 +36,22 @@ func (c *Consumer) retention() (plan inbox.Plan, on bool, err error) {
 		return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w: give SourceRetention, the longest time for which the source can deliver a message again", err)
 	}
 	return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w", err)
+}
+
+// declared is the longest time for which one of the sources can deliver a message
+// again; 0 where one of them does not say.
+func (c *Consumer) declared() (longest time.Duration) {
+	for _, h := range c.handlers {
+		if h.source == nil {
+			continue // fed from this database, by one commit
+		}
+		source, ok := h.source.(retainer)
+		if !ok || source.Retention() <= 0 {
+			return 0
+		}
+		longest = max(longest, source.Retention())
+	}
+	return longest
 }
 
 // startPruning removes what is old, where that is known, until the run stops.
