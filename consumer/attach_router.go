@@ -101,8 +101,9 @@ func (a *attachment) supervise(r *run) {
 	r.cut()
 	a.c.setRunning(false)
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, p := range a.later {
+	later := a.later
+	a.mu.Unlock()
+	for _, p := range later {
 		stopped = errors.Join(stopped, p.Close())
 	}
 	a.c.mu.Lock()
