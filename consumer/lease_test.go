@@ -295,3 +295,67 @@ func TestLeaseOptions(t *testing.T) {
 		}
 	}
 }
+
+// Slow work holds no connection: eight at once with a pool of two.
+func TestLeasedHoldsNoConnection(t *testing.T) {
+	b := setupPostgres(t)
+	b.db.SetMaxOpenConns(2)
+	config := b.config()
+	config.Concurrency = 8
+	c := b.consumer(config)
+	begun, release := make(chan struct{}, 8), make(chan struct{})
+	consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+		begun <- struct{}{}
+		select {
+		case <-release:
+		case <-ctx.Done():
+		}
+		return effectsOf(m), ctx.Err()
+	})
+	b.start(c)
+	for n := range 8 {
+		b.acked(b.deliver(fmt.Sprint("m", n), `{"n":1}`))
+	}
+	for range 8 {
+		<-begun
+	}
+	close(release)
+	b.eventually("all applied", func() bool { return c.Stats().BacklogApplied == 8 })
+}
+
+// Intake acknowledges what the backlog has, and leaves a handler what it may be: alone,
+// for batches, retried.
+func TestIntake(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		var ran runs
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			if ran.next(m.ID) == 1 && m.Body.N == 0 {
+				return errBoom
+			}
+			return insert(ctx, tx, m)
+		}, consumer.Intake(), consumer.Alone())
+		consumer.HandleBatch(c, "many", func(ctx context.Context, tx *headrace.Tx, ms []*headrace.Message[body]) error {
+			for _, m := range ms {
+				if err := insert(ctx, tx, m); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, consumer.Intake())
+		b.start(c)
+		for n := range 20 {
+			b.acked(b.deliver(fmt.Sprint("m", n), fmt.Sprintf(`{"n":%d}`, n%5)), b.src.Deliver("many", fmt.Sprint("many", n), []byte(`{"n":1}`), nil))
+		}
+		b.acked(b.deliver("m7", `{"n":2}`)) // a duplicate
+		b.acked(b.deliver("m7", `{"n":9}`)) // a conflict
+		b.acked(b.deliver("bad", `{`))
+		b.eventually("all applied", func() bool { return c.Stats().BacklogApplied == 40 })
+		if s := c.Stats(); s.Waiting != 40 || s.Applied != 0 || s.Duplicates != 1 || s.Conflicts != 1 || s.Dead != 1 {
+			b.Errorf("stats %+v", s)
+		}
+		if n := b.count("SELECT count(*) FROM effects"); n != 40 {
+			b.Errorf("%d effects", n)
+		}
+	})
+}

@@ -105,7 +105,7 @@ func (s *spy) Ping(ctx context.Context) error {
 func (s *spy) Inbox() inbox.Store { return spyInbox{s.Store.Inbox(), s} }
 func (s *spy) Backlog() backlog.Tables {
 	b := s.Store.Backlog()
-	return backlog.Tables{Store: spyBacklog{b.Store, s}, Order: spyOrder{b.Order, s}, Leases: b.Leases, Signals: b.Signals}
+	return backlog.Tables{Store: spyBacklog{b.Store, s}, Order: spyOrder{b.Order, s}, Leases: spyLeases{b.Leases, s}, Signals: b.Signals}
 }
 func (s *spy) Letters() dlq.Store { return spyLetters{s.Store.Letters(), s} }
 
