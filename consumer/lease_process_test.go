@@ -100,21 +100,21 @@ func TestLeaseChild(t *testing.T) {
 	}
 }
 
-// child is another process that works under leases.
-type child struct {
+// leaseChild is another process that works under leases.
+type leaseChild struct {
 	*testing.T
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Scanner
 }
 
-func startChild(t *testing.T, env []string) *child {
+func startLeaseChild(t *testing.T, env []string) *leaseChild {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &child{T: t, cmd: exec.Command(self, "-test.run=^TestLeaseChild$", "-test.v")}
+	c := &leaseChild{T: t, cmd: exec.Command(self, "-test.run=^TestLeaseChild$", "-test.v")}
 	c.cmd.Env, c.cmd.Stderr = append(os.Environ(), env...), os.Stderr
 	c.in, err = c.cmd.StdinPipe()
 	if err != nil {
@@ -133,7 +133,7 @@ func startChild(t *testing.T, env []string) *child {
 }
 
 // says waits for a line of the child that begins so, and returns it.
-func (c *child) says(prefix string) string {
+func (c *leaseChild) says(prefix string) string {
 	c.Helper()
 	for c.out.Scan() {
 		if strings.HasPrefix(c.out.Text(), prefix) {
@@ -144,7 +144,7 @@ func (c *child) says(prefix string) string {
 	return ""
 }
 
-func (c *child) signal(s syscall.Signal) {
+func (c *leaseChild) signal(s syscall.Signal) {
 	c.Helper()
 	if err := c.cmd.Process.Signal(s); err != nil {
 		c.Fatal(err)
@@ -192,7 +192,7 @@ func (b *bundle) worker() *consumer.Consumer {
 func TestLeasedZombie(t *testing.T) {
 	onEachShared(t, func(b *bundle, env ...string) {
 		b.offerLeased("a")
-		zombie := startChild(b.T, env)
+		zombie := startLeaseChild(b.T, env)
 		zombie.says("begun")
 		zombie.signal(syscall.SIGSTOP)
 		c := b.worker()
@@ -228,7 +228,7 @@ func TestLeasedKilled(t *testing.T) {
 			onEachShared(t, func(b *bundle, env ...string) {
 				b.offerLeased("a")
 				for range kills {
-					victim := startChild(b.T, env)
+					victim := startLeaseChild(b.T, env)
 					victim.says("begun")
 					victim.signal(syscall.SIGKILL)
 					_ = victim.cmd.Wait()

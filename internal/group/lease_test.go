@@ -260,11 +260,15 @@ func TestLeasedContextEndsWithTheLease(t *testing.T) {
 					return nil
 				}
 				lose(r)
+				start := time.Now()
 				<-ctx.Done()
+				if took := time.Since(start); r.spy.fail == nil && took > 2*r.h.Leased.Term/3 {
+					t.Errorf("told by our own clock, after %s", took) // and not by Extend
+				}
 				causes = append(causes, context.Cause(ctx))
 				return ctx.Err()
 			}, fineEffects, func(r *rig) {
-				r.h.Leased.Term = 150 * time.Millisecond
+				r.h.Leased.Term = time.Second
 				r.h.Policy = retry.Policy{MaxAttempts: 5, Immediate: 4}.WithDefaults()
 			})
 			r.offer("a")
