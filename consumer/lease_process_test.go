@@ -187,6 +187,23 @@ func (b *bundle) worker() *consumer.Consumer {
 	return c
 }
 
+// freeze stops c while it has no transaction: on SQLite its lock would stop everybody.
+func (b *bundle) freeze(c *leaseChild) {
+	b.Helper()
+	b.eventually("a freeze outside of transactions", func() bool {
+		c.signal(syscall.SIGSTOP)
+		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		defer cancel()
+		t, err := b.st.Begin(ctx)
+		if err != nil {
+			c.signal(syscall.SIGCONT)
+			return false
+		}
+		t.Rollback()
+		return true
+	})
+}
+
 // INVARIANTS, fault 3 (River's JobCompleteTx committed both): a holder that stands still
 // past its term, and goes on when another has taken over and committed, changes nothing.
 func TestLeasedZombie(t *testing.T) {
@@ -194,7 +211,7 @@ func TestLeasedZombie(t *testing.T) {
 		b.offerLeased("a")
 		zombie := startLeaseChild(b.T, env)
 		zombie.says("begun")
-		zombie.signal(syscall.SIGSTOP)
+		b.freeze(zombie)
 		c := b.worker()
 		b.start(c)
 		b.eventually("taken over", func() bool { return b.effects("a") == 1 })
