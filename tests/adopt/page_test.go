@@ -1,0 +1,43 @@
+package adopt_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Every line of Go that docs/adopt.md shows stands in a file that the tests compile.
+func TestThePageShowsWhatRuns(t *testing.T) {
+	page, err := os.ReadFile("../../docs/adopt.md")
+	must(t, err)
+	var source strings.Builder
+	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../inbox/example*_test.go"} {
+		files, err := filepath.Glob(pattern)
+		must(t, err)
+		for _, name := range files {
+			if name == "page_test.go" {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			must(t, err)
+			source.Write(text)
+		}
+	}
+	blocks := regexp.MustCompile("(?s)```(go|diff)\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	if len(blocks) < 4 {
+		t.Fatalf("%d blocks of Go", len(blocks))
+	}
+	for _, block := range blocks {
+		for line := range strings.Lines(block[2]) {
+			if block[1] == "diff" {
+				line = line[1:]
+			}
+			line = strings.TrimSpace(line)
+			if line != "" && line != "…" && !strings.Contains(source.String(), line) {
+				t.Errorf("nothing compiles this line: %s", line)
+			}
+		}
+	}
+}
