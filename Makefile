@@ -21,5 +21,7 @@ services-up: ## start PostgreSQL for tests by hand, and print its variable
 services-down: ## stop it and remove its data
 	@scripts/services down
 
-example: ## run the example; it needs no server
+example: ## run the examples; they need no server
 	go run ./examples/orders
+	go run ./examples/router
+	go run ./examples/nobroker
