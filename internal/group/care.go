@@ -78,6 +78,9 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 	for i := range next {
 		e.pronounce(next[i].verdicts, held)
 		next[i].verdicts = nil
+		if e.h.Strict && len(next[i].tasks) > 0 {
+			break // they come before the others' verdicts: see judge
+		}
 	}
 	return next, again
 }
