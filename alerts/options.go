@@ -23,9 +23,9 @@ type Options struct {
 func (o Options) Validate() error {
 	switch {
 	case o.Quiet != 0 && (o.Quiet < time.Second || o.Quiet > 12*time.Hour):
-		return fmt.Errorf("Quiet (%s) is not from 1s to 12h: 0 gives the default", o.Quiet)
+		return fmt.Errorf("option Quiet (%s) is not from 1s to 12h: 0 gives the default", o.Quiet)
 	case o.PerMinute < 0 || o.PerMinute > 1000:
-		return fmt.Errorf("PerMinute (%d) is not from 1 to 1000: 0 gives the default", o.PerMinute)
+		return fmt.Errorf("option PerMinute (%d) is not from 1 to 1000: 0 gives the default", o.PerMinute)
 	}
 	return nil
 }
