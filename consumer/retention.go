@@ -38,12 +38,20 @@ func (c *Consumer) retention() (plan inbox.Plan, on bool, err error) {
 	return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w", err)
 }
 
+// localRetention stands for the sources of a consumer that has none: what is routed to
+// it comes by one commit, once. An hour is more than any repetition of ours takes.
+const localRetention = time.Hour
+
 // declared is the longest time for which one of the sources can deliver a message
 // again; 0 where one of them does not say.
 func (c *Consumer) declared() (longest time.Duration) {
+	if c.router != nil {
+		return 0 // its sources are the Router's
+	}
+	longest = localRetention
 	for _, h := range c.handlers {
 		if h.source == nil {
-			continue // fed from this database, by one commit
+			continue
 		}
 		source, ok := h.source.(retainer)
 		if !ok || source.Retention() <= 0 {

@@ -22,6 +22,7 @@ func TestRetentionOfSeveralSources(t *testing.T) {
 	}{
 		"longer":   {48 * time.Hour, inbox.ErrWindow, "48h0m0s of the source"},
 		"shorter":  {time.Hour, inbox.ErrWindow, "24h0m0s of the source"},
+		"brief":    {time.Nanosecond, inbox.ErrWindow, "24h0m0s of the source"},
 		"says not": {0, inbox.ErrSourceRetention, "SourceRetention"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -39,5 +40,19 @@ func TestRetentionOfSeveralSources(t *testing.T) {
 				t.Errorf("%v, want %v with %q", err, c.want, c.says)
 			}
 		})
+	}
+}
+
+// A consumer that is fed from its own database alone needs no word of any source.
+func TestRetentionWithoutASource(t *testing.T) {
+	b := setupSQLite(t)
+	config := b.config()
+	config.Source, config.Retention.Window = nil, time.Minute
+	made := b.consumer(config)
+	consumer.Handle(made, topic, insert, consumer.Local())
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
+	defer cancel()
+	if err := made.Run(ctx); !errors.Is(err, inbox.ErrWindow) || !strings.Contains(err.Error(), "1h0m0s of the source") {
+		t.Errorf("%v, want ErrWindow", err)
 	}
 }
