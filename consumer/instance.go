@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,12 +27,25 @@ func (r *run) startInstance(o *group.Options) {
 	self := instance.Instance{ID: uuid.NewString(), Consumer: c.name, Host: o.Host, Build: o.Build}
 	r.instance.guard = caution.New(c.st.Operations().Instances, self, caution.Options{
 		Look: c.pace.look, Beat: c.pace.beat, Missed: c.pace.missed, Most: c.pace.most, Logger: c.config.Logger,
+		OnlyLeased: c.onlyLeased(), LeftBehind: c.leftBehind,
 	})
 	o.Care = r.instance.guard
 	c.guard.Store(r.instance.guard)
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.soft)) // it beats until everything has ended
 	r.instance.stop = stop
 	r.instance.beats.Go(func() { r.instance.guard.Run(ctx) })
+}
+
+// onlyLeased reports whether every handler works under leases.
+func (c *Consumer) onlyLeased() bool {
+	return !slices.ContainsFunc(c.handlers, func(h *handler) bool { return h.Leased == nil })
+}
+
+// leftBehind reports whether a handler runs that ignored its context.
+func (c *Consumer) leftBehind() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stuck > 0
 }
 
 // endInstance says that nothing of the run is under way any more. Where the database

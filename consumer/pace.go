@@ -1,6 +1,10 @@
 package consumer
 
-import "time"
+import (
+	"time"
+
+	"github.com/headrace/headrace/instance"
+)
 
 // pace is how often a process says that it runs, and looks after the others. Tests are
 // in more of a hurry.
@@ -11,4 +15,4 @@ type pace struct {
 	most   time.Duration // the longest caution after the death of another
 }
 
-var usualPace = pace{look: time.Second, beat: 3 * time.Second, missed: 12 * time.Second, most: 10 * time.Minute}
+var usualPace = pace{look: time.Second, beat: 3 * time.Second, missed: instance.Missed, most: 10 * time.Minute}

@@ -6,6 +6,10 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
+// Missed is how long an instance may go without a beat until it is taken for dead:
+// several beats, so that one that is late is not.
+const Missed = 12 * time.Second
+
 // Instance is one run of a consumer in one process. Times are the database's.
 type Instance struct {
 	// ID is drawn by the process, and never used again; Consumer is the name of the

@@ -16,9 +16,6 @@ func (m *Main) consumerCommand() *cobra.Command {
 	return m.parent("consumer", "look at consumers, pause and resume them", m.consumerListCommand(), m.pauseCommand(), m.resumeCommand())
 }
 
-// missedBeats is how long without a beat makes an instance dead, here as in consumers.
-const missedBeats = 12 * time.Second
-
 // consumerView is a consumer as JSON.
 type consumerView struct {
 	Consumer  string         `json:"consumer"`
@@ -90,7 +87,7 @@ func consumers(ctx context.Context, st openStore, only string) ([]*consumerView,
 	}
 	for _, i := range instances {
 		state := "running"
-		if i.Dead(missedBeats) {
+		if i.Dead(instance.Missed) {
 			state = "dead"
 		} else if !i.Ended.IsZero() {
 			state = "ended"

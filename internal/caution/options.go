@@ -16,6 +16,12 @@ type Options struct {
 	Missed time.Duration
 	// Most bounds the caution that a death asks for.
 	Most time.Duration
+	// OnlyLeased says that every handler is a leased one: no message is ever written
+	// down, and leased work need not wait for caution to end.
+	OnlyLeased bool
+	// LeftBehind reports whether a handler that ignored its context still runs: then no
+	// message is the only work, and none is written down. nil means never.
+	LeftBehind func() bool
 	// Logger takes what operators should know. nil means slog.Default.
 	Logger *slog.Logger
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
@@ -54,15 +55,40 @@ func (g *Guard) End(ctx context.Context) error {
 	}
 }
 
-// do calls f with a deadline, logs its error, and reports whether there was none.
+// do calls f with a deadline, and reports whether it returned no error.
 func (g *Guard) do(ctx context.Context, what string, f func(context.Context) error) bool {
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err := f(bounded)
-	if err != nil && ctx.Err() == nil {
-		g.o.Logger.Warn("cannot "+what, "consumer", g.self.Consumer, "error", err)
+	if err == nil || ctx.Err() == nil {
+		g.tell(what, err)
 	}
 	return err == nil
+}
+
+// trouble is what fails at present.
+type trouble struct {
+	mu    sync.Mutex
+	fails map[string]bool
+}
+
+// tell logs the first failure of what, and its first success after that: a database that
+// does not answer, or whose one lock a handler holds, fails every try.
+func (g *Guard) tell(what string, err error) {
+	t := &g.trouble
+	t.mu.Lock()
+	was := t.fails[what]
+	if t.fails == nil {
+		t.fails = make(map[string]bool)
+	}
+	t.fails[what] = err != nil
+	t.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		g.o.Logger.Warn("cannot "+what+"; it is tried again until it can", "consumer", g.self.Consumer, "error", err)
+	case err == nil && was:
+		g.o.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
+	}
 }
 
 func (g *Guard) beat(ctx context.Context) error {
@@ -70,9 +96,9 @@ func (g *Guard) beat(ctx context.Context) error {
 	if errors.Is(err, instance.ErrUnknown) { // forgotten while it did not beat
 		return g.st.Start(ctx, g.self)
 	}
-	if g.company.TryLock() { // nothing runs that could be written down
+	if g.turns.tryAlone() { // nothing runs that could be written down
 		g.crossOut(ctx)
-		g.company.Unlock()
+		g.turns.leave()
 	}
 	return err
 }
@@ -169,10 +195,7 @@ func (g *Guard) lower(suspects bool) {
 		level = instance.Watchful
 	}
 	g.next.Store(int32(level))
-	if g.company.TryRLock() {
-		g.fall()
-		g.company.RUnlock()
-	}
+	g.turns.unlessAlone(g.fall)
 }
 
 // fall is called where nobody runs alone.

@@ -22,6 +22,13 @@ type Care interface {
 	// their turn. Where the advice is instance.Go, leave is called when their outcomes
 	// are committed.
 	Enter(ctx context.Context, messages []inbox.ID) (advice instance.Advice, leave func(), err error)
+	// Lease asks for up to n leases for the leased handler called who, and returns how
+	// many it may claim now. GiveBack is called for each that was not claimed, or ended.
+	Lease(who string, n int) int
+	// OnlyLease asks for one of the n leases that who was just given to be the only one
+	// in this process. Where it is false, who comes next when no lease is in hand.
+	OnlyLease(who string, n int) bool
+	GiveBack(n int)
 }
 
 // errCrashed is why a message is not run again.
@@ -45,7 +52,7 @@ func idsOf(tasks []*Task) []inbox.ID {
 // stepWithCare runs a group once, as carefully as it is to be. Verdicts are written
 // before the message is crossed out: its outcome is committed then.
 func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
-	if e.o.careless() {
+	if e.h.Intake || e.o.careless() { // intake runs nothing of the user's
 		return e.step(u.tasks, u.guarded)
 	}
 	task := u.tasks[0]
@@ -163,36 +170,4 @@ func (b *batch) keep(ids []inbox.ID) bool {
 	b.more = b.more || n < len(b.tasks)
 	b.tasks = b.tasks[:n]
 	return n > 0
-}
-
-// oneByOne reports whether a leased handler has to wait with the next claim: with care
-// it holds one lease at a time, so that a death loses no other.
-func (l *leaser) oneByOne() bool {
-	if l.e.o.careless() {
-		return false
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.held) > 0
-}
-
-// enter waits for the turn of a leased task and writes it down; leave is called when its
-// outcome is committed. turned says that the task is not to be worked on now.
-func (l *leaser) enter(w *work) (leave func(), turned bool) {
-	if l.e.o.careless() {
-		return func() {}, false
-	}
-	advice, leave, err := l.e.o.Care.Enter(w.ctx, idsOf([]*Task{w.task}))
-	switch {
-	case err == nil && advice == instance.Go:
-		return leave, false
-	case err == nil && advice == instance.Crashed:
-		if outcome, again := l.e.verdict(failure{task: w.task, err: errCrashed}); !again && outcome != Released {
-			l.e.drained(w.task, outcome)
-			return nil, true
-		}
-	}
-	sleep(w.ctx, careAgain)
-	l.giveBack(w.task)
-	return nil, true
 }

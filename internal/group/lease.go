@@ -98,10 +98,8 @@ func (l *leaser) handOut() {
 		found, next, err := l.look()
 		taken := 0
 		if err == nil && found {
-			if l.e.o.careless() {
-				have += l.take()
-			}
-			taken, err = l.claim(have)
+			have += l.take()
+			taken, err = l.claimWithCare(have)
 			have -= taken
 		}
 		switch {
@@ -134,7 +132,7 @@ func (l *leaser) take() (n int) {
 
 // look finds nothing while the consumer is held.
 func (l *leaser) look() (bool, time.Duration, error) {
-	if l.e.o.Held != nil && l.e.o.Held() || l.oneByOne() {
+	if l.e.o.Held != nil && l.e.o.Held() {
 		return false, 0, nil
 	}
 	ctx, cancel := context.WithTimeout(l.e.soft, l.e.o.Patience)
@@ -198,6 +196,10 @@ func (l *leaser) claim(n int) (int, error) {
 		return 0, err
 	}
 	begin, copies := rulings.sort(tasks)
+	begin, err = l.chooseAlone(ctx, t, begin, n)
+	if err != nil {
+		return 0, err
+	}
 	if err := l.e.st.Commit(ctx, t, copies); err != nil {
 		if errors.Is(err, txn.ErrCommitUnknown) { // they may be ours, and nobody works on them
 			l.giveBack(begin...)

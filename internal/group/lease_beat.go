@@ -35,6 +35,9 @@ func (l *leaser) begin(task *Task, end time.Time) {
 		l.mu.Lock()
 		delete(l.held, w)
 		l.mu.Unlock()
+		if l.e.o.Care != nil {
+			l.e.o.Care.GiveBack(1)
+		}
 		if !w.stuck {
 			<-l.slots
 		}

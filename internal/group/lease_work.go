@@ -15,11 +15,6 @@ import (
 
 // work brings a leased task to an outcome, or gives its lease back.
 func (l *leaser) work(w *work) {
-	leave, turned := l.enter(w)
-	if turned {
-		return
-	}
-	defer func() { leave() }()
 	for {
 		f := l.turn(w)
 		if f == nil {
