@@ -85,7 +85,7 @@ func (g *Guard) tell(what string, err error) {
 	t.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		g.o.Logger.Warn("cannot "+what+"; it is tried again until it can", "consumer", g.self.Consumer, "error", err)
+		g.o.Logger.Warn("cannot "+what+"; tried until it can", "consumer", g.self.Consumer, "error", err)
 	case err == nil && was:
 		g.o.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
 	}
