@@ -77,7 +77,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 		"sqlite": {"-db", filepath.Join(t.TempDir(), "killed.db")}, "postgres": {"-dsn", dsn},
 	} {
 		t.Run(name, func(t *testing.T) {
-			const n, kills = 1500, 4
+			const n, kills = 400, 3
 			s, err := openFor(t, args)
 			if err != nil {
 				t.Fatal(err)
