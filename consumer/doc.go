@@ -14,6 +14,16 @@
 // [HandleBatch] for many. Consumer and handler name together are the scope within
 // which a message's key is unique.
 //
+// A handler that takes long is registered with [HandleLeased]: no transaction is open
+// while it works, and what it returns is committed under the fence of a lease. With
+// [Intake] messages are taken off the broker before they are handled. [From] gives a
+// handler a source of its own, [Local] none: it is fed by Config.Routes, from the outbox
+// of the same database.
+//
+// Each run of a consumer is an instance. After one that ended without a word the next is
+// cautious for a while ([Consumer.Caution]), to find the message that may have ended it.
+// A person can pause a consumer in all its processes ([Consumer.Pause]).
+//
 // # Rules
 //
 // Delivery is at least once; effects are applied once inside one database. A
