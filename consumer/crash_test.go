@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -38,9 +39,11 @@ const hurry = 50
 type orders struct {
 	SQLite, DSN, Schema string
 	Messages            []string // what its broker delivers
-	// Kill is the message whose handler kills the process; Later one that waits for a
-	// retry first.
-	Kill, Later string
+	// Leased are those that it delivers to a leased handler.
+	Leased []string
+	// Kill is the message whose handler kills the process, and KillToo another; Later one
+	// that waits for a retry first.
+	Kill, KillToo, Later string
 	// KillAfter kills the process from a goroutine of its own, as a deploy does.
 	KillAfter time.Duration
 }
@@ -98,11 +101,18 @@ func (o orders) run() error {
 		if m.ID == o.Later && m.Attempt == 1 {
 			return retry.After(time.Millisecond, errBoom)
 		}
-		if m.ID == o.Kill {
-			killSelf()
-		}
+		o.perhapsKill(m.ID)
 		return insert(ctx, tx, m)
 	})
+	if len(o.Leased) > 0 {
+		consumer.HandleLeased(c, slowTopic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			o.perhapsKill(m.ID)
+			return effectsOf(m), nil
+		}, consumer.Lease(leaseTerm))
+	}
+	for _, id := range o.Leased {
+		src.Deliver(slowTopic, id, []byte(`{}`), nil)
+	}
 	for _, id := range o.Messages {
 		src.Deliver(topic, id, []byte(`{}`), nil)
 	}
@@ -118,10 +128,16 @@ func (o orders) run() error {
 	return c.Run(ctx)
 }
 
+func (o orders) perhapsKill(id string) {
+	if id == o.Kill || id == o.KillToo {
+		killSelf()
+	}
+}
+
 // unsettled counts the messages of the orders that have not come to their end.
 func (o orders) unsettled(ctx context.Context, st store.Store) int {
 	n := 0
-	for _, id := range append([]string{o.Later}, o.Messages...) {
+	for _, id := range slices.Concat([]string{o.Later}, o.Messages, o.Leased) {
 		rows, err := st.Inbox().Find(ctx, id)
 		if id != "" && (err != nil || len(rows) == 0 || rows[0].State == inbox.Waiting) {
 			n++

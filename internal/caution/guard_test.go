@@ -99,6 +99,9 @@ func TestWaitHeedsItsContext(t *testing.T) {
 			r.Errorf("%+v", e)
 		}
 		a.leave()
+		if e := r.now(r.enter(ctx, "free")); !errors.Is(e.err, errStop) || r.calls("run free") != 0 {
+			r.Errorf("%+v, although its turn was free", e)
+		}
 		r.advice(instance.Go, "d").leave()
 	})
 }

@@ -44,6 +44,7 @@ func TestSuspectWaitsForLeases(t *testing.T) {
 		r.leases("still promised", r.g.Lease("h", 1), 0)
 		waits := r.enter(r.Context(), "suspect")
 		r.waits(waits) // for the company
+		time.Sleep(promise)
 		r.leases("it waits for its turn", r.g.Lease("h", 1), 0)
 		company.leave()
 		alone := r.now(waits)
@@ -79,7 +80,10 @@ func TestOnlyLease(t *testing.T) {
 			r.Error("the only one beside two others")
 		}
 		r.g.GiveBack(2)
-		r.leases("promised", r.g.Lease("other", 1), 0)
+		if r.g.OnlyLease("other", 1) {
+			r.Error("the only one beside another")
+		}
+		r.leases("promised to the first who asked", r.g.Lease("other", 1), 0)
 		r.leases("but others are in hand", r.g.Lease("h", 2), 0)
 		r.g.GiveBack(1)
 		time.Sleep(promise - time.Millisecond)

@@ -58,16 +58,10 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 	task := u.tasks[0]
 	advice, leave, err := e.o.Care.Enter(e.soft, idsOf(u.tasks))
 	switch {
-	case err != nil && e.soft.Err() != nil:
-		return nil, u.tasks
-	case err != nil:
+	case err != nil: // or the consumer stops, which hold heeds
 		return e.hold(u.tasks, fmt.Errorf("with care: %w", err))
 	case advice == instance.Singly:
-		next = singly(u.tasks)
-		for i := range next {
-			next[i].guarded = true // whoever waited for a key would hold up the others
-		}
-		return next, nil
+		return singly(u.tasks), nil
 	case advice == instance.Wait:
 		task.rest = careAgain
 		return nil, u.tasks
@@ -78,6 +72,7 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 		return e.step(u.tasks, u.guarded)
 	}
 	defer leave()
+	// Guarded: whoever waited for a key would hold up the others.
 	next, again = e.step(u.tasks, u.guarded || len(u.tasks) == 1)
 	for _, busy := range again {
 		busy.rest = careAgain // whose key is worked on elsewhere
