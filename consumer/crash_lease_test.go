@@ -2,6 +2,8 @@ package consumer_test
 
 import (
 	"context"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -121,4 +123,53 @@ func TestStopWaitsForNobodysTurn(t *testing.T) {
 		close(goOn)
 		b.acked(first)
 	})
+}
+
+// On SQLite a handler that holds the one lock keeps its own process from beating. That
+// ends nothing and is said once; the process beats again when the handler has returned.
+func TestLockThatOutlastsBeats(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	log := new(textLog)
+	config := b.config()
+	config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	config.HandlerTimeout = time.Minute
+	c := b.consumer(config)
+	consumer.Hurry(c, 20)
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if err := insert(ctx, tx, m); err != nil || m.ID != "long" {
+			return err
+		}
+		b.eventually("a beat fails", func() bool { return log.count("cannot beat") > 0 })
+		list, err := b.st.Operations().Instances.List(ctx, "test")
+		if err != nil || len(list) != 1 || !list[0].Dead(instance.Missed/20) {
+			b.Errorf("%+v, %v: want an instance that looks dead", list, err)
+		}
+		return nil
+	})
+	b.start(c)
+	b.acked(b.deliver("long", `{}`))
+	b.eventually("it beats again", func() bool { return log.count("can beat again") == 1 })
+	b.acked(b.deliver("next", `{}`))
+	if n := log.count("level=WARN"); n != 1 || c.Ready() != nil || c.Alive() != nil {
+		t.Errorf("ready %v, alive %v, %d warnings:\n%s", c.Ready(), c.Alive(), n, log.text.String())
+	}
+}
+
+// textLog keeps what was logged.
+type textLog struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *textLog) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *textLog) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.text.String(), what)
 }

@@ -7,8 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
@@ -58,6 +61,8 @@ func (b *bundle) pauses() instance.Pauses { return b.st.Operations().Pauses }
 // else is seen without a word to this process.
 func TestPause(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
+		_, oneWriter := b.st.(*sqlite.Store)
+		st := b.watched()
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		var once sync.Once
 		c, log := b.pausing(func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
@@ -70,7 +75,7 @@ func TestPause(t *testing.T) {
 		b.start(c)
 		first := b.deliver("begun", `{}`)
 		<-begun
-		if _, oneWriter := b.st.(*sqlite.Store); oneWriter { // the mark waits for the handler's transaction
+		if oneWriter { // the mark waits for the handler's transaction
 			close(goOn)
 			b.acked(first)
 		}
@@ -79,11 +84,11 @@ func TestPause(t *testing.T) {
 		}
 		b.eventually("the pause is seen", func() bool { _, paused := c.Paused(); return paused })
 		second := b.deliver("second", `{}`)
-		if _, oneWriter := b.st.(*sqlite.Store); !oneWriter {
+		if !oneWriter {
 			close(goOn) // what had been taken is worked off
 			b.acked(first)
 		}
-		b.untouched(c, second)
+		b.untouched(c, st, second)
 		if p, _ := c.Paused(); p.By != "ana" || p.Reason != "canary" || c.Ready() != nil || c.Stats().Delivered != 1 {
 			b.Errorf("%+v, ready %v, %+v", p, c.Ready(), c.Stats())
 		}
@@ -103,28 +108,35 @@ func TestPause(t *testing.T) {
 }
 
 // untouched waits until c has looked again several times, and wants m to lie where it
-// did.
-func (b *bundle) untouched(c *consumer.Consumer, m interface {
-	Acked() <-chan struct{}
-	Nacked() <-chan struct{}
-}) {
+// did: a look comes after everything that a message sets going.
+func (b *bundle) untouched(c *consumer.Consumer, st *blind, m *message.Message) {
 	b.Helper()
 	delivered := c.Stats().Delivered
+	b.more("looks", st.looks)
 	select {
 	case <-m.Acked():
 		b.Error("a paused consumer took a message")
 	case <-m.Nacked():
 		b.Error("a paused consumer gave a message back")
-	case <-time.After(300 * time.Millisecond): // nothing signals that nothing happens
+	default:
 	}
 	if c.Stats().Delivered != delivered {
 		b.Error("a paused consumer took a message")
 	}
 }
 
+// more waits until n has grown by three: one may have been under way, and what the one
+// after it found has been acted upon before the third.
+func (b *bundle) more(what string, n func() int) {
+	b.Helper()
+	before := n()
+	b.eventually("more "+what, func() bool { return n() >= before+3 })
+}
+
 // A row that waits in the backlog when the pause begins is not begun.
 func TestPauseHoldsTheBacklog(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
+		st := b.watched()
 		c, _ := b.pausing(func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if m.Attempt == 1 {
 				return retry.After(200*time.Millisecond, errBoom)
@@ -140,7 +152,7 @@ func TestPauseHoldsTheBacklog(t *testing.T) {
 			d, err := b.st.Backlog().Depth(b.Context(), "test")
 			return err == nil && d.Ready == 1
 		})
-		time.Sleep(200 * time.Millisecond) // nothing signals that nothing happens
+		b.more("polls", st.polls)
 		if b.state("later") != inbox.Waiting || b.effects("later") != 0 {
 			b.Error("a paused consumer began a row of the backlog")
 		}
@@ -154,6 +166,7 @@ func TestPauseHoldsTheBacklog(t *testing.T) {
 // A pause survives: a consumer that starts paused takes nothing until it is resumed.
 func TestPauseSurvivesARestart(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
+		st := b.watched()
 		c, _ := b.pausing(insert)
 		if err := c.Pause(b.Context(), "ana", ""); err != nil { // before Run
 			b.Fatal(err)
@@ -164,7 +177,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 			b.eventually("it is ready", func() bool { return c.Ready() == nil })
 			b.eventually("an alert", func() bool { return log.of(alerts.Paused) == 1 })
 			m := b.deliver("m", `{}`)
-			b.untouched(c, m)
+			b.untouched(c, st, m)
 			if err := b.halt(); err != nil {
 				b.Fatal(err)
 			}
@@ -178,25 +191,57 @@ func TestPauseSurvivesARestart(t *testing.T) {
 	})
 }
 
-// blind is a store that cannot say who is paused, which a real one does only with
-// everything else.
+// blind is a store that counts the looks for a pause and at the backlog, and on command
+// cannot say who is paused, which a real one does only with everything else.
 type blind struct {
 	store.Store
-	mu  sync.Mutex
-	err error
-	n   int
+	mu     sync.Mutex
+	err    error
+	looked int
+	polled int
+}
+
+// watched puts a blind store around the bundle's.
+func (b *bundle) watched() *blind {
+	st := &blind{Store: b.st}
+	b.st = st
+	return st
 }
 
 func (s *blind) set(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err, s.n = err, 0
+	s.err = err
 }
 
 func (s *blind) looks() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.n
+	return s.looked
+}
+
+func (s *blind) polls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.polled
+}
+
+func (s *blind) Backlog() backlog.Tables {
+	t := s.Store.Backlog()
+	t.Store = countedPolls{t.Store, s}
+	return t
+}
+
+type countedPolls struct {
+	backlog.Store
+	s *blind
+}
+
+func (p countedPolls) Poll(ctx context.Context, consumer string, marks []int64) (backlog.Poll, error) {
+	p.s.mu.Lock()
+	p.s.polled++
+	p.s.mu.Unlock()
+	return p.Store.Poll(ctx, consumer, marks)
 }
 
 func (s *blind) Operations() store.Operations {
@@ -212,7 +257,7 @@ type blindPauses struct {
 
 func (p blindPauses) Get(ctx context.Context, consumer string) (instance.Pause, error) {
 	p.s.mu.Lock()
-	p.s.n++
+	p.s.looked++
 	err := p.s.err
 	p.s.mu.Unlock()
 	if err != nil {
@@ -225,8 +270,7 @@ func (p blindPauses) Get(ctx context.Context, consumer string) (instance.Pause, 
 // one that it starts in.
 func TestOutageDoesNotUnpause(t *testing.T) {
 	b := setupSQLite(t)
-	st := &blind{Store: b.st}
-	b.st = st
+	st := b.watched()
 	c, _ := b.pausing(insert)
 	b.start(c)
 	b.acked(b.deliver("first", `{}`))
@@ -234,9 +278,9 @@ func TestOutageDoesNotUnpause(t *testing.T) {
 		t.Fatal(err)
 	}
 	st.set(errors.New("no answer"))
-	b.eventually("several looks", func() bool { return st.looks() > 3 })
+	b.more("looks", st.looks)
 	m := b.deliver("m", `{}`)
-	b.untouched(c, m)
+	b.untouched(c, st, m)
 	if err := c.Resume(t.Context(), "ana"); err == nil {
 		t.Error("no error although the mark cannot be read")
 	}
@@ -245,8 +289,8 @@ func TestOutageDoesNotUnpause(t *testing.T) {
 	}
 	c, _ = b.pausing(insert)
 	b.start(c)
-	b.eventually("several looks", func() bool { return st.looks() > 6 })
-	b.untouched(c, m)
+	b.more("looks", st.looks)
+	b.untouched(c, st, m)
 	st.set(nil)
 	b.acked(m)
 }

@@ -33,11 +33,11 @@ func (g *Guard) Run(ctx context.Context) {
 		if !sleep(ctx, pause) {
 			return
 		}
-		if time.Since(beat) >= g.o.Beat {
-			beat = time.Now()
-			g.do(ctx, "beat", g.beat)
+		if time.Since(beat) < g.o.Beat {
+			continue
 		}
-		if time.Since(forget) >= forgetEvery {
+		beat = time.Now()
+		if g.do(ctx, "beat", g.beat) && time.Since(forget) >= forgetEvery {
 			forget = time.Now()
 			g.do(ctx, "forget old instances", func(ctx context.Context) error { return g.st.Forget(ctx, forgetAfter) })
 		}
