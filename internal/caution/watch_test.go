@@ -155,6 +155,9 @@ func TestNormal(t *testing.T) {
 		time.Sleep(time.Minute + time.Second)
 		one.leave()
 		many.leave()
+		if n := r.calls("forget"); n != 1 {
+			r.Errorf("old instances were removed %d times in a minute", n)
+		}
 		if r.calls("run") != 0 || r.calls("list") != looks || r.calls("beat") != 20 {
 			r.Errorf("%d written down, %d looks, %d beats", r.calls("run"), r.calls("list")-looks, r.calls("beat"))
 		}
