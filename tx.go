@@ -35,6 +35,9 @@ var (
 	ErrForbidden = errors.New("statement not allowed in a handler")
 	// ErrTxDone matches a use of a Tx after its handler has returned.
 	ErrTxDone = errors.New("the handler has returned: its Tx cannot be used any more")
+	// ErrNoTx matches a use of a nil Tx, such as TxFrom returns for a context that
+	// carries none.
+	ErrNoTx = errors.New("no transaction: the message's context carries none; is the Router attached (consumer.Attach), or the handler behind inbox.Middleware?")
 	// ErrNotAlone matches a use of Raw or SQL in a handler that shares its
 	// transaction with others.
 	ErrNotAlone = errors.New("needs a transaction of its own: register the handler with consumer.Alone()")
@@ -88,8 +91,8 @@ func NewTx(t *txn.Txn, o TxOptions) *Tx { return &Tx{txn: t, o: o} }
 // is not seen; an event that cannot be encoded or has no topic is refused with an
 // error that matches ErrInvalidEvent, and then none of the call's events is kept.
 func (tx *Tx) Publish(events ...Event) error {
-	if tx.done.Load() {
-		return ErrTxDone
+	if err := tx.usable(); err != nil {
+		return err
 	}
 	encoded := make([]Event, 0, len(events))
 	for _, e := range events {
@@ -258,6 +261,9 @@ func (tx *Tx) alone() error {
 }
 
 func (tx *Tx) usable() error {
+	if tx == nil {
+		return ErrNoTx
+	}
 	if tx.done.Load() {
 		return ErrTxDone
 	}

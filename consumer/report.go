@@ -47,9 +47,9 @@ func (r *run) options() *group.Options {
 // handler's error, since they may hold payload.
 func (r *run) failed(h *group.Handler, t *group.Task, f dlq.Failure, class string, took time.Duration, o group.Outcome, again bool) {
 	r.c.stats.failed.Add(1)
-	next := o.String()
+	next, attempt := o.String(), t.Delivery.Attempt
 	if again {
-		next = "again"
+		next, attempt = "again", attempt-1 // the task counts the run to come
 	}
 	level := slog.LevelInfo
 	if o == group.Dead && !again {
@@ -58,7 +58,7 @@ func (r *run) failed(h *group.Handler, t *group.Task, f dlq.Failure, class strin
 	r.c.config.Logger.LogAttrs(context.Background(), level, "message failed",
 		slog.String("consumer", h.Consumer), slog.String("handler", h.Name), slog.String("class", class),
 		slog.String("error_type", f.Type), slog.String("error_print", f.Print),
-		slog.Int("attempt", t.Delivery.Attempt), slog.Duration("took", took), slog.String("next", next))
+		slog.Int("attempt", attempt), slog.Duration("took", took), slog.String("next", next))
 }
 
 func (r *run) stuck(h *group.Handler) {

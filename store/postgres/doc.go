@@ -1,5 +1,5 @@
-// Package postgres keeps headrace's rows in PostgreSQL 13 or later, in the
-// database of the effects.
+// Package postgres keeps headrace's rows in PostgreSQL 13 or later (14 for pruning),
+// in the database of the effects.
 //
 // # Nouns
 //
