@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/caution"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
 )
 
@@ -63,7 +64,7 @@ func (r *run) endInstance() {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	if err := r.instance.guard.End(ctx); err != nil {
-		r.c.config.Logger.Warn("the next start will be cautious: the end of this instance could not be written down", "consumer", r.c.name, "error", err)
+		r.c.config.Logger.Warn("the next start will be cautious: the end of this instance could not be written down", "consumer", r.c.name, "error", encode.Said(err))
 	}
 }
 

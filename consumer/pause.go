@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // Pause keeps every process of the consumer from taking messages, also those that start
@@ -134,7 +135,7 @@ func (r *run) watchPause() {
 		err := r.c.lookForPause(ctx)
 		cancel()
 		if err != nil && r.soft.Err() == nil && !failing {
-			r.c.config.Logger.Warn("cannot see whether the consumer is paused; what is known stands", "error", err)
+			r.c.config.Logger.Warn("cannot see whether the consumer is paused; what is known stands", "error", encode.Said(err))
 		}
 		failing = err != nil
 		select {

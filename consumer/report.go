@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/routed"
 	"github.com/headrace/headrace/outbox/relay"
@@ -91,7 +92,7 @@ func (r *run) gateChanged(cause error) {
 		r.alert(alerts.Resumed, nil, "messages are handled again")
 		return
 	}
-	r.c.config.Logger.Error("paused: our own statements fail", "consumer", r.c.name, "error", cause)
+	r.c.config.Logger.Error("paused: our own statements fail", "consumer", r.c.name, "error", encode.Said(cause))
 	r.alert(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/prune"
 )
 
@@ -84,7 +85,7 @@ func (r *run) startPruning() {
 				log.Info("pruned", "messages", done.Messages, "letters", done.Letters)
 			}
 		},
-		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", err) },
+		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", encode.Said(err)) },
 	}
 	r.workers.Go(func() { keeper.Run(r.soft) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -149,7 +150,7 @@ func (r *Reader) look(last bool) (again bool) {
 		}
 		more, err := r.round(namespace)
 		if err != nil && !r.failed && r.life.Err() == nil {
-			r.logger.Warn("alerts: their rows cannot be read or written; trying again", "error", err)
+			r.logger.Warn("alerts: their rows cannot be read or written; trying again", "error", encode.Said(err))
 		}
 		if r.failed = err != nil; r.failed {
 			return false

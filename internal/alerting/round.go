@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -139,7 +140,7 @@ func (r *Reader) release() {
 		}
 		err := r.in(ctx, func(t *txn.Txn) error { return r.store().Release(ctx, t, namespace, r.owner) })
 		if err != nil { // it ends by itself
-			r.logger.Info("alerts: the lease was not given back", "consumer", namespace, "error", err)
+			r.logger.Info("alerts: the lease was not given back", "consumer", namespace, "error", encode.Said(err))
 		}
 	}
 }

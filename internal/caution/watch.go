@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // Run writes the instance's row, beats, and watches the other instances, until ctx ends.
@@ -85,7 +86,7 @@ func (g *Guard) tell(what string, err error) {
 	t.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		g.o.Logger.Warn("cannot "+what+"; tried until it can", "consumer", g.self.Consumer, "error", err)
+		g.o.Logger.Warn("cannot "+what+"; tried until it can", "consumer", g.self.Consumer, "error", encode.Said(err))
 	case err == nil && was:
 		g.o.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
 	}

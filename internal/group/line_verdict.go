@@ -75,8 +75,8 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 // it is known whose it was.
 func (l *Line) disconnected(b *batch, f failure, known bool) (drain.Result, error) {
 	b.t.Rollback() // the ping may need its connection
-	if !b.e.answers() {
-		return drain.Result{}, f.err
+	if down := b.e.ping(); down != nil {
+		return drain.Result{}, outage{f.err, down}
 	}
 	if !known || l.free(b.shard, f.task) {
 		return l.singly(b), nil

@@ -231,8 +231,8 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 			return result{err: errSingly}
 		}
 	case txn.Connection:
-		if !e.answers() {
-			return result{err: f.err}
+		if down := e.ping(); down != nil {
+			return result{err: outage{f.err, down}}
 		}
 		if e.rerunFree([]*Task{f.task}) {
 			return result{err: errSingly}
@@ -243,7 +243,7 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 		}
 	}
 	if e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
-		return result{err: f.err} // cancelled is not failed
+		return result{err: outage{err: f.err}} // cancelled is not failed
 	}
 	return result{failures: out.failures}
 }
@@ -259,11 +259,13 @@ func (e *Engine) rerunFree(tasks []*Task) bool {
 	return true
 }
 
-// answers pings the store.
-func (e *Engine) answers() bool {
+// answers reports whether the store does.
+func (e *Engine) answers() bool { return e.ping() == nil }
+
+func (e *Engine) ping() error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.hard), pingTime)
 	defer cancel()
-	return e.st.Ping(ctx) == nil
+	return e.st.Ping(ctx)
 }
 
 // queueBehind puts, in strict mode, those tasks into the backlog whose order key

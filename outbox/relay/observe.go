@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 )
@@ -35,6 +36,16 @@ func failureOf(err error) (class, goType string) {
 		class = "refused"
 	}
 	return class, fmt.Sprintf("%T", err)
+}
+
+// describe returns what is kept of the sink's error. Its words go into the row, where a
+// person asks for them, and never into logs: they may hold the payload or a DSN.
+func describe(err error) dlq.Failure {
+	var panicked *retry.PanicError
+	if errors.As(err, &panicked) {
+		return dlq.Describe(err, panicked.Stack)
+	}
+	return dlq.Describe(err, nil)
 }
 
 // watch registers the gauges of the outbox.

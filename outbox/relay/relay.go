@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -175,7 +176,7 @@ func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end func(
 // database reports how the database does.
 func (r *Relay) database(err error) {
 	if err != nil {
-		r.o.Logger.Error("relay: the outbox cannot be read or written; trying again", "error", err)
+		r.o.Logger.Error("relay: the outbox cannot be read or written; trying again", "error", encode.Said(err))
 	} else {
 		r.o.Logger.Info("relay: the outbox can be read and written again")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/intake"
 	"github.com/headrace/headrace/outbox"
@@ -18,6 +19,8 @@ type settlement struct {
 	holds   []outbox.Hold
 	// left is the lowest ready row that stays where it stands; 0 if none does.
 	left int64
+	// why says of each parked row, in the order of holds, why the sink refuses it.
+	why []dlq.Failure
 	// heldLeft says that held rows that could be published stay.
 	heldLeft bool
 }
@@ -36,7 +39,7 @@ func (b *batch) settlement() *settlement {
 		case it.state == blocked:
 			s.holds = append(s.holds, holdBehind(b.blocks, it.row))
 		case it.state == refused && b.round.counts(it):
-			s.holds = append(s.holds, b.putOff(it))
+			s.holds = append(s.holds, b.putOff(it, s))
 			b.holdFollowers(items, it, s)
 		}
 	}
@@ -65,16 +68,18 @@ func holdBehind(blocks map[outbox.Order]int64, r *outbox.Row) outbox.Hold {
 }
 
 // putOff holds a refused row until it is tried again, or parks it.
-func (b *batch) putOff(it *item) outbox.Hold {
+func (b *batch) putOff(it *item, s *settlement) outbox.Hold {
+	f := describe(it.err)
 	h := outbox.Hold{
 		Row:      *it.row,
 		Reason:   outbox.Backoff,
 		Attempts: it.row.Attempts + 1,
-		Error:    encode.Text(it.err.Error(), maxError),
+		Error:    encode.Text(f.Error, maxError),
 	}
 	if h.Attempts >= b.o.MaxAttempts {
 		if it.sure {
 			h.Reason = outbox.Parked
+			s.why = append(s.why, f)
 			return h
 		}
 		h.Attempts = b.o.MaxAttempts - 1
@@ -168,15 +173,19 @@ func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messag
 	return messages, taking, nil
 }
 
+// tellParked tells of the parked rows: the log without the sink's words, the hook with.
 func (b *batch) tellParked(s *settlement) {
+	why := s.why
 	for i := range s.holds {
 		h := &s.holds[i]
 		if h.Reason != outbox.Parked {
 			continue
 		}
-		e := &h.Row.Event
+		e, f := &h.Row.Event, why[0]
+		why = why[1:]
 		b.o.Logger.Error("relay: a row is parked: the sink refuses it and takes others",
-			"row", h.Row.RowID, "event", e.ID, "topic", e.Topic, "attempts", h.Attempts, "error", h.Error)
+			"row", h.Row.RowID, "event", e.ID, "topic", e.Topic, "attempts", h.Attempts,
+			"error_type", f.Type, "error_print", f.Print)
 		b.o.OnParked(Parked{
 			RowID: h.Row.RowID, EventID: e.ID, Topic: e.Topic, OrderKey: e.OrderKey, Attempts: h.Attempts, Error: h.Error,
 		})

@@ -14,7 +14,7 @@ const (
 	mostStall  = 5 * time.Second
 )
 
-// maxError bounds the sink's error where it is kept.
+// maxError bounds the sink's words where they are kept.
 const maxError = 1024
 
 // stall knows whether the sink confirms anything. While it does not, each shard is
@@ -92,8 +92,9 @@ func (s *stall) leave(shard int, v verdict, now time.Time) {
 	was, is := s.learn(shard, v, now)
 	switch {
 	case was == nil && is != nil:
+		f := describe(is)
 		s.o.Logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
-			"error", encode.Text(is.Error(), maxError))
+			"error_type", f.Type, "error_print", f.Print)
 		s.tell(is)
 	case was != nil && is == nil:
 		s.o.Logger.Info("relay: the sink confirms again")
@@ -107,7 +108,7 @@ func (s *stall) learn(i int, v verdict, now time.Time) (was, is error) {
 	defer s.mu.Unlock()
 	was = s.err
 	if v.refusal != nil {
-		s.last = encode.Text(v.refusal.Error(), maxError)
+		s.last = encode.Text(describe(v.refusal).Error, maxError)
 	}
 	switch {
 	case v.confirmed > 0:
