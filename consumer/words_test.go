@@ -20,23 +20,23 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// canary is what no log may have.
-const canary = "amqp://user:s3cr3t@host"
+// secretWords is what no log may have.
+const secretWords = "amqp://user:s3cr3t@host"
 
-// refuser is a Publisher that takes nothing, and says so with the canary.
+// refuser is a Publisher that takes nothing, and says so with the secretWords.
 type refuser struct{}
 
-func (refuser) Publish(string, ...*message.Message) error { return errors.New("publish to " + canary) }
+func (refuser) Publish(string, ...*message.Message) error { return errors.New("publish to " + secretWords) }
 func (refuser) Close() error                              { return nil }
 
-// wordy is a codec whose errors have the canary.
+// wordy is a codec whose errors have the secretWords.
 type wordy struct{ codec.Codec }
 
-func (wordy) Decode(payload []byte, m map[string]string, v any) error {
+func (w wordy) Decode(payload []byte, v any) error {
 	if bytes.Contains(payload, []byte("undecodable")) {
-		return errors.New("decode " + canary)
+		return errors.New("decode " + secretWords)
 	}
-	return codec.JSON.Decode(payload, m, v)
+	return w.Codec.Decode(payload, v)
 }
 
 // logged lets config log into a buffer, which is read after the end.
@@ -52,28 +52,28 @@ func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
 		logs := logged(&config)
-		config.Sink, config.Codec = refuser{}, wordy{codec.JSON}
+		config.Sink, config.Codec = refuser{}, wordy{codec.JSON()}
 		told := make(chan alerts.Kind, 1000)
 		config.Alert = func(_ context.Context, a alerts.Alert) error {
 			told <- a.Kind
-			return errors.New("post " + canary)
+			return errors.New("post " + secretWords)
 		}
-		config.DeadLetterTopic = func(string) string { panic(canary) }
-		config.Key = func(m *message.Message) (string, error) {
-			if m.UUID == "keyless" {
-				return "", errors.New("key of " + canary)
+		config.DeadLetterTopic = func(string) string { panic(secretWords) }
+		config.Key = func(d *headrace.Delivery) (string, error) {
+			if d.ID == "keyless" {
+				return "", errors.New("key of " + secretWords)
 			}
-			return m.UUID, nil
+			return d.ID, nil
 		}
 		c := b.consumer(config)
-		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		consumer.Handle(c, topic, func(_ context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			switch m.Key {
 			case "panics":
-				panic(canary)
+				panic(secretWords)
 			case "fails":
-				return retry.Permanent(errors.New("charge " + canary))
+				return retry.Permanent(errors.New("charge " + secretWords))
 			}
-			return tx.Publish(ctx, headrace.Event{Topic: "invoices", Payload: []byte(`{}`)})
+			return tx.Publish(headrace.Event{Topic: "invoices", Payload: []byte(`{}`)})
 		})
 		b.start(c)
 		b.acked(b.deliver("publishes", `{}`), b.deliver("panics", `{}`), b.deliver("fails", `{}`),
@@ -115,7 +115,7 @@ func TestLogsHaveNoWordsOfAHandlerInAnOutage(t *testing.T) {
 					if first {
 						first = false
 						f.down.Store(true)
-						return fmt.Errorf("charge %s: %w", canary, driver.ErrBadConn)
+						return fmt.Errorf("charge %s: %w", secretWords, driver.ErrBadConn)
 					}
 					return nil
 				})
