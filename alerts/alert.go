@@ -68,7 +68,8 @@ func digest(parts ...string) string {
 // ctx ends after 10 seconds, and when the consumer closes.
 //
 // An error or a panic means that the alert was not passed on: it is tried again
-// later, one whose Kind is Stored until it is a day old, others a few times. An error
+// later, one whose Kind is Stored until it is a day old, others a few times, but what
+// takes the last word back (Resumed after Paused) while the process lives. An error
 // that is a [HookError] says when. A hook may be given an alert again that it
 // had passed on (its ID is the same): when the process or the database died before
 // that was recorded.

@@ -24,7 +24,9 @@
 //
 // The first alert of a group is sent at once, and those that follow within
 // [Options].Quiet as one that counts them. No more than Options.PerMinute are sent in
-// a minute; the last of them sums up the rest.
+// a minute; the last of them sums up the rest. What takes the last word back (resumed
+// after paused, or the other way round) does not wait for Quiet once it has settled, so
+// that what people were told last becomes true soon.
 //
 // An alert holds names, counts and text of ours: never a payload, a header, a key, an
 // id of a message, the words of an error, or a secret.

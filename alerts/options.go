@@ -10,7 +10,10 @@ import (
 type Options struct {
 	// Quiet is the least time between two alerts of one group (see Alert.Group): the
 	// first is sent at once, and those that follow within Quiet as one, which counts
-	// them. At least 1 s, at most 12 h. Default 5 min.
+	// them. At least 1 s, at most 12 h. Default 5 min. Paused and Resumed take each other
+	// back, and so do RelayStalled and RelayResumed: where the last one sent is not true
+	// any more the other goes out, as far as PerMinute lets it, when it has lasted 5 s,
+	// or 1 min if that happens again and again.
 	Quiet time.Duration
 	// PerMinute is how many alerts of dead letters a consumer sends in a minute at
 	// most, over all its processes, and likewise how many of parked rows a database

@@ -11,9 +11,10 @@ import (
 )
 
 const (
-	// maxGroups is how many groups a book knows at a time.
+	// maxGroups is how many groups a book knows at a time, besides those that take one
+	// of them back.
 	maxGroups = 256
-	// maxTries is how often an alert of this process is tried.
+	// maxTries is how often an alert of this process is tried, unless it is owed.
 	maxTries = 5
 )
 
@@ -35,12 +36,13 @@ type entry struct {
 type book struct {
 	o       alerts.Options
 	groups  map[group]*entry
-	calls   []time.Time // within the last minute
+	pairs   map[group]*pair // of the groups, by group.pair
+	calls   []time.Time     // within the last minute
 	dropped int64
 }
 
 func newBook(o alerts.Options) *book {
-	return &book{o: o.WithDefaults(), groups: make(map[group]*entry)}
+	return &book{o: o.WithDefaults(), groups: make(map[group]*entry), pairs: make(map[group]*pair)}
 }
 
 // add counts a in.
@@ -48,7 +50,7 @@ func (b *book) add(a alerts.Alert) {
 	key := group{a.Kind, a.Consumer, a.Handler}
 	e := b.groups[key]
 	if e == nil {
-		if len(b.groups) >= maxGroups {
+		if len(b.groups) >= maxGroups && b.groups[key.opposite()] == nil {
 			b.dropped++
 			return
 		}
@@ -56,6 +58,7 @@ func (b *book) add(a alerts.Alert) {
 		b.groups[key] = e
 	}
 	e.add(a)
+	b.turn(key, a)
 }
 
 // add makes a the newest of what waits.
@@ -77,28 +80,15 @@ func earliest(t, u time.Time) time.Time {
 	return t
 }
 
-// opposite is the kind that takes kind back, or "".
-func opposite(kind alerts.Kind) alerts.Kind {
-	switch kind {
-	case alerts.Paused:
-		return alerts.Resumed
-	case alerts.Resumed:
-		return alerts.Paused
-	case alerts.RelayStalled:
-		return alerts.RelayResumed
-	case alerts.RelayResumed:
-		return alerts.RelayStalled
-	}
-	return ""
-}
-
 // dueAt is when the entry of key may be sent. Where its opposite waits as well both
 // are sent together, so that the newer one comes last.
 func (b *book) dueAt(key group) time.Time {
 	at := b.groups[key].due
-	other := b.groups[group{opposite(key.kind), key.consumer, key.handler}]
-	if other != nil && other.alert.Count > 0 && other.due.After(at) {
+	if other := b.groups[key.opposite()]; other != nil && other.alert.Count > 0 && other.due.After(at) {
 		at = other.due
+	}
+	if settled, ok := b.settled(key); ok && settled.Before(at) {
+		at = settled
 	}
 	return at
 }
@@ -112,7 +102,7 @@ func (b *book) take(now time.Time, all bool) []alerts.Alert {
 		case e.alert.Count > 0 && (all || !b.dueAt(key).After(now)):
 			due = append(due, key)
 		case e.alert.Count == 0 && !e.due.After(now):
-			delete(b.groups, key)
+			b.forget(key)
 		}
 	}
 	b.calls = slices.DeleteFunc(b.calls, func(t time.Time) bool { return now.Sub(t) >= time.Minute })
@@ -129,6 +119,7 @@ func (b *book) take(now time.Time, all bool) []alerts.Alert {
 		e := b.groups[key]
 		list[i] = e.alert
 		e.alert = alerts.Alert{}
+		b.goes(key, e.due.After(now))
 		e.due = now.Add(b.o.Quiet)
 		b.calls = append(b.calls, now)
 	}
@@ -180,7 +171,7 @@ func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
 		return false
 	}
 	e.failures++
-	if e.failures >= maxTries {
+	if e.failures >= maxTries && !b.owed(key) {
 		e.failures = 0
 		return false
 	}
@@ -193,9 +184,11 @@ func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
 
 // passed forgets the failures of a group.
 func (b *book) passed(a alerts.Alert) {
-	if e := b.groups[group{a.Kind, a.Consumer, a.Handler}]; e != nil {
+	key := group{a.Kind, a.Consumer, a.Handler}
+	if e := b.groups[key]; e != nil {
 		e.failures = 0
 	}
+	b.dropped += b.tell(key, a)
 }
 
 // next is when take has something to do again; false if never.

@@ -42,10 +42,10 @@ func NewDispatcher(c *Caller, o alerts.Options) *Dispatcher {
 // when it is due. A zero a.At becomes now. Alerts of too many groups, and those sent
 // to a closed dispatcher, are dropped and counted.
 func (d *Dispatcher) Send(a alerts.Alert) {
-	if a.At.IsZero() {
-		a.At = time.Now()
-	}
 	d.mu.Lock()
+	if a.At.IsZero() {
+		a.At = time.Now() // under the lock: the newest is the last one
+	}
 	if d.closed {
 		d.book.dropped++
 	} else {

@@ -13,6 +13,9 @@
 // Send and Wake never block. A hook that is slow, hangs, fails or panics never costs
 // work. Close waits for the goroutine.
 //
+// A book passes a state on ahead of the quiet time when its opposite was the last word
+// and the state has settled, and lets a refused word go that is no longer true.
+//
 // One reader has a namespace at a time, by a lease in the database. It takes what is
 // due in one transaction, calls the hook with none open, and records the outcome in
 // another: where it dies in between, another sends the alert again once the lease has

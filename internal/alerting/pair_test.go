@@ -1,0 +1,178 @@
+package alerting
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+)
+
+// turns sends the kinds one after the other, each so long after the one before.
+func turns(d *Dispatcher, after time.Duration, kinds ...alerts.Kind) {
+	for _, kind := range kinds {
+		time.Sleep(after)
+		d.Send(infra(kind))
+		synctest.Wait()
+	}
+}
+
+// The last word is true soon: a consumer that is paused, resumed, and paused for good
+// within the quiet time is said to be paused when that has settled.
+func TestLastWordIsTrueSoon(t *testing.T) {
+	for _, kinds := range [][2]alerts.Kind{{alerts.Paused, alerts.Resumed}, {alerts.RelayStalled, alerts.RelayResumed}} {
+		synctest.Test(t, func(t *testing.T) {
+			var n notes
+			d, _ := start(n.hook)
+			bad, good := string(kinds[0])+"*1", string(kinds[1])+"*1"
+			turns(d, 7*time.Millisecond, kinds[0], kinds[1], kinds[0])
+			if n.said() != bad+" "+good {
+				t.Errorf("at once: %s", n.said())
+			}
+			time.Sleep(settleTime)
+			synctest.Wait()
+			if n.said() != bad+" "+good+" "+bad {
+				t.Errorf("when it has settled: %s", n.said())
+			}
+			time.Sleep(time.Hour)
+			mustClose(t, d)
+			if n.said() != bad+" "+good+" "+bad || groups(d) != 0 || len(d.book.pairs) != 0 {
+				t.Errorf("later: %s; %d groups and %d pairs kept", n.said(), groups(d), len(d.book.pairs))
+			}
+		})
+	}
+}
+
+// What came and went without a word is told with the quiet time: the last word is true.
+func TestShortTurnWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d, _ := start(n.hook)
+		turns(d, time.Second, alerts.Paused, alerts.Resumed, alerts.Paused, alerts.Resumed)
+		time.Sleep(50 * time.Second)
+		synctest.Wait()
+		if n.said() != "paused*1 resumed*1" {
+			t.Errorf("said %s", n.said())
+		}
+		time.Sleep(20 * time.Second)
+		mustClose(t, d)
+		if n.said() != "paused*1 resumed*1 paused*1 resumed*1" {
+			t.Errorf("said %s", n.said())
+		}
+	})
+}
+
+// INVARIANT 19: no storm. A state that changes faster than it settles waits for the
+// quiet time, and one that changes slower settles later and later.
+func TestFlapping(t *testing.T) {
+	for every, most := range map[time.Duration]int{time.Second: 10, 6 * time.Second: 16, 20 * time.Second: 40} {
+		synctest.Test(t, func(t *testing.T) {
+			var n notes
+			d := NewDispatcher(NewCaller(n.hook, nil), alerts.Options{PerMinute: 1000})
+			for range int(20*time.Minute/every) / 2 {
+				turns(d, every, alerts.Resumed, alerts.Paused)
+			}
+			time.Sleep(settleMost)
+			synctest.Wait()
+			list := n.list()
+			if len(list) > most || list[len(list)-1].Kind != alerts.Paused {
+				t.Errorf("every %s: %d alerts in 20 minutes, the last one %s", every, len(list), list[len(list)-1].Kind)
+			}
+			mustClose(t, d)
+		})
+	}
+}
+
+// INVARIANT 19: PerMinute holds for what goes out ahead of the quiet time as well.
+func TestTurnsKeepPerMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d := NewDispatcher(NewCaller(n.hook, nil), alerts.Options{PerMinute: 2})
+		turns(d, time.Millisecond, alerts.Paused, alerts.Resumed, alerts.Paused)
+		time.Sleep(59 * time.Second)
+		synctest.Wait()
+		if n.said() != "paused*1 resumed*1" {
+			t.Errorf("within the minute: %s", n.said())
+		}
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if n.said() != "paused*1 resumed*1 paused*1" {
+			t.Errorf("then: %s", n.said())
+		}
+		mustClose(t, d)
+	})
+}
+
+// A hook that refuses a word and takes the next one: the refused one is false by then,
+// and must not be the last.
+func TestRefusedWordIsNotTheLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		refuse := false
+		d, _ := start(func(ctx context.Context, a alerts.Alert) error {
+			if refuse && a.Kind == alerts.Resumed {
+				refuse = false
+				return errors.New("busy")
+			}
+			return n.hook(ctx, a)
+		})
+		turns(d, time.Second, alerts.Paused, alerts.Resumed)
+		refuse = true
+		turns(d, time.Second, alerts.Resumed, alerts.Paused)
+		time.Sleep(time.Hour)
+		mustClose(t, d)
+		if n.said() != "paused*1 resumed*1 paused*1" || d.Dropped() != 1 {
+			t.Errorf("said %s, %d dropped", n.said(), d.Dropped())
+		}
+	})
+}
+
+// A hook that fails for long is told in the end: what takes the last word back is not
+// given up after maxTries, and does not wait for the quiet time of the other.
+func TestLastWordIsOwed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		down := false
+		d := NewDispatcher(NewCaller(func(ctx context.Context, a alerts.Alert) error {
+			if down {
+				return errors.New("busy")
+			}
+			return n.hook(ctx, a)
+		}, nil), alerts.Options{Quiet: 12 * time.Hour})
+		turns(d, time.Second, alerts.Paused)
+		down = true
+		turns(d, time.Second, alerts.Resumed, alerts.Paused, alerts.Resumed)
+		time.Sleep(time.Hour)
+		down = false
+		time.Sleep(lastRetry)
+		synctest.Wait()
+		if n.said() != "paused*1 resumed*2" {
+			t.Errorf("said %s", n.said())
+		}
+		mustClose(t, d)
+		if d.Dropped() != 1 {
+			t.Errorf("%d dropped, want the pause that ended meanwhile", d.Dropped())
+		}
+	})
+}
+
+// Where too many groups are known for a new one, what takes one of them back is heard.
+func TestLastWordWhereThereIsNoRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var n notes
+		d, _ := start(n.hook)
+		turns(d, time.Second, alerts.Paused)
+		d.mu.Lock()
+		for i := len(d.book.groups); i < maxGroups; i++ {
+			d.book.groups[group{alerts.HandlerStuck, "billing", string(rune(i))}] = &entry{due: time.Now().Add(time.Hour)}
+		}
+		d.mu.Unlock()
+		turns(d, time.Second, alerts.Resumed)
+		mustClose(t, d)
+		if n.said() != "paused*1 resumed*1" {
+			t.Errorf("said %s", n.said())
+		}
+	})
+}
