@@ -22,7 +22,7 @@ func (c *Consumer) routes() ([]relay.Route, error) {
 			return nil, fmt.Errorf("option Config.Routes: topic %q: there is no handler %q: register one of that name", r.Topic, r.Handler)
 		}
 		if h.Strict != r.Strict {
-			return nil, fmt.Errorf("option Config.Routes: topic %q: Route.Strict is %t and that of handler %q is %t: they must be the same",
+			return nil, fmt.Errorf("option Config.Routes: topic %q: Route.Strict is %t and that of handler %q is %t: they must be the same (leased handlers are always strict)",
 				r.Topic, r.Strict, r.Handler, h.Strict)
 		}
 	}

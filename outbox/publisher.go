@@ -74,6 +74,9 @@ type part struct {
 func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, error) {
 	var parts []*part
 	for i, m := range messages {
+		if m == nil {
+			return nil, fmt.Errorf("message %d: %w: it is nil", i, headrace.ErrInvalidEvent)
+		}
 		tx := txFrom(m.Context())
 		if tx == nil {
 			return nil, fmt.Errorf("message %d: %w: its context carries none; put one there with outbox.WithTx", i, ErrNoTransaction)

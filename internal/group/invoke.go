@@ -91,6 +91,9 @@ func (e *Engine) abandon(c *call) invoked {
 	e.leftBehind(c)
 	e.o.Stuck(e.h)
 	err := fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace)
+	if e.hard.Err() != nil { // left behind by a stop: no failure of the message
+		err = fmt.Errorf("%w: %w", ErrStuck, context.Canceled)
+	}
 	if len(c.tasks) > 1 {
 		return invoked{abandoned: true, unclear: err}
 	}
@@ -136,18 +139,27 @@ var epoch = time.Now()
 
 // await waits until the calls have ended, and returns the one that went on after its
 // deadline and a grace; nil if there was none.
+//
+// Once the consumer's drain time is over the contexts have ended: then a grace from
+// there is all that a call has, whatever its deadline was.
 func (e *Engine) await(p *progress) *call {
 	limit := e.h.Timeout + e.o.Grace
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
+	cut, last := e.hard.Done(), time.Time{}
 	for {
 		select {
 		case <-p.done:
 			return nil
+		case <-cut:
+			cut, last = nil, time.Now().Add(e.o.Grace)
 		case <-timer.C:
 		}
 		current := p.current.Load()
 		rest := limit - (time.Since(epoch) - time.Duration(p.began.Load()))
+		if !last.IsZero() {
+			rest = min(rest, time.Until(last))
+		}
 		if rest <= 0 && p.end.CompareAndSwap(running, left) {
 			return p.calls[current]
 		}

@@ -288,3 +288,36 @@ func (c committing) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row)
 	c.saw(events)
 	return c.Store.Commit(ctx, t, events)
 }
+
+// Fault 7 at a stop: once the drain time is over, a handler that ignores its context has
+// a grace and not the rest of its own deadline; its message failed in nobody's eyes and
+// is given back.
+func TestStopLeavesAHandlerBehind(t *testing.T) {
+	for _, batch := range []bool{false, true} {
+		t.Run(fmt.Sprintf("batch %t", batch), func(t *testing.T) {
+			goOn := make(chan struct{})
+			r := newRig(t, nil)
+			r.h.Batch = batch
+			r.h.Timeout, r.o.Grace = time.Hour, 5*time.Millisecond
+			r.h.Run = func(context.Context, *headrace.Tx, []Input) error {
+				r.stop()
+				r.cut()
+				<-goOn
+				return nil
+			}
+			tasks := r.tasks("a", "b")
+			ended := make(chan []*Task)
+			go func() { ended <- r.e.process(tasks) }()
+			select {
+			case again := <-ended:
+				want(t, "to be given back", len(again), 2)
+			case <-time.After(20 * time.Second):
+				t.Error("it is waited for")
+			}
+			want(t, "attempts", len(r.calls("attempt")), 0)
+			want(t, "told", r.hooks("stuck"), 1)
+			close(goOn)
+			r.o.Handlers.Wait()
+		})
+	}
+}

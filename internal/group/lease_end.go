@@ -90,7 +90,7 @@ func (e *Engine) tryLeased(task *Task) result {
 	if err := e.leave(own, t, task); err != nil {
 		t.Rollback()
 		if txn.Classify(err) == txn.Aborted { // a statement had failed, and its error was passed over
-			return result{failures: []failure{{task: task, err: err}}}
+			return result{failures: []failure{{task: task, err: passedOver(err)}}}
 		}
 		return e.own([]*Task{task}, err)
 	}

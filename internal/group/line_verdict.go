@@ -134,12 +134,17 @@ func (l *Line) broken(b *batch, err error) (drain.Result, error) {
 		return l.singly(b), nil
 	}
 	if txn.Classify(err) == txn.Aborted && len(b.tasks) == 1 {
-		return l.afterwards(b, failure{task: b.tasks[0], err: err})
+		return l.afterwards(b, failure{task: b.tasks[0], err: passedOver(err)})
 	}
 	if txn.Classify(err) != txn.Connection || len(b.tasks) == 0 {
 		return drain.Result{}, err
 	}
 	return l.disconnected(b, failure{task: b.tasks[0], err: err}, len(b.tasks) == 1)
+}
+
+// passedOver says of an error that our own statement met with whose doing it is.
+func passedOver(err error) error {
+	return fmt.Errorf("a statement of the handler had failed, and the handler passed over its error: %w", err)
 }
 
 // free reports whether the row may be run again at no attempt's cost.

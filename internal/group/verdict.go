@@ -139,7 +139,7 @@ func (e *Engine) rule(ctx context.Context, t *txn.Txn, f failure) (ruling, error
 		r.again = r.again || task.token != "" // and the lease is held still
 		return r, nil
 	}
-	r.n = n
+	r.n, task.Delivery.Attempt = n, n // a redelivery may have begun to count anew
 	spent := 0
 	if task.item != nil {
 		spent = task.item.Spent
