@@ -7,17 +7,17 @@ import (
 	"errors"
 	"net"
 	"sync"
-	"time"
 
 	"github.com/lib/pq"
 )
 
 // connector makes lib/pq's connections and knows the network connection under each,
-// so that one on which a COMMIT hangs can be cut.
+// so that one on which nothing answers can be cut.
 type connector struct {
-	*pq.Connector
-	dialer dialer
-	links  sync.Map // driver.Conn → *link
+	*pq.Connector // for its Driver
+	cfg           pq.Config
+	dialer        net.Dialer
+	links         sync.Map // driver.Conn → *link
 }
 
 // errDSN says nothing about what is wrong: the parts of a DSN that a parser stumbles
@@ -39,17 +39,21 @@ func newConnector(dsn string, o Options) (*connector, error) {
 	if err != nil {
 		return nil, errDSN
 	}
-	c := &connector{Connector: base, dialer: newDialer(o.TCPUserTimeout)}
-	base.Dialer(c.dialer)
-	return c, nil
+	return &connector{Connector: base, cfg: cfg, dialer: newDialer(o.TCPUserTimeout)}, nil
 }
 
 // Connect implements driver.Connector. Unlike lib/pq's it heeds ctx during the
 // handshake too.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	made := new(made)
+	// A dialer of its own tells us later whose statement lib/pq wants to cancel.
+	own, err := pq.NewConnectorConfig(c.cfg.Clone())
+	if err != nil {
+		return nil, errDSN
+	}
+	own.Dialer(dialer{c.dialer, made})
 	stop := context.AfterFunc(ctx, made.cut)
-	conn, err := c.Connector.Connect(context.WithValue(ctx, madeKey{}, made))
+	conn, err := own.Connect(ctx)
 	if !stop() && err == nil {
 		_ = conn.Close()
 		err = context.Cause(ctx)
@@ -57,7 +61,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := made.newest()
+	l := made.finish()
 	if l == nil {
 		return conn, nil
 	}
@@ -78,113 +82,10 @@ func (c *connector) kill(conn *sql.Conn) func() {
 	return cut
 }
 
-// made collects the network connections of one Connect: lib/pq may dial several
-// hosts, or one host again with another sslmode.
-type made struct {
-	mu    sync.Mutex
-	links []*link
-	over  bool
-}
-
-type madeKey struct{}
-
-func (m *made) add(l *link) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.links = append(m.links, l)
-	if m.over {
-		l.cut()
-	}
-}
-
-func (m *made) cut() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.over = true
-	for _, l := range m.links {
-		l.cut()
-	}
-}
-
-func (m *made) newest() *link {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.links) == 0 {
-		return nil
-	}
-	return m.links[len(m.links)-1]
-}
-
-// link is a network connection that says when it is closed.
-type link struct {
-	net.Conn
-	mu     sync.Mutex
-	closed bool
-	then   func()
-}
-
-// Close implements net.Conn.
-func (l *link) Close() error {
-	l.mu.Lock()
-	then := l.then
-	l.closed, l.then = true, nil
-	l.mu.Unlock()
-	if then != nil {
-		then()
-	}
-	return l.Conn.Close()
-}
-
-// cut ends every read and write on the connection, whoever waits in it.
-func (l *link) cut() { _ = l.Close() }
-
-// onClose has f called when the connection is closed, or now if it is.
-func (l *link) onClose(f func()) {
-	l.mu.Lock()
-	closed := l.closed
-	if !closed {
-		l.then = f
-	}
-	l.mu.Unlock()
-	if closed {
-		f()
-	}
-}
-
-// dialer is lib/pq's, with timeouts below it: the driver itself waits without end.
-type dialer struct{ net.Dialer }
-
-func newDialer(userTimeout time.Duration) dialer {
-	// Probes start early enough for the last of them to fail within the timeout.
-	const probes = 3
-	wait := max(userTimeout/(2*probes), time.Second)
-	return dialer{net.Dialer{
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: max(userTimeout/2, time.Second), Interval: wait, Count: probes},
-		Control:         control(userTimeout),
-	}}
-}
-
-// DialContext implements pq.DialerContext.
-func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := d.Dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	l := &link{Conn: conn}
-	if m, ok := ctx.Value(madeKey{}).(*made); ok {
-		m.add(l)
-	}
-	return l, nil
-}
-
-// Dial implements pq.Dialer.
-func (d dialer) Dial(network, address string) (net.Conn, error) {
-	return d.DialContext(context.Background(), network, address)
-}
-
-// DialTimeout implements pq.Dialer.
-func (d dialer) DialTimeout(network, address string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	return d.DialContext(ctx, network, address)
+// cut cuts every connection there is, at the end of the store.
+func (c *connector) cut() {
+	c.links.Range(func(_, l any) bool {
+		l.(*link).cut()
+		return true
+	})
 }

@@ -15,7 +15,7 @@ func TestTCPUserTimeout(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = l.Close() }()
-	conn, err := newDialer(7*time.Second).DialTimeout("tcp", l.Addr().String(), 10*time.Second)
+	conn, err := (dialer{newDialer(7 * time.Second), new(made)}).DialTimeout("tcp", l.Addr().String(), 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

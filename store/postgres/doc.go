@@ -20,11 +20,24 @@
 //
 // # Caveats
 //
-// lib/pq does not heed a context while it waits for the answer to COMMIT, and on a
-// connection that was cut waits for as long as the operating system does. A store
-// from Open cuts the connection itself. One from New does so for pgx; for lib/pq it
-// cannot reach the connection: give that driver a dialer with a timeout, or use
-// Open.
+// Where the network swallows everything, lib/pq waits as long as the operating system
+// does: it does not heed a context while it waits for the answer to BEGIN, COMMIT and
+// ROLLBACK, and for any other statement asks the server to cancel it, over a connection
+// that hangs as well. What holds then depends on who made the connections.
+//
+// A store from [Open], which is the choice for lib/pq: whatever is waited for ends with
+// its context, a statement at most three seconds after it, and a ROLLBACK after five;
+// the connection is cut. The program's own statements through [Store.DB] do so too.
+// Those whose context never ends end with [Options].TCPUserTimeout.
+//
+// A store from [New] with pgx: the same; pgx itself heeds contexts.
+//
+// A store from [New] with lib/pq cannot reach the connections. Begin, Commit and
+// Rollback return in time, and leave a goroutine and its connection behind until the
+// operating system gives up; other statements hang until then, whatever their context
+// says, and a consumer that stops meanwhile leaves them behind and says so. Give that
+// driver a dialer (pq.Connector.Dialer) that sets TCP_USER_TIMEOUT or net.Dialer's
+// KeepAliveConfig to some seconds, and connect_timeout in the DSN.
 //
 // pgbouncer in transaction mode works with Options.StatementCache -1, and for
 // lib/pq with binary_parameters=yes in the DSN: otherwise a query with arguments

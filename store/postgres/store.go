@@ -62,7 +62,7 @@ var (
 // unknown.
 const commitTimeout = 30 * time.Second
 
-// closeTimeout bounds how long Close waits for a COMMIT that was given up.
+// closeTimeout bounds how long Close waits for an answer.
 const closeTimeout = 30 * time.Second
 
 // DB returns the connections, for the program's own statements. Do not close it.
@@ -198,26 +198,29 @@ func (s *Store) pingPooled(ctx context.Context) error {
 }
 
 // Close frees what the store holds: its prepared statements, and its connections
-// where it made them. It waits for commits that were given up, at most half a
-// minute. Call it after everything that uses the store has ended; later calls do
-// nothing more.
+// where it made them; those on which nothing answers are cut after three seconds. It
+// waits for what was given up without an answer, at most half a minute: only on the
+// caller's connections does that take time. Call it after everything that uses the
+// store has ended; later calls do nothing more.
 func (s *Store) Close() error {
-	s.statements.Close()
-	done := make(chan struct{})
+	if s.connector != nil {
+		defer time.AfterFunc(cancelTime, s.connector.cut).Stop()
+	}
+	done := make(chan error, 1)
 	go func() {
+		s.statements.Close() // tells the server so on every idle connection
 		s.abandoned.Wait()
+		if s.connector != nil {
+			done <- s.db.Close()
+		}
 		close(done)
 	}()
 	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
-	var err error
 	select {
-	case <-done:
+	case err := <-done:
+		return err
 	case <-timer.C:
-		err = errors.New("postgres: close: a COMMIT that was given up still waits for its answer")
+		return errors.New("postgres: close: a connection that was given up still waits for an answer")
 	}
-	if s.connector != nil {
-		err = errors.Join(err, s.db.Close())
-	}
-	return err
 }

@@ -18,11 +18,13 @@ type Options struct {
 	// RolledBack recognises the driver's own errors, without a code, that mean
 	// "was rolled back". May be nil.
 	RolledBack func(error) bool
-	// Kill cuts the connection, for a driver whose Commit ignores its context. It
-	// is called at most once, from any goroutine. May be nil.
+	// Kill returns what cuts a connection on which BEGIN, COMMIT or ROLLBACK gets no
+	// answer; nil for one that cannot be reached, which is then left to a goroutine
+	// that waits for the answer. What it returns is called from any goroutine, also
+	// twice. A nil Kill is for a database without a network, which answers.
 	Kill func(conn *sql.Conn) func()
-	// Abandoned counts what still waits for a killed commit, so that closing the
-	// store can wait for it. Nil means a private one.
+	// Abandoned counts what still waits for an answer that nobody else waits for, so
+	// that closing the store can wait for it. Nil means a private one.
 	Abandoned *sync.WaitGroup
 }
 
@@ -40,28 +42,27 @@ type Txn struct {
 	abandoned  *sync.WaitGroup
 	id         string
 	ended      bool
+	// unreachable says that kill is nil although the answer may never come.
+	unreachable bool
 }
 
 // Begin takes a connection from db, waiting for one until ctx ends, and begins.
-// The transaction itself does not end with ctx: the caller ends it.
+// A BEGIN without an answer ends with ctx: its connection is cut or left behind, and
+// the error is of class Connection. The transaction itself does not end with ctx: the
+// caller ends it.
 func Begin(ctx context.Context, db *sql.DB, o Options) (*Txn, error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("take a connection: %w", err)
 	}
-	var kill func()
-	if o.Kill != nil {
-		kill = o.Kill(conn)
-	}
-	tx, err := conn.BeginTx(context.WithoutCancel(ctx), &o.SQL)
-	if err != nil {
-		_ = conn.Close()
-		return nil, fmt.Errorf("begin: %w", err)
-	}
 	if o.Abandoned == nil {
 		o.Abandoned = new(sync.WaitGroup)
 	}
-	return &Txn{conn: conn, tx: tx, statements: o.Statements, rolledBack: o.RolledBack, kill: kill, abandoned: o.Abandoned}, nil
+	t := &Txn{conn: conn, statements: o.Statements, rolledBack: o.RolledBack, abandoned: o.Abandoned}
+	if err := t.begin(ctx, &o); err != nil {
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return t, nil
 }
 
 // SetID remembers the database's id of this transaction, and ID returns it. A
@@ -163,13 +164,14 @@ func (t *Txn) Release(ctx context.Context) error {
 }
 
 // Rollback rolls back and returns the connection to the pool; a connection that
-// cannot roll back is thrown away. It does nothing after the end.
+// cannot roll back, or does not within five seconds, is thrown away. It does nothing
+// after the end.
 func (t *Txn) Rollback() {
 	if t.ended {
 		return
 	}
 	t.ended = true
-	t.release(t.tx.Rollback() != nil)
+	t.rollback()
 }
 
 // Discard ends the transaction by throwing its connection away, even while a
