@@ -1,6 +1,13 @@
 package consumer
 
-import "time"
+import (
+	"time"
+
+	"github.com/headrace/headrace/internal/group"
+)
+
+// GateOf returns what closes while the database does not take c's statements.
+func GateOf(c *Consumer) *group.Gate { return c.gate }
 
 // Hurry makes the instances of c beat, and look after each other, n times as often.
 func Hurry(c *Consumer, n int) {

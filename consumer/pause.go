@@ -146,13 +146,27 @@ func (r *run) watchPause() {
 	}
 }
 
-// pauseChanged tells people. The reason is somebody's own words, and stays in the table.
-func (r *run) pauseChanged(paused bool) {
-	if paused {
+// pauseChanged tells people.
+func (r *run) pauseChanged(bool) {
+	r.tellPause("a person resumed the consumer, and it takes messages again")
+}
+
+// tellPause tells people whether messages are taken, and resumed where they are. The
+// database and a person may both pause a consumer: the end of one is not that of the
+// other. One call at a time looks and tells, so that the newest alert is the true one.
+// A person's reason is somebody's own words, and stays in the table.
+func (r *run) tellPause(resumed string) {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	_, held := r.c.Paused()
+	switch {
+	case r.c.gate.Err() != nil:
+		r.alert(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
+	case held:
 		r.alert(alerts.Paused, nil, "a person paused the consumer, and it takes no messages: see headrace consumer ls")
-		return
+	default:
+		r.alert(alerts.Resumed, nil, resumed)
 	}
-	r.alert(alerts.Resumed, nil, "a person resumed the consumer, and it takes messages again")
 }
 
 // pausable begins no rows of a line while the consumer is paused. It goes on looking,

@@ -88,12 +88,10 @@ func (r *run) deadTopic(topic string) string {
 }
 
 func (r *run) gateChanged(cause error) {
-	if cause == nil {
-		r.alert(alerts.Resumed, nil, "messages are handled again")
-		return
+	if cause != nil {
+		r.c.config.Logger.Error("paused: our own statements fail", "consumer", r.c.name, "error", encode.Said(cause))
 	}
-	r.c.config.Logger.Error("paused: our own statements fail", "consumer", r.c.name, "error", encode.Said(cause))
-	r.alert(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
+	r.tellPause("messages are handled again")
 }
 
 func (r *run) backlogState(err error) {

@@ -27,6 +27,7 @@ type run struct {
 	budget     *budget
 	leave      func(context.Context) error // the shared relay; nil without a sink
 	dispatcher *alerting.Dispatcher
+	telling    sync.Mutex // see tellPause
 	instance   running
 	gauges     *telemetry.Watch
 	rows       *alerting.Reader

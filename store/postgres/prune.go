@@ -118,7 +118,8 @@ func (p *pruneStore) Count(ctx context.Context, r inbox.PruneRequest) (inbox.Pru
 		return found, fmt.Errorf("count old messages: %w", err)
 	}
 	lost := int64(0)
-	err := q.QueryRowContext(ctx, p.countLetters, r.Consumer, r.DeadLetters.Microseconds(), r.OpenLetters.Microseconds()).Scan(&found.Letters, &lost)
+	err := q.QueryRowContext(ctx, p.countLetters, r.Consumer, r.DeadLetters.Microseconds(), r.OpenLetters.Microseconds(),
+		r.Window.Microseconds(), scopes(r.Consumer)).Scan(&found.Letters, &lost)
 	if err != nil {
 		return found, fmt.Errorf("count old letters: %w", err)
 	}

@@ -235,7 +235,7 @@ func (p *pruneStore) Count(ctx context.Context, r inbox.PruneRequest) (inbox.Pru
 		return found, fmt.Errorf("count old messages: %w", err)
 	}
 	lost := int64(0)
-	err := p.s.read.QueryRowContext(ctx, p.countLetters, r.Consumer, us(r.DeadLetters), us(r.OpenLetters)).Scan(&found.Letters, &lost)
+	err := p.s.read.QueryRowContext(ctx, p.countLetters, r.Consumer, us(r.DeadLetters), us(r.OpenLetters), us(r.Window), prefix).Scan(&found.Letters, &lost)
 	if err != nil {
 		return found, fmt.Errorf("count old letters: %w", err)
 	}
