@@ -266,3 +266,28 @@ func TestRunRefusesBadRoutes(t *testing.T) {
 		}
 	}
 }
+
+// Every id that the outbox accepts is a key of a route by default: an event with a long
+// one is handled once. Its key is what it was kept under where it was undecodable.
+func TestLocalDeliveryOfALongID(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.local(relay.Route{Topic: topic}))
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		var last headrace.Event
+		for _, n := range []int{inbox.MaxKeyBytes, inbox.MaxKeyBytes + 1, 1 << 10} {
+			last = headrace.Event{ID: strings.Repeat("x", n), Topic: topic, Value: body{1}}
+			b.publish(last, last)
+		}
+		b.eventually("all of them", func() bool {
+			return c.Stats().BacklogApplied == 3 && b.count("SELECT count(*) FROM headrace_outbox") == 0
+		})
+		if n := b.count("SELECT count(*) FROM headrace_dead_letters"); n != 0 {
+			b.Errorf("%d dead letters", n)
+		}
+		kept := headrace.Delivery{ID: last.ID}
+		if err := inbox.Identify(&kept, inbox.MessageID(), inbox.Payload()); err == nil || b.state(kept.Key) != inbox.Done {
+			b.Errorf("under %q it is %q (%v)", kept.Key, b.state(kept.Key), err)
+		}
+	})
+}

@@ -26,8 +26,10 @@ const secretWords = "amqp://user:s3cr3t@host"
 // refuser is a Publisher that takes nothing, and says so with the secretWords.
 type refuser struct{}
 
-func (refuser) Publish(string, ...*message.Message) error { return errors.New("publish to " + secretWords) }
-func (refuser) Close() error                              { return nil }
+func (refuser) Publish(string, ...*message.Message) error {
+	return errors.New("publish to " + secretWords)
+}
+func (refuser) Close() error { return nil }
 
 // wordy is a codec whose errors have the secretWords.
 type wordy struct{ codec.Codec }

@@ -25,8 +25,8 @@ type Route struct {
 	// Handler is the handler's name. Default: Topic, as for handlers.
 	Handler string
 	// Key says what the key of an event is for the handler. Where the handler gets
-	// messages from a broker as well, give what the handler has. Default:
-	// inbox.MessageID, the event's id.
+	// messages from a broker as well, give what the handler has. Default: the event's
+	// id, as inbox.MessageID has it; the hash of one that is longer than a key may be.
 	Key inbox.KeyFunc
 	// Fingerprint covers what the event says. Default: inbox.Payload.
 	Fingerprint inbox.FingerprintFunc
@@ -50,6 +50,19 @@ func (r *Route) name() string {
 // scope is that of the handler.
 func (r *Route) scope() string { return r.Consumer + "/" + r.Handler }
 
+var messageID = inbox.MessageID()
+
+// eventID is the key of an event by its id. An id may have 1 KiB, a key MaxKeyBytes. Such
+// an id is not refused when the event is published: rows that have one stand in outboxes,
+// and sinks take them. The hash of it is what Identify keeps an undecodable message under,
+// as these were before: one of them that is published again meets its letter.
+func eventID(d *headrace.Delivery) (string, error) {
+	if len(d.ID) > inbox.MaxKeyBytes {
+		return encode.Fit(d.ID, inbox.MaxKeyBytes), nil
+	}
+	return messageID(d)
+}
+
 // withDefaults fills what is zero, and refuses what cannot be.
 func (r Route) withDefaults() (Route, error) {
 	if r.Topic == "" {
@@ -66,7 +79,7 @@ func (r Route) withDefaults() (Route, error) {
 		return r, fmt.Errorf("Route.Handler of topic %q: %w", r.Topic, err)
 	}
 	if r.Key == nil {
-		r.Key = inbox.MessageID()
+		r.Key = eventID
 	}
 	if r.Fingerprint == nil {
 		r.Fingerprint = inbox.Payload()
