@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -123,6 +124,8 @@ type watch struct {
 	// first is the beat of each earlier instance in question, as it was seen first; nil
 	// before the first look.
 	first map[string]time.Time
+	// told is how long caution lasts at most, as it was logged; 0 before that.
+	told time.Duration
 }
 
 // look reads the instances and lowers the level where it may.
@@ -134,7 +137,7 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	w.meet(list)
 	suspects := make(map[inbox.ID]bool)
-	wait, unknown := time.Duration(0), false
+	wait, dead, unknown := time.Duration(0), 0, 0
 	for _, i := range list {
 		if i.ID == g.self.ID || !i.Ended.IsZero() {
 			continue
@@ -147,13 +150,15 @@ func (w *watch) look(ctx context.Context) error {
 		case !inQuestion || !i.Beat.Equal(first): // later than us, or seen to beat
 		case i.Dead(g.o.Missed):
 			wait = max(wait, g.caution(i))
+			dead++
 		default:
-			unknown = true
+			unknown++
 		}
 	}
 	g.suspects.Store(&suspects)
 	if g.Level() == instance.Cautious {
-		if unknown || time.Since(w.since) < wait {
+		if unknown > 0 || time.Since(w.since) < wait {
+			w.tell(wait, dead, unknown)
 			return nil
 		}
 		if wait > 0 {
@@ -164,6 +169,26 @@ func (w *watch) look(ctx context.Context) error {
 	}
 	g.lower(len(suspects) > 0)
 	return nil
+}
+
+// tell logs at the first look why there is caution and for how long, and again where it
+// becomes longer: what was unknown is dead, and had lived for long.
+func (w *watch) tell(wait time.Duration, dead, unknown int) {
+	g := w.g
+	if unknown > 0 { // each of them beats or is dead by then
+		wait = max(wait, g.o.Missed+g.o.Look)
+	}
+	if wait <= w.told {
+		return
+	}
+	w.told = wait
+	reason := fmt.Sprintf("earlier processes ended without a word: %d; not known to beat yet: %d", dead, unknown)
+	level := slog.LevelInfo // a rolling deploy
+	if dead > 0 {
+		level = slog.LevelWarn
+	}
+	g.o.Logger.Log(context.Background(), level, "caution at the start", "consumer", g.self.Consumer, "level", instance.Cautious.String(),
+		"reason", reason, "lasts", (wait - time.Since(w.since)).Round(time.Second).String())
 }
 
 // meet notes who is in question: who had not ended when we started.

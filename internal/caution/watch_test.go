@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/headrace/headrace/instance"
@@ -53,6 +54,9 @@ func TestHowLongCautionLasts(t *testing.T) {
 				}
 				time.Sleep(2 * look)
 				r.level(instance.Normal)
+				if n := r.logs.count("caution at the start"); (n > 0) != (c.least > 0) || n > 2 {
+					r.Errorf("the log says\n%s", r.logs.text.String())
+				}
 				if r.logs.count("caution changed") != 1 {
 					r.Errorf("the log says\n%s", r.logs.text.String())
 				}
@@ -62,6 +66,38 @@ func TestHowLongCautionLasts(t *testing.T) {
 					if dead := row.Ended.IsZero() && time.Since(row.Beat) > missed; dead && c.least >= missed && !row.Outlived {
 						r.Errorf("%s is not outlived: the next start is cautious again", id)
 					}
+				}
+			})
+		})
+	}
+}
+
+// What starts with caution says so with its first look: why, and for how long. It says so
+// again where a process that was not known to be dead had lived for long.
+func TestCautionIsLoggedAtTheStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		age  time.Duration
+		at   string // what the first look says
+		then string
+	}{
+		"dead":    {age: time.Minute, at: `ended without a word: 1; not known to beat yet: 0" lasts=1m26s`},
+		"unknown": {age: 0, at: `ended without a word: 0; not known to beat yet: 1" lasts=13s`, then: `ended without a word: 1; not known to beat yet: 0" lasts=1m13s`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.other("x", 40*time.Second, c.age)
+				r.start()
+				synctest.Wait()
+				if text := r.logs.text.String(); !strings.Contains(text, "level=cautious") || !strings.Contains(text, c.at) {
+					r.Errorf("with the first look the log says\n%s", text)
+				}
+				r.normal()
+				want := 1
+				if c.then != "" {
+					want = 2
+				}
+				if text := r.logs.text.String(); !strings.Contains(text, c.then) || r.logs.count("caution at the start") != want {
+					r.Errorf("the log says\n%s", text)
 				}
 			})
 		})
@@ -203,7 +239,7 @@ func TestFailuresEndNothing(t *testing.T) {
 				time.Sleep(time.Minute)
 				r.level(instance.Normal)
 				// At most one for each thing that fails.
-				if warns, again := r.logs.count("level=WARN"), r.logs.count("again"); warns < 1 || warns > 3 || again != warns {
+				if warns, again := r.logs.count(`msg="cannot `), r.logs.count("again"); warns < 1 || warns > 3 || again != warns {
 					r.Errorf("%d warnings, and said %d times that it can again:\n%s", warns, again, r.logs.text.String())
 				}
 				r.mu.Lock()
