@@ -34,9 +34,9 @@ type Care interface {
 // errCrashed is why a message is not run again.
 var errCrashed = errors.New("the process ended each time that this message was the only one that ran")
 
-// careAgain is how long a message waits while it is not known whether another process
-// runs it.
-const careAgain = 500 * time.Millisecond
+// restTime is how long a message is left alone that another process works on, or may
+// work on.
+const restTime = 500 * time.Millisecond
 
 // careless reports whether groups run as they come.
 func (o *Options) careless() bool { return o.Care == nil || o.Care.Level() == instance.Normal }
@@ -63,7 +63,7 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 	case advice == instance.Singly:
 		return singly(u.tasks), nil
 	case advice == instance.Wait:
-		task.rest = careAgain
+		task.rest = restTime
 		return nil, u.tasks
 	case advice == instance.Crashed && !task.accused:
 		task.accused = true
@@ -72,11 +72,7 @@ func (e *Engine) stepWithCare(u unit, held *held) (next []unit, again []*Task) {
 		return e.step(u.tasks, u.guarded)
 	}
 	defer leave()
-	// Guarded: whoever waited for a key would hold up the others.
-	next, again = e.step(u.tasks, u.guarded || len(u.tasks) == 1)
-	for _, busy := range again {
-		busy.rest = careAgain // whose key is worked on elsewhere
-	}
+	next, again = e.step(u.tasks, u.guarded)
 	for i := range next {
 		e.pronounce(next[i].verdicts, held)
 		next[i].verdicts = nil
@@ -146,7 +142,7 @@ func (l *Line) peek(ctx context.Context, shard int, after int64) (*batch, drain.
 func (l *Line) putOff(b *batch) (drain.Result, error) {
 	item := b.tasks[0].item
 	_, err := b.e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) {
-		return ruling{}, b.e.st.Backlog().Reschedule(ctx, t, item.RowID, careAgain, item.Delivery.Attempt)
+		return ruling{}, b.e.st.Backlog().Reschedule(ctx, t, item.RowID, restTime, item.Delivery.Attempt)
 	})
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("put off: %w", err)

@@ -107,9 +107,9 @@ func TestWithCareOneByOne(t *testing.T) {
 	r := newRig(t, s.run, careful(care))
 	want(t, "ends", r.process("a", "b@k", "c@k"), "a applied, b applied, c applied")
 	want(t, "calls", r.story("claim", "commit"), "enter a,b,c; "+
-		"enter a; claim a unguarded false lock 200ms idle 1m6s; commit 0; leave a; "+
-		"enter b; claim b unguarded false lock 200ms idle 1m6s; commit 0; leave b; "+
-		"enter c; claim c unguarded false lock 200ms idle 1m6s; commit 0; leave c")
+		"enter a; claim a unguarded true lock 200ms idle 1m6s; commit 0; leave a; "+
+		"enter b; claim b unguarded true lock 200ms idle 1m6s; commit 0; leave b; "+
+		"enter c; claim c unguarded true lock 200ms idle 1m6s; commit 0; leave c")
 }
 
 // So is its verdict, where it fails: the letter or the retry is committed first.
@@ -156,7 +156,7 @@ func TestWithCareOneWaits(t *testing.T) {
 	again := r.e.process(r.tasks("elsewhere", "held", "c"))
 	want(t, "again", keysOf(again), "elsewhere,held")
 	for _, task := range again {
-		want(t, task.Delivery.Key+" rests", task.rest, careAgain)
+		want(t, task.Delivery.Key+" rests", task.rest, restTime)
 	}
 	want(t, "ends", r.ended(), "c applied")
 	want(t, "runs", s.order(), "c")
@@ -334,7 +334,7 @@ func TestQueueRests(t *testing.T) {
 			q.Push(one)
 		}
 		taken := q.Take(all)
-		free.rest, first.rest = careAgain, careAgain
+		free.rest, first.rest = restTime, restTime
 		q.Done(taken, taken, 0)
 		q.Push(other)
 		if tasks := q.Take(all); len(tasks) != 1 || tasks[0] != other {
@@ -352,7 +352,7 @@ func TestQueueRests(t *testing.T) {
 			}
 			q.Done(tasks, nil, 0)
 		}
-		want(t, "rested", time.Since(start), careAgain)
+		want(t, "rested", time.Since(start), restTime)
 		want(t, "lane", strings.Join(lane1(keys), ","), "a-1,a-2,a-3")
 		if left := q.Close(); len(left) != 0 {
 			t.Errorf("left %s", keysOf(left))
@@ -377,12 +377,12 @@ func TestClosedQueueGivesBackWhatRests(t *testing.T) {
 		q.Push(free)
 		q.Push(laned)
 		taken := q.Take(func() int { return 2 })
-		free.rest, laned.rest = careAgain, careAgain
+		free.rest, laned.rest = restTime, restTime
 		q.Done(taken, taken, 0)
 		if left := q.Close(); len(left) != 2 {
 			t.Errorf("left %s", keysOf(left))
 		}
-		time.Sleep(2 * careAgain)
+		time.Sleep(2 * restTime)
 		if tasks := q.Take(func() int { return 2 }); tasks != nil || q.ready.Len() > 0 {
 			t.Errorf("took %s", keysOf(tasks))
 		}

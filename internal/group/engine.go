@@ -290,8 +290,11 @@ func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) 
 	switch {
 	case r.err == nil && len(r.failures) == 0:
 		e.o.Gate.OK()
-		if !e.h.Intake { // what the handlers take shows in the drain
+		if !e.h.Intake && len(r.busy) == 0 { // what the handlers take shows in the drain
 			e.took(time.Since(start), len(tasks))
+		}
+		for _, t := range r.busy { // or each group would wait for its key again
+			t.rest = restTime
 		}
 		for _, s := range r.settled {
 			e.settle(s.task, s.outcome)

@@ -44,7 +44,8 @@ type result struct {
 // it learns counts only with the commit.
 //
 // The first claim of a group is unguarded: a savepoint costs two round trips, and
-// keys are hardly ever held elsewhere.
+// keys are hardly ever held elsewhere. One task alone is never guarded, since there are
+// no others to tell it from.
 func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 	t, err := e.begin()
 	if err != nil {
@@ -61,6 +62,9 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 	}
 	won, letters, err := e.claim(ctx, t, free, guarded, &r)
 	if !guarded && txn.Classify(err) == txn.LockTimeout {
+		if len(tasks) == 1 {
+			return result{busy: tasks}
+		}
 		return result{err: errGuarded}
 	}
 	if err != nil {
@@ -115,9 +119,9 @@ func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, guarded b
 	if len(tasks) == 0 {
 		return nil, nil, nil
 	}
-	request := inbox.ClaimRequest{Claims: make([]inbox.Claim, len(tasks)), IdleTimeout: e.idle()}
-	if len(tasks) > 1 || guarded {
-		request.LockTimeout, request.Unguarded = e.o.LockTimeout, !guarded
+	request := inbox.ClaimRequest{
+		Claims: make([]inbox.Claim, len(tasks)), IdleTimeout: e.idle(),
+		LockTimeout: e.o.LockTimeout, Unguarded: !guarded,
 	}
 	for i, task := range tasks {
 		request.Claims[i] = inbox.Claim{ID: task.ID(), Fingerprint: task.Delivery.Fingerprint}

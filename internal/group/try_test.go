@@ -13,17 +13,21 @@ import (
 )
 
 // Claim: a group's first claim is unguarded; where a key is held elsewhere it is
-// claimed again with the guard. A single one waits. Each sets the idle timeout above
-// the handler's deadline.
+// claimed again with the guard, a single one is left alone for a while. Each sets the
+// idle timeout above the handler's deadline.
 func TestClaimRequests(t *testing.T) {
 	r := newRig(t, fine)
 	r.fail = times(1, "claim", timedOut)
 	want(t, "ends", r.process("a", "b"), "a applied, b applied")
-	r.process("c")
+	r.fail = times(1, "claim", timedOut)
+	c := r.tasks("c")
+	want(t, "to be given back", len(r.e.process(c)), 1)
+	want(t, "rests", c[0].rest, restTime)
+	want(t, "counted as the time that a task takes", r.e.perTask.Load() < int64(time.Second), true)
 	idle := (time.Minute + time.Second + 5*time.Second).String()
 	want(t, "claims", strings.Join(r.calls("claim"), "; "),
 		"claim a,b unguarded true lock 200ms idle "+idle+"; claim a,b unguarded false lock 200ms idle "+idle+
-			"; claim c unguarded false lock 0s idle "+idle)
+			"; claim c unguarded true lock 200ms idle "+idle)
 }
 
 // Own errors are nobody's attempt, and each class has its way.
