@@ -12,7 +12,7 @@ import (
 var ErrSubscriptionEnded = errors.New("subscription ended")
 
 // ErrDrainTimeout matches the error of Run when handlers were still running after
-// DrainTimeout; their messages are delivered again. A Subscribe of the Source that
+// DrainTimeout, and names them; their messages are delivered again. A Subscribe of the Source that
 // ignores its context counts as well.
 var ErrDrainTimeout = errors.New("still running after the drain time")
 

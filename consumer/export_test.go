@@ -15,3 +15,10 @@ func Hurry(c *Consumer, n int) {
 		*d /= time.Duration(n)
 	}
 }
+
+// LeftBehind returns how many handlers of c were left behind and have not returned.
+func LeftBehind(c *Consumer) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stuck
+}

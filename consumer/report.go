@@ -3,12 +3,10 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"time"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/encode"
@@ -60,20 +58,6 @@ func (r *run) failed(h *group.Handler, t *group.Task, f dlq.Failure, class strin
 		slog.String("consumer", h.Consumer), slog.String("handler", h.Name), slog.String("class", class),
 		slog.String("error_type", f.Type), slog.String("error_print", f.Print),
 		slog.Int("attempt", attempt), slog.Duration("took", took), slog.String("next", next))
-}
-
-func (r *run) stuck(h *group.Handler) {
-	r.c.mu.Lock()
-	r.c.stuck++
-	r.c.mu.Unlock()
-	r.alert(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its deadline and was left behind", grace))
-}
-
-// returned takes back what stuck counted.
-func (r *run) returned(*group.Handler) {
-	r.c.mu.Lock()
-	r.c.stuck--
-	r.c.mu.Unlock()
 }
 
 // deadTopic names the topic for the copy of a dead letter. What the user's function

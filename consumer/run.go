@@ -34,6 +34,7 @@ type run struct {
 	receivers  sync.WaitGroup
 	workers    sync.WaitGroup // groups and the backlog's drain
 	handlers   sync.WaitGroup // goroutines inside user functions
+	left       map[string]int // messages of those left behind, by handler; guarded by c.mu
 	nacks      sync.WaitGroup
 	taken      sync.WaitGroup // messages that a Router has
 }
@@ -158,9 +159,7 @@ func (r *run) drainAll() error {
 		r.cut()
 		r.workers.Wait() // bounded: each handler's deadline and grace, and our statements'
 	}
-	if !within(&r.handlers, grace) {
-		err = errors.Join(err, fmt.Errorf("handlers: %w (%s): see the alerts for which", ErrDrainTimeout, r.c.config.DrainTimeout))
-	}
+	err = errors.Join(err, r.awaitHandlers())
 	if !within(&r.taken, grace) {
 		err = errors.Join(err, errTaken)
 	}

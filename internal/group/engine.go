@@ -60,9 +60,9 @@ type Options struct {
 	Failed func(h *Handler, t *Task, f dlq.Failure, class string, took time.Duration, o Outcome, again bool)
 	// Drained is told of each backlog row that came to an outcome.
 	Drained func(h *Handler, o Outcome)
-	// Stuck is told of a handler that was left behind, Returned of one that came back
-	// after that.
-	Stuck, Returned func(h *Handler)
+	// Stuck is told of a handler that was left behind and of how many messages it had,
+	// Returned of one that came back after that.
+	Stuck, Returned func(h *Handler, messages int)
 	// Held says that leased handlers are to begin nothing; nil means never.
 	Held func() bool
 	// Fatal is told of an error after which the consumer must stop.

@@ -89,7 +89,7 @@ func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 func (e *Engine) abandon(c *call) invoked {
 	_ = c.tx.Close()
 	e.leftBehind(c)
-	e.o.Stuck(e.h)
+	e.o.Stuck(e.h, len(c.tasks))
 	err := fmt.Errorf("%w: %s after the start", ErrStuck, e.h.Timeout+e.o.Grace)
 	if e.hard.Err() != nil { // left behind by a stop: no failure of the message
 		err = fmt.Errorf("%w: %w", ErrStuck, context.Canceled)
@@ -174,7 +174,7 @@ func (e *Engine) runAll(p *progress) {
 	defer close(p.done)
 	defer func() {
 		if !p.end.CompareAndSwap(running, finished) {
-			e.o.Returned(e.h)
+			e.o.Returned(e.h, len(p.calls[p.current.Load()].tasks))
 		}
 	}()
 	var current *call

@@ -109,7 +109,7 @@ func (l *leaser) run(w *work) *leasedRun {
 		return r
 	}
 	w.stuck = true
-	l.e.o.Stuck(l.e.h)
+	l.e.o.Stuck(l.e.h, 1)
 	return &leasedRun{span: r.span, err: fmt.Errorf("%w: %w", ErrStuck, ctx.Err()), took: l.o.Timeout}
 }
 
@@ -118,7 +118,7 @@ func (l *leaser) call(ctx context.Context, r *leasedRun, in Input) {
 	defer close(r.done)
 	defer func() {
 		if !r.end.CompareAndSwap(running, finished) {
-			l.e.o.Returned(l.e.h)
+			l.e.o.Returned(l.e.h, 1)
 			<-l.slots
 		}
 	}()

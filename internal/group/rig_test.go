@@ -232,8 +232,8 @@ func newRig(t *testing.T, run func(ctx context.Context, tx *headrace.Tx, key str
 			tell(fmt.Sprint("failed ", task.Delivery.Key, " ", class, " ", o, " ", again))
 		},
 		Drained:  func(_ *Handler, o Outcome) { tell("drained " + o.String()) },
-		Stuck:    func(*Handler) { tell("stuck") },
-		Returned: func(*Handler) { tell("returned") },
+		Stuck:    func(*Handler, int) { tell("stuck") },
+		Returned: func(*Handler, int) { tell("returned") },
 		Fatal:    func(err error) { r.fatal = err; r.stop() },
 		Handlers: new(sync.WaitGroup),
 	}
