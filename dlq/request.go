@@ -82,10 +82,14 @@ type PartialError struct {
 
 // Error says how far it came and why it ended.
 func (e *PartialError) Error() string {
-	if e.Unknown > 0 {
-		return fmt.Sprintf("ended after %d letters, with the outcome of %d more unknown: %v", e.Done, e.Unknown, e.Err)
+	letters := "letters"
+	if e.Done == 1 {
+		letters = "letter"
 	}
-	return fmt.Sprintf("ended after %d letters: %v", e.Done, e.Err)
+	if e.Unknown > 0 {
+		return fmt.Sprintf("ended after %d %s, with the outcome of %d more unknown: %v", e.Done, letters, e.Unknown, e.Err)
+	}
+	return fmt.Sprintf("ended after %d %s: %v", e.Done, letters, e.Err)
 }
 
 // Unwrap returns Err.

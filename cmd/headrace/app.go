@@ -69,12 +69,12 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	m.out = bufio.NewWriter(closedPipe{m.Stdout})
 	root := m.root()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	// What was printed before an error is shown, too.
 	if flushed := m.out.Flush(); flushed != nil && (err == nil || errors.Is(flushed, errClosedPipe)) {
 		err = flushed
 	}
-	return m.exit(err)
+	return m.exit(err, command.CommandPath())
 }
 
 // usageError is a mistake in how the command was called; nothing was done.
@@ -95,8 +95,9 @@ var errFound = errors.New("found")
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
-// exit prints err and returns the status for it.
-func (m *Main) exit(err error) int {
+// exit prints err, which the command of that name ended with, and returns the status
+// for it.
+func (m *Main) exit(err error, command string) int {
 	var usage *usageError
 	var partial *dlq.PartialError
 	switch {
@@ -108,7 +109,7 @@ func (m *Main) exit(err error) int {
 		return exitFailed
 	case !m.started, errors.As(err, &usage), errors.Is(err, dlq.ErrInvalid):
 		m.say("%v", err)
-		m.say("see headrace --help")
+		m.say("see `%s -h`", command)
 		return exitUsage
 	}
 	m.say("%v", err)

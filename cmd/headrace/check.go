@@ -46,9 +46,9 @@ func (m *Main) emitReport(report store.Report) error {
 		return err
 	}
 	if !m.json() {
-		last := fmt.Sprintf("%d rules hold", len(report.Rules))
+		last := plural(len(report.Rules), "rule holds", "rules hold")
 		if broken > 0 {
-			last = fmt.Sprintf("%d of %d rules are broken", broken, len(report.Rules))
+			last = fmt.Sprintf("%d of %s broken", broken, plural(len(report.Rules), "rule is", "rules are"))
 		}
 		if err := m.line("%s", last); err != nil {
 			return err

@@ -44,14 +44,18 @@ type instanceView struct {
 
 func (m *Main) consumerListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "ls [NAME]", Short: "list consumers, their processes, and who paused them", Args: cobra.MaximumNArgs(1),
+		Use: "ls [NAME]", Short: "list consumers, their processes, and who paused them", Args: mostOne("NAME"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				views, err := consumers(ctx, st, append(args, "")[0])
 				if err != nil {
 					return err
 				}
-				return m.printConsumers(views)
+				if err := m.printConsumers(views); err != nil || len(views) > 0 || len(args) == 0 {
+					return err
+				}
+				m.say("no process and no pause of %q is known", args[0])
+				return errFound
 			})
 		}),
 	}
@@ -127,7 +131,7 @@ func (m *Main) printConsumers(views []*consumerView) error {
 
 func (m *Main) pauseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "pause NAME", Short: "have every process of a consumer take no messages", Args: cobra.ExactArgs(1),
+		Use: "pause NAME", Short: "have every process of a consumer take no messages", Args: one("NAME"),
 		Long: `Marks the consumer as paused. Within about two seconds its processes read no source and begin
 nothing from the backlog; what they had taken is worked off, and events are published as before.
 The mark counts for processes that start later, too, until headrace consumer resume.`,
@@ -162,7 +166,7 @@ The mark counts for processes that start later, too, until headrace consumer res
 }
 
 func (m *Main) resumeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a consumer", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a consumer", Args: one("NAME")}
 	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {

@@ -41,7 +41,8 @@ attempts. Each letter is redriven once, whoever else does the same; a message th
 meanwhile is not applied again. Stopped in the middle, the same command goes on with the rest.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
-A conflict needs --new-key.`,
+A conflict needs --new-key. Exit status 1 where none of the letters that are asked for is open,
+3 where some are not.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
@@ -64,11 +65,15 @@ func (m *Main) discardCommand() *cobra.Command {
 		Long: `Gives open letters up: their messages are not handled any more, also if they are delivered
 again. The letters stay readable until retention removes them.
 
-Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.`,
+Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line. Exit
+status 1 where none of the letters that are asked for is open, 3 where some are not.`,
 	}
 	d := addDecide(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if d.reason == "" {
+			if err := checkIDs(args); err != nil {
+				return err
+			}
 			return usagef("discard: say why with --reason")
 		}
 		return m.decide(ctx, d, args, "discard", "discarded", func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error) {
@@ -96,6 +101,15 @@ func (o outcome) done() int {
 	return *o.Discarded
 }
 
+// none is the outcome of verb where no letter is chosen.
+func none(verb string) outcome {
+	n := 0
+	if verb == "redrive" {
+		return outcome{Redriven: &n}
+	}
+	return outcome{Discarded: &n}
+}
+
 type decision func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error)
 
 // decide chooses, asks, does it, and says what was done.
@@ -111,10 +125,13 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 				return err
 			}
 		}
+		if total == 0 { // there is nothing to ask about
+			return m.report(d, f, none(verb), participle, nil)
+		}
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
 		}
-		if err := m.confirm(d.yes, "%s %d letters%s?", verb, total, describe(f)); err != nil {
+		if err := m.confirm(d.yes || total == 0, "%s %s%s?", verb, plural(total, "letter", "letters"), describe(f)); err != nil {
 			return err
 		}
 		work, stop := m.Interruptible(ctx)
@@ -123,9 +140,9 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		done, err := do(work, desk, f, bar.step)
 		bar.end()
 		if err != nil && work.Err() != nil {
-			err = fmt.Errorf("%w after %d letters; the same command goes on with the rest", errInterrupted, done.done())
+			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.done(), "letter", "letters"))
 		}
-		return m.report(done, participle, err)
+		return m.report(d, f, done, participle, err)
 	})
 }
 
@@ -143,9 +160,6 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	case d.newKey != "" && (len(args) != 1 || args[0] == "-"):
 		return dlq.Filter{}, usagef("%s: --new-key is for one id", verb)
 	}
-	if err := m.mayAsk(d.yes, len(args) > 0 && args[0] == "-"); err != nil {
-		return dlq.Filter{}, err
-	}
 	if d.by == "" {
 		d.by = userName()
 	}
@@ -153,7 +167,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	if err != nil {
 		return dlq.Filter{}, err
 	}
-	f.IDs, err = m.readIDs(args)
+	f.IDs, err = m.askFor(args, d.yes)
 	return f, err
 }
 
@@ -165,8 +179,9 @@ func userName() string {
 	return "unknown user"
 }
 
-// report prints what was done, also where it ended early.
-func (m *Main) report(done outcome, participle string, failed error) error {
+// report prints what was done, also where it ended early. Letters that were asked for and
+// are not there are no success; --all is content with none.
+func (m *Main) report(d *decideFlags, f dlq.Filter, done outcome, participle string, failed error) error {
 	var printed error
 	if m.json() {
 		printed = m.emitJSON(done)
@@ -178,8 +193,13 @@ func (m *Main) report(done outcome, participle string, failed error) error {
 		return failed
 	case printed != nil:
 		return printed
-	case done.Skipped > 0:
+	case done.Skipped > 0 && done.done() > 0:
 		return errIncomplete
+	case done.Skipped > 0:
+		return errFound
+	case done.done() == 0 && !d.all:
+		m.say("nothing was done: no open letter matches%s", describe(f))
+		return errFound
 	}
 	return nil
 }

@@ -25,8 +25,8 @@
 // What changes messages asks first; a script says --yes. Nothing is chosen by
 // default: ids, a filter, or --all.
 //
-// Exit status: 0 done, 1 failed (or a check that found something), 2 wrong usage and
-// nothing was done, 3 done in part.
+// Exit status: 0 done, 1 failed (or a check that found something, or letters, rows or a
+// migration that are not there), 2 wrong usage and nothing was done, 3 done in part.
 //
 // # Caveats
 //

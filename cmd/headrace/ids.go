@@ -10,6 +10,28 @@ import (
 	"strings"
 )
 
+// askFor reads ids as readIDs does, and refuses what could not be confirmed later. A
+// wrong id is said first; stdin is read last, since somebody may sit there.
+func (m *Main) askFor(args []string, yes bool) ([]int64, error) {
+	if err := checkIDs(args); err != nil {
+		return nil, err
+	}
+	if err := m.mayAsk(yes, slices.Contains(args, "-")); err != nil {
+		return nil, err
+	}
+	return m.readIDs(args)
+}
+
+// checkIDs refuses arguments that are neither ids nor "-".
+func checkIDs(args []string) error {
+	for _, arg := range args {
+		if _, ok := parseID(arg); !ok && arg != "-" {
+			return notID(arg)
+		}
+	}
+	return nil
+}
+
 // readIDs reads ids from arguments, or from stdin where the only one is "-". They come
 // back sorted and each once; nil where there are no arguments.
 func (m *Main) readIDs(args []string) ([]int64, error) {
@@ -32,7 +54,7 @@ func (m *Main) readIDs(args []string) ([]int64, error) {
 		}
 		id, ok := parseID(arg)
 		if !ok {
-			return nil, usagef("%q is no id", arg)
+			return nil, notID(arg)
 		}
 		ids = append(ids, id)
 	}
@@ -67,6 +89,8 @@ func parseLines(r io.Reader) ([]int64, error) {
 	}
 	return ids, nil
 }
+
+func notID(s string) error { return usagef("%q is no id: an id is a number", short(s, 40)) }
 
 func parseID(s string) (int64, bool) {
 	id, err := strconv.ParseInt(s, 10, 64)

@@ -23,12 +23,12 @@ func (m *Main) printDetail(v detailView) error {
 		rows = append(rows, []string{"first fingerprint", v.FirstFingerprint})
 	}
 	if v.PreviousID != 0 {
-		rows = append(rows, []string{"redriven before", fmt.Sprintf("%d times, the last time from letter %d", v.Redrives, v.PreviousID)})
+		rows = append(rows, []string{"redriven before", fmt.Sprintf("%s, the last time from letter %d", plural(v.Redrives, "time", "times"), v.PreviousID)})
 	}
 	rows = append(rows, [][]string{
-		{"failed", fmt.Sprintf("%s to %s, %d attempts", when(v.FirstFailure), when(v.LastFailure), v.Attempts)},
+		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
 		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"group", text(v.Group)}, {"error", text(v.Error)},
-		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", fmt.Sprintf("%d bytes", v.PayloadBytes)},
+		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")},
 	}...)
 	if err := m.table(nil, rows); err != nil {
 		return err

@@ -44,7 +44,10 @@ func (m *Main) listCommand() *cobra.Command {
 				letters = letters[:most.n]
 				m.say("there are more: --before %d", letters[most.n-1].LetterID)
 			}
-			return m.emitLetters(letters)
+			if err := m.emitLetters(letters); err != nil {
+				return err
+			}
+			return m.found(len(letters), f)
 		})
 	})
 	return c
@@ -104,19 +107,22 @@ func (m *Main) groupsCommand() *cobra.Command {
 			if groups == nil {
 				groups = []dlq.Group{}
 			}
-			return m.emit(groups, []string{"GROUP", "LETTERS", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE", "ERROR"}, rows)
+			if err := m.emit(groups, []string{"GROUP", "LETTERS", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE", "ERROR"}, rows); err != nil {
+				return err
+			}
+			return m.found(len(groups), f)
 		})
 	})
 	return c
 }
 
 func (m *Main) showCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts and what was done to it", Args: cobra.ExactArgs(1)}
+	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts and what was done to it", Args: one("ID")}
 	payload := c.Flags().Bool("payload", false, "print the payload and the values of the headers, too")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
-			return usagef("%q is no id", args[0])
+			return notID(args[0])
 		}
 		return m.withDesk(ctx, func(desk *dlq.Desk) error {
 			detail, err := desk.Show(ctx, id)
@@ -131,6 +137,16 @@ func (m *Main) showCommand() *cobra.Command {
 		})
 	})
 	return c
+}
+
+// found refuses a group that is not there. Of what else narrows a list, nothing is an
+// answer like another.
+func (m *Main) found(n int, f dlq.Filter) error {
+	if n > 0 || f.ErrorPrint == "" {
+		return nil
+	}
+	m.say("no letter matches%s", describe(f))
+	return errFound
 }
 
 // withDesk opens the database and its desk for f.

@@ -19,9 +19,12 @@ func (m *Main) migrateCommand() *cobra.Command {
 			}),
 		}
 	}
+	status := command("status", "list the migrations and when each was applied", m.migrateStatus)
+	status.Long = `Lists the migrations of this build and when each was applied. It changes nothing.
+
+Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
 	return m.parent("migrate", "make or change the tables",
-		command("up", "apply the migrations that are missing", m.migrateUp),
-		command("status", "list the migrations and when each was applied", m.migrateStatus),
+		command("up", "apply the migrations that are missing", m.migrateUp), status,
 		command("print", "print the SQL of all migrations", m.migratePrint))
 }
 
@@ -45,7 +48,20 @@ func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {
 	if err != nil {
 		return err
 	}
-	return m.emitMigrations(all)
+	if err := m.emitMigrations(all); err != nil {
+		return err
+	}
+	missing := 0
+	for _, one := range all {
+		if !one.Applied {
+			missing++
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	m.say("%s missing: run `%s`", plural(missing, "migration is", "migrations are"), m.command("migrate up"))
+	return errFound
 }
 
 func (m *Main) emitMigrations(list []store.Migration) error {

@@ -27,10 +27,10 @@ missing. With -o json it prints one JSON string a line.
 
 Exit status: 0 nothing is missing, 1 something is, or it failed, 3 it ended in the middle.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
-		Args:    cobra.ExactArgs(1),
+		Args:    one("SCOPE"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			if consumer, handler, ok := strings.Cut(args[0], "/"); !ok || consumer == "" || handler == "" {
-				return usagef("%q is no scope: it is CONSUMER/HANDLER, as headrace inbox show prints it", short(args[0], 80))
+				return usagef("%q is no scope: it is CONSUMER/HANDLER, as `%s` prints it", short(args[0], 80), m.command("inbox show"))
 			}
 			return m.withStore(ctx, func(st openStore) error {
 				work, stop := m.Interruptible(ctx)
@@ -71,18 +71,18 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 	}
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("%w after %d keys", errInterrupted, read)
+		return fmt.Errorf("%w after %s", errInterrupted, plural(read, "key", "keys"))
 	case errors.Is(lines.Err(), bufio.ErrTooLong):
-		err = usagef("stdin, after %d keys: a line is too long for a key", read+len(page))
+		err = usagef("stdin, after %s: a line is too long for a key", plural(read+len(page), "key", "keys"))
 	case err == nil && lines.Err() != nil:
 		err = fmt.Errorf("read keys from stdin: %w", lines.Err())
 	}
 	if err != nil && read > 0 && !errors.Is(err, errClosedPipe) {
-		m.say("ended early, after %d keys: %v", read, err)
+		m.say("ended early, after %s: %v", plural(read, "key", "keys"), err)
 		return errIncomplete
 	}
 	if err == nil && missing > 0 {
-		m.say("%d of %d keys are missing", missing, read)
+		m.say("%d of %s missing", missing, plural(read, "key is", "keys are"))
 		return errFound
 	}
 	return err

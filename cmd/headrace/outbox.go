@@ -28,7 +28,7 @@ func (m *Main) outboxStatusCommand() *cobra.Command {
 				return m.emit(s, nil, [][]string{
 					{"ready", number(s.Ready), "can be published now"},
 					{"delayed", number(s.Delayed), "delayed, or refused and tried again later"},
-					{"parked", number(s.Parked), "refused too often; wait for headrace outbox unpark"},
+					{"parked", number(s.Parked), "refused too often; wait for " + m.command("outbox unpark")},
 					{"behind", number(s.Behind), "wait behind one of those"},
 					{"oldest", s.Oldest.Round(time.Millisecond).String(), "age of the oldest ready event"},
 				})
@@ -94,7 +94,7 @@ func (m *Main) unparkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "unpark [ROW... | -]", Short: "publish parked events again",
 		Long: `Makes parked events due, with their attempts forgotten. Rows are named, or all of them with
---all; - reads them from stdin, one a line.`,
+--all; - reads them from stdin, one a line. Exit status 1 where rows are named and none is parked.`,
 	}
 	all := c.Flags().Bool("all", false, "every parked event")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
@@ -102,10 +102,7 @@ func (m *Main) unparkCommand() *cobra.Command {
 		if (len(args) > 0) == *all {
 			return usagef("unpark: which rows? name them, or give --all, and not both")
 		}
-		if err := m.mayAsk(*yes, len(args) > 0 && args[0] == "-"); err != nil {
-			return err
-		}
-		rows, err := m.readIDs(args)
+		rows, err := m.askFor(args, *yes)
 		if err != nil {
 			return err
 		}
@@ -115,13 +112,14 @@ func (m *Main) unparkCommand() *cobra.Command {
 }
 
 func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes bool) error {
-	which := fmt.Sprintf("%d events", len(rows))
+	which := plural(len(rows), "event", "events")
 	if rows == nil {
 		status, err := box.Status(ctx)
 		if err != nil {
 			return fmt.Errorf("unpark: %w", err)
 		}
-		which = fmt.Sprintf("all %d parked events", status.Parked)
+		yes = yes || status.Parked == 0 // there is nothing to ask about
+		which = plural(status.Parked, "parked event", "parked events")
 	}
 	if err := m.confirm(yes, "publish %s again?", which); err != nil {
 		return err
@@ -134,7 +132,7 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes b
 	if rows != nil {
 		view.Skipped = len(rows) - done
 	}
-	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%d events are due", done)}})
+	printed := m.emit(view, nil, [][]string{{plural(done, "event is due", "events are due")}})
 	switch {
 	case err != nil && done > 0:
 		m.say("unpark: ended early: %v", err)
@@ -143,8 +141,11 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes b
 		return fmt.Errorf("unpark: %w", err)
 	case printed != nil:
 		return printed
+	case view.Skipped > 0 && done == 0:
+		m.say("nothing was done: no row with such an id is parked")
+		return errFound
 	case view.Skipped > 0:
-		m.say("%d rows are not parked", view.Skipped)
+		m.say("%s not parked", plural(view.Skipped, "row is", "rows are"))
 		return errIncomplete
 	}
 	return nil

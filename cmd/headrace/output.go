@@ -6,6 +6,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 func (m *Main) json() bool { return m.flags.format.value == "json" }
@@ -49,6 +51,22 @@ func (m *Main) table(header []string, rows [][]string) error {
 func (m *Main) line(format string, args ...any) error {
 	_, err := fmt.Fprintln(m.out, visible(fmt.Sprintf(format, args...)))
 	return err
+}
+
+// plural counts things: one is what follows 1, and others what follows another number.
+func plural[N int | int64](n N, one, others string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, others)
+}
+
+// command writes a command of ours that does something for the same tables.
+func (m *Main) command(words string) string {
+	if schema := strings.TrimSpace(m.flags.schema); schema != "public" {
+		return migrate.Command(words, schema)
+	}
+	return migrate.Command(words, "")
 }
 
 // when writes a time as people and programs read it; "-" where there is none.

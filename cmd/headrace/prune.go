@@ -100,10 +100,10 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	}
 	if f.dry {
 		view.Messages, view.Letters = found.Messages, found.Letters
-		return m.emit(view, nil, [][]string{{fmt.Sprintf("%d messages and %d letters would be removed (window %s)", view.Messages, view.Letters, view.Window)}})
+		return m.emit(view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), view.Window)}})
 	}
 	if plan.OpenLetters > 0 {
-		if err := m.confirm(f.yes, "remove %d messages and %d letters, open ones among them?", found.Messages, found.Letters); err != nil {
+		if err := m.confirm(f.yes, "remove %s, open ones among them?", amount(found)); err != nil {
 			return err
 		}
 	}
@@ -115,10 +115,10 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	})
 	bar.end()
 	view.Messages, view.Letters = done.Messages, done.Letters
-	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%d messages and %d letters removed (window %s)", view.Messages, view.Letters, view.Window)}})
+	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), view.Window)}})
 	switch {
 	case err != nil && work.Err() != nil:
-		return fmt.Errorf("%w after %d messages and %d letters; the same command goes on with the rest", errInterrupted, done.Messages, done.Letters)
+		return fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, amount(done))
 	case err != nil && done.Messages+done.Letters > 0:
 		m.say("ended early: %v", err)
 		return errIncomplete
@@ -126,6 +126,11 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 		return err
 	}
 	return printed
+}
+
+// amount says how much was removed.
+func amount(p inbox.Pruned) string {
+	return plural(p.Messages, "message", "messages") + " and " + plural(p.Letters, "letter", "letters")
 }
 
 // age is a flag for a time like 90m, 24h or 7d.

@@ -22,7 +22,8 @@ const long = `headrace looks after a database that headrace consumers work on.
 The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others can see in
 the list of processes): postgres://user@host/database or sqlite:FILE.
 
-Exit status: 0 done, 1 failed, 2 wrong usage and nothing was done, 3 done in part.`
+Exit status: 0 done, 1 failed, or what was asked for is not there, 2 wrong usage and nothing was
+done, 3 done in part.`
 
 func (m *Main) root() *cobra.Command {
 	root := m.parent("headrace", "look after a database of headrace",
@@ -62,6 +63,26 @@ func names(commands []*cobra.Command) string {
 		list = append(list, c.Name())
 	}
 	return strings.Join(list, ", ")
+}
+
+// one allows exactly one argument.
+func one(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return nil
+		}
+		return usagef("%s takes one %s, and not %s", c.CommandPath(), what, plural(len(args), "argument", "arguments"))
+	}
+}
+
+// mostOne allows one argument or none.
+func mostOne(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) <= 1 {
+			return nil
+		}
+		return usagef("%s takes at most one %s, and not %s", c.CommandPath(), what, plural(len(args), "argument", "arguments"))
+	}
 }
 
 // do is RunE for a command: what goes wrong before it is wrong usage.

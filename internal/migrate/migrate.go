@@ -18,6 +18,9 @@ type Applied struct {
 
 // Book is a database's record of what was applied to it. Stores implement it.
 type Book interface {
+	// Schema names the schema of the tables; "" where it is the one that the command
+	// headrace looks at by default.
+	Schema() string
 	// Applied returns the records by version, without waiting for a process that
 	// migrates; none where there is no table yet.
 	Applied(ctx context.Context) ([]Applied, error)
@@ -64,7 +67,7 @@ func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, erro
 		if err != nil {
 			return err
 		}
-		if err := compare(scripts, applied); err != nil {
+		if err := compare(scripts, applied, b.Schema()); err != nil {
 			return err
 		}
 		if len(applied) == len(scripts) {

@@ -14,12 +14,15 @@ import (
 
 // shelf is a Book in memory. fail is the version whose script fails.
 type shelf struct {
+	schema  string
 	applied []migrate.Applied
 	locks   int
 	fail    int
 }
 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func (s *shelf) Schema() string { return s.schema }
 
 func (s *shelf) Applied(context.Context) ([]migrate.Applied, error) { return s.applied, nil }
 
@@ -122,11 +125,26 @@ func TestSchemaErrors(t *testing.T) {
 			if !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Check: %v", err)
 			}
+			s.schema = `it's "own"`
+			err = migrate.Check(t.Context(), s, c.scripts)
+			if want := ` --schema 'it'\''s "own"'`; strings.Contains(err.Error(), "`headrace") && !strings.Contains(err.Error(), want) {
+				t.Errorf("Check of a schema: %v lacks %s", err, want)
+			}
 			_, err = migrate.Up(t.Context(), s, c.scripts)
 			if c.mendable != (err == nil) || !c.mendable && !errors.Is(err, store.ErrSchema) {
 				t.Errorf("Up: %v", err)
 			}
 		})
+	}
+}
+
+func TestCommand(t *testing.T) {
+	for schema, want := range map[string]string{
+		"": "headrace check", "orders_2": "headrace check --schema orders_2", "-x": "headrace check --schema '-x'", "a b": "headrace check --schema 'a b'",
+	} {
+		if got := migrate.Command("check", schema); got != want {
+			t.Errorf("%q: %s, want %s", schema, got, want)
+		}
 	}
 }
 

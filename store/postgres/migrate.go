@@ -57,6 +57,14 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// Schema implements migrate.Book.
+func (b *book) Schema() string {
+	if b.schema == defaultSchema {
+		return ""
+	}
+	return b.schema
+}
+
 // Applied implements migrate.Book.
 func (b *book) Applied(ctx context.Context) ([]migrate.Applied, error) { return b.applied(ctx, b.db) }
 

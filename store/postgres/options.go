@@ -39,6 +39,7 @@ type Options struct {
 }
 
 const (
+	defaultSchema         = "public"
 	defaultCache          = 256
 	defaultMaxConns       = 20
 	defaultConnectTimeout = 10 * time.Second
@@ -49,7 +50,7 @@ const (
 // field that is wrong.
 func (o Options) withDefaults() (Options, error) {
 	if o.Schema == "" {
-		o.Schema = "public"
+		o.Schema = defaultSchema
 	}
 	o.Schema = strings.TrimSpace(o.Schema)
 	switch {

@@ -50,6 +50,9 @@ func newBook(db *sql.DB, s *Store) (*book, error) {
 	}, nil
 }
 
+// Schema implements migrate.Book: a file has none of its own.
+func (b *book) Schema() string { return "" }
+
 // Applied implements migrate.Book.
 func (b *book) Applied(ctx context.Context) ([]migrate.Applied, error) {
 	var there bool
