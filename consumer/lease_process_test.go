@@ -92,6 +92,10 @@ func TestLeaseChild(t *testing.T) {
 	consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
 		fmt.Println("begun")
 		<-lines
+		select { // a process that was frozen past the term learns of it when its timers run
+		case <-ctx.Done():
+		case <-time.After(20 * time.Second):
+		}
 		fmt.Println("worked, context:", context.Cause(ctx))
 		return effectsOf(m), nil
 	}, consumer.Lease(leaseTerm))
