@@ -109,6 +109,7 @@ func (c *Caller) run(ctx context.Context, a alerts.Alert) (err error) {
 		}
 	}()
 	err = c.hook(ctx, a)
+	_, _ = reason(err), delay(1, err) // call its methods here, where its panic is survived
 	returned = true
 	return err
 }
@@ -135,6 +136,8 @@ func (c *Caller) Wait(ctx context.Context) error {
 func reason(err error) string {
 	var ours *alerts.HookError
 	switch {
+	case err == nil:
+		return ""
 	case errors.As(err, &ours):
 		return ours.Reason
 	case errors.Is(err, ErrHookStuck), errors.Is(err, errPanicked):

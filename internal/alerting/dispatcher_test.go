@@ -261,6 +261,17 @@ func TestHookPanics(t *testing.T) {
 	}
 }
 
+// A hook that returns an error whose methods panic, as a nil pointer's do, has panicked:
+// that is no end of the process.
+func TestHookErrorPanics(t *testing.T) {
+	d, log := start(func(context.Context, alerts.Alert) error { return (*alerts.HookError)(nil) })
+	d.Send(infra(alerts.Paused))
+	mustClose(t, d)
+	if s := log.String(); d.Dropped() != 1 || !strings.Contains(s, "panicked: ") {
+		t.Errorf("dropped %d, log: %s", d.Dropped(), s)
+	}
+}
+
 // A hook may call runtime.Goexit, as t.FailNow does: Close must return all the same.
 func TestHookExits(t *testing.T) {
 	d, _ := start(func(context.Context, alerts.Alert) error { runtime.Goexit(); return nil })
