@@ -88,7 +88,7 @@ func TestCautionIsLoggedAtTheStart(t *testing.T) {
 				r.other("x", 40*time.Second, c.age)
 				r.start()
 				synctest.Wait()
-				if text := r.logs.text.String(); !strings.Contains(text, "level=cautious") || !strings.Contains(text, c.at) {
+				if text := r.logs.said(); !strings.Contains(text, "level=cautious") || !strings.Contains(text, c.at) {
 					r.Errorf("with the first look the log says\n%s", text)
 				}
 				r.normal()
@@ -96,7 +96,7 @@ func TestCautionIsLoggedAtTheStart(t *testing.T) {
 				if c.then != "" {
 					want = 2
 				}
-				if text := r.logs.text.String(); !strings.Contains(text, c.then) || r.logs.count("caution at the start") != want {
+				if text := r.logs.said(); !strings.Contains(text, c.then) || r.logs.count("caution at the start") != want {
 					r.Errorf("the log says\n%s", text)
 				}
 			})
