@@ -111,7 +111,8 @@ func (s *routerSubscription) forward() {
 				return
 			}
 			if s.a.disordered.Load() { // a middleware outside could acknowledge it
-				s.a.giveBack(m)
+				s.a.pause()
+				m.Nack()
 				continue
 			}
 			if !s.pass(m) {
@@ -134,16 +135,14 @@ func (s *routerSubscription) pass(m *message.Message) bool {
 		return false
 	}
 	s.named(message.HandlerNameFromCtx(m.Context()))
+	p := pass(m)
 	s.taken.Add(1)
 	s.r.taken.Go(func() {
 		defer s.taken.Done()
-		select {
-		case <-m.Acked():
-		case <-m.Nacked():
-		}
+		p.follow(s.a)
 		s.r.budget.give(size)
 	})
-	s.out <- m // the Router receives until the channel is closed
+	s.out <- p.copy // the Router receives until the channel is closed
 	return true
 }
 

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,8 @@ type attachment struct {
 	err      error         // why it did; read after ended
 	// disordered says that the Router is put together wrongly: no message goes there.
 	disordered atomic.Bool
+	// sound says that a message came to its handler unacknowledged.
+	sound atomic.Bool
 
 	mu      sync.Mutex
 	run     *run // nil before the first subscription
@@ -47,6 +50,10 @@ func (a *attachment) plugin(router *message.Router) error {
 		if _, ok := a.raw[name]; !ok {
 			return fmt.Errorf("consumer %s: the handler %q was added after consumer.Attach: attach after every AddHandler", a.c.name, name)
 		}
+	}
+	if err := a.scan(router); err != nil {
+		a.red(err)
+		return fmt.Errorf("consumer %s: %w", a.c.name, err)
 	}
 	if err := a.c.mistakes.err(); err != nil {
 		return fmt.Errorf("consumer %s: %w", a.c.name, err)
@@ -158,23 +165,33 @@ func (a *attachment) middleware(next message.HandlerFunc) message.HandlerFunc {
 	}
 	var first sync.Once
 	var wrong error
-	var rival bool
+	var quiet bool
 	return func(m *message.Message) ([]*message.Message, error) {
+		p := passedOf(m)
+		if p == nil {
+			a.disorder(errStrange)
+			a.pause()
+			return nil, errStrange
+		}
+		p.arrive()
 		first.Do(func() {
-			if wrong, rival = a.inspect(m, next, misplaced); wrong != nil {
+			if wrong, quiet = a.inspect(m, next, misplaced); wrong != nil {
 				a.disorder(wrong)
 			}
 		})
-		if wrong == nil {
-			return nil, a.handle(m)
+		if wrong == nil && p.open(a) {
+			return nil, a.handle(m, p)
 		}
-		a.giveBack(m)
-		if rival { // it would act on an error
+		a.giveBack(p)
+		if quiet {
 			return nil, nil
 		}
-		return nil, wrong
+		return nil, cmp.Or(wrong, error(errGivenBack))
 	}
 }
+
+var errStrange = fmt.Errorf("%w: a middleware outside of consumer.Attach hands on a message of its own: it must have the context of the one that it was given",
+	headrace.ErrOrder)
 
 // inOrder begins to work the backlog off once every handler's middlewares are known to
 // be in order: it runs handlers without the Router.
@@ -189,9 +206,9 @@ func (a *attachment) inOrder() {
 	r.workers.Go(func() { backlog.Run(r.soft) })
 }
 
-// handle returns when m is settled. Its error only gives m back: the Router logs it if
-// it is not context.Canceled.
-func (a *attachment) handle(m *message.Message) error {
+// handle returns when m, which stands for p, is settled. Its error only gives m back: the
+// Router logs it if it is not context.Canceled.
+func (a *attachment) handle(m *message.Message, p *passed) error {
 	h := a.handlers[message.HandlerNameFromCtx(m.Context())]
 	t := h.resolve.taskOf(m, message.SubscribeTopicFromCtx(m.Context()))
 	t.Delivery.ReplyTopic = routed.ReplyTopic(m)
@@ -206,22 +223,29 @@ func (a *attachment) handle(m *message.Message) error {
 	a.c.stats.delivered.Add(1)
 	h.engine.Add(t)
 	if <-settled != group.Released {
+		p.settle()
 		return nil
 	}
-	a.giveBack(m)
+	a.giveBack(p)
 	return errGivenBack
 }
 
 var errGivenBack = &headrace.HeldError{Err: fmt.Errorf("given back to be delivered again: %w", context.Canceled)}
 
-// giveBack gives m back after a pause, or at once where the consumer stops. It does that
+// giveBack gives p back after a pause, or at once where the consumer stops. It does that
 // itself and not by an error alone: a middleware outside may pass over an error.
-func (a *attachment) giveBack(m *message.Message) {
+func (a *attachment) giveBack(p *passed) {
+	a.pause()
+	p.original.Nack()
+	p.settle()
+}
+
+// pause blocks for the pause before a message is given back, or until the consumer stops.
+func (a *attachment) pause() {
 	timer := time.NewTimer(a.c.config.NackPause)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 	case <-a.running().soft.Done():
 	}
-	m.Nack()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -324,85 +323,6 @@ func TestAttachCloseDuringOutage(t *testing.T) {
 	})
 }
 
-// Wrong order: a middleware that was added after Attach would be passed over for
-// messages from the backlog. Nothing is handled or acknowledged, and people are told.
-func TestAttachWrongOrder(t *testing.T) {
-	nothing := func(next message.HandlerFunc) message.HandlerFunc {
-		return func(m *message.Message) ([]*message.Message, error) { return next(m) }
-	}
-	poison := &published{}
-	poisonQueue, err := middleware.PoisonQueue(poison, "poison")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dedup := &middleware.Deduplicator{KeyFactory: middleware.NewMessageHasherSHA256(64), Repository: &keys{}}
-	type list = []message.HandlerMiddleware
-	for name, c := range map[string]struct {
-		before, after, handler list
-		want                   string
-	}{
-		"late":               {after: list{nothing}, want: "add middlewares before consumer.Attach"},
-		"late, of Watermill": {before: list{middleware.Recoverer}, after: list{middleware.CorrelationID}, want: "before consumer.Attach"},
-		"late, poison":       {before: list{poisonQueue}, after: list{nothing}, want: "remove the middleware PoisonQueue"},
-		"handler level":      {handler: list{nothing}, want: "before consumer.Attach"},
-		"poison":             {before: list{poisonQueue}, want: "remove the middleware PoisonQueue"},
-		"retry":              {before: list{middleware.Retry{MaxRetries: 3}.Middleware}, want: "remove the middleware Retry"},
-		"deduplicator":       {before: list{dedup.Middleware}, want: "remove the middleware Deduplicator"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setupSQLite(t)
-			r := b.router()
-			handler := r.router.AddConsumerHandler("h", topic, b.src, effect)
-			r.router.AddMiddleware(c.before...)
-			config := r.attached()
-			config.NackPause = time.Millisecond
-			told := make(chan alerts.Alert, 10)
-			config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
-			r.attach(config)
-			r.router.AddMiddleware(c.after...)
-			handler.AddMiddleware(c.handler...)
-			r.run()
-			r.held(c.want)
-			if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, c.want) || len(told) != 0 {
-				t.Errorf("%+v and %d more", a, len(told))
-			}
-			if poison.count() != 0 {
-				t.Errorf("%d messages poisoned", poison.count())
-			}
-		})
-	}
-}
-
-// held fails the test unless messages are given back, and the reason is told.
-func (r *routed) held(want string) {
-	r.Helper()
-	for _, id := range []string{"m1", "m1", "m2"} {
-		if r.outcome(r.deliver(id, "{}")) {
-			r.Errorf("%s was acknowledged", id)
-		}
-	}
-	for _, err := range []error{r.c.Ready(), r.c.Alive()} {
-		if !errors.Is(err, headrace.ErrOrder) || !strings.Contains(err.Error(), want) {
-			r.Errorf("%v, want %q", err, want)
-		}
-	}
-	if err := r.close(); err != nil {
-		r.Error(err)
-	}
-	if r.effects("m1") != 0 || r.state("m1") != "" {
-		r.Error("it was handled")
-	}
-}
-
-// keys is an ExpiringKeyRepository; the goroutine of Watermill's own never ends.
-type keys struct{ seen sync.Map }
-
-func (k *keys) IsDuplicate(_ context.Context, key string) (bool, error) {
-	_, seen := k.seen.LoadOrStore(key, true)
-	return seen, nil
-}
-
 // Trap, Nack: one message was delivered 587,788 times in a second. What is given back
 // while the Router runs waits for NackPause first.
 func TestAttachPausesBeforeNack(t *testing.T) {
@@ -413,7 +333,7 @@ func TestAttachPausesBeforeNack(t *testing.T) {
 	config := r.attached()
 	config.NackPause = 50 * time.Millisecond
 	r.attach(config)
-	r.router.AddMiddleware(middleware.Recoverer)
+	r.unseen(middleware.Recoverer)
 	r.run()
 	for range 3 { // the first by the middleware, the others before the Router
 		start := time.Now()
@@ -447,7 +367,7 @@ func TestAttachWrongOrderHoldsTheBacklog(t *testing.T) {
 	config := r.attached()
 	config.NackPause = time.Millisecond
 	r.attach(config)
-	r.router.AddMiddleware(middleware.CorrelationID)
+	r.unseen(middleware.CorrelationID)
 	r.run()
 	if err := channel.Publish(topic, message.NewMessage("m2", nil)); err != nil {
 		t.Fatal(err)
@@ -460,31 +380,4 @@ func TestAttachWrongOrderHoldsTheBacklog(t *testing.T) {
 		t.Errorf("%d effects, it is %s", b.effects("m1"), b.state("m1"))
 	}
 	_ = channel.Close()
-}
-
-// Watermill's Deduplicator inside would take the second attempt for a duplicate, and
-// lose the message; it and its like are refused at once.
-func TestAttachRefusesRivalsInside(t *testing.T) {
-	t.Parallel()
-	b := setupSQLite(t)
-	poisonQueue, err := middleware.PoisonQueue(&published{}, "poison")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for want, m := range map[string]message.HandlerMiddleware{
-		"Deduplicator": (&middleware.Deduplicator{}).Middleware,
-		"Retry":        middleware.Retry{}.Middleware,
-		"PoisonQueue":  poisonQueue,
-		"InstantAck":   middleware.InstantAck,
-		"is nil":       nil,
-	} {
-		r := b.router()
-		r.router.AddConsumerHandler("h", topic, b.src, effect)
-		if _, err := consumer.Attach(r.router, b.st, r.attached(), m); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %s", err, want)
-		}
-	}
-	if _, err := consumer.Attach(b.router().router, b.st, consumer.Config{Name: "a"}); err == nil {
-		t.Error("attached to nothing")
-	}
 }
