@@ -36,8 +36,8 @@ func (r *routed) unseen(m ...message.HandlerMiddleware) {
 	r.router.AddPlugin(func(router *message.Router) error { router.AddMiddleware(m...); return nil })
 }
 
-// must returns what a constructor made.
-func must(m message.HandlerMiddleware, err error) message.HandlerMiddleware {
+// made returns what a constructor made.
+func made(m message.HandlerMiddleware, err error) message.HandlerMiddleware {
 	if err != nil {
 		panic(err)
 	}
@@ -52,11 +52,11 @@ func deduplicator() message.HandlerMiddleware {
 // to do. A middleware that was added after Attach would be passed over for messages from
 // the backlog; the others acknowledge or settle messages that are not kept.
 func TestAttachWrongOrderStopsTheRouter(t *testing.T) {
-	poison := must(middleware.PoisonQueue(&published{}, "poison"))
+	poison := made(middleware.PoisonQueue(&published{}, "poison"))
 	b := setupSQLite(t)
-	letters := must(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{}))
-	effectsOnce := must(inbox.Middleware(b.st, "test", inbox.MiddlewareOptions{}))
-	retries := must(retry.Middleware(retry.Policy{}, retry.MiddlewareOptions{}))
+	letters := made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{}))
+	effectsOnce := made(inbox.Middleware(b.st, "test", inbox.MiddlewareOptions{}))
+	retries := made(retry.Middleware(retry.Policy{}, retry.MiddlewareOptions{}))
 	for name, c := range map[string]struct {
 		before, after, handler, handlerAfter list
 		want                                 string
@@ -105,7 +105,7 @@ func TestAttachWrongOrderStopsTheRouter(t *testing.T) {
 func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 	poison := &published{}
 	b := setupSQLite(t)
-	letters := must(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{NackPause: time.Millisecond}))
+	letters := made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{NackPause: time.Millisecond}))
 	early := func(next message.HandlerFunc) message.HandlerFunc {
 		return func(m *message.Message) ([]*message.Message, error) { m.Ack(); return next(m) }
 	}
@@ -120,7 +120,7 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 		want          string
 	}{
 		"late":         {late: nothing, want: "add middlewares before consumer.Attach"},
-		"poison":       {outside: hidden(must(middleware.PoisonQueue(poison, "poison"))), want: "remove the middleware PoisonQueue"},
+		"poison":       {outside: hidden(made(middleware.PoisonQueue(poison, "poison"))), want: "remove the middleware PoisonQueue"},
 		"retry":        {outside: hidden(middleware.Retry{MaxRetries: 3}.Middleware), want: "remove the middleware Retry"},
 		"deduplicator": {outside: hidden(deduplicator()), want: "remove the middleware Deduplicator"},
 		"instant ack":  {outside: hidden(middleware.InstantAck), want: "remove the middleware InstantAck"},
