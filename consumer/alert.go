@@ -29,7 +29,8 @@ func (r *run) closeAlerts() error {
 	defer cancel()
 	sent := make(chan error, 1)
 	go func() { sent <- r.dispatcher.Close(ctx) }()
-	err := r.rows.Close(ctx)
+	// The last statements have a second of their own, and a rollback its time.
+	err := atMost(3*grace, "alerts", func() error { return r.rows.Close(ctx) })
 	return errors.Join(err, <-sent)
 }
 

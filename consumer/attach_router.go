@@ -106,6 +106,7 @@ func (a *attachment) supervise(r *run) {
 	a.mu.Unlock()
 	stopped := r.drainAll()
 	r.cut()
+	r.cutOff()
 	a.c.setRunning(false)
 	a.mu.Lock()
 	later := a.later

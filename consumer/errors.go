@@ -12,8 +12,9 @@ import (
 var ErrSubscriptionEnded = errors.New("subscription ended")
 
 // ErrDrainTimeout matches the error of Run when handlers were still running after
-// DrainTimeout, and names them; their messages are delivered again. A Subscribe of the Source that
-// ignores its context counts as well.
+// DrainTimeout, and names them; their messages are delivered again. A Subscribe of the
+// Source that ignores its context counts as well, and so does a statement that the
+// database does not answer.
 var ErrDrainTimeout = errors.New("still running after the drain time")
 
 // ErrRunning matches the error of a second Run, and of a registration after Run.

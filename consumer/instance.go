@@ -49,21 +49,26 @@ func (c *Consumer) leftBehind() bool {
 	return c.stuck > 0
 }
 
-// endInstance says that nothing of the run is under way any more. Where the database
-// does not take that, the next instance starts with caution, for a short time.
-func (r *run) endInstance() {
+// endInstance says that nothing of the run is under way any more, where that is so.
+// Otherwise, or where the database does not take it, the next instance starts with
+// caution, for a short time.
+func (r *run) endInstance(inOrder bool) {
 	if r.instance.guard == nil {
 		return
 	}
 	r.instance.stop()
-	r.instance.beats.Wait()
+	if !within(&r.instance.beats, grace) || !inOrder {
+		r.c.config.Logger.Warn("the next start will be cautious: the database did not answer in time", "consumer", r.c.name)
+		return
+	}
 	most := grace
 	if r.c.gate.Err() != nil {
 		most = time.Second
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
-	if err := r.instance.guard.End(ctx); err != nil {
+	err := atMost(most+grace, "instance", func() error { return r.instance.guard.End(ctx) })
+	if err != nil {
 		r.c.config.Logger.Warn("the next start will be cautious: the end of this instance could not be written down", "consumer", r.c.name, "error", encode.Said(err))
 	}
 }

@@ -23,6 +23,8 @@ type run struct {
 	soft, hard, subscribed context.Context
 	stop                   context.CancelCauseFunc
 	cut, unsubscribe       context.CancelFunc
+	over                   context.Context // ends when what waits for the database is cut off
+	cutOff                 context.CancelFunc
 
 	budget     *budget
 	leave      func(context.Context) error // the shared relay; nil without a sink
@@ -42,12 +44,15 @@ type run struct {
 // Run handles messages until ctx ends, or something happens that only a person can
 // mend; it returns that cause, and nil when ctx ended. It blocks meanwhile, and
 // returns when every goroutine that it started has ended, except handlers that
-// ignore their context and a Source whose Subscribe does (the error then matches
-// ErrDrainTimeout).
+// ignore their context, a Source whose Subscribe does, and statements without an answer
+// on connections that the store cannot reach (the error then matches ErrDrainTimeout;
+// see package postgres for which those are).
 //
 // When ctx ends, nothing new is begun: what was not begun is given back to the
-// broker, and what was begun has Config.DrainTimeout to finish. A consumer runs
-// once.
+// broker, and what was begun has Config.DrainTimeout to finish. With a Sink or a route
+// the relay then has as long. Where handlers ignore their context, or the network
+// swallows what the database says, Run returns at most a minute after those times. A
+// consumer runs once.
 func (c *Consumer) Run(ctx context.Context) (err error) {
 	if c.router != nil {
 		return fmt.Errorf("consumer %s: %w", c.name, errAttached)
@@ -66,6 +71,7 @@ func (c *Consumer) Run(ctx context.Context) (err error) {
 	}
 	r := c.newRun(ctx)
 	defer r.unsubscribe()
+	defer r.cutOff()
 	defer r.cut()
 	defer r.stop(nil)
 	if err := r.startRelay(); err != nil {
@@ -90,6 +96,7 @@ func (c *Consumer) newRun(ctx context.Context) *run {
 	r := &run{c: c, budget: newBudget(c.config.MaxInFlight, c.config.MaxInFlightBytes)}
 	r.soft, r.stop = context.WithCancelCause(ctx)
 	r.hard, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	r.over, r.cutOff = context.WithCancel(context.WithoutCancel(ctx))
 	r.subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
 	r.startAlerts()
 	c.gate.OnChange = r.gateChanged
@@ -111,16 +118,17 @@ func (r *run) startEngines() *drain.Drain {
 	r.startPruning()
 	o := r.options()
 	r.startInstance(o)
+	st := lastly{r.c.st, r.over}
 	engines := make(map[string]*group.Engine, len(r.c.handlers))
 	for _, h := range r.c.handlers {
-		h.engine = group.NewEngine(r.soft, r.hard, r.c.st, h.Handler, o)
+		h.engine = group.NewEngine(r.soft, r.hard, st, h.Handler, o)
 		engines[h.Name] = h.engine
 		for range cmp.Or(h.concurrency, r.c.config.Concurrency) {
 			r.workers.Go(h.engine.Work)
 		}
 		r.workers.Go(h.engine.Lease)
 	}
-	line := group.NewLine(r.soft, r.c.name, r.c.st, engines, o)
+	line := group.NewLine(r.soft, r.c.name, st, engines, o)
 	line.Unknown = r.unknownHandler
 	r.workers.Go(line.Recall)
 	r.workers.Go(r.watchPause)
@@ -155,18 +163,15 @@ func (r *run) drainAll() error {
 	for _, h := range r.c.handlers {
 		h.engine.Stop()
 	}
-	if !within(&r.workers, r.c.config.DrainTimeout) {
-		r.cut()
-		r.workers.Wait() // bounded: each handler's deadline and grace, and our statements'
-	}
+	hung := r.endWork()
 	err = errors.Join(err, r.awaitHandlers())
 	if !within(&r.taken, grace) {
 		err = errors.Join(err, errTaken)
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
-	r.endInstance()
-	return errors.Join(err, r.leaveRelay(), r.unwatch(), r.closeAlerts())
+	r.endInstance(hung == nil)
+	return errors.Join(err, hung, r.leaveRelay(), r.unwatch(), r.closeAlerts())
 }
 
 // errReceiving is the error of a Run that left a goroutine behind.

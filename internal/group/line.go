@@ -107,13 +107,13 @@ func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 
 // work is Work for the messages only; nil means all.
 func (l *Line) work(ctx context.Context, shard int, after int64, only []inbox.ID) (drain.Result, error) {
-	t, err := l.st.Begin(ctx)
+	begin, cancel := context.WithTimeout(ctx, l.o.Patience) // no handler has begun
+	defer cancel()
+	t, err := l.st.Begin(begin)
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("work backlog: %w", err)
 	}
 	defer t.Rollback()
-	begin, cancel := context.WithTimeout(ctx, l.o.Patience) // no handler has begun
-	defer cancel()
 	b, result, err := l.take(begin, t, shard, after)
 	if b == nil {
 		return result, err

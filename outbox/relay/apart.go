@@ -13,7 +13,7 @@ import (
 // Another process may have published or held the same rows meanwhile: what it has
 // taken away is not held, and no row is left Behind nobody.
 func (b *batch) again(ctx context.Context, s *settlement) (t *txn.Txn, err error) {
-	t, err = b.store.Begin(ctx)
+	t, err = begin(ctx, b.store, b.over)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}

@@ -72,7 +72,7 @@ func (b *batch) work(ctx context.Context) (_ drain.Result, err error) {
 func (b *batch) begin(ctx context.Context) (*txn.Txn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.book)
 	defer cancel()
-	t, err := b.store.Begin(ctx)
+	t, err := begin(ctx, b.store, b.over)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
@@ -81,6 +81,15 @@ func (b *batch) begin(ctx context.Context) (*txn.Txn, error) {
 		return nil, err
 	}
 	return t, nil
+}
+
+// begin begins a transaction whose connection is cut when over ends.
+func begin(ctx context.Context, st Store, over context.Context) (*txn.Txn, error) {
+	t, err := st.Begin(ctx)
+	if err == nil {
+		t.CutAfter(over)
+	}
+	return t, err
 }
 
 // end ends t if it is still open. After an error that may mean that the connection

@@ -24,7 +24,7 @@ type handover struct {
 }
 
 func (h *handover) work(ctx context.Context) (_ drain.Result, err error) {
-	t, err := h.store.Begin(ctx)
+	t, err := begin(ctx, h.store, h.over)
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("begin: %w", err)
 	}

@@ -17,6 +17,7 @@ import (
 // stay where they are.
 type local struct {
 	*Relay
+	over context.Context // of the transactions
 	size size
 
 	mu       sync.Mutex

@@ -85,6 +85,13 @@ type Parked struct {
 	Error string
 }
 
+// cutTime is how long the last statements have when the life of the messages is over;
+// past it their connections are cut, and leaveTime after that they are left behind.
+const (
+	cutTime   = 10 * time.Second
+	leaveTime = 5 * time.Second
+)
+
 // stuckGrace is how long a publish is waited for once more after its context has
 // been cancelled.
 const stuckGrace = time.Second

@@ -37,6 +37,9 @@ type Store interface {
 	Letters() dlq.Store
 }
 
+// errHung is the error of a Run that left a goroutine behind.
+var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
+
 // ErrRunning is the error of a second Run while the first goes on.
 var ErrRunning = errors.New("relay: is running already")
 
@@ -111,7 +114,10 @@ func (r *Relay) addRoutes(routes []Route) error {
 // Run publishes until ctx ends, and returns when everything that it began has
 // returned, but for calls of Publish that do not return: it waits for them until
 // StopTimeout and a second have passed, and then returns an error that matches
-// ErrStuck and says how many. It may be called again after it has returned.
+// ErrStuck and says how many. Ten seconds after StopTimeout the connections of open
+// transactions are cut, and five seconds later statements are left behind on
+// connections that the store cannot reach; the error says so. It may be called again
+// after it has returned.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.running.Swap(true) {
 		return ErrRunning
@@ -124,20 +130,30 @@ func (r *Relay) Run(ctx context.Context) error {
 	// A message's context outlives the batch, and ctx for as long as Run waits.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	// What still waits for the database at the very end is cut off.
+	over, cut := context.WithCancel(context.WithoutCancel(ctx))
+	defer cut()
 	drained := make(chan struct{})
 	var goroutines sync.WaitGroup
-	goroutines.Go(func() { r.endAfter(ctx, drained, end) })
+	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
 	goroutines.Go(func() { r.passOn(ctx) })
 	var drains sync.WaitGroup
 	if r.sink.publisher != nil {
-		drains.Go(func() { drain.New(&line{Relay: r, life: life}, r.draining(r.woken)).Run(ctx) })
+		drains.Go(func() { drain.New(&line{Relay: r, life: life, over: over}, r.draining(r.woken)).Run(ctx) })
 	}
-	drains.Go(func() { drain.New(&local{Relay: r}, r.draining(r.routed)).Run(ctx) })
-	drains.Wait()
-	close(drained)
+	drains.Go(func() { drain.New(&local{Relay: r, over: over}, r.draining(r.routed)).Run(ctx) })
+	go func() { // ends with the drains
+		drains.Wait()
+		close(drained)
+	}()
 	goroutines.Wait()
 	end()
-	return errors.Join(r.sink.wait(stuckGrace), closeGauges(gauges))
+	select {
+	case <-drained:
+	default:
+		err = errHung
+	}
+	return errors.Join(err, r.sink.wait(stuckGrace), closeGauges(gauges))
 }
 
 func (r *Relay) draining(wake *outbox.Signal) drain.Options {
@@ -157,19 +173,26 @@ func (r *Relay) passOn(ctx context.Context) {
 	}
 }
 
-// endAfter ends the life of the messages StopTimeout after ctx has ended.
-func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end func()) {
+// endAfter returns once the drains have ended, or are left behind. It ends the life of
+// the messages StopTimeout after ctx has ended, and cuts the transactions off later.
+func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut func()) {
 	select {
 	case <-ctx.Done():
 	case <-drained:
 		return
 	}
-	timer := time.NewTimer(r.o.StopTimeout)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		end()
-	case <-drained:
+	for _, step := range []struct {
+		after time.Duration
+		do    func()
+	}{{r.o.StopTimeout, end}, {cutTime, cut}, {leaveTime, func() {}}} {
+		timer := time.NewTimer(step.after)
+		select {
+		case <-timer.C:
+			step.do()
+		case <-drained:
+			timer.Stop()
+			return
+		}
 	}
 }
 
@@ -211,6 +234,7 @@ func (r *Relay) Status(ctx context.Context) (Status, error) {
 type line struct {
 	*Relay
 	life context.Context // of the messages
+	over context.Context // of the transactions
 }
 
 // Poll implements drain.Line.

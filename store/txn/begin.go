@@ -43,6 +43,15 @@ func (t *Txn) begin(ctx context.Context, o *Options) error {
 	return err
 }
 
+// CutAfter has the connection cut when ctx ends before the transaction has, whatever
+// waits on it then. It does nothing where the connection cannot be reached. It is called
+// at most once, right after Begin.
+func (t *Txn) CutAfter(ctx context.Context) {
+	if t.kill != nil && !t.ended {
+		t.uncut = context.AfterFunc(ctx, t.kill)
+	}
+}
+
 // beginApart begins in a goroutine that is left behind when ctx ends: nothing else
 // ends a driver's wait on a connection that cannot be reached.
 func (t *Txn) beginApart(ctx, own context.Context, o *Options) error {

@@ -39,6 +39,7 @@ type Txn struct {
 	outdated   []string // to forget when t ends
 	rolledBack func(error) bool
 	kill       func()
+	uncut      func() bool // ends what CutAfter began; or nil
 	abandoned  *sync.WaitGroup
 	id         string
 	ended      bool
@@ -195,6 +196,9 @@ func (t *Txn) Discard() {
 // release gives the connection back, or out of the pool where it is broken, and
 // lets the cache forget what is outdated and learn what was missing.
 func (t *Txn) release(broken bool) {
+	if t.uncut != nil {
+		t.uncut()
+	}
 	if broken {
 		_ = t.conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
