@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 )
 
@@ -46,75 +47,92 @@ func TestStopWhileTheNetworkIsFrozen(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = direct.Close() })
 			b := newBundle(t, direct, db)
-			network, through := pgtest.NewProxy(t, dsn)
-			st := behind(t, c.driver, through, schema)
-			config := b.config()
-			config.DrainTimeout, config.Sink = time.Second, new(counting)
-			config.Alert = func(context.Context, alerts.Alert) error { return nil }
-			traffic := func(c *consumer.Consumer) {
-				consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
-					if m.Body.N%10 == 9 && m.Attempt < 3 {
-						return errBoom // some for the backlog
-					}
-					if err := tx.Publish(headrace.Event{Topic: "invoices", Value: m.Body.N}); err != nil {
-						return err
-					}
-					return insert(ctx, tx, m)
-				})
-			}
-			first, err := consumer.New("test", st, config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			traffic(first)
-			b.start(first)
-			const n = 5000
-			give := func() {
-				for i := range n {
-					b.deliver(fmt.Sprint("m", i), fmt.Sprintf(`{"n":%d}`, i))
-				}
-			}
-			give()
-			b.eventually("traffic", func() bool { return b.count("SELECT count(*) FROM effects") >= 200 })
-			network.Freeze()
-			time.Sleep(300 * time.Millisecond) // a fault that lasts: everything comes to hang in it
-			start := time.Now()
-			err = b.halt()
-			took := time.Since(start)
-			t.Logf("Run took %s: %v", took.Round(time.Millisecond), err)
-			if took > 55*time.Second {
-				t.Errorf("Run returned after %s", took)
-			}
-			if hung := errors.Is(err, consumer.ErrDrainTimeout); hung != c.hangs {
-				t.Errorf("Run: %v", err)
-			}
-			if !c.hangs {
-				start = time.Now()
-				_ = st.Close()
-				if took := time.Since(start); took > 8*time.Second {
-					t.Errorf("Close returned after %s", took)
-				}
-			}
-			network.Thaw()
-			if err := st.Close(); err != nil && c.hangs {
-				t.Error(err)
-			}
-
-			config.DrainTimeout, config.Source = 20*time.Second, memsource.New()
-			b.src = config.Source.(*memsource.Source)
-			second := b.consumer(config)
-			traffic(second)
-			b.start(second)
-			give() // the broker delivers again what was not acknowledged, and more
-			b.eventually("all are applied", func() bool { return b.count("SELECT count(DISTINCT msg) FROM effects") == n })
-			b.eventually("the outbox is empty", func() bool { return b.count(`SELECT count(*) FROM "`+schema+`".headrace_outbox`) == 0 })
-			if err := b.halt(); err != nil {
-				t.Error(err)
-			}
-			if rows := b.count("SELECT count(*) FROM effects"); rows != n {
-				t.Errorf("%d effects of %d messages", rows, n)
+			stopFrozen(b, c.driver, dsn, schema, c.hangs)
+			if !t.Failed() {
+				finish(b, schema)
 			}
 		})
+	}
+}
+
+// many is how many messages there are.
+const many = 5000
+
+// give delivers all of them.
+func (b *bundle) give() {
+	for i := range many {
+		b.deliver(fmt.Sprint("m", i), fmt.Sprintf(`{"n":%d}`, i))
+	}
+}
+
+// publishing is a consumer with everything that asks the database.
+func (b *bundle) publishing(st store.Store, drain time.Duration) *consumer.Consumer {
+	b.Helper()
+	config := b.config()
+	config.DrainTimeout, config.Sink = drain, new(counting)
+	config.Alert = func(context.Context, alerts.Alert) error { return nil }
+	c, err := consumer.New("test", st, config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if m.Body.N%10 == 9 && m.Attempt < 3 {
+			return errBoom // some for the backlog
+		}
+		if err := tx.Publish(headrace.Event{Topic: "invoices", Value: m.Body.N}); err != nil {
+			return err
+		}
+		return insert(ctx, tx, m)
+	})
+	return c
+}
+
+// stopFrozen stops a consumer in the middle of its work on a network that is frozen, and
+// closes its store.
+func stopFrozen(b *bundle, driver, dsn, schema string, hangs bool) {
+	network, through := pgtest.NewProxy(b.T, dsn)
+	st := behind(b.T, driver, through, schema)
+	b.start(b.publishing(st, time.Second))
+	b.give()
+	b.eventually("traffic", func() bool { return b.count("SELECT count(*) FROM effects") >= 200 })
+	network.Freeze()
+	time.Sleep(300 * time.Millisecond) // a fault that lasts: everything comes to hang in it
+	start := time.Now()
+	err := b.halt()
+	took := time.Since(start)
+	b.Logf("Run took %s: %v", took.Round(time.Millisecond), err)
+	if took > 55*time.Second {
+		b.Errorf("Run returned after %s", took)
+	}
+	if hung := errors.Is(err, consumer.ErrDrainTimeout); hung != hangs {
+		b.Errorf("Run: %v", err)
+	}
+	if !hangs {
+		start = time.Now()
+		_ = st.Close()
+		if took := time.Since(start); took > 8*time.Second {
+			b.Errorf("Close returned after %s", took)
+		}
+	}
+	network.Thaw()
+	if err := st.Close(); err != nil && hangs {
+		b.Error(err)
+	}
+}
+
+// finish has another process handle all of the messages: the broker delivers again what
+// was not acknowledged, and here the others too.
+func finish(b *bundle, schema string) {
+	b.src = memsource.New()
+	b.start(b.publishing(b.st, 20*time.Second))
+	b.give()
+	b.eventually("all are applied", func() bool { return b.count("SELECT count(DISTINCT msg) FROM effects") == many })
+	b.eventually("the outbox is empty", func() bool { return b.count(`SELECT count(*) FROM "`+schema+`".headrace_outbox`) == 0 })
+	if err := b.halt(); err != nil {
+		b.Error(err)
+	}
+	if rows := b.count("SELECT count(*) FROM effects"); rows != many {
+		b.Errorf("%d effects of %d messages", rows, many)
 	}
 }
 
