@@ -17,7 +17,8 @@
 // # Rules
 //
 // The database is named by HEADRACE_DSN, by --dsn-file or by --dsn, as
-// postgres://user@host/database or sqlite:FILE. A password is never shown.
+// postgres://user@host:5432/database, as key=value pairs (host=… user=… dbname=…), or as
+// sqlite:FILE. A password is never shown.
 //
 // Payloads and headers are printed only by `dlq show --payload`. Whatever came from
 // outside is printed with its control characters escaped, in tables and in JSON.

@@ -10,12 +10,20 @@ import (
 
 // database says where the tables are.
 type database struct {
-	// postgres is a URL for the driver, or sqlite the path of a file.
-	postgres *url.URL
+	// postgres is a DSN for the driver, or sqlite the path of a file.
+	postgres string
 	sqlite   string
-	// shown is the DSN without its password.
-	shown string
+	// shown is the DSN without its passwords, secrets are those, as they are written and
+	// decoded.
+	shown   string
+	secrets []string
 }
+
+// forms are the DSNs that there are.
+const forms = `postgres://user@host:5432/database, "host=… port=5432 user=… dbname=…", or sqlite:FILE`
+
+// notShown ends the errors of a DSN, and says why they do not repeat it.
+const notShown = " (it is not shown: it may hold a password)"
 
 // maxDSN bounds a DSN, in bytes.
 const maxDSN = 64 << 10
@@ -30,7 +38,7 @@ func (m *Main) locate() (database, error) {
 	if err != nil {
 		return database{}, err
 	}
-	m.scrub.add(secrets(dsn, db)...)
+	m.scrub.add(db.secrets...)
 	if db.sqlite != "" && m.flags.schema != "" {
 		return database{}, usagef("--schema is for PostgreSQL; a SQLite file has none")
 	}
@@ -46,7 +54,7 @@ func (m *Main) rawDSN() (string, error) {
 	case m.flags.set.Changed("dsn"):
 		m.say("warning: --dsn shows in the list of processes; HEADRACE_DSN or --dsn-file do not")
 	case !m.flags.set.Changed("dsn-file") && env == "":
-		return "", usagef("which database? set HEADRACE_DSN or give --dsn-file, with postgres://user@host/database or sqlite:FILE")
+		return "", usagef("which database? set HEADRACE_DSN or give --dsn-file, with " + forms)
 	case !m.flags.set.Changed("dsn-file"):
 		return env, nil
 	}
@@ -92,14 +100,14 @@ func parseDSN(dsn string) (database, error) {
 		return database{sqlite: path, shown: "sqlite:" + path}, nil
 	}
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
-		return database{}, usagef("the DSN must begin with postgres://, postgresql:// or sqlite:")
+		return parsePairs(dsn)
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
 		// What url.Parse has to say repeats the part that it does not like.
-		return database{}, usagef("the DSN is no valid URL; special characters in user and password are written %%XX")
+		return database{}, usagef("the DSN is no valid URL (special characters in user and password are written %%XX): give %s%s", forms, notShown)
 	}
-	return database{postgres: u, shown: redact(u)}, nil
+	return database{postgres: u.String(), shown: redact(u), secrets: secrets(dsn, u)}, nil
 }
 
 // passwords are the parameters of a URL that hold one.
@@ -118,13 +126,10 @@ func redact(u *url.URL) string {
 	return shown.Redacted()
 }
 
-// secrets are the passwords of db, as they stand in dsn and decoded.
-func secrets(dsn string, db database) []string {
-	if db.postgres == nil {
-		return nil
-	}
+// secrets are the passwords of u, as they stand in dsn and decoded.
+func secrets(dsn string, u *url.URL) []string {
 	var list []string
-	if password, ok := db.postgres.User.Password(); ok {
+	if password, ok := u.User.Password(); ok {
 		_, authority, _ := strings.Cut(dsn, "://")
 		authority, _, _ = strings.Cut(authority, "/")
 		userinfo := authority[:max(strings.LastIndexByte(authority, '@'), 0)]
@@ -132,7 +137,7 @@ func secrets(dsn string, db database) []string {
 		list = append(list, password, written)
 	}
 	for _, name := range passwords {
-		list = append(list, db.postgres.Query()[name]...)
+		list = append(list, u.Query()[name]...)
 	}
 	return list
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -22,6 +23,12 @@ func TestDSNIsRedacted(t *testing.T) {
 		"postgres:// app:" + canary + "@db/orders",
 		"postgres://app:" + canary + "\x7f@db/orders",
 		"host=db password=" + canary,
+		"host=db password = '" + canary + "' user=app",
+		"host=db password='" + canary,
+		"host=db passwort=" + canary,
+		"host=db " + canary,
+		"host=db password=x " + canary + "=y",
+		"host=db password=x canary=y",
 		canary,
 	} {
 		db, err := parseDSN(dsn)
@@ -42,11 +49,26 @@ func TestScrub(t *testing.T) {
 		t.Fatal(err)
 	}
 	var s scrubber
-	s.add(secrets(dsn, db)...)
+	s.add(db.secrets...)
 	for _, text := range []string{canary, "s3cret-canary", "dial postgres://app:" + canary + "@db"} {
 		if got := s.clean(text); strings.Contains(got, "canary") {
 			t.Errorf("%q becomes %q", text, got)
 		}
+	}
+}
+
+// A DSN of pairs is read as libpq reads it, and its secrets are known as they are written
+// and decoded.
+func TestPairs(t *testing.T) {
+	db, err := parseDSN(` user = app password='a\'b\\c d' dbname=o\ r host='' sslpassword=pass\word `)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "user=app password=xxxxx dbname=o r host= sslpassword=xxxxx"; db.shown != want {
+		t.Errorf("shown %q, want %q", db.shown, want)
+	}
+	if want := []string{`a'b\c d`, `a\'b\\c d`, `password`, `pass\word`}; !slices.Equal(db.secrets, want) {
+		t.Errorf("secrets %q, want %q", db.secrets, want)
 	}
 }
 
@@ -83,13 +105,16 @@ func TestLocate(t *testing.T) {
 		{name: "environment", env: "sqlite:a.db", want: "sqlite:a.db"},
 		{name: "flag", args: []string{"--dsn", "sqlite:b.db"}, want: "sqlite:b.db", warning: "list of processes"},
 		{name: "flag and environment", env: "sqlite:a.db", args: []string{"--dsn", "sqlite:b.db"}, want: "sqlite:b.db", warning: "not used"},
-		{name: "empty flag", env: "sqlite:a.db", args: []string{"--dsn", ""}, fails: "must begin with"},
+		{name: "empty flag", env: "sqlite:a.db", args: []string{"--dsn", ""}, fails: "the DSN is empty"},
 		{name: "file", args: []string{"--dsn-file", file("ok", "sqlite:c.db\r\n\n", 0o600)}, want: "sqlite:c.db"},
 		{name: "readable file", args: []string{"--dsn-file", file("open", "sqlite:c.db", 0o644)}, want: "sqlite:c.db", warning: "everybody can read"},
 		{name: "empty file", args: []string{"--dsn-file", file("empty", "\n", 0o600)}, fails: "is empty"},
 		{name: "two lines", args: []string{"--dsn-file", file("two", "sqlite:a\nsqlite:b\n", 0o600)}, fails: "more than one line"},
 		{name: "no file", args: []string{"--dsn-file", filepath.Join(dir, "none")}, fails: "no such file"},
-		{name: "another scheme", env: "mysql://h/d", fails: "must begin with"},
+		{name: "another scheme", env: "mysql://h/d", fails: "the DSN cannot be read: give postgres://user@host:5432/database, \"host=… port=5432 user=… dbname=…\", or sqlite:FILE"},
+		{name: "bad URL", env: "postgres://h:p/d", fails: "give postgres://user@host:5432/database, \"host=… port=5432"},
+		{name: "pairs", env: "host=db  dbname = 'o r' password=secret-canary", want: "host=db dbname=o r password=xxxxx"},
+		{name: "broken pairs", env: "host=db dbname='o", fails: "\"host=… port=5432 user=… dbname=…\""},
 		{name: "no path", env: "sqlite:", fails: "names no file"},
 		{name: "schema on a file", env: "sqlite:a.db", args: []string{"--schema", "s"}, fails: "--schema"},
 		{name: "long schema", env: "postgres://h/d", args: []string{"--schema", strings.Repeat("s", 64)}, fails: "63"},

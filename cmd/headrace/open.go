@@ -27,8 +27,8 @@ const maxConns = 4
 
 // open opens the database. unchecked leaves its tables to the caller.
 func (db database) open(ctx context.Context, schema string, unchecked bool) (openStore, error) {
-	if db.postgres != nil {
-		st, err := postgres.Open(ctx, db.postgres.String(), postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
+	if db.postgres != "" {
+		st, err := postgres.Open(ctx, db.postgres, postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
 		return openStore{st, st, st, st}, err
 	}
 	st, err := sqlite.Open(ctx, db.sqlite, sqlite.Options{Unchecked: unchecked})

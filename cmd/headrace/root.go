@@ -20,7 +20,8 @@ type globalFlags struct {
 const long = `headrace looks after a database that headrace consumers work on.
 
 The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others can see in
-the list of processes): postgres://user@host/database or sqlite:FILE.
+the list of processes): postgres://user@host:5432/database, "host=… user=… dbname=…", or
+sqlite:FILE.
 
 Exit status: 0 done, 1 failed, or what was asked for is not there, 2 wrong usage and nothing was
 done, 3 done in part.`
