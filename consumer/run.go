@@ -51,7 +51,7 @@ type run struct {
 // When ctx ends, nothing new is begun: what was not begun is given back to the
 // broker, and what was begun has Config.DrainTimeout to finish. With a Sink or a route
 // the relay then has as long. Where handlers ignore their context, or the network
-// swallows what the database says, Run returns at most a minute after those times. A
+// swallows what the database says, Run returns about a minute after those times at most. A
 // consumer runs once.
 func (c *Consumer) Run(ctx context.Context) (err error) {
 	if c.router != nil {
