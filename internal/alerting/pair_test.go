@@ -3,6 +3,7 @@ package alerting
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,16 +111,15 @@ func TestTurnsKeepPerMinute(t *testing.T) {
 func TestRefusedWordIsNotTheLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n notes
-		refuse := false
+		var refuse atomic.Bool
 		d, _ := start(func(ctx context.Context, a alerts.Alert) error {
-			if refuse && a.Kind == alerts.Resumed {
-				refuse = false
+			if a.Kind == alerts.Resumed && refuse.CompareAndSwap(true, false) {
 				return errors.New("busy")
 			}
 			return n.hook(ctx, a)
 		})
 		turns(d, time.Second, alerts.Paused, alerts.Resumed)
-		refuse = true
+		refuse.Store(true)
 		turns(d, time.Second, alerts.Resumed, alerts.Paused)
 		time.Sleep(time.Hour)
 		mustClose(t, d)
@@ -134,18 +134,18 @@ func TestRefusedWordIsNotTheLast(t *testing.T) {
 func TestLastWordIsOwed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var n notes
-		down := false
+		var down atomic.Bool
 		d := NewDispatcher(NewCaller(func(ctx context.Context, a alerts.Alert) error {
-			if down {
+			if down.Load() {
 				return errors.New("busy")
 			}
 			return n.hook(ctx, a)
 		}, nil), alerts.Options{Quiet: 12 * time.Hour})
 		turns(d, time.Second, alerts.Paused)
-		down = true
+		down.Store(true)
 		turns(d, time.Second, alerts.Resumed, alerts.Paused, alerts.Resumed)
 		time.Sleep(time.Hour)
-		down = false
+		down.Store(false)
 		time.Sleep(lastRetry)
 		synctest.Wait()
 		if n.said() != "paused*1 resumed*2" {
