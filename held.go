@@ -7,8 +7,10 @@ import (
 )
 
 // ErrOrder matches the error of inbox.Middleware, retry.Middleware and dlq.Middleware
-// where they do not stand in their order: dlq, retry, inbox, the handler. Its text
-// says so. The message stays unacknowledged.
+// where they do not stand in their order: dlq, retry, inbox, the handler. It also matches
+// that of inbox.Middleware and consumer.Attach (of Router.Run) where another middleware
+// undoes what they promise. Its text says what to do. The message stays unacknowledged;
+// only that which InstantAck acknowledged outside of inbox.Middleware does not.
 var ErrOrder = chain.ErrOrder
 
 // HeldError is the error of a message that nothing can be said of yet, because what

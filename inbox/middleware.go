@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -89,6 +90,16 @@ const (
 // transaction) is a *headrace.HeldError: no attempt, no dead letter, and the message
 // stays unacknowledged.
 //
+// Of Watermill's middlewares, Retry, PoisonQueue, IgnoreErrors, Deduplicator and
+// Duplicator inside would have a failed attempt committed, and Deduplicator outside would
+// drop the redelivery of one that failed: where they are found, on a handler's first
+// messages, no message is handled or acknowledged, and the error matches
+// headrace.ErrOrder. Behind InstantAck every message is acknowledged before it is
+// handled, and one that fails is lost: that cannot be prevented here. Where it is found,
+// messages are handled, and the error that says so is returned for the Router to log.
+// What is hidden in the program's own code, or stands inside of a handler that never
+// asks for its transaction, may not be found.
+//
 // consumer is the first part of the scope of every key: give dlq.Middleware the same,
 // and the same Key and Fingerprint. The error of Middleware itself names the option
 // that cannot be.
@@ -125,10 +136,20 @@ type middleware struct {
 	timeout  time.Duration
 	wake     func()
 	versions Versions
+	// surroundings has the *surroundings of each handler by its name.
+	surroundings sync.Map
 }
 
 // work runs a message until it is said what became of it.
 func (w *middleware) work(ctx context.Context, m *message.Message, next message.HandlerFunc) ([]*message.Message, error) {
+	s := w.around(m, next)
+	s.outside()
+	if wrong := s.refused(ctx); wrong != nil {
+		return nil, wrong
+	}
+	if s.early.Load() { // some brokers end the context with the acknowledgement
+		ctx = context.WithoutCancel(ctx)
+	}
 	d, err := w.who.Delivery(m)
 	if headrace.IsHeld(err) {
 		return nil, err
@@ -138,6 +159,9 @@ func (w *middleware) work(ctx context.Context, m *message.Message, next message.
 	}
 	for reruns := 0; ; reruns++ {
 		r := w.try(ctx, m, &d, next)
+		if r.err == nil {
+			return nil, s.after()
+		}
 		if !r.again || reruns == maxReruns {
 			return nil, r.err
 		}

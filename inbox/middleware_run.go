@@ -60,8 +60,12 @@ func (w *middleware) run(ctx context.Context, t *txn.Txn, m *message.Message, d 
 	}
 	tx := headrace.NewTx(t, o)
 	defer func() { _ = tx.Close() }() // a goroutine of the handler's cannot use it any more
+	inner, s := headrace.WithTx(ctx, tx), w.around(m, next)
+	if s.looked.Load() < looks {
+		inner = probing{inner, s}
+	}
 	p, err := attempt.Catch(func() error {
-		out, err := routed.Call(next, routed.Copy(headrace.WithTx(ctx, tx), m))
+		out, err := routed.Call(next, routed.Copy(inner, m))
 		if err != nil {
 			return err
 		}
@@ -75,6 +79,9 @@ func (w *middleware) run(ctx context.Context, t *txn.Txn, m *message.Message, d 
 	}
 	if bad := tx.Close(); err == nil {
 		err = bad
+	}
+	if wrong := s.wrong.Load(); wrong != nil { // found while it ran
+		err = *wrong
 	}
 	if err != nil {
 		return nil, attempt.Ended(ctx, err)
