@@ -1,12 +1,15 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test lint services-up services-down example
+.PHONY: help test matrix lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
 
 test: ## run all tests, with a PostgreSQL of their own
 	@scripts/test
+
+matrix: ## run the storage tests on PostgreSQL 18 and with pgx too
+	@scripts/matrix
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \

@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/postgres"
 )
@@ -356,7 +357,7 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 func TestPoolOfOne(t *testing.T) {
 	t.Parallel()
 	dsn, schema := pgtest.New(t)
-	db := pgtest.OpenDB(t, "postgres", dsn)
+	db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
 	db.SetMaxOpenConns(1)
 	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -48,7 +49,7 @@ func onEachShared(t *testing.T, f func(b *bundle, env ...string)) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
-		db := pgtest.OpenDB(t, "postgres", dsn)
+		db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
 		st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +73,7 @@ func TestLeaseChild(t *testing.T) {
 	case "sqlite":
 		st, err = sqlite.Open(ctx, dsn, sqlite.Options{})
 	case "postgres":
-		st, err = postgres.New(ctx, pgtest.OpenDB(t, "postgres", dsn), postgres.Options{Schema: os.Getenv("LEASE_SCHEMA")})
+		st, err = postgres.New(ctx, pgtest.OpenDB(t, pgstore.Driver(t), dsn), postgres.Options{Schema: os.Getenv("LEASE_SCHEMA")})
 	}
 	if err != nil {
 		t.Fatal(err)

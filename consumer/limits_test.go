@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/postgres"
 )
@@ -120,11 +121,7 @@ func TestStuckHandlerIsLeftBehind(t *testing.T) {
 func TestStuckStatementIsCut(t *testing.T) {
 	t.Parallel()
 	dsn, schema := pgtest.New(t)
-	st, err := postgres.Open(t.Context(), dsn, postgres.Options{Schema: schema, Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
+	st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
 	b := newBundle(t, st, pgtest.OpenDB(t, "postgres", dsn))
 	late := make(chan error, 1)
 	config := b.config()

@@ -20,6 +20,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -66,7 +67,7 @@ func setupSQLite(t *testing.T) *bundle {
 func setupPostgres(t *testing.T) *bundle {
 	t.Helper()
 	dsn, schema := pgtest.New(t)
-	db := pgtest.OpenDB(t, "postgres", dsn)
+	db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
 	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {
 		t.Fatal(err)

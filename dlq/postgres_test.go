@@ -10,22 +10,14 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 )
 
 func openPostgres(t *testing.T) store.Store {
 	dsn, schema := pgtest.New(t)
-	st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := st.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return st
+	return pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 10})
 }
 
 // DESIGN, Order: a waiting message that is not committed yet is invisible, so a redrive

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -42,11 +43,7 @@ func onEach(t *testing.T, test func(t *testing.T, st database, ob *outbox.Outbox
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
-		st, err := postgres.Open(ctx, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 4})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
+		st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 4})
 		test(t, database{st, st.DB()}, outbox.New(st.Outbox()))
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
@@ -38,7 +39,7 @@ func onEachStore(t *testing.T, f func(d *desk)) {
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
-		st, err := postgres.New(t.Context(), pgtest.OpenDB(t, "postgres", dsn), postgres.Options{Schema: schema, Migrate: true})
+		st, err := postgres.New(t.Context(), pgtest.OpenDB(t, pgstore.Driver(t), dsn), postgres.Options{Schema: schema, Migrate: true})
 		if err != nil {
 			t.Fatal(err)
 		}

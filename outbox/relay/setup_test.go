@@ -16,6 +16,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
@@ -70,11 +71,7 @@ func postgresDB(t testing.TB) opener {
 
 func postgresSchema(dsn, schema string) opener {
 	return func(t testing.TB) realStore {
-		st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 12})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
+		st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 12})
 		return realStore{st, st.DB()}
 	}
 }

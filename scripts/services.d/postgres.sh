@@ -45,7 +45,7 @@ postgres_install() {
 }
 
 postgres_up() {
-	local bin user dir port try
+	local bin
 	[ -z "${HEADRACE_POSTGRES_BIN:-}" ] || [ -x "$HEADRACE_POSTGRES_BIN/initdb" ] ||
 		fail "no initdb in HEADRACE_POSTGRES_BIN, $HEADRACE_POSTGRES_BIN"
 	if ! bin=$(postgres_bin); then
@@ -56,52 +56,70 @@ postgres_up() {
 			fail "no PostgreSQL server: install Debian's package postgresql (apt-get install postgresql), or docker with its compose plugin"
 		fi
 	fi
+	cluster_up postgres "$bin" "${HEADRACE_POSTGRES_PORT:-}"
+}
+
+postgres_alive() {
+	cluster_alive postgres
+}
+
+postgres_down() {
+	cluster_down postgres
+}
+
+postgres_env() { # PORT
+	printf "export HEADRACE_TEST_POSTGRES='postgres://postgres@127.0.0.1:%s/headrace?sslmode=disable'\n" "$1"
+}
+
+# --- a cluster of any version, also for postgres18.sh ----------------------------------------------
+
+# cluster_up NAME BIN [PORT]: makes a cluster with the programs in BIN and starts it. BIN may lie in the
+# cluster's own directory, CLUSTER_DIR, which is removed with it.
+cluster_up() {
+	local name=$1 bin=$2 fixed=${3:-} user dir=${CLUSTER_DIR:-} port try
 	user=$(server_user postgres)
-	dir=$(scratch "$user" postgres)
+	[ -n "$dir" ] || dir=$(scratch "$user" "$name")
 	if ! (as "$user" "$bin/initdb" --pgdata="$dir/data" --username=postgres --auth=trust \
 		--encoding=UTF8 --no-locale --no-sync >"$dir/initdb.log" 2>&1 </dev/null) ||
 		! (echo 'CREATE DATABASE headrace' |
 			as "$user" "$bin/postgres" --single -D "$dir/data" -c exit_on_error=on postgres >>"$dir/initdb.log" 2>&1); then
 		cat "$dir/initdb.log" >&2
-		remove_scratch "$dir" postgres
+		remove_scratch "$dir" "$name"
 		fail "PostgreSQL cannot create its files in $dir"
 	fi
 	for try in 1 2 3 4 5; do
-		port=${HEADRACE_POSTGRES_PORT:-$(free_port)}
+		port=${fixed:-$(free_port)}
 		postgres_settings "$port" | (as "$user" tee -a "$dir/data/postgresql.conf" >/dev/null)
 		if (as "$user" "$bin/pg_ctl" --pgdata="$dir/data" --log="$dir/log" --wait --timeout=60 start >/dev/null 2>&1 </dev/null); then
-			state_write postgres how=native "port=$port" "user=$user" "dir=$dir" "bin=$bin"
+			state_write "$name" how=native "port=$port" "user=$user" "dir=$dir" "bin=$bin"
 			return
 		fi
 		[ "$try" = 5 ] || grep -q 'could not bind' "$dir/log" || break
 	done
 	tail -n 20 "$dir/log" >&2
-	remove_scratch "$dir" postgres
+	remove_scratch "$dir" "$name"
 	fail "PostgreSQL does not start"
 }
 
-postgres_ctl() {
-	local dir
-	dir=$(state_get postgres dir)
-	(as "$(state_get postgres user)" "$(state_get postgres bin)/pg_ctl" --pgdata="$dir/data" "$@" >/dev/null 2>&1 </dev/null)
+cluster_ctl() { # NAME ARGUMENT...
+	local name=$1 dir
+	shift
+	dir=$(state_get "$name" dir)
+	(as "$(state_get "$name" user)" "$(state_get "$name" bin)/pg_ctl" --pgdata="$dir/data" "$@" >/dev/null 2>&1 </dev/null)
 }
 
 # A killed postmaster that nobody has reaped still has its process id: the port has to answer too.
-postgres_alive() {
-	postgres_ctl status && port_answers "$(state_get postgres port)"
+cluster_alive() { # NAME
+	cluster_ctl "$1" status && port_answers "$(state_get "$1" port)"
 }
 
-postgres_down() {
-	if postgres_alive; then
-		postgres_ctl stop --mode=fast --wait --timeout=20 ||
-			postgres_ctl stop --mode=immediate --wait --timeout=20 ||
-			fail "PostgreSQL in $(state_get postgres dir) does not stop"
+cluster_down() { # NAME
+	if cluster_alive "$1"; then
+		cluster_ctl "$1" stop --mode=fast --wait --timeout=20 ||
+			cluster_ctl "$1" stop --mode=immediate --wait --timeout=20 ||
+			fail "PostgreSQL in $(state_get "$1" dir) does not stop"
 	else
-		postgres_ctl stop --mode=immediate --wait --timeout=2 || true
+		cluster_ctl "$1" stop --mode=immediate --wait --timeout=2 || true
 	fi
-	remove_scratch "$(state_get postgres dir)" postgres
-}
-
-postgres_env() { # PORT
-	printf "export HEADRACE_TEST_POSTGRES='postgres://postgres@127.0.0.1:%s/headrace?sslmode=disable'\n" "$1"
+	remove_scratch "$(state_get "$1" dir)" "$1"
 }
