@@ -1,0 +1,85 @@
+package fault
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
+)
+
+// instances are written without a transaction of Begin's.
+type instances struct {
+	instance.Store
+	at Hook
+}
+
+func (s instances) Start(ctx context.Context, i instance.Instance) error {
+	return s.call(func() error { return s.Store.Start(ctx, i) })
+}
+
+func (s instances) Beat(ctx context.Context, id string) error {
+	return s.call(func() error { return s.Store.Beat(ctx, id) })
+}
+
+func (s instances) End(ctx context.Context, id string) error {
+	return s.call(func() error { return s.Store.End(ctx, id) })
+}
+
+func (s instances) Run(ctx context.Context, id string, m inbox.ID) error {
+	return s.call(func() error { return s.Store.Run(ctx, id, m) })
+}
+
+func (s instances) Outlive(ctx context.Context, id string, missed time.Duration) error {
+	return s.call(func() error { return s.Store.Outlive(ctx, id, missed) })
+}
+
+func (s instances) Forget(ctx context.Context, age time.Duration) error {
+	return s.call(func() error { return s.Store.Forget(ctx, age) })
+}
+
+func (s instances) call(f func() error) error {
+	if err := s.at.reach(Call); err != nil {
+		return err
+	}
+	return f()
+}
+
+// pruner removes a batch in a transaction of its own.
+type pruner struct {
+	inbox.Pruner
+	at Hook
+}
+
+func (p pruner) Messages(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
+	return p.batch(func() (inbox.Pruned, error) { return p.Pruner.Messages(ctx, r) })
+}
+
+func (p pruner) Letters(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
+	return p.batch(func() (inbox.Pruned, error) { return p.Pruner.Letters(ctx, r) })
+}
+
+func (p pruner) batch(f func() (inbox.Pruned, error)) (inbox.Pruned, error) {
+	if err := p.at.reach(Call); err != nil {
+		return inbox.Pruned{}, err
+	}
+	done, err := f()
+	if err != nil || done.Next == "" {
+		return done, err
+	}
+	return done, p.at.reach(PruneBetween)
+}
+
+func (p pruner) Take(ctx context.Context, consumer string, lease time.Duration) (string, bool, error) {
+	if err := p.at.reach(Call); err != nil {
+		return "", false, err
+	}
+	return p.Pruner.Take(ctx, consumer, lease)
+}
+
+func (p pruner) Keep(ctx context.Context, consumer, position string, rest time.Duration) error {
+	if err := p.at.reach(Call); err != nil {
+		return err
+	}
+	return p.Pruner.Keep(ctx, consumer, position, rest)
+}
