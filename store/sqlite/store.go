@@ -79,6 +79,7 @@ func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 		Statements: s.statements,
 		RolledBack: isEnded,
 		Kill:       killOf,
+		Begins:     true,
 		Abandoned:  &s.abandoned,
 	})
 	if err != nil {

@@ -18,14 +18,17 @@ const rollbackTimeout = 5 * time.Second
 func (t *Txn) begin(ctx context.Context, o *Options) error {
 	own := context.WithoutCancel(ctx)
 	var err error
-	if o.Kill == nil {
+	if o.Kill != nil {
+		t.kill = o.Kill(t.conn)
+		t.unreachable = t.kill == nil
+	}
+	switch {
+	case o.Kill == nil || o.Begins:
 		if t.tx, err = t.conn.BeginTx(own, &o.SQL); err != nil {
 			t.release(true)
 		}
 		return err
-	}
-	if t.kill = o.Kill(t.conn); t.kill == nil {
-		t.unreachable = true
+	case t.unreachable:
 		return t.beginApart(ctx, own, o)
 	}
 	stop := context.AfterFunc(ctx, t.kill)

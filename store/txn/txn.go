@@ -23,6 +23,9 @@ type Options struct {
 	// that waits for the answer. What it returns is called from any goroutine, also
 	// twice. A nil Kill is for a database without a network, which answers.
 	Kill func(conn *sql.Conn) func()
+	// Begins says that BEGIN ends with Begin's context by itself, and with an error that
+	// says more than that the connection was cut.
+	Begins bool
 	// Abandoned counts what still waits for an answer that nobody else waits for, so
 	// that closing the store can wait for it. Nil means a private one.
 	Abandoned *sync.WaitGroup
