@@ -1,8 +1,6 @@
 package consumer
 
 import (
-	"time"
-
 	"github.com/headrace/headrace/internal/group"
 )
 
@@ -10,11 +8,7 @@ import (
 func GateOf(c *Consumer) *group.Gate { return c.gate }
 
 // Hurry makes the instances of c beat, and look after each other, n times as often.
-func Hurry(c *Consumer, n int) {
-	for _, d := range []*time.Duration{&c.pace.look, &c.pace.beat, &c.pace.missed, &c.pace.most} {
-		*d /= time.Duration(n)
-	}
-}
+func Hurry(c *Consumer, n int) { c.inside().Hurry(n) }
 
 // LeftBehind returns how many handlers of c were left behind and have not returned.
 func LeftBehind(c *Consumer) int {

@@ -5,7 +5,7 @@ var (
 	// Words are what everything else speaks: types, rules, and interfaces in these types.
 	Words = Set{
 		".", "./alerts", "./backlog", "./codec", "./dlq", "./inbox", "./instance", "./ledger", "./outbox", "./retry",
-		"./store", "./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/routed", "./internal/shard",
+		"./store", "./store/txn", "./internal/around", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/routed", "./internal/shard",
 	}
 	// Leaves are words that know no other package of ours.
 	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/chain", "./internal/encode", "./internal/shard"}

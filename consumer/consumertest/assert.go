@@ -1,0 +1,258 @@
+package consumertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+)
+
+// AppliedOnce asserts, after Settle, that m is done at every handler of its topic, and
+// that its effect is there once: query gives the number of times, such as
+//
+//	k.AppliedOnce(m, "SELECT count(*) FROM invoices WHERE order_id = $1", "10492")
+//
+// The table should have no unique index on what query counts, or an effect that was
+// applied twice does not show.
+func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
+	k.t.Helper()
+	k.Settle()
+	entries := k.entries(m)
+	if !k.everywhere(m, entries, func(e inbox.Entry) bool { return e.State == inbox.Done && !e.Stale }) {
+		k.t.Errorf("AppliedOnce: not applied: %s\n%s", m, k.tables(m))
+	}
+	n, err := k.number(query, args)
+	if err != nil {
+		k.t.Errorf("AppliedOnce: count the effects of %s: %v\n\t%s %v", m, err, query, args)
+		return
+	}
+	if n != 1 {
+		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v\n%s%s", n, m, query, args, k.tables(m), hint(n))
+	}
+}
+
+func hint(n int) string {
+	if n > 1 {
+		return "\nMore than one: is there an effect that does not go through the handler's Tx, or a key that differs between deliveries?"
+	}
+	return "\nNone: did the handler return nil without its effect, or does the query look elsewhere?"
+}
+
+// Skipped asserts, after Settle, that m is done and nothing was applied, because the
+// handler returned inbox.ErrStale (see inbox.Newer).
+func (k *Kit) Skipped(m Message) {
+	k.t.Helper()
+	k.Settle()
+	if !k.everywhere(m, k.entries(m), func(e inbox.Entry) bool { return e.State == inbox.Done && e.Stale }) {
+		k.t.Errorf("Skipped: not skipped as stale: %s\n%s", m, k.tables(m))
+	}
+}
+
+// DeadLettered asserts, after Settle, that m is an open dead letter of this class. Where
+// cause is not nil the last failed attempt must match it by errors.Is, or the letter's
+// error hold its text. It returns the letter.
+func (k *Kit) DeadLettered(m Message, class dlq.Class, cause error) dlq.Letter {
+	k.t.Helper()
+	k.Settle()
+	letters := k.letters(m)
+	open := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.State != dlq.Open })
+	if len(open) == 0 {
+		k.t.Errorf("DeadLettered: no open dead letter: %s\n%s", m, k.tables(m))
+		return dlq.Letter{}
+	}
+	l := open[0]
+	if l.Class != class {
+		k.t.Errorf("DeadLettered: class %q, want %q: %s\n%s", l.Class, class, m, k.tables(m))
+	}
+	if cause != nil && !k.failedBy(l, cause) {
+		k.t.Errorf("DeadLettered: its error is not the one expected: %s\n\tgot  %s\n\twant %v\n%s", m, l.Error, cause, k.tables(m))
+	}
+	return l
+}
+
+// failedBy reports whether cause made the letter.
+func (k *Kit) failedBy(l dlq.Letter, cause error) bool {
+	k.mu.Lock()
+	runs := k.runs[l.ID()]
+	k.mu.Unlock()
+	for _, r := range slices.Backward(runs) {
+		if r.err != nil {
+			if errors.Is(r.err, cause) {
+				return true
+			}
+			break
+		}
+	}
+	return strings.Contains(l.Error, cause.Error())
+}
+
+// State returns where m is, at the first of its handlers that has taken it: done,
+// waiting, dead or discarded; "" where none has.
+func (k *Kit) State(m Message) inbox.State {
+	k.t.Helper()
+	for _, e := range k.entries(m) {
+		return e.State
+	}
+	return ""
+}
+
+// Attempts returns the failed attempts at m that are recorded, oldest first.
+func (k *Kit) Attempts(m Message) []inbox.Attempt {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	var all []inbox.Attempt
+	for _, id := range k.known(m) {
+		list, err := k.place.kit.Inbox().Attempts(ctx, id)
+		if err != nil {
+			k.t.Fatalf("read the attempts of %s: %v", m, err)
+		}
+		all = append(all, list...)
+	}
+	return all
+}
+
+// Delays returns for how long m was put off after each of its failures, as the policy or
+// retry.After asked, though it took no time here.
+func (k *Kit) Delays(m Message) []time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []time.Duration
+	for _, id := range k.ids(m) {
+		all = append(all, k.delays[id]...)
+	}
+	return all
+}
+
+// Redrive sends the open dead letter of m again, as a person does, and does not wait: see
+// Settle.
+func (k *Kit) Redrive(m Message) {
+	k.t.Helper()
+	k.Settle()
+	filter := dlq.Filter{}
+	for _, l := range k.letters(m) {
+		if l.State == dlq.Open {
+			filter.IDs = append(filter.IDs, l.LetterID)
+		}
+	}
+	if len(filter.IDs) == 0 {
+		k.t.Fatalf("Redrive: no open dead letter: %s\n%s", m, k.tables(m))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	done, err := dlq.NewDesk(k.place.kit).Redrive(ctx, dlq.RedriveRequest{Filter: filter, By: "consumertest"})
+	if err != nil || done.Redriven == 0 {
+		k.t.Fatalf("Redrive: %d redriven, %v %v: %s\n%s", done.Redriven, done.Skips, err, m, k.tables(m))
+	}
+	k.story.add("redriven: %s", m)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.slots { // or it would be looked for within a second
+		p.st.Backlog().Signals.Wake(p.c.Name())
+	}
+}
+
+// everywhere reports whether each handler of m's topic has an entry for it that is so;
+// for a Router, whose handlers' topics the kit does not know, each that has one.
+func (k *Kit) everywhere(m Message, entries []inbox.Entry, so func(inbox.Entry) bool) bool {
+	want := len(k.known(m))
+	if k.routed() {
+		want = min(want, max(len(entries), 1))
+	}
+	n := 0
+	for _, e := range entries {
+		if so(e) {
+			n++
+		}
+	}
+	return want > 0 && n >= want
+}
+
+// routed reports whether a Router has the handlers.
+func (k *Kit) routed() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.inside.Routed
+}
+
+func (k *Kit) known(m Message) []inbox.ID {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.ids(m)
+}
+
+// entries are the rows of m in the inbox.
+func (k *Kit) entries(m Message) (list []inbox.Entry) {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	for _, id := range k.known(m) {
+		rows, err := k.place.kit.Inbox().Find(ctx, id.Key)
+		if err != nil {
+			k.t.Fatalf("read the inbox: %v", err)
+		}
+		for _, e := range rows {
+			if e.ID == id {
+				list = append(list, e)
+			}
+		}
+	}
+	return list
+}
+
+// maxLetters is how many letters of a test the kit looks through.
+const maxLetters = 1000
+
+// letters are those of m in any state, newest first, whole.
+func (k *Kit) letters(m Message) (own []dlq.Letter) {
+	k.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	ids := k.known(m)
+	all, err := k.place.kit.Letters().List(ctx, dlq.Filter{AnyState: true}, 0, maxLetters)
+	for _, l := range all {
+		if err != nil {
+			break
+		}
+		// One without a key is under a key of its own each time.
+		if l.Delivery.Topic != m.Topic || l.Class != dlq.Undecodable && !slices.Contains(ids, l.ID()) {
+			continue
+		}
+		if l, err = k.place.kit.Letters().Get(ctx, l.LetterID); err == nil && bytes.Equal(l.Delivery.Payload, m.Payload) {
+			own = append(own, l)
+		}
+	}
+	if err != nil {
+		k.t.Fatalf("read the dead letters: %v", err)
+	}
+	return own
+}
+
+// tables say what is stored of m.
+func (k *Kit) tables(m Message) string {
+	k.t.Helper()
+	var lines []string
+	for _, e := range k.entries(m) {
+		stale := ""
+		if e.Stale {
+			stale = ", skipped as stale"
+		}
+		lines = append(lines, fmt.Sprintf("inbox: %s, key %q: %s%s", e.Scope, e.Key, e.State, stale))
+	}
+	if len(lines) == 0 {
+		lines = append(lines, "inbox: no row")
+	}
+	for _, a := range k.Attempts(m) {
+		lines = append(lines, fmt.Sprintf("attempt %d failed: %s: %s", a.N, a.Class, a.Error))
+	}
+	for _, l := range k.letters(m) {
+		lines = append(lines, fmt.Sprintf("dead letter %d: %s, class %s, after %d attempts: %s", l.LetterID, l.State, l.Class, l.Attempts, l.Error))
+	}
+	return "the tables hold:" + indent(lines) + "\n" + k.story.String()
+}

@@ -1,0 +1,176 @@
+package consumertest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// soon is how long everything waits that would wait for longer.
+const soon = time.Millisecond
+
+// clock is the store of a process, on which waiting takes no time: what was put off is
+// due at once, and what the policy asked for is noted. It also sees every commit.
+type clock struct {
+	store.Store
+	p *process
+}
+
+// Begin has the transaction look into the test's schema first.
+func (c *clock) Begin(ctx context.Context) (*txn.Txn, error) {
+	t, err := c.Store.Begin(ctx)
+	if place := c.p.k.place; err == nil && place.path != "" {
+		if _, err = t.ExecContext(ctx, place.path, place.schema+",public"); err != nil {
+			t.Rollback()
+		}
+	}
+	return t, err
+}
+
+func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	events = slices.Clone(events)
+	for i := range events {
+		events[i].Event.Delay = 0
+	}
+	if err := c.Store.Commit(ctx, t, events); err != nil {
+		return err
+	}
+	k := c.p.k
+	k.mu.Lock()
+	for _, row := range events {
+		k.orderKeys[row.Event.ID] = row.Event.OrderKey
+	}
+	moved := k.moved[t]
+	delete(k.moved, t)
+	k.mu.Unlock()
+	if moved { // or it would be looked for within a second
+		c.Store.Backlog().Signals.Wake(c.p.c.Name())
+	}
+	k.pulse.beat()
+	return nil
+}
+
+func (c *clock) Backlog() backlog.Tables {
+	b := c.Store.Backlog()
+	b.Store = clockBacklog{b.Store, c.p}
+	b.Leases = clockLeases{b.Leases, c.p}
+	return b
+}
+
+func (c *clock) Operations() store.Operations {
+	o := c.Store.Operations()
+	o.Instances = clockInstances{o.Instances, c.p}
+	return o
+}
+
+// noteDelay notes that t puts a message off for d, and returns for how long it does.
+func (k *Kit) noteDelay(t *txn.Txn, id inbox.ID, d time.Duration) time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.moved[t] = true
+	if d <= 0 {
+		return d
+	}
+	if id != (inbox.ID{}) {
+		k.delays[id] = append(k.delays[id], d)
+		k.story.add("%s is put off for %s, which takes no time here", id.Key, d)
+	}
+	return soon
+}
+
+// clockBacklog puts nothing off.
+type clockBacklog struct {
+	backlog.Store
+	p *process
+}
+
+func (b clockBacklog) Put(ctx context.Context, t *txn.Txn, items []backlog.Item) error {
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Delay = b.p.k.noteDelay(t, idOf(items[i].Delivery), items[i].Delay)
+	}
+	return b.Store.Put(ctx, t, items)
+}
+
+func (b clockBacklog) Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]backlog.Item, error) {
+	items, err := b.Store.Read(ctx, t, consumer, shard, after, limit)
+	b.p.k.noteRows(items)
+	return items, err
+}
+
+func (b clockBacklog) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempt int) error {
+	k := b.p.k
+	k.mu.Lock()
+	id := k.rows[row]
+	k.mu.Unlock()
+	return b.Store.Reschedule(ctx, t, row, k.noteDelay(t, id, delay), attempt)
+}
+
+// noteRows remembers whose the rows are.
+func (k *Kit) noteRows(items []backlog.Item) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range items {
+		k.rows[items[i].RowID] = idOf(items[i].Delivery)
+	}
+}
+
+// clockLeases remembers the leases of a process.
+type clockLeases struct {
+	backlog.Leases
+	p *process
+}
+
+func (l clockLeases) Claim(ctx context.Context, t *txn.Txn, consumer, handler, token string, term time.Duration, limit int) ([]backlog.Item, error) {
+	items, err := l.Leases.Claim(ctx, t, consumer, handler, token, term, limit)
+	l.p.k.noteRows(items)
+	l.p.k.mu.Lock()
+	defer l.p.k.mu.Unlock()
+	for i := range items {
+		l.p.leases = append(l.p.leases, backlog.Lease{ID: idOf(items[i].Delivery), Token: token})
+	}
+	return items, err
+}
+
+// clockInstances tells of the crashed processes that they have been silent for long.
+type clockInstances struct {
+	instance.Store
+	p *process
+}
+
+func (s clockInstances) Start(ctx context.Context, i instance.Instance) error {
+	s.p.k.mu.Lock()
+	s.p.instance = i.ID
+	s.p.k.mu.Unlock()
+	return s.Store.Start(ctx, i)
+}
+
+func (s clockInstances) List(ctx context.Context, consumer string) ([]instance.Instance, error) {
+	list, err := s.Store.List(ctx, consumer)
+	k := s.p.k
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i := range list {
+		if k.deadInstances[list[i].ID] {
+			list[i].Age += time.Hour
+		}
+	}
+	return list, err
+}
+
+// Deaths is asked with no patience where every other process of the test is dead.
+func (s clockInstances) Deaths(ctx context.Context, id, consumer string, m inbox.ID, missed time.Duration) (deaths, unsure int, err error) {
+	s.p.k.mu.Lock()
+	if len(s.p.k.slots) == 1 {
+		missed = 0
+	}
+	s.p.k.mu.Unlock()
+	return s.Store.Deaths(ctx, id, consumer, m, missed)
+}

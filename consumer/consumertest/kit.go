@@ -1,0 +1,234 @@
+package consumertest
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/around"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Kit is a test of one consumer. Make one with New. Its methods are for the goroutine of
+// the test; those that assert or wait end the test, or mark it as failed, with what was
+// expected, what the tables hold and what happened.
+type Kit struct {
+	t      testing.TB
+	place  *place
+	wire   Wire
+	broker *broker
+	story  *story
+	pulse  *pulse
+
+	supervisors sync.WaitGroup
+
+	mu       sync.Mutex
+	slots    map[int]*process
+	count    int // processes so far
+	inside   around.Inside
+	failed   error // why the test cannot go on
+	stopping bool
+	ended    bool // nothing is logged any more
+
+	crashes       []Point
+	faults        []*injected
+	deadInstances map[string]bool
+	moved         map[*txn.Txn]bool
+	rows          map[int64]inbox.ID
+	delays        map[inbox.ID][]time.Duration
+	runs          map[inbox.ID][]run
+	orderKeys     map[string]string // by event
+	published     []Event
+}
+
+// New prepares a test on a database of its own. Nothing runs yet: make tables with Exec.
+// The first message starts the first process. When the test ends everything is stopped,
+// the invariants that are visible in the tables are checked (store.Checker), and the
+// database is removed.
+func New(t testing.TB, database Database, wire Wire) *Kit {
+	t.Helper()
+	if database.make == nil {
+		t.Fatalf("consumertest.New: the Database is the zero value: use SQLite(), Postgres(dsn) or PostgresDB(db)")
+	}
+	if wire == nil {
+		t.Fatalf("consumertest.New: the Wire is nil")
+	}
+	k := &Kit{
+		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
+		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
+		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), orderKeys: make(map[string]string),
+	}
+	k.broker = newBroker(k.story, k.pulse)
+	t.Cleanup(k.end)
+	return k
+}
+
+// DB is the database of the test, for statements of its own. On SQLite a statement that
+// writes waits for its turn among the consumer's transactions.
+func (k *Kit) DB() *sql.DB { return k.place.db }
+
+// Schema is the name of the test's own schema on PostgreSQL, which needs no quotes; "" on
+// SQLite.
+func (k *Kit) Schema() string { return k.place.schema }
+
+// Exec runs a statement on the test's own tables, and ends the test where it fails.
+func (k *Kit) Exec(query string, args ...any) {
+	k.t.Helper()
+	err := k.within(func(ctx context.Context, tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, query, args...)
+		return err
+	})
+	if err != nil {
+		k.t.Fatalf("Exec: %v\n\t%s", err, query)
+	}
+}
+
+// Count returns the number that query gives, and ends the test where there is none.
+func (k *Kit) Count(query string, args ...any) int {
+	k.t.Helper()
+	n, err := k.number(query, args)
+	if err != nil {
+		k.t.Fatalf("Count: %v\n\t%s", err, query)
+	}
+	return n
+}
+
+func (k *Kit) number(query string, args []any) (n int, err error) {
+	err = k.within(func(ctx context.Context, tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, query, args...).Scan(&n)
+	})
+	return n, err
+}
+
+// statementTime bounds a statement of the test.
+const statementTime = 30 * time.Second
+
+// within runs f in a transaction that sees the test's schema first.
+func (k *Kit) within(f func(ctx context.Context, tx *sql.Tx) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	tx, err := k.place.db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }()
+	if k.place.path != "" {
+		if _, err := tx.ExecContext(ctx, k.place.path, k.place.schema+",public"); err != nil {
+			return err
+		}
+	}
+	if err := f(ctx, tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// Deliver hands each of the messages to the broker, which delivers them to the running
+// process. It does not wait: see Settle. The same message several times is several
+// deliveries of it.
+func (k *Kit) Deliver(ms ...Message) {
+	k.t.Helper()
+	k.start(1)
+	for _, m := range ms {
+		k.check(m)
+		k.broker.send(m)
+	}
+}
+
+// DeliverAtOnce delivers m once to each of n processes at the same time. It starts those
+// that are missing; they go on running side by side until the test ends.
+func (k *Kit) DeliverAtOnce(n int, m Message) {
+	k.t.Helper()
+	if n < 1 {
+		k.t.Fatalf("DeliverAtOnce: n is %d: it must be at least 1", n)
+	}
+	k.check(m)
+	k.start(n)
+	k.broker.sendTogether(m, n)
+}
+
+// Redeliver delivers m once more after everything delivered so far has settled, and its
+// effects are committed, and waits until that has settled too.
+func (k *Kit) Redeliver(m Message) {
+	k.t.Helper()
+	k.Settle()
+	k.Deliver(m)
+	k.Settle()
+}
+
+func (k *Kit) check(m Message) {
+	k.t.Helper()
+	if m.Topic == "" {
+		k.t.Fatalf("the Message has no Topic, which says which handler gets it: %s", m)
+	}
+}
+
+// start starts processes until there are n.
+func (k *Kit) start(n int) {
+	k.t.Helper()
+	for slot := range n {
+		k.mu.Lock()
+		p, failed := k.slots[slot], k.failed
+		k.mu.Unlock()
+		if failed != nil {
+			k.t.Fatalf("%v\n%s", failed, k.story)
+		}
+		if p != nil {
+			continue
+		}
+		if err := k.boot(slot); err != nil {
+			k.t.Fatalf("%v", err)
+		}
+	}
+}
+
+// end stops everything and looks at what is left.
+func (k *Kit) end() {
+	k.t.Helper()
+	k.mu.Lock()
+	k.stopping = true
+	for _, p := range k.slots {
+		p.stop()
+	}
+	k.mu.Unlock()
+	k.supervisors.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.ended = true
+	if k.failed != nil {
+		k.t.Errorf("%v\n%s", k.failed, k.story)
+	}
+	for _, p := range k.crashes {
+		k.t.Errorf("CrashAt(%q): nobody came to this point\n%s", p, k.story)
+	}
+	for _, f := range k.faults {
+		k.t.Errorf("FailAttempt: there was no attempt %d of %s\n%s", f.attempt, f.m, k.story)
+	}
+	if err := k.invariants(); err != nil {
+		k.t.Errorf("%v\n%s", err, k.story)
+	}
+}
+
+// invariants are those that the tables show.
+func (k *Kit) invariants() error {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	report, err := k.place.kit.Check(ctx)
+	if err != nil {
+		return fmt.Errorf("check the invariants: %w", err)
+	}
+	for _, rule := range report.Rules {
+		if rule.Violations > 0 {
+			err = errors.Join(err, fmt.Errorf("invariant broken: %s: %d times, for example %s", rule.Says, rule.Violations, rule.Example))
+		}
+	}
+	return err
+}
+
+func trimmed(line []byte) string { return string(bytes.TrimSpace(line)) }

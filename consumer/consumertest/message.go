@@ -1,0 +1,74 @@
+package consumertest
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+)
+
+// Message is what a sender sends. Delivering it twice is one message that comes again:
+// same bytes, same id, same headers.
+type Message struct {
+	// Topic is where it is delivered. Required.
+	Topic string
+	// ID is Watermill's UUID; "" for a sender that gives none.
+	ID string
+	// Payload is the body, byte for byte.
+	Payload []byte
+	// Metadata are the headers. May be nil.
+	Metadata map[string]string
+	// Coordinates say where it stands on its broker; zero where nobody knows.
+	Coordinates headrace.Coordinates
+}
+
+// JSON returns a message whose payload is body as JSON. It panics where body has none.
+func JSON(topic, id string, body any) Message {
+	payload, err := json.Marshal(body)
+	if err != nil {
+		panic(fmt.Sprintf("consumertest.JSON: %v", err))
+	}
+	return Message{Topic: topic, ID: id, Payload: payload}
+}
+
+// With returns m with one more header.
+func (m Message) With(header, value string) Message {
+	m.Metadata = maps.Clone(m.Metadata)
+	if m.Metadata == nil {
+		m.Metadata = make(map[string]string)
+	}
+	m.Metadata[header] = value
+	return m
+}
+
+// String names m for people: its topic, id and payload.
+func (m Message) String() string {
+	return fmt.Sprintf("%s id %q %s", m.Topic, m.ID, shown(m.Payload))
+}
+
+// watermill returns m as a subscriber gives it: nothing in it is shared with m.
+func (m Message) watermill() *message.Message {
+	made := message.NewMessage(m.ID, append([]byte(nil), m.Payload...))
+	maps.Copy(made.Metadata, m.Metadata)
+	if !m.Coordinates.IsZero() {
+		made.SetContext(headrace.WithCoordinates(made.Context(), m.Coordinates))
+	}
+	return made
+}
+
+// maxShown is how much of a payload a failure shows.
+const maxShown = 300
+
+// shown is a payload for people. This is a test: it may be seen.
+func shown(payload []byte) string {
+	if len(payload) > maxShown {
+		return fmt.Sprintf("%q… (%d bytes)", payload[:maxShown], len(payload))
+	}
+	if json.Valid(payload) {
+		return string(payload)
+	}
+	return fmt.Sprintf("%q", payload)
+}

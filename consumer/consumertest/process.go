@@ -1,0 +1,220 @@
+package consumertest
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/around"
+	"github.com/headrace/headrace/internal/fault"
+	"github.com/headrace/headrace/store"
+)
+
+// Wire puts together a consumer as the program does: consumer.New, and then the handlers.
+// It is called once for each process that the test starts, after a crash too, so
+// everything that a process has in memory is made in it.
+type Wire func(p *Process) (*consumer.Consumer, error)
+
+// Process is what a Wire is given in place of the world outside.
+type Process struct {
+	// Store is for consumer.New or consumer.Attach.
+	Store store.Store
+	// Source is for Config.Source and consumer.From, or for a Router's handlers: the
+	// kit's broker. It delivers what the test delivers, again after a crash.
+	Source message.Subscriber
+	// Sink is for Config.Sink: it keeps what is published for Kit.Published.
+	Sink message.Publisher
+	// Logger is for Config.Logger: it writes into the test's log.
+	Logger *slog.Logger
+	// DB is the database beside the Store, as Kit.DB.
+	DB *sql.DB
+	// Run is what runs the process until ctx ends. Default: the consumer's Run. With
+	// consumer.Attach, set it to the Router's.
+	Run func(ctx context.Context) error
+}
+
+// errCrashed is the error of everything that a crashed process tries.
+var errCrashed = errors.New("consumertest: the process has crashed")
+
+// hurry is how many times as often instances beat: a process is known to be dead after
+// one second, not after twelve.
+const hurry = 12
+
+// process is a consumer on a store of its own.
+type process struct {
+	k    *Kit
+	n    int // from 1, over all processes of the test
+	slot int
+	st   openStore
+	c    *consumer.Consumer
+	run  func(context.Context) error
+
+	soft       context.Context
+	stop       context.CancelFunc
+	gone       context.Context // ends when Run has returned
+	leave      context.CancelFunc
+	goroutines sync.WaitGroup
+
+	// Guarded by Kit.mu.
+	dead     bool // crashed
+	leases   []backlog.Lease
+	instance string
+}
+
+// boot starts a process in slot.
+func (k *Kit) boot(slot int) error {
+	k.mu.Lock()
+	k.count++
+	p := &process{k: k, n: k.count, slot: slot}
+	k.mu.Unlock()
+	p.soft, p.stop = context.WithCancel(context.Background())
+	p.gone, p.leave = context.WithCancel(context.Background())
+	if err := p.wire(); err != nil {
+		p.stop()
+		p.leave()
+		if p.st != nil {
+			err = errors.Join(err, p.st.Close())
+		}
+		return err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.slots[slot] = p
+	if k.stopping {
+		p.stop()
+	}
+	k.supervisors.Go(func() { k.supervise(p) })
+	return nil
+}
+
+// wire calls the user's Wire.
+func (p *process) wire() error {
+	k := p.k
+	var err error
+	if p.st, err = k.place.open(p.soft, false); err != nil {
+		return fmt.Errorf("open the database for process %d: %w", p.n, err)
+	}
+	outside := &Process{
+		Store: fault.Store(&clock{Store: p.st, p: p}, p.at), Source: fault.Subscriber(source{k.broker, p}, p.at),
+		Sink: fault.Publisher(&sink{p}, p.at), Logger: p.logger(), DB: k.place.db,
+	}
+	if p.c, err = k.wire(outside); err != nil {
+		return fmt.Errorf("wire process %d: %w", p.n, err)
+	}
+	if p.c == nil {
+		return fmt.Errorf("wire process %d: the function returned no consumer", p.n)
+	}
+	if p.run = outside.Run; p.run == nil {
+		p.run = p.c.Run
+	}
+	inside := around.Open(p.c)
+	inside.Put(p.around)
+	inside.Hurry(hurry)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.inside = inside
+	return nil
+}
+
+// supervise runs p to its end, and starts the next one where it crashed.
+func (k *Kit) supervise(p *process) {
+	err := p.run(p.soft)
+	p.stop()
+	p.leave()
+	p.goroutines.Wait()
+	if closed := p.st.Close(); closed != nil {
+		err = errors.Join(err, closed)
+	}
+	k.mu.Lock()
+	dead, stopping := p.dead, k.stopping
+	k.mu.Unlock()
+	if dead {
+		err = k.bury(p)
+	}
+	k.broker.lose(p)
+	switch {
+	case err == nil && dead && !stopping:
+		k.story.add("process %d follows on the same database", k.peek())
+		err = k.boot(p.slot)
+	case err == nil && !stopping:
+		err = fmt.Errorf("process %d ended although nobody stopped it", p.n)
+	}
+	if err != nil {
+		k.mu.Lock()
+		k.failed = errors.Join(k.failed, err)
+		k.mu.Unlock()
+		k.story.add("process %d ended: %v", p.n, err)
+	}
+	k.pulse.beat()
+}
+
+func (k *Kit) peek() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.count + 1
+}
+
+// buried bounds what is done after a crash.
+const buried = 10 * time.Second
+
+// bury lets the time pass after which what a dead process held is free: the terms of its
+// leases. What other processes ask about it, it has been silent for long (see clock).
+func (k *Kit) bury(p *process) error {
+	k.mu.Lock()
+	leases := p.leases
+	k.deadInstances[p.instance] = true
+	k.mu.Unlock()
+	if len(leases) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), buried)
+	defer cancel()
+	st := k.place.kit
+	t, err := st.Begin(ctx)
+	if err != nil {
+		return fmt.Errorf("end the leases of process %d: %w", p.n, err)
+	}
+	defer t.Rollback()
+	if _, _, err := st.Backlog().Leases.Extend(ctx, t, leases, soon); err != nil {
+		return fmt.Errorf("end the leases of process %d: %w", p.n, err)
+	}
+	if err := st.Commit(ctx, t, nil); err != nil {
+		return fmt.Errorf("end the leases of process %d: %w", p.n, err)
+	}
+	return nil
+}
+
+// logger writes into the test's log, until the process is dead.
+func (p *process) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(logWriter{p}, &slog.HandlerOptions{
+		Level: slog.LevelWarn,
+		ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey && len(groups) == 0 {
+				return slog.Attr{}
+			}
+			return a
+		},
+	}))
+}
+
+type logWriter struct{ p *process }
+
+// Write implements io.Writer.
+func (w logWriter) Write(line []byte) (int, error) {
+	k := w.p.k
+	k.mu.Lock()
+	silent := w.p.dead || k.ended
+	k.mu.Unlock()
+	if !silent {
+		k.t.Logf("process %d: %s", w.p.n, trimmed(line))
+	}
+	return len(line), nil
+}

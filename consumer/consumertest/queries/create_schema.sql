@@ -1,0 +1,2 @@
+-- A schema of a test's own.
+CREATE SCHEMA {{schema}}

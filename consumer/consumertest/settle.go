@@ -1,0 +1,104 @@
+package consumertest
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// patience is for how long nothing may happen while something is to be done.
+const patience = 30 * time.Second
+
+// Settle waits until everything has come to rest: each delivery is acknowledged, the
+// backlog is empty, what was published has left the outbox (where the consumer has a
+// Sink or Routes), and crashed processes have been followed by others. It looks each
+// time that something happens, and never sleeps. Where nothing happens for 30 seconds,
+// or the test's deadline comes near, it ends the test and says what is left.
+//
+// Delays pass at once: a retry, whatever the policy's backoff, and an event's Delay wait
+// for a millisecond. Kit.Delays says what was asked for.
+func (k *Kit) Settle() {
+	k.t.Helper()
+	k.start(1)
+	end, cancel := k.deadline()
+	defer cancel()
+	idle := time.NewTimer(patience)
+	defer idle.Stop()
+	for {
+		felt := k.pulse.felt()
+		left, err := k.left()
+		if err != nil {
+			k.t.Fatalf("Settle: %v\n%s", err, k.story)
+		}
+		if len(left) == 0 {
+			return
+		}
+		select {
+		case <-felt:
+			idle.Reset(patience)
+		case <-idle.C:
+			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", patience, indent(left), k.story)
+		case <-end.Done():
+			k.t.Fatalf("Settle: the test's time is over, and this is left:%s\n%s", indent(left), k.story)
+		}
+	}
+}
+
+// deadline ends shortly before the test's own, so that there is time to say why.
+func (k *Kit) deadline() (context.Context, context.CancelFunc) {
+	type deadliner interface {
+		Deadline() (time.Time, bool)
+	}
+	ctx := k.t.Context()
+	if t, ok := k.t.(deadliner); ok {
+		if at, has := t.Deadline(); has {
+			return context.WithDeadline(ctx, at.Add(-2*time.Second))
+		}
+	}
+	return context.WithCancel(ctx)
+}
+
+// left says what has not come to rest. The error is one after which nothing will.
+func (k *Kit) left() ([]string, error) {
+	k.mu.Lock()
+	failed, relays := k.failed, k.inside.Relays
+	var left []string
+	for _, p := range k.slots {
+		if p.dead {
+			left = append(left, fmt.Sprintf("process %d has crashed, and is not followed by another yet", p.n))
+		}
+	}
+	k.mu.Unlock()
+	if failed != nil {
+		return nil, failed
+	}
+	if left = append(left, k.broker.outstanding()...); len(left) > 0 {
+		return left, nil // the database need not be asked
+	}
+	return k.leftInTables(relays)
+}
+
+func (k *Kit) leftInTables(relays bool) (left []string, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	depth, err := k.place.kit.Backlog().Depth(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("look at the backlog: %w", err)
+	}
+	if n := depth.Ready + depth.Delayed + depth.Blocked + depth.Leased; n > 0 {
+		left = append(left, fmt.Sprintf("backlog: %d ready, %d delayed, %d blocked behind another of their order key, %d leased",
+			depth.Ready, depth.Delayed, depth.Blocked, depth.Leased))
+	}
+	if !relays {
+		return left, nil
+	}
+	out, err := k.place.kit.Outbox().Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look at the outbox: %w", err)
+	}
+	if n := out.Ready + out.Delayed; n > 0 {
+		left = append(left, strings.TrimSpace(fmt.Sprintf("outbox: %d ready, %d delayed", out.Ready, out.Delayed)))
+	}
+	return left, nil
+}
