@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -10,7 +11,12 @@ import (
 	"github.com/headrace/headrace/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if child := os.Getenv(childVariable); child != "" {
+		os.Exit(childMain(context.Background(), child))
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // testLab makes a lab on the tests' server.
 func testLab(tb testing.TB) *lab {

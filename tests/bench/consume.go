@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 )
 
@@ -17,18 +19,42 @@ type consumption struct {
 	// drive loads it, and ends when nothing is in flight. abandoned is closed when the
 	// consumer ends before.
 	drive func(ctx context.Context, abandoned <-chan struct{}) error
+	// configure changes the configuration; nil leaves it.
+	configure func(*consumer.Config)
+	// open opens the store; nil means that of the lab's database.
+	open func(context.Context) (opened, error)
+}
+
+// opened is a store that is closed by whoever opened it.
+type opened struct {
+	store.Store
+	store.Checker
+	io.Closer
+}
+
+// openStore opens the lab's database as a store.
+func (l *lab) openStore(ctx context.Context) (opened, error) {
+	st, err := postgres.Open(ctx, l.dsn, postgres.Options{})
+	return opened{st, st, st}, err
 }
 
 // consume runs a consumer on a store of its own while it is driven, and checks the
 // store afterwards.
 func (l *lab) consume(ctx context.Context, o consumption) (err error) {
-	st, err := postgres.Open(ctx, l.dsn, postgres.Options{})
+	open := o.open
+	if open == nil {
+		open = l.openStore
+	}
+	st, err := open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	config := l.config
 	config.Source = o.src
+	if o.configure != nil {
+		o.configure(&config)
+	}
 	c, err := consumer.New("billing", st, config)
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -26,20 +25,13 @@ func duplicatesPart() []benchmark {
 func runDuplicates(inFlight int) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
 		src := newSource(inFlight, func(n uint64) *message.Message { return newMessage(n % distinct) })
-		invoice := l.query("invoice")
-		handle := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[order]) error {
-			if _, err := tx.ExecContext(ctx, invoice, m.Body.ID, m.Body.Currency, m.Body.TotalCents); err != nil {
-				return err
-			}
-			return tx.Publish(headrace.Event{Topic: invoicesTopic, Value: invoicedFor(&m.Body)})
-		}
 		var duplicates int
 		var c *consumer.Consumer
 		err = l.consume(ctx, consumption{
 			src: src,
 			register: func(made *consumer.Consumer) {
 				c = made
-				consumer.Handle(c, ordersTopic, handle)
+				l.invoices(c)
 			},
 			drive: func(ctx context.Context, abandoned <-chan struct{}) (err error) {
 				var first histogram

@@ -30,11 +30,20 @@ type Figure struct {
 	ServerCPU float64 `json:"server_cpu_us"`
 	// Allocated is how much this process allocated, in bytes a message.
 	Allocated float64 `json:"allocated_bytes"`
+	// MaxRSS is the most memory that the process under test had resident, in MiB
+	// (VmHWM of /proc/self/status); 0 for benchmarks that are not about it.
+	MaxRSS float64 `json:"max_rss_mb,omitempty"`
+	// Setup is how many seconds the tables took to be filled before.
+	Setup float64 `json:"setup_seconds,omitempty"`
 }
 
 // String is the figure in one line.
 func (f Figure) String() string {
-	return fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f + %6.1f us  %6.1f kB", f.Rate, f.P50, f.P99, f.ClientCPU, f.ServerCPU, f.Allocated/1000)
+	line := fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f + %6.1f us  %6.1f kB", f.Rate, f.P50, f.P99, f.ClientCPU, f.ServerCPU, f.Allocated/1000)
+	if f.MaxRSS > 0 {
+		line += fmt.Sprintf("  max RSS %.1f MB", f.MaxRSS)
+	}
+	return line
 }
 
 // stopwatch measures the time and the processor time of a benchmark.
@@ -80,6 +89,8 @@ type report struct {
 	Machine machine            `json:"machine"`
 	Figures map[string]Figure  `json:"figures"`
 	Ratios  map[string]float64 `json:"ratios"`
+	// Expected says of each expectation what was found, and whether it is met.
+	Expected []expectation `json:"expected"`
 
 	rounds map[string][]Figure
 }
@@ -117,6 +128,7 @@ func (r *report) settle(ran []benchmark) {
 			}
 		}
 	}
+	r.Expected = r.expectations()
 }
 
 func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
@@ -138,6 +150,10 @@ func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
 				fmt.Fprintf(&b, "%-28s %7.2f\n", bench.name+"/"+other, ratio)
 			}
 		}
+	}
+	b.WriteByte('\n')
+	for _, e := range r.Expected {
+		fmt.Fprintf(&b, "%s\n", e)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -62,7 +62,8 @@ func TestChoose(t *testing.T) {
 		return strings.Join(list, " ")
 	}
 	for _, c := range []struct{ only, single, want string }{
-		{"relay", "", "forwarder_20k relay_20k"},
+		{"relay", "", "forwarder_20k relay_20k relay_1m relay_300k relay_snapshot"},
+		{"grown", "", "single grown grown_prune"},
 		{"batch,single_1", "", "single_1 batch"},
 		{"", "single", "single"},
 		{"byhand_1", "single", "byhand_1 single"},

@@ -7,7 +7,9 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -40,6 +42,12 @@ type lab struct {
 	queries map[string]string
 	config  consumer.Config // of every consumer; the source comes with the benchmark
 
+	// stands is what is in the tables now: a fixture and its number of rows.
+	stands    string
+	grownRows int    // of the fixture of grown
+	taken     uint64 // messages of the source that the inbox of grown knows
+	sqlite    string // the directory of the SQLite files; "" until there is one
+
 	started, ended func() // told when what is measured begins and ends
 }
 
@@ -49,10 +57,11 @@ func newLab(ctx context.Context, dsn string) (*lab, error) {
 	if err != nil || (u.Scheme != "postgres" && u.Scheme != "postgresql") {
 		return nil, errors.New("the DSN must be a URL, postgres://user@host:port/database (not shown: it may hold a password)")
 	}
-	l := &lab{server: dsn, name: "headrace_bench_" + strings.ToLower(rand.Text()), started: func() {}, ended: func() {}}
-	if l.queries, err = sqlfile.Load(queryFiles, "queries", "public"); err != nil {
+	l, err := emptyLab()
+	if err != nil {
 		return nil, err
 	}
+	l.server, l.name = dsn, "headrace_bench_"+strings.ToLower(rand.Text())
 	if err := l.onServer(ctx, createDatabase); err != nil {
 		return nil, fmt.Errorf("create a database: %w", err)
 	}
@@ -67,6 +76,28 @@ func newLab(ctx context.Context, dsn string) (*lab, error) {
 	return l, nil
 }
 
+func emptyLab() (*lab, error) {
+	queries, err := sqlfile.Load(queryFiles, "queries", "public")
+	if err != nil {
+		return nil, err
+	}
+	return &lab{
+		queries: queries, grownRows: 10_000_000, config: consumer.Config{Logger: slog.New(slog.DiscardHandler)},
+		started: func() {}, ended: func() {},
+	}, nil
+}
+
+// existingLab is the lab of a child process: on a database that its parent made.
+func existingLab(dsn string) (*lab, error) {
+	l, err := emptyLab()
+	if err != nil {
+		return nil, err
+	}
+	l.dsn = dsn
+	l.db, err = l.open(1)
+	return l, err
+}
+
 // close drops the database.
 func (l *lab) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -74,6 +105,9 @@ func (l *lab) close() error {
 	var err error
 	if l.db != nil {
 		err = l.db.Close()
+	}
+	if l.sqlite != "" {
+		err = errors.Join(err, os.RemoveAll(l.sqlite))
 	}
 	if drop := l.onServer(ctx, dropDatabase); drop != nil {
 		err = errors.Join(err, fmt.Errorf("drop the database %s: %w", l.name, drop))
@@ -131,17 +165,50 @@ func (l *lab) createTables(ctx context.Context) error {
 	return nil
 }
 
-// measure runs one benchmark on empty tables.
+// measure runs one benchmark on empty tables, or on those of its fixture.
 func (l *lab) measure(ctx context.Context, b benchmark, a amount) (Figure, error) {
-	if _, err := l.db.ExecContext(ctx, l.query("truncate")); err != nil {
-		return Figure{}, fmt.Errorf("empty the tables: %w", err)
+	setup := time.Now()
+	if err := l.prepare(ctx, b.fixture, a); err != nil {
+		return Figure{}, err
 	}
+	took := time.Since(setup)
 	// Only some roles may; without it the figures are a little less steady.
 	var refused *pq.Error
 	if _, err := l.db.ExecContext(ctx, l.query("checkpoint")); err != nil && !errors.As(err, &refused) {
 		return Figure{}, fmt.Errorf("checkpoint: %w", err)
 	}
-	return b.run(ctx, l, a)
+	figure, err := b.run(ctx, l, a)
+	if b.fixture != nil && err == nil {
+		figure.Setup = took.Seconds()
+	}
+	return figure, err
+}
+
+// prepare empties the tables, and fills them with what the fixture says, unless it
+// stands there from the benchmark before.
+func (l *lab) prepare(ctx context.Context, f *fixture, a amount) error {
+	wanted, rows := "", 0
+	if f != nil {
+		if rows = a.messages * max(f.times, 1); rows == 0 {
+			rows = f.rows(l)
+		}
+		wanted = fmt.Sprintf("%d %s", rows, f.name)
+	}
+	if wanted != "" && wanted == l.stands {
+		return nil
+	}
+	l.stands = ""
+	if _, err := l.db.ExecContext(ctx, l.query("truncate")); err != nil {
+		return fmt.Errorf("empty the tables: %w", err)
+	}
+	if f == nil {
+		return nil
+	}
+	if err := f.fill(ctx, l, rows); err != nil {
+		return fmt.Errorf("fill the tables: %w", err)
+	}
+	l.stands = wanted
+	return nil
 }
 
 // version is the server's; "" where it does not say.

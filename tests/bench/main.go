@@ -10,8 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/headrace/headrace/consumer"
 )
 
 // flags are the command's arguments.
@@ -27,11 +25,15 @@ type flags struct {
 	list    bool
 
 	concurrency, maxBatch int
+	grownRows             int
 }
 
 func main() {
 	signal.Ignore(syscall.SIGPIPE) // a reader that has seen enough must not keep us from cleaning up
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	if child := os.Getenv(childVariable); child != "" {
+		os.Exit(childMain(ctx, child))
+	}
 	status := 0
 	if err := run(ctx, parse()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -54,9 +56,10 @@ func parse() flags {
 	flag.StringVar(&f.memory, "memprofile", "", "write a profile of this process's allocations to `FILE`")
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
 	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
+	flag.IntVar(&f.grownRows, "grown-rows", 10_000_000, "how many messages the inbox of the part grown remembers already")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
 	flag.Parse()
-	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 {
+	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -87,7 +90,7 @@ func run(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, l.close()) }()
-	l.config = consumer.Config{Concurrency: f.concurrency, MaxBatch: f.maxBatch}
+	l.config.Concurrency, l.config.MaxBatch, l.grownRows = f.concurrency, f.maxBatch, f.grownRows
 	end, err := profile(f.profile, f.memory)
 	if err != nil {
 		return err

@@ -14,7 +14,23 @@ type benchmark struct {
 	says string
 	// against names the benchmarks whose rate this one's is divided by.
 	against []string
+	// with names benchmarks that are run before this one wherever this one is, so that
+	// its ratio is of one run.
+	with []string
+	// fixture is what it finds in the tables; nil means nothing.
+	fixture *fixture
 	run     func(ctx context.Context, l *lab, a amount) (Figure, error)
+}
+
+// fixture is what a benchmark finds in the tables. It is made before the clock runs,
+// once for the benchmarks that follow each other with the same one.
+type fixture struct {
+	name string
+	rows func(l *lab) int
+	// times is how many rows it has for each message of an amount that says how many; 0
+	// means 1.
+	times int
+	fill  func(ctx context.Context, l *lab, rows int) error
 }
 
 // amount is how much to measure.
@@ -39,7 +55,8 @@ func (a amount) or(rows int) int {
 func benchmarks() []benchmark {
 	var all []benchmark
 	for _, part := range [][]benchmark{
-		byhandPart(), singlePart(), batchPart(), duplicatesPart(), relayPart(),
+		byhandPart(), singlePart(), batchPart(), duplicatesPart(), relayPart(), latencyPart(),
+		grownPart(), deadPart(), memoryPart(), sqlitePart(),
 	} {
 		all = append(all, part...)
 	}
@@ -58,9 +75,16 @@ func choose(only, single string) ([]benchmark, error) {
 			wanted[name] = false
 		}
 	}
-	parts := make(map[string]bool)
+	parts, with := make(map[string]bool), make(map[string]bool)
 	for _, b := range all {
 		parts[b.part] = true
+	}
+	for _, b := range all {
+		if _, part := wanted[b.part]; part {
+			for _, name := range b.with {
+				with[name] = true
+			}
+		}
 	}
 	var chosen []benchmark
 	found := false
@@ -75,6 +99,7 @@ func choose(only, single string) ([]benchmark, error) {
 			wanted[b.name] = true
 		case b.name == single:
 			found = true
+		case with[b.name]:
 		default:
 			continue
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/headrace/headrace/store"
@@ -10,8 +11,12 @@ import (
 // verify proves that each of so many messages was recorded, took effect once, and
 // left an event. count is the query that tells.
 func (l *lab) verify(ctx context.Context, count string, messages int) error {
+	return verify(ctx, l.db, l.query(count), messages)
+}
+
+func verify(ctx context.Context, db *sql.DB, count string, messages int) error {
 	var recorded, effects, orders, events int
-	err := l.db.QueryRowContext(ctx, l.query(count)).Scan(&recorded, &effects, &orders, &events)
+	err := db.QueryRowContext(ctx, count).Scan(&recorded, &effects, &orders, &events)
 	if err != nil {
 		return fmt.Errorf("verify: %w", err)
 	}

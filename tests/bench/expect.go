@@ -1,0 +1,74 @@
+package main
+
+import "fmt"
+
+// expectation is a bound on a figure or a ratio, for two shared cores with client
+// and server together.
+type expectation struct {
+	// Name is a ratio's, or a figure's and what is meant of it.
+	Name string `json:"name"`
+	// Least or Most is the bound; 0 means none.
+	Least float64 `json:"at_least,omitempty"`
+	Most  float64 `json:"at_most,omitempty"`
+	// Found is the value of this run, and Met whether it is within the bound.
+	Found float64 `json:"found"`
+	Met   bool    `json:"met"`
+
+	figure string
+	of     func(Figure) float64 // nil for a ratio
+}
+
+// String is the expectation in one line.
+func (e expectation) String() string {
+	bound, verdict := fmt.Sprintf(">= %g", e.Least), "met"
+	if e.Most > 0 {
+		bound = fmt.Sprintf("<= %g", e.Most)
+	}
+	if !e.Met {
+		verdict = "NOT MET"
+	}
+	return fmt.Sprintf("%-32s %12.2f  expected %-10s %s", e.Name, e.Found, bound, verdict)
+}
+
+func expected() []expectation {
+	rate := func(f Figure) float64 { return f.Rate }
+	p50 := func(f Figure) float64 { return f.P50 }
+	p99 := func(f Figure) float64 { return f.P99 }
+	rss := func(f Figure) float64 { return f.MaxRSS }
+	return []expectation{
+		{Name: "single/byhand", Least: 4},
+		{Name: "single_1/byhand_1", Least: 1.3},
+		{Name: "batch/byhand", Least: 10},
+		{Name: "relay_20k/forwarder_20k", Least: 4},
+		{Name: "relay_1m/relay_20k", Least: 0.9},
+		{Name: "relay_snapshot/relay_300k", Least: 0.9},
+		{Name: "latency p50 ms", Most: 5, figure: "latency", of: p50},
+		{Name: "latency p99 ms", Most: 20, figure: "latency", of: p99},
+		{Name: "duplicates a second", Least: 50_000, figure: "duplicates", of: rate},
+		{Name: "grown/single", Least: 0.9},
+		{Name: "grown_prune/single", Least: 0.9},
+		{Name: "dead_list p50 ms", Most: 100, figure: "dead_list", of: p50},
+		{Name: "dead_group p50 ms", Most: 100, figure: "dead_group", of: p50},
+		{Name: "dead_redrive letters a second", Least: 20_000, figure: "dead_redrive", of: rate},
+		{Name: "memory_drain max RSS MB", Most: 64, figure: "memory_drain", of: rss},
+		{Name: "memory_pass max RSS MB", Most: 64, figure: "memory_pass", of: rss},
+	}
+}
+
+// expectations are those whose benchmarks ran.
+func (r *report) expectations() []expectation {
+	var list []expectation
+	for _, e := range expected() {
+		var ran bool
+		if e.of == nil {
+			e.Found, ran = r.Ratios[e.Name]
+		} else if figure, has := r.Figures[e.figure]; has {
+			e.Found, ran = e.of(figure), true
+		}
+		if ran {
+			e.Met = e.Found >= e.Least && (e.Most == 0 || e.Found <= e.Most)
+			list = append(list, e)
+		}
+	}
+	return list
+}

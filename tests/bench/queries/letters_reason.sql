@@ -1,0 +1,2 @@
+-- The reason of the first tenth.
+SELECT left(md5('reason ' || 0), 16)
