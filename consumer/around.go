@@ -30,6 +30,7 @@ func (c *Consumer) inside() around.Inside {
 				*d /= time.Duration(n)
 			}
 		},
+		Cut:    func() { c.config.DrainTimeout = time.Millisecond },
 		Routed: c.router != nil,
 		Relays: c.config.Sink != nil || len(c.config.Routes) > 0,
 	}

@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
@@ -29,13 +30,17 @@ type injected struct {
 	attempt int
 	when    When
 	err     error
+	// happened says that it did, and recorded how many attempts of the message were
+	// recorded then.
+	happened bool
+	recorded int
 }
 
 // FailAttempt has the attempt of number n (from 1) at handling m fail with err, as if the
 // handler had returned it: the attempt counts, and the policy decides. A retry.Permanent
-// error makes a dead letter. In a batch, only m fails. After a crash attempts that were
-// not recorded are counted anew. A failure that did not happen by the end of the test
-// fails it.
+// error makes a dead letter. In a batch, only m fails. An attempt that is run again at no
+// cost, because its process crashed or a neighbour in its group failed, fails again. A
+// failure that did not happen by the end of the test fails it.
 func (k *Kit) FailAttempt(m Message, n int, when When, err error) {
 	k.t.Helper()
 	k.check(m)
@@ -44,7 +49,7 @@ func (k *Kit) FailAttempt(m Message, n int, when When, err error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.faults = append(k.faults, &injected{m, n, when, err})
+	k.faults = append(k.faults, &injected{m: m, attempt: n, when: when, err: err})
 }
 
 // run is a run of the handler that came to its end.
@@ -114,16 +119,35 @@ func (p *process) inject(r around.Run, when When) error {
 	return nil
 }
 
-// takeFault returns the failure that d was to have now, which it has once.
+// takeFault returns the failure that d is to have now. It has it until the attempt is
+// recorded: one that was not counts for nothing, and is made again.
 func (k *Kit) takeFault(d headrace.Delivery, when When) error {
+	f := k.fault(d, when)
+	if f == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
+	defer cancel()
+	recorded, err := k.place.kit.Inbox().Attempts(ctx, idOf(d))
+	if err != nil {
+		return fmt.Errorf("consumertest: look at the attempts: %w", err)
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for i, f := range k.faults {
-		if f.when != when || f.attempt != d.Attempt || !k.isOf(f.m, idOf(d)) {
-			continue
+	if f.happened && len(recorded) > f.recorded {
+		return nil
+	}
+	f.happened, f.recorded = true, len(recorded)
+	return f.err
+}
+
+func (k *Kit) fault(d headrace.Delivery, when When) *injected {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, f := range k.faults {
+		if f.when == when && f.attempt == d.Attempt && k.isOf(f.m, idOf(d)) {
+			return f
 		}
-		k.faults = append(k.faults[:i:i], k.faults[i+1:]...)
-		return f.err
 	}
 	return nil
 }

@@ -92,6 +92,7 @@ func (p *process) at(point fault.Point) error {
 	}
 	k.crashes = k.crashes[1:]
 	p.dead = true
+	p.cut()
 	p.stop()
 	k.story.add("process %d CRASHED at %s", p.n, point)
 	return errCrashed

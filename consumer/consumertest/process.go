@@ -56,6 +56,7 @@ type process struct {
 	st   openStore
 	c    *consumer.Consumer
 	run  func(context.Context) error
+	cut  func() // see around.Inside
 
 	soft       context.Context
 	stop       context.CancelFunc
@@ -116,6 +117,7 @@ func (p *process) wire() error {
 		p.run = p.c.Run
 	}
 	inside := around.Open(p.c)
+	p.cut = inside.Cut
 	inside.Put(p.around)
 	inside.Hurry(hurry)
 	k.mu.Lock()

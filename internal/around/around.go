@@ -44,6 +44,9 @@ type Inside struct {
 	Identify func(topic string, m *message.Message) []headrace.Delivery
 	// Hurry makes instances beat, and look after each other, n times as often.
 	Hurry func(n int)
+	// Cut takes the time away in which what was begun may finish, as a crash does. It is
+	// called before the consumer is told to stop.
+	Cut func()
 	// Routed says that a Router has the handlers: Identify then returns what m is at each
 	// of them, whatever its topic.
 	Routed bool
