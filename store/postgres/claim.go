@@ -3,10 +3,13 @@ package postgres
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lib/pq"
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
@@ -21,20 +24,22 @@ const maxVanished = 8
 
 // Claim implements inbox.Store.
 func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest) ([]inbox.Claimed, error) {
-	c := &claiming{s: s, t: t, request: r, index: make(map[inbox.ID]int, len(r.Claims)), answers: make([]inbox.Claimed, len(r.Claims))}
-	claims := slices.Clone(r.Claims)
-	for i, claim := range claims {
+	c := &claiming{s: s, t: t, request: r, answers: make([]inbox.Claimed, len(r.Claims))}
+	claims := make([]placed, len(r.Claims))
+	for i, claim := range r.Claims {
 		if err := identity(claim.Scope, claim.Key, claim.Fingerprint); err != nil {
 			return nil, fmt.Errorf("claim: %w", err)
 		}
-		if _, twice := c.index[claim.ID]; twice {
-			return nil, fmt.Errorf("claim: one message twice in a group of %d", len(claims))
-		}
-		c.index[claim.ID] = i
+		claims[i] = placed{claim, i}
 	}
-	slices.SortFunc(claims, func(a, b inbox.Claim) int {
+	slices.SortFunc(claims, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Key, b.Key))
 	})
+	for i := range claims[min(1, len(claims)):] {
+		if claims[i].ID == claims[i+1].ID {
+			return nil, fmt.Errorf("claim: one message twice in a group of %d", len(claims))
+		}
+	}
 	for range maxVanished {
 		vanished, err := c.round(ctx, claims)
 		if err != nil {
@@ -48,27 +53,32 @@ func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest
 	return nil, fmt.Errorf("claim: %w", errVanished)
 }
 
-// claiming is one call of Claim.
+// placed is a claim with its place in the request.
+type placed struct {
+	inbox.Claim
+	at int
+}
+
+// claiming is one call of Claim. Its claims are sorted.
 type claiming struct {
 	s       *inboxStore
 	t       *txn.Txn
 	request inbox.ClaimRequest
-	index   map[inbox.ID]int
 	answers []inbox.Claimed
 }
 
 // round claims, and looks the lost keys up. It returns those whose row was gone by
 // then: retention had deleted it, and they can be claimed anew.
-func (c *claiming) round(ctx context.Context, claims []inbox.Claim) ([]inbox.Claim, error) {
-	for _, claim := range claims {
-		c.answers[c.index[claim.ID]].Result = inbox.Lost
+func (c *claiming) round(ctx context.Context, claims []placed) ([]placed, error) {
+	for i := range claims {
+		c.answers[claims[i].at].Result = inbox.Lost
 	}
 	if err := c.insert(ctx, claims); err != nil {
 		return nil, err
 	}
-	var lost []inbox.Claim
+	var lost []placed
 	for _, claim := range claims {
-		if c.answers[c.index[claim.ID]].Result == inbox.Lost {
+		if c.answers[claim.at].Result == inbox.Lost {
 			lost = append(lost, claim)
 		}
 	}
@@ -80,7 +90,7 @@ func (c *claiming) round(ctx context.Context, claims []inbox.Claim) ([]inbox.Cla
 
 // insert tries the claims in one statement, with a bound on the wait where one is
 // asked for, and one by one where that was exceeded.
-func (c *claiming) insert(ctx context.Context, claims []inbox.Claim) error {
+func (c *claiming) insert(ctx context.Context, claims []placed) error {
 	if c.request.LockTimeout <= 0 {
 		return c.statement(ctx, claims, 0)
 	}
@@ -101,7 +111,7 @@ func (c *claiming) insert(ctx context.Context, claims []inbox.Claim) error {
 			return err
 		}
 		if !ok {
-			c.answers[c.index[claims[i].ID]].Result = inbox.Busy
+			c.answers[claims[i].at].Result = inbox.Busy
 		}
 	}
 	return nil
@@ -109,7 +119,7 @@ func (c *claiming) insert(ctx context.Context, claims []inbox.Claim) error {
 
 // bounded is statement with the request's lock timeout, behind a savepoint. It
 // reports false, with the transaction as it was, where the wait was too long.
-func (c *claiming) bounded(ctx context.Context, claims []inbox.Claim) (bool, error) {
+func (c *claiming) bounded(ctx context.Context, claims []placed) (bool, error) {
 	if err := c.t.Savepoint(ctx); err != nil {
 		return false, fmt.Errorf("savepoint: %w", err)
 	}
@@ -129,42 +139,77 @@ func (c *claiming) bounded(ctx context.Context, claims []inbox.Claim) (bool, err
 	return !busy, nil
 }
 
-// statement runs the claim and notes what was won, and the transaction's id.
-func (c *claiming) statement(ctx context.Context, claims []inbox.Claim, lockTimeout time.Duration) error {
-	query := c.s.claim
-	args := []any{
-		column(claims, func(c *inbox.Claim) string { return c.Scope }),
-		column(claims, func(c *inbox.Claim) string { return c.Key }),
-		column(claims, func(c *inbox.Claim) string { return c.Fingerprint }),
-		millis(c.request.IdleTimeout),
+// statement runs the claim, once for each scope, and notes what was won and the
+// transaction's id. Without claims it runs once.
+func (c *claiming) statement(ctx context.Context, claims []placed, lockTimeout time.Duration) error {
+	for {
+		n := 0
+		for n < len(claims) && claims[n].Scope == claims[0].Scope {
+			n++
+		}
+		if err := c.ofScope(ctx, claims[:n], lockTimeout); err != nil {
+			return err
+		}
+		if claims = claims[n:]; len(claims) == 0 {
+			return nil
+		}
 	}
+}
+
+// ofScope runs the claim for claims of one scope.
+func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout time.Duration) error {
+	query, scope := c.s.claim, ""
+	if len(claims) > 0 {
+		scope = claims[0].Scope
+	}
+	args := make([]any, 0, 5)
+	args = append(args, scope,
+		texts(claims, func(c *placed) string { return c.Key }),
+		texts(claims, func(c *placed) string { return c.Fingerprint }),
+		millis(c.request.IdleTimeout))
 	if lockTimeout > 0 {
 		query = c.s.claimBounded
 		args = append(args, millis(lockTimeout))
 	}
-	id, won, err := c.s.touch(ctx, c.t, query, args...)
-	if err != nil {
+	var id string
+	var n int
+	var won []string
+	var settings sql.NullString
+	if err := c.t.QueryRowContext(ctx, query, args...).Scan(&id, &n, pq.Array(&won), &settings); err != nil {
 		return err
 	}
 	c.t.SetID(id)
-	for _, id := range won {
-		c.answers[c.index[id]].Result = inbox.Won
+	some := make(map[string]bool, len(won))
+	for _, key := range won {
+		some[key] = true
+	}
+	for i := range claims {
+		if n == len(claims) || some[claims[i].Key] {
+			c.answers[claims[i].at].Result = inbox.Won
+		}
 	}
 	return nil
 }
 
 // lookUp fills in the rows of lost keys, and returns the claims that have none.
-func (c *claiming) lookUp(ctx context.Context, lost []inbox.Claim) ([]inbox.Claim, error) {
+func (c *claiming) lookUp(ctx context.Context, lost []placed) ([]placed, error) {
 	entries, err := c.s.entries(ctx, c.s.plan.on(c.t.SQL()), c.s.claimLost,
-		column(lost, func(c *inbox.Claim) string { return c.Scope }),
-		column(lost, func(c *inbox.Claim) string { return c.Key }))
+		texts(lost, func(c *placed) string { return c.Scope }),
+		texts(lost, func(c *placed) string { return c.Key }))
 	if err != nil {
 		return nil, fmt.Errorf("look up lost keys: %w", err)
 	}
-	found := make(map[inbox.ID]bool, len(entries))
-	for _, e := range entries {
-		c.answers[c.index[e.ID]].Entry = e
-		found[e.ID] = true
+	found := make(map[inbox.ID]*inbox.Entry, len(entries))
+	for i := range entries {
+		found[entries[i].ID] = &entries[i]
 	}
-	return slices.DeleteFunc(lost, func(c inbox.Claim) bool { return found[c.ID] }), nil
+	var vanished []placed
+	for _, claim := range lost {
+		if e := found[claim.ID]; e != nil {
+			c.answers[claim.at].Entry = *e
+		} else {
+			vanished = append(vanished, claim)
+		}
+	}
+	return vanished, nil
 }
