@@ -101,7 +101,6 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 		book:       newBook(db, queries, o.Schema),
 		ping:       sqlfile.Get(queries, "ping"),
 		txnID:      sqlfile.Get(queries, "txn_id"),
-		insert:     sqlfile.Get(queries, "outbox_insert"),
 		statements: txn.NewStatements(db, cacheSize(db, o)),
 		signal:     outbox.NewSignal(),
 		signals:    backlog.NewSignals(),

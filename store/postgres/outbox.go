@@ -9,7 +9,6 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/sqlfile"
@@ -24,7 +23,8 @@ type outboxStore struct {
 	schema string
 	signal *outbox.Signal
 
-	insert, poll, lockShard string
+	insert                  inserts
+	poll, lockShard         string
 	refusal                 string
 	pollTopics              string
 	readTopics, heldTopics  string
@@ -36,7 +36,7 @@ type outboxStore struct {
 func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema string, signal *outbox.Signal) *outboxStore {
 	return &outboxStore{
 		db: db, plan: plan, schema: schema, signal: signal,
-		insert:    sqlfile.Get(queries, "outbox_insert"),
+		insert:    inserts{ready: sqlfile.Get(queries, "outbox_insert"), delayed: sqlfile.Get(queries, "outbox_insert_delayed")},
 		poll:      sqlfile.Get(queries, "outbox_poll"),
 		lockShard: sqlfile.Get(queries, "outbox_lock_shard"),
 		read:      sqlfile.Get(queries, "outbox_read"),
@@ -54,46 +54,6 @@ func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema strin
 		parked:  sqlfile.Get(queries, "outbox_parked"),
 		unpark:  sqlfile.Get(queries, "outbox_unpark"),
 	}
-}
-
-// Insert implements outbox.Store.
-func (s *outboxStore) Insert(ctx context.Context, q headrace.Execer, rows []outbox.Row) error {
-	if len(rows) == 0 {
-		return nil
-	}
-	args, err := insertArgs(rows, "")
-	if err != nil {
-		return fmt.Errorf("write events: %w", err)
-	}
-	if _, err := q.ExecContext(ctx, s.insert, args...); err != nil {
-		return fmt.Errorf("write events: %w", err)
-	}
-	return nil
-}
-
-// insertArgs are those of outbox_insert. id is the transaction's, or "" for any.
-// What a published message carries is never cleaned: it is refused.
-func insertArgs(rows []outbox.Row, id string) ([]any, error) {
-	type row = outbox.Row
-	for i := range rows {
-		e := &rows[i].Event
-		if err := identity(e.ID, e.Topic, e.OrderKey); err != nil {
-			return nil, fmt.Errorf("%w: ID, Topic or OrderKey: %w", headrace.ErrInvalidEvent, err)
-		}
-	}
-	texts := func(field func(*row) string) any { return column(rows, field) }
-	return []any{
-		column(rows, func(r *row) int64 { return int64(r.Shard) }),
-		texts(func(r *row) string { return r.Event.ID }),
-		texts(func(r *row) string { return r.Event.Topic }),
-		texts(func(r *row) string { return r.Event.OrderKey }),
-		column(rows, func(r *row) []byte { return r.Event.Payload }),
-		column(rows, func(r *row) []byte { return encode.Metadata(r.Event.Metadata) }),
-		texts(func(r *row) string { return encode.Text(r.Event.Trace.Parent, maxTrace) }),
-		texts(func(r *row) string { return encode.Text(r.Event.Trace.State, maxTrace) }),
-		column(rows, func(r *row) int64 { return max(micros(r.Event.Delay), 0) }),
-		id,
-	}, nil
 }
 
 // Poll implements outbox.Store.

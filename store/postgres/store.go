@@ -35,7 +35,6 @@ type Store struct {
 	signals    *backlog.Signals
 	ping       string
 	txnID      string
-	insert     string
 
 	inbox   *inboxStore
 	backlog *backlogStore
@@ -138,9 +137,10 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	var err error
 	switch {
 	case len(events) > 0:
+		var query string
 		var args []any
-		if args, err = insertArgs(events, t.ID()); err == nil {
-			err = t.QueryRowContext(ctx, s.insert, args...).Scan(&id)
+		if query, args, err = s.outbox.insert.of(events, t.ID()); err == nil {
+			err = t.QueryRowContext(ctx, query, args...).Scan(&id)
 		}
 	case t.ID() != "":
 		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)

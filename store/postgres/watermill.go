@@ -36,8 +36,9 @@ import (
 // error that says so. In the handler of another watermill-sql Subscriber, never write
 // effects through its TxFromContext: after a nack that transaction is not rolled back.
 type OutboxSchema struct {
-	insert, refusal string
-	options         outbox.PublisherOptions
+	insert  inserts
+	refusal string
+	options outbox.PublisherOptions
 }
 
 // OutboxSchema returns the SchemaAdapter that writes into this store's outbox.
@@ -45,7 +46,7 @@ func (s *Store) OutboxSchema(options outbox.PublisherOptions) OutboxSchema {
 	if options.OrderKey == nil {
 		options.OrderKey = func(string, *message.Message) string { return "" }
 	}
-	return OutboxSchema{insert: s.insert, refusal: s.outbox.refusal, options: options}
+	return OutboxSchema{insert: s.outbox.insert, refusal: s.outbox.refusal, options: options}
 }
 
 var errNoSchema = errors.New("OutboxSchema is empty: take it from Store.OutboxSchema")
@@ -54,7 +55,7 @@ var errNoSchema = errors.New("OutboxSchema is empty: take it from Store.OutboxSc
 // them and also for none. The error matches headrace.ErrInvalidEvent where a message
 // cannot be an event or the topic is empty; then nothing was sent to the database.
 func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (watermillsql.Query, error) {
-	if o.insert == "" {
+	if o.insert.ready == "" {
 		return watermillsql.Query{}, errNoSchema
 	}
 	rows := make([]outbox.Row, 0, len(messages))
@@ -65,11 +66,11 @@ func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (wate
 		}
 		rows = append(rows, outbox.RowOf(event))
 	}
-	args, err := insertArgs(rows, "")
+	query, args, err := o.insert.of(rows, "")
 	if err != nil {
 		return watermillsql.Query{}, err
 	}
-	return watermillsql.Query{Query: o.insert, Args: args}, nil
+	return watermillsql.Query{Query: query, Args: args}, nil
 }
 
 // SchemaInitializingQueries returns none: migrations make the tables.
