@@ -228,7 +228,7 @@ func (l *life) stepRedriveTwice(rt *rapid.T, key string, m *message) error {
 }
 
 func (l *life) stepRedriveAs(rt *rapid.T, key string, m *message) error {
-	if l.kind.strict {
+	if l.kind.strict || l.kind.handler == "leased" {
 		return nil // it has the order key of the message whose conflict it was, and may wait behind it
 	}
 	letters, err := dlq.NewDesk(l.st).List(l.ctx, dlq.Filter{Consumer: l.name, Key: key, Class: dlq.Conflict}, 0, 1000)
