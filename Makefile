@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test matrix lint services-up services-down example
+.PHONY: help test matrix fuzz lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -10,6 +10,9 @@ test: ## run all tests, with a PostgreSQL of their own
 
 matrix: ## run the storage tests on PostgreSQL 18 and with pgx too
 	@scripts/matrix
+
+fuzz: ## run each fuzz target for a short time: FUZZTIME=60s for longer
+	@scripts/fuzz $(or $(FUZZTIME),10s)
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \

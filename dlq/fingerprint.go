@@ -60,9 +60,13 @@ var (
 
 // normalise takes out of a message what varies.
 func normalise(text string) string {
+	cut := len(text) > maxRead
 	text = strings.ToValidUTF8(text[:min(len(text), maxRead)], "")
 	text = quoted.ReplaceAllString(text, "#")
 	text = single.ReplaceAllString(text, "$1#")
+	if end := strings.LastIndexByte(text, ' '); cut && end > 0 && !strings.HasSuffix(text, "#") {
+		text = text[:end] // the cut moves with the numbers before it: half a word would tell
+	}
 	for _, varies := range []*regexp.Regexp{address, uuid, digits, long, list} {
 		text = varies.ReplaceAllString(text, "#")
 	}
