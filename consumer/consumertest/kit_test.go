@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -97,4 +98,31 @@ func TestOtherOutcomes(t *testing.T) {
 		k.DeadLettered(broken, dlq.Undecodable, inbox.ErrMalformed)
 		k.AppliedOnce(paid("1"), invoiced, "1")
 	})
+}
+
+// Connections of the caller's, with either driver: names without a schema mean the test's
+// in handlers and in the kit's own statements, and nothing is left behind.
+func TestConnectionsOfTheCaller(t *testing.T) {
+	for _, driver := range []string{"postgres", "pgx"} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			db := pgtest.OpenDB(t, driver, dsn(t))
+			var schema string
+			t.Run("test", func(t *testing.T) {
+				k := kit(t, consumertest.PostgresDB(db), wire)
+				schema = k.Schema()
+				k.CrashAt(consumertest.BeforeCommit, consumertest.RelayPublished)
+				k.FailAttempt(paid("2"), 1, consumertest.AfterEffects, errTotal)
+				k.DeliverAtOnce(3, paid("1"))
+				k.AppliedOnce(paid("1"), invoiced, "1")
+				k.Deliver(paid("2"))
+				k.AppliedOnce(paid("2"), "SELECT count(*) FROM "+schema+".invoices WHERE order_id = $1", "2")
+				k.Published(consumertest.Event{Topic: "invoices.created", Key: "2"})
+			})
+			var left int
+			if err := db.QueryRow("SELECT count(*) FROM pg_namespace WHERE nspname = $1", schema).Scan(&left); err != nil || left != 0 {
+				t.Errorf("%d schemas %q are left, %v", left, schema, err)
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package consumertest_test
 import (
 	"context"
 	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -67,22 +66,17 @@ func wire(p *consumertest.Process) (*consumer.Consumer, error) {
 	return wired(func(c *consumer.Consumer, _ *consumertest.Process) { consumer.Handle(c, topic, invoice) })(p)
 }
 
-// onEach runs f on each kind of database, in a test of its own.
+// onEach runs f on SQLite and on PostgreSQL, in tests of their own.
 func onEach(t *testing.T, f func(t *testing.T, db consumertest.Database)) {
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(t, consumertest.SQLite()) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(t, consumertest.Postgres(dsn(t))) })
-	t.Run("postgres of the caller", func(t *testing.T) {
-		t.Parallel()
-		dsn(t)
-		f(t, consumertest.PostgresDB(pgtest.Open(t).DB))
-	})
 }
 
 // dsn is that of the server for tests; pgtest says what happens where there is none.
 func dsn(t *testing.T) string {
 	t.Helper()
-	pgtest.New(t)
-	return os.Getenv(pgtest.Variable)
+	dsn, _ := pgtest.New(t)
+	return dsn
 }
 
 // kit is New with the table that the handlers write to.

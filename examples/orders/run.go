@@ -11,10 +11,12 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
 )
 
 // The consumer and its topic. They are part of the keys that the database knows, and never change.
@@ -128,9 +130,9 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 	return s, nil
 }
 
-// newConsumer wires headrace.
-func newConsumer(db *database, src *source, out sink, log *slog.Logger, meter metric.MeterProvider, simulate bool) (*consumer.Consumer, error) {
-	c, err := consumer.New(consumerName, db, consumer.Config{
+// newConsumer wires headrace. The tests call it too, with a broker and a sink of consumertest.
+func newConsumer(st store.Store, src message.Subscriber, out message.Publisher, log *slog.Logger, meter metric.MeterProvider, simulate bool) (*consumer.Consumer, error) {
+	c, err := consumer.New(consumerName, st, consumer.Config{
 		Source: src, Sink: out,
 		Key: keyOf(), Fingerprint: fingerprintOf(), OrderKey: orderKeyOf,
 		Retry: policy, Logger: log,
