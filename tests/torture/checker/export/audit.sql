@@ -1,0 +1,1 @@
+SELECT letter_id, action FROM headrace_audit

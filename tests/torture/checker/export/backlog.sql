@@ -1,0 +1,1 @@
+SELECT key, line FROM headrace_backlog

@@ -1,0 +1,1 @@
+SELECT msg_id, topic, amount, sum FROM effects

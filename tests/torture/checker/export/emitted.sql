@@ -1,0 +1,1 @@
+SELECT event_id, cause, sum FROM emitted

@@ -1,0 +1,1 @@
+SELECT key, items FROM lists

@@ -1,0 +1,1 @@
+INSERT INTO acked VALUES ($1)

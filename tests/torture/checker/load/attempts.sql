@@ -1,0 +1,1 @@
+INSERT INTO attempts VALUES ($1, $2, $3, $4)

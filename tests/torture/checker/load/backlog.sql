@@ -1,0 +1,1 @@
+INSERT INTO backlog VALUES ($1, $2)

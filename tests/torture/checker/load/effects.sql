@@ -1,0 +1,1 @@
+INSERT INTO effects VALUES ($1, $2, $3, $4)

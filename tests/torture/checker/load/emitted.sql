@@ -1,0 +1,1 @@
+INSERT INTO emitted VALUES ($1, $2, $3)

@@ -1,0 +1,1 @@
+INSERT INTO expired VALUES ($1)

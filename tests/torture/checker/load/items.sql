@@ -1,0 +1,1 @@
+INSERT INTO items VALUES ($1, $2, $3)

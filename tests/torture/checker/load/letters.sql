@@ -1,0 +1,1 @@
+INSERT INTO letters VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

@@ -1,0 +1,1 @@
+INSERT INTO outbox VALUES ($1, $2)

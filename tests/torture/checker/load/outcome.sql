@@ -1,0 +1,1 @@
+UPDATE sent SET outcome = $2 WHERE id = $1

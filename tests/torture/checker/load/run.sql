@@ -1,0 +1,1 @@
+INSERT INTO run VALUES ($1, $2)

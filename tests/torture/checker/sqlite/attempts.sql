@@ -1,0 +1,1 @@
+SELECT key, n, class, at FROM headrace_attempts

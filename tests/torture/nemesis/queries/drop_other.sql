@@ -1,0 +1,1 @@
+DROP DATABASE IF EXISTS torture_other WITH (FORCE)

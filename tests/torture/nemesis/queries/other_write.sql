@@ -1,0 +1,1 @@
+INSERT INTO other VALUES (1)

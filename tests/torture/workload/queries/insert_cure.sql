@@ -1,0 +1,1 @@
+INSERT INTO cures (msg_id) VALUES ($1)

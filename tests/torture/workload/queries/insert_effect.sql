@@ -1,0 +1,1 @@
+INSERT INTO effects (msg_id, topic, amount, sum) VALUES ($1, $2, $3, $4)

@@ -1,0 +1,1 @@
+SELECT count(*) FROM cures WHERE msg_id = $1
