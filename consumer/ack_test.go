@@ -90,5 +90,8 @@ func TestAckComesAfterTheCommit(t *testing.T) {
 		deliver("m0", `{"n":7}`, func() bool { return len(b.letters(dlq.Filter{Class: dlq.Conflict})) == 1 })
 		b.acked(all...)
 		b.eventually("m2 is applied", func() bool { return b.state("m2") == inbox.Done })
+		if err := b.halt(); err != nil {
+			b.Error(err)
+		}
 	})
 }
