@@ -156,6 +156,28 @@ var importCases = []ruleCase{
 		want: []string{"./dlq: imports github.com/vbauerster/mpb/v8", "./internal/web: imports github.com/spf13/cobra"},
 	},
 	{
+		rule: "Watermill's middlewares and components are not used",
+		files: map[string]string{
+			"consumer/a.go":       importing("consumer", "github.com/ThreeDotsLabs/watermill/message", "github.com/ThreeDotsLabs/watermill/message/router/middleware"),
+			"examples/a.go":       importing("examples", "github.com/ThreeDotsLabs/watermill/components/forwarder"),
+			"outbox/relay/a.go":   importing("relay", "github.com/ThreeDotsLabs/watermill/components/forwarder"),
+			"internal/chain/a.go": importing("chain", "github.com/ThreeDotsLabs/watermill"),
+		},
+		want: []string{
+			"./consumer: imports github.com/ThreeDotsLabs/watermill/message/router/middleware",
+			"./outbox/relay: imports github.com/ThreeDotsLabs/watermill/components/forwarder",
+		},
+	},
+	{
+		rule: "watermill-sql serves publishers only",
+		files: map[string]string{
+			"store/postgres/a.go": importing("postgres", "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"),
+			"consumer/a.go":       importing("consumer", "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"),
+			"tests/bench/a.go":    importing("main", "github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"),
+		},
+		want: []string{"./consumer: imports github.com/ThreeDotsLabs/watermill-sql/v3/pkg/sql"},
+	},
+	{
 		rule: "pgtest knows nothing of ours",
 		files: map[string]string{
 			"internal/pgtest/a.go":      importing("pgtest", "github.com/lib/pq", "./store"),

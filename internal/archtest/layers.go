@@ -47,6 +47,13 @@ var (
 	}
 	// Observability is the API and what stands behind it.
 	Observability = union(Set{"go.opentelemetry.io/..."}, Pipelines)
+	// WatermillTraps are parts of Watermill, and one of its adapters, of which docs/traps.md
+	// tells what they do to messages.
+	WatermillTraps = Set{
+		"github.com/ThreeDotsLabs/watermill/message/router/middleware", "github.com/ThreeDotsLabs/watermill/components/forwarder",
+		"github.com/ThreeDotsLabs/watermill/components/requeuer", "github.com/ThreeDotsLabs/watermill/components/delay",
+		"github.com/ThreeDotsLabs/watermill/tools/...", "github.com/ThreeDotsLabs/watermill-sqlite/...",
+	}
 	// Terminal draws and parses what a person at a terminal sees and types.
 	Terminal = Set{"github.com/spf13/...", "github.com/vbauerster/..."}
 )

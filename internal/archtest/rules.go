@@ -115,6 +115,20 @@ var imports = []ImportRule{
 		MayNotImport: Set{Ours},
 		Reason:       "every package's tests may use it, so it must not import any of them",
 	},
+	{
+		Name:         "Watermill's middlewares and components are not used",
+		Package:      Set{Ours},
+		Except:       Wiring,
+		MayNotImport: WatermillTraps,
+		Reason:       "docs/traps.md: they lose, hold up or dead-letter messages; retry, dlq, inbox and the relay stand in their place",
+	},
+	{
+		Name:         "watermill-sql serves publishers only",
+		Package:      Set{Ours},
+		Except:       union(Wiring, Suites, Set{"./store/postgres"}),
+		MayNotImport: Set{"github.com/ThreeDotsLabs/watermill-sql/..."},
+		Reason:       "docs/traps.md: its Subscriber commits effects that were nacked, and waits for everybody's transactions; only its SchemaAdapter is ours",
+	},
 }
 
 var files = []FileRule{

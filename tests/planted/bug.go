@@ -89,3 +89,9 @@ func (b *bug) parse(check string) error {
 	b.pkg, b.run = words[2], strings.Trim(words[4], "'")
 	return nil
 }
+
+// row is the bug's row in docs/reliability.md.
+func (b *bug) row() string {
+	// A | would end the cell, also in code.
+	return fmt.Sprintf("| `%s` | %s | %s | `%s` |", b.name, b.breaks, b.does, strings.ReplaceAll(b.command(), "|", `\|`))
+}

@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// root is the repository.
+const root = "../.."
+
+func all(t *testing.T) []bug {
+	t.Helper()
+	list, err := bugs("bugs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// Each bug can still be planted, and taken out again; make planted shows more.
+func TestBugsCanBePlanted(t *testing.T) {
+	copied, err := copyTree(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := copied.remove(); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, b := range all(t) {
+		takeOut, err := copied.plant(t.Context(), &b)
+		if err != nil {
+			t.Errorf("%s: the code that it changes is not there any more: plant it anew: %v", b.name, err)
+			continue
+		}
+		if err := takeOut(); err != nil {
+			t.Fatalf("%s: %v", b.name, err)
+		}
+	}
+}
+
+// Every check names a test that is there, in a package of ours.
+func TestChecksAreThere(t *testing.T) {
+	for _, b := range all(t) {
+		name, _, _ := strings.Cut(b.red, "/")
+		files, err := filepath.Glob(filepath.Join(root, b.pkg, "*_test.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = found || bytes.Contains(text, []byte("func "+name+"(t *testing.T)"))
+		}
+		if !found {
+			t.Errorf("%s: %s has no %s", b.name, b.pkg, name)
+		}
+	}
+}
+
+// The table in docs/reliability.md has each bug with its command.
+func TestTheDocumentShowsEachBug(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "docs", "reliability.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range all(t) {
+		if !strings.Contains(string(text), b.row()) {
+			t.Errorf("docs/reliability.md has no row\n%s", b.row())
+		}
+	}
+}
+
+// What counts as found, and what does not.
+func TestFound(t *testing.T) {
+	b := bug{red: "TestX/a", says: "2 effects"}
+	const failed = "    x_test.go:1: 2 effects\n--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/a (0.00s)\n"
+	if err := b.found(failed); err != nil {
+		t.Errorf("a check that is red: %v", err)
+	}
+	for name, output := range map[string]string{
+		"no server":      "    x_test.go:1: no PostgreSQL\n--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/a (0.00s)\n",
+		"another one":    "    x_test.go:1: 2 effects\n--- FAIL: TestX (0.00s)\n    --- FAIL: TestX/ab (0.00s)\n",
+		"nothing":        "testing: warning: no tests to run\nPASS\n",
+		"a hanging test": "panic: test timed out after 3m0s\n",
+	} {
+		if err := b.found(output); err == nil {
+			t.Errorf("%s counts as found", name)
+		}
+	}
+	passed := "--- PASS: TestX (0.00s)\n    --- PASS: TestX/a (0.00s)\n"
+	if err := b.found(passed); !errors.Is(err, errHarmless) {
+		t.Errorf("a check that stays green: %v", err)
+	}
+	if err := b.green(passed); err != nil {
+		t.Errorf("without the bug: %v", err)
+	}
+	for _, output := range []string{failed, "PASS\n", strings.ReplaceAll(passed, "PASS", "SKIP")} {
+		if err := b.green(output); err == nil {
+			t.Errorf("counts as green: %s", output)
+		}
+	}
+}
+
+// The flags, and what is said where there is no server.
+func TestFlags(t *testing.T) {
+	t.Chdir(root)
+	t.Setenv(server, "")
+	var out bytes.Buffer
+	if err := run(t.Context(), []string{"-list", "-only", "01-"}, &out); err != nil || strings.Count(out.String(), "go test ") != 1 {
+		t.Errorf("-list: %v, %s", err, out.String())
+	}
+	if err := run(t.Context(), []string{"-only", "no such bug"}, &out); err == nil {
+		t.Error("an unknown name is no error")
+	}
+	if err := run(t.Context(), nil, &out); err == nil || !strings.Contains(err.Error(), "make planted") {
+		t.Errorf("without a server: %v", err)
+	}
+}
+
+// A run that is interrupted leaves no copy behind.
+func TestInterruptedRunCleansUp(t *testing.T) {
+	t.Chdir(root)
+	t.Setenv("TMPDIR", t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := session{out: &bytes.Buffer{}, bugs: []bug{{name: "x"}}}
+	if err := s.run(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("run: %v", err)
+	}
+	left, err := os.ReadDir(os.Getenv("TMPDIR"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
