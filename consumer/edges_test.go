@@ -243,6 +243,8 @@ func TestSourceIsNotReadDuringAnOutage(t *testing.T) {
 	for n := range 100 {
 		rest = append(rest, b.deliver(fmt.Sprint("m", n), `{}`))
 	}
+	asked := f.pings.Load()
+	b.eventually("time has passed", func() bool { return f.pings.Load() >= asked+2 })
 	// A receiver that waits at the gate has at most one more in its hands.
 	if taken := c.Stats().Delivered; taken > 3 {
 		t.Errorf("%d deliveries were taken", taken)

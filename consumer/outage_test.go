@@ -29,6 +29,7 @@ type failing struct {
 	swallow  atomic.Int64 // so many commits happen and are not answered
 	refuse   atomic.Int64 // so many commits do not happen and are not answered
 	commits  atomic.Int64
+	pings    atomic.Int64
 	unknowns atomic.Int64
 }
 
@@ -40,6 +41,7 @@ func (f *failing) Begin(ctx context.Context) (*txn.Txn, error) {
 }
 
 func (f *failing) Ping(ctx context.Context) error {
+	f.pings.Add(1)
 	if f.down.Load() {
 		return fmt.Errorf("no database: %w", io.ErrUnexpectedEOF)
 	}

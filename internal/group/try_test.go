@@ -3,6 +3,7 @@ package group
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -167,6 +168,22 @@ func TestRefusedCommit(t *testing.T) {
 	r.fail = times(2, "commit", txn.ErrRolledBack) // of the group, and of the first alone
 	want(t, "ends", r.process("a", "b"), "a waiting, b applied")
 	want(t, "attempts", r.attempts("a")+10*r.attempts("b"), 1)
+
+	r = newRig(t, fine)
+	meant := "" // the keys of the latest claim
+	r.fail = func(call string) error {
+		keys, claimed := strings.CutPrefix(call, "claim ")
+		if claimed {
+			meant, _, _ = strings.Cut(keys, " ")
+		}
+		if strings.HasPrefix(call, "commit") && strings.Contains(meant, "b") {
+			meant = "" // its verdict is committed
+			return txn.ErrRolledBack
+		}
+		return nil
+	}
+	want(t, "ends", r.process("a", "b", "c"), "a applied, b waiting, c applied")
+	want(t, "attempts", fmt.Sprint(r.attempts("a"), r.attempts("b"), r.attempts("c")), "0 1 0")
 }
 
 // COMMIT: after an unknown one the row that is there says what became of it.
