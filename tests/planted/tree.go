@@ -86,7 +86,8 @@ func (t *tree) plant(ctx context.Context, b *bug) (func() error, error) {
 // apply runs git apply. The copy is no repository of its own, and git is not to look for
 // one above it.
 func (t *tree) apply(ctx context.Context, path string, flags ...string) error {
-	cmd := exec.CommandContext(ctx, "git", append(append([]string{"apply"}, flags...), path)...)
+	// One line of context on each side is enough: the code around a bug may change.
+	cmd := exec.CommandContext(ctx, "git", append(append([]string{"apply", "-C1"}, flags...), path)...)
 	cmd.Dir = t.dir
 	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(t.dir), "GIT_DIR=", "GIT_WORK_TREE=")
 	var out bytes.Buffer
