@@ -31,7 +31,6 @@ func (c *Consumer) inside() around.Inside {
 			}
 		},
 		Cut:    func() { c.config.DrainTimeout = time.Millisecond },
-		Routed: c.router != nil,
 		Relays: c.config.Sink != nil || len(c.config.Routes) > 0,
 	}
 }

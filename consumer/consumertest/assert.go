@@ -13,7 +13,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// AppliedOnce asserts, after Settle, that m is done at every handler of its topic, and
+// AppliedOnce asserts, after Settle, that m is done at each handler that has taken it, and
 // that its effect is there once: query gives the number of times, such as
 //
 //	k.AppliedOnce(m, "SELECT count(*) FROM invoices WHERE order_id = $1", "10492")
@@ -24,7 +24,7 @@ func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
 	k.t.Helper()
 	k.Settle()
 	entries := k.entries(m)
-	if !k.everywhere(m, entries, func(e inbox.Entry) bool { return e.State == inbox.Done && !e.Stale }) {
+	if !all(entries, func(e inbox.Entry) bool { return e.State == inbox.Done && !e.Stale }) {
 		k.t.Errorf("AppliedOnce: not applied: %s\n%s", m, k.tables(m))
 	}
 	n, err := k.number(query, args)
@@ -49,7 +49,7 @@ func hint(n int) string {
 func (k *Kit) Skipped(m Message) {
 	k.t.Helper()
 	k.Settle()
-	if !k.everywhere(m, k.entries(m), func(e inbox.Entry) bool { return e.State == inbox.Done && e.Stale }) {
+	if !all(k.entries(m), func(e inbox.Entry) bool { return e.State == inbox.Done && e.Stale }) {
 		k.t.Errorf("Skipped: not skipped as stale: %s\n%s", m, k.tables(m))
 	}
 }
@@ -158,27 +158,9 @@ func (k *Kit) Redrive(m Message) {
 	}
 }
 
-// everywhere reports whether each handler of m's topic has an entry for it that is so;
-// for a Router, whose handlers' topics the kit does not know, each that has one.
-func (k *Kit) everywhere(m Message, entries []inbox.Entry, so func(inbox.Entry) bool) bool {
-	want := len(k.known(m))
-	if k.routed() {
-		want = min(want, max(len(entries), 1))
-	}
-	n := 0
-	for _, e := range entries {
-		if so(e) {
-			n++
-		}
-	}
-	return want > 0 && n >= want
-}
-
-// routed reports whether a Router has the handlers.
-func (k *Kit) routed() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.inside.Routed
+// all reports whether m has entries, and each of them is so.
+func all(entries []inbox.Entry, so func(inbox.Entry) bool) bool {
+	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e inbox.Entry) bool { return !so(e) })
 }
 
 func (k *Kit) known(m Message) []inbox.ID {

@@ -17,10 +17,25 @@ import (
 const soon = time.Millisecond
 
 // clock is the store of a process, on which waiting takes no time: what was put off is
-// due at once, and what the policy asked for is noted. It also sees every commit.
+// due at once, and what the policy asked for is noted.
 type clock struct {
 	store.Store
 	p *process
+}
+
+// watched is the store as the process is given it: nothing has come to rest while it
+// commits, or comes to the point after that.
+type watched struct {
+	store.Store
+	k *Kit
+}
+
+func (w *watched) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	w.k.committing.Add(1)
+	err := w.Store.Commit(ctx, t, events)
+	w.k.committing.Add(-1)
+	w.k.pulse.beat()
+	return err
 }
 
 // Begin has the transaction look into the test's schema first.
@@ -53,7 +68,6 @@ func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 	if moved { // or it would be looked for within a second
 		c.Store.Backlog().Signals.Wake(c.p.c.Name())
 	}
-	k.pulse.beat()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,12 +28,14 @@ type Kit struct {
 	pulse  *pulse
 
 	supervisors sync.WaitGroup
+	committing  atomic.Int64 // commits under way
 
 	mu       sync.Mutex
 	slots    map[int]*process
 	count    int // processes so far
 	inside   around.Inside
 	failed   error // why the test cannot go on
+	told     bool  // and that it was said
 	stopping bool
 	ended    bool // nothing is logged any more
 
@@ -80,7 +83,7 @@ func (k *Kit) Schema() string { return k.place.schema }
 // Exec runs a statement on the test's own tables, and ends the test where it fails.
 func (k *Kit) Exec(query string, args ...any) {
 	k.t.Helper()
-	err := k.within(func(ctx context.Context, tx *sql.Tx) error {
+	err := k.within(false, func(ctx context.Context, tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, query, args...)
 		return err
 	})
@@ -100,7 +103,7 @@ func (k *Kit) Count(query string, args ...any) int {
 }
 
 func (k *Kit) number(query string, args []any) (n int, err error) {
-	err = k.within(func(ctx context.Context, tx *sql.Tx) error {
+	err = k.within(true, func(ctx context.Context, tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, query, args...).Scan(&n)
 	})
 	return n, err
@@ -109,11 +112,12 @@ func (k *Kit) number(query string, args []any) (n int, err error) {
 // statementTime bounds a statement of the test.
 const statementTime = 30 * time.Second
 
-// within runs f in a transaction that sees the test's schema first.
-func (k *Kit) within(f func(ctx context.Context, tx *sql.Tx) error) error {
+// within runs f in a transaction that sees the test's schema first. One that only reads
+// waits for nobody.
+func (k *Kit) within(reads bool, f func(ctx context.Context, tx *sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	tx, err := k.place.db.BeginTx(ctx, nil)
+	tx, err := k.place.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: reads})
 	if err != nil {
 		return err
 	}
@@ -201,7 +205,7 @@ func (k *Kit) end() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
-	if k.failed != nil {
+	if k.failed != nil && !k.told {
 		k.t.Errorf("%v\n%s", k.failed, k.story)
 	}
 	for _, p := range k.crashes {

@@ -84,6 +84,9 @@ func (p *process) at(point fault.Point) error {
 	k := p.k
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if point == fault.AfterAck {
+		defer func() { p.acks <- struct{}{} }()
+	}
 	if p.dead {
 		return errCrashed
 	}

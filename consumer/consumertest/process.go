@@ -63,6 +63,8 @@ type process struct {
 	gone       context.Context // ends when Run has returned
 	leave      context.CancelFunc
 	goroutines sync.WaitGroup
+	// acks has one for each acknowledgement that came to AfterAck.
+	acks chan struct{}
 
 	// Guarded by Kit.mu.
 	dead     bool // crashed
@@ -74,7 +76,7 @@ type process struct {
 func (k *Kit) boot(slot int) error {
 	k.mu.Lock()
 	k.count++
-	p := &process{k: k, n: k.count, slot: slot}
+	p := &process{k: k, n: k.count, slot: slot, acks: make(chan struct{}, 1<<16)}
 	k.mu.Unlock()
 	p.soft, p.stop = context.WithCancel(context.Background())
 	p.gone, p.leave = context.WithCancel(context.Background())
@@ -104,7 +106,7 @@ func (p *process) wire() error {
 		return fmt.Errorf("open the database for process %d: %w", p.n, err)
 	}
 	outside := &Process{
-		Store: fault.Store(&clock{Store: p.st, p: p}, p.at), Source: fault.Subscriber(source{k.broker, p}, p.at),
+		Store: &watched{fault.Store(&clock{Store: p.st, p: p}, p.at), k}, Source: fault.Subscriber(source{k.broker, p}, p.at),
 		Sink: fault.Publisher(&sink{p}, p.at), Logger: p.logger(), DB: k.place.db,
 	}
 	if p.c, err = k.wire(outside); err != nil {

@@ -29,6 +29,9 @@ func (k *Kit) Settle() {
 		felt := k.pulse.felt()
 		left, err := k.left()
 		if err != nil {
+			k.mu.Lock()
+			k.told = true
+			k.mu.Unlock()
 			k.t.Fatalf("Settle: %v\n%s", err, k.story)
 		}
 		if len(left) == 0 {
@@ -60,23 +63,34 @@ func (k *Kit) deadline() (context.Context, context.CancelFunc) {
 }
 
 // left says what has not come to rest. The error is one after which nothing will.
+//
+// Each step of a message is looked for before the one that follows it: a process marks
+// itself as crashed before it lets go of what it had.
 func (k *Kit) left() ([]string, error) {
+	left := k.broker.outstanding()
 	k.mu.Lock()
-	failed, relays := k.failed, k.inside.Relays
-	var left []string
+	relays, failed := k.inside.Relays, k.failed
+	k.mu.Unlock()
+	if failed != nil {
+		return nil, failed
+	}
+	if len(left) == 0 { // else the database need not be asked
+		var err error
+		if left, err = k.leftInTables(relays); err != nil {
+			return nil, err
+		}
+	}
+	if n := k.committing.Load(); n > 0 {
+		left = append(left, fmt.Sprintf("%d commits are under way", n))
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, p := range k.slots {
 		if p.dead {
 			left = append(left, fmt.Sprintf("process %d has crashed, and is not followed by another yet", p.n))
 		}
 	}
-	k.mu.Unlock()
-	if failed != nil {
-		return nil, failed
-	}
-	if left = append(left, k.broker.outstanding()...); len(left) > 0 {
-		return left, nil // the database need not be asked
-	}
-	return k.leftInTables(relays)
+	return left, k.failed
 }
 
 func (k *Kit) leftInTables(relays bool) (left []string, err error) {

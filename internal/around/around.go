@@ -39,17 +39,14 @@ type Func func(ctx context.Context, r Run, do func() error) error
 type Inside struct {
 	// Put puts f around every run of every handler.
 	Put func(f Func)
-	// Identify returns what m is at each handler of topic: its scope, key and
-	// fingerprint. It may be called also later.
+	// Identify returns what m is at each handler of topic, or at each of a Router: its
+	// scope, key and fingerprint. It may be called also later.
 	Identify func(topic string, m *message.Message) []headrace.Delivery
 	// Hurry makes instances beat, and look after each other, n times as often.
 	Hurry func(n int)
 	// Cut takes the time away in which what was begun may finish, as a crash does. It is
 	// called before the consumer is told to stop.
 	Cut func()
-	// Routed says that a Router has the handlers: Identify then returns what m is at each
-	// of them, whatever its topic.
-	Routed bool
 	// Relays says that the consumer publishes or routes what is in the outbox.
 	Relays bool
 }

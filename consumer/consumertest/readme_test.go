@@ -1,0 +1,50 @@
+package consumertest_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/headrace/headrace/consumer/consumertest"
+)
+
+// The test in the README.
+func TestInvoices(t *testing.T) {
+	key := orderKey
+	k := consumertest.New(t, consumertest.SQLite(), billing) // or consumertest.Postgres(dsn); billing: your consumer.New and Handle
+	k.Exec("CREATE TABLE invoices (order_id TEXT, total INTEGER)")
+	paid := consumertest.JSON("orders.paid", "webhook-1", Order{ID: "10492", Total: 4200})
+
+	k.FailAttempt(paid, 1, consumertest.AfterEffects, errors.New("connection reset")) // the policy's backoff takes no time
+	k.CrashAt(consumertest.AfterCommit)                                               // another process goes on
+	k.DeliverAtOnce(3, paid)                                                          // to three processes
+
+	k.AppliedOnce(paid, "SELECT count(*) FROM invoices WHERE order_id = $1", "10492")
+	k.Published(consumertest.Event{Topic: "invoices.created", Key: "10492"})
+	consumertest.StableKey(t, key, paid) // over redelivery, other headers, JSON written anew
+}
+
+// What the README shows is what runs.
+func TestReadmeShowsWhatRuns(t *testing.T) {
+	runs := read(t, "readme_test.go") + read(t, "example_test.go")
+	_, readme, found := strings.Cut(read(t, "../../README.md"), "func TestInvoices(")
+	if !found {
+		t.Fatal("the README shows no test")
+	}
+	readme, _, _ = strings.Cut(readme, "```")
+	for line := range strings.Lines(readme) {
+		if !strings.Contains(runs, line) {
+			t.Errorf("in the README, and not here: %s", line)
+		}
+	}
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
