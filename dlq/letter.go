@@ -107,6 +107,16 @@ type Filter struct {
 	AnyState bool
 }
 
+// WholeGroups reports whether f chooses open letters by what a group shares, and by
+// nothing else: stores count those faster.
+func (f Filter) WholeGroups() bool {
+	return !f.AnyState && (f.State == "" || f.State == Open) && f.IDs == nil && f.Topic == "" && f.Key == "" &&
+		f.Since.IsZero() && f.Until.IsZero()
+}
+
+// MaxWholeGroups is up to how many groups are counted one by one.
+const MaxWholeGroups = 1000
+
 // Group is the letters that failed for the same reason.
 type Group struct {
 	// ErrorPrint, Consumer, Handler and Class are what the letters share.
@@ -114,8 +124,8 @@ type Group struct {
 	Consumer   string `json:"consumer"`
 	Handler    string `json:"handler"`
 	Class      Class  `json:"class"`
-	// Count is how many there are; First and Last are when the oldest and the newest
-	// of them were written, by the database's clock.
+	// Count is how many there are; First and Last are when those with the lowest and the
+	// highest id were written, by the database's clock.
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`

@@ -20,6 +20,7 @@ type letterStore struct {
 
 	insert, existing    string
 	get, list, groups   string
+	groupsOpen          string
 	take, count         string
 	recordAudit, trails string
 }
@@ -32,6 +33,7 @@ func newLetters(db *sql.DB, plan planner, queries map[string]string) *letterStor
 		get:         sqlfile.Get(queries, "letters_get"),
 		list:        sqlfile.Get(queries, "letters_list"),
 		groups:      sqlfile.Get(queries, "letters_groups"),
+		groupsOpen:  sqlfile.Get(queries, "letters_groups_open"),
 		take:        sqlfile.Get(queries, "letters_take"),
 		count:       sqlfile.Get(queries, "letters_count"),
 		recordAudit: sqlfile.Get(queries, "letters_record"),

@@ -109,17 +109,29 @@ func (s *letterStore) List(ctx context.Context, f dlq.Filter, before int64, limi
 }
 
 // Groups implements dlq.Store.
-func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
-	groups, err := collect(ctx, s.plan.on(s.db), s.groups, filterArgs(f), func(g *dlq.Group) []any {
-		return []any{&g.ErrorPrint, &g.Consumer, &g.Handler, &g.Class, &g.Count, &g.First, &g.Last, &g.Sample, &g.SampleID}
-	})
+func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) (groups []dlq.Group, err error) {
+	args := filterArgs(f)
+	if f.WholeGroups() {
+		const consumer, handler, class, print = 2, 3, 5, 6 // where filterArgs has them
+		groups, err = s.readGroups(ctx, s.groupsOpen, args[consumer], args[handler], args[class], args[print], dlq.MaxWholeGroups)
+	}
+	if err == nil && (!f.WholeGroups() || len(groups) == dlq.MaxWholeGroups) {
+		groups, err = s.readGroups(ctx, s.groups, args...)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("group dead letters: %w", err)
 	}
+	return groups, nil
+}
+
+func (s *letterStore) readGroups(ctx context.Context, query string, args ...any) ([]dlq.Group, error) {
+	groups, err := collect(ctx, s.plan.on(s.db), query, args, func(g *dlq.Group) []any {
+		return []any{&g.ErrorPrint, &g.Consumer, &g.Handler, &g.Class, &g.Count, &g.First, &g.Last, &g.Sample, &g.SampleID}
+	})
 	for i := range groups {
 		groups[i].First, groups[i].Last = groups[i].First.UTC(), groups[i].Last.UTC()
 	}
-	return groups, nil
+	return groups, err
 }
 
 // Count implements dlq.Store.

@@ -18,7 +18,7 @@ import (
 type letterStore struct {
 	s *Store
 
-	insert, existing, get, list, groups, take, record, trail, count string
+	insert, existing, get, list, groups, groupsOpen, take, record, trail, count string
 }
 
 var _ dlq.Store = (*letterStore)(nil)
@@ -31,10 +31,13 @@ func newLetters(s *Store, q queries) *letterStore {
 		get:      q.get("letters_get"),
 		list:     q.get("letters_list"),
 		groups:   q.get("letters_groups"),
-		take:     q.get("letters_take"),
-		record:   q.get("letters_record"),
-		trail:    q.get("letters_trail"),
-		count:    q.get("letters_count"),
+
+		groupsOpen: q.get("letters_groups_open"),
+
+		take:   q.get("letters_take"),
+		record: q.get("letters_record"),
+		trail:  q.get("letters_trail"),
+		count:  q.get("letters_count"),
 	}
 }
 

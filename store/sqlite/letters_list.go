@@ -19,17 +19,28 @@ func (s *letterStore) List(ctx context.Context, f dlq.Filter, before int64, limi
 }
 
 // Groups implements dlq.Store.
-func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
-	groups, err := collect(ctx, s.s.read, s.groups, filterArgs(f), func(row scanner) (dlq.Group, error) {
+func (s *letterStore) Groups(ctx context.Context, f dlq.Filter) (groups []dlq.Group, err error) {
+	args := filterArgs(f)
+	if f.WholeGroups() {
+		const consumer, handler, class, print = 2, 3, 5, 6 // where filterArgs has them
+		groups, err = s.readGroups(ctx, s.groupsOpen, []any{args[consumer], args[handler], args[class], args[print], dlq.MaxWholeGroups})
+	}
+	if err == nil && (!f.WholeGroups() || len(groups) == dlq.MaxWholeGroups) {
+		groups, err = s.readGroups(ctx, s.groups, args)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("group letters: %w", err)
+	}
+	return groups, nil
+}
+
+func (s *letterStore) readGroups(ctx context.Context, query string, args []any) ([]dlq.Group, error) {
+	return collect(ctx, s.s.read, query, args, func(row scanner) (dlq.Group, error) {
 		var g dlq.Group
 		err := row.Scan(&g.ErrorPrint, &g.Consumer, &g.Handler, &g.Class, &g.Count, (*micros)(&g.First), (*micros)(&g.Last),
 			&g.Sample, &g.SampleID)
 		return g, err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("group letters: %w", err)
-	}
-	return groups, nil
 }
 
 // Count implements dlq.Store.

@@ -22,6 +22,7 @@ var letterTests = []test{
 	{name: "each filter narrows, alone and combined", run: letterFilters},
 	{name: "a list goes from new to old, by page, without the large parts", run: letterPages},
 	{name: "groups are counted, largest first", run: letterGroups},
+	{name: "many groups are all counted", run: letterManyGroups},
 	{name: "the trail of a letter is kept in order", run: letterTrail},
 }
 
@@ -240,6 +241,22 @@ func letterGroups(b *bundle) {
 	b.must(err)
 	if len(groups) != 1 || groups[0].Count != 1 {
 		b.Errorf("groups of a filter: %+v", groups)
+	}
+}
+
+// letterManyGroups: groups that share nothing are all there, also where they are more
+// than are counted one by one.
+func letterManyGroups(b *bundle) {
+	letters := make([]dlq.Letter, dlq.MaxWholeGroups+1)
+	for i := range letters {
+		letters[i] = letter(fmt.Sprint("key-", i))
+		letters[i].ErrorPrint = fmt.Sprint("print-", i)
+	}
+	b.die(letters...)
+	groups, err := b.Store.Letters().Groups(b.ctx, dlq.Filter{Consumer: consumer})
+	b.must(err)
+	if len(groups) != len(letters) {
+		b.Errorf("%d groups of %d letters that share nothing", len(groups), len(letters))
 	}
 }
 
