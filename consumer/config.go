@@ -121,6 +121,10 @@ type Config struct {
 	MeterProvider metric.MeterProvider
 }
 
+// leastTime is the shortest time that anybody means: below it somebody wrote a number
+// without a unit, which Go takes for nanoseconds.
+const leastTime = time.Millisecond
+
 // validate returns an error that names the first field that cannot be.
 func (c Config) validate() error {
 	for _, n := range []struct {
@@ -135,6 +139,14 @@ func (c Config) validate() error {
 	} {
 		if n.value < 0 {
 			return fmt.Errorf("option Config.%s is negative (%d): 0 gives the default", n.name, n.value)
+		}
+	}
+	for _, n := range []struct {
+		name  string
+		value time.Duration
+	}{{"HandlerTimeout", c.HandlerTimeout}, {"DrainTimeout", c.DrainTimeout}, {"NackPause", c.NackPause}} {
+		if n.value > 0 && n.value < leastTime {
+			return fmt.Errorf("option Config.%s is %s: give it a unit, as in 30*time.Second", n.name, n.value)
 		}
 	}
 	for _, n := range []struct {

@@ -61,6 +61,8 @@ func Timeout(d time.Duration) Option {
 	return func(r *registration) {
 		if d <= 0 {
 			r.mistakes = append(r.mistakes, fmt.Errorf("Timeout(%s) is not positive", d))
+		} else if d < leastTime {
+			r.mistakes = append(r.mistakes, fmt.Errorf("Timeout(%s): give it a unit, as in 30*time.Second", d))
 		}
 		r.timeout = d
 	}

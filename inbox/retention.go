@@ -71,6 +71,8 @@ func (r Retention) Validate() error {
 		switch {
 		case f.d < 0:
 			return fmt.Errorf("%s is negative (%s): 0 gives the default", f.name, f.d)
+		case f.d > 0 && f.d < time.Millisecond:
+			return fmt.Errorf("%s is %s: give it a unit, as in 24*time.Hour", f.name, f.d)
 		case f.d > longest:
 			return fmt.Errorf("%s is %s: more than %s is a mistake", f.name, f.d, longest)
 		}

@@ -69,7 +69,7 @@ func TestDelayDefaults(t *testing.T) {
 
 // backoffs draws what Validate accepts.
 func backoffs(t *rapid.T) retry.Backoff {
-	initial := rapid.Int64Range(1, int64(retry.MaxDelay)).Draw(t, "initial")
+	initial := rapid.Int64Range(int64(time.Microsecond), int64(retry.MaxDelay)).Draw(t, "initial")
 	return retry.Backoff{
 		Initial: time.Duration(initial),
 		Max:     time.Duration(rapid.Int64Range(initial, int64(retry.MaxDelay)).Draw(t, "max")),

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"time"
 )
 
 // maxAttempts bounds Policy.MaxAttempts: a number above it is a mistake.
@@ -66,6 +67,8 @@ func (b Backoff) validate(field string) error {
 		return fmt.Errorf("retry: %s.Initial is negative (%s)", field, b.Initial)
 	case b.Max < 0:
 		return fmt.Errorf("retry: %s.Max is negative (%s)", field, b.Max)
+	case b.Initial > 0 && b.Initial < time.Microsecond:
+		return fmt.Errorf("retry: %s.Initial is %s: give it a unit, as in time.Second", field, b.Initial)
 	case b.Max < b.Initial:
 		return fmt.Errorf("retry: %s.Max (%s) is below %s.Initial (%s)", field, b.Max, field, b.Initial)
 	case b.Max > MaxDelay:

@@ -42,6 +42,7 @@ const (
 	defaultSchema         = "public"
 	defaultCache          = 256
 	defaultMaxConns       = 20
+	mostConns             = 10_000
 	defaultConnectTimeout = 10 * time.Second
 	defaultUserTimeout    = 15 * time.Second
 )
@@ -67,10 +68,17 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("postgres: Options.Migrate and Options.Unchecked contradict each other")
 	case o.MaxConns < 0:
 		return o, fmt.Errorf("postgres: Options.MaxConns is negative (%d)", o.MaxConns)
+	case o.MaxConns > mostConns:
+		return o, fmt.Errorf("postgres: Options.MaxConns is %d: more than %d is a mistake", o.MaxConns, mostConns)
 	case o.ConnectTimeout < 0:
 		return o, fmt.Errorf("postgres: Options.ConnectTimeout is negative (%s)", o.ConnectTimeout)
 	case o.TCPUserTimeout < 0:
 		return o, fmt.Errorf("postgres: Options.TCPUserTimeout is negative (%s)", o.TCPUserTimeout)
+	}
+	for name, d := range map[string]time.Duration{"ConnectTimeout": o.ConnectTimeout, "TCPUserTimeout": o.TCPUserTimeout} {
+		if d > 0 && d < time.Millisecond {
+			return o, fmt.Errorf("postgres: Options.%s is %s: give it a unit, as in 15*time.Second", name, d)
+		}
 	}
 	if o.MaxConns == 0 {
 		o.MaxConns = defaultMaxConns
