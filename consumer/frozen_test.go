@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -133,6 +134,53 @@ func finish(b *bundle, schema string) {
 	}
 	if rows := b.count("SELECT count(*) FROM effects"); rows != many {
 		b.Errorf("%d effects of %d messages", rows, many)
+	}
+}
+
+// A network that is frozen for longer than a handler has is nobody's failure: the message
+// is applied after the thaw, and so is one that is run from the backlog.
+func TestFrozenNetworkSpendsNoAttempt(t *testing.T) {
+	dsn, schema := pgtest.New(t)
+	db := pgtest.OpenDB(t, "postgres", dsn)
+	direct, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	network, through := pgtest.NewProxy(t, dsn)
+	st := behind(t, "open", through, schema)
+	t.Cleanup(func() { _ = st.Close() })
+	b := newBundle(t, direct, db)
+	config := b.config()
+	config.HandlerTimeout = time.Second
+	config.Retry = quick
+	config.Retry.MaxAttempts, config.Retry.Immediate = 2, 0
+	c, err := consumer.New("test", st, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var froze sync.Map
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		if m.ID == "backlog" && m.Attempt == 1 {
+			return errBoom
+		}
+		if _, again := froze.LoadOrStore(m.ID, true); !again {
+			network.Freeze()
+		}
+		return insert(ctx, tx, m)
+	})
+	b.start(c)
+	for _, id := range []string{"live", "backlog"} {
+		m := b.deliver(id, `{}`)
+		b.eventually(id+" runs on a frozen network", func() bool { _, ok := froze.Load(id); return ok })
+		b.eventually("the consumer sees it", func() bool { return c.Ready() != nil })
+		network.Thaw()
+		b.acked(m)
+		b.eventually(id+" is applied", func() bool { return b.effects(id) == 1 })
+	}
+	for id, spent := range map[string]int{"live": 0, "backlog": 1} {
+		if list := b.attempts(id); len(list) != spent {
+			t.Errorf("attempts of %s: %+v, want %d", id, list, spent)
+		}
 	}
 }
 

@@ -90,7 +90,29 @@ func TestExpiredAttemptIsATimeout(t *testing.T) {
 	r.h.Timeout = time.Millisecond
 	want(t, "ends", r.process("m"), "m waiting")
 	want(t, "attempts", strings.Join(r.calls("attempt"), ";"), "attempt m timeout")
-	want(t, "pings", len(r.calls("ping")), 0)
+	want(t, "pings", len(r.calls("ping")), 1)
+}
+
+// INVARIANTS 11: a database that gives no answer looks like a handler that is too slow,
+// and spends no attempt.
+func TestTimeoutOfASilentStoreIsNoAttempt(t *testing.T) {
+	runs := 0
+	r := newRig(t, func(context.Context, *headrace.Tx, string) error {
+		runs++
+		return context.DeadlineExceeded
+	})
+	r.fail = times(1, "ping", errLost)
+	want(t, "to be given back", keysOf(r.e.process(r.tasks("m"))), "m")
+	want(t, "attempts", r.attempts("m"), 0)
+	want(t, "gate closed", r.hooks("gate false"), 1)
+
+	l := r.line("l")
+	r.fail = times(1, "ping", errLost)
+	_, err := l.Work(t.Context(), theShard, 0)
+	want(t, "outage", errors.As(err, new(outage)), true)
+	want(t, "attempts", r.attempts("l"), 0)
+	r.work(l)
+	want(t, "attempts of one whose store answers", r.attempts("l"), 1)
 }
 
 // A handler that goes on after its deadline is left behind: of a group nobody but

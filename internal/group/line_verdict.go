@@ -42,6 +42,13 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 			return l.singly(b), nil
 		}
 	}
+	if f.late() {
+		b.t.Rollback() // the ping may need its connection
+		if down := b.e.silent(f); down != nil {
+			return drain.Result{}, down
+		}
+		return l.afterwards(b, f)
+	}
 	if err := b.t.RollbackTo(ctx); err != nil {
 		return l.afterwards(b, f)
 	}

@@ -188,6 +188,12 @@ func (f failure) class() txn.Class {
 	return txn.Classify(f.err)
 }
 
+// late reports whether the failure came of a deadline. A statement to which the database
+// gives no answer looks like that, and is nobody's failure.
+func (f failure) late() bool {
+	return errors.Is(f.err, context.DeadlineExceeded) || errors.Is(f.err, ErrStuck)
+}
+
 // input returns what the next run is given.
 func (t *Task) input(h *Handler) Input {
 	body := t.Body

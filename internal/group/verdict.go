@@ -30,6 +30,9 @@ type ruling struct {
 // is to be run again at once. It blocks until the database takes it, or until the
 // consumer stops: then the task is released.
 func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
+	if down := e.silent(f); down != nil {
+		return Released, sleep(e.soft, e.o.Gate.Fail(down))
+	}
 	write := e.ruleLive
 	if f.task.token != "" {
 		write = e.ruleLeased
@@ -57,6 +60,18 @@ func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
 			return Released, false
 		}
 	}
+}
+
+// silent returns what says that f is nobody's failure, because the store gives no answer
+// either; nil where it is to be judged.
+func (e *Engine) silent(f failure) error {
+	if !f.late() {
+		return nil
+	}
+	if down := e.ping(); down != nil {
+		return outage{f.err, down}
+	}
+	return nil
 }
 
 // ruleLive writes the verdict on a delivery that failed, was found stale, or cannot
