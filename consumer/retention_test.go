@@ -110,7 +110,7 @@ func TestRetentionIsRefusedAtTheStart(t *testing.T) {
 		want     error
 		says     []string
 	}{
-		"too short":         {0, inbox.Retention{SourceRetention: time.Hour, Window: time.Hour}, inbox.ErrWindow, []string{"Config.Retention", "2h0m15.000000003s of retries", "168h0m0s of closed letters"}},
+		"too short":         {0, inbox.Retention{SourceRetention: time.Hour, Window: time.Hour}, inbox.ErrWindow, []string{"Config.Retention", "2h0m15.003s of retries", "168h0m0s of closed letters"}},
 		"declared":          {24 * time.Hour, inbox.Retention{Window: 25 * time.Hour}, inbox.ErrWindow, []string{"24h0m0s of the source"}},
 		"source not known":  {0, inbox.Retention{Window: 1000 * time.Hour}, inbox.ErrSourceRetention, []string{"SourceRetention"}},
 		"declares nothing":  {-1, inbox.Retention{DeadLetters: time.Hour}, inbox.ErrSourceRetention, nil},

@@ -218,7 +218,7 @@ func TestBatchIsLinked(t *testing.T) {
 func TestAnotherProcessGoesOnInTheTrace(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
-		config.Retry = retry.Policy{MaxAttempts: 5, Backoff: retry.Backoff{Initial: 1, Max: 1, Factor: 1}}
+		config.Retry = retry.Policy{MaxAttempts: 5, Backoff: retry.Backoff{Initial: 1e3, Max: 1e3, Factor: 1}}
 		first := b.consumer(config)
 		fails := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error { return errBoom }
 		consumer.Handle(first, topic, fails)
