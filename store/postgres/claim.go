@@ -171,11 +171,8 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 		query = c.s.claimBounded
 		args = append(args, millis(lockTimeout))
 	}
-	var id string
-	var n int
-	var won []string
-	var settings sql.NullString
-	if err := c.t.QueryRowContext(ctx, query, args...).Scan(&id, &n, pq.Array(&won), &settings); err != nil {
+	id, n, won, err := c.run(ctx, query, args)
+	if err != nil {
 		return err
 	}
 	c.t.SetID(id)
@@ -189,6 +186,26 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 		}
 	}
 	return nil
+}
+
+// run runs a claim. It returns the id of the transaction, how many claims were won, and
+// which where that is neither none nor all.
+func (c *claiming) run(ctx context.Context, query string, args []any) (id string, n int, won []string, err error) {
+	if c.s.direct != nil && query == c.s.claimBounded { // the others wait as long as ctx lets them
+		values, err := c.s.direct.row(ctx, c.t, query, args...)
+		if err == nil {
+			won, err = array(values[2])
+			id, _ = values[0].(string)
+			many, _ := values[1].(int64)
+			return id, int(many), won, err
+		}
+		if !errors.Is(err, errIndirect) {
+			return "", 0, nil, err
+		}
+	}
+	var settings sql.NullString
+	err = c.t.QueryRowContext(ctx, query, args...).Scan(&id, &n, pq.Array(&won), &settings)
+	return id, n, won, err
 }
 
 // lookUp fills in the rows of lost keys, and returns the claims that have none.

@@ -18,8 +18,9 @@ import (
 // prepared statements. The others do not: their plans depend on how large a table
 // is, and a plan that was made when it was empty would be kept for minutes.
 type inboxStore struct {
-	db   *sql.DB
-	plan planner
+	db     *sql.DB
+	plan   planner
+	direct *direct
 
 	claim, claimBounded, claimLost string
 	record, transition, markStale  string

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql/driver"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -62,6 +63,8 @@ type link struct {
 	net.Conn
 	waiting       atomic.Int32
 	reads, writes atomic.Int64
+
+	prepared map[string]driver.StmtQueryContext // see direct
 
 	mu     sync.Mutex
 	closed bool

@@ -113,8 +113,12 @@ func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
 	}
 	if cacheSize(db, o) > 0 {
 		s.begin.Statements = s.statements
+		if c != nil {
+			s.direct = &direct{c}
+		}
 	}
 	s.inbox = newInbox(db, plan, queries)
+	s.inbox.direct = s.direct
 	s.backlog = newBacklog(db, plan, queries, o.Schema)
 	s.order = newOrder(plan, queries)
 	s.leases = newLeases(db, plan, queries)

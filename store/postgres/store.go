@@ -24,6 +24,7 @@ type Store struct {
 	db         *sql.DB
 	plan       planner
 	connector  *connector // nil where db is the caller's
+	direct     *direct
 	book       *book
 	scripts    []migrate.Script
 	checks     map[string]string
@@ -137,11 +138,7 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	var err error
 	switch {
 	case len(events) > 0:
-		var query string
-		var args []any
-		if query, args, err = s.outbox.insert.of(events, t.ID()); err == nil {
-			err = t.QueryRowContext(ctx, query, args...).Scan(&id)
-		}
+		id, err = s.writeEvents(ctx, t, events)
 	case t.ID() != "":
 		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
 	}
@@ -156,6 +153,25 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	}
 	return nil
+}
+
+// writeEvents writes the events, and returns the id of the transaction that runs.
+func (s *Store) writeEvents(ctx context.Context, t *txn.Txn, events []outbox.Row) (id string, err error) {
+	query, args, err := s.outbox.insert.of(events, t.ID())
+	if err != nil {
+		return "", err
+	}
+	if s.direct != nil {
+		values, err := s.direct.row(ctx, t, query, args...)
+		if err == nil {
+			id, _ = values[0].(string)
+		}
+		if !errors.Is(err, errIndirect) {
+			return id, err
+		}
+	}
+	err = t.QueryRowContext(ctx, query, args...).Scan(&id)
+	return id, err
 }
 
 // Ping implements store.Store.

@@ -111,3 +111,14 @@ func (t *Txn) rollback() {
 	case <-timer.C:
 	}
 }
+
+// Guard cuts t's connection when ctx ends before stop is called, for a statement that
+// runs under a context without an end: what a driver does to watch one costs more than
+// a short statement. It reports false, and does nothing, where the connection cannot be
+// reached.
+func (t *Txn) Guard(ctx context.Context) (stop func() bool, ok bool) {
+	if t.kill == nil {
+		return nil, false
+	}
+	return context.AfterFunc(ctx, t.kill), true
+}

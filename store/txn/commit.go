@@ -26,6 +26,9 @@ func (t *Txn) Commit(ctx context.Context) error {
 		return fmt.Errorf("%w: it had ended before", ErrRolledBack)
 	}
 	t.ended = true
+	if stop, ok := t.Guard(ctx); ok {
+		return t.commitGuarded(ctx, stop)
+	}
 	answered := make(chan error, 1)
 	go func() { answered <- t.tx.Commit() }()
 	select {
@@ -46,6 +49,18 @@ func (t *Txn) Commit(ctx context.Context) error {
 		}()
 		return fmt.Errorf("%w: no answer to COMMIT: %w", ErrCommitUnknown, context.Cause(ctx))
 	}
+}
+
+// commitGuarded commits on a connection that stop's guard cuts when ctx ends: then the
+// driver answers at once.
+func (t *Txn) commitGuarded(ctx context.Context, stop func() bool) error {
+	err := t.tx.Commit()
+	inTime := stop()
+	t.release(!inTime || tainted(err))
+	if err != nil && !inTime {
+		return fmt.Errorf("%w: no answer to COMMIT: %w", ErrCommitUnknown, context.Cause(ctx))
+	}
+	return t.outcome(err)
 }
 
 // tainted reports whether a connection should leave the pool after COMMIT failed
