@@ -194,7 +194,7 @@ func TestStopReleases(t *testing.T) {
 	r.busy["m"] = 1
 	r.e.Add(r.task("m"))
 	r.after = func(call string) error {
-		if strings.HasPrefix(call, "commit") {
+		if strings.HasPrefix(call, "claim") {
 			r.e.Stop()
 		}
 		return nil

@@ -38,6 +38,8 @@ type result struct {
 	failures []failure
 	busy     []*Task
 	err      error
+	// wrote says that the transaction holds more than the claims and what handlers wrote.
+	wrote bool
 }
 
 // try claims tasks, runs the handler for those it won, and commits. Everything that
@@ -72,6 +74,9 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 		return e.own(tasks, err)
 	}
 	cancel() // the handlers have deadlines of their own
+	if len(won) == 0 && !r.wrote {
+		return r // what it learned is committed, by others
+	}
 	var out invoked
 	if len(won) > 0 {
 		out = e.invoke(t, won)
@@ -157,6 +162,7 @@ func (e *Engine) claim(ctx context.Context, t *txn.Txn, tasks []*Task, guarded b
 				return nil, nil, err
 			}
 			letters = append(letters, rows...)
+			r.wrote = true
 			r.settled = append(r.settled, settled{task, Conflict})
 		}
 	}
@@ -301,6 +307,7 @@ func (e *Engine) queueBehind(ctx context.Context, t *txn.Txn, tasks []*Task, r *
 		if err := e.st.Backlog().Put(ctx, t, []backlog.Item{item}); err != nil {
 			return nil, fmt.Errorf("queue behind: %w", err)
 		}
+		r.wrote = true
 		r.settled = append(r.settled, settled{task, Waiting})
 	}
 	return free, nil

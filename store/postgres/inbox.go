@@ -21,6 +21,7 @@ type inboxStore struct {
 	db     *sql.DB
 	plan   planner
 	direct *direct
+	lately share // lost claims
 
 	claim, claimBounded, claimLost string
 	record, transition, markStale  string

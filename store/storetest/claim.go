@@ -23,6 +23,7 @@ var claimTests = []test{
 	{name: "keys are told apart by their bytes", run: claimBytes},
 	{name: "keys of no bytes or over 512 are refused", run: claimLimits},
 	{name: "scopes share no keys", run: claimScopes},
+	{name: "after many duplicates a claim says and does the same", run: claimAfterDuplicates},
 }
 
 func id(key string) inbox.ID { return inbox.ID{Scope: scope, Key: key} }
@@ -241,4 +242,41 @@ func claimScopes(b *bundle) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.Errorf("rows of 42 (-want +got):\n%s", diff)
 	}
+}
+
+// claimAfterDuplicates: a store may look for rows before it claims, while most of what
+// it is asked for has been there.
+func claimAfterDuplicates(b *bundle) {
+	b.in(func(t *txn.Txn) { b.win(t, "a", "b") })
+	duplicates := func() {
+		for range 20 {
+			b.in(func(t *txn.Txn) {
+				for i, c := range b.claim(t, "b", "a") {
+					b.wantLost(c, []string{"b", "a"}[i], inbox.Done)
+				}
+			})
+		}
+	}
+	duplicates()
+	b.in(func(t *txn.Txn) {
+		got := b.claim(t, "new", "a")
+		if got[0].Result != inbox.Won || got[0].Entry != (inbox.Entry{}) {
+			b.Errorf("new among duplicates: %+v", got[0])
+		}
+		b.wantLost(got[1], "a", inbox.Done)
+	})
+	b.wantState("new", inbox.Done)
+
+	duplicates()
+	b.in(func(t *txn.Txn) {
+		got := b.request(t, inbox.ClaimRequest{Claims: []inbox.Claim{{ID: id("a"), Fingerprint: "other"}, claims("b")[0]}})
+		b.wantLost(got[0], "a", inbox.Done)
+		b.wantLost(got[1], "b", inbox.Done)
+	})
+
+	duplicates()
+	t := b.begin()
+	b.win(t, "c", "d")
+	t.Rollback()
+	b.in(func(t *txn.Txn) { b.win(t, "c", "d") })
 }
