@@ -25,7 +25,9 @@ type Store interface {
 	// between two statements; 0 leaves the server's setting. A store without such a
 	// thing (SQLite) ignores it.
 	LockShard(ctx context.Context, t *txn.Txn, consumer string, shard int, idle time.Duration) (bool, error)
-	// Read returns at most limit ready rows with a RowID above after, by RowID.
+	// Read returns at most limit ready rows, by RowID, to a caller that has dealt with
+	// those up to after: the rows above it, and first those below it that committed late,
+	// so that a row never comes after one of its order key that was put behind it.
 	Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]Item, error)
 	// Delete removes rows.
 	Delete(ctx context.Context, t *txn.Txn, rows []int64) error

@@ -26,7 +26,10 @@ type Store interface {
 	// shard; 0 leaves the server's setting. A store without such a thing (SQLite)
 	// ignores it.
 	LockShard(ctx context.Context, t *txn.Txn, shard int, idle time.Duration) (bool, error)
-	// Read returns at most limit ready rows with a RowID above after, by RowID.
+	// Read returns at most limit ready rows, by RowID, to a caller that has dealt with
+	// those up to after: the rows above it. What commits late may stand below: then, and
+	// for as long as the store cannot tell, it begins there, so that a row never comes
+	// after one of its order that was written behind it.
 	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]Row, error)
 	// ReadHeld returns at most limit held rows of the shard that may be published
 	// now, by RowID: those Delayed or in Backoff that are due, and those Behind

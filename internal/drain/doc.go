@@ -21,7 +21,9 @@
 //
 // Marks only save time: rows that a long snapshot keeps alive after their
 // deletion are not walked over again and again. A transaction that took a lower
-// RowID may commit later, so the bottom is read again at short intervals.
+// RowID may commit later, so the bottom is read again at short intervals. Where rows
+// keep an order, a store gives out what committed late before what was written behind
+// it, also to a reader above the mark: it may begin to read below.
 //
 // A failing Poll stops the polling for a growing pause, a failing Work its shard
 // only. The first failure is reported, and the moment when all is well again.

@@ -22,6 +22,7 @@ type backlogStore struct {
 	db     *sql.DB
 	plan   planner
 	schema string
+	floors *floors
 
 	put, poll, promote, lockShard   string
 	read, delete, reschedule, depth string
@@ -29,7 +30,7 @@ type backlogStore struct {
 
 func newBacklog(db *sql.DB, plan planner, queries map[string]string, schema string) *backlogStore {
 	return &backlogStore{
-		db: db, plan: plan, schema: schema,
+		db: db, plan: plan, schema: schema, floors: newFloors(),
 		put:        sqlfile.Get(queries, "backlog_put"),
 		poll:       sqlfile.Get(queries, "backlog_poll"),
 		promote:    sqlfile.Get(queries, "backlog_promote"),
@@ -125,9 +126,16 @@ func (s *backlogStore) LockShard(ctx context.Context, t *txn.Txn, consumer strin
 
 // Read implements backlog.Store.
 func (s *backlogStore) Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]backlog.Item, error) {
-	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, after, limit}, (*itemRow).columns)
+	l := line{consumer, shard}
+	var h horizon
+	rows, err := collect(ctx, s.plan.on(t.SQL()), s.read, []any{consumer, shard, s.floors.from(l, after), limit}, func(r *itemRow) []any {
+		return append(r.columns(), &h.xmin, &h.xmax)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read backlog: %w", err)
+	}
+	if len(rows) > 0 {
+		s.floors.learn(l, after, rows[0].RowID, h)
 	}
 	items, err := itemsOf(rows, consumer)
 	if err != nil {

@@ -21,6 +21,7 @@ type outboxStore struct {
 	db     *sql.DB
 	plan   planner
 	schema string
+	floors *floors
 	signal *outbox.Signal
 
 	insert                  inserts
@@ -35,7 +36,7 @@ type outboxStore struct {
 
 func newOutbox(db *sql.DB, plan planner, queries map[string]string, schema string, signal *outbox.Signal) *outboxStore {
 	return &outboxStore{
-		db: db, plan: plan, schema: schema, signal: signal,
+		db: db, plan: plan, schema: schema, floors: newFloors(), signal: signal,
 		insert:    inserts{ready: sqlfile.Get(queries, "outbox_insert"), delayed: sqlfile.Get(queries, "outbox_insert_delayed")},
 		poll:      sqlfile.Get(queries, "outbox_poll"),
 		lockShard: sqlfile.Get(queries, "outbox_lock_shard"),
@@ -134,13 +135,22 @@ func (r *outboxRow) decoded(shard int) (outbox.HeldRow, error) {
 
 // Read implements outbox.Store.
 func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	return s.readRows(ctx, t, shard, s.read, shard, after, limit)
+	l := line{shard: shard}
+	return s.readRows(ctx, t, l, after, s.read, shard, s.floors.from(l, after), limit)
 }
 
-func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, shard int, query string, args ...any) ([]outbox.Row, error) {
-	read, err := collect(ctx, s.plan.on(t.SQL()), query, args, (*outboxRow).columns)
+// readRows reads rows of a line for a caller that has come to after.
+func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, l line, after int64, query string, args ...any) ([]outbox.Row, error) {
+	shard := l.shard
+	var h horizon
+	read, err := collect(ctx, s.plan.on(t.SQL()), query, args, func(r *outboxRow) []any {
+		return append(r.columns(), &h.xmin, &h.xmax)
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read outbox: %w", err)
+	}
+	if len(read) > 0 {
+		s.floors.learn(l, after, read[0].RowID, h)
 	}
 	rows := make([]outbox.Row, len(read))
 	for i := range read {

@@ -31,7 +31,8 @@ func (s *outboxStore) PollTopics(ctx context.Context, marks []int64, topics outb
 
 // ReadTopics implements outbox.Chooser.
 func (s *outboxStore) ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
-	return s.readRows(ctx, t, shard, s.readTopics, shard, after, limit, names(topics), topics.Except)
+	l := line{of: fmt.Sprintf("%t %q", topics.Except, topics.Names), shard: shard}
+	return s.readRows(ctx, t, l, after, s.readTopics, shard, s.floors.from(l, after), limit, names(topics), topics.Except)
 }
 
 // ReadHeldTopics implements outbox.Chooser.

@@ -206,8 +206,11 @@ func outboxRead(b *bundle) {
 		rows := b.outboxRead(t, line, 0, 10)
 		b.wantIDs("the shard", rows, "event-1", "event-2", "event-3")
 		b.wantIDs("the first two", b.outboxRead(t, line, 0, 2), "event-1", "event-2")
-		b.wantIDs("above the first", b.outboxRead(t, line, rows[0].RowID, 10), "event-2", "event-3")
-		b.wantIDs("above the last", b.outboxRead(t, line, rows[2].RowID, 10))
+		for done, want := range map[int][]string{0: {"event-2", "event-3"}, 2: nil} {
+			b.without(t, line, rows[:done+1], func() {
+				b.wantIDs("above what is done", b.outboxRead(t, line, rows[done].RowID, 10), want...)
+			})
+		}
 		marks[line] = rows[2].RowID
 	})
 	b.wantShards("with one marked", b.outboxPoll(marks), other)

@@ -82,6 +82,7 @@ func Run(t *testing.T, h Harness) {
 		{"Fence", fenceTests},
 		{"Outbox", outboxTests},
 		{"Topics", topicTests},
+		{"Late", lateTests},
 		{"Held", heldTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},
