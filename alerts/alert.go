@@ -30,7 +30,9 @@ type Alert struct {
 	LetterID int64
 	// Text says in one sentence what happened and what to do.
 	Text string
-	// Count is how many happened since the last alert of the group; 0 means 1.
+	// Count is how many happened since the last alert of the group; 0 means 1. Where a
+	// kind takes another one back (Resumed and Paused), only the newest of them is told,
+	// and counts those of both that were not.
 	Count int64
 	// Groups is how many groups an alert sums up, where too many are due at once;
 	// 0 means 1. Handler, Topic, Class, ErrorPrint and LetterID are then empty.

@@ -21,7 +21,8 @@ const (
 	Resumed Kind = "resumed"
 	// SubscriptionEnded: a broker ended a subscription while the consumer ran.
 	SubscriptionEnded Kind = "subscription_ended"
-	// HandlerStuck: a handler did not return after its deadline.
+	// HandlerStuck: a handler did not return after its deadline: it ignores its context,
+	// or a statement of its transaction gets no answer.
 	HandlerStuck Kind = "handler_stuck"
 	// WrongOrder: the middlewares of a Router stand in an order in which messages would
 	// be lost; all stay unacknowledged.

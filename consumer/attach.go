@@ -45,16 +45,18 @@ var errAttached = errors.New("it is attached to a Router: call the Router's Run"
 // before the commit: it is acknowledged when the handler's work is kept and the Router
 // acknowledges it, or when a middleware outside passes it over without an error.
 //
-// Router.Run returns an error that matches headrace.ErrOrder, and names the middleware,
-// before it subscribes, where one was added after Attach (it would be passed over when a
-// message is run from the backlog), or where Watermill's Retry, PoisonQueue, Deduplicator,
-// CircuitBreaker or InstantAck, or inbox.Middleware, retry.Middleware or dlq.Middleware
-// stand outside, for the Router or for a handler: they undo what headrace promises. Where
-// one is hidden in a function of the program's own, or a middleware outside acknowledges
-// messages before their handler has run, it is found at a handler's first message: then
-// no message is acknowledged, an alert is sent, and Ready and Alive return the error. A
-// middleware outside that marks or settles only some messages, anywhere but at the
-// broker, is not found. Attach itself refuses rivals among inside, and a second Attach.
+// What is wrong at the start is returned by Router.Run before it subscribes. (Watermill
+// writes "cannot initialize plugin" and an address before it: the plugin is Attach's.) The
+// error matches headrace.ErrOrder, and names the middleware, where one was added after
+// Attach (it would be passed over when a message is run from the backlog), or where
+// Watermill's Retry, PoisonQueue, Deduplicator, CircuitBreaker or InstantAck, or
+// inbox.Middleware, retry.Middleware or dlq.Middleware stand outside, for the Router or
+// for a handler: they undo what headrace promises. Where one is hidden in a function of
+// the program's own, or a middleware outside acknowledges messages before their handler
+// has run, it is found at a handler's first message: then no message is acknowledged, an
+// alert is sent, and Ready and Alive return the error. A middleware outside that marks or
+// settles only some messages, anywhere but at the broker, is not found. Attach itself
+// refuses rivals among inside, and a second Attach.
 func Attach(router *message.Router, st store.Store, config Config, inside ...message.HandlerMiddleware) (*Consumer, error) {
 	if err := checkAttach(router, st, config); err != nil {
 		return nil, fmt.Errorf("attach: %w", err)

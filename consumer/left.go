@@ -15,7 +15,7 @@ func (r *run) stuck(h *group.Handler, messages int) {
 	r.c.stuck++
 	r.keep(h, messages)
 	r.c.mu.Unlock()
-	r.alert(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its context had ended and was left behind", grace))
+	r.alert(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its context had ended and was left behind: it ignores the context, or a statement of its transaction gets no answer", grace))
 }
 
 // returned takes back what stuck counted.

@@ -23,7 +23,7 @@ const (
 )
 
 func (m *Main) listCommand() *cobra.Command {
-	c := &cobra.Command{Use: "ls", Short: "list dead letters, newest first", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "ls", Short: "list dead letters, newest first", Args: noArgs}
 	filter := addFilter(c)
 	filter.addState()
 	most := &limit{n: 50, most: listMost}
@@ -84,7 +84,7 @@ func (m *Main) emitLetters(letters []dlq.Letter) error {
 }
 
 func (m *Main) groupsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "groups", Short: "list the reasons of failures, most frequent first", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "groups", Short: "list the reasons of failures, most frequent first", Args: noArgs}
 	filter := addFilter(c)
 	filter.addState()
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {

@@ -13,7 +13,7 @@ import (
 func (m *Main) migrateCommand() *cobra.Command {
 	command := func(name, short string, f func(context.Context, store.Migrator) error) *cobra.Command {
 		return &cobra.Command{
-			Use: name, Short: short, Args: cobra.NoArgs,
+			Use: name, Short: short, Args: noArgs,
 			RunE: m.do(func(ctx context.Context, _ []string) error {
 				return m.withMigrator(ctx, name == "up", func(mg store.Migrator) error { return f(ctx, mg) })
 			}),

@@ -18,7 +18,7 @@ func (m *Main) outboxCommand() *cobra.Command {
 
 func (m *Main) outboxStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "count what waits, and say for how long", Args: cobra.NoArgs,
+		Use: "status", Short: "count what waits, and say for how long", Args: noArgs,
 		RunE: m.do(func(ctx context.Context, _ []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				s, err := st.Outbox().Status(ctx)
@@ -49,7 +49,7 @@ type parkedView struct {
 }
 
 func (m *Main) parkedCommand() *cobra.Command {
-	c := &cobra.Command{Use: "parked", Short: "list events that the broker refuses, oldest first", Args: cobra.NoArgs}
+	c := &cobra.Command{Use: "parked", Short: "list events that the broker refuses, oldest first", Args: noArgs}
 	most := &limit{n: 50, most: listMost}
 	c.Flags().Var(most, "limit", "how many to list")
 	after := &limit{most: 1<<63 - 1}

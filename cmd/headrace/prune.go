@@ -37,7 +37,7 @@ Messages that wait, dead ones, and their open letters stay; --open-letters gives
 Consumers prune by themselves where they know their source's retention: this is for the others,
 and for a schedule of one's own. It may be stopped at any time, and run beside consumers.`,
 		Example: "  headrace prune --source-retention 7d --dry-run\n  headrace prune --source-retention 7d --retry-span 6h --window 30d",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 	}
 	// The default policy, with the default timeout and the grace of a consumer.
 	f := &pruneFlags{retries: age{retry.Policy{}.Span(35 * time.Second)}, closed: age{inbox.DefaultDeadLetters}}

@@ -66,6 +66,14 @@ func names(commands []*cobra.Command) string {
 	return strings.Join(list, ", ")
 }
 
+// noArgs allows no argument.
+func noArgs(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("%s takes no argument, and not %s", c.CommandPath(), plural(len(args), "argument", "arguments"))
+}
+
 // one allows exactly one argument.
 func one(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

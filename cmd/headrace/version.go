@@ -19,7 +19,7 @@ type versionView struct {
 
 func (m *Main) versionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "version", Short: "print which build this is", Args: cobra.NoArgs,
+		Use: "version", Short: "print which build this is", Args: noArgs,
 		RunE: m.do(func(context.Context, []string) error {
 			v := buildVersion()
 			rows := [][]string{{"module", v.Module}, {"version", v.Version}, {"go", v.Go}}

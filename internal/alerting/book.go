@@ -59,6 +59,7 @@ func (b *book) add(a alerts.Alert) {
 	}
 	e.add(a)
 	b.turn(key, a)
+	b.supersede(key.opposite(), key)
 }
 
 // add makes a the newest of what waits.
@@ -80,15 +81,17 @@ func earliest(t, u time.Time) time.Time {
 	return t
 }
 
-// dueAt is when the entry of key may be sent. Where its opposite waits as well both
-// are sent together, so that the newer one comes last.
+// dueAt is when the entry of key may be sent. A hook that fails for it or for its
+// opposite is left in peace until it may be tried again.
 func (b *book) dueAt(key group) time.Time {
 	at := b.groups[key].due
-	if other := b.groups[key.opposite()]; other != nil && other.alert.Count > 0 && other.due.After(at) {
-		at = other.due
-	}
 	if settled, ok := b.settled(key); ok && settled.Before(at) {
 		at = settled
+	}
+	for _, name := range []group{key, key.opposite()} {
+		if e := b.groups[name]; e != nil && e.failures > 0 && e.due.After(at) {
+			at = e.due
+		}
 	}
 	return at
 }
@@ -163,7 +166,7 @@ func (b *book) merge(keys []group, now time.Time) []group {
 }
 
 // failed puts an alert back that was not passed on, and reports whether it is tried
-// again.
+// again. One that is not true any more is counted in with what is.
 func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
 	key := group{a.Kind, a.Consumer, a.Handler}
 	e := b.groups[key]
@@ -171,6 +174,11 @@ func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
 		return false
 	}
 	e.failures++
+	if !b.current(key) {
+		e.alert, e.due = a, now.Add(delay(e.failures, err))
+		b.supersede(key, key.opposite())
+		return true
+	}
 	if e.failures >= maxTries && !b.owed(key) {
 		e.failures = 0
 		return false
@@ -182,13 +190,17 @@ func (b *book) failed(a alerts.Alert, now time.Time, err error) bool {
 	return true
 }
 
-// passed forgets the failures of a group.
+// passed notes what people know, and forgets the failures of a group and its opposite.
 func (b *book) passed(a alerts.Alert) {
 	key := group{a.Kind, a.Consumer, a.Handler}
-	if e := b.groups[key]; e != nil {
-		e.failures = 0
+	for _, name := range []group{key, key.opposite()} {
+		if e := b.groups[name]; e != nil {
+			e.failures = 0
+		}
 	}
-	b.dropped += b.tell(key, a)
+	if p := b.pairs[key.pair()]; p != nil {
+		p.told = key.kind
+	}
 }
 
 // next is when take has something to do again; false if never.

@@ -119,8 +119,15 @@ func (d *Dispatcher) flush(all bool) (next time.Duration, ok bool) {
 	return at.Sub(now), ok
 }
 
-// send calls the hook. What it fails for is tried again, unless it is the last try.
+// send calls the hook, unless a is not true any more. What it fails for is tried again,
+// unless it is the last try.
 func (d *Dispatcher) send(a alerts.Alert, last bool) {
+	d.mu.Lock()
+	recalled := d.book.recall(a)
+	d.mu.Unlock()
+	if recalled {
+		return
+	}
 	said := a
 	if a.Groups > 1 {
 		said.Text = fmt.Sprintf("%s (and the like elsewhere: %d in all)", a.Text, a.Groups)

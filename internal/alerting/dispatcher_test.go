@@ -150,7 +150,7 @@ func TestDebounceKeepsTheLastWord(t *testing.T) {
 		d.Send(infra(alerts.Paused))
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if want := "paused*1 resumed*1 resumed*2 paused*3"; n.said() != want {
+		if want := "paused*1 resumed*1 paused*5"; n.said() != want {
 			t.Errorf("said %s, want %s", n.said(), want)
 		}
 		mustClose(t, d)

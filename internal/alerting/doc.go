@@ -14,7 +14,8 @@
 // work. Close waits for the goroutine.
 //
 // A book passes a state on ahead of the quiet time when its opposite was the last word
-// and the state has settled, and lets a refused word go that is no longer true.
+// and the state has settled. Of a state and its opposite only the newest waits, and
+// counts the others: none that is known to be over is told.
 //
 // One reader has a namespace at a time, by a lease in the database. It takes what is
 // due in one transaction, calls the hook with none open, and records the outcome in

@@ -67,27 +67,45 @@ func (b *book) turn(key group, a alerts.Alert) {
 	}
 }
 
+// current reports whether key is still true: no newer word has taken it back.
+func (b *book) current(key group) bool {
+	p := b.pairs[key.pair()]
+	return p == nil || p.state == key.kind
+}
+
+// supersede counts what waits of old in with what waits of the newer word: old is not
+// told any more, since it would be false.
+func (b *book) supersede(old, newer group) {
+	e, into := b.groups[old], b.groups[newer]
+	if e == nil || into == nil || e.alert.Count == 0 || into.alert.Count == 0 {
+		return
+	}
+	into.alert.Count += e.alert.Count
+	into.alert.Since = earliest(into.alert.Since, e.alert.Since)
+	e.alert = alerts.Alert{}
+}
+
+// recall takes an alert back that was taken and is not sent yet, and reports whether it
+// did: a newer word came meanwhile.
+func (b *book) recall(a alerts.Alert) bool {
+	key := group{a.Kind, a.Consumer, a.Handler}
+	e := b.groups[key]
+	if b.current(key) || e == nil {
+		return false
+	}
+	e.alert = a
+	b.supersede(key, key.opposite())
+	return true
+}
+
 // settled is when what waits of key may go out ahead of its quiet time; ok is false
-// where it may not. A hook that fails is left in peace until it may be tried again.
+// where it may not.
 func (b *book) settled(key group) (at time.Time, ok bool) {
 	p := b.pairs[key.pair()]
 	if p == nil || !p.stale() {
 		return at, false
 	}
-	e, other := b.groups[key], b.groups[key.opposite()]
-	if key.kind != p.state {
-		e, other = other, e
-	}
-	if e == nil || e.alert.Count == 0 {
-		return at, false
-	}
-	at = p.since.Add(min(settleTime<<min(p.early, 8), settleMost))
-	for _, failing := range []*entry{e, other} {
-		if failing != nil && failing.failures > 0 && failing.due.After(at) {
-			at = failing.due
-		}
-	}
-	return at, true
+	return p.since.Add(min(settleTime<<min(p.early, 8), settleMost)), true
 }
 
 // stale reports whether people were last told what is not true any more.
@@ -110,21 +128,6 @@ func (b *book) goes(key group, early bool) {
 	default:
 		p.early = 0
 	}
-}
-
-// tell notes that a was passed on. What its opposite has to say of earlier, and could
-// not, would be false now: tell returns how many of them it let go.
-func (b *book) tell(key group, a alerts.Alert) (dropped int64) {
-	p := b.pairs[key.pair()]
-	if p == nil {
-		return 0
-	}
-	p.told = key.kind
-	if e := b.groups[key.opposite()]; e != nil && e.failures > 0 && e.alert.Count > 0 && e.alert.At.Before(a.At) {
-		dropped = e.alert.Count
-		e.alert, e.failures = alerts.Alert{}, 0
-	}
-	return dropped
 }
 
 // forget drops a group, and its pair with the last of the two.
