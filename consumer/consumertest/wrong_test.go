@@ -85,7 +85,7 @@ func TestKeyOfTheDeliveryIsFound(t *testing.T) {
 	}), "the key is not stable: sent again by its sender, under another message id", "webhook-1")
 	says(t, verdict(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), func(p *consumertest.Process) (*consumer.Consumer, error) {
-			c, err := consumer.New("billing", p.Store, consumer.Config{Source: p.Source, Key: inbox.MessageID()})
+			c, err := consumer.New("billing", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Key: inbox.MessageID()})
 			if err == nil {
 				consumer.Handle(c, topic, invoice)
 			}
