@@ -5,21 +5,24 @@ import "sort"
 // held gathers the tasks of a group that are to be run again. Tasks of their order
 // keys that come after them must not run before.
 type held struct {
-	place map[*Task]int
+	group []*Task
+	place map[*Task]int  // made when there is something to hold
 	first map[string]int // the earliest held place of an order key
 	tasks []*Task
 }
 
 // newHeld returns an empty set for a group whose tasks stand in order.
 func newHeld(group []*Task) *held {
-	h := &held{place: make(map[*Task]int, len(group)), first: make(map[string]int)}
-	for i, t := range group {
-		h.place[t] = i
-	}
-	return h
+	return &held{group: group}
 }
 
 func (h *held) add(tasks []*Task) {
+	if h.place == nil && len(tasks) > 0 {
+		h.place, h.first = make(map[*Task]int, len(h.group)), make(map[string]int)
+		for i, t := range h.group {
+			h.place[t] = i
+		}
+	}
 	for _, t := range tasks {
 		h.tasks = append(h.tasks, t)
 		key := t.Delivery.OrderKey

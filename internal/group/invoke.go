@@ -73,6 +73,11 @@ func (e *Engine) invoke(t *txn.Txn, tasks []*Task) invoked {
 		return e.abandon(stuck)
 	}
 	var out invoked
+	n := 0
+	for _, c := range p.calls {
+		n += len(c.tx.Events())
+	}
+	out.events = make([]outbox.Row, 0, n)
 	for _, c := range p.calls {
 		if c.err != nil {
 			out.failures, out.unclear = blame(c)

@@ -90,7 +90,11 @@ func (e *Engine) try(tasks []*Task, guarded bool) (r result) {
 	case out.unclear != nil || len(out.failures) > 0:
 		return e.sortFailures(ctx, t, tasks, out)
 	}
-	return e.commit(ctx, t, tasks, append(letters, out.events...), r)
+	rows := out.events
+	if len(letters) > 0 {
+		rows = append(letters, rows...)
+	}
+	return e.commit(ctx, t, tasks, rows, r)
 }
 
 func (e *Engine) begin() (*txn.Txn, error) {
