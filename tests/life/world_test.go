@@ -34,7 +34,7 @@ const (
 
 	// patience is how long a message may take to come where it belongs. While a failure
 	// is shrunk it is shorter: most tries fail.
-	patience  = 20 * time.Second
+	patience  = time.Minute
 	shrinking = 2 * time.Second
 )
 
