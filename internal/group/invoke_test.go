@@ -83,14 +83,17 @@ func TestCancelledBatchIsNotFailed(t *testing.T) {
 
 // An expired attempt is a timeout and an attempt, whatever a driver makes of it.
 func TestExpiredAttemptIsATimeout(t *testing.T) {
-	r := newRig(t, func(ctx context.Context, _ *headrace.Tx, _ string) error {
-		<-ctx.Done()
-		return errLost
-	})
-	r.h.Timeout = time.Millisecond
-	want(t, "ends", r.process("m"), "m waiting")
-	want(t, "attempts", strings.Join(r.calls("attempt"), ";"), "attempt m timeout")
-	want(t, "pings", len(r.calls("ping")), 1)
+	for _, err := range []error{errLost, sqlState("57P01"), deadlock} {
+		r := newRig(t, func(ctx context.Context, _ *headrace.Tx, _ string) error {
+			<-ctx.Done()
+			return err
+		})
+		r.h.Timeout = time.Millisecond
+		want(t, "ends", r.process("m"), "m waiting")
+		want(t, "attempts", strings.Join(r.calls("attempt"), ";"), "attempt m timeout")
+		want(t, "pings", len(r.calls("ping")), 1)
+		want(t, "claims", len(r.calls("claim")), 1)
+	}
 }
 
 // INVARIANTS 11: a database that gives no answer looks like a handler that is too slow,
