@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -32,7 +33,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("planted", flag.ContinueOnError)
-	only := flags.String("only", "", "plant those bugs only whose `name` contains this")
+	only := flags.String("only", "", "plant those bugs only whose `name` contains this, or one of several (54-,55-)")
 	list := flags.Bool("list", false, "list the bugs with their checks, and plant none")
 	verbose := flags.Bool("v", false, "print what each check prints")
 	if err := flags.Parse(args); err != nil {
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	chosen := all[:0]
 	for _, b := range all {
-		if strings.Contains(b.name, *only) {
+		if slices.ContainsFunc(strings.Split(*only, ","), func(part string) bool { return strings.Contains(b.name, part) }) {
 			chosen = append(chosen, b)
 		}
 	}
