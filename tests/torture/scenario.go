@@ -33,7 +33,7 @@ type options struct {
 
 // liveTime is within what everything has come to its end after the last fault
 // (invariant 16).
-const liveTime = 60 * time.Second
+const liveTime = 2 * time.Minute
 
 // result is what a scenario gave.
 type result struct {

@@ -32,7 +32,7 @@ func crash(p fault.Point) Fault {
 
 const (
 	// reachTime is how long a point may take to be reached.
-	reachTime = 40 * time.Second
+	reachTime = 2 * time.Minute
 	// careTime is after how long children that started together are known to each other,
 	// and work in groups.
 	careTime = 4500 * time.Millisecond

@@ -225,7 +225,7 @@ func busy(ctx context.Context, w *World) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if exit, ended := c.Wait(time.Minute); !ended || !exit.Ended {
+	if exit, ended := c.Wait(reachTime); !ended || !exit.Ended {
 		return c.Held(), fmt.Errorf("the hog did not end: %+v", exit)
 	}
 	w.Hit("busy", fmt.Sprintf("the lock was held %d times", c.Held()))

@@ -230,7 +230,7 @@ func (w *World) run(role workload.Role, p fault.Point, nth int) (Exit, error) {
 	if err != nil {
 		return Exit{}, err
 	}
-	exit, ended := c.Wait(time.Minute)
+	exit, ended := c.Wait(reachTime)
 	if !ended {
 		c.Signal(syscall.SIGKILL)
 		return exit, fmt.Errorf("the child of role %s does not end", role)
