@@ -15,16 +15,18 @@ type batch struct {
 	taken []Letter
 	bytes int
 	skips []Skip
+	// unknown is how many letters were in a commit whose outcome could not be read.
+	unknown int
 }
 
 // once runs one transaction: take letters, apply, audit, commit.
-func (s *sweep) once(ctx context.Context, f Filter, after int64, limit int) (batch, error) {
+func (s *sweep) once(ctx context.Context, f Filter, after int64, fl *flight) (batch, error) {
 	t, err := s.st.Begin(ctx)
 	if err != nil {
 		return batch{}, err
 	}
 	defer t.Rollback()
-	b, err := s.take(ctx, t, f, after, limit)
+	b, err := s.take(ctx, t, f, after, fl)
 	if err != nil || len(b.taken) == 0 {
 		return b, err
 	}
@@ -47,18 +49,22 @@ func (s *sweep) once(ctx context.Context, f Filter, after int64, limit int) (bat
 
 // take moves letters and applies what follows. Letters that may not move are rolled
 // back into the open state and the others are taken again, fewer each time.
-func (s *sweep) take(ctx context.Context, t *txn.Txn, f Filter, after int64, limit int) (batch, error) {
+func (s *sweep) take(ctx context.Context, t *txn.Txn, f Filter, after int64, fl *flight) (batch, error) {
 	var b batch
 	for {
 		if err := t.Savepoint(ctx); err != nil {
 			return b, fmt.Errorf("set a savepoint: %w", err)
 		}
-		letters, err := s.st.Letters().Take(ctx, t, f, s.to, after, limit)
+		letters, err := s.st.Letters().Take(ctx, t, f, s.to, after, fl.limit)
 		if err != nil {
 			return b, fmt.Errorf("take letters: %w", err)
 		}
 		if b.read == nil {
 			b.read = idsOf(letters)
+			fl.tell(b.read)
+		}
+		if err := fl.turn(letters); err != nil {
+			return b, err
 		}
 		refused, err := s.refuse(ctx, t, letters)
 		if err != nil {

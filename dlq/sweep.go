@@ -84,28 +84,43 @@ func (s *sweep) bound(ctx context.Context, f Filter) error {
 	return nil
 }
 
-// part works through one filter.
+// part works through one filter. While a batch is applied and committed, the letters
+// of the next one are taken already.
 func (s *sweep) part(ctx context.Context, f Filter) error {
 	seen := make(map[int64]bool, len(f.IDs))
-	for after := int64(0); after < s.newest; {
-		size := s.size
-		if s.limit > 0 {
-			size = min(size, s.limit-s.done)
-		}
+	var before *flight // is applied and committed
+	for after, more := int64(0), true; more && after < s.newest; {
+		size := s.next(before)
 		if size == 0 {
-			return nil
+			if before == nil {
+				return nil
+			}
+			err := s.land(before)
+			if before = nil; err != nil {
+				return err
+			}
+			continue
 		}
-		b, err := s.batch(ctx, f, after, size)
-		if err != nil {
-			return err
-		}
-		for _, id := range b.read {
+		b := s.start(ctx, f, after, size, before)
+		read := b.letters()
+		for _, id := range read {
 			seen[id], after = true, id
 		}
-		s.finish(b)
-		if len(b.read) < size {
-			break
+		more = len(read) == size
+		if err := s.land(before); err != nil {
+			_ = s.land(b) // what it did is counted, and its error is that of before or a later one
+			return err
 		}
+		before = b
+		if s.done == 0 { // the first batch shows how large the next may be
+			err := s.land(before)
+			if before = nil; err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.land(before); err != nil {
+		return err
 	}
 	for _, id := range f.IDs {
 		if !seen[id] {
@@ -113,6 +128,19 @@ func (s *sweep) part(ctx context.Context, f Filter) error {
 		}
 	}
 	return nil
+}
+
+// next is how many letters to take next, while those of before are under way; 0 where
+// the limit allows none.
+func (s *sweep) next(before *flight) int {
+	if s.limit == 0 {
+		return s.size
+	}
+	left := s.limit - s.done
+	if before != nil {
+		left -= before.limit
+	}
+	return min(s.size, max(left, 0))
 }
 
 // finish counts a batch that is committed.
@@ -141,12 +169,12 @@ func (s *sweep) skip(skip Skip) {
 }
 
 // batch runs one transaction, again where that is safe and may help.
-func (s *sweep) batch(ctx context.Context, f Filter, after int64, limit int) (batch, error) {
+func (s *sweep) batch(ctx context.Context, f Filter, after int64, fl *flight) (batch, error) {
 	for try := 1; ; try++ {
-		b, err := s.once(ctx, f, after, limit)
+		b, err := s.once(ctx, f, after, fl)
 		if errors.Is(err, txn.ErrCommitUnknown) {
 			var committed bool
-			committed, err = s.committed(ctx, b, err)
+			committed, err = s.committed(ctx, &b, err)
 			if committed {
 				return b, nil
 			}
@@ -169,7 +197,7 @@ var errNotCommitted = errors.New("not committed")
 
 // committed reads again whether b was committed after cause. A letter leaves the
 // open state once, so its audit row says who moved it.
-func (s *sweep) committed(ctx context.Context, b batch, cause error) (bool, error) {
+func (s *sweep) committed(ctx context.Context, b *batch, cause error) (bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
 	for {
@@ -183,7 +211,7 @@ func (s *sweep) committed(ctx context.Context, b batch, cause error) (bool, erro
 			return false, fmt.Errorf("%w: %w", errNotCommitted, cause)
 		}
 		if wait(ctx, 200*time.Millisecond) != nil {
-			s.unknown = len(b.taken)
+			b.unknown = len(b.taken)
 			return false, errors.Join(cause, fmt.Errorf("read it again: %w", err))
 		}
 	}

@@ -40,7 +40,7 @@ func deadPart() []benchmark {
 			run: runDesk(groupLetters),
 		},
 		{
-			name: "dead_redrive", says: "redrive of the 100k of 1M dead letters with one reason; letters a second, p50 and p99 of a batch",
+			name: "dead_redrive", says: "redrive of the 100k of 1M dead letters with one reason; letters a second, p50 and p99 of a batch of up to 500",
 			run: runRedrive,
 		},
 	}
