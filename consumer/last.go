@@ -22,7 +22,8 @@ const (
 // errHung is the error of a Run that left statements behind.
 var errHung = fmt.Errorf("a statement has no answer from the database and does not end; it is left behind: %w", ErrDrainTimeout)
 
-// lastly is a store whose transactions are cut off when the stop has taken its time.
+// lastly is a store whose transactions are cut off when the stop has taken its time, and
+// which begins none after that.
 type lastly struct {
 	store.Store
 	over context.Context
@@ -30,6 +31,9 @@ type lastly struct {
 
 // Begin implements store.Store.
 func (s lastly) Begin(ctx context.Context) (*txn.Txn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.over, cancel)()
 	t, err := s.Store.Begin(ctx)
 	if err == nil {
 		t.CutAfter(s.over)
