@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -54,9 +55,15 @@ func FuzzPlace(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		place, err := parsePlace(s)
-		if err != nil && strings.TrimSpace(s) == "" {
-			t.Fatalf("%q: %v, %v", s, place, err)
+		p, err := parsePlace(s)
+		if err != nil {
+			if s == "" || p != (place{}) {
+				t.Fatalf("%q: %v, %v", s, p, err)
+			}
+			return
+		}
+		if again, err := parsePlace(fmt.Sprintf("(%d,%d)", p.page, p.row)); err != nil || again != p {
+			t.Fatalf("%q: %v, then %v, %v", s, p, again, err)
 		}
 	})
 }
