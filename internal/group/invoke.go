@@ -20,7 +20,7 @@ import (
 
 // ErrStuck matches the failure of a handler that went on after its deadline and a
 // grace; its goroutine was left behind.
-var ErrStuck = errors.New("handler ignores its deadline")
+var ErrStuck = errors.New("handler did not return after its deadline")
 
 // BatchFailure names the tasks of a batch that failed, by their index. The
 // consumer's BatchError is one.

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -24,6 +25,7 @@ type stall struct {
 	// reports is held while the hooks are told, so that they hear in order.
 	reports  sync.Mutex
 	watchers map[*watcher]bool // guarded by reports
+	log      stallLog          // guarded by reports
 
 	mu     sync.Mutex
 	err    error // why it is stalled; nil if it is not
@@ -90,15 +92,36 @@ func (s *stall) leave(shard int, v verdict, now time.Time) {
 	s.reports.Lock()
 	defer s.reports.Unlock()
 	was, is := s.learn(shard, v, now)
-	switch {
-	case was == nil && is != nil:
-		f := describe(is)
-		s.o.Logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
-			"error_type", f.Type, "error_print", f.Print)
+	s.log.note(s.o.Logger, was, is, now)
+	if (was == nil) != (is == nil) {
 		s.tell(is)
-	case was != nil && is == nil:
-		s.o.Logger.Info("relay: the sink confirms again")
-		s.tell(nil)
+	}
+}
+
+// logEvery bounds the lines of a sink that fails now and then.
+const logEvery = 10 * time.Second
+
+// stallLog logs that the relay stalls and goes on: each stall of logEvery at once where
+// it is the first, else the next one, or what lasts of it.
+type stallLog struct {
+	said   bool      // the last line says that it is stalled
+	at     time.Time // of the last such line
+	stalls int       // since then
+}
+
+func (l *stallLog) note(logger *slog.Logger, was, is error, now time.Time) {
+	if was == nil && is != nil {
+		l.stalls++
+	}
+	switch {
+	case is != nil && !l.said && now.Sub(l.at) >= logEvery:
+		f := describe(is)
+		logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
+			"error_type", f.Type, "error_print", f.Print, "stalls", l.stalls)
+		*l = stallLog{said: true, at: now}
+	case is == nil && l.said:
+		logger.Info("relay: the sink confirms again")
+		l.said = false
 	}
 }
 

@@ -1,10 +1,12 @@
 package relay
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -52,6 +54,41 @@ func TestAStalledRelayPauses(t *testing.T) {
 	}
 	if s.lastError() != "down" {
 		t.Errorf("last error %q", s.lastError())
+	}
+}
+
+// A sink that fails now and then is a few lines in the log, which count, and not two for
+// each time; one that begins to fail for good in between is said to when that has lasted.
+func TestAFlappingSinkLogsLittle(t *testing.T) {
+	var log bytes.Buffer
+	heard := 0
+	s := newStall(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), OnStalled: func(error) { heard++ }})
+	now := time.Now()
+	for range 600 { // a minute
+		s.leave(1, verdict{refusal: io.EOF, outage: true}, now)
+		s.leave(1, verdict{confirmed: 1}, now.Add(time.Millisecond))
+		now = now.Add(100 * time.Millisecond)
+	}
+	stalled, again := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "confirms again")
+	if stalled != 6 || again != 6 || heard != 1200 || !strings.Contains(log.String(), "stalls=100") {
+		t.Errorf("%d times stalled, %d times well, %d calls of the hook:\n%s", stalled, again, heard, log.String())
+	}
+	s.leave(1, verdict{refusal: io.EOF, outage: true}, now) // at 60 s: due
+	s.leave(1, verdict{confirmed: 1}, now.Add(time.Second))
+	log.Reset()
+	for _, after := range []time.Duration{2, 6, 9} {
+		s.leave(1, verdict{refusal: io.EOF, outage: true}, now.Add(after*time.Second))
+	}
+	if log.Len() > 0 {
+		t.Errorf("too soon: %s", log.String())
+	}
+	s.leave(1, verdict{refusal: io.EOF, outage: true}, now.Add(11*time.Second))
+	if !strings.Contains(log.String(), "level=ERROR") {
+		t.Error("a stall that lasts was not logged")
+	}
+	s.leave(1, verdict{confirmed: 1}, now.Add(12*time.Second))
+	if !strings.Contains(log.String(), "confirms again") {
+		t.Error("its end was not logged")
 	}
 }
 
