@@ -125,15 +125,15 @@ func (h *hold) wait(ctx context.Context) bool {
 }
 
 // watchPause looks for the mark until the consumer stops: one read by primary key each
-// second, outside of any transaction. Where that fails, what is known stands.
+// second, outside of any transaction. Where that fails, what is known stands; where it
+// gets no answer, the database is away.
 func (r *run) watchPause() {
 	tick := time.NewTicker(r.c.pace.look)
 	defer tick.Stop()
 	failing := false
+	var s silence
 	for {
-		ctx, cancel := context.WithTimeout(r.soft, grace)
-		err := r.c.lookForPause(ctx)
-		cancel()
+		err := s.look(r)
 		if err != nil && r.soft.Err() == nil && !failing {
 			r.c.config.Logger.Warn("cannot see whether the consumer is paused; what is known stands", "error", encode.Said(err))
 		}

@@ -17,6 +17,7 @@ type Gate struct {
 	cause  error
 	fails  int
 	opened chan struct{}
+	ok     time.Time // the last success
 }
 
 // NewGate returns an open gate.
@@ -55,7 +56,7 @@ func (g *Gate) Fail(err error) time.Duration {
 func (g *Gate) OK() {
 	g.mu.Lock()
 	was := g.cause
-	g.cause, g.fails = nil, 0
+	g.cause, g.fails, g.ok = nil, 0, time.Now()
 	if was != nil {
 		close(g.opened)
 	}
@@ -63,6 +64,13 @@ func (g *Gate) OK() {
 	if was != nil && g.OnChange != nil {
 		g.OnChange(nil)
 	}
+}
+
+// OKSince reports whether something has succeeded since t.
+func (g *Gate) OKSince(t time.Time) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ok.After(t)
 }
 
 // Err returns why the gate is closed, or nil.

@@ -124,7 +124,7 @@ func (l *Line) work(ctx context.Context, shard int, after int64, only []inbox.ID
 	defer b.undone()
 	bad, err := l.open(begin, b)
 	if err != nil && heldUp(begin, err) {
-		return drain.Result{Skipped: true}, nil
+		return l.skip(begin, b)
 	}
 	if err != nil {
 		return drain.Result{}, err
@@ -160,6 +160,17 @@ func (l *Line) work(ctx context.Context, shard int, after int64, only []inbox.ID
 func heldUp(ctx context.Context, err error) bool {
 	c := txn.Classify(err)
 	return c == txn.Serialization || c == txn.LockTimeout || ctx.Err() != nil
+}
+
+// skip leaves the batch to another time, unless it is the store that does not answer.
+func (l *Line) skip(ctx context.Context, b *batch) (drain.Result, error) {
+	b.t.Rollback() // the ping may need its connection
+	if ctx.Err() != nil {
+		if down := b.e.ping(); down != nil {
+			return drain.Result{}, fmt.Errorf("work backlog: %w", down)
+		}
+	}
+	return drain.Result{Skipped: true}, nil
 }
 
 // take locks the shard and reads a batch of one handler. Without a batch, the

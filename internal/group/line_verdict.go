@@ -120,7 +120,7 @@ func (e *Engine) ruleRow(ctx context.Context, t *txn.Txn, f failure) (ruling, er
 func (l *Line) afterwards(b *batch, f failure) (drain.Result, error) {
 	b.t.Rollback()
 	r, err := b.e.once(func(ctx context.Context, t *txn.Txn) (ruling, error) { return b.e.ruleRow(ctx, t, f) })
-	if errors.Is(err, errHeldElsewhere) {
+	if errors.Is(err, errHeldElsewhere) && b.e.answers() {
 		return drain.Result{Skipped: true}, nil
 	}
 	if err != nil {

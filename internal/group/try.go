@@ -224,6 +224,9 @@ func (e *Engine) own(tasks []*Task, err error) result {
 		return result{failures: []failure{{task: tasks[0], err: err}}}
 	}
 	if errors.Is(err, errHeldElsewhere) {
+		if down := e.ping(); down != nil { // it may as well be silent
+			return result{err: down}
+		}
 		return result{busy: tasks}
 	}
 	return result{err: err}

@@ -316,6 +316,30 @@ func TestHeldElsewhereIsNoOutage(t *testing.T) {
 	})
 }
 
+// A statement that gets no answer in its time is no key that is held elsewhere, where a
+// ping gets none either: the gate closes, and opens only when the store answers.
+func TestSilenceIsAnOutage(t *testing.T) {
+	for _, call := range []string{"lock", "claim", "attempt", "record"} {
+		t.Run(call, func(t *testing.T) {
+			s := script{errs: map[string][]error{"a1": {errBoom}}}
+			r := newRig(t, s.run, strictly, func(r *rig) { r.o.Patience = 100 * time.Millisecond })
+			silent, pings := r.outwaits(1, call), 0
+			r.fail = func(name string) error {
+				if name == "ping" {
+					if pings++; pings < 3 {
+						return errLost
+					}
+				}
+				return silent(name)
+			}
+			want(t, "ends", r.process("a1@a"), "a1 waiting")
+			want(t, "attempts", r.attempts("a1"), 1)
+			want(t, "gate closed", r.hooks("gate false"), 1)
+			want(t, "gate opened", r.hooks("gate true"), 1)
+		})
+	}
+}
+
 // After the drain time nobody waits for a key that is held elsewhere.
 func TestClaimEndsWithTheDrainTime(t *testing.T) {
 	r := newRig(t, fine)

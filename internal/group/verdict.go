@@ -47,7 +47,7 @@ func (e *Engine) verdict(f failure) (outcome Outcome, again bool) {
 		if errors.Is(err, txn.ErrCommitUnknown) {
 			f.task.unknown, f.recorded = true, r.n
 		}
-		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errHeldElsewhere) {
+		if c := txn.Classify(err); c == txn.Serialization || c == txn.LockTimeout || errors.Is(err, errHeldElsewhere) && e.answers() {
 			if e.hard.Err() != nil {
 				return Released, false
 			}
