@@ -65,7 +65,8 @@ func (c *Consumer) Subscriptions() []Subscription {
 
 // Ready returns nil while messages are being handled: Run is under way, the database
 // answers, and every subscription is open. Otherwise it says what is missing. An
-// outage of broker or database makes a consumer not ready; it is no reason to
+// outage of broker or database makes a consumer not ready, one that hangs and refuses
+// nothing after about 8 seconds; it is no reason to
 // restart the process (see Alive). One that a person has paused is ready: it does what
 // it was told (see Paused).
 func (c *Consumer) Ready() error {

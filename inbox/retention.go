@@ -29,7 +29,8 @@ type Retention struct {
 	DeadLetters time.Duration
 	// OpenLetters is the age after which a letter goes that nobody has decided on, with
 	// the row of its message: it is lost then. Longer than the source and the retries
-	// take. Default: never.
+	// take. What is due only because of that (an older letter of the message) goes with
+	// the next round. Default: never.
 	OpenLetters time.Duration
 	// Off leaves pruning to somebody else, as to headrace prune.
 	Off bool

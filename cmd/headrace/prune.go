@@ -34,6 +34,8 @@ the source can deliver a message again, the longest time of its retries, and the
 letters together; a shorter one is refused. Left out, it is computed.
 
 Messages that wait, dead ones, and their open letters stay; --open-letters gives those up, too.
+What is due only because an open letter went (an older letter of its message) goes with the next
+run.
 Consumers prune by themselves where they know their source's retention: this is for the others,
 and for a schedule of one's own. It may be stopped at any time, and run beside consumers.`,
 		Example: "  headrace prune --source-retention 7d --dry-run\n  headrace prune --source-retention 7d --retry-span 6h --window 30d",
