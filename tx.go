@@ -66,6 +66,7 @@ type Tx struct {
 	events []Event
 	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
+	used   atomic.Bool
 }
 
 // TxOptions are what an engine knows about the handler that a Tx is for.
@@ -244,6 +245,10 @@ func (tx *Tx) Close() error {
 	return nil
 }
 
+// Used reports whether anything was done through tx: a statement, an event, a call of
+// Newer, Raw or SQL. It is for engines.
+func (tx *Tx) Used() bool { return tx.used.Load() }
+
 // refuse remembers err for Close if it is the first, and returns it.
 func (tx *Tx) refuse(err error) error {
 	tx.bad.CompareAndSwap(nil, &err)
@@ -266,6 +271,9 @@ func (tx *Tx) usable() error {
 	}
 	if tx.done.Load() {
 		return ErrTxDone
+	}
+	if !tx.used.Load() {
+		tx.used.Store(true)
 	}
 	return nil
 }

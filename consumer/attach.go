@@ -77,7 +77,11 @@ func Attach(router *message.Router, st store.Store, config Config, inside ...mes
 		if err := encode.Name("handler name", name); err != nil {
 			return nil, fmt.Errorf("attach %s: %w: it is part of the scope of keys", c.name, err)
 		}
-		c.handlers = append(c.handlers, a.handler(name, inside))
+		run, err := a.wrap(name, inside)
+		if err != nil {
+			return nil, fmt.Errorf("attach %s: %w", c.name, err)
+		}
+		c.handlers = append(c.handlers, a.handler(run))
 	}
 	if _, _, err := c.retention(); err != nil {
 		return nil, fmt.Errorf("attach %s: %w", c.name, err)
@@ -146,18 +150,14 @@ func (a *attachment) names() []string {
 	return names
 }
 
-// handler is the registration of the Router's handler name.
-func (a *attachment) handler(name string, inside []message.HandlerMiddleware) *handler {
-	c := a.c
-	f := a.raw[name]
-	for _, m := range slices.Backward(inside) {
-		f = m(f)
-	}
+// handler is the registration of the Router's handler that run runs.
+func (a *attachment) handler(run *attempts) *handler {
+	c, name := a.c, run.name
 	g := &group.Handler{
 		Consumer: c.name, Name: name, Scope: c.name + "/" + name, Alone: true,
 		Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry,
 		Decode: func(*headrace.Delivery) (any, error) { return nil, nil },
-		Encode: c.config.Codec.Encode, Run: attempts{name, f}.run,
+		Encode: c.config.Codec.Encode, Run: run.run,
 		Telemetry: c.telemetry.Handler(c.name, name, group.Outcomes()),
 	}
 	h := &handler{Handler: g}

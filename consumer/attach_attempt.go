@@ -3,31 +3,51 @@ package consumer
 import (
 	"context"
 	"reflect"
+	"sync/atomic"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/chain"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/routed"
 )
 
 // attempts runs a Router's handler.
 type attempts struct {
+	a    *attachment
 	name string
-	f    message.HandlerFunc
+	// f is the handler as it was registered, in the middlewares that Attach was given.
+	f message.HandlerFunc
+	// looked counts runs up to looks, and sound says that one entered the handler and
+	// ended after it: see trial.
+	looked atomic.Int64
+	sound  atomic.Bool
 }
 
 // run is group.Handler.Run: f gets a message of its own, and what it returns goes into
 // the outbox with the transaction.
-func (h attempts) run(ctx context.Context, tx *headrace.Tx, inputs []group.Input) error {
+func (h *attempts) run(ctx context.Context, tx *headrace.Tx, inputs []group.Input) (err error) {
+	if err := h.a.refused(); err != nil {
+		return err
+	}
+	defer func() { // what was found while it ran counts more than how it ended
+		if wrong := h.a.refused(); wrong != nil {
+			_ = recover()
+			err = wrong
+		}
+	}()
 	d := inputs[0].Delivery
 	ctx = headrace.WithTx(ctx, tx)
 	if message.HandlerNameFromCtx(ctx) == "" { // from the backlog
 		ctx = routerValues{headrace.WithCoordinates(ctx, d.Coordinates), h.name, d.Topic, d.ReplyTopic}
 	}
-	m := routed.Copy(ctx, &message.Message{UUID: d.ID, Payload: d.Payload, Metadata: d.Metadata})
+	ctx, _, _ = chain.Enter(ctx, h.name, chain.Attached) // dlq, retry and inbox.Middleware are refused inside
+	t := h.begin(ctx, tx)
+	defer t.cancel()
+	m := routed.Copy(t, &message.Message{UUID: d.ID, Payload: d.Payload, Metadata: d.Metadata})
 	produced, err := routed.Call(h.f, m)
-	if err != nil {
+	if err = t.end(err); err != nil {
 		return err
 	}
 	return routed.Publish(tx, d.ReplyTopic, produced)

@@ -132,6 +132,12 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 		"strange": {outside: func(next message.HandlerFunc) message.HandlerFunc {
 			return func(m *message.Message) ([]*message.Message, error) { return next(m.Copy()) }
 		}, want: "hands on a message of its own"},
+		"async, strange": {outside: func(next message.HandlerFunc) message.HandlerFunc {
+			return func(m *message.Message) ([]*message.Message, error) {
+				go func() { _, _ = next(m.Copy()) }()
+				return nil, nil
+			}
+		}, want: "hands on a message of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setupSQLite(t)

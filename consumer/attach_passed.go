@@ -65,7 +65,6 @@ func (p *passed) open(a *attachment) bool {
 		a.disorder(errEarly(p.copy))
 		return false
 	}
-	a.sound.Store(true)
 	return true
 }
 
@@ -88,8 +87,12 @@ func (p *passed) follow(a *attachment) {
 		return
 	case <-p.copy.Acked():
 	}
-	if !p.skip(a) {
+	switch {
+	case !p.skip(a):
 		<-p.settled // giveBack gives it back before
+	case a.disordered.Load(): // a copy of it may have come to its handler
+		p.original.Nack()
+		return
 	}
 	p.original.Ack()
 }

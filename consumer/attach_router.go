@@ -12,6 +12,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/chain"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/group"
 	"github.com/headrace/headrace/internal/routed"
@@ -27,8 +28,11 @@ type attachment struct {
 	err      error         // why it did; read after ended
 	// disordered says that the Router is put together wrongly: no message goes there.
 	disordered atomic.Bool
-	// sound says that a message came to its handler unacknowledged.
+	// sound says that a message came to its handler, and was done with, unacknowledged.
 	sound atomic.Bool
+	// wrong is why no handler is run: see refuse. Nil while they are.
+	wrong atomic.Pointer[error]
+	paths chain.Paths
 
 	mu      sync.Mutex
 	run     *run // nil before the first subscription
@@ -223,7 +227,13 @@ func (a *attachment) handle(m *message.Message, p *passed) error {
 	}
 	a.c.stats.delivered.Add(1)
 	h.engine.Add(t)
-	if <-settled != group.Released {
+	outcome := <-settled
+	if done(p.copy.Acked()) { // while it was handled
+		a.disorder(errEarly(m))
+	} else {
+		a.sound.Store(true)
+	}
+	if outcome != group.Released {
 		p.settle()
 		return nil
 	}

@@ -169,17 +169,20 @@ func (r *run) tellPause(resumed string) {
 	}
 }
 
-// pausable begins no rows of a line while the consumer is paused. It goes on looking,
-// which tells whether the database answers.
+// pausable begins no rows of a line while the consumer is paused, or runs no handler. It
+// goes on looking, which tells whether the database answers.
 type pausable struct {
 	drain.Line
-	hold *hold
+	hold   *hold
+	router *attachment // nil for none
 }
+
+func (p pausable) held() bool { return p.hold.held() || p.router.refused() != nil }
 
 // Poll implements drain.Line.
 func (p pausable) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 	polled, err := p.Line.Poll(ctx, marks)
-	if p.hold.held() {
+	if p.held() {
 		polled = drain.Polled{}
 	}
 	return polled, err
@@ -187,7 +190,7 @@ func (p pausable) Poll(ctx context.Context, marks []int64) (drain.Polled, error)
 
 // Work implements drain.Line.
 func (p pausable) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
-	if p.hold.held() {
+	if p.held() {
 		return drain.Result{}, nil
 	}
 	return p.Line.Work(ctx, shard, after)

@@ -132,7 +132,7 @@ func (r *run) startEngines() *drain.Drain {
 	line.Unknown = r.unknownHandler
 	r.workers.Go(line.Recall)
 	r.workers.Go(r.watchPause)
-	return drain.New(pausable{line, r.c.hold}, drain.Options{
+	return drain.New(pausable{line, r.c.hold, r.c.router}, drain.Options{
 		Workers: r.c.config.BacklogWorkers, Wake: r.c.st.Backlog().Signals.C(r.c.name), OnState: r.backlogState,
 	})
 }

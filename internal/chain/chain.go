@@ -18,6 +18,8 @@ const (
 	DeadLetters Stage = iota + 1
 	Retry
 	Inbox
+	// Attached is an attempt of consumer.Attach, which does what the others do.
+	Attached
 )
 
 // String names the middleware.
@@ -29,6 +31,8 @@ func (s Stage) String() string {
 		return "retry.Middleware"
 	case Inbox:
 		return "inbox.Middleware"
+	case Attached:
+		return "consumer.Attach"
 	}
 	return "unknown"
 }
@@ -47,6 +51,8 @@ func Enter(ctx context.Context, handler string, s Stage) (inside context.Context
 	before, ok := ctx.Value(key{}).(entered)
 	outermost = !ok || before.handler != handler
 	switch {
+	case !outermost && before.stage == Attached:
+		err = fmt.Errorf("%w: remove %s from around the handler: %s does its work", ErrOrder, s, Attached)
 	case !outermost && before.stage == s:
 		err = fmt.Errorf("%w: %s is there twice; once for each handler is right", ErrOrder, s)
 	case !outermost && before.stage > s:

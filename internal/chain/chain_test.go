@@ -43,6 +43,17 @@ func TestTheErrorSaysTheRightOrder(t *testing.T) {
 	}
 }
 
+// Nothing of ours stands inside of consumer.Attach.
+func TestNothingInsideOfAttach(t *testing.T) {
+	t.Parallel()
+	ctx, _, _ := Enter(t.Context(), "h", Attached)
+	for s := DeadLetters; s <= Inbox; s++ {
+		if _, _, err := Enter(ctx, "h", s); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), "remove "+s.String()) {
+			t.Errorf("%s: %v", s, err)
+		}
+	}
+}
+
 // A message that another handler published with its own context starts anew.
 func TestStagesBelongToOneHandler(t *testing.T) {
 	t.Parallel()

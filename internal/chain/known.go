@@ -85,22 +85,3 @@ func Name(f any) string { return runtime.FuncForPC(Code(f)).Name() }
 
 // Code is where the code of the function f begins; closures of one place share it.
 func Code(f any) uintptr { return reflect.ValueOf(f).Pointer() }
-
-// Callers returns the known middlewares that are on the stack of the caller's caller,
-// innermost first, up to the function whose name begins with until; "" means all.
-func Callers(until string) (names []string) {
-	var callers [64]uintptr
-	frames := runtime.CallersFrames(callers[:runtime.Callers(3, callers[:])])
-	for {
-		frame, more := frames.Next()
-		if until != "" && strings.HasPrefix(frame.Function, until) {
-			return names
-		}
-		if name := known(frame.Function, frame.File); name != "" {
-			names = append(names, name)
-		}
-		if !more {
-			return names
-		}
-	}
-}

@@ -302,6 +302,9 @@ func (e *Engine) step(tasks []*Task, guarded bool) (next []unit, again []*Task) 
 		return nil, r.busy
 	case len(r.failures) > 0:
 		return e.judge(tasks, r.failures)
+	case r.refused:
+		e.release(tasks)
+		return nil, nil
 	case errors.Is(r.err, inbox.ErrSwitched):
 		e.o.Fatal(fmt.Errorf("handler %s: %w", e.h.Scope, r.err))
 		return nil, tasks

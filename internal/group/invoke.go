@@ -22,6 +22,11 @@ import (
 // grace; its goroutine was left behind.
 var ErrStuck = errors.New("handler did not return after its deadline")
 
+// ErrRefused matches the error of a Handler.Run that runs nothing, because the program is
+// put together wrongly: no attempt is spent, deliveries are released, and rows of the
+// backlog stay. Nothing keeps them from being run again but the caller.
+var ErrRefused = errors.New("the handler is not run")
+
 // BatchFailure names the tasks of a batch that failed, by their index. The
 // consumer's BatchError is one.
 type BatchFailure interface {

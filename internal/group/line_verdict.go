@@ -27,6 +27,9 @@ func (l *Line) failed(ctx context.Context, b *batch, failures []failure) (drain.
 	if b.e.hard.Err() != nil && errors.Is(f.err, context.Canceled) {
 		return drain.Result{}, nil // cancelled is not failed
 	}
+	if errors.Is(f.err, ErrRefused) {
+		return drain.Result{}, nil
+	}
 	if len(b.tasks) > 1 && slices.ContainsFunc(failures, failure.isStale) {
 		return l.singly(b), nil // see staleTogether
 	}

@@ -39,7 +39,8 @@ type result struct {
 	busy     []*Task
 	err      error
 	// wrote says that the transaction holds more than the claims and what handlers wrote.
-	wrote bool
+	wrote   bool
+	refused bool // see ErrRefused
 }
 
 // try claims tasks, runs the handler for those it won, and commits. Everything that
@@ -241,6 +242,9 @@ func (e *Engine) sortFailures(ctx context.Context, t *txn.Txn, tasks []*Task, ou
 		return result{err: errSingly}
 	}
 	f := out.failures[0]
+	if errors.Is(f.err, ErrRefused) {
+		return result{err: f.err, refused: true}
+	}
 	switch f.class() {
 	case txn.Serialization:
 		e.shrink.Store(shrunkGroups)
