@@ -100,6 +100,22 @@ func TestAttachWrongOrderStopsTheRouter(t *testing.T) {
 	}
 }
 
+// async does not wait for the handler.
+func async(next message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		go func() { <-m.Acked(); _, _ = next(m) }()
+		return nil, nil
+	}
+}
+
+// asyncCopy does not either, and hands on a message of its own.
+func asyncCopy(next message.HandlerFunc) message.HandlerFunc {
+	return func(m *message.Message) ([]*message.Message, error) {
+		go func() { _, _ = next(m.Copy()) }()
+		return nil, nil
+	}
+}
+
 // What the Router's list does not show is found at the first message: nothing is handled
 // or acknowledged, and people are told.
 func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
@@ -108,12 +124,6 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 	letters := made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{NackPause: time.Millisecond}))
 	early := func(next message.HandlerFunc) message.HandlerFunc {
 		return func(m *message.Message) ([]*message.Message, error) { m.Ack(); return next(m) }
-	}
-	async := func(next message.HandlerFunc) message.HandlerFunc {
-		return func(m *message.Message) ([]*message.Message, error) {
-			go func() { <-m.Acked(); _, _ = next(m) }()
-			return nil, nil
-		}
 	}
 	for name, c := range map[string]struct {
 		outside, late message.HandlerMiddleware
@@ -132,12 +142,7 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 		"strange": {outside: func(next message.HandlerFunc) message.HandlerFunc {
 			return func(m *message.Message) ([]*message.Message, error) { return next(m.Copy()) }
 		}, want: "hands on a message of its own"},
-		"async, strange": {outside: func(next message.HandlerFunc) message.HandlerFunc {
-			return func(m *message.Message) ([]*message.Message, error) {
-				go func() { _, _ = next(m.Copy()) }()
-				return nil, nil
-			}
-		}, want: "hands on a message of its own"},
+		"async, strange": {outside: asyncCopy, want: "hands on a message of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setupSQLite(t)
