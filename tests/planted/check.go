@@ -19,8 +19,9 @@ var errHarmless = errors.New("the check stays green")
 func (t *tree) goTest(ctx context.Context, pkg, run string) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-count=1", "-vet=off", "-timeout=3m", "-run="+run, pkg)
 	cmd.Dir = t.dir
-	// A server that is missing fails a test; nothing is asked of a version control.
-	cmd.Env = append(os.Environ(), "CI=true", "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
+	// A server that is missing fails a test; nothing is asked of a version control. What
+	// is killed leaves its files in a directory that goes.
+	cmd.Env = append(os.Environ(), "CI=true", "TMPDIR="+t.temp, "GOTMPDIR="+t.temp, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -buildvcs=false"))
 	own(cmd)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out

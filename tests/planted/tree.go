@@ -14,7 +14,9 @@ import (
 
 // tree is a scratch copy of the repository.
 type tree struct {
-	dir string
+	scratch string // all of it
+	dir     string // the copy
+	temp    string // what checks leave behind
 }
 
 // copyTree copies the files that git tracks in root, as they are now.
@@ -23,16 +25,19 @@ func copyTree(ctx context.Context, root string) (_ *tree, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the tracked files of %s: %w", root, err)
 	}
-	dir, err := os.MkdirTemp("", "planted-")
+	scratch, err := os.MkdirTemp("", "planted-")
 	if err != nil {
 		return nil, fmt.Errorf("make a scratch directory: %w", err)
 	}
-	t := &tree{dir: dir}
+	t := &tree{scratch: scratch, dir: filepath.Join(scratch, "tree"), temp: filepath.Join(scratch, "temp")}
 	defer func() {
 		if err != nil {
 			_ = t.remove()
 		}
 	}()
+	if err := os.Mkdir(t.temp, 0o700); err != nil {
+		return nil, fmt.Errorf("make a scratch directory: %w", err)
+	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -67,8 +72,8 @@ func (t *tree) add(root, name string) error {
 	return os.WriteFile(to, text, info.Mode().Perm())
 }
 
-// remove removes the copy.
-func (t *tree) remove() error { return os.RemoveAll(t.dir) }
+// remove removes the copy, and what was left beside it.
+func (t *tree) remove() error { return os.RemoveAll(t.scratch) }
 
 // plant applies a bug's diff, and returns what takes it out again.
 func (t *tree) plant(ctx context.Context, b *bug) (func() error, error) {
@@ -89,7 +94,7 @@ func (t *tree) apply(ctx context.Context, path string, flags ...string) error {
 	// One line of context on each side is enough: the code around a bug may change.
 	cmd := exec.CommandContext(ctx, "git", append(append([]string{"apply", "-C1"}, flags...), path)...)
 	cmd.Dir = t.dir
-	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(t.dir), "GIT_DIR=", "GIT_WORK_TREE=")
+	cmd.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+t.scratch, "GIT_DIR=", "GIT_WORK_TREE=")
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
