@@ -34,6 +34,10 @@ func TestReportTakesMediansAndDivides(t *testing.T) {
 	}
 	r.add("single", Figure{Rate: 90})
 	var out strings.Builder
+	r.settle(benchmarks())
+	if text := r.markdown(benchmarks()); !strings.Contains(text, "| single/byhand | ≥ 4 | 4.50 | met |") {
+		t.Errorf("the tables say %s", text)
+	}
 	if err := r.print(&out, true, benchmarks()); err != nil {
 		t.Fatal(err)
 	}

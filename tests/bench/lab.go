@@ -172,11 +172,6 @@ func (l *lab) measure(ctx context.Context, b benchmark, a amount) (Figure, error
 		return Figure{}, err
 	}
 	took := time.Since(setup)
-	// Only some roles may; without it the figures are a little less steady.
-	var refused *pq.Error
-	if _, err := l.db.ExecContext(ctx, l.query("checkpoint")); err != nil && !errors.As(err, &refused) {
-		return Figure{}, fmt.Errorf("checkpoint: %w", err)
-	}
 	figure, err := b.run(ctx, l, a)
 	if b.fixture != nil && err == nil {
 		figure.Setup = took.Seconds()
@@ -202,12 +197,22 @@ func (l *lab) prepare(ctx context.Context, f *fixture, a amount) error {
 		return fmt.Errorf("empty the tables: %w", err)
 	}
 	if f == nil {
-		return nil
+		return l.checkpoint(ctx)
 	}
 	if err := f.fill(ctx, l, rows); err != nil {
 		return fmt.Errorf("fill the tables: %w", err)
 	}
 	l.stands = wanted
+	return l.checkpoint(ctx)
+}
+
+// checkpoint writes what came before to the disk. Only some roles may; without it the
+// figures are a little less steady.
+func (l *lab) checkpoint(ctx context.Context) error {
+	var refused *pq.Error
+	if _, err := l.db.ExecContext(ctx, l.query("checkpoint")); err != nil && !errors.As(err, &refused) {
+		return fmt.Errorf("checkpoint: %w", err)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -20,9 +21,11 @@ type flags struct {
 	seconds float64
 	rounds  int
 	json    bool
-	profile string
-	memory  string
-	list    bool
+	// markdown prints the tables of docs/performance.md.
+	markdown bool
+	profile  string
+	memory   string
+	list     bool
 
 	concurrency, maxBatch int
 	grownRows             int
@@ -52,6 +55,7 @@ func parse() flags {
 	flag.Float64Var(&f.seconds, "seconds", 5, "how long each benchmark measures, after a warm-up of a fifth of that")
 	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
+	flag.BoolVar(&f.markdown, "markdown", false, "print the tables of docs/performance.md")
 	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
 	flag.StringVar(&f.memory, "memprofile", "", "write a profile of this process's allocations to `FILE`")
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
@@ -109,6 +113,11 @@ func run(ctx context.Context, f flags) (err error) {
 			fmt.Fprintln(os.Stderr, strings.TrimSpace(figure.String()), progress(round, f.rounds))
 			r.add(b.name, figure)
 		}
+	}
+	if f.markdown {
+		r.settle(chosen)
+		_, err := io.WriteString(os.Stdout, r.markdown(chosen))
+		return err
 	}
 	return r.print(os.Stdout, f.json, chosen)
 }

@@ -40,6 +40,8 @@ type amount struct {
 	time time.Duration
 	// messages, where it is not 0, is how many, instead of time.
 	messages int
+	// warm is added to the warm-up, where time says how much to measure.
+	warm time.Duration
 }
 
 // or is how many rows a benchmark of a fixed number of rows takes.

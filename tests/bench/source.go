@@ -110,7 +110,7 @@ func (s *source) delivered() int { return int(s.next.Load()) }
 // load warms up and measures: feed by feed, so that what is measured begins and ends
 // with nothing in flight.
 func (l *lab) load(ctx context.Context, s *source, a amount, abandoned <-chan struct{}) (Figure, error) {
-	warm := amount{time: a.time / 5}
+	warm := amount{time: a.time/5 + a.warm}
 	if a.messages > 0 {
 		warm = amount{messages: min(max(a.messages/5, 4*s.inFlight), 5000)}
 	}
