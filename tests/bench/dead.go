@@ -20,7 +20,7 @@ var lettersFixture = &fixture{
 	fill: func(ctx context.Context, l *lab, rows int) error {
 		const most = 100_000
 		for first := 0; first < rows; first += most {
-			if _, err := l.db.ExecContext(ctx, l.query("letters_fill"), first, min(first+most, rows)); err != nil {
+			if _, err := l.db.ExecContext(ctx, l.query("letters_fill"), first, min(first+most, rows), rows); err != nil {
 				return err
 			}
 		}

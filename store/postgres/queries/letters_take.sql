@@ -1,7 +1,9 @@
 -- Open letters of a filter change hands, each at most once: those that somebody
--- else is taking are passed over.
+-- else is taking are passed over. The letters of one reason are compared as
+-- (error_print, id), which is what their index is sorted by: for error_print = $7 the
+-- planner likes to walk over the open letters of all reasons by id.
 WITH open AS MATERIALIZED (
-    SELECT l.id
+    SELECT l.ctid AS place
     FROM {{schema}}.headrace_dead_letters AS l
     WHERE l.state = 'open' AND ($1::text = '' OR l.state = $1::text)
         AND (cardinality($2::bigint[]) = 0 OR l.id = ANY ($2::bigint[]))
@@ -9,19 +11,20 @@ WITH open AS MATERIALIZED (
         AND ($4::text = '' OR l.handler = $4::text)
         AND ($5::text = '' OR l.topic = $5::text)
         AND ($6::text = '' OR l.class = $6::text)
-        AND ($7::text = '' OR l.error_print = $7::text)
+        AND ($7::text = '' OR (l.error_print, l.id) > ($7::text, $11::bigint)
+            AND (l.error_print, l.id) <= ($7::text, 9223372036854775807))
         AND ($8::text = '' OR l.key = $8::text)
         AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
         AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
         AND l.id > $11::bigint
-    ORDER BY l.id
+    ORDER BY CASE WHEN $7::text <> '' THEN l.error_print END, l.id
     LIMIT $12
     FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE {{schema}}.headrace_dead_letters AS t
     SET state = $13, changed_at = clock_timestamp()
     FROM open
-    WHERE t.id = open.id
+    WHERE t.ctid = open.place
     RETURNING t.*
 )
 SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_print,

@@ -1,9 +1,9 @@
--- Dead letters with numbers from $1 up to $2, as a handler leaves them that fails for
--- a hundred different reasons: five with a tenth of the letters each, the others few.
--- Each has its dead message in the inbox.
+-- Dead letters with numbers from $1 up to $2 of $3: five outages, one after the other,
+-- with a tenth of all letters each, then a hundred other reasons in turn. Each has its
+-- dead message in the inbox.
 WITH letter AS (
     SELECT g.n, md5(g.n::text) AS print,
-        md5('reason ' || CASE WHEN g.n % 10 < 5 THEN g.n % 10 ELSE 10 + g.n / 10 % 100 END) AS reason
+        md5('reason ' || CASE WHEN g.n * 10 / $3::bigint < 5 THEN g.n * 10 / $3::bigint ELSE 10 + g.n % 100 END) AS reason
     FROM generate_series($1::bigint, $2::bigint - 1) AS g (n)
 ), message AS (
     INSERT INTO headrace_inbox (scope, key, state, fingerprint)
