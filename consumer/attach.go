@@ -51,12 +51,22 @@ var errAttached = errors.New("it is attached to a Router: call the Router's Run"
 // Attach (it would be passed over when a message is run from the backlog), or where
 // Watermill's Retry, PoisonQueue, Deduplicator, CircuitBreaker or InstantAck, or
 // inbox.Middleware, retry.Middleware or dlq.Middleware stand outside, for the Router or
-// for a handler: they undo what headrace promises. Where one is hidden in a function of
-// the program's own, or a middleware outside acknowledges messages before their handler
-// has run, it is found at a handler's first message: then no message is acknowledged, an
-// alert is sent, and Ready and Alive return the error. A middleware outside that marks or
-// settles only some messages, anywhere but at the broker, is not found. Attach itself
-// refuses rivals among inside, and a second Attach.
+// for a handler: they undo what headrace promises. Attach itself returns such an error
+// where they, IgnoreErrors or Duplicator are among inside or stand around a handler that
+// the Router has, and for a second Attach.
+//
+// Where one is hidden in a function of the program's own, or a middleware outside
+// acknowledges messages before their handler has run, it is found at a handler's first
+// message: then no message is acknowledged or handled, an alert is sent, and Ready and
+// Alive return the error. So it is where a middleware inside calls the handler again after
+// it succeeded, or does not wait for it. A run of the handler that fails after it has used
+// its transaction fails the attempt, whatever a middleware inside makes of that.
+//
+// Not found are: a middleware outside that marks or settles only some messages, anywhere
+// but at the broker; one around the handler, hidden in a function, where the handler never
+// asks for its transaction (of Watermill's, Retry is found even then); one inside that
+// passes a message over, which is recorded as handled; and what the handler itself
+// repeats, passes over, or does in a goroutine after it has returned.
 func Attach(router *message.Router, st store.Store, config Config, inside ...message.HandlerMiddleware) (*Consumer, error) {
 	if err := checkAttach(router, st, config); err != nil {
 		return nil, fmt.Errorf("attach: %w", err)
