@@ -40,7 +40,8 @@ type Options struct {
 	Backoff retry.Backoff
 
 	// MinPoll and MaxPoll are the least and the most time between two looks at the
-	// outbox, while it is busy and idle. Default 5 ms and 1 s.
+	// outbox, while it is busy and idle. An event that finds the relay busy waits half of
+	// MinPoll. Default 2 ms and 1 s.
 	MinPoll, MaxPoll time.Duration
 
 	// Routes give events to consumers of the same database instead of publishing them.
@@ -127,6 +128,7 @@ func (o Options) withDefaults() Options {
 	set(&o.PublishTimeout, 30*time.Second)
 	set(&o.StopTimeout, 10*time.Second)
 	set(&o.MaxStuck, 2*o.Concurrency)
+	set(&o.MinPoll, 2*time.Millisecond)
 	set(&o.MaxAttempts, 10)
 	set(&o.Backoff, retry.Backoff{Initial: time.Second, Max: 5 * time.Minute, Factor: 2, Jitter: 0.2})
 	set(&o.Logger, slog.Default())
