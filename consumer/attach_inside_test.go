@@ -102,7 +102,7 @@ func TestAttachRivalsAroundTheHandlerAtTheFirstMessage(t *testing.T) {
 				})
 				r.run()
 				r.held(name)
-				if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, name) || len(told) != 0 {
+				if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, name) || len(told) != 0 {
 					t.Errorf("%+v and %d more", a, len(told))
 				}
 				if n := b.failed("m1"); n != 0 || where == "inside" && (runs != 0 || poison.count() != 0) {
@@ -119,6 +119,15 @@ func (r *routed) telling() (consumer.Config, chan alerts.Alert) {
 	config.NackPause, config.Retry = 20*time.Millisecond, retry.Policy{MaxAttempts: 3, Backoff: quick.Backoff}
 	config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
 	return config, told
+}
+
+// next is the next alert; the zero value where none comes.
+func next(told chan alerts.Alert) (a alerts.Alert) {
+	select {
+	case a = <-told:
+	case <-time.After(30 * time.Second):
+	}
+	return a
 }
 
 // failed counts the attempts of the handler h.
@@ -196,7 +205,7 @@ func TestAttachOwnMiddlewaresInsideThatAreHeld(t *testing.T) {
 		r.attach(config, inside)
 		r.run()
 		r.held(want)
-		if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, want) {
+		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, want) {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -293,7 +302,7 @@ func TestAttachHandlerGoesOnAfterItsReturn(t *testing.T) {
 	r.run()
 	b.acked(b.deliver("m0", "{}"))
 	close(returned)
-	if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "goes on in a goroutine") {
+	if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "goes on in a goroutine") {
 		t.Errorf("%+v", a)
 	}
 	r.held("goes on in a goroutine")
@@ -320,7 +329,7 @@ func TestAttachRivalHoldsTheBacklog(t *testing.T) {
 		config, told := r.telling()
 		r.attach(config, deeper(middleware.Duplicator))
 		r.run()
-		if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "Duplicator") {
+		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "Duplicator") {
 			b.Errorf("%+v", a)
 		}
 		if err := errors.Join(r.close(), channel.Close()); err != nil {
