@@ -39,7 +39,7 @@ func torture(t *testing.T, kind string, only ...string) {
 	if err := os.Chmod(dir, 0o755); err != nil { // the server's user comes by
 		t.Fatal(err)
 	}
-	o := options{seed: seed, n: 100, kills: 1, rate: 60, dir: dir}
+	o := options{seed: seed, n: 100, kills: 1, rate: 40, dir: dir}
 	if kind == "postgres" {
 		server, err := serve(t.Context(), &o)
 		if errors.Is(err, cluster.ErrNone) && os.Getenv("CI") != "true" {

@@ -38,7 +38,7 @@ func NewGenerator(log *history.Log, b *broker.Server, mix Mix, seed uint64) *Gen
 }
 
 // full is how many messages may wait at the broker before the generator does.
-const full = 400
+const full = 100
 
 // Run sends until ctx ends.
 func (g *Generator) Run(ctx context.Context) error {
