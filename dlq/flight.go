@@ -3,14 +3,22 @@ package dlq
 import (
 	"context"
 	"fmt"
+	"slices"
 )
+
+// maxFlights is how many batches are under way at a time: one is taken, and the others
+// are applied and committed.
+const maxFlights = 3
 
 // flight is a batch under way in a goroutine of its own.
 type flight struct {
-	limit  int
-	before *flight // the batch before it, which may be under way too; nil if there is none
-	read   chan []int64
-	told   bool // of the goroutine
+	limit int
+	read  chan []int64
+
+	// earlier are the batches that were under way when this one began, and told says that
+	// the letters were told. Both belong to the goroutine.
+	earlier []*flight
+	told    bool
 
 	ended chan struct{} // closed when b and err are there
 	b     batch
@@ -18,12 +26,12 @@ type flight struct {
 }
 
 // start takes and applies a batch. Whoever calls it calls land.
-func (s *sweep) start(ctx context.Context, f Filter, after int64, limit int, before *flight) *flight {
-	fl := &flight{limit: limit, before: before, read: make(chan []int64, 1), ended: make(chan struct{})}
+func (s *sweep) start(ctx context.Context, f Filter, after int64, limit int, earlier []*flight) *flight {
+	fl := &flight{limit: limit, earlier: slices.Clone(earlier), read: make(chan []int64, 1), ended: make(chan struct{})}
 	go func() {
 		defer close(fl.ended)
 		fl.b, fl.err = s.batch(ctx, f, after, fl)
-		fl.before = nil // or all of them would be kept
+		fl.earlier = nil // or all of them would be kept
 	}()
 	return fl
 }
@@ -51,35 +59,38 @@ func (fl *flight) letters() []int64 {
 	}
 }
 
-// turn waits for the batch before, where letters of this one may have to go behind
-// letters of that one.
+// turn waits for the earlier batches, where letters of this one may have to go behind
+// letters of those.
 func (fl *flight) turn(letters []Letter) error {
-	if fl.before == nil {
+	if !slices.ContainsFunc(letters, func(l Letter) bool {
+		_, strict := orderKey(l)
+		return strict
+	}) {
 		return nil
 	}
-	for _, l := range letters {
-		if _, strict := orderKey(l); !strict {
-			continue
+	for _, earlier := range fl.earlier {
+		<-earlier.ended
+		if earlier.err != nil {
+			return fmt.Errorf("an earlier batch: %w", earlier.err)
 		}
-		<-fl.before.ended
-		if err := fl.before.err; err != nil {
-			return fmt.Errorf("the batch before: %w", err)
-		}
-		return nil
 	}
 	return nil
 }
 
-// land waits for a batch, and counts it. nil is none.
-func (s *sweep) land(fl *flight) error {
-	if fl == nil {
-		return nil
+// land waits for the first of air, until so many are left, and counts them. After an
+// error it waits for all: what they did is counted, and their errors are the same or
+// less telling.
+func (s *sweep) land(air []*flight, left int) (_ []*flight, err error) {
+	for len(air) > left {
+		fl := air[0]
+		<-fl.ended
+		s.unknown += fl.b.unknown
+		if fl.err == nil {
+			s.finish(fl.b)
+		} else if err == nil {
+			err, left = fl.err, 0
+		}
+		air = air[1:]
 	}
-	<-fl.ended
-	s.unknown += fl.b.unknown
-	if fl.err != nil {
-		return fl.err
-	}
-	s.finish(fl.b)
-	return nil
+	return air, err
 }

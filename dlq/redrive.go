@@ -11,8 +11,8 @@ import (
 
 // Redrive puts open letters into the backlog of the handler that gave them up, with
 // a new budget of attempts, oldest first. It works in batches, each one commit: the
-// letter redriven, its inbox row waiting, its backlog row and the audit row; two are
-// under way at a time, on a connection each, and letters of a strict order key keep
+// letter redriven, its inbox row waiting, its backlog row and the audit row; up to
+// three are under way at a time, on a connection each, and letters of a strict order key keep
 // their order. It blocks until all are done or ctx ends, and may be called again at any time: each
 // letter is redriven once, whoever else redrives it.
 //

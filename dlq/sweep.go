@@ -84,42 +84,34 @@ func (s *sweep) bound(ctx context.Context, f Filter) error {
 	return nil
 }
 
-// part works through one filter. While a batch is applied and committed, the letters
+// part works through one filter. While batches are applied and committed, the letters
 // of the next one are taken already.
-func (s *sweep) part(ctx context.Context, f Filter) error {
+func (s *sweep) part(ctx context.Context, f Filter) (err error) {
 	seen := make(map[int64]bool, len(f.IDs))
-	var before *flight // is applied and committed
+	var air []*flight
 	for after, more := int64(0), true; more && after < s.newest; {
-		size := s.next(before)
-		if size == 0 {
-			if before == nil {
-				return nil
-			}
-			err := s.land(before)
-			if before = nil; err != nil {
-				return err
-			}
-			continue
+		size := s.next(air)
+		if size == 0 && len(air) == 0 {
+			return nil
 		}
-		b := s.start(ctx, f, after, size, before)
-		read := b.letters()
-		for _, id := range read {
-			seen[id], after = true, id
+		keep := maxFlights - 1
+		if size > 0 {
+			b := s.start(ctx, f, after, size, air)
+			air = append(air, b)
+			read := b.letters()
+			for _, id := range read {
+				seen[id], after = true, id
+			}
+			more = len(read) == size
 		}
-		more = len(read) == size
-		if err := s.land(before); err != nil {
-			_ = s.land(b) // what it did is counted, and its error is that of before or a later one
+		if size == 0 || s.done == 0 { // the first batch shows how large the next may be
+			keep = 0
+		}
+		if air, err = s.land(air, keep); err != nil {
 			return err
 		}
-		before = b
-		if s.done == 0 { // the first batch shows how large the next may be
-			err := s.land(before)
-			if before = nil; err != nil {
-				return err
-			}
-		}
 	}
-	if err := s.land(before); err != nil {
+	if _, err := s.land(air, 0); err != nil {
 		return err
 	}
 	for _, id := range f.IDs {
@@ -130,15 +122,15 @@ func (s *sweep) part(ctx context.Context, f Filter) error {
 	return nil
 }
 
-// next is how many letters to take next, while those of before are under way; 0 where
-// the limit allows none.
-func (s *sweep) next(before *flight) int {
+// next is how many letters to take next, while those of air are under way; 0 where the
+// limit allows none.
+func (s *sweep) next(air []*flight) int {
 	if s.limit == 0 {
 		return s.size
 	}
 	left := s.limit - s.done
-	if before != nil {
-		left -= before.limit
+	for _, fl := range air {
+		left -= fl.limit
 	}
 	return min(s.size, max(left, 0))
 }
