@@ -2,6 +2,7 @@ package dlq
 
 import (
 	"errors"
+	"runtime"
 	"testing"
 )
 
@@ -23,6 +24,7 @@ func TestStrictLettersWaitForTheirTurn(t *testing.T) {
 		case err := <-turned:
 			t.Fatalf("it did not wait for the first batch: %v", err)
 		default:
+			runtime.Gosched()
 		}
 	}
 	close(first.ended)
