@@ -200,11 +200,18 @@ func TestAttachOwnMiddlewaresInsideThatAreHeld(t *testing.T) {
 	} {
 		b := setupSQLite(t)
 		r := b.router()
-		r.router.AddConsumerHandler("h", topic, b.src, effect)
+		over := make(chan struct{}) // no handler is done before the middleware inside returns
+		r.router.AddConsumerHandler("h", topic, b.src, func(m *message.Message) error {
+			if strings.HasPrefix(want, "returns") {
+				<-over
+			}
+			return effect(m)
+		})
 		config, told := r.telling()
 		r.attach(config, inside)
 		r.run()
 		r.held(want)
+		close(over)
 		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, want) {
 			t.Errorf("%+v", a)
 		}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/headrace/headrace/backlog"
@@ -30,7 +29,7 @@ type Store struct {
 	checks     map[string]string
 	statements *txn.Statements
 	begin      txn.Options
-	abandoned  sync.WaitGroup
+	abandoned  txn.Abandoned
 	patience   time.Duration // of Commit
 	signal     *outbox.Signal
 	signals    *backlog.Signals
@@ -225,7 +224,7 @@ func (s *Store) Close() error {
 	done := make(chan error, 1)
 	go func() {
 		s.statements.Close() // tells the server so on every idle connection
-		s.abandoned.Wait()
+		<-s.abandoned.Ended()
 		if s.connector != nil {
 			done <- s.db.Close()
 		}

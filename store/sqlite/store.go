@@ -28,7 +28,7 @@ type Store struct {
 	read *sql.DB // the store's reads outside of a transaction
 
 	statements *txn.Statements
-	abandoned  sync.WaitGroup
+	abandoned  txn.Abandoned
 	closing    sync.Once
 	closed     error
 
@@ -160,15 +160,10 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) awaitAbandoned() error {
-	ended := make(chan struct{})
-	go func() {
-		s.abandoned.Wait()
-		close(ended)
-	}()
 	patience := time.NewTimer(s.busy)
 	defer patience.Stop()
 	select {
-	case <-ended:
+	case <-s.abandoned.Ended():
 		return nil
 	case <-patience.C:
 		return errors.New("close: a discarded transaction is still held by its handler")

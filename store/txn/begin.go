@@ -74,7 +74,7 @@ func (t *Txn) beginApart(ctx, own context.Context, o *Options) error {
 		}
 		return b.err
 	case <-ctx.Done():
-		t.abandoned.Go(func() {
+		t.abandoned.run(func() {
 			if b := <-answered; b.err == nil {
 				_ = b.tx.Rollback()
 			}
@@ -100,7 +100,7 @@ func (t *Txn) rollback() {
 		return
 	}
 	done := make(chan struct{})
-	t.abandoned.Go(func() {
+	t.abandoned.run(func() {
 		defer close(done)
 		t.release(t.tx.Rollback() != nil)
 	})

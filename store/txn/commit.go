@@ -41,12 +41,10 @@ func (t *Txn) Commit(ctx context.Context) error {
 		}
 		// The goroutine above ends when the driver's read does; it owns the
 		// connection until then.
-		t.abandoned.Add(1)
-		go func() {
-			defer t.abandoned.Done()
+		t.abandoned.run(func() {
 			<-answered
 			t.release(true)
-		}()
+		})
 		return fmt.Errorf("%w: no answer to COMMIT: %w", ErrCommitUnknown, context.Cause(ctx))
 	}
 }

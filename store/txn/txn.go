@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"fmt"
-	"sync"
 )
 
 // Options say how Begin opens a transaction. The zero value is a transaction of
@@ -26,9 +25,8 @@ type Options struct {
 	// Begins says that BEGIN ends with Begin's context by itself, and with an error that
 	// says more than that the connection was cut.
 	Begins bool
-	// Abandoned counts what still waits for an answer that nobody else waits for, so
-	// that closing the store can wait for it. Nil means a private one.
-	Abandoned *sync.WaitGroup
+	// Abandoned counts what is left behind; nil means a private one.
+	Abandoned *Abandoned
 }
 
 // Txn is a transaction on a connection of its own. It is used by one goroutine at
@@ -43,7 +41,7 @@ type Txn struct {
 	rolledBack func(error) bool
 	kill       func()
 	uncut      func() bool // ends what CutAfter began; or nil
-	abandoned  *sync.WaitGroup
+	abandoned  *Abandoned
 	id         string
 	ended      bool
 	// unreachable says that kill is nil although the answer may never come.
@@ -60,7 +58,7 @@ func Begin(ctx context.Context, db *sql.DB, o Options) (*Txn, error) {
 		return nil, fmt.Errorf("take a connection: %w", err)
 	}
 	if o.Abandoned == nil {
-		o.Abandoned = new(sync.WaitGroup)
+		o.Abandoned = new(Abandoned)
 	}
 	t := &Txn{conn: conn, statements: o.Statements, rolledBack: o.RolledBack, abandoned: o.Abandoned}
 	if err := t.begin(ctx, &o); err != nil {
@@ -188,12 +186,10 @@ func (t *Txn) Discard() {
 	if t.kill != nil {
 		t.kill()
 	}
-	t.abandoned.Add(1)
-	go func() {
-		defer t.abandoned.Done()
+	t.abandoned.run(func() {
 		_ = t.tx.Rollback()
 		t.release(true)
-	}()
+	})
 }
 
 // release gives the connection back, or out of the pool where it is broken, and

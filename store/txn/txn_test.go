@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -69,7 +68,7 @@ func TestCommitOutcome(t *testing.T) {
 func TestCommitDoesNotHang(t *testing.T) {
 	cut := make(chan struct{})
 	f := &fake{commit: func() error { <-cut; return driver.ErrBadConn }}
-	var abandoned sync.WaitGroup
+	var abandoned txn.Abandoned
 	kills := 0
 	tx := begin(t, f.open(t, 1), txn.Options{
 		Kill:      func(*sql.Conn) func() { return func() { kills++; close(cut) } },
@@ -81,7 +80,7 @@ func TestCommitDoesNotHang(t *testing.T) {
 	if !errors.Is(err, txn.ErrCommitUnknown) || !errors.Is(err, context.Cause(ctx)) {
 		t.Errorf("commit: %v", err)
 	}
-	abandoned.Wait()
+	<-abandoned.Ended()
 	if _, closed := f.connections(); closed != 1 || kills != 1 {
 		t.Errorf("%d connections closed by %d kills", closed, kills)
 	}
@@ -117,7 +116,7 @@ func TestRollback(t *testing.T) {
 func TestDiscardCutsAStatement(t *testing.T) {
 	cut, running := make(chan struct{}), make(chan struct{})
 	f := &fake{run: func(string) error { close(running); <-cut; return driver.ErrBadConn }}
-	var abandoned sync.WaitGroup
+	var abandoned txn.Abandoned
 	tx := begin(t, f.open(t, 1), txn.Options{Kill: func(*sql.Conn) func() { return func() { close(cut) } }, Abandoned: &abandoned})
 	stuck := make(chan error)
 	go func() {
@@ -129,7 +128,7 @@ func TestDiscardCutsAStatement(t *testing.T) {
 	if err := <-stuck; !errors.Is(err, driver.ErrBadConn) {
 		t.Errorf("the statement returned %v", err)
 	}
-	abandoned.Wait()
+	<-abandoned.Ended()
 	if _, closed := f.connections(); closed != 1 {
 		t.Errorf("%d connections closed", closed)
 	}

@@ -18,7 +18,7 @@ func TestThePagesShowWhatRuns(t *testing.T) {
 		page = append(page, strings.Replace(string(text), "```go", "```text", oneIf(name == "README.md"))...)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../inbox/example*_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../inbox/example*_test.go", "../../consumer/consumertest/readme_test.go"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, name := range files {
@@ -39,8 +39,8 @@ func TestThePagesShowWhatRuns(t *testing.T) {
 			if block[1] == "diff" {
 				line = line[1:]
 			}
-			line = strings.TrimSpace(line)
 			line, _, _ = strings.Cut(line, " // ")
+			line = strings.TrimSpace(line)
 			if line != "" && line != "…" && !strings.Contains(source.String(), line) {
 				t.Errorf("nothing compiles this line: %s", line)
 			}

@@ -1,14 +1,16 @@
 -- A stretch of the inbox, above the row $1 and below the row $2 of the heap: what is
 -- old goes, with its attempts. A walk by place needs no index, and the deletion none
 -- either. OFFSET 0 keeps the planner from joining with the whole of a table that is
--- asked for a few rows; ANY (ARRAY (…)) is a scan by place.
+-- asked for a few rows; ANY (ARRAY (…)) is a scan by place. || '' keeps starts_with
+-- from becoming a scan of the key's index, whose rows are out of order by place, so that
+-- the next batch would begin above some.
 WITH old AS MATERIALIZED (
     SELECT i.ctid AS place
     FROM {{schema}}.headrace_inbox AS i
     WHERE i.ctid > $1::tid AND i.ctid < $2::tid
         AND i.state IN ('done', 'discarded')
         AND i.changed_at < now() - $3::bigint * interval '1 microsecond'
-        AND starts_with(i.scope, $4)
+        AND starts_with(i.scope || '', $4)
         AND NOT EXISTS (
             SELECT FROM {{schema}}.headrace_backlog AS b WHERE b.scope = i.scope AND b.key = i.key OFFSET 0
         )
