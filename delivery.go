@@ -1,9 +1,6 @@
 package headrace
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // Delivery is one arrival of a message at a handler. The same message may be
 // delivered many times; Scope and Key say which message it is.
@@ -68,20 +65,6 @@ func (c Coordinates) String() string {
 		return ""
 	}
 	return c.Broker + "/" + c.Topic + "/" + c.Partition + "/" + c.Position
-}
-
-type coordinatesKey struct{}
-
-// WithCoordinates returns a context that carries c. A source sets it on each
-// Watermill message (msg.SetContext), and the consumer reads it.
-func WithCoordinates(ctx context.Context, c Coordinates) context.Context {
-	return context.WithValue(ctx, coordinatesKey{}, c)
-}
-
-// CoordinatesFrom returns what WithCoordinates stored; zero if nothing.
-func CoordinatesFrom(ctx context.Context) Coordinates {
-	c, _ := ctx.Value(coordinatesKey{}).(Coordinates)
-	return c
 }
 
 // TraceContext is a W3C trace context, the values of the headers traceparent and

@@ -33,6 +33,7 @@ type routerSubscription struct {
 	r      *run
 	router context.Context // ends when the Router has enough
 	cancel context.CancelFunc
+	source message.Subscriber
 	in     <-chan *message.Message
 	out    chan *message.Message
 	taken  sync.WaitGroup // messages that the Router has
@@ -42,7 +43,7 @@ type routerSubscription struct {
 // Subscribe implements message.Subscriber. The subscription below does not end with ctx,
 // as the Router ends it, but when everything taken from it has been settled.
 func (s *routerSubscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
-	sub := &routerSubscription{a: s.a, router: ctx, out: make(chan *message.Message)}
+	sub := &routerSubscription{a: s.a, router: ctx, source: s.inner, out: make(chan *message.Message)}
 	sub.topic = topic
 	r, err := s.a.begin(sub)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *routerSubscription) left() {
 }
 
 func (s *routerSubscription) forward() {
-	for s.r.gateOpen() {
+	for s.r.gateOpen(s.source, s.topic) {
 		select {
 		case <-s.r.soft.Done():
 			return

@@ -50,7 +50,8 @@ type Config struct {
 	// Fingerprint covers what the message says. Default: inbox.Payload.
 	Fingerprint inbox.FingerprintFunc
 	// OrderKey names the messages that must be handled in order of arrival; "" means
-	// any order. Default: always "".
+	// any order. Default: what the source says (headrace.Arrival), which is the record's
+	// key on Kafka and "" elsewhere.
 	OrderKey func(d *headrace.Delivery) string
 	// Strict keeps the order of an order key also across retries and processes: later
 	// messages wait behind one that waits for its retry. It costs two statements a
@@ -190,7 +191,7 @@ func (c Config) withDefaults() Config {
 		c.Fingerprint = inbox.Payload()
 	}
 	if c.OrderKey == nil {
-		c.OrderKey = func(*headrace.Delivery) string { return "" }
+		c.OrderKey = func(d *headrace.Delivery) string { return d.OrderKey }
 	}
 	if c.Codec == nil {
 		c.Codec = codec.JSON()

@@ -20,7 +20,7 @@ func (r *run) receive(h *handler) {
 	if !r.c.hold.wait(r.soft) {
 		return
 	}
-	messages, err := h.source.Subscribe(r.subscribed, h.Topic)
+	messages, err := r.subscribe(h.source, h.Topic, r.c.demands(h))
 	if err != nil && r.soft.Err() != nil {
 		return // it was told to end
 	}
@@ -30,7 +30,7 @@ func (r *run) receive(h *handler) {
 		return
 	}
 	h.sub.set("open")
-	for r.gateOpen() {
+	for r.gateOpen(h.source, h.Topic) {
 		select {
 		case <-r.soft.Done():
 			return
@@ -45,9 +45,23 @@ func (r *run) receive(h *handler) {
 	}
 }
 
+// subscribe subscribes, once the source says that it can give what is asked of it.
+func (r *run) subscribe(source message.Subscriber, topic string, d Demands) (<-chan *message.Message, error) {
+	if limited, ok := source.(Checker); ok {
+		if err := limited.Check(r.soft, topic, d); err != nil {
+			return nil, err
+		}
+	}
+	return source.Subscribe(r.subscribed, topic)
+}
+
 // gateOpen waits while the database is not to be had, or a person has paused the
-// consumer: the source is not read.
-func (r *run) gateOpen() bool {
+// consumer: the source is not read, and fetches nothing where it is a Pauser.
+func (r *run) gateOpen(source message.Subscriber, topic string) bool {
+	if p, ok := source.(Pauser); ok && (r.c.hold.held() || r.c.gate.Err() != nil) {
+		p.Pause(topic)
+		defer p.Resume(topic)
+	}
 	for r.c.hold.wait(r.soft) && r.c.gate.Wait(r.soft) {
 		if !r.c.hold.held() {
 			return true

@@ -26,7 +26,11 @@ func (r resolver) task(m *message.Message) *group.Task { return r.taskOf(m, r.ha
 func (r resolver) taskOf(m *message.Message, topic string) *group.Task {
 	t := &group.Task{Context: m.Context(), Delivery: inbox.Received(m, r.handler.Scope, topic)}
 	t.Receipt = r.handler.Telemetry.Receive(m.Context(), &t.Delivery)
-	if t.Bad = inbox.Identify(&t.Delivery, r.key, r.fingerprint); t.Bad == nil {
+	key, unreadable := r.key, headrace.ArrivalFrom(m.Context()).Unreadable
+	if unreadable != nil { // nothing that its bytes seem to hold is its key
+		key = func(*headrace.Delivery) (string, error) { return "", unreadable }
+	}
+	if t.Bad = inbox.Identify(&t.Delivery, key, r.fingerprint); t.Bad == nil {
 		t.Bad = contain("resolve the message", func() error { return r.resolve(t) })
 	}
 	t.Receipt.Taken(t.Bad != nil)

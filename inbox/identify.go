@@ -20,9 +20,10 @@ func Received(m *message.Message, scope, topic string) headrace.Delivery {
 	if metadata == nil {
 		metadata = make(map[string]string)
 	}
+	a := headrace.ArrivalFrom(m.Context())
 	return headrace.Delivery{
 		Scope: scope, ID: m.UUID, Topic: topic, Payload: m.Payload, Metadata: metadata,
-		Coordinates: headrace.CoordinatesFrom(m.Context()), Trace: headrace.TraceFrom(metadata),
+		Coordinates: a.Coordinates, OrderKey: a.OrderKey, Trace: headrace.TraceFrom(metadata),
 		Attempt: 1, ReceivedAt: time.Now(),
 	}
 }
