@@ -73,6 +73,7 @@ var imports = []ImportRule{
 	{
 		Name:         "adapters know no driver",
 		Package:      Adapters,
+		Except:       Suites,
 		MayNotImport: union(Drivers, DatabaseDrivers, Wiring),
 		Reason:       "a broker and a database meet in the wiring only",
 	},

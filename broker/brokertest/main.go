@@ -1,0 +1,53 @@
+package brokertest
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// childVariable holds the orders of a process that consumes until it is killed.
+const childVariable = "HEADRACE_BROKERTEST_CHILD"
+
+// Main runs the tests of m, or, in a child, what the child is for. It does not return.
+// Goroutines that are left at the end fail the tests; ignore names those of a client
+// library that cannot be waited for, each with its reason beside it.
+func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
+	if orders := os.Getenv(childVariable); orders != "" {
+		if err := child(b, orders); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m, ignore...)
+}
+
+// Run runs every scenario against b, one after the other.
+func Run(t *testing.T, b Broker) {
+	t.Helper()
+	f := b.Features()
+	if f.Name == "" || f.Redelivery <= 0 || len(f.Hostile) == 0 {
+		t.Fatalf("Features need Name, Redelivery and Hostile: %+v", f)
+	}
+	for _, s := range scenarios {
+		t.Run(s.name, func(t *testing.T) {
+			if s.unless != nil {
+				if reason := s.unless(f); reason != "" {
+					t.Logf("does not apply to %s: %s", f.Name, reason)
+					return
+				}
+			}
+			s.run(newBundle(t, b))
+		})
+	}
+}
+
+// scenario is one subtest. unless returns why it does not apply, or "".
+type scenario struct {
+	name   string
+	unless func(Features) string
+	run    func(*bundle)
+}

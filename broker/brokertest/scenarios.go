@@ -1,0 +1,4 @@
+package brokertest
+
+// scenarios are all of them, the quick ones first.
+var scenarios = []scenario{}

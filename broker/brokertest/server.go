@@ -1,0 +1,58 @@
+package brokertest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Variable returns the value of the environment variable that says where a server is.
+// Without it a test run that must leave nothing out (CI=true) fails, and any other skips
+// t, with the command that starts the server.
+func Variable(t testing.TB, variable, server string) string {
+	t.Helper()
+	value := os.Getenv(variable)
+	switch {
+	case value != "":
+	case os.Getenv("CI") == "true":
+		t.Fatalf("%s is not set: start the server with scripts/services up %s, and take the line that scripts/services env %s prints", variable, server, server)
+	default:
+		t.Skipf("%s is not set; scripts/services up %s starts a server, scripts/services env %s prints the variable", variable, server, server)
+	}
+	return value
+}
+
+// Restart kills the server that scripts/services knows by name and starts it again; it
+// returns when it answers.
+func Restart(ctx context.Context, name string) error {
+	root, err := root()
+	if err != nil {
+		return err
+	}
+	out, err := exec.CommandContext(ctx, filepath.Join(root, "scripts", "services"), "restart", name).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("scripts/services restart %s: %w: %s", name, err, out)
+	}
+	return nil
+}
+
+// root is the directory of go.mod: tests run in that of their package.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("no go.mod above the test's directory")
+		}
+		dir = parent
+	}
+}
