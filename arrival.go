@@ -8,7 +8,9 @@ type Arrival struct {
 	// Coordinates say where the message stood on the broker.
 	Coordinates Coordinates
 	// OrderKey is the broker's own name for messages that belong in order, as Kafka's
-	// record key is. It is the order key unless the consumer has a function of its own.
+	// record key is. It is the order key unless the consumer has a function of its own. On
+	// the way out the relay sets it to the event's OrderKey, for a sink to make the
+	// broker's own of it.
 	OrderKey string
 	// Unreadable says why the record is no message that a codec could be given. Its
 	// payload then is the record's raw bytes, and the delivery becomes an undecodable

@@ -57,6 +57,24 @@ func TestPublishesWhatWasCommitted(t *testing.T) {
 	})
 }
 
+// A sink finds the order key of an event in the message's context, to make a partition key
+// or a message group of it.
+func TestSinkIsToldTheOrderKey(t *testing.T) {
+	onEach(t, func(b *bundle) {
+		b.publish(event("orders", "key", "one"), event("orders", "", "two"))
+		_, stop := b.relay(b.st, b.options())
+		b.untilEmpty()
+		stop()
+		got := map[string]bool{}
+		for _, p := range b.sink.all() {
+			got[headrace.ArrivalFrom(p.ctx).OrderKey] = true
+		}
+		if !got["key"] || !got[""] || len(got) != 2 {
+			b.Errorf("order keys %v", got)
+		}
+	})
+}
+
 // INVARIANTS 9: per order, first appearances are in the order of the rows, whatever
 // the sink does in between; INVARIANTS 7: repetitions look the same.
 func TestOrderUnderAFailingSink(t *testing.T) {
