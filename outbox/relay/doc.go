@@ -24,6 +24,9 @@
 // order in common. Where that fails nobody knows which of them it was, and each is
 // published again alone.
 //
+// A message carries its event's order key in its context (headrace.ArrivalFrom), where a
+// Publisher finds it whose broker has such a thing: a record's key, a message group.
+//
 // A refused row spends an attempt only if the sink confirmed another row since the
 // round began, or since it refused this one in the round before. It is parked only
 // if it is refused once more after that confirmation. Otherwise it is an outage: nothing is put off or parked, the relay is
