@@ -3,7 +3,7 @@ package headrace
 import "context"
 
 // Arrival is what a source says of a delivery beside its id, payload and metadata. The
-// zero value says nothing. The relay says the OrderKey of what it publishes, and no more.
+// zero value says nothing.
 type Arrival struct {
 	// Coordinates say where the message stood on the broker.
 	Coordinates Coordinates

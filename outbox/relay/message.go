@@ -35,11 +35,3 @@ func newMessage(ctx context.Context, e *headrace.Event, t headrace.TraceContext)
 	m.SetContext(ctx)
 	return m
 }
-
-// ordered is ctx with the event's order key, for a Publisher whose broker keeps one.
-func ordered(ctx context.Context, e *headrace.Event) context.Context {
-	if e.OrderKey == "" {
-		return ctx
-	}
-	return headrace.WithArrival(ctx, headrace.Arrival{OrderKey: e.OrderKey})
-}

@@ -269,7 +269,7 @@ func (r *round) publish(chunk []int32) {
 	for k, i := range chunk {
 		e := &r.items[i].row.Event
 		ctx, trace := sending.Send(r.life, contextOf(e))
-		msgs[k] = newMessage(ordered(ctx, e), e, trace)
+		msgs[k] = newMessage(ctx, e, trace)
 	}
 	mark := r.sink.confirmed.Load()
 	err := r.sink.publish(r.life, r.topic(chunk[0]), msgs)
