@@ -1,6 +1,180 @@
 # shellcheck shell=bash
-# Apache Kafka, one node in KRaft mode, for scripts/services. From docker-compose.yml only: no test needs it yet, so nothing here starts it
-# natively.
+# Apache Kafka, the real one: one node in KRaft mode, for scripts/services. Its jars come from Maven Central
+# by mvn, pinned by version and by the SHA-256 of them all, and are kept in a cache outside of the checkout;
+# a server runs from a copy in its own directory. It takes a JDK or JRE of version 17 or later.
+#
+#   HEADRACE_CACHE  where downloads are kept; default $XDG_CACHE_HOME/headrace, else ~/.cache/headrace
+#   HEADRACE_MAVEN  the repository; default what Maven itself is set to
+
+kafka_version=4.1.1
+kafka_slf4j=1.7.36
+kafka_sum=bd435f2f218b7b66f55a771c2e1264981e58320b0e1628d7b887c3da994c53d9
+
+# kafka_tools: what downloading and running takes.
+kafka_tools() {
+	local missing=()
+	command -v java >/dev/null || missing+=(default-jre-headless)
+	[ -d "$(kafka_cache)" ] || command -v mvn >/dev/null || missing+=(maven)
+	[ ${#missing[@]} -gt 0 ] || return 0
+	may_install || fail "kafka needs: apt-get install ${missing[*]}, or docker with its compose plugin"
+	printf 'services: installing %s\n' "${missing[*]}" >&2
+	apt-get update -qq >/dev/null 2>&1 </dev/null || true
+	apt_install "${missing[@]}"
+}
+
+# kafka_cache prints where the jars are, or will be.
+kafka_cache() {
+	printf '%s/kafka-%s\n' "${HEADRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headrace}" "$kafka_version"
+}
+
+kafka_pom() {
+	local repository=
+	[ -z "${HEADRACE_MAVEN:-}" ] ||
+		repository="<repositories><repository><id>central</id><url>$HEADRACE_MAVEN</url></repository></repositories>"
+	cat <<POM
+<project><modelVersion>4.0.0</modelVersion><groupId>headrace</groupId><artifactId>kafka</artifactId><version>1</version>
+$repository<dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>$kafka_version</version></dependency>
+<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>$kafka_slf4j</version></dependency>
+</dependencies></project>
+POM
+}
+
+# kafka_libs prints the directory of the checked jars.
+kafka_libs() {
+	local dir got
+	dir=$(kafka_cache)
+	if [ ! -d "$dir" ]; then
+		printf 'services: downloading Kafka %s\n' "$kafka_version" >&2
+		rm -rf -- "$dir.$$"
+		mkdir -p "$dir.$$" || fail "kafka: cannot make $dir.$$; set HEADRACE_CACHE"
+		kafka_pom >"$dir.$$/pom.xml"
+		if ! (cd "$dir.$$" && timeout 600 mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
+			-DoutputDirectory=. -DincludeScope=runtime >"$dir.$$.log" 2>&1 </dev/null); then
+			tail -n 20 "$dir.$$.log" >&2
+			rm -rf -- "$dir.$$" "$dir.$$.log"
+			fail "kafka: cannot download its jars; set HEADRACE_MAVEN to a mirror, or HEADRACE_TEST_KAFKA to a server"
+		fi
+		rm -rf -- "$dir.$$.log" "$dir.$$/pom.xml" "$dir.$$/target"
+		mv "$dir.$$" "$dir"
+	fi
+	got=$(cd "$dir" && LC_ALL=C sha256sum ./*.jar | sha256sum | cut -d' ' -f1)
+	if [ "$got" != "$kafka_sum" ]; then
+		rm -rf -- "$dir"
+		fail "kafka: the jars in $dir have the sum $got instead of $kafka_sum; they were removed"
+	fi
+	printf '%s\n' "$dir"
+}
+
+kafka_settings() { # PORT CONTROLLER_PORT DIR
+	cat <<CONF
+process.roles=broker,controller
+node.id=1
+controller.quorum.voters=1@127.0.0.1:$2
+listeners=PLAINTEXT://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2
+advertised.listeners=PLAINTEXT://127.0.0.1:$1
+controller.listener.names=CONTROLLER
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
+log.dirs=$3/data
+# One node: what is replicated elsewhere has one copy here.
+offsets.topic.replication.factor=1
+offsets.topic.num.partitions=1
+transaction.state.log.replication.factor=1
+transaction.state.log.min.isr=1
+transaction.state.log.num.partitions=1
+share.coordinator.state.topic.replication.factor=1
+share.coordinator.state.topic.min.isr=1
+# A topic that nobody made is a mistake.
+auto.create.topics.enable=false
+# Tests wait for dead members.
+group.initial.rebalance.delay.ms=0
+group.min.session.timeout.ms=1000
+CONF
+}
+
+kafka_up() {
+	local libs user dir port controller try
+	kafka_tools
+	libs=$(kafka_libs)
+	user=$(server_user kafka)
+	dir=$(scratch "$user" kafka)
+	# The cache may lie in a home that the server's user cannot enter.
+	if ! cp -r -- "$libs" "$dir/libs" || ! chmod -R a+rX "$dir/libs"; then
+		remove_scratch "$dir" kafka
+		fail "kafka: cannot copy $libs into $dir"
+	fi
+	for try in 1 2 3; do
+		port=${HEADRACE_KAFKA_PORT:-$(free_port)}
+		controller=$(free_port)
+		kafka_settings "$port" "$controller" "$dir" | (as "$user" tee "$dir/server.properties" >/dev/null)
+		(as "$user" rm -rf -- "$dir/data")
+		if (as "$user" java -Xmx256m -cp "$dir/libs/*" kafka.tools.StorageTool format \
+			-t 4L6g3nShT-eMCtK--X86sw -c "$dir/server.properties" >"$dir/format.log" 2>&1 </dev/null) &&
+			kafka_start "$user" "$dir" "$port"; then
+			state_write kafka how=native "port=$port" "user=$user" "dir=$dir" "pid=$(cat "$dir/pid")"
+			return
+		fi
+		[ "$try" = 3 ] || grep -qs 'Address already in use\|BindException' "$dir/log" || break
+	done
+	tail -n 20 "$dir/format.log" "$dir/log" >&2
+	remove_scratch "$dir" kafka
+	fail "Kafka does not start"
+}
+
+# kafka_start USER DIR PORT: starts the server and waits until it says that it serves.
+kafka_start() {
+	local user=$1 dir=$2 port=$3 pid n
+	(as "$user" bash -c 'cd "$1" && : >log && { setsid java -Xmx512m -XX:+UseSerialGC \
+		-Dorg.slf4j.simpleLogger.showDateTime=true -cp "libs/*" kafka.Kafka server.properties >>log 2>&1 </dev/null & } &&
+		echo $! >pid' kafka "$dir")
+	pid=$(cat "$dir/pid")
+	for ((n = 0; n < 600; n++)); do
+		kill -0 "$pid" 2>/dev/null || return 1
+		if grep -qs 'Kafka Server started' "$dir/log" && port_answers "$port"; then
+			return 0
+		fi
+		sleep 0.1
+	done
+	kill -KILL "$pid" 2>/dev/null || true
+	return 1
+}
+
+kafka_restart() {
+	local user dir port pid
+	user=$(state_get kafka user) dir=$(state_get kafka dir) port=$(state_get kafka port) pid=$(state_get kafka pid)
+	kill -KILL "$pid" 2>/dev/null || true
+	kafka_gone "$pid" 100 || fail "Kafka $pid cannot be killed"
+	kafka_start "$user" "$dir" "$port" || {
+		tail -n 20 "$dir/log" >&2
+		fail "Kafka does not start again"
+	}
+	state_write kafka how=native "port=$port" "user=$user" "dir=$dir" "pid=$(cat "$dir/pid")"
+}
+
+# kafka_gone PID TENTHS: waits until the process has ended. One that nobody has reaped counts as ended.
+kafka_gone() {
+	local pid=$1 n
+	for ((n = 0; n < $2; n++)); do
+		kill -0 "$pid" 2>/dev/null || return 0
+		case $(ps -o stat= -p "$pid" 2>/dev/null) in Z* | "") return 0 ;; esac
+		sleep 0.1
+	done
+	return 1
+}
+
+kafka_alive() {
+	kill -0 "$(state_get kafka pid)" 2>/dev/null && port_answers "$(state_get kafka port)"
+}
+
+kafka_down() {
+	local pid
+	pid=$(state_get kafka pid)
+	if kill -TERM "$pid" 2>/dev/null && ! kafka_gone "$pid" 200; then
+		kill -KILL "$pid" 2>/dev/null || true
+		kafka_gone "$pid" 100 || fail "Kafka $pid does not stop"
+	fi
+	remove_scratch "$(state_get kafka dir)" kafka
+}
 
 kafka_env() { # PORT
 	printf "export HEADRACE_TEST_KAFKA='127.0.0.1:%s'\n" "$1"
