@@ -37,7 +37,9 @@ type Checker interface {
 // over may still be settled. Both are idempotent and do not block; the subscription of
 // another topic goes on.
 type Pauser interface {
+	// Pause stops the fetching of topic's messages.
 	Pause(topic string)
+	// Resume ends Pause.
 	Resume(topic string)
 }
 

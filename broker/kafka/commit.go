@@ -1,0 +1,84 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// commitTimeout bounds one commit.
+const commitTimeout = 10 * time.Second
+
+// commitNowAndThen commits positions until ctx ends; what is left then is committed by
+// end.
+func (s *session) commitNowAndThen(ctx context.Context) {
+	tick := time.NewTicker(s.options.CommitInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			s.commitAll(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *session) commitAll(ctx context.Context) {
+	s.committing.Lock()
+	defer s.committing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	defer cancel()
+	s.commit(ctx, s.all())
+}
+
+// commit commits the positions of list that the group does not know yet. s.committing is
+// held, so that every one of list is this member's. A failure is logged; the positions
+// then are committed with the next, or come again.
+func (s *session) commit(ctx context.Context, list []*partition) {
+	offsets := make(map[int32]kgo.EpochOffset, len(list))
+	for _, p := range list {
+		if position, is := p.uncommitted(); is {
+			offsets[p.number] = position
+		}
+	}
+	if len(offsets) == 0 {
+		return
+	}
+	var failed error
+	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{s.topic: offsets},
+		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+			failed = err
+			if err == nil {
+				failed = s.committed(list, offsets, answer)
+			}
+		})
+	if failed != nil && !errors.Is(failed, context.Canceled) {
+		s.outage.note("the commit of offsets", failed)
+	}
+}
+
+// committed notes what answer confirms, and returns why the rest was refused.
+func (s *session) committed(list []*partition, offsets map[int32]kgo.EpochOffset, answer *kmsg.OffsetCommitResponse) error {
+	var failed []error
+	good := make(map[int32]bool)
+	for _, t := range answer.Topics {
+		for _, p := range t.Partitions {
+			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
+				failed = append(failed, err)
+			} else {
+				good[p.Partition] = true
+			}
+		}
+	}
+	for _, p := range list {
+		if good[p.number] {
+			p.commit(offsets[p.number].Offset)
+		}
+	}
+	return errors.Join(failed...)
+}

@@ -1,0 +1,52 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// outage tells of a failure once, until things go well again. It is also the client's
+// hook for connections.
+type outage struct {
+	log *slog.Logger
+
+	mu  sync.Mutex
+	out bool
+}
+
+var _ kgo.HookBrokerConnect = (*outage)(nil)
+
+// note tells that what fails with err.
+func (o *outage) note(what string, err error) {
+	o.mu.Lock()
+	first := !o.out
+	o.out = true
+	o.mu.Unlock()
+	if first {
+		o.log.Warn("Kafka does not answer as it should; trying again until it does", "failed", what, "error", err)
+	}
+}
+
+// over tells that things go well, if they did not before.
+func (o *outage) over() {
+	o.mu.Lock()
+	was := o.out
+	o.out = false
+	o.mu.Unlock()
+	if was {
+		o.log.Info("Kafka answers again")
+	}
+}
+
+// OnBrokerConnect implements kgo.HookBrokerConnect.
+func (o *outage) OnBrokerConnect(_ kgo.BrokerMetadata, _ time.Duration, _ net.Conn, err error) {
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, kgo.ErrClientClosed) {
+		o.note("a connection", err)
+	}
+}

@@ -1,0 +1,75 @@
+package kafka
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// owned is an option of the client that is not the user's to set through Client.
+type owned struct {
+	name string
+	opt  any    // the function of kgo
+	say  string // what to do instead
+}
+
+const itself = "the Source depends on its own"
+
+// ownedBySource are what a Source sets, or must not be: each of them could lose records.
+var ownedBySource = []owned{
+	{"ConsumerGroup", kgo.ConsumerGroup, "set SourceOptions.Group"},
+	{"ShareGroup", kgo.ShareGroup, itself},
+	{"ConsumeTopics", kgo.ConsumeTopics, "subscribe to the topic"},
+	{"ConsumePartitions", kgo.ConsumePartitions, itself},
+	{"ConsumeRegex", kgo.ConsumeRegex, "subscribe to each topic"},
+	{"ConsumeStartOffset", kgo.ConsumeStartOffset, "it begins at the oldest record; UnsafeStartAtEnd changes that"},
+	{"ConsumeResetOffset", kgo.ConsumeResetOffset, "it goes on at the oldest record; UnsafeStartAtEnd changes that"},
+	{"FetchIsolationLevel", kgo.FetchIsolationLevel, "it reads what is committed; UnsafeReadUncommitted changes that"},
+	{"DisableAutoCommit", kgo.DisableAutoCommit, itself},
+	{"GreedyAutoCommit", kgo.GreedyAutoCommit, "it commits what was polled and not what was handled"},
+	{"AutoCommitMarks", kgo.AutoCommitMarks, itself},
+	{"BlockRebalanceOnPoll", kgo.BlockRebalanceOnPoll, itself},
+	{"OnPartitionsAssigned", kgo.OnPartitionsAssigned, itself},
+	{"OnPartitionsRevoked", kgo.OnPartitionsRevoked, itself},
+	{"OnPartitionsLost", kgo.OnPartitionsLost, itself},
+	{"AdjustFetchOffsetsFn", kgo.AdjustFetchOffsetsFn, "it can pass over records"},
+	{"SessionTimeout", kgo.SessionTimeout, "set SourceOptions.SessionTimeout"},
+	{"RebalanceTimeout", kgo.RebalanceTimeout, "set SourceOptions.RebalanceTimeout"},
+	{"KeepControlRecords", kgo.KeepControlRecords, "a transaction's marker is no message"},
+}
+
+// ownedBySink are what a Sink sets.
+var ownedBySink = []owned{
+	{"TransactionalID", kgo.TransactionalID, "the outbox stands in the place of transactions"},
+	{"ManualFlushing", kgo.ManualFlushing, "Publish waits for the brokers' answers"},
+	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a topic that nobody made is a mistake; make it beforehand"},
+	{"RecordDeliveryTimeout", kgo.RecordDeliveryTimeout, "set SinkOptions.Timeout"},
+	{"ProducerBatchMaxBytes", kgo.ProducerBatchMaxBytes, "set SinkOptions.MaxMessageBytes"},
+}
+
+// refuse returns an error that names the first of list that opts set.
+func refuse(opts []kgo.Opt, list []owned) error {
+	if len(opts) == 0 {
+		return nil
+	}
+	bare, err := kgo.NewClient()
+	if err != nil {
+		return fmt.Errorf("make a client: %w", err)
+	}
+	defer bare.Close()
+	set, err := kgo.NewClient(opts...)
+	if err != nil {
+		return fmt.Errorf("option Client: %w", err)
+	}
+	defer set.Close()
+	for _, o := range list {
+		if was, is := bare.OptValues(o.opt), set.OptValues(o.opt); !same(was, is) {
+			return fmt.Errorf("option Client sets kgo.%s: %s", o.name, o.say)
+		}
+	}
+	return nil
+}
+
+// same compares what OptValues returned; functions are the same only where both are nil.
+func same(a, b []any) bool { return reflect.DeepEqual(a, b) }

@@ -1,0 +1,279 @@
+package kafka
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	// A partition is full when so many records, or so many bytes of them, wait to be
+	// handed over.
+	fullRecords = 500
+	fullBytes   = 4 << 20
+	// lookAgain is how often deliveries behind the lowest are looked at, for those that
+	// were given back.
+	lookAgain = time.Second
+)
+
+// partition is a partition as long as this member has it. One goroutine hands its
+// records over and sees what becomes of them.
+type partition struct {
+	number int32
+	topic  string
+	out    chan<- *message.Message
+	limits limits
+	// changed is told when there may be room for more records.
+	changed chan<- struct{}
+	// hold stops the client from fetching the partition, or lets it go on.
+	hold func(p *partition, stop bool)
+
+	// life is the context of its messages. Draining ends before: nothing more is handed
+	// over. Dead is after: nobody waits for what was handed over.
+	life                     context.Context
+	draining, dead           context.Context
+	drain, giveBack, abandon context.CancelFunc
+	done                     chan struct{}
+	wake                     chan struct{}
+
+	mu        sync.Mutex
+	at        place
+	waiting   []*kgo.Record // not handed over yet
+	bytes     int           // of them
+	stuck     bool          // the window is full
+	held      bool          // the client was told not to fetch
+	position  kgo.EpochOffset
+	committed int64
+
+	// What only the goroutine knows.
+	window window
+	again  []*delivery // given back, by offset
+	next   *delivery   // taken from waiting
+	pause  <-chan time.Time
+}
+
+// limits are the options that a partition heeds.
+type limits struct {
+	window    int
+	nackPause time.Duration
+}
+
+func newPartition(ctx context.Context, topic string, number int32, out chan<- *message.Message, l limits) *partition {
+	p := &partition{
+		number: number, topic: topic, out: out, limits: l,
+		done: make(chan struct{}), wake: make(chan struct{}, 1),
+		window: newWindow(), position: newWindow().position, committed: -1,
+	}
+	ctx = context.WithoutCancel(ctx)
+	p.life, p.giveBack = context.WithCancel(ctx)
+	p.draining, p.drain = context.WithCancel(ctx)
+	p.dead, p.abandon = context.WithCancel(ctx)
+	return p
+}
+
+// add gives it records of the incarnation id.
+func (p *partition) add(id [16]byte, records []*kgo.Record) {
+	p.mu.Lock()
+	p.at = placeOf(p.topic, id, p.number)
+	p.waiting = append(p.waiting, records...)
+	for _, r := range records {
+		p.bytes += size(r)
+	}
+	p.look()
+	p.mu.Unlock()
+	signal(p.wake)
+}
+
+func size(r *kgo.Record) int { return len(r.Value) + len(r.Key) }
+
+// full reports whether the client should not be asked for more yet. A partition whose
+// window is full is not: it is held, so that the others go on.
+func (p *partition) full() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.stuck && p.much()
+}
+
+func (p *partition) much() bool { return len(p.waiting) >= fullRecords || p.bytes >= fullBytes }
+
+// look holds the partition where its window is full and much waits, and lets it go on
+// where less does. p.mu is held.
+func (p *partition) look() {
+	switch {
+	case !p.held && p.stuck && p.much():
+		p.held = true
+		p.hold(p, true)
+	case p.held && len(p.waiting) < fullRecords/2 && p.bytes < fullBytes/2:
+		p.held = false
+		p.hold(p, false)
+	}
+}
+
+// run hands records over until the partition is drained or abandoned.
+func (p *partition) run() {
+	defer close(p.done)
+	defer p.abandon()
+	defer p.drain()
+	defer p.giveBack()
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for {
+		var acked, nacked <-chan struct{}
+		if d := p.window.head(); d != nil && !d.again {
+			acked, nacked = d.m.Acked(), d.m.Nacked()
+		}
+		var out chan<- *message.Message
+		var m *message.Message
+		d := p.choose()
+		if d != nil {
+			out, m = p.out, d.m
+		}
+		select {
+		case out <- m:
+			p.sent(d)
+		case <-acked:
+			p.settle(false)
+		case <-nacked:
+			p.settle(true)
+		case <-tick.C:
+			p.settle(true)
+		case <-p.pause:
+			p.pause = nil
+		case <-p.wake:
+		case <-p.draining.Done():
+			p.finish()
+			return
+		}
+	}
+}
+
+// choose returns what to hand over next: what was given back before anything new. nil
+// where there is nothing, or nothing may be.
+func (p *partition) choose() *delivery {
+	switch {
+	case p.pause != nil:
+		return nil
+	case len(p.again) > 0:
+		return p.again[0]
+	case p.next == nil:
+		p.next = p.take()
+	}
+	return p.next
+}
+
+// take takes the next record that waits, if the window has room for it.
+func (p *partition) take() *delivery {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	full := !p.stuck && p.much()
+	defer func() {
+		p.look()
+		if full && (p.stuck || !p.much()) {
+			signal(p.changed)
+		}
+	}()
+	p.stuck = len(p.window.open()) >= p.limits.window
+	if p.stuck || len(p.waiting) == 0 {
+		return nil
+	}
+	d := &delivery{record: p.waiting[0], at: p.at}
+	p.waiting[0] = nil
+	p.waiting = p.waiting[1:]
+	p.bytes -= size(d.record)
+	d.renew(p.life)
+	return d
+}
+
+func (p *partition) sent(d *delivery) {
+	if d.again {
+		d.again = false
+		p.again = p.again[1:]
+		return
+	}
+	p.next = nil
+	p.window.add(d)
+}
+
+// settle notes what was acknowledged and, where asked to, what was given back.
+func (p *partition) settle(back bool) {
+	if p.window.settle() {
+		p.mu.Lock()
+		p.position = p.window.position
+		p.mu.Unlock()
+	}
+	if !back {
+		return
+	}
+	list := p.window.back()
+	if len(list) == 0 {
+		return
+	}
+	for _, d := range list {
+		d.renew(p.life)
+	}
+	p.again = merge(p.again, list)
+	if p.pause == nil {
+		p.pause = time.After(p.limits.nackPause)
+	}
+}
+
+// merge merges two lists that are ordered by offset.
+func merge(a, b []*delivery) []*delivery {
+	all := make([]*delivery, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if a[0].record.Offset < b[0].record.Offset {
+			all, a = append(all, a[0]), a[1:]
+		} else {
+			all, b = append(all, b[0]), b[1:]
+		}
+	}
+	return append(append(all, a...), b...)
+}
+
+// finish waits until all that was handed over is settled, or the partition is dead.
+func (p *partition) finish() {
+	if p.next != nil {
+		p.next.end()
+	}
+	for _, d := range p.again {
+		d.end()
+	}
+	for _, d := range p.window.open() {
+		if d.again {
+			continue
+		}
+		select {
+		case <-d.m.Acked():
+		case <-d.m.Nacked():
+		case <-p.dead.Done():
+			p.settle(false)
+			return
+		}
+	}
+	p.settle(false)
+}
+
+// uncommitted returns the position, and whether the group does not know it yet.
+func (p *partition) uncommitted() (kgo.EpochOffset, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.position, p.position.Offset > p.committed
+}
+
+// commit notes what the group knows.
+func (p *partition) commit(offset int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.committed = max(p.committed, offset)
+}
+
+// signal wakes who waits for c, which has room for one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,43 @@
+package kafka_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
+
+	"github.com/headrace/headrace/broker/kafka"
+)
+
+// Watermill's own suite. With a window of one a subscription has nothing beside the
+// message that is not acknowledged, which is what the suite calls guaranteed order; with
+// more it has many.
+func TestPubSub(t *testing.T) {
+	need(t)
+	for name, window := range map[string]int{"window of one": 1, "window": 0} {
+		t.Run(name, func(outer *testing.T) {
+			group := func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
+				o := server{addr: theServer.addr, group: group}.sourceOptions("")
+				o.Window = window
+				source, err := kafka.NewSource(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				// One test of the suite forgets its subscriber.
+				outer.Cleanup(func() { _ = source.Close() })
+				sink, err := theServer.Sink("")
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sink, source
+			}
+			tests.TestPubSub(outer, tests.Features{
+				ConsumerGroups: true, Persistent: true, ForceShort: true,
+				GuaranteedOrder: window == 1, GuaranteedOrderWithSingleSubscriber: window == 1,
+			}, func(t *testing.T) (message.Publisher, message.Subscriber) {
+				return group(t, strings.ReplaceAll(t.Name(), "/", "."))
+			}, group)
+		})
+	}
+}

@@ -1,0 +1,141 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+)
+
+// ErrClosed matches the error of a Source or Sink that was closed.
+var ErrClosed = errors.New("closed")
+
+// Source is a Watermill Subscriber over a consumer group. It is safe for concurrent use.
+type Source struct {
+	options SourceOptions
+	closing context.Context
+	shut    context.CancelFunc
+	running sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	sessions  map[*session]struct{}
+	paused    map[string]bool
+	hold      map[string]time.Duration // the longest that a delivery of a topic may take
+	retention map[string]time.Duration // of topics that were checked
+}
+
+// NewSource returns a Source. It connects to nothing yet; an error names the option that
+// cannot be.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := errors.Join(o.validate(), refuse(o.Client, ownedBySource)); err != nil {
+		return nil, fmt.Errorf("kafka: source: %w", err)
+	}
+	s := &Source{
+		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
+		hold: make(map[string]time.Duration), retention: make(map[string]time.Duration),
+	}
+	s.closing, s.shut = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Subscribe joins the group for topic as one more member, and returns where the records
+// of its partitions come from. It does not wait for a broker. The channel is closed when
+// ctx has ended or Close was called, and what was handed over is settled or
+// CloseTimeout has passed; and when a broker says what only a person can mend, which is
+// logged. While brokers are away it goes on trying.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	if topic == "" {
+		return nil, errors.New("kafka: subscribe: the topic is empty")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, fmt.Errorf("kafka: subscribe to %q: %w", topic, ErrClosed)
+	}
+	sub := &subscription{source: s, topic: topic, out: make(chan *message.Message)}
+	sub.log = &outage{log: s.options.Logger.With("topic", topic, "group", s.options.Group)}
+	first, err := sub.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: subscribe to %q: %w", topic, err)
+	}
+	s.join(first)
+	s.running.Go(func() { sub.run(ctx, first) })
+	return sub.out, nil
+}
+
+// Close ends every subscription as the end of its context does, and waits for them. It
+// may be called again.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.shut()
+	s.running.Wait()
+	return nil
+}
+
+// Pause stops the client from fetching topic, until Resume. What it has fetched may
+// still be handed over, and a paused member stays in its group.
+func (s *Source) Pause(topic string) { s.pause(topic, true) }
+
+// Resume ends Pause.
+func (s *Source) Resume(topic string) { s.pause(topic, false) }
+
+func (s *Source) pause(topic string, stop bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused[topic] == stop {
+		return
+	}
+	s.paused[topic] = stop
+	for member := range s.sessions {
+		if member.topic == topic {
+			member.pause(stop)
+		}
+	}
+}
+
+func (s *session) pause(stop bool) {
+	if stop {
+		s.client.PauseFetchTopics(s.topic)
+	} else {
+		s.client.ResumeFetchTopics(s.topic)
+	}
+}
+
+// join notes a session, which heeds Pause from now on. s.mu is held.
+func (s *Source) join(member *session) {
+	s.sessions[member] = struct{}{}
+	if s.paused[member.topic] {
+		member.pause(true)
+	}
+}
+
+func (s *Source) leave(member *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, member)
+}
+
+// Retention is the longest time for which the source can deliver a record again: the
+// option, or the longest that a topic which was checked keeps one. 0 where that is not
+// known.
+func (s *Source) Retention() time.Duration {
+	if s.options.Retention > 0 {
+		return s.options.Retention
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	longest := time.Duration(0)
+	for _, d := range s.retention {
+		if d == 0 {
+			return 0
+		}
+		longest = max(longest, d)
+	}
+	return longest
+}

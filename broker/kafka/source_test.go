@@ -1,0 +1,289 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/kafka"
+)
+
+// TRAPS, kafka: a sender that is not Watermill gives no UUID, and all its messages look
+// like one. Theirs have coordinates of their own, with the topic's incarnation, and the
+// record's key as order key. Guard: unmarshal.
+func TestForeignRecordsHaveCoordinates(t *testing.T) {
+	b := setup(t, 1)
+	if err := b.kcat(t.Context(), b.topic, [][]byte{[]byte("one"), []byte("two")}, "-k", "customer", "-H", "a=1"); err != nil {
+		t.Fatal(err)
+	}
+	list := b.receive(b.subscribe(b.source(nil)), 2)
+	for i, m := range list {
+		a := headrace.ArrivalFrom(m.Context())
+		want := headrace.Coordinates{Broker: "kafka", Topic: a.Coordinates.Topic, Partition: "0", Position: fmt.Sprint(i)}
+		name, id, _ := strings.Cut(a.Coordinates.Topic, "@")
+		if a.Coordinates != want || name != b.topic || len(id) != 22 || id == strings.Repeat("A", 22) {
+			t.Errorf("message %d stands at %+v", i, a.Coordinates)
+		}
+		if m.UUID != "" || a.OrderKey != "customer" || m.Metadata["a"] != "1" || a.Unreadable != nil {
+			t.Errorf("message %d: UUID %q, order key %q, metadata %v", i, m.UUID, a.OrderKey, m.Metadata)
+		}
+	}
+	ack(list...)
+}
+
+// Many records are in flight; the offset is committed up to the lowest that is not
+// settled. Guard: window.settle begins at the head.
+func TestCommitsUpToTheLowestUnfinished(t *testing.T) {
+	b := setup(t, 1)
+	b.fill(10)
+	messages := b.subscribe(b.source(nil))
+	list := b.receive(messages, 10)
+	ack(list[:3]...)
+	ack(list[4:]...)
+	b.committed(3)
+	b.quiet(messages, 300*time.Millisecond) // three times the interval of commits
+	if at := b.offset(); at != 3 {
+		t.Fatalf("offset %d is committed, and the record at 3 is not settled", at)
+	}
+	ack(list[3])
+	b.committed(10)
+}
+
+// fill publishes records "0" to "n-1" to partition 0.
+func (b *bundle) fill(n int) {
+	b.Helper()
+	var records []*kgo.Record
+	for i := range n {
+		records = append(records, &kgo.Record{Value: []byte(fmt.Sprint(i))})
+	}
+	if err := b.produce(context.Background(), b.topic, records...); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// A window of one hands over the next record only after the one before.
+func TestWindow(t *testing.T) {
+	b := setup(t, 1)
+	b.fill(3)
+	messages := b.subscribe(b.source(func(o *kafka.SourceOptions) { o.Window = 1 }))
+	for i := range 3 {
+		m := b.receive(messages, 1)[0]
+		if string(m.Payload) != fmt.Sprint(i) {
+			t.Fatalf("%q came as number %d", m.Payload, i)
+		}
+		b.quiet(messages, 100*time.Millisecond)
+		m.Ack()
+	}
+}
+
+// A record that holds its partition up holds up no other one, and the records behind it
+// are not fetched for ever. Guard: partition.look, which stops the client from fetching.
+func TestOneStuckPartitionHoldsUpNoOther(t *testing.T) {
+	b := setup(t, 2)
+	stuck, other := make([]*kgo.Record, 3000), make([]*kgo.Record, 3000)
+	for i := range stuck {
+		stuck[i] = &kgo.Record{Partition: 0, Value: []byte("stuck")}
+		other[i] = &kgo.Record{Partition: 1, Value: []byte("other")}
+	}
+	produce := func(records []*kgo.Record) {
+		err := b.client(func(c *kgo.Client) error { return c.ProduceSync(t.Context(), records...).FirstErr() },
+			kgo.DefaultProduceTopic(b.topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	produce(stuck)
+	messages := b.subscribe(b.source(func(o *kafka.SourceOptions) { o.Window = 10 }))
+	held := b.receive(messages, 10) // the window of partition 0
+	produce(other)
+	for range other {
+		m := b.receive(messages, 1)[0]
+		if string(m.Payload) != "other" {
+			t.Fatal("the window of ten was passed")
+		}
+		m.Ack()
+	}
+	ack(held...)
+	for range len(stuck) - len(held) {
+		b.receive(messages, 1)[0].Ack()
+	}
+	b.committed(3000)
+}
+
+// TRAPS, kafka: what is nacked is resent every 100 ms for ever. It stays away for
+// NackPause, and then comes in its place. Guard: partition.settle's pause, merge.
+func TestNack(t *testing.T) {
+	b := setup(t, 1)
+	b.fill(4)
+	const pause = 400 * time.Millisecond
+	messages := b.subscribe(b.source(func(o *kafka.SourceOptions) { o.NackPause = pause; o.Window = 3 }))
+	list := b.receive(messages, 3)
+	start := time.Now()
+	list[2].Nack()
+	list[0].Nack()
+	list[1].Ack()
+	again := b.receive(messages, 2)
+	if d := time.Since(start); d < pause {
+		t.Errorf("given again after %s", d)
+	}
+	if got := strings.Join(payloads(again), ""); got != "02" {
+		t.Errorf("given again: %s, want 0 and 2", got)
+	}
+	if b.offset() > 0 {
+		t.Error("an offset behind what was given back is committed")
+	}
+	ack(again...)
+	b.receive(messages, 1)[0].Ack()
+	b.committed(4)
+}
+
+// A message's context ends with its acknowledgement and when it is given back.
+func TestContexts(t *testing.T) {
+	type key struct{}
+	b := setup(t, 1)
+	b.fill(1)
+	messages, err := b.source(nil).Subscribe(context.WithValue(t.Context(), key{}, "value"), b.topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, settle := range []func(m *message.Message){func(m *message.Message) { m.Nack() }, func(m *message.Message) { m.Ack() }} {
+		m := b.receive(messages, 1)[0]
+		if m.Context().Err() != nil || m.Context().Value(key{}) != "value" {
+			t.Error("the context has ended, or is not that of Subscribe")
+		}
+		settle(m)
+		b.ends(m)
+	}
+}
+
+// ends waits until the context of m does.
+func (b *bundle) ends(m *message.Message) {
+	b.Helper()
+	select {
+	case <-m.Context().Done():
+	case <-time.After(patience):
+		b.Fatal("the message's context does not end")
+	}
+}
+
+// Nothing is fetched while the topic is paused, and all is after it.
+func TestPause(t *testing.T) {
+	b := setup(t, 1)
+	s := b.source(nil)
+	messages := b.subscribe(s)
+	b.fill(1)
+	b.receive(messages, 1)[0].Ack()
+	s.Pause(b.topic)
+	s.Pause(b.topic)
+	b.fill(2)
+	b.quiet(messages, time.Second)
+	s.Resume(b.topic)
+	ack(b.receive(messages, 2)...)
+	b.committed(3)
+}
+
+// INVARIANTS, fault 46: what an aborted transaction has written is not handed over, and
+// the gaps that transactions leave do no harm. Guard: FetchIsolationLevel.
+func TestTransactions(t *testing.T) {
+	b := setup(t, 1)
+	err := b.client(func(c *kgo.Client) error {
+		for i, end := range []kgo.TransactionEndTry{kgo.TryCommit, kgo.TryAbort, kgo.TryCommit} {
+			if err := c.BeginTransaction(); err != nil {
+				return err
+			}
+			if err := c.ProduceSync(t.Context(), kgo.StringRecord(fmt.Sprint(i))).FirstErr(); err != nil {
+				return err
+			}
+			if err := c.EndTransaction(t.Context(), end); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, kgo.TransactionalID("tx-"+b.topic), kgo.DefaultProduceTopic(b.topic))
+	if err != nil {
+		t.Fatal(err)
+	}
+	messages := b.subscribe(b.source(nil))
+	list := b.receive(messages, 2)
+	ack(list...)
+	b.committed(5) // 0, marker, 1 that was aborted, marker, 2: behind it
+	b.quiet(messages, 200*time.Millisecond)
+	if got := strings.Join(payloads(list), ""); got != "02" {
+		t.Errorf("handed over: %s, want 0 and 2", got)
+	}
+}
+
+// Of repeated headers none is dropped, bytes stay bytes, and a nil value is nil.
+func TestHeadersAndNil(t *testing.T) {
+	b := setup(t, 1)
+	err := b.produce(t.Context(), b.topic,
+		&kgo.Record{Key: []byte("k"), Headers: []kgo.RecordHeader{
+			{Key: "a", Value: []byte("1")}, {Key: "a", Value: []byte("2")}, {Key: "a", Value: []byte("\xff\x00")},
+			{Key: kafka.UUIDHeader, Value: []byte("uuid")},
+		}},
+		&kgo.Record{Value: []byte{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := b.receive(b.subscribe(b.source(nil)), 2)
+	ack(list...)
+	m := list[0]
+	if m.Payload != nil || m.UUID != "uuid" || list[1].Payload == nil {
+		t.Errorf("payload %#v, UUID %q; empty payload %#v", m.Payload, m.UUID, list[1].Payload)
+	}
+	if m.Metadata["a"] != "\xff\x00" || m.Metadata["a#1"] != "1" || m.Metadata["a#2"] != "2" || len(m.Metadata) != 3 {
+		t.Errorf("metadata %q", m.Metadata)
+	}
+}
+
+// INVARIANTS, fault 47: a topic that was deleted and made again begins anew, and its
+// records do not look like those of its predecessor. Guard: placeOf, errRecreated.
+func TestRecreatedTopic(t *testing.T) {
+	b := setup(t, 1)
+	b.fill(3)
+	messages := b.subscribe(b.source(nil))
+	before := b.receive(messages, 3)
+	ack(before...)
+	b.committed(3)
+	if err := b.Delete(t.Context(), b.topic); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.create(t.Context(), b.topic, 1); err != nil {
+		t.Fatal(err)
+	}
+	b.fill(3)
+	after := b.receive(messages, 3)
+	ack(after...)
+	for i := range after {
+		was, is := headrace.CoordinatesFrom(before[i].Context()), headrace.CoordinatesFrom(after[i].Context())
+		if was.Position != is.Position || was.Topic == is.Topic {
+			t.Errorf("%s became %s", was, is)
+		}
+	}
+	b.committed(3)
+}
+
+// A closed source refuses to subscribe, and closes twice.
+func TestClose(t *testing.T) {
+	b := setup(t, 1)
+	s := b.source(nil)
+	messages := b.subscribe(s)
+	for range 2 {
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, open := <-messages; open {
+		t.Error("a message came")
+	}
+	if _, err := s.Subscribe(t.Context(), b.topic); !errors.Is(err, kafka.ErrClosed) {
+		t.Errorf("subscribe: %v", err)
+	}
+}

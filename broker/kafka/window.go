@@ -1,0 +1,93 @@
+package kafka
+
+import (
+	"context"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// delivery is a record that was handed over, or is about to be.
+type delivery struct {
+	record *kgo.Record
+	at     place
+	m      *message.Message
+	end    context.CancelFunc // ends the message's context
+	again  bool               // it was given back, and m waits to be handed over
+}
+
+// renew gives d a new message; ctx is the partition's.
+func (d *delivery) renew(ctx context.Context) {
+	ctx, d.end = context.WithCancel(ctx)
+	d.m = unmarshal(ctx, d.record, d.at)
+}
+
+// window is what of a partition is on its way, by offset, from the lowest that is not
+// settled. It has one owner.
+type window struct {
+	flights []*delivery // those before first are gone
+	first   int
+	// position is what may be committed: behind the newest record below which all are
+	// settled. Its Offset is -1 as long as nothing was.
+	position kgo.EpochOffset
+}
+
+func newWindow() window { return window{position: kgo.EpochOffset{Epoch: -1, Offset: -1}} }
+
+// open are the deliveries that are not settled, and those that are behind such.
+func (w *window) open() []*delivery { return w.flights[w.first:] }
+
+// head is the lowest delivery that is not settled; nil if there is none.
+func (w *window) head() *delivery {
+	if w.first == len(w.flights) {
+		return nil
+	}
+	return w.flights[w.first]
+}
+
+func (w *window) add(d *delivery) {
+	if w.first > 0 && len(w.flights) == cap(w.flights) {
+		n := copy(w.flights, w.flights[w.first:])
+		clear(w.flights[n:])
+		w.flights, w.first = w.flights[:n], 0
+	}
+	w.flights = append(w.flights, d)
+}
+
+// settle passes over what is acknowledged, from the lowest on, and reports whether it
+// did any.
+func (w *window) settle() (moved bool) {
+	for d := w.head(); d != nil && acknowledged(d.m); d = w.head() {
+		d.end()
+		w.position = kgo.EpochOffset{Epoch: d.record.LeaderEpoch, Offset: d.record.Offset + 1}
+		w.flights[w.first] = nil
+		w.first++
+		moved = true
+	}
+	return moved
+}
+
+// back returns the deliveries that were given back since it was last called, by offset.
+func (w *window) back() (list []*delivery) {
+	for _, d := range w.open() {
+		if !d.again && givenBack(d.m) {
+			d.again = true
+			d.end()
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func acknowledged(m *message.Message) bool { return closed(m.Acked()) }
+
+func givenBack(m *message.Message) bool { return closed(m.Nacked()) }
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
