@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/kafka"
+	"github.com/headrace/headrace/examples/internal/story"
+)
+
+// connection is the wiring: where the broker is, and the source and the sink on it.
+type connection struct {
+	brokers []string
+	log     *slog.Logger
+}
+
+func connect(address string, log *slog.Logger) story.Connection {
+	return connection{[]string{address}, log}
+}
+
+// Source implements story.Connection: a member of a consumer group.
+func (c connection) Source(group string) (message.Subscriber, error) {
+	return kafka.NewSource(kafka.SourceOptions{
+		Brokers: c.brokers, Group: group, Logger: c.log,
+		CommitInterval: 200 * time.Millisecond, // so that the example sees soon that it is done
+	})
+}
+
+// Sink implements story.Connection.
+func (c connection) Sink() (message.Publisher, error) {
+	return kafka.NewSink(kafka.SinkOptions{Brokers: c.brokers})
+}
+
+// Create implements story.Connection. Eight partitions are for up to eight workers.
+func (c connection) Create(_ context.Context, topics ...string) error {
+	s, err := kafka.NewSource(kafka.SourceOptions{
+		Brokers: c.brokers, Group: "nobody", Logger: c.log, NewTopic: kafka.NewTopic{Partitions: 8},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }() // it has no subscription
+	for _, t := range topics {
+		if err := s.SubscribeInitialize(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
