@@ -124,12 +124,15 @@ func (r *report) settle(ran []benchmark) {
 		own, ran := r.Figures[b.name]
 		for _, other := range b.against {
 			if base, too := r.Figures[other]; ran && too && base.Rate > 0 {
-				r.Ratios[b.name+"/"+other] = own.Rate / base.Rate
+				r.Ratios[b.ratio(other)] = own.Rate / base.Rate
 			}
 		}
 	}
 	r.Expected = r.expectations()
 }
+
+// ratio is the name of b's ratio to another benchmark.
+func (b benchmark) ratio(other string) string { return b.name + "/" + cmp.Or(b.label, other) }
 
 func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
 	r.settle(ran)
@@ -146,8 +149,8 @@ func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
 	b.WriteByte('\n')
 	for _, bench := range ran {
 		for _, other := range bench.against {
-			if ratio, ok := r.Ratios[bench.name+"/"+other]; ok {
-				fmt.Fprintf(&b, "%-28s %7.2f\n", bench.name+"/"+other, ratio)
+			if ratio, ok := r.Ratios[bench.ratio(other)]; ok {
+				fmt.Fprintf(&b, "%-28s %7.2f\n", bench.ratio(other), ratio)
 			}
 		}
 	}

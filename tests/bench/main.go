@@ -26,6 +26,8 @@ type flags struct {
 	profile  string
 	memory   string
 	list     bool
+	// brokers measures those brokers instead.
+	brokers string
 
 	concurrency, maxBatch int
 	grownRows             int
@@ -61,6 +63,7 @@ func parse() flags {
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
 	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
 	flag.IntVar(&f.grownRows, "grown-rows", 10_000_000, "how many messages the inbox of the part grown remembers already")
+	flag.Var(&brokerNames{&f.brokers}, "brokers", "measure consumers on the brokers instead, or with =`NAME[,NAME]` on some; each is at the address of its variable (HEADRACE_TEST_KAFKA), else started")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
 	flag.Parse()
 	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 {
@@ -77,17 +80,18 @@ func run(ctx context.Context, f flags) (err error) {
 		}
 		return nil
 	}
-	chosen, err := choose(f.only, f.single)
+	chosen, stop, err := f.choose(ctx)
 	if err != nil {
 		return err
 	}
+	defer stop()
 	if f.dsn == "" {
-		server, err := startServer(ctx)
+		server, err := startServer(ctx, "postgres", "HEADRACE_TEST_POSTGRES")
 		if err != nil {
 			return fmt.Errorf("start PostgreSQL: %w", err)
 		}
 		defer server.stop()
-		f.dsn = server.dsn
+		f.dsn = server.at
 	}
 	l, err := newLab(ctx, f.dsn)
 	if err != nil {

@@ -11,15 +11,17 @@ import (
 	"time"
 )
 
-// server is a PostgreSQL that this process started for itself.
+// server is one that this process started for itself.
 type server struct {
 	script string
 	dir    string
-	dsn    string
+	name   string // in scripts/services
+	at     string // the DSN or address
 }
 
-// startServer starts one with scripts/services, apart from any that runs already.
-func startServer(ctx context.Context) (*server, error) {
+// startServer starts the server that scripts/services knows by name, apart from any that
+// runs already; variable is the one with its address.
+func startServer(ctx context.Context, name, variable string) (*server, error) {
 	script, err := findScript()
 	if err != nil {
 		return nil, err
@@ -28,7 +30,7 @@ func startServer(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a directory: %w", err)
 	}
-	s := &server{script: script, dir: dir}
+	s := &server{script: script, dir: dir, name: name}
 	if _, err := s.call(ctx, "up"); err != nil {
 		s.stop()
 		return nil, err
@@ -38,11 +40,11 @@ func startServer(ctx context.Context) (*server, error) {
 		s.stop()
 		return nil, err
 	}
-	_, value, _ := strings.Cut(exports, "HEADRACE_TEST_POSTGRES=")
+	_, value, _ := strings.Cut(exports, variable+"=")
 	value, _, _ = strings.Cut(value, "\n")
-	if s.dsn = strings.Trim(value, `'"`); s.dsn == "" {
+	if s.at = strings.Trim(value, `'"`); s.at == "" {
 		s.stop()
-		return nil, errors.New("scripts/services env names no HEADRACE_TEST_POSTGRES")
+		return nil, fmt.Errorf("scripts/services env names no %s", variable)
 	}
 	return s, nil
 }
@@ -52,19 +54,19 @@ func (s *server) stop() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := s.call(ctx, "down"); err != nil {
-		fmt.Fprintln(os.Stderr, "bench: stop PostgreSQL:", err)
+		fmt.Fprintln(os.Stderr, "bench: stop "+s.name+":", err)
 		return
 	}
 	_ = os.RemoveAll(s.dir) // lies in the system's temporary directory
 }
 
 func (s *server) call(ctx context.Context, verb string) (string, error) {
-	c := exec.CommandContext(ctx, s.script, verb, "postgres")
+	c := exec.CommandContext(ctx, s.script, verb, s.name)
 	c.Env = append(os.Environ(), "HEADRACE_SERVICES_DIR="+s.dir)
 	c.Stderr = os.Stderr
 	out, err := c.Output()
 	if err != nil {
-		return "", fmt.Errorf("scripts/services %s postgres: %w", verb, err)
+		return "", fmt.Errorf("scripts/services %s %s: %w", verb, s.name, err)
 	}
 	return string(out), nil
 }

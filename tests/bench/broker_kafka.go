@@ -1,0 +1,44 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"io"
+	"log/slog"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/kafka"
+)
+
+var kafkaKind = brokerKind{
+	name: "kafka", service: "kafka", variable: "HEADRACE_TEST_KAFKA",
+	connect: func(address string) brokerRig { return kafkaRig{[]string{address}} },
+}
+
+type kafkaRig struct{ brokers []string }
+
+func (k kafkaRig) options(window int) kafka.SourceOptions {
+	return kafka.SourceOptions{
+		Brokers: k.brokers, Group: "bench-" + rand.Text(), Window: window, NewTopic: kafka.NewTopic{Partitions: 1},
+		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+	}
+}
+
+// create makes one partition, so that the window is all that is in flight.
+func (k kafkaRig) create(_ context.Context, topic string) error {
+	s, err := kafka.NewSource(k.options(1))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }() // it has no subscription
+	return s.SubscribeInitialize(topic)
+}
+
+func (k kafkaRig) sink() (message.Publisher, error) {
+	return kafka.NewSink(kafka.SinkOptions{Brokers: k.brokers})
+}
+
+func (k kafkaRig) source(inFlight int) (message.Subscriber, error) {
+	return kafka.NewSource(k.options(inFlight))
+}

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+)
+
+// brokerKind is a broker that -brokers measures.
+type brokerKind struct {
+	name, service, variable string
+	// connect is given the value of variable.
+	connect func(address string) brokerRig
+}
+
+// brokerRig is a broker that runs.
+type brokerRig interface {
+	// create makes a topic and whatever its source needs; it is never removed.
+	create(ctx context.Context, topic string) error
+	// sink is what the topic is filled by.
+	sink() (message.Publisher, error)
+	// source has that many messages in flight, of one subscription.
+	source(inFlight int) (message.Subscriber, error)
+}
+
+// brokerKinds are all of them.
+func brokerKinds() []brokerKind { return []brokerKind{kafkaKind} }
+
+// brokerBenchmarks are those of -brokers, for the brokers that are named; "all" means
+// all.
+func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([]benchmark, error) {
+	var all []benchmark
+	for _, kind := range brokerKinds() {
+		if names != "all" && !strings.Contains(","+names+",", ","+kind.name+",") {
+			continue
+		}
+		at, err := address(kind)
+		if err != nil {
+			return nil, err
+		}
+		rig := kind.connect(at)
+		for _, inFlight := range []int{1, 16, 256} {
+			plain, own := fmt.Sprintf("%s_plain_%d", kind.name, inFlight), fmt.Sprintf("%s_%d", kind.name, inFlight)
+			all = append(all,
+				benchmark{part: kind.name, name: plain, says: fmt.Sprintf("%s, a plain Router: one transaction a message, %d in flight", kind.name, inFlight),
+					run: runOnBroker(rig, inFlight, consumePlainly)},
+				benchmark{part: kind.name, name: own, says: fmt.Sprintf("%s, headrace: a handler with one statement, %d in flight", kind.name, inFlight),
+					run: runOnBroker(rig, inFlight, consumeWith), against: []string{plain}, label: "plain"})
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no broker is called %q", names)
+	}
+	return all, nil
+}
+
+// consumeFunc consumes topic until ctx ends; it returns when nothing is in flight.
+type consumeFunc func(ctx context.Context, l *lab, source message.Subscriber, topic string, inFlight int) error
+
+// fastest bounds the rate that a benchmark prepares for, by what is in flight.
+func fastest(inFlight int) int { return min(2000*inFlight, 20_000) }
+
+// runOnBroker fills a topic and consumes it. What counts is what is committed.
+func runOnBroker(rig brokerRig, inFlight int, consume consumeFunc) func(context.Context, *lab, amount) (Figure, error) {
+	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
+		messages := a.or(int(float64(fastest(inFlight)) * a.time.Seconds() * 1.2))
+		topic := "bench-" + strings.ToLower(rand.Text()[:10])
+		if err := fillTopic(ctx, rig, topic, messages); err != nil {
+			return Figure{}, err
+		}
+		source, err := rig.source(inFlight)
+		if err != nil {
+			return Figure{}, err
+		}
+		running, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan error, 1)
+		go func() { ended <- consume(running, l, source, topic, inFlight) }()
+		figure, err := l.watchCommits(ctx, a, messages, ended)
+		stop()
+		if !errors.Is(err, errAbandoned) {
+			err = errors.Join(err, <-ended)
+		}
+		return figure, errors.Join(err, source.Close(), l.appliedOnce(ctx))
+	}
+}
+
+func fillTopic(ctx context.Context, rig brokerRig, topic string, messages int) error {
+	if err := rig.create(ctx, topic); err != nil {
+		return err
+	}
+	sink, err := rig.sink()
+	if err != nil {
+		return err
+	}
+	for n := 0; n < messages; {
+		var batch []*message.Message
+		for ; n < messages && len(batch) < 500; n++ {
+			batch = append(batch, newMessage(uint64(n)))
+		}
+		if err := sink.Publish(topic, batch...); err != nil {
+			return errors.Join(err, sink.Close())
+		}
+	}
+	return sink.Close()
+}
+
+// watchCommits measures how many effects are committed, after the first have come and a
+// warm-up.
+func (l *lab) watchCommits(ctx context.Context, a amount, messages int, ended <-chan error) (Figure, error) {
+	warm, end := a.time/5, a.time
+	if a.messages > 0 {
+		warm, end = 0, patience
+	}
+	until := func(d time.Duration, least int) (int, error) {
+		deadline := time.NewTimer(d)
+		defer deadline.Stop()
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			var n int
+			if err := l.db.QueryRowContext(ctx, l.query("count_effects")).Scan(&n, new(int)); err != nil {
+				return n, err
+			}
+			if n >= least {
+				return n, nil
+			}
+			select {
+			case <-deadline.C:
+				return n, nil
+			case err := <-ended:
+				return n, errors.Join(errAbandoned, err)
+			case <-tick.C:
+			}
+		}
+	}
+	if _, err := until(patience, 1); err != nil {
+		return Figure{}, err
+	}
+	before, err := 0, error(nil)
+	if warm > 0 {
+		if before, err = until(warm, messages); err != nil {
+			return Figure{}, err
+		}
+	}
+	watch := l.startWatch(ctx)
+	after, err := until(end, messages)
+	if err != nil {
+		return Figure{}, err
+	}
+	return watch.figure(ctx, after-before, new(histogram)), nil
+}
+
+// appliedOnce looks that no effect is there twice.
+func (l *lab) appliedOnce(ctx context.Context) error {
+	var all, orders int
+	if err := l.db.QueryRowContext(ctx, l.query("count_effects")).Scan(&all, &orders); err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
+	if all != orders {
+		return fmt.Errorf("verify: %d effects of %d messages", all, orders)
+	}
+	return nil
+}
+
+// consumeWith is headrace.
+func consumeWith(ctx context.Context, l *lab, source message.Subscriber, topic string, inFlight int) (err error) {
+	st, err := l.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	config := l.config
+	config.Source, config.MaxInFlight = source, inFlight
+	c, err := consumer.New("billing", st, config)
+	if err != nil {
+		return err
+	}
+	invoice := l.query("invoice")
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[order]) error {
+		_, err := tx.ExecContext(ctx, invoice, m.Body.ID, m.Body.Currency, m.Body.TotalCents)
+		return err
+	})
+	return c.Run(ctx)
+}
+
+// consumePlainly is what a team has without us: a Router, and a transaction a message.
+// What it does with a duplicate is not its concern.
+func consumePlainly(ctx context.Context, l *lab, source message.Subscriber, topic string, inFlight int) error {
+	db, err := l.open(min(inFlight, 64))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = db.Close() }()
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: patience}, watermill.NopLogger{})
+	if err != nil {
+		return err
+	}
+	invoice := l.query("invoice")
+	router.AddConsumerHandler("billing", topic, source, func(m *message.Message) error {
+		return invoicePlainly(db, invoice, m)
+	})
+	return router.Run(ctx)
+}
+
+func invoicePlainly(db *sql.DB, invoice string, m *message.Message) error {
+	var o order
+	if err := json.Unmarshal(m.Payload, &o); err != nil {
+		return err
+	}
+	// The Router ends the message's context before what is in flight has ended.
+	ctx := context.WithoutCancel(m.Context())
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelReadCommitted})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // does nothing after Commit
+	if _, err := tx.ExecContext(ctx, invoice, o.ID, o.Currency, o.TotalCents); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
