@@ -1,0 +1,97 @@
+package amqp
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// Check implements consumer.Checker. It makes the queue, where Topology.Declare says so,
+// or looks whether it is there, and compares the broker's limits with what the handler
+// asks for. While the broker is not to be reached, it is tried for Server.Timeout. Errors
+// name the option, or what to set at the broker.
+func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
+	p, err := s.o.place(topic)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	v, err := s.reach(ctx, p)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	found := s.told(v)
+	if s.o.Management != "" {
+		if found, err = s.ask(ctx, p.queue, v); err != nil {
+			return fmt.Errorf("amqp: ask the management API (option SourceOptions.Management) for the limits of queue %q: %w", p.queue, err)
+		}
+	}
+	if err := errors.Join(s.checkTimeout(found, d), checkDeliveries(p, found, d)); err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	return nil
+}
+
+// reach is prepare, tried again while nobody answers.
+func (s *Source) reach(ctx context.Context, p place) (version, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errNoAnswer)
+	defer cancel()
+	var wait pause
+	for {
+		v, err := s.prepare(ctx, p)
+		if err == nil || answered(err) || !wait.wait(ctx) {
+			return v, err
+		}
+	}
+}
+
+var errNoAnswer = errors.New("the broker does not answer in time")
+
+// answered reports whether err is the broker's word, or ours, so that trying again
+// changes nothing.
+func answered(err error) bool {
+	var answer *amqp091.Error
+	return errors.As(err, &answer) && answer.Server || hopeless(err) || errors.Is(err, ErrClosed)
+}
+
+// told are the limits that the options and the version of the broker say.
+func (s *Source) told(v version) limits {
+	found := limits{deliveries: s.o.DeliveryLimit}
+	switch {
+	case found.deliveries != 0 || s.o.Declare == "":
+	case s.o.Declare == Quorum && v.limits():
+		found.deliveries = defaultDeliveryLimit
+	default:
+		found.deliveries = Unlimited
+	}
+	return found
+}
+
+func (s *Source) checkTimeout(found limits, d consumer.Demands) error {
+	limit := cmp.Or(found.timeout, s.o.ConsumerTimeout)
+	if limit == Unlimited || d.Hold < limit {
+		return nil
+	}
+	return fmt.Errorf("a delivery may stay unsettled for %s, and the broker closes the channel after its consumer_timeout of %s: "+
+		"lower Config.HandlerTimeout, register the handler with HandleLeased, or raise consumer_timeout at the broker and say so with SourceOptions.ConsumerTimeout",
+		d.Hold.Round(time.Second), limit)
+}
+
+// checkDeliveries compares the queue's delivery limit, which the protocol does not tell.
+func checkDeliveries(p place, found limits, d consumer.Demands) error {
+	switch limit := found.deliveries; {
+	case limit == 0:
+		return fmt.Errorf("queue %q: the broker may give up on a message after a number of deliveries, and does not say after how many: "+
+			"set SourceOptions.Management to the URL of its management API, or Topology.DeliveryLimit to the delivery-limit of the queue "+
+			"(20 is the default of a quorum queue from RabbitMQ 4.0 on) or to amqp.Unlimited, which is right for a classic queue", p.queue)
+	case limit != Unlimited && limit < d.Deliveries:
+		return fmt.Errorf("queue %q gives up on a message after %d deliveries, and the consumer may need %d: raise its delivery-limit to %d at least, "+
+			"and give it a dead-letter exchange", p.queue, limit, d.Deliveries, d.Deliveries)
+	}
+	return nil
+}

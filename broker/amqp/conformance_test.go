@@ -1,0 +1,226 @@
+package amqp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/amqp"
+	"github.com/headrace/headrace/broker/brokertest"
+)
+
+// rabbit is the server as the suite knows it, with queues of one kind.
+type rabbit struct{ kind amqp.Kind }
+
+// conformed is the broker of TestMain, whose children have it too: what differs between
+// the kinds of queue is the declaration, which a child does not make.
+var conformed = rabbit{amqp.Quorum}
+
+func TestMain(m *testing.M) { brokertest.Main(m, conformed) }
+
+func TestConformanceQuorum(t *testing.T) {
+	brokertest.Variable(t, "HEADRACE_TEST_RABBITMQ", "rabbitmq")
+	brokertest.Run(t, rabbit{amqp.Quorum})
+}
+
+func TestConformanceClassic(t *testing.T) {
+	brokertest.Variable(t, "HEADRACE_TEST_RABBITMQ", "rabbitmq")
+	brokertest.Run(t, rabbit{amqp.Classic})
+}
+
+func (r rabbit) Features() brokertest.Features {
+	return brokertest.Features{
+		Name: "amqp", Anonymous: true, Hostile: hostile,
+		Redelivery: 2 * time.Second, InFlight: 64, Ordered: true,
+		TooLarge: 17 << 20,
+		Restart:  restart,
+		Delete: func(ctx context.Context, topic string) error {
+			return plain(ctx, func(ch *amqp091.Channel) error {
+				_, err := ch.QueueDelete(topic, false, false, false)
+				return err
+			})
+		},
+	}
+}
+
+// restart kills the server and starts it again. RabbitMQ 3.10 writes what it knows of a new
+// quorum queue with a delay of seconds: killed before, it has the queue and never finds
+// a leader for it. That is not for a client to mend, so it is written first.
+func restart(ctx context.Context) error {
+	if out, err := ctl(ctx, "eval", "[dets:sync(T) || T <- dets:all()]."); err != nil {
+		return fmt.Errorf("rabbitmqctl eval: %w: %s", err, out)
+	}
+	return brokertest.Restart(ctx, "rabbitmq")
+}
+
+// ctl runs rabbitmqctl on the server.
+func ctl(ctx context.Context, args ...string) ([]byte, error) {
+	words := append(strings.Fields(os.Getenv("HEADRACE_TEST_RABBITMQ_CTL")), args...)
+	return exec.CommandContext(ctx, words[0], words[1:]...).CombinedOutput()
+}
+
+func (r rabbit) Create(ctx context.Context, topic string) error {
+	return plain(ctx, func(ch *amqp091.Channel) error {
+		_, err := ch.QueueDeclare(topic, true, false, false, false, amqp091.Table{"x-queue-type": string(r.kind)})
+		return err
+	})
+}
+
+func (r rabbit) server(addr string) amqp.Server {
+	target := os.Getenv("HEADRACE_TEST_RABBITMQ")
+	if addr != "" {
+		u, err := url.Parse(target)
+		if err != nil {
+			panic(err)
+		}
+		u.Host = addr
+		target = u.String()
+	}
+	return amqp.Server{URL: target, Timeout: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+}
+
+func (r rabbit) Source(addr string) (message.Subscriber, error) {
+	return amqp.NewSource(amqp.SourceOptions{
+		Server: r.server(addr), Topology: amqp.Topology{DeliveryLimit: amqp.Unlimited}, Prefetch: 64, PauseHold: time.Second,
+	})
+}
+
+func (r rabbit) Sink(addr string) (message.Publisher, error) {
+	return amqp.NewSink(amqp.SinkOptions{Server: r.server(addr), ConfirmTimeout: 5 * time.Second})
+}
+
+func (r rabbit) Addr() string {
+	uri, err := amqp091.ParseURI(os.Getenv("HEADRACE_TEST_RABBITMQ"))
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", uri.Host, uri.Port)
+}
+
+// Left asks the management API: the protocol tells nobody what others hold.
+func (r rabbit) Left(ctx context.Context, topic string) (int, error) {
+	base := os.Getenv("HEADRACE_TEST_RABBITMQ_MANAGEMENT")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/queues/%2F/"+topic, nil)
+	if err != nil {
+		return 0, err
+	}
+	once := &http.Transport{DisableKeepAlives: true}
+	answer, err := (&http.Client{Transport: once}).Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer answer.Body.Close()
+	var queue struct{ Messages *int }
+	if err := json.NewDecoder(answer.Body).Decode(&queue); err != nil || queue.Messages == nil {
+		return 0, fmt.Errorf("the management API does not know the queue yet: %s (%v)", answer.Status, err)
+	}
+	return *queue.Messages, nil
+}
+
+// Send implements brokertest.Broker: amqp-publish for a sender that sets nothing, and the
+// plain client library for message-ids, which amqp-publish cannot set.
+func (r rabbit) Send(ctx context.Context, topic string, records ...brokertest.Record) error {
+	if len(records) == 1 && records[0].ID == "" && len(records[0].Payload) > 0 {
+		return amqpPublish(ctx, topic, records[0])
+	}
+	all := make([]amqp091.Publishing, len(records))
+	for i, rec := range records {
+		all[i] = amqp091.Publishing{MessageId: rec.ID, Body: rec.Payload, Headers: amqp091.Table{}, DeliveryMode: amqp091.Persistent}
+		for name, value := range rec.Headers {
+			all[i].Headers[name] = value
+		}
+	}
+	return publish(ctx, topic, all...)
+}
+
+func amqpPublish(ctx context.Context, topic string, rec brokertest.Record) error {
+	args := []string{"--url=" + strings.TrimSuffix(os.Getenv("HEADRACE_TEST_RABBITMQ"), "/"), "--exchange=", "--routing-key=" + topic, "--persistent"}
+	for name, value := range rec.Headers {
+		args = append(args, "--header="+name+": "+value)
+	}
+	cmd := exec.CommandContext(ctx, "amqp-publish", args...)
+	cmd.Stdin = strings.NewReader(string(rec.Payload))
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("amqp-publish: %w: %s", err, out)
+	}
+	return nil
+}
+
+// publish publishes with the plain client, and waits for the confirmations.
+func publish(ctx context.Context, topic string, all ...amqp091.Publishing) error {
+	return plain(ctx, func(ch *amqp091.Channel) error {
+		if err := ch.Confirm(false); err != nil {
+			return err
+		}
+		for from := 0; from < len(all); from += 500 {
+			var waits []*amqp091.DeferredConfirmation
+			for _, p := range all[from:min(from+500, len(all))] {
+				c, err := ch.PublishWithDeferredConfirm("", topic, true, false, p)
+				if err != nil {
+					return err
+				}
+				waits = append(waits, c)
+			}
+			for _, c := range waits {
+				if ok, err := c.WaitContext(ctx); err != nil || !ok {
+					return fmt.Errorf("not confirmed: %v", err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// plain runs f on a channel of the plain client.
+func plain(_ context.Context, f func(*amqp091.Channel) error) error {
+	conn, err := amqp091.Dial(os.Getenv("HEADRACE_TEST_RABBITMQ"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	ch, err := conn.Channel()
+	if err != nil {
+		return err
+	}
+	return f(ch)
+}
+
+// hostile is what senders do with headers that a Watermill program would not. All of it
+// is applied, unless the id itself cannot be read.
+var hostile = []brokertest.Hostile{
+	headers("x-death", amqp091.Table{"x-death": []any{
+		amqp091.Table{"count": int64(3), "reason": "rejected", "queue": "q", "time": time.Unix(1700000000, 0), "routing-keys": []any{"k"}},
+	}}),
+	headers("numbers", amqp091.Table{"x-delivery-count": int64(7), "b": true, "f": 1.5, "i": int32(-1), "u": byte(255), "d": amqp091.Decimal{Scale: 2, Value: 1}}),
+	headers("bytes", amqp091.Table{"bytes": []byte{0, 0xff}, "text": "\xff\x00"}),
+	headers("nothing", amqp091.Table{"nil": nil, "": "empty name", "time": time.Unix(-1<<40, 0)}),
+	headers("forged", amqp091.Table{amqp.RedeliveredKey: "true", amqp.ExchangeKey: "forged", "headrace-unreadable-headers": "text"}),
+	{Name: "id that is a number", Send: func(ctx context.Context, topic string, body []byte) error {
+		return publish(ctx, topic, amqp091.Publishing{MessageId: "number-" + topic, Body: body, Headers: amqp091.Table{"_watermill_message_uuid": int64(7)}})
+	}},
+	{Name: "headers nested too deeply", Undecodable: true, Send: func(ctx context.Context, topic string, body []byte) error {
+		inner := amqp091.Table{}
+		for range 40 {
+			inner = amqp091.Table{"n": inner}
+		}
+		return publish(ctx, topic, amqp091.Publishing{MessageId: "deep-" + topic, Body: body, Headers: inner})
+	}},
+}
+
+func headers(name string, h amqp091.Table) brokertest.Hostile {
+	return brokertest.Hostile{Name: name, Send: func(ctx context.Context, topic string, body []byte) error {
+		return publish(ctx, topic, amqp091.Publishing{MessageId: name + "-" + topic, Body: body, Headers: h})
+	}}
+}

@@ -1,0 +1,220 @@
+package amqp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
+)
+
+// window is how many messages wait for their confirmation on a channel.
+const window = 256
+
+// lane is a channel in confirm mode, used by one call of Publish at a time.
+type lane struct {
+	conn    *amqp091.Connection
+	ch      *amqp091.Channel
+	returns chan amqp091.Return // holds as many as can come, so that the client never waits
+	lost    chan *amqp091.Error
+	reason  *amqp091.Error // what lost said
+	stuck   bool           // confirmations are missing
+}
+
+// lane returns a channel, after the topic's topology is made over its connection.
+func (s *Sink) lane(ctx context.Context, topic string, p place) (*lane, error) {
+	conn, err := s.link.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.make(conn, topic, p); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	for len(s.free) > 0 {
+		l := s.free[len(s.free)-1]
+		s.free = s.free[:len(s.free)-1]
+		if l.conn == conn && !l.ch.IsClosed() {
+			s.mu.Unlock()
+			return l, nil
+		}
+	}
+	s.mu.Unlock()
+	ch, err := conn.Channel()
+	if err != nil {
+		return nil, fmt.Errorf("open a channel: %w", err)
+	}
+	if err := ch.Confirm(false); err != nil {
+		return nil, fmt.Errorf("ask for confirmations: %w", err)
+	}
+	return &lane{
+		conn: conn, ch: ch, returns: ch.NotifyReturn(make(chan amqp091.Return, window)),
+		lost: ch.NotifyClose(make(chan *amqp091.Error, 1)),
+	}, nil
+}
+
+// giveBack keeps l for the next call, unless it has ended or holds confirmations of this
+// one.
+func (s *Sink) giveBack(l *lane) {
+	switch {
+	case l.ch.IsClosed():
+	case l.stuck: // the broker may not read, so that closing takes as long as the connection lives
+		s.owned.Go(func() { _ = l.ch.Close() }) // an error says that it is closed
+	default:
+		s.mu.Lock()
+		s.free = append(s.free, l)
+		s.mu.Unlock()
+	}
+}
+
+// make makes what a topic stands for, where Declare says so, once for each connection.
+func (s *Sink) make(conn *amqp091.Connection, topic string, p place) error {
+	if s.o.Declare == "" {
+		return nil
+	}
+	s.mu.Lock()
+	made := s.made[topic] == conn
+	s.mu.Unlock()
+	if made {
+		return nil
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("open a channel: %w", err)
+	}
+	if p.exchange != "" {
+		err = s.o.prepareExchange(ch, p.exchange) // whose queues are their consumers'
+	} else {
+		err = s.o.prepare(ch, p, versionOf(conn))
+	}
+	if !ch.IsClosed() {
+		_ = ch.Close() // an error says that it is closed
+	}
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.made[topic] = conn
+	return nil
+}
+
+// sent is a message that was given to the broker.
+type sent struct {
+	confirmed *amqp091.DeferredConfirmation
+	err       error
+}
+
+// publish gives messages, a window at most, to the broker and waits until each is
+// confirmed. from is the index of the first.
+func (l *lane) publish(ctx context.Context, o SinkOptions, p place, messages []*message.Message, from int) (failures []Failure) {
+	all := make([]sent, len(messages))
+	for i, m := range messages {
+		all[i] = l.send(o, p, m)
+	}
+	timer := time.NewTimer(o.ConfirmTimeout)
+	defer timer.Stop()
+	for i := range all {
+		if s := &all[i]; s.err == nil {
+			s.err = l.await(ctx, timer, s.confirmed)
+		}
+	}
+	l.returned(messages, all)
+	for i := range all {
+		if all[i].err != nil {
+			failures = append(failures, Failure{Index: from + i, Err: all[i].err})
+		}
+	}
+	return failures
+}
+
+func (l *lane) send(o SinkOptions, p place, m *message.Message) sent {
+	if l.stuck {
+		return sent{err: fmt.Errorf("%w: not tried, after one that was not confirmed", ErrNotConfirmed)}
+	}
+	publishing, err := marshal(m, l.conn.Config.FrameSize)
+	if err != nil {
+		return sent{err: err}
+	}
+	confirmed, err := l.ch.PublishWithDeferredConfirm(p.exchange, p.key, !o.UnsafeUnroutable, false, publishing)
+	if err != nil {
+		return sent{err: l.why(err)}
+	}
+	return sent{confirmed: confirmed}
+}
+
+// await waits for one confirmation. Once it has come, so has the message's return: the
+// broker sends that first, and the client passes things on in their order.
+func (l *lane) await(ctx context.Context, timer *time.Timer, c *amqp091.DeferredConfirmation) error {
+	if l.stuck { // only what is there already counts
+		select {
+		case <-c.Done():
+		default:
+			return fmt.Errorf("%w in time", ErrNotConfirmed)
+		}
+	}
+	select {
+	case <-c.Done():
+	case <-timer.C:
+		l.stuck = true
+		return fmt.Errorf("%w in time", ErrNotConfirmed)
+	case <-ctx.Done():
+		l.stuck = true
+		return fmt.Errorf("%w: %w", ErrNotConfirmed, ctx.Err())
+	}
+	switch {
+	case c.Acked():
+		return nil
+	case l.ch.IsClosed():
+		return l.why(amqp091.ErrClosed)
+	}
+	return fmt.Errorf("%w: the broker refuses it", ErrNotConfirmed)
+}
+
+// why returns the broker's reason for the end of the channel, if it gives one, else err.
+func (l *lane) why(err error) error {
+	if l.reason == nil {
+		timer := time.NewTimer(goodbye)
+		defer timer.Stop()
+		select { // the client marks a channel as closed a moment before it says why
+		case l.reason = <-l.lost:
+		case <-timer.C:
+		}
+	}
+	if l.reason != nil {
+		err = l.reason
+	}
+	return fmt.Errorf("%w: %w", ErrNotConfirmed, err)
+}
+
+// returned puts what was returned to the messages that it was.
+func (l *lane) returned(messages []*message.Message, all []sent) {
+	for {
+		select {
+		case r, ok := <-l.returns:
+			if !ok {
+				return
+			}
+			l.match(r, messages, all)
+		default:
+			return
+		}
+	}
+}
+
+func (l *lane) match(r amqp091.Return, messages []*message.Message, all []sent) {
+	err := fmt.Errorf("%w: %d %s", ErrReturned, r.ReplyCode, r.ReplyText)
+	id, _ := r.Headers[idHeader].(string)
+	for i, m := range messages {
+		if m.UUID == id && all[i].err == nil {
+			all[i].err = err
+			return
+		}
+	}
+	for i := range all { // nobody knows which: none counts as published
+		if all[i].err == nil {
+			all[i].err = err
+		}
+	}
+}

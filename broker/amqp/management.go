@@ -1,0 +1,107 @@
+package amqp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+)
+
+// limits are what the broker does to deliveries by itself.
+type limits struct {
+	deliveries int           // 0: not known, Unlimited: none
+	timeout    time.Duration // 0: the broker's own
+}
+
+// queueInfo is what the management API tells of a queue.
+type queueInfo struct {
+	Type      string          `json:"type"`
+	Arguments json.RawMessage `json:"arguments"` // an empty array where there are none, as is Policy
+	Policy    json.RawMessage `json:"effective_policy_definition"`
+}
+
+// bounds are the limits in the arguments or the policy of a queue.
+type bounds struct {
+	DeliveryLimit   *int   `json:"delivery-limit"`
+	ConsumerTimeout *int64 `json:"consumer-timeout"` // milliseconds
+
+	ArgumentLimit   *int   `json:"x-delivery-limit"`
+	ArgumentTimeout *int64 `json:"x-consumer-timeout"`
+}
+
+// ask reads the limits of a queue from the management API.
+func (s *Source) ask(ctx context.Context, queue string, v version) (limits, error) {
+	uri, err := amqp091.ParseURI(s.o.URL)
+	if err != nil {
+		return limits{}, withoutURL(err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
+	defer cancel()
+	target := s.o.Management + "/api/queues/" + url.PathEscape(uri.Vhost) + "/" + url.PathEscape(queue)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return limits{}, withoutURL(err)
+	}
+	once := &http.Transport{DisableKeepAlives: true} // it is asked at start, and never again
+	answer, err := (&http.Client{Transport: once}).Do(request)
+	if err != nil {
+		return limits{}, withoutURL(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	if answer.StatusCode != http.StatusOK {
+		return limits{}, fmt.Errorf("it answers %s", answer.Status)
+	}
+	var info queueInfo
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&info); err != nil {
+		return limits{}, fmt.Errorf("read its answer: %w", err)
+	}
+	return info.limits(v)
+}
+
+func (i queueInfo) limits(v version) (limits, error) {
+	found := limits{deliveries: Unlimited}
+	if i.Type == string(Quorum) && v.limits() {
+		found.deliveries = defaultDeliveryLimit
+	}
+	var arguments, policy bounds
+	if err := errors.Join(object(i.Arguments, &arguments), object(i.Policy, &policy)); err != nil {
+		return limits{}, fmt.Errorf("read its answer: %w", err)
+	}
+	if i.Type == string(Quorum) {
+		if n, set := least(arguments.ArgumentLimit, policy.DeliveryLimit); set {
+			found.deliveries = max(n, Unlimited)
+		}
+	}
+	if ms, set := least(arguments.ArgumentTimeout, policy.ConsumerTimeout); set {
+		found.timeout = time.Duration(ms) * time.Millisecond
+	}
+	return found, nil
+}
+
+// object decodes an object, or the empty array that the API has for one without members.
+func object(raw json.RawMessage, into *bounds) error {
+	if len(raw) == 0 || raw[0] != '{' {
+		return nil
+	}
+	return json.Unmarshal(raw, into)
+}
+
+// least is the limit that counts where an argument and a policy have one: the lower. A
+// negative one is none.
+func least[T int | int64](a, b *T) (T, bool) {
+	switch {
+	case a == nil && b == nil:
+		return 0, false
+	case a == nil || b != nil && *a < 0:
+		return *b, true
+	case b == nil || *b < 0:
+		return *a, true
+	}
+	return min(*a, *b), true
+}

@@ -1,0 +1,49 @@
+package amqp_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
+
+	"github.com/headrace/headrace/broker/amqp"
+)
+
+// The suite that Watermill asks of every Pub/Sub, over queues of either kind.
+func TestPubSub(t *testing.T) {
+	for _, kind := range []amqp.Kind{amqp.Classic, amqp.Quorum} {
+		t.Run(string(kind), func(t *testing.T) {
+			url := variable(t, "HEADRACE_TEST_RABBITMQ")
+			pair := func(t *testing.T, topology amqp.Topology) (message.Publisher, message.Subscriber) {
+				server := amqp.Server{URL: url, Timeout: patience}
+				sink, err := amqp.NewSink(amqp.SinkOptions{Server: server, Topology: topology, ConfirmTimeout: patience})
+				if err != nil {
+					t.Fatal(err)
+				}
+				source, err := amqp.NewSource(amqp.SourceOptions{Server: server, Topology: topology, NackPause: time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return sink, source
+			}
+			tests.TestPubSub(t,
+				tests.Features{
+					ConsumerGroups: true, Persistent: true,
+					// While nothing comes again. (GuaranteedOrder asks for one in flight.)
+					GuaranteedOrderWithSingleSubscriber: true,
+					ForceShort:                          kind == amqp.Quorum,
+				},
+				func(t *testing.T) (message.Publisher, message.Subscriber) {
+					return pair(t, amqp.Topology{Declare: kind})
+				},
+				func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
+					return pair(t, amqp.Topology{
+						Declare: kind, Exchange: "headrace-tests",
+						Queue: func(topic string) string { return topic + "." + group },
+					})
+				},
+			)
+		})
+	}
+}

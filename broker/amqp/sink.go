@@ -1,0 +1,155 @@
+package amqp
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
+)
+
+// SinkOptions say how a Sink works. Server.URL is required.
+type SinkOptions struct {
+	Server
+	Topology
+
+	// ConfirmTimeout is how long the broker may take to confirm what it was given. It
+	// must be below the relay's PublishTimeout, so that the sink is not taken for stuck.
+	// Default 15 s.
+	ConfirmTimeout time.Duration
+	// Channels is how many calls of Publish are under way at once, each on a channel of
+	// its own, so that a message that the broker ends the channel for takes no other call
+	// with it. Others wait. Default 16.
+	Channels int
+	// UnsafeUnroutable confirms messages that no queue takes, and which are lost. It is
+	// for exchanges to which nobody may be bound. Default: such a message is an error.
+	UnsafeUnroutable bool
+}
+
+func (o SinkOptions) withDefaults() SinkOptions {
+	o.Server, o.Topology = o.Server.withDefaults(), o.Topology.withDefaults()
+	set(&o.ConfirmTimeout, 15*time.Second)
+	set(&o.Channels, 16)
+	return o
+}
+
+func (o SinkOptions) validate() error {
+	if err := errors.Join(o.Server.validate(), o.Topology.validate()); err != nil {
+		return err
+	}
+	if o.ConfirmTimeout < 0 || o.ConfirmTimeout > 0 && o.ConfirmTimeout < time.Millisecond {
+		return fmt.Errorf("option SinkOptions.ConfirmTimeout is %s: give it a unit, as in 15*time.Second", o.ConfirmTimeout)
+	}
+	if o.Channels < 0 || o.Channels > 1000 {
+		return fmt.Errorf("option SinkOptions.Channels is %d: it may be 1 to 1,000, and 0 gives the default", o.Channels)
+	}
+	if o.UnsafeUnroutable && o.Exchange == "" {
+		return errors.New("option SinkOptions.UnsafeUnroutable: without an Exchange a topic is one queue, and a missing queue is a mistake")
+	}
+	return nil
+}
+
+// Sink publishes to queues and exchanges: a Watermill Publisher. It is safe for
+// concurrent use.
+type Sink struct {
+	o     SinkOptions
+	link  *link
+	slots chan struct{} // one for each call of Publish under way
+	calls sync.WaitGroup
+	owned sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	free   []*lane
+	made   map[string]*amqp091.Connection // topics whose topology was made, and over which connection
+}
+
+// NewSink returns a sink, without connecting. The error names an option.
+func NewSink(o SinkOptions) (*Sink, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("amqp: %w", err)
+	}
+	o = o.withDefaults()
+	return &Sink{
+		o: o, link: newLink(o.Server), slots: make(chan struct{}, o.Channels), made: make(map[string]*amqp091.Connection),
+	}, nil
+}
+
+// Publish returns nil after the broker has confirmed that it has all of messages, and
+// that a queue takes each. Where it knows what became of each, the error is a
+// *PublishError. What an error names may be there nevertheless, when the connection was
+// lost or the confirmation came too late: publish it again, under its id.
+//
+// Publish blocks for a connection (Server.Timeout at most) and for confirmations
+// (ConfirmTimeout), not longer than the context of the first message.
+func (s *Sink) Publish(topic string, messages ...*message.Message) error {
+	if len(messages) == 0 {
+		return nil
+	}
+	if !s.enter() {
+		return ErrClosed
+	}
+	defer s.calls.Done()
+	p, err := s.o.place(topic)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	if s.link.blocked.Load() != nil {
+		return fmt.Errorf("amqp: %w", ErrBlocked)
+	}
+	ctx := messages[0].Context()
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-ctx.Done():
+		return fmt.Errorf("amqp: %w", ctx.Err())
+	}
+	l, err := s.lane(ctx, topic, p)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	var failures []Failure
+	for from := 0; from < len(messages); from += window {
+		part := messages[from:min(from+window, len(messages))]
+		failures = append(failures, l.publish(ctx, s.o, p, part, from)...)
+	}
+	s.giveBack(l)
+	if len(failures) > 0 {
+		return &PublishError{Messages: len(messages), Failures: failures}
+	}
+	return nil
+}
+
+func (s *Sink) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.calls.Add(1)
+	return true
+}
+
+// Close lets the calls of Publish under way finish, for ConfirmTimeout at most, and ends
+// the connection. It may be called more than once.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	done := make(chan struct{})
+	s.owned.Go(func() {
+		s.calls.Wait()
+		close(done)
+	})
+	timer := time.NewTimer(s.o.ConfirmTimeout)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C: // without its connection every call returns
+	}
+	s.link.close()
+	s.owned.Wait()
+	return nil
+}

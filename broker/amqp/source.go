@@ -1,0 +1,224 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+)
+
+// SourceOptions say how a Source works. Server.URL is required.
+type SourceOptions struct {
+	Server
+	Topology
+
+	// Prefetch is how many deliveries of one subscription are under way at once, those
+	// that wait here included. More than Config.MaxInFlight of the consumer is of no use.
+	// Default 256, at most 65,535.
+	Prefetch int
+	// NackPause is the least time before a message that was given back is requeued: the
+	// broker delivers it again at once. Default 100 ms.
+	NackPause time.Duration
+	// PauseHold is how long what was fetched is kept while the subscription is paused;
+	// then it is given back, which a quorum queue counts as a delivery. Default 1 min.
+	PauseHold time.Duration
+	// MissingGrace is how long a subscription waits for a queue that was there and is
+	// gone (its node may be starting), before it ends. Default 10 s.
+	MissingGrace time.Duration
+
+	// Management is the URL of the broker's management API, http://user:password@host:15672.
+	// Check reads the limits of the queue from it. It never reaches a log or an error.
+	// Default "": what Topology and ConsumerTimeout say counts.
+	Management string
+	// ConsumerTimeout is the broker's consumer_timeout, after which it closes the
+	// channel of who has not settled a message; the protocol does not tell it.
+	// Unlimited: it has none. Default 30 min, which is the broker's own.
+	ConsumerTimeout time.Duration
+	// KeptFor is the longest time for which a message can come again: that it may wait
+	// in the queue, which only a TTL bounds, and be put back into it by a person. It is
+	// what Retention returns; the broker does not tell it. Default 0: not known.
+	KeptFor time.Duration
+}
+
+func (o SourceOptions) withDefaults() SourceOptions {
+	o.Server, o.Topology = o.Server.withDefaults(), o.Topology.withDefaults()
+	set(&o.Prefetch, 256)
+	set(&o.NackPause, 100*time.Millisecond)
+	set(&o.PauseHold, time.Minute)
+	set(&o.MissingGrace, 10*time.Second)
+	set(&o.ConsumerTimeout, 30*time.Minute)
+	return o
+}
+
+func (o SourceOptions) validate() error {
+	if err := errors.Join(o.Server.validate(), o.Topology.validate()); err != nil {
+		return err
+	}
+	if o.Prefetch < 0 || o.Prefetch > 1<<16-1 {
+		return fmt.Errorf("option SourceOptions.Prefetch is %d: it may be 1 to 65,535, and 0 gives the default", o.Prefetch)
+	}
+	if u, err := url.Parse(o.Management); o.Management != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return errors.New("option SourceOptions.Management is no URL: give http://user:password@host:15672")
+	}
+	for _, n := range []struct {
+		name  string
+		value time.Duration
+	}{
+		{"NackPause", o.NackPause}, {"PauseHold", o.PauseHold}, {"MissingGrace", o.MissingGrace},
+		{"ConsumerTimeout", o.ConsumerTimeout}, {"KeptFor", o.KeptFor},
+	} {
+		if n.name == "ConsumerTimeout" && n.value == Unlimited {
+			continue
+		}
+		if n.value < 0 || n.value > 0 && n.value < time.Millisecond {
+			return fmt.Errorf("option SourceOptions.%s is %s: give it a unit, as in 30*time.Second", n.name, n.value)
+		}
+	}
+	return nil
+}
+
+// Source gives the messages of queues: a Watermill Subscriber that is a consumer.Checker
+// and a consumer.Pauser too. It is safe for concurrent use.
+type Source struct {
+	o     SourceOptions
+	link  *link
+	owned sync.WaitGroup
+
+	mu     sync.Mutex
+	closed bool
+	subs   map[*subscription]struct{}
+	paused map[string]bool // topics
+}
+
+// NewSource returns a source, without connecting. The error names an option.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("amqp: %w", err)
+	}
+	o = o.withDefaults()
+	return &Source{o: o, link: newLink(o.Server), subs: make(map[*subscription]struct{}), paused: make(map[string]bool)}, nil
+}
+
+// Subscribe consumes the queue of topic. It returns when the broker has taken the
+// subscription; where it is not to be reached, it is tried for Server.Timeout. Messages
+// come in the order of the queue, up to Prefetch of them before the first is settled.
+// Each is settled on its own.
+//
+// The channel is closed when ctx ends, with Close, and when the queue is gone or may not
+// be read any more, which is logged. What is then not settled, the broker gives to others.
+// A connection that is lost is made again, and what was under way comes again.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	p, err := s.o.place(topic)
+	if err != nil {
+		return nil, fmt.Errorf("amqp: %w", err)
+	}
+	sub, err := s.add(ctx, topic, p)
+	if err != nil {
+		return nil, err
+	}
+	first, err := sub.begin()
+	if err != nil {
+		s.remove(sub)
+		return nil, fmt.Errorf("amqp: subscribe: %w", err)
+	}
+	s.owned.Go(func() {
+		defer s.remove(sub)
+		sub.run(first)
+	})
+	return sub.out, nil
+}
+
+// SubscribeInitialize implements message.SubscribeInitializer: it makes the queue of topic
+// and its binding where Topology.Declare says so, and else looks whether it is there.
+func (s *Source) SubscribeInitialize(topic string) error {
+	p, err := s.o.place(topic)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	_, err = s.prepare(s.link.life, p)
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	return nil
+}
+
+// prepare makes sure that the queue of p is there, and returns the broker's version.
+func (s *Source) prepare(ctx context.Context, p place) (version, error) {
+	conn, err := s.link.get(ctx)
+	if err != nil {
+		return version{}, err
+	}
+	ch, err := conn.Channel()
+	if err != nil {
+		return version{}, fmt.Errorf("open a channel: %w", err)
+	}
+	v := versionOf(conn)
+	err = s.o.prepare(ch, p, v)
+	if !ch.IsClosed() {
+		_ = ch.Close() // an error says that it is closed
+	}
+	return v, err
+}
+
+func (s *Source) add(ctx context.Context, topic string, p place) (*subscription, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	sub := &subscription{
+		source: s, topic: topic, place: p, out: make(chan *message.Message), changed: make(chan struct{}, 1),
+	}
+	sub.ctx, sub.cancel = context.WithCancel(ctx)
+	sub.paused.Store(s.paused[topic])
+	s.subs[sub] = struct{}{}
+	return sub, nil
+}
+
+func (s *Source) remove(sub *subscription) {
+	sub.cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.subs, sub)
+}
+
+// Pause implements consumer.Pauser: the broker is told to deliver no more.
+func (s *Source) Pause(topic string) { s.setPaused(topic, true) }
+
+// Resume implements consumer.Pauser.
+func (s *Source) Resume(topic string) { s.setPaused(topic, false) }
+
+func (s *Source) setPaused(topic string, paused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paused[topic] == paused {
+		return
+	}
+	s.paused[topic] = paused
+	for sub := range s.subs {
+		if sub.topic == topic {
+			sub.setPaused(paused)
+		}
+	}
+}
+
+// Retention returns SourceOptions.KeptFor.
+func (s *Source) Retention() time.Duration { return s.o.KeptFor }
+
+// Close ends every subscription and the connection. It waits for that, and may be called
+// more than once.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for sub := range s.subs {
+		sub.cancel()
+	}
+	s.mu.Unlock()
+	s.owned.Wait()
+	s.link.close()
+	return nil
+}

@@ -1,0 +1,203 @@
+package amqp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace"
+)
+
+// idHeader holds Watermill's id of a message, as with the official adapter.
+const idHeader = "_watermill_message_uuid"
+
+// Names of the metadata that tell of a delivery what is no header. What a sender wrote
+// under them is replaced.
+const (
+	// RedeliveredKey is "true" where the broker has given the message before, as with
+	// the official adapter. Of a quorum queue the header x-delivery-count says how often.
+	RedeliveredKey = "_watermill_amqp_redelivered"
+
+	// ExchangeKey and RoutingKeyKey say where the message was published.
+	ExchangeKey   = "amqp-exchange"
+	RoutingKeyKey = "amqp-routing-key"
+	// The others are the properties of the message that are set.
+	MessageIDKey     = "amqp-message-id"
+	CorrelationIDKey = "amqp-correlation-id"
+	ReplyToKey       = "amqp-reply-to"
+	TypeKey          = "amqp-type"
+	AppIDKey         = "amqp-app-id"
+	UserIDKey        = "amqp-user-id"
+	ExpirationKey    = "amqp-expiration" // milliseconds
+	PriorityKey      = "amqp-priority"
+	TimestampKey     = "amqp-timestamp" // RFC 3339, in UTC
+)
+
+// contentTypeKey and contentEncodingKey are properties too, under the names that codecs
+// and CloudEvents look for; a header of that name wins.
+const (
+	contentTypeKey     = "content-type"
+	contentEncodingKey = "content-encoding"
+)
+
+// errUnreadable is why a delivery is unreadable: an id may stand in headers that cannot be
+// read, or what the handler goes by.
+var errUnreadable = errors.New("its headers are nested too deeply, too many, or of unknown types")
+
+// unmarshal makes a message of any delivery. It never fails: see text.
+func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.Message {
+	id, _ := d.Headers[idHeader].(string)
+	if id == "" {
+		id = d.MessageId
+	}
+	m := message.NewMessage(id, d.Body)
+	for name, value := range d.Headers {
+		if _, isText := value.(string); name == idHeader && isText {
+			continue
+		}
+		m.Metadata[name] = text(value)
+	}
+	for _, p := range []struct{ name, value string }{
+		{contentTypeKey, d.ContentType}, {contentEncodingKey, d.ContentEncoding},
+	} {
+		if _, has := m.Metadata[p.name]; p.value != "" && !has {
+			m.Metadata[p.name] = p.value
+		}
+	}
+	facts(m.Metadata, d)
+	arrival := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "amqp", Topic: queue, Position: id}}
+	if _, replaced := d.Headers[unreadableHeader].([]byte); replaced {
+		arrival.Unreadable = errUnreadable
+	}
+	m.SetContext(headrace.WithArrival(ctx, arrival))
+	return m
+}
+
+// facts puts what is no header into metadata.
+func facts(m message.Metadata, d *amqp091.Delivery) {
+	redelivered, priority := "", ""
+	if d.Redelivered {
+		redelivered = "true"
+	}
+	if d.Priority > 0 {
+		priority = strconv.Itoa(int(d.Priority))
+	}
+	for _, p := range []struct{ name, value string }{
+		{RedeliveredKey, redelivered}, {ExchangeKey, d.Exchange}, {RoutingKeyKey, d.RoutingKey},
+		{MessageIDKey, d.MessageId}, {CorrelationIDKey, d.CorrelationId}, {ReplyToKey, d.ReplyTo}, {TypeKey, d.Type},
+		{AppIDKey, d.AppId}, {UserIDKey, d.UserId}, {ExpirationKey, d.Expiration},
+		{PriorityKey, priority}, {TimestampKey, clock(d.Timestamp)},
+	} {
+		if p.value != "" {
+			m[p.name] = p.value
+		} else {
+			delete(m, p.name)
+		}
+	}
+}
+
+// clock returns t in RFC 3339, the seconds since 1970 where the year has no four
+// digits, and "" for the zero time.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	if t = t.UTC(); t.Year() < 0 || t.Year() > 9999 {
+		return strconv.FormatInt(t.Unix(), 10)
+	}
+	return t.Format(time.RFC3339)
+}
+
+// text renders the value of a header. Strings and byte arrays stay the bytes that they
+// are; numbers are decimal, times RFC 3339, nothing is ""; arrays and tables become
+// JSON with sorted names. It is stable: equal values give equal text.
+func text(value any) string {
+	switch v := value.(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case nil:
+		return ""
+	case time.Time:
+		return clock(v)
+	case amqp091.Decimal:
+		return decimal(v)
+	case amqp091.Table, []any:
+		b, err := json.Marshal(plain(v))
+		if err != nil { // nothing that the protocol can carry gets here
+			return fmt.Sprint(v)
+		}
+		return string(b)
+	case float32:
+		return strconv.FormatFloat(float64(v), 'g', -1, 32)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(value) // the integers and bool
+}
+
+// plain returns what encoding/json is given for a value inside of a table or an array:
+// text that is no UTF-8 becomes {"base64": …}, and a number that JSON has not becomes
+// text.
+func plain(value any) any {
+	switch v := value.(type) {
+	case amqp091.Table:
+		object := make(map[string]any, len(v))
+		for name, field := range v {
+			object[name] = plain(field)
+		}
+		return object
+	case []any:
+		list := make([]any, len(v))
+		for i, field := range v {
+			list[i] = plain(field)
+		}
+		return list
+	case string:
+		return words([]byte(v))
+	case []byte:
+		return words(v)
+	case nil, bool, int8, byte, int16, uint16, int32, uint32, int64:
+		return v
+	case float32:
+		return plain(float64(v))
+	case float64:
+		if !math.IsNaN(v) && !math.IsInf(v, 0) {
+			return v
+		}
+	}
+	return text(value)
+}
+
+func words(b []byte) any {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return map[string]string{"base64": base64.StdEncoding.EncodeToString(b)}
+}
+
+// decimal renders 12345 with the scale 2 as 123.45.
+func decimal(d amqp091.Decimal) string {
+	digits, sign := strconv.FormatInt(int64(d.Value), 10), ""
+	if d.Value < 0 {
+		digits, sign = digits[1:], "-"
+	}
+	for len(digits) <= int(d.Scale) {
+		digits = "0" + digits
+	}
+	if d.Scale == 0 {
+		return sign + digits
+	}
+	point := len(digits) - int(d.Scale)
+	return sign + digits[:point] + "." + digits[point:]
+}
