@@ -80,8 +80,8 @@ type Features struct {
 	// they were sent, while none is given back.
 	Ordered bool
 
-	// TooLarge is a payload size in bytes that the broker refuses, and of which one byte
-	// in a thousand passes. 0: it has no limit.
+	// TooLarge is a payload size in bytes that the broker refuses. 0: it has no limit that
+	// a test could reach.
 	TooLarge int
 	// CreatesTopics: publishing to a topic that does not exist makes one. False: it must
 	// be an error.

@@ -32,9 +32,17 @@ func Restart(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, filepath.Join(root, "scripts", "services"), "restart", name).CombinedOutput()
+	out, err := os.CreateTemp("", "restart") // a pipe would stay open for as long as the server runs
 	if err != nil {
-		return fmt.Errorf("scripts/services restart %s: %w: %s", name, err, out)
+		return err
+	}
+	defer func() { _ = os.Remove(out.Name()) }()
+	defer func() { _ = out.Close() }()
+	cmd := exec.CommandContext(ctx, filepath.Join(root, "scripts", "services"), "restart", name)
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		said, _ := os.ReadFile(out.Name())
+		return fmt.Errorf("scripts/services restart %s: %w: %s", name, err, said)
 	}
 	return nil
 }

@@ -75,6 +75,7 @@ var imports = []ImportRule{
 		Package:      Adapters,
 		Except:       Suites,
 		MayNotImport: union(Drivers, DatabaseDrivers, Wiring),
+		But:          Set{"./internal/sqlfile"}, // how statements are loaded is no dialect
 		Reason:       "a broker and a database meet in the wiring only",
 	},
 	{

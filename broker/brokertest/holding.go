@@ -1,0 +1,167 @@
+package brokertest
+
+import (
+	"context"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+)
+
+// heartbeat: a message that is held for three times as long as the broker waits for a
+// word is given to nobody else meanwhile (faults 54 and 57).
+func heartbeat(s *bundle) {
+	first, second := s.subscribe(s.source("")), s.subscribe(s.source(""))
+	s.sendNumbers(1, 1)
+	var m *message.Message
+	var holder, other *raw
+	select {
+	case m = <-first.ch:
+		holder, other = first, second
+	case m = <-second.ch:
+		holder, other = second, first
+	case <-time.After(patience):
+	}
+	if m == nil {
+		s.Fatal("no message comes")
+	}
+	timer := time.NewTimer(3 * s.f.Redelivery)
+	defer timer.Stop()
+	select {
+	case <-holder.ch:
+		s.Error("the message came again to the one who holds it")
+	case <-other.ch:
+		s.Error("the message came to another one too")
+	case <-timer.C:
+	}
+	m.Ack()
+	s.nothingLeft()
+}
+
+// nacks: a message that is given back at once comes again, and only after a pause
+// (TRAPS: 587,788 deliveries in a second).
+func nacks(s *bundle) {
+	least := s.f.LeastPause
+	if least == 0 {
+		least = 100 * time.Millisecond
+	}
+	r := s.subscribe(s.source(""))
+	s.sendNumbers(1, 1)
+	m := r.next()
+	for range 4 {
+		since := time.Now()
+		m.Nack()
+		m = r.next()
+		if pause := time.Since(since); pause < least*9/10 {
+			s.Errorf("it came again after %s, want %s at least", pause, least)
+		}
+	}
+	m.Ack()
+	s.nothingLeft()
+}
+
+// inFlight: as many messages as the broker allows are handed over before one of them is
+// acknowledged, so that a group has something to commit.
+func inFlight(s *bundle) {
+	n := max(1, s.f.InFlight)
+	s.sendNumbers(1, n)
+	r := s.subscribe(s.source(""))
+	seen := map[int]bool{}
+	var held []*message.Message
+	for len(seen) < n {
+		m := r.next()
+		seen[r.number(m)] = true
+		held = append(held, m)
+	}
+	for i := range held { // the last first: the position must not pass those before
+		held[len(held)-1-i].Ack()
+	}
+	s.nothingLeft()
+}
+
+// ordered: the messages of a key come in the order in which they were sent.
+func ordered(s *bundle) {
+	const n = 50
+	var records []Record
+	for i := 1; i <= n; i++ {
+		records = append(records, Record{Key: "k", Payload: bodyOf(i)})
+	}
+	s.send(records...)
+	r := s.subscribe(s.source(""))
+	for i := 1; i <= n; i++ {
+		m := r.next()
+		if got := r.number(m); got != i {
+			s.Fatalf("message %d came at place %d", got, i)
+		}
+		m.Ack()
+	}
+	s.nothingLeft()
+}
+
+// paused: a source that is paused fetches nothing, and goes on when it is resumed.
+func paused(s *bundle) {
+	source := s.source("")
+	p, ok := source.(consumer.Pauser)
+	if !ok {
+		s.Fatalf("%T is no consumer.Pauser", source)
+	}
+	r := s.subscribe(source)
+	s.sendNumbers(1, 1)
+	r.next().Ack()
+	s.nothingLeft()
+	p.Pause(s.topic)
+	p.Pause(s.topic)
+	for m := r.within(3 * time.Second); m != nil; m = r.within(time.Second) {
+		m.Nack() // it may have been on its way
+	}
+	s.sendNumbers(2, 6)
+	if m := r.within(3 * time.Second); m != nil {
+		s.Errorf("message %d came during the pause", r.number(m))
+		m.Nack()
+	}
+	p.Resume(s.topic)
+	p.Resume(s.topic)
+	for seen := map[int]bool{}; len(seen) < 5; {
+		m := r.next()
+		seen[r.number(m)] = true
+		m.Ack()
+	}
+	s.nothingLeft()
+}
+
+// stopped: a consumer that is told to stop while a handler runs lets it finish, commits,
+// and acknowledges; nobody runs it again (INVARIANTS 23).
+func stopped(s *bundle) {
+	entered, release := make(chan struct{}), make(chan struct{})
+	s.sendNumbers(1, 1)
+	w := s.work("", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		close(entered)
+		select {
+		case <-release:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		return apply(ctx, tx, m)
+	})
+	select {
+	case <-entered:
+	case <-w.done:
+		s.Fatalf("Run ended: %v", w.err)
+	case <-time.After(patience):
+		s.Fatal("the handler is not run")
+	}
+	w.stop()
+	time.AfterFunc(300*time.Millisecond, func() { close(release) })
+	w.halt()
+	if n := s.count("SELECT count(*) FROM effects"); n != 1 {
+		s.Errorf("%d effects after the stop", n)
+	}
+	next := s.work("", apply)
+	s.sendNumbers(2, 5)
+	s.appliedOnce(5)
+	if n := next.c.Stats().Duplicates; n != 0 {
+		s.Errorf("%d messages came again: the acknowledgement did not go out before the end", n)
+	}
+}

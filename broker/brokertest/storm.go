@@ -1,0 +1,127 @@
+package brokertest
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+	"github.com/rs/zerolog"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// owners: processes come and go under load, so that a message has two owners for a while
+// (fault 43: Kafka's rebalance). Each effect is there once.
+func owners(s *bundle) {
+	const n = 300
+	sending := s.producer(s.sink(""), n, 20*time.Millisecond)
+	first := s.work("", apply)
+	for range 3 {
+		time.Sleep(400 * time.Millisecond)
+		second := s.work("", apply)
+		time.Sleep(400 * time.Millisecond)
+		first.halt()
+		first = second
+	}
+	s.produced(sending)
+	s.appliedOnce(n)
+	s.undecodable(0)
+}
+
+// resets: connections of source and sink are reset, and then swallowed, under load
+// (fault 39). Everything goes on by itself, and each effect is there once.
+func resets(s *bundle) {
+	const n = 300
+	p := s.proxy()
+	sending := s.producer(s.sink(p.Listen), n, 20*time.Millisecond)
+	s.work(p.Listen, apply)
+	for range 3 {
+		time.Sleep(500 * time.Millisecond)
+		s.poison(p, "reset_peer", 200*time.Millisecond)
+	}
+	s.poison(p, "timeout", time.Second)
+	s.produced(sending)
+	s.appliedOnce(n)
+	s.undecodable(0)
+}
+
+// proxy stands before the broker until the test ends.
+func (s *bundle) proxy() *toxiproxy.Proxy {
+	s.Helper()
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	p := toxiproxy.NewProxy(server, s.topic, "127.0.0.1:0", s.b.Addr())
+	if err := p.Start(); err != nil {
+		s.Fatalf("toxiproxy: %v", err)
+	}
+	s.Cleanup(p.Stop)
+	return p
+}
+
+// poison makes the proxy's connections bad for a while, both ways.
+func (s *bundle) poison(p *toxiproxy.Proxy, kind string, d time.Duration) {
+	s.Helper()
+	for _, way := range []string{"upstream", "downstream"} {
+		text := `{"name":"` + way + `","type":"` + kind + `","stream":"` + way + `","attributes":{"timeout":0}}`
+		if _, err := p.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
+			s.Fatalf("toxiproxy: %v", err)
+		}
+	}
+	time.Sleep(d)
+	ctx, cancel := s.bounded()
+	defer cancel()
+	p.Toxics.ResetToxics(ctx)
+}
+
+// restarted: the server is killed and started again under load (faults 45, 49 and 58).
+// What it confirmed is there, each effect once; the consumer goes on by itself. A server
+// that forgets is as good as new afterwards: what is sent then is applied.
+func restarted(s *bundle) {
+	const n = 200
+	w := s.work("", apply)
+	sink := s.sink("")
+	if s.f.Forgets {
+		s.sendNumbers(1, 10)
+		s.appliedOnce(10)
+		s.restart()
+		s.create(s.topic)
+		s.again(w)
+		sending := s.producer(sink, n, 0)
+		s.produced(sending)
+		s.eventually("the effects of what was sent later", func() (string, bool) {
+			return "fewer", s.count("SELECT count(DISTINCT n) FROM effects") == n
+		})
+		s.nothingLeft()
+		return
+	}
+	sending := s.producer(sink, n, 20*time.Millisecond)
+	s.eventually("the first effects", func() (string, bool) { return "none", s.count("SELECT count(*) FROM effects") > 20 })
+	s.restart()
+	s.produced(sending)
+	s.appliedOnce(n)
+	s.undecodable(0)
+}
+
+func (s *bundle) restart() {
+	s.Helper()
+	ctx, cancel := s.bounded()
+	defer cancel()
+	if err := s.f.Restart(ctx); err != nil {
+		s.Fatalf("restart the server: %v", err)
+	}
+}
+
+// again starts another worker where the subscription of w ended with its topic, which
+// Run has to say.
+func (s *bundle) again(w *worker) {
+	s.Helper()
+	select {
+	case <-w.done:
+		if !errors.Is(w.err, consumer.ErrSubscriptionEnded) {
+			s.Errorf("Run: %v", w.err)
+		}
+		w.err = nil
+		s.work("", apply)
+	case <-time.After(5 * time.Second):
+	}
+}
