@@ -1,0 +1,122 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// lookTime bounds what is asked of the server at start.
+const lookTime = 10 * time.Second
+
+var _ consumer.Checker = (*Source)(nil)
+
+// Check implements consumer.Checker: it compares what the stream and the consumer on the
+// server say with what the handler needs. A consumer that is not there yet is fine: the
+// Source makes it so that it is.
+func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	config, err := s.existing(ctx, topic)
+	if err != nil || config == nil {
+		return err
+	}
+	if config.MaxDeliver > 0 && config.MaxDeliver < d.Deliveries {
+		return fmt.Errorf("NATS consumer %q has MaxDeliver %d: the server would drop messages silently, since deaths of processes and outages count; set it to -1, or to %d at least",
+			config.Durable, config.MaxDeliver, d.Deliveries)
+	}
+	return nil
+}
+
+// existing is the configuration of the consumer on the server for topic; nil if there is
+// none.
+func (s *Source) existing(ctx context.Context, topic string) (*jetstream.ConsumerConfig, error) {
+	if err := checkSubject(topic, true); err != nil {
+		return nil, err
+	}
+	st, err := s.finder.find(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	c, err := st.Consumer(ctx, consumerName(s.o.Durable, topic))
+	if errors.Is(err, jetstream.ErrConsumerNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	config := c.CachedInfo().Config
+	return &config, s.acceptable(config, topic, st.CachedInfo().Config)
+}
+
+// acceptable returns why messages of topic cannot be got from a consumer as c says.
+func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstream.StreamConfig) error {
+	name := c.Durable
+	filters := c.FilterSubjects
+	if c.FilterSubject != "" {
+		filters = append(filters, c.FilterSubject)
+	}
+	if len(filters) == 0 {
+		filters = st.Subjects
+	}
+	switch {
+	case c.DeliverSubject != "":
+		return fmt.Errorf("NATS consumer %q is a push consumer: remove it, and the Source makes another one", name)
+	case !slices.Equal(filters, []string{topic}):
+		return fmt.Errorf("NATS consumer %q is for the subjects %q, not for %q: remove it, or choose another option Durable", name, filters, topic)
+	case c.AckPolicy != jetstream.AckExplicitPolicy:
+		return fmt.Errorf("NATS consumer %q has AckPolicy %s, under which messages are lost: it must be explicit", name, c.AckPolicy)
+	case s.o.AckWait != 0 && s.o.AckWait != c.AckWait:
+		return fmt.Errorf("NATS consumer %q has AckWait %s, the option AckWait says %s: change one of them", name, c.AckWait, s.o.AckWait)
+	case patience(c) < leastAckWait:
+		return fmt.Errorf("NATS consumer %q gives messages to another process after %s (AckWait or BackOff): below %s a short silence would already count as death", name, patience(c), leastAckWait)
+	}
+	return nil
+}
+
+// patience is how long the server waits for a word about a message.
+func patience(c jetstream.ConsumerConfig) time.Duration {
+	if len(c.BackOff) > 0 {
+		return slices.Min(c.BackOff)
+	}
+	return c.AckWait
+}
+
+// ready returns the stream and the consumer of topic, and makes what it may and is not
+// there.
+func (s *Source) ready(ctx context.Context, topic string) (jetstream.ConsumerConfig, jetstream.Stream, error) {
+	var none jetstream.ConsumerConfig
+	config, err := s.existing(ctx, topic)
+	if err != nil {
+		return none, nil, err
+	}
+	st, err := s.finder.find(ctx, topic)
+	if err != nil {
+		return none, nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	if config != nil {
+		return *config, st, nil
+	}
+	wait := s.o.AckWait
+	if wait == 0 {
+		wait = 30 * time.Second
+	}
+	c, err := st.CreateConsumer(ctx, jetstream.ConsumerConfig{
+		Durable: consumerName(s.o.Durable, topic), Description: "headrace", FilterSubject: topic,
+		DeliverPolicy: jetstream.DeliverAllPolicy, AckPolicy: jetstream.AckExplicitPolicy, AckWait: wait,
+		MaxDeliver: -1, MaxAckPending: s.o.MaxAckPending, MaxRequestBatch: 0,
+	})
+	if errors.Is(err, jetstream.ErrConsumerExists) { // another process made it just now
+		c, err = st.Consumer(ctx, consumerName(s.o.Durable, topic))
+	}
+	if err != nil {
+		return none, nil, fmt.Errorf("topic %q: make the consumer: %w", topic, err)
+	}
+	return c.CachedInfo().Config, st, nil
+}

@@ -1,0 +1,138 @@
+package nats
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Provision returns the stream to make for a topic that no stream has. Its Name is
+// required; Subjects are the topic if there are none. It is safe for concurrent use.
+type Provision func(topic string) jetstream.StreamConfig
+
+// Server says where the server is; URL or Conn is required.
+type Server struct {
+	// URL is where to connect, several with commas between them. The connection is
+	// tried again for ever once it stood.
+	URL string
+	// Options are for the connection to URL: credentials, TLS. They come after ours.
+	Options []natsgo.Option
+	// Conn is a connection of the caller's instead, who closes it after the Source or
+	// Sink. Should it end for good (MaxReconnects), subscriptions end.
+	Conn *natsgo.Conn
+	// Domain is the JetStream domain. Default: that of the connection.
+	Domain string
+	// Logger takes outages, once each. No payloads. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// SourceOptions make a Source.
+type SourceOptions struct {
+	Server
+	// Durable is the first part of the names of its consumers on the server. Required;
+	// without '.', '*', '>', slashes and spaces. All processes of a consumer have the same one.
+	Durable string
+	// Stream is the stream that has all topics. Default: each topic's is looked up.
+	// Source.Retention needs it.
+	Stream string
+	// Provision makes streams that are missing. Default: a topic without one is an error.
+	Provision Provision
+
+	// Window is how many messages each subscription holds at most, 1 to 10,000. It and
+	// the server's max_payload bound the memory. Default 256.
+	Window int
+	// AckWait is how long after the last word of a process the server gives its messages
+	// to another one, at least 1 s. It is for consumers that the Source makes; one that is
+	// there already must agree. Default 30 s, or what the consumer on the server has.
+	AckWait time.Duration
+	// MaxAckPending is how many messages all processes together hold: 1 keeps the order
+	// over all of them. It is for consumers that the Source makes. Default 16 Windows, at
+	// least 1,000.
+	MaxAckPending int
+	// NackDelay is how long a message that was given back stays away, at least 10 ms.
+	// Default 1 s.
+	NackDelay time.Duration
+
+	// UnsafeMemory accepts streams that lose acknowledged messages when a server restarts.
+	UnsafeMemory bool
+}
+
+// SinkOptions make a Sink.
+type SinkOptions struct {
+	Server
+	// Provision makes streams that are missing. Default: a topic without one is an error.
+	Provision Provision
+	// PublishTimeout is how long a stream has to confirm a message. Default 10 s.
+	PublishTimeout time.Duration
+	// UnsafeMemory accepts streams that lose confirmed messages when a server restarts.
+	UnsafeMemory bool
+	// UnsafeUnchecked does not look at the stream before the first message to a topic:
+	// for credentials that may publish and nothing else.
+	UnsafeUnchecked bool
+}
+
+const (
+	leastAckWait   = time.Second
+	leastNackDelay = 10 * time.Millisecond
+	mostWindow     = 10_000
+)
+
+func (o Server) validate() error {
+	if (o.URL == "") == (o.Conn == nil) {
+		return errors.New("option URL or Conn: give one of them")
+	}
+	return nil
+}
+
+func (o SourceOptions) validate() error {
+	if err := o.Server.validate(); err != nil {
+		return err
+	}
+	switch {
+	case !plainName(o.Durable):
+		return fmt.Errorf("option Durable is %q: give it a name of letters, digits, '-' and '_', the same in every process", o.Durable)
+	case o.Window < 0 || o.Window > mostWindow:
+		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
+	case o.AckWait != 0 && o.AckWait < leastAckWait:
+		return fmt.Errorf("option AckWait is %s: below %s a short silence of the process would already count as its death", o.AckWait, leastAckWait)
+	case o.MaxAckPending < 0:
+		return fmt.Errorf("option MaxAckPending is negative (%d): 0 gives the default", o.MaxAckPending)
+	case o.NackDelay != 0 && o.NackDelay < leastNackDelay:
+		return fmt.Errorf("option NackDelay is %s: below %s a message that is given back would come again and again without a pause", o.NackDelay, leastNackDelay)
+	}
+	return nil
+}
+
+func (o SourceOptions) withDefaults() SourceOptions {
+	if o.Window == 0 {
+		o.Window = 256
+	}
+	if o.MaxAckPending == 0 {
+		o.MaxAckPending = max(1000, 16*o.Window)
+	}
+	if o.NackDelay == 0 {
+		o.NackDelay = time.Second
+	}
+	return o
+}
+
+func (o SinkOptions) validate() error {
+	if err := o.Server.validate(); err != nil {
+		return err
+	}
+	if o.PublishTimeout != 0 && o.PublishTimeout < time.Millisecond {
+		return fmt.Errorf("option PublishTimeout is %s: give it a unit, as in 10*time.Second", o.PublishTimeout)
+	}
+	return nil
+}
+
+func (o Server) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.Default()
+	}
+	return o.Logger
+}

@@ -1,0 +1,128 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+const (
+	// pullTime is how long a request for messages stands at the server; after a pause
+	// began messages may come for as long.
+	pullTime = 2 * time.Second
+	// pullGrace is how much later a request is given up that got no answer.
+	pullGrace = 1500 * time.Millisecond
+	// restTime is the pause after the server refused.
+	restTime = time.Second
+)
+
+// isMessage tells a stored message, which has a subject to acknowledge at, from what the
+// server says about a request. Its headers cannot tell: a sender may have written anything
+// into them.
+func isMessage(raw *natsgo.Msg) bool { return raw.Reply != "" }
+
+// ask asks for as many messages as there is room for, one request at a time.
+func (b *subscription) ask() {
+	room := min(b.source.o.Window-len(b.held), b.batch)
+	if b.asked > 0 || b.resting || room <= 0 || b.paused.Load() {
+		return
+	}
+	b.request++
+	body := make([]byte, 0, 64)
+	body = append(body, `{"batch":`...)
+	body = strconv.AppendInt(body, int64(room), 10)
+	body = append(body, `,"expires":`...)
+	body = strconv.AppendInt(body, int64(b.expires), 10)
+	body = append(body, '}')
+	if err := b.source.link.nc.PublishRequest(b.api, b.reply(), body); err != nil {
+		b.rest("the request for messages cannot be sent", err)
+		return
+	}
+	b.asked = room
+	b.timer.Reset(b.expires + pullGrace)
+}
+
+func (b *subscription) reply() string { return b.inbox + "." + strconv.FormatUint(b.request, 10) }
+
+// rest asks for nothing for a while. The first time is logged.
+func (b *subscription) rest(what string, err error) {
+	if !b.trouble {
+		b.trouble = true
+		b.source.o.logger().Warn("NATS gives no messages: "+what, "topic", b.topic, "stream", b.stream, "error", err)
+	}
+	b.asked, b.resting = 0, true
+	b.timer.Reset(restTime)
+}
+
+// well notes that the server answers as it should.
+func (b *subscription) well() {
+	if b.trouble {
+		b.source.o.logger().Info("NATS gives messages again", "topic", b.topic, "stream", b.stream)
+	}
+	b.trouble, b.missing = false, 0
+}
+
+// receive takes a message, or an answer to a request. It reports whether the consumer is
+// gone from the server for good.
+func (b *subscription) receive(raw *natsgo.Msg) (gone bool) {
+	if !isMessage(raw) {
+		return b.answer(raw)
+	}
+	b.well()
+	if b.asked > 0 {
+		b.asked--
+	}
+	d := b.delivery(raw)
+	if b.paused.Load() {
+		b.nak(d, b.source.o.NackDelay)
+		d.forget()
+		return false
+	}
+	b.held[d] = true
+	b.queue = append(b.queue, d)
+	return false
+}
+
+// answer is told that a request is over.
+func (b *subscription) answer(raw *natsgo.Msg) (gone bool) {
+	status, says := raw.Header.Get("Status"), raw.Header.Get("Description")
+	if raw.Subject != b.reply() || status == "100" {
+		return false // of a request before, or a sign of life
+	}
+	switch status {
+	case "404", "408": // there is nothing
+		b.well()
+		b.asked = 0
+		return false
+	}
+	err := errors.New("status " + status + " " + says)
+	if strings.EqualFold(says, "Consumer Deleted") || b.isMissing() {
+		b.source.o.logger().Error("the consumer or its stream is gone from NATS; the subscription ends",
+			"topic", b.topic, "stream", b.stream, "consumer", b.consumer)
+		return true
+	}
+	b.rest("the server refuses", err)
+	return false
+}
+
+// missingTimes is how often in a row, a rest between each, the server must say that there
+// is no such consumer: one that is just starting may not know all of them yet.
+const missingTimes = 3
+
+func (b *subscription) isMissing() bool {
+	ctx, cancel := context.WithTimeout(b.ctx, restTime)
+	defer cancel()
+	_, err := b.source.link.js.Consumer(ctx, b.stream, b.consumer)
+	switch {
+	case errors.Is(err, jetstream.ErrConsumerNotFound), errors.Is(err, jetstream.ErrStreamNotFound):
+		b.missing++
+	case err == nil:
+		b.missing = 0
+	}
+	return b.missing >= missingTimes
+}

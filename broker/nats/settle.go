@@ -1,0 +1,67 @@
+package nats
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// What is said to a message's reply subject.
+var (
+	ack        = []byte("+ACK")
+	nak        = []byte("-NAK")
+	inProgress = []byte("+WPI")
+)
+
+const (
+	// ackTime is how long the server has to confirm an acknowledgement, and ackTimes how
+	// often it is sent. Without a confirmation the message comes again.
+	ackTime  = 3 * time.Second
+	ackTimes = 3
+)
+
+// settle waits for what becomes of d, and tells the server.
+func (b *subscription) settle(d *delivery) {
+	select {
+	case <-d.msg.Acked():
+	case <-d.msg.Nacked():
+	case <-b.ctx.Done():
+	}
+	d.forget()
+	select { // an answer counts, also where the subscription ended with it
+	case <-d.msg.Acked():
+		b.ack(d)
+	case <-d.msg.Nacked():
+		b.nak(d, b.source.o.NackDelay)
+	default:
+		b.nak(d, 0)
+	}
+	select {
+	case b.done <- d:
+	case <-b.ctx.Done():
+	}
+}
+
+// ack acknowledges d and waits until the server has it: one that got lost would bring the
+// message back after AckWait.
+func (b *subscription) ack(d *delivery) {
+	for range ackTimes {
+		ctx, cancel := context.WithTimeout(context.Background(), ackTime)
+		_, err := b.source.link.nc.RequestWithContext(ctx, d.raw.Reply, ack)
+		cancel()
+		if err == nil || b.source.link.nc.IsClosed() {
+			break
+		}
+	}
+	d.settled.Store(true)
+}
+
+// nak gives d back for delay at least.
+func (b *subscription) nak(d *delivery, delay time.Duration) {
+	d.settled.Store(true)
+	body := nak
+	if delay > 0 {
+		body = append(strconv.AppendInt([]byte(`-NAK {"delay":`), int64(delay), 10), '}')
+	}
+	_ = b.source.link.nc.Publish(d.raw.Reply, body) // else it comes again after AckWait
+}

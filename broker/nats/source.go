@@ -1,0 +1,153 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// ErrClosed matches the error of what is asked of a closed Source or Sink.
+var ErrClosed = errors.New("nats: closed")
+
+// Source gives the messages of streams to a consumer. It is safe for concurrent use.
+type Source struct {
+	o      SourceOptions
+	link   *link
+	finder finder
+
+	mu        sync.Mutex
+	closed    bool
+	subs      map[*subscription]bool
+	paused    map[string]bool
+	retention time.Duration
+	running   sync.WaitGroup
+}
+
+var (
+	_ message.Subscriber           = (*Source)(nil)
+	_ message.SubscribeInitializer = (*Source)(nil)
+	_ consumer.Pauser              = (*Source)(nil)
+)
+
+// NewSource connects to the server. The error names the option that cannot be.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("nats.NewSource: %w", err)
+	}
+	o = o.withDefaults()
+	l, err := connect(o.Server)
+	if err != nil {
+		return nil, fmt.Errorf("nats.NewSource: %w", err)
+	}
+	return &Source{
+		o: o, link: l, finder: finder{js: l.js, stream: o.Stream, provision: o.Provision, unsafeMemory: o.UnsafeMemory},
+		subs: make(map[*subscription]bool), paused: make(map[string]bool),
+	}, nil
+}
+
+// SubscribeInitialize implements message.SubscribeInitializer: it makes the stream, where
+// Provision says how, and the consumer on the server, if they are missing.
+func (s *Source) SubscribeInitialize(topic string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	_, _, err := s.ready(ctx, topic)
+	return err
+}
+
+// Subscribe implements message.Subscriber. It asks the server for the stream and makes
+// the consumer if there is none, which takes a few round trips. Messages come until ctx
+// ends or the Source is closed; the channel is closed then, and before that only if the
+// consumer on the server, its stream or the connection is gone for good. Each message may
+// be settled whenever the caller likes; its context ends after that.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	look, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	config, st, err := s.ready(look, topic)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	b, err := newSubscription(ctx, s, topic, st, config)
+	if err != nil {
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	b.paused.Store(s.paused[topic])
+	s.subs[b] = true
+	s.running.Go(func() {
+		b.run()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.subs, b)
+	})
+	return b.out, nil
+}
+
+// Pause implements consumer.Pauser: nothing more is asked for, and what was not handed
+// over yet is given back. What the server had been asked for may still come within two
+// seconds, and is given back as well.
+func (s *Source) Pause(topic string) { s.pause(topic, true) }
+
+// Resume implements consumer.Pauser.
+func (s *Source) Resume(topic string) { s.pause(topic, false) }
+
+func (s *Source) pause(topic string, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused[topic] = on
+	for b := range s.subs {
+		if b.topic == topic {
+			b.paused.Store(on)
+			select {
+			case b.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
+// Retention is the longest time for which the stream can deliver a message again, its
+// MaxAge; 0, which means that nobody knows, if SourceOptions.Stream is not set, the stream
+// has no MaxAge, or the server does not say within ten seconds.
+func (s *Source) Retention() time.Duration {
+	s.mu.Lock()
+	known := s.retention
+	s.mu.Unlock()
+	if known > 0 || s.o.Stream == "" {
+		return known
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+	defer cancel()
+	st, err := s.link.js.Stream(ctx, s.o.Stream)
+	if err != nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.retention = st.CachedInfo().Config.MaxAge
+	return s.retention
+}
+
+// Close implements message.Subscriber: it ends all subscriptions, gives back what is not
+// settled, and waits for both, for some seconds at most where the server is silent. It may
+// be called twice.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for b := range s.subs {
+		b.cancel()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	s.link.close()
+	return nil
+}
