@@ -1,0 +1,53 @@
+package flow
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// Outage tells once that something fails, and once that it works again, however often it
+// was tried meanwhile. Its methods may be called concurrently.
+type Outage struct {
+	// Log is told.
+	Log *slog.Logger
+	// What is what cannot be done: "receive from SQS".
+	What string
+	// Say gives the words of an error that may be logged; it is called with a non-nil
+	// error only.
+	Say func(error) string
+
+	mu    sync.Mutex
+	tries int
+}
+
+// Began is told of each failure; err may be nil.
+func (o *Outage) Began(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tries++; o.tries > 1 {
+		return
+	}
+	why := "refused"
+	if err != nil {
+		why = o.Say(err)
+	}
+	o.Log.Warn("cannot "+o.What+"; it is tried again", "error", why)
+}
+
+// Over is told of each success.
+func (o *Outage) Over() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.tries > 0 {
+		o.Log.Info("can "+o.What+" again", "tries", o.tries)
+	}
+	o.tries = 0
+}
+
+// Pause is how long to wait before the next try: 0.1 s, doubled with each up to 5 s.
+func (o *Outage) Pause() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return min(100*time.Millisecond<<min(max(o.tries-1, 0), 10), 5*time.Second)
+}

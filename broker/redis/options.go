@@ -1,0 +1,116 @@
+package redis
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// flightMost bounds InFlight.
+const flightMost = 100_000
+
+// SourceOptions are what a Source is made of. Client and Group are required.
+type SourceOptions struct {
+	// Client speaks to Redis. The caller closes it, after the Source.
+	Client goredis.UniversalClient
+	// Group is the consumer group: its sources share a stream's entries.
+	Group string
+	// Name is this source's in the group; two that run at once must not share one. Default:
+	// a new one.
+	Name string
+	// Stream gives the key of a topic's stream. Default: the topic.
+	Stream func(topic string) string
+	// Start is from where on a new group reads: "0" everything, "$" only what is added
+	// later, or the id of an entry. Default "0".
+	Start string
+	// ClaimAfter is for how long an owner must be silent about an entry until others take
+	// it: so long a message waits if a process dies. At least 1 s. Default 30 s.
+	ClaimAfter time.Duration
+	// ClaimEvery is how often it is looked for such entries. At least 10 ms. Default 1 s.
+	ClaimEvery time.Duration
+	// NackDelay is how long a nacked entry rests, at least 100 ms and at most ClaimAfter.
+	// ClaimEvery may add to it. Default 1 s.
+	NackDelay time.Duration
+	// Block is how long a read waits for entries, and Close with it; 10 ms to 1 minute.
+	// Default 500 ms.
+	Block time.Duration
+	// InFlight is how many entries of a subscription may be read and not yet settled, at
+	// most 100,000. Default: 512, or what the consumer takes where that is more.
+	InFlight int
+	// Delete removes an entry from the stream with its acknowledgement. Only for streams
+	// that nobody but this group reads.
+	Delete bool
+	// Retention is the longest time for which entries stay in the streams, which
+	// Retention() declares to the inbox. Default: unknown, so that nothing is pruned.
+	Retention time.Duration
+	// CloseTimeout bounds the requests that settle what is settled when a subscription
+	// ends. Default 10 s.
+	CloseTimeout time.Duration
+	// Logger is told about outages. Default: slog.Default().
+	Logger *slog.Logger
+	// UnsafeEviction allows a server that may remove a stream when memory is short.
+	UnsafeEviction bool
+	// UnsafeVolatile allows a server that keeps streams in memory only.
+	UnsafeVolatile bool
+}
+
+func (o SourceOptions) validate() error {
+	claimAfter := cmp.Or(o.ClaimAfter, defaultClaimAfter)
+	for _, d := range []struct {
+		name        string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"ClaimAfter", o.ClaimAfter, time.Second, 24 * time.Hour},
+		{"ClaimEvery", o.ClaimEvery, 10 * time.Millisecond, time.Hour},
+		{"NackDelay", o.NackDelay, 100 * time.Millisecond, claimAfter},
+		{"Block", o.Block, 10 * time.Millisecond, time.Minute},
+		{"Retention", o.Retention, 0, 100 * 365 * 24 * time.Hour},
+		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
+	} {
+		if d.value != 0 && (d.value < d.least || d.value > d.most) {
+			return fmt.Errorf("option SourceOptions.%s is %s: it may be %s to %s, or 0 for the default", d.name, d.value, d.least, d.most)
+		}
+	}
+	switch {
+	case o.Client == nil:
+		return errors.New("option SourceOptions.Client is missing: give go-redis' redis.NewClient(…)")
+	case strings.TrimSpace(o.Group) == "":
+		return errors.New("option SourceOptions.Group is missing: name the consumer group that shares the streams' entries")
+	case o.InFlight < 0 || o.InFlight > flightMost:
+		return fmt.Errorf("option SourceOptions.InFlight is %d: it may be 1 to %d, or 0 for the default", o.InFlight, flightMost)
+	}
+	return nil
+}
+
+const defaultClaimAfter = 30 * time.Second
+
+// namePrefix begins the names that are made here. Such consumers are removed from their
+// group once they have been silent for sweepAfter and own nothing.
+const (
+	namePrefix = "headrace-"
+	sweepAfter = time.Hour
+)
+
+func (o SourceOptions) withDefaults() SourceOptions {
+	if o.Stream == nil {
+		o.Stream = func(topic string) string { return topic }
+	}
+	o.Name = cmp.Or(o.Name, namePrefix+uuid.NewString())
+	o.Start = cmp.Or(o.Start, "0")
+	o.ClaimAfter = cmp.Or(o.ClaimAfter, defaultClaimAfter)
+	o.ClaimEvery = cmp.Or(o.ClaimEvery, time.Second)
+	o.NackDelay = cmp.Or(o.NackDelay, min(time.Second, o.ClaimAfter))
+	o.Block = cmp.Or(o.Block, 500*time.Millisecond)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}

@@ -1,0 +1,95 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// SinkOptions are what a Sink is made of. Only Client is required.
+type SinkOptions struct {
+	// Client speaks to Redis. The caller closes it.
+	Client goredis.UniversalClient
+	// Stream gives the key of a topic's stream. Default: the topic.
+	Stream func(topic string) string
+	// MustExist makes a Publish to a stream that does not exist an error. Otherwise it
+	// makes the stream.
+	MustExist bool
+	// Timeout bounds one Publish, beside the client's own timeouts. Default 10 s.
+	Timeout time.Duration
+	// UnsafeMaxLen trims a stream to about that many entries with each Publish, whether
+	// they were read or not. 0 trims nothing.
+	UnsafeMaxLen int64
+}
+
+// Sink adds messages to streams. It is a Watermill Publisher whose Publish adds all
+// messages of a call or none. Its methods may be called concurrently.
+type Sink struct {
+	o      SinkOptions
+	closed atomic.Bool
+}
+
+var _ message.Publisher = (*Sink)(nil)
+
+// NewSink returns a Sink. It calls nobody yet.
+func NewSink(o SinkOptions) (*Sink, error) {
+	switch {
+	case o.Client == nil:
+		return nil, errors.New("redis: option SinkOptions.Client is missing: give go-redis' redis.NewClient(…)")
+	case o.Timeout < 0:
+		return nil, fmt.Errorf("redis: option SinkOptions.Timeout is %s: it may not be negative", o.Timeout)
+	case o.UnsafeMaxLen < 0:
+		return nil, fmt.Errorf("redis: option SinkOptions.UnsafeMaxLen is %d: it may not be negative", o.UnsafeMaxLen)
+	}
+	if o.Stream == nil {
+		o.Stream = func(topic string) string { return topic }
+	}
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	return &Sink{o: o}, nil
+}
+
+// Publish adds the messages in one MULTI and returns when the server has done it. After an
+// error of the connection they may have been added nevertheless. It runs under the context
+// of the first message.
+func (s *Sink) Publish(topic string, messages ...*message.Message) error {
+	if s.closed.Load() {
+		return errors.New("redis: the sink is closed")
+	}
+	if len(messages) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(messages[0].Context(), s.o.Timeout)
+	defer cancel()
+	stream := s.o.Stream(topic)
+	_, err := s.o.Client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+		for _, m := range messages {
+			values, err := write(m)
+			if err != nil {
+				return err
+			}
+			p.XAdd(ctx, &goredis.XAddArgs{
+				Stream: stream, NoMkStream: s.o.MustExist, Values: values, MaxLen: s.o.UnsafeMaxLen, Approx: s.o.UnsafeMaxLen > 0,
+			})
+		}
+		return nil
+	})
+	switch {
+	case errors.Is(err, goredis.Nil):
+		return fmt.Errorf("redis: stream %q does not exist (SinkOptions.MustExist)", stream)
+	case err != nil:
+		return fmt.Errorf("redis: add to stream %q: %w", stream, err)
+	}
+	return nil
+}
+
+// Close makes later calls of Publish fail. It waits for nobody, and leaves the client open.
+func (s *Sink) Close() error {
+	s.closed.Store(true)
+	return nil
+}

@@ -1,0 +1,120 @@
+package redis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+)
+
+// ErrClosed matches the error of Subscribe after Close.
+var ErrClosed = errors.New("redis: the source is closed")
+
+// askTime bounds the questions about a server or a stream.
+const askTime = 30 * time.Second
+
+// Source reads streams as one of a group's consumers. It is a Watermill Subscriber, and
+// what package consumer asks of a source beyond that. Its methods may be called
+// concurrently.
+type Source struct {
+	o       SourceOptions
+	closing context.Context
+	close   context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	gates  map[string]*flow.Gate // by topic
+	wanted map[string]int        // entries in flight that a topic's consumer asked for
+}
+
+var (
+	_ message.Subscriber = (*Source)(nil)
+	_ consumer.Checker   = (*Source)(nil)
+	_ consumer.Pauser    = (*Source)(nil)
+)
+
+// NewSource returns a Source. It calls nobody yet; the error names the option that
+// contradicts itself.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	s := &Source{o: o.withDefaults(), gates: map[string]*flow.Gate{}, wanted: map[string]int{}}
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Subscribe begins to read the topic's stream; it makes the group, and the stream with it,
+// where there is none. The channel is closed when ctx ends or the Source is closed.
+// Entries that are not settled by then are given back.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	u := newSubscription(s, ctx, s.o.Stream(topic), s.window(topic))
+	asked, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if err := u.makeGroup(asked); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	if err := u.sweep(asked, namePrefix, sweepAfter); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	u.gate = s.gateOf(topic)
+	s.running.Go(u.run)
+	return u.out, nil
+}
+
+func (s *Source) window(topic string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.o.InFlight, max(512, s.wanted[topic]))
+}
+
+// Close ends all subscriptions and waits for their goroutines: for a read that is under
+// way (Block), and what Redis takes to settle what is settled, at most CloseTimeout. It
+// may be called again.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// Pause ends the reading of topic. The read that is under way may still bring entries: they,
+// and those that nobody has taken, are given back at once.
+func (s *Source) Pause(topic string) { s.gate(topic).Shut() }
+
+// Resume goes on after Pause.
+func (s *Source) Resume(topic string) { s.gate(topic).Open() }
+
+func (s *Source) gate(topic string) *flow.Gate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gateOf(topic)
+}
+
+func (s *Source) gateOf(topic string) *flow.Gate {
+	g := s.gates[topic]
+	if g == nil {
+		g = flow.NewGate()
+		s.gates[topic] = g
+	}
+	return g
+}
+
+// Retention is SourceOptions.Retention; 0 if it is not known.
+func (s *Source) Retention() time.Duration { return s.o.Retention }

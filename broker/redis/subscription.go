@@ -1,0 +1,236 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// batchMost is how many entries one request reads, claims or acknowledges.
+const batchMost = 128
+
+// subscription is one Subscribe: a reader and a claimer that take entries, and the flight
+// that keeps what they took until it is settled.
+type subscription struct {
+	o      SourceOptions
+	client goredis.UniversalClient
+	stream string
+	gate   *flow.Gate
+	log    *slog.Logger
+	// ctx ends when nothing is read and given any more; settling when nothing is settled.
+	ctx      context.Context
+	cancel   context.CancelFunc
+	closing  context.Context
+	settling context.Context
+	out      chan *message.Message
+	// window holds a token for each entry in flight.
+	window  chan struct{}
+	flight  *flight
+	watched sync.WaitGroup // entries that are handed out
+	reads   *flow.Outage
+	claims  *flow.Outage
+}
+
+func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
+	u := &subscription{
+		o: s.o, client: s.o.Client, stream: stream, closing: s.closing, log: s.o.Logger.With("stream", stream),
+		out: make(chan *message.Message), window: make(chan struct{}, window),
+	}
+	u.ctx, u.cancel = context.WithCancel(ctx)
+	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")
+	u.flight = newFlight(u)
+	return u
+}
+
+func (u *subscription) outage(what string) *flow.Outage {
+	return &flow.Outage{Log: u.log, What: what, Say: encode.Said}
+}
+
+// run ends when everything that was read is settled or given back.
+func (u *subscription) run() {
+	defer u.cancel()
+	stop := context.AfterFunc(u.closing, u.cancel)
+	defer stop()
+	settling, end := context.WithCancel(context.WithoutCancel(u.ctx))
+	defer end()
+	u.settling = settling
+	u.flight.start(settling)
+	var takers sync.WaitGroup
+	takers.Go(u.read)
+	takers.Go(u.claim)
+	<-u.ctx.Done()
+	limit := time.AfterFunc(u.o.Block+u.o.CloseTimeout, end)
+	defer limit.Stop()
+	takers.Wait()
+	u.watched.Wait()
+	u.flight.stop()
+	if settling.Err() == nil {
+		last, done := context.WithTimeout(settling, u.o.CloseTimeout)
+		_ = u.sweep(last, u.o.Name, 0) // the next that starts sweeps too
+		done()
+	}
+	close(u.out)
+}
+
+// read takes new entries until the subscription ends.
+func (u *subscription) read() {
+	for u.gate.Wait(u.ctx) {
+		n := u.room()
+		if n == 0 {
+			return
+		}
+		// A read that is cut off would leave entries pending here that nobody knows of,
+		// so it ends by itself.
+		streams, err := u.client.XReadGroup(u.settling, &goredis.XReadGroupArgs{
+			Group: u.o.Group, Consumer: u.o.Name, Streams: []string{u.stream, ">"}, Count: int64(n), Block: u.o.Block,
+		}).Result()
+		var entries []goredis.XMessage
+		if len(streams) > 0 {
+			entries = streams[0].Messages
+		}
+		if err != nil && !errors.Is(err, goredis.Nil) {
+			u.failed(err)
+		} else {
+			u.reads.Over()
+		}
+		u.give(entries, n)
+	}
+}
+
+// failed waits, and makes the group anew where it is gone.
+func (u *subscription) failed(err error) {
+	if groupGone(err) {
+		if err = u.makeGroup(u.settling); err == nil {
+			u.log.Warn("the stream or its group was gone; the group was made anew, and reads from its start")
+			return
+		}
+	}
+	if u.ctx.Err() == nil {
+		u.reads.Began(err)
+		flow.Sleep(u.ctx, u.reads.Pause())
+	}
+}
+
+// claim takes what others do not beat any more, and what was given back.
+func (u *subscription) claim() {
+	ticker := time.NewTicker(u.o.ClaimEvery)
+	defer ticker.Stop()
+	for u.gate.Wait(u.ctx) {
+		err := u.claimAll()
+		switch {
+		case err == nil:
+			u.claims.Over()
+		case !groupGone(err) && u.ctx.Err() == nil:
+			u.claims.Began(err)
+			flow.Sleep(u.ctx, u.claims.Pause())
+		}
+		select {
+		case <-ticker.C:
+		case <-u.ctx.Done():
+			return
+		}
+	}
+}
+
+// claimAll goes through all pending entries once.
+func (u *subscription) claimAll() error {
+	for start := "0-0"; ; {
+		n := u.room()
+		if n == 0 {
+			return nil
+		}
+		entries, next, err := u.client.XAutoClaim(u.settling, &goredis.XAutoClaimArgs{
+			Stream: u.stream, Group: u.o.Group, Consumer: u.o.Name, MinIdle: u.o.ClaimAfter, Start: start, Count: int64(n),
+		}).Result()
+		u.give(entries, n)
+		if err != nil || next == "0-0" {
+			return err
+		}
+		select {
+		case <-u.gate.Paused():
+			return nil
+		default:
+			start = next
+		}
+	}
+}
+
+// room waits for room in the window, and takes that of up to a batch; 0 if the
+// subscription ended.
+func (u *subscription) room() (n int) {
+	select {
+	case u.window <- struct{}{}:
+	case <-u.ctx.Done():
+		return 0
+	}
+	for n = 1; n < batchMost; n++ {
+		select {
+		case u.window <- struct{}{}:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// give hands out the entries one after the other. What nobody takes is given back when the
+// topic is paused or the subscription ends. tokens is the room that was taken for them.
+func (u *subscription) give(entries []goredis.XMessage, tokens int) {
+	batch := make([]*held, 0, len(entries))
+	for i := range entries {
+		batch = append(batch, u.hold(&entries[i]))
+	}
+	batch = u.flight.add(batch)
+	for range tokens - len(batch) {
+		<-u.window
+	}
+	for i, h := range batch {
+		select {
+		case u.out <- h.msg:
+			u.watched.Go(func() { u.watch(h) })
+			continue
+		case <-u.gate.Paused():
+		case <-u.ctx.Done():
+		}
+		u.flight.giveBack(0, batch[i:]...)
+		return
+	}
+}
+
+// hold is the entry as a message.
+func (u *subscription) hold(e *goredis.XMessage) *held {
+	msg := read(e.Values)
+	ctx, cancel := context.WithCancel(headrace.WithCoordinates(u.ctx, headrace.Coordinates{
+		Broker: "redis", Topic: u.stream, Position: e.ID,
+	}))
+	msg.SetContext(ctx)
+	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now()}
+}
+
+// watch waits until the entry is settled, or the subscription ends.
+func (u *subscription) watch(h *held) {
+	select {
+	case <-h.msg.Acked():
+		u.flight.acks.Add(h)
+		return
+	case <-h.msg.Nacked():
+		u.flight.giveBack(u.o.NackDelay, h)
+		return
+	case <-u.ctx.Done():
+	}
+	select {
+	case <-h.msg.Acked():
+		u.flight.acks.Add(h)
+	default:
+		u.flight.giveBack(0, h)
+	}
+}

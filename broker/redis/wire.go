@@ -1,0 +1,92 @@
+package redis
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/vmihailenco/msgpack/v5"
+
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// Names of the fields of an entry, as in watermill-redisstream.
+const (
+	// UUIDField holds Watermill's UUID.
+	UUIDField = "_watermill_message_uuid"
+	// PayloadField holds the payload.
+	PayloadField = "payload"
+	// MetadataField holds the metadata, a map in msgpack.
+	MetadataField = "metadata"
+)
+
+// read turns whatever fields an entry has into a message: it never fails.
+func read(values map[string]any) *message.Message {
+	fields := make(map[string]string, len(values))
+	for name, v := range values {
+		if s, ok := v.(string); ok {
+			fields[name] = s
+		} else {
+			fields[name] = fmt.Sprint(v)
+		}
+	}
+	id, known := fields[UUIDField]
+	payload, found := fields[PayloadField]
+	if !known && !found {
+		return message.NewMessage("", encode.Metadata(fields))
+	}
+	delete(fields, UUIDField)
+	delete(fields, PayloadField)
+	msg := message.NewMessage(id, []byte(payload))
+	msg.Metadata = fields
+	if packed, found := fields[MetadataField]; found {
+		if m, err := unpack(packed); err == nil {
+			delete(fields, MetadataField)
+			maps.Copy(m, fields)
+			msg.Metadata = m
+		}
+	}
+	return msg
+}
+
+var errTrailing = errors.New("more than one value")
+
+// unpack reads metadata in msgpack; none are "".
+func unpack(packed string) (m map[string]string, err error) {
+	m = map[string]string{}
+	if packed == "" {
+		return m, nil
+	}
+	defer func() {
+		if v := recover(); v != nil { // of the decoder, which reads a stranger's bytes
+			err = fmt.Errorf("msgpack: panic of type %T", v)
+		}
+	}()
+	r := bytes.NewReader([]byte(packed))
+	d := msgpack.NewDecoder(r)
+	if err := d.Decode(&m); err != nil {
+		return nil, err
+	}
+	if _, err := r.ReadByte(); !errors.Is(err, io.EOF) {
+		return nil, errTrailing
+	}
+	if m == nil {
+		return nil, errors.New("nil")
+	}
+	return m, nil
+}
+
+// write makes the fields of an entry.
+func write(m *message.Message) ([]any, error) {
+	var packed []byte
+	if len(m.Metadata) > 0 {
+		var err error
+		if packed, err = msgpack.Marshal(map[string]string(m.Metadata)); err != nil {
+			return nil, fmt.Errorf("write metadata: %w", err)
+		}
+	}
+	return []any{UUIDField, m.UUID, MetadataField, packed, PayloadField, []byte(m.Payload)}, nil
+}

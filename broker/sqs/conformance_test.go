@@ -1,0 +1,145 @@
+package sqs_test
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/broker/brokertest"
+	"github.com/headrace/headrace/broker/sqs"
+)
+
+// broker is ElasticMQ, with the SDK alone as the foreign client.
+type broker struct{ endpoint string }
+
+var conforming = broker{endpoint: os.Getenv(variable)}
+
+// The SDK's connections stay open for the next call, and it has no Close. Watermill's suite
+// multiplies a subscriber by goroutines of its own that nobody ends.
+func TestMain(m *testing.M) {
+	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe."
+	brokertest.Main(m, conforming, goleak.IgnoreAnyFunction(multiplier+"func2"), goleak.IgnoreAnyFunction(multiplier+"func3"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+}
+
+// TestConformance is our own suite.
+func TestConformance(t *testing.T) {
+	brokertest.Variable(t, variable, "sqs")
+	brokertest.Run(t, conforming)
+}
+
+func (b broker) client() *awssqs.Client { return newClient(b.endpoint) }
+
+func (b broker) Addr() string {
+	u, _ := url.Parse(b.endpoint)
+	return u.Host
+}
+
+func (b broker) through(addr string) *awssqs.Client {
+	if addr == "" {
+		return b.client()
+	}
+	return newClient("http://" + addr)
+}
+
+func (b broker) Create(ctx context.Context, topic string) error {
+	_, err := b.client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic, Attributes: map[string]string{"VisibilityTimeout": "2"}})
+	return err
+}
+
+func (b broker) Source(addr string) (message.Subscriber, error) {
+	return sqs.NewSource(sqs.SourceOptions{Client: b.through(addr), WaitTime: time.Second, InFlight: 64})
+}
+
+func (b broker) Sink(addr string) (message.Publisher, error) {
+	return sqs.NewSink(sqs.SinkOptions{Client: b.through(addr)})
+}
+
+func (b broker) url(ctx context.Context, topic string) (*string, error) {
+	out, err := b.client().GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: &topic})
+	if err != nil {
+		return nil, err
+	}
+	return out.QueueUrl, nil
+}
+
+func (b broker) Send(ctx context.Context, topic string, records ...brokertest.Record) error {
+	for _, r := range records {
+		attributes := map[string]types.MessageAttributeValue{}
+		for name, value := range r.Headers {
+			attributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
+		}
+		if err := b.send(ctx, topic, r.Payload, attributes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b broker) send(ctx context.Context, topic string, body []byte, attributes map[string]types.MessageAttributeValue) error {
+	to, err := b.url(ctx, topic)
+	if err != nil {
+		return err
+	}
+	_, err = b.client().SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: to, MessageBody: aws.String(string(body)), MessageAttributes: attributes})
+	return err
+}
+
+func (b broker) Left(ctx context.Context, topic string) (int, error) {
+	to, err := b.url(ctx, topic)
+	if err != nil {
+		return 0, err
+	}
+	return left(ctx, b.client(), *to)
+}
+
+func (b broker) Features() brokertest.Features {
+	text := func(s string) types.MessageAttributeValue {
+		return types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &s}
+	}
+	hostile := func(name string, undecodable bool, attributes map[string]types.MessageAttributeValue) brokertest.Hostile {
+		return brokertest.Hostile{Name: name, Undecodable: undecodable, Send: func(ctx context.Context, topic string, body []byte) error {
+			return b.send(ctx, topic, body, attributes)
+		}}
+	}
+	ten := map[string]types.MessageAttributeValue{}
+	for i := range 10 {
+		ten[strings.Repeat("n", i+1)] = text("v")
+	}
+	return brokertest.Features{
+		Name: "sqs",
+		Hostile: []brokertest.Hostile{
+			hostile("binary attribute", false, map[string]types.MessageAttributeValue{"b": {DataType: aws.String("Binary"), BinaryValue: []byte{0xff, 0, 1}}}),
+			hostile("number attribute", false, map[string]types.MessageAttributeValue{"n": {DataType: aws.String("Number"), StringValue: aws.String("1e10")}}),
+			hostile("custom type", false, map[string]types.MessageAttributeValue{"n": {DataType: aws.String("String.mine"), StringValue: aws.String("x")}}),
+			hostile("binary UUID", false, map[string]types.MessageAttributeValue{sqs.UUIDAttribute: {DataType: aws.String("Binary"), BinaryValue: []byte{0xff}}}),
+			hostile("ten attributes", false, ten),
+			hostile("metadata that are none", false, map[string]types.MessageAttributeValue{sqs.MetadataAttribute: text("{")}),
+			hostile("body that is no base64", true, map[string]types.MessageAttributeValue{sqs.BodyAttribute: text("base64")}),
+		},
+		BadPayload: []byte("{not JSON"),
+		Redelivery: 4 * time.Second,
+		LeastPause: 900 * time.Millisecond,
+		InFlight:   64,
+		TooLarge:   2 << 20,
+		Restart:    func(ctx context.Context) error { return brokertest.Restart(ctx, "sqs") },
+		Forgets:    true,
+		Delete: func(ctx context.Context, topic string) error {
+			to, err := b.url(ctx, topic)
+			if err != nil {
+				return err
+			}
+			_, err = b.client().DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: to})
+			return err
+		},
+	}
+}

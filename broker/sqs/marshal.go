@@ -1,0 +1,132 @@
+package sqs
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+)
+
+// attributesMost is how many attributes a message of SQS may have.
+const attributesMost = 10
+
+// ErrTooLarge matches the error of Publish for a message that is larger than its queue
+// takes. Nothing of that Publish was sent.
+var ErrTooLarge = errors.New("larger than the queue takes")
+
+// stringType is the type of every attribute that is sent.
+const stringType = "String"
+
+// outgoing is a message as SQS and SNS take it.
+type outgoing struct {
+	index      int // in the call of Publish
+	body       string
+	attributes map[string]string
+	group      string // of a FIFO queue or topic
+	dedup      string
+	bytes      int
+}
+
+// marshal makes the messages of one Publish, none above limit bytes.
+func marshal(messages []*message.Message, fifo bool, limit int, o shared, topic string) ([]outgoing, error) {
+	made := make([]outgoing, len(messages))
+	for i, m := range messages {
+		made[i] = marshalOne(m)
+		made[i].index = i
+		if made[i].bytes > limit {
+			return nil, fmt.Errorf("message %d of %d has %d bytes with its attributes, and %d are allowed: %w", i+1, len(messages), made[i].bytes, limit, ErrTooLarge)
+		}
+		if fifo {
+			made[i].group, made[i].dedup = groupOf(o.orderKey(topic, m), m.UUID), dedupOf(m.UUID, o.byID)
+		}
+	}
+	return made, nil
+}
+
+func marshalOne(m *message.Message) outgoing {
+	body, how := writeBody(m.Payload)
+	attributes := make(map[string]string, min(len(m.Metadata)+3, attributesMost))
+	if how != "" {
+		attributes[BodyAttribute] = how
+	}
+	rest := make(map[string]string)
+	if m.UUID != "" && legal(m.UUID) {
+		attributes[UUIDAttribute] = m.UUID
+	} else if m.UUID != "" {
+		rest[UUIDAttribute] = m.UUID // the reader takes it from there too
+	}
+	var fit []string
+	for name, value := range m.Metadata {
+		if attributeName(name) && legal(value) {
+			fit = append(fit, name)
+		} else if _, id := rest[name]; !id {
+			rest[name] = value
+		}
+	}
+	slices.Sort(fit)
+	room := attributesMost - len(attributes)
+	if len(rest) > 0 || len(fit) > room {
+		room--
+	}
+	for i, name := range fit {
+		if i < room {
+			attributes[name] = m.Metadata[name]
+		} else {
+			rest[name] = m.Metadata[name]
+		}
+	}
+	if len(rest) > 0 {
+		attributes[MetadataAttribute] = packed(rest)
+	}
+	bytes := len(body)
+	for name, value := range attributes {
+		bytes += len(name) + len(stringType) + len(value)
+	}
+	return outgoing{body: body, attributes: attributes, bytes: bytes}
+}
+
+// orderKeyOf is the default of the OrderKey options: what the relay says.
+func orderKeyOf(_ string, m *message.Message) string {
+	return headrace.ArrivalFrom(m.Context()).OrderKey
+}
+
+// idMost is the longest id of a group and of a deduplication.
+const idMost = 128
+
+// groupOf is the message group: the order key. A message without one is a group of its
+// own, so that it waits for nobody.
+func groupOf(orderKey, id string) string {
+	switch {
+	case orderKey != "":
+		return fifoID(orderKey)
+	case id != "":
+		return fifoID(id)
+	}
+	return rand.Text()
+}
+
+// dedupOf is the deduplication id: another one for each Publish, since SQS accepts and
+// drops a message whose id it has seen within five minutes, be it a redrive that somebody
+// waits for. The retries of the SDK have the same one.
+func dedupOf(id string, byID bool) string {
+	if byID && id != "" {
+		return fifoID(id)
+	}
+	return rand.Text()
+}
+
+// fifoID is s where SQS takes it as an id, otherwise its hash.
+func fifoID(s string) string {
+	if len(s) <= idMost && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0 {
+		return s
+	}
+	sum := sha256.Sum256([]byte(s))
+	return "sha256-" + hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,108 @@
+package sqs
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+const (
+	// batchMost is how many messages one request of SQS or SNS may hold.
+	batchMost = 10
+	// holdMost is how long SQS lets a receiver keep a message, whatever it asks for.
+	holdMost = 12 * time.Hour
+	// waitMost is SQS' longest wait of a receive.
+	waitMost = 20 * time.Second
+	// retentionMost is SQS' longest MessageRetentionPeriod.
+	retentionMost = 14 * 24 * time.Hour
+	// flightMost is SQS' limit on the messages in flight of one queue.
+	flightMost = 120_000
+)
+
+// SourceOptions are what a Source is made of. Only Client is required.
+type SourceOptions struct {
+	// Client speaks to SQS.
+	Client Client
+	// Queue gives the name, the URL or the ARN of a topic's queue. Default: the topic is
+	// the queue's name. The queue must exist.
+	Queue func(topic string) string
+	// Visibility is for how long a received message is hidden from others, renewed while
+	// it is in work: so long its work is delayed if this process dies. Whole seconds, at
+	// least 1 s and at most 12 h. Default: the queue's VisibilityTimeout.
+	Visibility time.Duration
+	// InFlight is how many messages of a subscription may be received and not yet settled,
+	// at most 120,000. Default: 512, or what the consumer takes where that is more.
+	InFlight int
+	// Receivers is how many receive calls of a subscription may be under way at once; all
+	// but one only while calls come back full. Default 4.
+	Receivers int
+	// WaitTime is how long an idle receive call waits for a message; whole seconds, at
+	// most 20 s. Default 20 s.
+	WaitTime time.Duration
+	// NackDelay is for how long a nacked message stays hidden; whole seconds, at least
+	// 1 s, so that what fails at once does not come back at once. Default 1 s.
+	NackDelay time.Duration
+	// SNS says that bodies may be notifications that SNS has wrapped (a subscription
+	// without raw message delivery); they are unwrapped, and others taken as they are.
+	// Whoever may send to the queue itself can forge a notification.
+	SNS bool
+	// Retention is the longest MessageRetentionPeriod of the queues, which Retention()
+	// declares to the inbox; Check refuses a queue with a longer one. Default: 14 days,
+	// SQS' own limit.
+	Retention time.Duration
+	// CloseTimeout bounds the requests that settle what is settled when a subscription
+	// ends. Default 10 s.
+	CloseTimeout time.Duration
+	// Logger is told about outages and about messages that SQS took back. Default:
+	// slog.Default().
+	Logger *slog.Logger
+	// UnsafeNoHeartbeat leaves the visibility timeout to itself, where the permission
+	// sqs:ChangeMessageVisibility is not to be had. Check then refuses a queue whose
+	// timeout is below the handler's time.
+	UnsafeNoHeartbeat bool
+}
+
+func (o SourceOptions) validate() error {
+	for _, d := range []struct {
+		name        string
+		value       time.Duration
+		least, most time.Duration
+	}{
+		{"Visibility", o.Visibility, time.Second, holdMost},
+		{"WaitTime", o.WaitTime, time.Second, waitMost},
+		{"NackDelay", o.NackDelay, time.Second, holdMost},
+		{"Retention", o.Retention, time.Minute, retentionMost},
+		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
+	} {
+		if d.value != 0 && (d.value < d.least || d.value > d.most) {
+			return fmt.Errorf("option SourceOptions.%s is %s: it may be %s to %s, or 0 for the default", d.name, d.value, d.least, d.most)
+		}
+		if d.name != "CloseTimeout" && d.value%time.Second != 0 {
+			return fmt.Errorf("option SourceOptions.%s is %s: SQS counts in whole seconds", d.name, d.value)
+		}
+	}
+	switch {
+	case o.Client == nil:
+		return errors.New("option SourceOptions.Client is missing: give the AWS SDK's sqs.NewFromConfig(…)")
+	case o.InFlight < 0 || o.InFlight > flightMost:
+		return fmt.Errorf("option SourceOptions.InFlight is %d: it may be 1 to %d, or 0 for the default", o.InFlight, flightMost)
+	case o.Receivers < 0 || o.Receivers > 64:
+		return fmt.Errorf("option SourceOptions.Receivers is %d: it may be 1 to 64, or 0 for the default", o.Receivers)
+	}
+	return nil
+}
+
+func (o SourceOptions) withDefaults() SourceOptions {
+	o.Queue = named(o.Queue)
+	o.Receivers = cmp.Or(o.Receivers, 4)
+	o.WaitTime = cmp.Or(o.WaitTime, waitMost)
+	o.NackDelay = cmp.Or(o.NackDelay, time.Second)
+	o.Retention = cmp.Or(o.Retention, retentionMost)
+	o.CloseTimeout = cmp.Or(o.CloseTimeout, 10*time.Second)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}

@@ -1,0 +1,111 @@
+package sqs
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+)
+
+// ErrClosed matches the error of Subscribe after Close.
+var ErrClosed = errors.New("sqs: the source is closed")
+
+// Source receives from SQS. It is a Watermill Subscriber, and what package consumer asks
+// of a source beyond that. Its methods may be called concurrently.
+type Source struct {
+	o       SourceOptions
+	closing context.Context
+	close   context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	gates  map[string]*flow.Gate // by topic
+	wanted map[string]int        // messages in flight that a topic's consumer asked for
+}
+
+var (
+	_ message.Subscriber = (*Source)(nil)
+	_ consumer.Checker   = (*Source)(nil)
+	_ consumer.Pauser    = (*Source)(nil)
+)
+
+// NewSource returns a Source. It calls nobody yet; the error names the option that
+// contradicts itself.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("sqs: %w", err)
+	}
+	s := &Source{o: o.withDefaults(), gates: map[string]*flow.Gate{}, wanted: map[string]int{}}
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Subscribe begins to receive from the topic's queue, which must exist. The channel is
+// closed when ctx ends, the Source is closed, or the queue is gone. Messages that are not
+// settled by then are given back.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	asked, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	l, err := s.limits(asked, topic)
+	if err == nil {
+		err = l.usable()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqs: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	u := newSubscription(s, ctx, l, cmp.Or(s.o.InFlight, max(512, s.wanted[topic])))
+	u.gate = s.gateOf(topic)
+	s.running.Go(u.run)
+	return u.out, nil
+}
+
+// Close ends all subscriptions and waits for their goroutines: for what SQS takes to
+// settle what is settled, at most CloseTimeout. It may be called again.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// Pause ends the receiving of topic. The call that is under way may still bring messages:
+// they, and those that nobody has taken, are given back to SQS at once.
+func (s *Source) Pause(topic string) { s.gate(topic).Shut() }
+
+// Resume goes on after Pause.
+func (s *Source) Resume(topic string) { s.gate(topic).Open() }
+
+func (s *Source) gate(topic string) *flow.Gate {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.gateOf(topic)
+}
+
+func (s *Source) gateOf(topic string) *flow.Gate {
+	g := s.gates[topic]
+	if g == nil {
+		g = flow.NewGate()
+		s.gates[topic] = g
+	}
+	return g
+}
+
+// Retention is the longest time for which a queue can deliver a message again:
+// SourceOptions.Retention, which Check has compared with the queues.
+func (s *Source) Retention() time.Duration { return s.o.Retention }

@@ -1,0 +1,321 @@
+package sqs_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/sqs"
+)
+
+// client is the real one, with a look at its calls and failures on command: ElasticMQ
+// fails none of its own.
+type client struct {
+	*awssqs.Client
+	receives, deletes, beats atomic.Int64
+	// refuse makes an entry of a batch fail; its argument is the kind of call.
+	refuse func(call string, entry int) *types.BatchResultErrorEntry
+	// says are attributes that the queue says it has.
+	says map[string]string
+}
+
+func (c *client) GetQueueAttributes(ctx context.Context, in *awssqs.GetQueueAttributesInput, o ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error) {
+	out, err := c.Client.GetQueueAttributes(ctx, in, o...)
+	if err == nil {
+		maps.Copy(out.Attributes, c.says)
+	}
+	return out, err
+}
+
+func (c *client) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
+	c.receives.Add(1)
+	return c.Client.ReceiveMessage(ctx, in, o...)
+}
+
+func (c *client) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, o ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
+	c.deletes.Add(1)
+	var failed []types.BatchResultErrorEntry
+	copied := *in
+	copied.Entries = nil
+	for i, e := range in.Entries {
+		if no := c.refused("delete", i); no != nil {
+			no.Id = e.Id
+			failed = append(failed, *no)
+			continue
+		}
+		copied.Entries = append(copied.Entries, e)
+	}
+	if len(copied.Entries) == 0 {
+		return &awssqs.DeleteMessageBatchOutput{Failed: failed}, nil
+	}
+	out, err := c.Client.DeleteMessageBatch(ctx, &copied, o...)
+	if err == nil {
+		out.Failed = append(out.Failed, failed...)
+	}
+	return out, err
+}
+
+func (c *client) ChangeMessageVisibilityBatch(ctx context.Context, in *awssqs.ChangeMessageVisibilityBatchInput, o ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error) {
+	c.beats.Add(1)
+	return c.Client.ChangeMessageVisibilityBatch(ctx, in, o...)
+}
+
+func (c *client) refused(call string, i int) *types.BatchResultErrorEntry {
+	if c.refuse == nil {
+		return nil
+	}
+	return c.refuse(call, i)
+}
+
+// TestForeignMessage: a sender that knows nothing of Watermill. TRAPS, aws: MessageId is
+// the id; the attributes are text; the receive count is known. Guard: read, FactsFrom.
+func TestForeignMessage(t *testing.T) {
+	b := newQueue(t, false)
+	id := b.sendInput(&awssqs.SendMessageInput{MessageBody: aws.String("hello"), MessageAttributes: map[string]types.MessageAttributeValue{
+		"n": {DataType: aws.String("Number"), StringValue: aws.String("17")},
+		"b": {DataType: aws.String("Binary"), BinaryValue: []byte{0xff, 0}},
+	}})
+	m := b.next(b.subscribe(b.source(sqs.SourceOptions{})))
+	if m.UUID != id || string(m.Payload) != "hello" || m.Metadata["n"] != "17" || m.Metadata["b"] != "base64:/wA=" {
+		t.Errorf("%q %q %v", m.UUID, m.Payload, m.Metadata)
+	}
+	want := headrace.Coordinates{Broker: "sqs", Topic: b.topic, Position: id}
+	if a := headrace.ArrivalFrom(m.Context()); a.Coordinates != want || a.OrderKey != "" || a.Unreadable != nil {
+		t.Errorf("arrival %+v", a)
+	}
+	if f := sqs.FactsFrom(m.Context()); f.ReceiveCount != 1 || f.MessageID != id || time.Since(f.Sent).Abs() > time.Minute {
+		t.Errorf("facts %+v", f)
+	}
+	m.Ack()
+	b.emptied()
+}
+
+// TestManyInFlightAndDeletedInBatches. TRAPS, aws: one in flight, deleted one by one, and
+// the rest of a batch dropped after a nack. Guard: subscription.give, batcher.gather.
+func TestManyInFlightAndDeletedInBatches(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "20")
+	const n = 100
+	for i := range n {
+		b.send(fmt.Sprint(i))
+	}
+	c := &client{Client: b.client}
+	messages := b.subscribe(b.source(sqs.SourceOptions{Client: c}))
+	seen := map[string]*message.Message{}
+	for len(seen) < n {
+		m := b.next(messages)
+		seen[string(m.Payload)] = m
+	}
+	nacked := seen["0"]
+	nacked.Nack()
+	delete(seen, "0")
+	for _, m := range seen {
+		m.Ack()
+	}
+	again := b.next(messages)
+	if string(again.Payload) != "0" || again.UUID != nacked.UUID {
+		t.Errorf("%q came again", again.Payload)
+	}
+	if f := sqs.FactsFrom(again.Context()); f.ReceiveCount != 2 {
+		t.Errorf("received %d times", f.ReceiveCount)
+	}
+	again.Ack()
+	b.emptied()
+	if d := c.deletes.Load(); d > n/4 {
+		t.Errorf("%d requests deleted %d messages", d, n)
+	}
+}
+
+// TestWindow: no more than InFlight are received.
+func TestWindow(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "20")
+	for i := range 20 {
+		b.send(fmt.Sprint(i))
+	}
+	messages := b.subscribe(b.source(sqs.SourceOptions{InFlight: 3}))
+	first := b.next(messages)
+	b.next(messages).Ack()
+	b.next(messages)
+	b.next(messages)
+	b.none(messages, 300*time.Millisecond)
+	first.Ack()
+	b.next(messages)
+}
+
+// TestHeartbeat: a handler that takes three times the visibility timeout keeps its
+// message. INVARIANTS fault 54. Guard: flight.beat; UnsafeNoHeartbeat shows what happens
+// without it.
+func TestHeartbeat(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "1")
+	b.send("slow")
+	messages := b.subscribe(b.source(sqs.SourceOptions{}))
+	m := b.next(messages)
+	b.none(messages, 3*time.Second)
+	m.Ack()
+	b.emptied()
+
+	bare := newQueue(t, false, "VisibilityTimeout", "1")
+	bare.send("slow")
+	messages = bare.subscribe(bare.source(sqs.SourceOptions{UnsafeNoHeartbeat: true}))
+	bare.next(messages)
+	bare.next(messages).Ack()
+}
+
+// TestNackWaits: TRAPS, Nack: no delay. Guard: SourceOptions.NackDelay.
+func TestNackWaits(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "30")
+	b.send("bad")
+	messages := b.subscribe(b.source(sqs.SourceOptions{NackDelay: 2 * time.Second}))
+	m := b.next(messages)
+	at := time.Now()
+	m.Nack()
+	b.next(messages).Ack()
+	if d := time.Since(at); d < 1500*time.Millisecond || d > 15*time.Second {
+		t.Errorf("it came again after %s", d)
+	}
+	b.emptied()
+}
+
+// TestPause: while a topic is paused nothing is received, and what nobody took is given
+// back at once for other processes. Guard: gate.
+func TestPause(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "30")
+	c := &client{Client: b.client}
+	s := b.source(sqs.SourceOptions{Client: c})
+	messages := b.subscribe(s)
+	for i := range 5 {
+		b.send(fmt.Sprint(i))
+	}
+	held := b.next(messages)
+	s.Pause(b.topic)
+	s.Pause(b.topic)
+	other := b.source(sqs.SourceOptions{})
+	elsewhere := b.subscribe(other)
+	for range 4 {
+		b.next(elsewhere).Ack()
+	}
+	_ = other.Close()
+	time.Sleep(1200 * time.Millisecond) // the receive call that was under way ends
+	before := c.receives.Load()
+	b.send("later")
+	b.none(messages, 1500*time.Millisecond)
+	if n := c.receives.Load() - before; n > 0 {
+		t.Errorf("%d receive calls while paused", n)
+	}
+	held.Ack() // what was handed over may be settled
+	s.Resume(b.topic)
+	s.Resume(b.topic)
+	if m := b.next(messages); string(m.Payload) != "later" {
+		t.Errorf("%q", m.Payload)
+	} else {
+		m.Ack()
+	}
+	b.emptied()
+}
+
+// TestFIFO: the group is the order key, and its order is kept, also behind a nack: for
+// whoever gives back, as package consumer does, what overtakes.
+func TestFIFO(t *testing.T) {
+	b := newQueue(t, true, "VisibilityTimeout", "20")
+	for i := range 25 {
+		b.send(fmt.Sprint(i))
+	}
+	messages := b.subscribe(b.source(sqs.SourceOptions{}))
+	overtaking := 0
+	for i := 0; i < 25; {
+		m := b.next(messages)
+		if key := headrace.ArrivalFrom(m.Context()).OrderKey; key != "g" {
+			t.Fatalf("order key %q", key)
+		}
+		switch count := sqs.FactsFrom(m.Context()).ReceiveCount; {
+		case string(m.Payload) != fmt.Sprint(i):
+			if overtaking++; i != 12 || overtaking > 10 { // those of the nacked one's batch, at most
+				t.Fatalf("message %q instead of %d", m.Payload, i)
+			}
+			m.Nack()
+		case i == 12 && count == 1:
+			m.Nack()
+		default:
+			m.Ack()
+			i++
+		}
+	}
+	b.emptied()
+}
+
+// TestDeleteResults: each entry of a batch counts for itself. What failed on the server is
+// tried again, and what was refused comes again. Guard: newResults in flight.delete.
+func TestDeleteResults(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "2")
+	var once sync.Once
+	var fails atomic.Int64
+	c := &client{Client: b.client, refuse: func(call string, i int) (no *types.BatchResultErrorEntry) {
+		if fails.Add(1) <= 3 {
+			return &types.BatchResultErrorEntry{Code: aws.String("InternalError")}
+		}
+		once.Do(func() {
+			no = &types.BatchResultErrorEntry{Code: aws.String("ReceiptHandleIsInvalid"), SenderFault: true}
+		})
+		return no
+	}}
+	messages := b.subscribe(b.source(sqs.SourceOptions{Client: c}))
+	b.send("a")
+	b.next(messages).Ack()
+	m := b.next(messages)
+	if f := sqs.FactsFrom(m.Context()); f.ReceiveCount != 2 {
+		t.Errorf("received %d times", f.ReceiveCount)
+	}
+	m.Ack()
+	b.emptied()
+	if n := fails.Load(); n < 5 {
+		t.Errorf("%d tries", n)
+	}
+}
+
+// TestQueueGone: an ended subscription closes its channel.
+func TestQueueGone(t *testing.T) {
+	b := newQueue(t, false)
+	messages := b.subscribe(b.source(sqs.SourceOptions{}))
+	if _, err := b.client.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: &b.url}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case _, ok := <-messages:
+		if ok {
+			t.Error("a message")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the subscription goes on")
+	}
+}
+
+// TestCloseGivesBack: what is in flight at Close is there for others at once, and what is
+// acknowledged is deleted.
+func TestCloseGivesBack(t *testing.T) {
+	b := newQueue(t, false, "VisibilityTimeout", "600")
+	b.send("a", "b", "c")
+	s := b.source(sqs.SourceOptions{})
+	messages := b.subscribe(s)
+	b.next(messages)
+	b.next(messages).Ack()
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Subscribe(t.Context(), b.topic); !errors.Is(err, sqs.ErrClosed) {
+		t.Errorf("Subscribe after Close: %v", err)
+	}
+	messages = b.subscribe(b.source(sqs.SourceOptions{}))
+	b.next(messages).Ack()
+	b.next(messages).Ack()
+	b.emptied()
+}

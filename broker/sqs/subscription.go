@@ -1,0 +1,242 @@
+package sqs
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/google/uuid"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
+)
+
+// subscription is one Subscribe: receivers that take batches, and the flight that keeps
+// what was received until it is settled.
+type subscription struct {
+	s    *Source
+	l    limits
+	gate *flow.Gate
+	// ctx ends when nothing is received and given any more.
+	ctx    context.Context
+	cancel context.CancelFunc
+	out    chan *message.Message
+	// window holds a token for each message in flight.
+	window chan struct{}
+	// more wakes another receiver.
+	more    chan struct{}
+	flight  *flight
+	watched sync.WaitGroup // messages that are not settled
+	receive *flow.Outage
+	log     *slog.Logger
+}
+
+func newSubscription(s *Source, ctx context.Context, l limits, window int) *subscription {
+	u := &subscription{
+		s: s, l: l, out: make(chan *message.Message),
+		window: make(chan struct{}, window), more: make(chan struct{}, s.o.Receivers),
+	}
+	u.ctx, u.cancel = context.WithCancel(ctx)
+	u.log = s.o.Logger.With("queue", l.name)
+	u.receive = newOutage(u.log, "receive from SQS")
+	u.flight = newFlight(u)
+	return u
+}
+
+// run ends when everything that was received is settled or given back.
+func (u *subscription) run() {
+	defer u.cancel()
+	stop := context.AfterFunc(u.s.closing, u.cancel)
+	defer stop()
+	settling, end := context.WithCancel(context.WithoutCancel(u.ctx))
+	defer end()
+	u.flight.start(settling)
+	var receivers sync.WaitGroup
+	for i := range u.s.o.Receivers {
+		receivers.Go(func() { u.receiver(i == 0) })
+	}
+	receivers.Wait()
+	u.watched.Wait()
+	limit := time.AfterFunc(u.s.o.CloseTimeout, end)
+	defer limit.Stop()
+	u.flight.stop()
+	close(u.out)
+}
+
+// receiver takes batches until the subscription ends; one that is not the first only
+// while the calls come back full.
+func (u *subscription) receiver(first bool) {
+	for busy := first; u.ctx.Err() == nil; {
+		if !busy && !first {
+			select {
+			case <-u.more:
+			case <-u.ctx.Done():
+				return
+			}
+		}
+		if !u.gate.Wait(u.ctx) {
+			return
+		}
+		n := u.room()
+		if n == 0 {
+			return
+		}
+		batch, err := u.take(n)
+		for range n - len(batch) {
+			<-u.window
+		}
+		if busy = err == nil && len(batch) == batchMost; busy {
+			select {
+			case u.more <- struct{}{}:
+			default:
+			}
+		}
+		u.give(batch)
+	}
+}
+
+// room waits for room in the window, and takes that of up to a batch; 0 if the
+// subscription ended.
+func (u *subscription) room() (n int) {
+	select {
+	case u.window <- struct{}{}:
+	case <-u.ctx.Done():
+		return 0
+	}
+	for n = 1; n < batchMost; n++ {
+		select {
+		case u.window <- struct{}{}:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// take receives up to n messages. After an error it has waited; where the queue is gone
+// it has ended the subscription.
+func (u *subscription) take(n int) ([]*held, error) {
+	in := &awssqs.ReceiveMessageInput{
+		QueueUrl: &u.l.url, MaxNumberOfMessages: int32(n),
+		WaitTimeSeconds:             int32(u.s.o.WaitTime / time.Second),
+		VisibilityTimeout:           int32(u.l.visibility / time.Second),
+		MessageAttributeNames:       []string{"All"},
+		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
+	}
+	if u.l.fifo() {
+		// The SDK's own retries of this call are given the same messages again.
+		attempt := uuid.NewString()
+		in.ReceiveRequestAttemptId = &attempt
+	}
+	// A connection that is cut in silence answers no more: the call has an end.
+	ctx, cancel := context.WithTimeout(u.ctx, u.s.o.WaitTime+askTime)
+	defer cancel()
+	out, err := u.s.o.Client.ReceiveMessage(ctx, in, trusting)
+	if err != nil {
+		if u.ctx.Err() == nil {
+			u.failed(err)
+		}
+		return nil, err
+	}
+	u.receive.Over()
+	batch := make([]*held, 0, len(out.Messages))
+	for i := range out.Messages {
+		if h := u.hold(&out.Messages[i]); h != nil {
+			batch = append(batch, h)
+		}
+	}
+	return batch, nil
+}
+
+// hold is the message as it is given to the consumer; nil where its bytes were damaged on
+// the way here, so that it is left to come again.
+func (u *subscription) hold(m *types.Message) *held {
+	if damaged(m) {
+		u.log.Warn("a message arrived damaged: it is left to come again")
+		return nil
+	}
+	msg, arrival, facts := read(m, u.l.queue, u.s.o.SNS)
+	ctx, cancel := context.WithCancel(context.WithValue(headrace.WithArrival(u.ctx, arrival), factsKey{}, facts))
+	msg.SetContext(ctx)
+	now := time.Now()
+	return &held{
+		msg: msg, cancel: cancel, receipt: aws.ToString(m.ReceiptHandle), group: arrival.OrderKey,
+		since: now, until: now.Add(u.l.visibility),
+	}
+}
+
+// trusting keeps the SDK from refusing a whole batch for one body whose MD5 is not what
+// SQS said; unmarshal looks at each.
+func trusting(o *awssqs.Options) { o.DisableMessageChecksumValidation = true }
+
+func (u *subscription) failed(err error) {
+	if missing(err) {
+		u.log.Error("the queue is gone: its subscription ends")
+		u.cancel()
+		return
+	}
+	u.receive.Began(err)
+	flow.Sleep(u.ctx, u.receive.Pause())
+}
+
+// give gives the messages of a batch away one after the other, in their order. What nobody
+// takes is given back when the topic is paused or the subscription ends, and in a FIFO
+// queue what stands behind a nacked message of its group.
+func (u *subscription) give(batch []*held) {
+	u.flight.add(batch)
+	broken := &groups{}
+	for i, h := range batch {
+		if broken.has(h.group) {
+			u.flight.giveBack(0, h)
+			continue
+		}
+		select {
+		case u.out <- h.msg:
+			u.watched.Go(func() { u.watch(h, broken) })
+			continue
+		case <-u.gate.Paused():
+		case <-u.ctx.Done():
+		}
+		u.flight.giveBack(0, batch[i:]...)
+		return
+	}
+}
+
+// watch waits until the message is settled, or the subscription ends.
+func (u *subscription) watch(h *held, broken *groups) {
+	select {
+	case <-h.msg.Acked():
+		u.flight.deletes.Add(h)
+		return
+	case <-h.msg.Nacked():
+		broken.add(h.group)
+		u.flight.giveBack(u.s.o.NackDelay, h)
+		return
+	case <-u.ctx.Done():
+	}
+	select {
+	case <-h.msg.Acked():
+		u.flight.deletes.Add(h)
+	default:
+		u.flight.giveBack(0, h)
+	}
+}
+
+// groups are message groups in whose order there is a gap. Safe for concurrent use.
+type groups struct{ names sync.Map }
+
+func (g *groups) add(name string) {
+	if name != "" {
+		g.names.Store(name, true)
+	}
+}
+
+func (g *groups) has(name string) bool {
+	_, found := g.names.Load(name)
+	return found
+}

@@ -1,0 +1,80 @@
+package sqs
+
+import (
+	"crypto/md5" // SQS' own check of a body, against damage and not against people
+	"encoding/base64"
+	"encoding/hex"
+	"maps"
+	"strings"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// read turns whatever SQS gives into a message: it never fails. The payload is the body,
+// or what our sink made it from; metadata are the attributes as text.
+func read(m *types.Message, q queue, sns bool) (*message.Message, headrace.Arrival, Facts) {
+	facts := factsOf(m)
+	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "sqs", Topic: q.name, Position: facts.MessageID}}
+	if q.fifo() {
+		a.OrderKey = facts.Group
+	}
+	body, id, metadata := aws.ToString(m.Body), facts.MessageID, texts(m.MessageAttributes)
+	if n, ok := unwrap(body, sns); ok {
+		body, id = n.Message, n.MessageID
+		maps.Copy(metadata, n.texts())
+	}
+	if rest, err := encode.ParseMetadata([]byte(metadata[MetadataAttribute])); err == nil {
+		delete(metadata, MetadataAttribute)
+		maps.Copy(rest, metadata)
+		metadata = rest
+	}
+	if uuid := metadata[UUIDAttribute]; uuid != "" {
+		id = uuid
+		delete(metadata, UUIDAttribute)
+	}
+	payload, err := readBody(body, metadata[BodyAttribute])
+	if a.Unreadable = err; err == nil && known(metadata[BodyAttribute]) {
+		delete(metadata, BodyAttribute)
+	}
+	msg := message.NewMessage(id, payload)
+	msg.Metadata = metadata
+	return msg, a, facts
+}
+
+func known(how string) bool { return how == bodyBase64 || how == bodyEmpty }
+
+// texts are the attributes as metadata.
+func texts(attributes map[string]types.MessageAttributeValue) map[string]string {
+	m := make(map[string]string, len(attributes))
+	for name, v := range attributes {
+		if strings.HasPrefix(aws.ToString(v.DataType), "Binary") {
+			m[name] = textOf(v.BinaryValue)
+		} else {
+			m[name] = aws.ToString(v.StringValue)
+		}
+	}
+	return m
+}
+
+// textOf is a binary attribute as text: itself where it is text, as in watermill-aws,
+// otherwise its base64 behind a mark.
+func textOf(b []byte) string {
+	if s := string(b); encode.Clean(s) {
+		return s
+	}
+	return "base64:" + base64.StdEncoding.EncodeToString(b)
+}
+
+// damaged says that the body is not the one that SQS sent.
+func damaged(m *types.Message) bool {
+	if m.Body == nil || m.MD5OfBody == nil {
+		return false
+	}
+	sum := md5.Sum([]byte(*m.Body))
+	return !strings.EqualFold(hex.EncodeToString(sum[:]), *m.MD5OfBody)
+}
