@@ -26,6 +26,7 @@ func (c connection) Source(group string) (message.Subscriber, error) {
 	return kafka.NewSource(kafka.SourceOptions{
 		Brokers: c.brokers, Group: group, Logger: c.log,
 		CommitInterval: 200 * time.Millisecond, // so that the example sees soon that it is done
+		SessionTimeout: 6 * time.Second,        // so that others go on soon for a worker that was killed
 	})
 }
 
