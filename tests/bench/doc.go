@@ -4,6 +4,7 @@
 //	go run ./tests/bench              a table
 //	go run ./tests/bench -json        one object: figures by name, ratios by name
 //	go run ./tests/bench -only relay  one part
+//	go run ./tests/bench -brokers     the same handler on brokers, beside a plain Router
 //	go test -bench . ./tests/bench    the same measurements as Go benchmarks
 //
 // # Nouns

@@ -132,7 +132,12 @@ func (r *report) settle(ran []benchmark) {
 }
 
 // ratio is the name of b's ratio to another benchmark.
-func (b benchmark) ratio(other string) string { return b.name + "/" + cmp.Or(b.label, other) }
+func (b benchmark) ratio(other string) string {
+	if i := slices.Index(b.against, other); i >= 0 && i < len(b.labels) {
+		other = b.labels[i]
+	}
+	return b.name + "/" + other
+}
 
 func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
 	r.settle(ran)

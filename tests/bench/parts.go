@@ -14,8 +14,8 @@ type benchmark struct {
 	says string
 	// against names the benchmarks whose rate this one's is divided by.
 	against []string
-	// label stands for the names of against in ratios; "" leaves them.
-	label string
+	// labels stand for the names of against in ratios; none leave them.
+	labels []string
 	// with names benchmarks that are run before this one wherever this one is, so that
 	// its ratio is of one run.
 	with []string
