@@ -10,6 +10,9 @@ import (
 	"github.com/headrace/headrace/examples/internal/story"
 )
 
+// idHeader has the webhook's id.
+const idHeader = "X-Webhook-Id"
+
 // gateway is a plain client of RabbitMQ: no Watermill, no headrace.
 type gateway struct {
 	url  string
@@ -43,6 +46,11 @@ func (g *gateway) Send(ctx context.Context, topic string, list []story.Sent) err
 			headers[name] = value
 		}
 		p := amqp091.Publishing{Headers: headers, Body: s.Payload, DeliveryMode: amqp091.Persistent}
+		// Without a message-id RabbitMQ has nothing that tells two deliveries of a message from
+		// two messages. A property has 255 bytes at most.
+		if id := s.Headers[idHeader]; len(id) <= 255 {
+			p.MessageId = id
+		}
 		if waits[i], err = ch.PublishWithDeferredConfirm("", topic, false, false, p); err != nil {
 			return err
 		}

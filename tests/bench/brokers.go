@@ -35,7 +35,7 @@ type brokerRig interface {
 }
 
 // brokerKinds are all of them.
-func brokerKinds() []brokerKind { return []brokerKind{kafkaKind} }
+func brokerKinds() []brokerKind { return []brokerKind{kafkaKind, amqpKind} }
 
 // brokerBenchmarks are those of -brokers, for the brokers that are named; "all" means
 // all.

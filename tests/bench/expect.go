@@ -49,6 +49,8 @@ func expected() []expectation {
 		{Name: "grown_prune/single", Least: 0.9},
 		{Name: "kafka_256/plain", Least: 3},
 		{Name: "kafka_1/plain", Least: 1},
+		{Name: "amqp_256/plain", Least: 3},
+		{Name: "amqp_1/plain", Least: 1},
 		{Name: "dead_list p50 ms", Most: 100, figure: "dead_list", of: p50},
 		{Name: "dead_group p50 ms", Most: 100, figure: "dead_group", of: p50},
 		{Name: "dead_redrive letters a second", Least: 20_000, figure: "dead_redrive", of: rate},
