@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -42,5 +43,6 @@ func pubSub(t *testing.T, group string, pending int) (message.Publisher, message
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = errors.Join(source.Close(), sink.Close()) }) // the suite leaves one open
 	return sink, source
 }
