@@ -1,0 +1,184 @@
+package postgres_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	_ "github.com/lib/pq" // driver "postgres"
+
+	"github.com/headrace/headrace/broker/brokertest"
+	"github.com/headrace/headrace/broker/postgres"
+)
+
+const (
+	variable = "HEADRACE_TEST_POSTGRES"
+	// schema is that of all tests and their children; topics are new in each.
+	schema = "headrace_broker_test"
+	group  = "suite"
+)
+
+// server is the real PostgreSQL, with plain SQL as the foreign client.
+type server struct{ dsn string }
+
+var _ brokertest.Broker = server{}
+
+func TestMain(m *testing.M) { brokertest.Main(m, server{os.Getenv(variable)}) }
+
+func setup(t *testing.T) server {
+	t.Helper()
+	s := server{brokertest.Variable(t, variable, "postgres")}
+	err := s.with(func(db *sql.DB) error {
+		if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA IF NOT EXISTS `+schema); err != nil {
+			return err
+		}
+		return postgres.Create(t.Context(), db, schema)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestConformance(t *testing.T) { brokertest.Run(t, setup(t)) }
+
+// Features implements brokertest.Broker. The server is not restarted here: all packages
+// share it, and store/postgres does it.
+func (s server) Features() brokertest.Features {
+	return brokertest.Features{
+		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Hostile: s.hostile(),
+		Delete: func(ctx context.Context, topic string) error {
+			return s.with(func(db *sql.DB) error { return postgres.Remove(ctx, db, schema, topic, group) })
+		},
+	}
+}
+
+func (s server) with(f func(*sql.DB) error) error {
+	db, err := sql.Open("postgres", s.dsn)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f(db), db.Close())
+}
+
+func (s server) open(addr string) (*sql.DB, error) {
+	u, err := url.Parse(s.dsn)
+	if err != nil {
+		return nil, err
+	}
+	if addr != "" {
+		u.Host = addr
+	}
+	db, err := sql.Open("postgres", u.String())
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(4)
+	return db, nil
+}
+
+// Create implements brokertest.Broker.
+func (s server) Create(_ context.Context, topic string) error {
+	source, err := s.Source("")
+	if err != nil {
+		return err
+	}
+	return errors.Join(source.(message.SubscribeInitializer).SubscribeInitialize(topic), source.Close())
+}
+
+// source and sink close their connections too.
+type source struct {
+	*postgres.Source
+	db *sql.DB
+}
+
+func (s source) Close() error { return errors.Join(s.Source.Close(), s.db.Close()) }
+
+type sink struct {
+	*postgres.Sink
+	db *sql.DB
+}
+
+func (s sink) Close() error { return errors.Join(s.Sink.Close(), s.db.Close()) }
+
+// Source implements brokertest.Broker.
+func (s server) Source(addr string) (message.Subscriber, error) { return s.source(addr, group, 0) }
+
+func (s server) source(addr, group string, window int) (message.Subscriber, error) {
+	db, err := s.open(addr)
+	if err != nil {
+		return nil, err
+	}
+	made, err := postgres.NewSource(postgres.SourceOptions{
+		DB: db, Schema: schema, Group: group, Window: window, Lease: time.Second, NackDelay: 150 * time.Millisecond, Poll: 20 * time.Millisecond,
+	})
+	return source{made, db}, err
+}
+
+// Sink implements brokertest.Broker.
+func (s server) Sink(addr string) (message.Publisher, error) {
+	db, err := s.open(addr)
+	if err != nil {
+		return nil, err
+	}
+	made, err := postgres.NewSink(postgres.SinkOptions{DB: db, Schema: schema})
+	return sink{made, db}, err
+}
+
+const insert = `INSERT INTO ` + schema + `.headrace_queue (topic, consumer_group, payload) VALUES ($1, 'suite', $2)`
+
+// Send implements brokertest.Broker.
+func (s server) Send(ctx context.Context, topic string, records ...brokertest.Record) error {
+	return s.with(func(db *sql.DB) error {
+		for _, r := range records {
+			if _, err := db.ExecContext(ctx, insert, topic, r.Payload); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Left implements brokertest.Broker.
+func (s server) Left(ctx context.Context, topic string) (left int, err error) {
+	err = s.with(func(db *sql.DB) error {
+		return db.QueryRowContext(ctx, `SELECT count(*) FROM `+schema+`.headrace_queue WHERE topic = $1`, topic).Scan(&left)
+	})
+	return left, err
+}
+
+// Addr implements brokertest.Broker.
+func (s server) Addr() string {
+	u, err := url.Parse(s.dsn)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
+const insertMetadata = `INSERT INTO ` + schema + `.headrace_queue (topic, consumer_group, payload, metadata, uuid) VALUES ($1, 'suite', $2, $3, $4)`
+
+func (s server) hostile() []brokertest.Hostile {
+	metadata := func(name, document, uuid string) brokertest.Hostile {
+		return brokertest.Hostile{Name: name, Send: func(ctx context.Context, topic string, body []byte) error {
+			return s.with(func(db *sql.DB) error {
+				_, err := db.ExecContext(ctx, insertMetadata, topic, body, document, uuid)
+				return err
+			})
+		}}
+	}
+	return []brokertest.Hostile{
+		metadata("no object", `[1, 2]`, ""), metadata("null", `null`, ""), metadata("a text", `"x"`, ""),
+		metadata("values of all kinds", `{"a": 1, "b": null, "c": {"d": []}, "e": true}`, ""),
+		metadata("NUL", `{"a": "\u0000"}`, ""), metadata("surrogate", `{"a": "\ud800"}`, ""), metadata("name twice", `{"a": "x", "a": "y"}`, ""),
+		metadata("long id", `{}`, "an-id-that-is-longer-than-the-36-characters-of-watermill-sql"),
+		{Name: "empty payload", Undecodable: true, Send: func(ctx context.Context, topic string, _ []byte) error {
+			return metadata("", `{}`, "").Send(ctx, topic, []byte{})
+		}},
+	}
+}

@@ -1,0 +1,52 @@
+// Package postgres is a broker in tables of a PostgreSQL database, for programs that have
+// no other one.
+//
+//	err := postgres.Create(ctx, db, "public") // once, as a migration
+//	source, err := postgres.NewSource(postgres.SourceOptions{DB: db, Group: "billing"})
+//	sink, err := postgres.NewSink(postgres.SinkOptions{DB: db})
+//
+// A consumer of the same database as the outbox needs no broker at all: see
+// consumer.Config.Routes, which is cheaper than this.
+//
+// # Nouns
+//
+//   - A group is a consumer; it has a queue for each topic that it subscribed to, made by
+//     the first [Source.Subscribe] or by Source.SubscribeInitialize. Processes of one group share it.
+//   - A message is a row of headrace_queue, one for each group, until it is acknowledged.
+//   - A lease is how long a process that has taken a message may be silent.
+//
+// # What is promised
+//
+// Publish returns nil once the messages of the call are committed, all or none of them,
+// in the queue of each group. A topic without a group is an error (ErrNoGroup), since the
+// message would be nowhere.
+//
+// A message is given until it was acknowledged: at least once. While it is held its lease
+// is extended, three times in each; a message of a process that died comes again when the
+// lease is over, one that was given back after NackDelay. Acknowledgements are written
+// together, as many as there are.
+//
+// One process is given the messages of a queue in the order of their rows; what commits
+// late comes late, and is never skipped. Several processes have no order among them. The
+// order key of an event travels along.
+//
+// # Why not watermill-sql
+//
+// The official adapter (v3.1.0) keeps a position for each group in a log. To skip nobody
+// who commits late it waits for the oldest transaction of the whole cluster, so that one
+// open transaction in any database stops every topic, and after dump and restore most
+// rows are never seen. One process of a group works at a time, with its transaction open
+// while the handler runs: a nack does not roll back, a missed deadline commits a part.
+// Nothing is ever deleted, and each poll costs as much as the table is long. Its Publisher
+// fails on no messages and on ids over 36 characters, and topics that agree in 53 bytes
+// share a table. None of that can be mended from outside, so that these tables are others;
+// programs with watermill-sql do not read them.
+//
+// # Caveats
+//
+// An idle subscription asks every Poll. A row is written three times, so autovacuum has
+// to keep up with the rate of messages.
+//
+// Source and Sink need connections of their own beside those of the store: a Source two
+// for each subscription, a Sink one for each Publish at a time.
+package postgres

@@ -1,0 +1,95 @@
+package postgres
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+)
+
+// SourceOptions make a Source.
+type SourceOptions struct {
+	// DB is where the tables are; the caller closes it after the Source. Required.
+	DB *sql.DB
+	// Schema has the tables. Default: "public".
+	Schema string
+	// Group is the consumer's name; all of its processes have the same one. Required.
+	Group string
+
+	// Window is how many messages each subscription holds at most, 1 to 10,000. Default 256.
+	Window int
+	// Lease is how long a process may be silent before its messages are given to others,
+	// at least 1 s. Default 30 s.
+	Lease time.Duration
+	// NackDelay is how long a message that was given back stays away, at least 10 ms.
+	// Default 1 s.
+	NackDelay time.Duration
+	// Poll is the pause between two looks into an empty queue, at least 1 ms. Default 200 ms.
+	Poll time.Duration
+	// Logger takes outages, once each. No payloads. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+// SinkOptions make a Sink.
+type SinkOptions struct {
+	// DB is where the tables are; the caller closes it after the Sink. Required.
+	DB *sql.DB
+	// Schema has the tables. Default: "public".
+	Schema string
+	// PublishTimeout bounds a call of Publish. Default 10 s.
+	PublishTimeout time.Duration
+	// UnsafeNoGroup drops what is published to a topic that no group subscribed to.
+	UnsafeNoGroup bool
+}
+
+const (
+	leastLease     = time.Second
+	leastNackDelay = 10 * time.Millisecond
+	leastPoll      = time.Millisecond
+	mostWindow     = 10_000
+)
+
+func (o SourceOptions) validate() error {
+	switch {
+	case o.DB == nil:
+		return errors.New("option DB is nil")
+	case o.Group == "":
+		return errors.New("option Group is empty: give it the consumer's name, the same in every process")
+	case o.Window < 0 || o.Window > mostWindow:
+		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
+	case o.Lease != 0 && o.Lease < leastLease:
+		return fmt.Errorf("option Lease is %s: below %s a short silence of the process would already count as its death", o.Lease, leastLease)
+	case o.NackDelay != 0 && o.NackDelay < leastNackDelay:
+		return fmt.Errorf("option NackDelay is %s: below %s a message that is given back would come again and again without a pause", o.NackDelay, leastNackDelay)
+	case o.Poll != 0 && o.Poll < leastPoll:
+		return fmt.Errorf("option Poll is %s: give it a unit, as in 200*time.Millisecond", o.Poll)
+	}
+	return nil
+}
+
+func (o SourceOptions) withDefaults() SourceOptions {
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	if o.Window == 0 {
+		o.Window = 256
+	}
+	if o.Lease == 0 {
+		o.Lease = 30 * time.Second
+	}
+	if o.NackDelay == 0 {
+		o.NackDelay = time.Second
+	}
+	if o.Poll == 0 {
+		o.Poll = 200 * time.Millisecond
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+// quoted is schema as an identifier.
+func quoted(schema string) string { return `"` + strings.ReplaceAll(schema, `"`, `""`) + `"` }

@@ -1,0 +1,3 @@
+-- Given back, to be taken again after a while.
+UPDATE {{schema}}.headrace_queue SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', holder = 0
+WHERE topic = $1 AND consumer_group = $2 AND id = ANY ($3::bigint[]) AND holder = $5

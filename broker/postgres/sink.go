@@ -1,0 +1,133 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+)
+
+var (
+	// ErrClosed matches the error of what is asked of a closed Source or Sink.
+	ErrClosed = errors.New("postgres: closed")
+	// ErrNoGroup matches the error of publishing to a topic that no group subscribed to.
+	ErrNoGroup = errors.New("no group has subscribed to the topic")
+)
+
+// Sink puts messages into queues. It is safe for concurrent use.
+type Sink struct {
+	db      *sql.DB
+	publish string
+	timeout time.Duration
+	drop    bool
+
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+}
+
+var _ message.Publisher = (*Sink)(nil)
+
+// NewSink returns a Sink. It asks nothing of the database yet.
+func NewSink(o SinkOptions) (*Sink, error) {
+	switch {
+	case o.DB == nil:
+		return nil, errors.New("postgres.NewSink: option DB is nil")
+	case o.PublishTimeout != 0 && o.PublishTimeout < time.Millisecond:
+		return nil, fmt.Errorf("postgres.NewSink: option PublishTimeout is %s: give it a unit, as in 10*time.Second", o.PublishTimeout)
+	}
+	if o.Schema == "" {
+		o.Schema = "public"
+	}
+	if o.PublishTimeout == 0 {
+		o.PublishTimeout = 10 * time.Second
+	}
+	all, err := load(o.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("postgres.NewSink: %w", err)
+	}
+	return &Sink{db: o.DB, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup}, nil
+}
+
+// row is a message in the document of publish.sql.
+type row struct {
+	N        int               `json:"n"`
+	UUID     string            `json:"uuid"`
+	OrderKey string            `json:"order_key"`
+	Metadata map[string]string `json:"metadata"`
+	Payload  []byte            `json:"payload"` // base64
+}
+
+// Publish implements message.Publisher: nil says that all messages are committed, an
+// error that none of them is, or, where the connection was lost, that nobody knows. It
+// blocks for PublishTimeout at most.
+func (s *Sink) Publish(topic string, messages ...*message.Message) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return ErrClosed
+	}
+	s.calls.Add(1)
+	s.mu.Unlock()
+	defer s.calls.Done()
+	if len(messages) == 0 {
+		return nil
+	}
+	document, err := json.Marshal(rows(messages))
+	if err != nil {
+		return fmt.Errorf("publish to %q: %w", topic, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
+	defer cancel()
+	done, err := s.db.ExecContext(ctx, s.publish, topic, string(document))
+	if err != nil {
+		return fmt.Errorf("publish to %q: %w", topic, err)
+	}
+	if n, err := done.RowsAffected(); err == nil && n == 0 && !s.drop {
+		return fmt.Errorf("publish to %q: %w", topic, ErrNoGroup)
+	}
+	return nil
+}
+
+func rows(messages []*message.Message) []row {
+	all := make([]row, len(messages))
+	for i, m := range messages {
+		metadata := make(map[string]string, len(m.Metadata))
+		for name, value := range m.Metadata {
+			metadata[text(name)] = text(value)
+		}
+		payload := []byte(m.Payload)
+		if payload == nil {
+			payload = []byte{}
+		}
+		all[i] = row{N: i, UUID: m.UUID, OrderKey: headrace.ArrivalFrom(m.Context()).OrderKey, Metadata: metadata, Payload: payload}
+	}
+	return all
+}
+
+// text is s, or its base64 where s is no text.
+func text(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return "base64:" + base64.StdEncoding.EncodeToString([]byte(s))
+}
+
+// Close implements message.Publisher: it waits for the calls of Publish under way. It may
+// be called twice.
+func (s *Sink) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.calls.Wait()
+	return nil
+}

@@ -1,0 +1,140 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// Source gives the messages of queues to a consumer. It is safe for concurrent use.
+type Source struct {
+	o   SourceOptions
+	all statements
+
+	mu      sync.Mutex
+	closed  bool
+	subs    map[*subscription]bool
+	paused  map[string]bool
+	running sync.WaitGroup
+}
+
+var (
+	_ message.Subscriber           = (*Source)(nil)
+	_ message.SubscribeInitializer = (*Source)(nil)
+	_ consumer.Pauser              = (*Source)(nil)
+	_ consumer.Checker             = (*Source)(nil)
+)
+
+// NewSource returns a Source. It asks nothing of the database yet.
+func NewSource(o SourceOptions) (*Source, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("postgres.NewSource: %w", err)
+	}
+	o = o.withDefaults()
+	all, err := load(o.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("postgres.NewSource: %w", err)
+	}
+	return &Source{o: o, all: all, subs: make(map[*subscription]bool), paused: make(map[string]bool)}, nil
+}
+
+// initTime bounds what is asked of the database at start.
+const initTime = 10 * time.Second
+
+// Check implements consumer.Checker: the tables must be there, and the pool large enough.
+// There is no limit of deliveries, and a lease is extended for as long as a message is held.
+func (s *Source) Check(ctx context.Context, topic string, _ consumer.Demands) error {
+	if most := s.o.DB.Stats().MaxOpenConnections; most == 1 {
+		return errors.New("option DB allows one connection: a subscription needs two")
+	}
+	return s.initialize(ctx, topic)
+}
+
+// SubscribeInitialize implements message.SubscribeInitializer: it makes the group's queue
+// of topic, which gets what is published from then on.
+func (s *Source) SubscribeInitialize(topic string) error {
+	return s.initialize(context.Background(), topic)
+}
+
+func (s *Source) initialize(ctx context.Context, topic string) error {
+	ctx, cancel := context.WithTimeout(ctx, initTime)
+	defer cancel()
+	if _, err := s.o.DB.ExecContext(ctx, s.all.get("subscribe"), topic, s.o.Group); err != nil {
+		return fmt.Errorf("topic %q: make the queue (postgres.Create makes the tables): %w", topic, err)
+	}
+	return nil
+}
+
+// Subscribe implements message.Subscriber. It makes the group's queue if there is none.
+// Messages come until ctx ends or the Source is closed; the channel is closed then, and
+// before that only if the queue was removed. Each message may be settled whenever the
+// caller likes; its context ends after that.
+func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	if err := s.initialize(ctx, topic); err != nil {
+		return nil, err
+	}
+	b := &subscription{
+		o: s.o, all: s.all, topic: topic, holder: rand.Int64(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
+		held: make(map[int64]*delivery), settled: make(chan *delivery, s.o.Window),
+	}
+	made, err := b.madeAt(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("topic %q: %w", topic, err)
+	}
+	b.made = made
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, ErrClosed
+	}
+	b.ctx, b.cancel = context.WithCancel(ctx)
+	b.paused.Store(s.paused[topic])
+	s.subs[b] = true
+	s.running.Go(func() {
+		b.run()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.subs, b)
+	})
+	return b.out, nil
+}
+
+// Pause implements consumer.Pauser: nothing more is taken, and what was not handed over
+// yet is given back.
+func (s *Source) Pause(topic string) { s.pause(topic, true) }
+
+// Resume implements consumer.Pauser.
+func (s *Source) Resume(topic string) { s.pause(topic, false) }
+
+func (s *Source) pause(topic string, on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused[topic] = on
+	for b := range s.subs {
+		if b.topic == topic {
+			b.paused.Store(on)
+			b.poke()
+		}
+	}
+}
+
+// Close implements message.Subscriber: it ends all subscriptions, gives back what is not
+// settled, and waits for both, for some seconds at most where the database is silent. It
+// may be called twice.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	for b := range s.subs {
+		b.cancel()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}

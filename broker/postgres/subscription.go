@@ -1,0 +1,180 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+)
+
+// subscription is what one Subscribe began: one goroutine takes messages and hands them
+// over, one writes what became of them, and each message has one that waits for it.
+type subscription struct {
+	o      SourceOptions
+	all    statements
+	topic  string
+	made   int64 // when the queue was made, by the database
+	holder int64 // names this subscription in the rows that it holds
+	out    chan *message.Message
+	wake   chan struct{} // there may be room, or paused has changed
+	paused atomic.Bool
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	mu       sync.Mutex
+	held     map[int64]*delivery // taken and not settled
+	settling sync.WaitGroup
+	settled  chan *delivery
+	trouble  bool      // of the goroutine that takes: it fails, and that was logged
+	looked   time.Time // and when it last saw that the queue is there
+}
+
+// delivery is a message that this process has taken.
+type delivery struct {
+	id     int64
+	msg    *message.Message
+	forget context.CancelFunc // ends the message's context
+	acked  bool
+	delay  time.Duration // before it may be given again, where it was not acked
+}
+
+// run is the life of the subscription.
+func (b *subscription) run() {
+	var writing sync.WaitGroup
+	writing.Go(b.write)
+	b.take()
+	b.cancel()
+	b.settling.Wait()
+	close(b.settled)
+	writing.Wait()
+	close(b.out)
+}
+
+// take takes messages and hands them over until the subscription ends.
+func (b *subscription) take() {
+	for b.ctx.Err() == nil {
+		room := b.o.Window - b.holding()
+		if room <= 0 || b.paused.Load() {
+			b.rest(time.Hour)
+			continue
+		}
+		taken, err := b.fetch(room)
+		switch {
+		case err != nil && b.ctx.Err() == nil:
+			if !b.trouble {
+				b.o.Logger.Warn("messages cannot be taken from the queue; it is tried again", "topic", b.topic, "error", err)
+			}
+			b.trouble = true
+			b.rest(time.Second)
+			continue
+		case b.trouble && err == nil:
+			b.o.Logger.Info("messages can be taken from the queue again", "topic", b.topic)
+			b.trouble = false
+		}
+		b.handOver(taken)
+		if len(taken) == 0 {
+			if b.gone() {
+				b.o.Logger.Error("the queue is gone; the subscription ends", "topic", b.topic, "group", b.o.Group)
+				return
+			}
+			b.rest(b.o.Poll)
+		}
+	}
+}
+
+// handOver gives the messages to the caller; what it does not take before a pause or the
+// end is given back.
+func (b *subscription) handOver(taken []*delivery) {
+	for i, d := range taken {
+		for waiting := true; waiting; {
+			select {
+			case b.out <- d.msg:
+				b.settling.Go(func() { b.settle(d) })
+				waiting = false
+				continue
+			case <-b.wake:
+			case <-b.ctx.Done():
+			}
+			if delay := b.o.NackDelay; b.paused.Load() || b.ctx.Err() != nil {
+				if b.ctx.Err() != nil {
+					delay = 0
+				}
+				for _, d := range taken[i:] {
+					d.delay = delay
+					d.forget()
+					b.settled <- d
+				}
+				return
+			}
+		}
+	}
+}
+
+// settle waits for what becomes of d.
+func (b *subscription) settle(d *delivery) {
+	select {
+	case <-d.msg.Acked():
+	case <-d.msg.Nacked():
+	case <-b.ctx.Done():
+	}
+	d.forget()
+	select { // an answer counts, also where the subscription ended with it
+	case <-d.msg.Acked():
+		d.acked = true
+	case <-d.msg.Nacked():
+		d.delay = b.o.NackDelay
+	default:
+	}
+	b.settled <- d
+}
+
+// rest waits for d, or until there is something to do.
+func (b *subscription) rest(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-b.wake:
+	case <-b.ctx.Done():
+	}
+}
+
+func (b *subscription) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (b *subscription) holding() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.held)
+}
+
+// lookEvery is how often an idle subscription asks whether its queue is there.
+const lookEvery = 2 * time.Second
+
+// gone reports whether the queue was removed, or removed and made again.
+func (b *subscription) gone() bool {
+	if time.Since(b.looked) < lookEvery {
+		return false
+	}
+	made, err := b.madeAt(b.ctx)
+	if err == nil {
+		b.looked = time.Now()
+	}
+	return errors.Is(err, sql.ErrNoRows) || err == nil && made != b.made
+}
+
+// madeAt is when the queue was made, in microseconds.
+func (b *subscription) madeAt(ctx context.Context) (made int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, initTime)
+	defer cancel()
+	err = b.o.DB.QueryRowContext(ctx, b.all.get("made"), b.topic, b.o.Group).Scan(&made)
+	return made, err
+}
