@@ -15,5 +15,6 @@
 // # Caveats
 //
 // The server is ElasticMQ, which forgets its queues when it ends. SQS takes text only: a
-// body that is none is sent in base64, with the attribute that broker/sqs knows it by.
+// body that is none is sent in base64, and headers that are none in JSON, with the
+// attributes that broker/sqs knows them by.
 package main

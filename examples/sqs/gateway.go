@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -45,11 +48,26 @@ func (g gateway) Send(ctx context.Context, topic string, list []story.Sent) erro
 	return nil
 }
 
+// What SQS takes as the name of an attribute, and as that of a message group.
+var (
+	attributeName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,256}$`)
+	groupName     = regexp.MustCompile(`^[!-~]{1,128}$`)
+)
+
 func entry(id string, s story.Sent) types.SendMessageBatchRequestEntry {
 	body := string(s.Payload)
 	attributes := make(map[string]types.MessageAttributeValue, len(s.Headers)+1)
+	rest := map[string]string{} // what SQS takes not as an attribute
 	for name, value := range s.Headers {
-		attributes[name] = attribute(value)
+		if attributeName.MatchString(name) && value != "" && text(value) && len(attributes) < 8 {
+			attributes[name] = attribute(value)
+		} else {
+			rest[name] = value
+		}
+	}
+	if len(rest) > 0 {
+		object, _ := json.Marshal(rest) // strings always have a JSON form
+		attributes[sqs.MetadataAttribute] = attribute(string(object))
 	}
 	switch {
 	case body == "":
@@ -58,8 +76,11 @@ func entry(id string, s story.Sent) types.SendMessageBatchRequestEntry {
 		body, attributes[sqs.BodyAttribute] = base64.StdEncoding.EncodeToString(s.Payload), attribute("base64")
 	}
 	group := s.Key
-	if group == "" {
+	switch {
+	case group == "":
 		group = rand.Text()
+	case !groupName.MatchString(group):
+		group = fmt.Sprintf("%x", sha256.Sum256([]byte(group)))
 	}
 	return types.SendMessageBatchRequestEntry{
 		Id: &id, MessageBody: &body, MessageAttributes: attributes,
