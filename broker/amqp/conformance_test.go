@@ -109,10 +109,11 @@ func (r rabbit) Addr() string {
 	return fmt.Sprintf("%s:%d", uri.Host, uri.Port)
 }
 
-// Left asks the management API: the protocol tells nobody what others hold.
+// Left asks the management API: the protocol tells nobody what others hold. This list is
+// younger than what the API has of a single queue.
 func (r rabbit) Left(ctx context.Context, topic string) (int, error) {
 	base := os.Getenv("HEADRACE_TEST_RABBITMQ_MANAGEMENT")
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/queues/%2F/"+topic, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/api/queues/%2F?disable_stats=true&enable_queue_totals=true", nil)
 	if err != nil {
 		return 0, err
 	}
@@ -122,11 +123,19 @@ func (r rabbit) Left(ctx context.Context, topic string) (int, error) {
 		return 0, err
 	}
 	defer answer.Body.Close()
-	var queue struct{ Messages *int }
-	if err := json.NewDecoder(answer.Body).Decode(&queue); err != nil || queue.Messages == nil {
-		return 0, fmt.Errorf("the management API does not know the queue yet: %s (%v)", answer.Status, err)
+	var queues []struct {
+		Name     string
+		Messages *int
 	}
-	return *queue.Messages, nil
+	if err := json.NewDecoder(answer.Body).Decode(&queues); err != nil {
+		return 0, fmt.Errorf("the management API answers %s: %w", answer.Status, err)
+	}
+	for _, q := range queues {
+		if q.Name == topic && q.Messages != nil {
+			return *q.Messages, nil
+		}
+	}
+	return 0, fmt.Errorf("the management API does not know the queue %s yet", topic)
 }
 
 // Send implements brokertest.Broker: amqp-publish for a sender that sets nothing, and the

@@ -27,10 +27,12 @@ const (
 	// the official adapter. Of a quorum queue the header x-delivery-count says how often.
 	RedeliveredKey = "_watermill_amqp_redelivered"
 
-	// ExchangeKey and RoutingKeyKey say where the message was published.
+	// ExchangeKey and RoutingKeyKey say where the message was published, unless that was
+	// to the queue itself.
 	ExchangeKey   = "amqp-exchange"
 	RoutingKeyKey = "amqp-routing-key"
-	// The others are the properties of the message that are set.
+	// MessageIDKey is the property message-id where it is not the message's id. The others
+	// are the properties that are set.
 	MessageIDKey     = "amqp-message-id"
 	CorrelationIDKey = "amqp-correlation-id"
 	ReplyToKey       = "amqp-reply-to"
@@ -73,7 +75,7 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 			m.Metadata[p.name] = p.value
 		}
 	}
-	facts(m.Metadata, d)
+	facts(m, queue, d)
 	arrival := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "amqp", Topic: queue, Position: id}}
 	if _, replaced := d.Headers[unreadableHeader].([]byte); replaced {
 		arrival.Unreadable = errUnreadable
@@ -82,9 +84,16 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 	return m
 }
 
-// facts puts what is no header into metadata.
-func facts(m message.Metadata, d *amqp091.Delivery) {
-	redelivered, priority := "", ""
+// facts puts what is no header into metadata. What says nothing new is left out, so that
+// a message of our sink comes with the metadata that it was sent with.
+func facts(m *message.Message, queue string, d *amqp091.Delivery) {
+	redelivered, priority, key, messageID := "", "", d.RoutingKey, d.MessageId
+	if d.Exchange == "" && key == queue {
+		key = ""
+	}
+	if messageID == m.UUID {
+		messageID = ""
+	}
 	if d.Redelivered {
 		redelivered = "true"
 	}
@@ -92,15 +101,15 @@ func facts(m message.Metadata, d *amqp091.Delivery) {
 		priority = strconv.Itoa(int(d.Priority))
 	}
 	for _, p := range []struct{ name, value string }{
-		{RedeliveredKey, redelivered}, {ExchangeKey, d.Exchange}, {RoutingKeyKey, d.RoutingKey},
-		{MessageIDKey, d.MessageId}, {CorrelationIDKey, d.CorrelationId}, {ReplyToKey, d.ReplyTo}, {TypeKey, d.Type},
+		{RedeliveredKey, redelivered}, {ExchangeKey, d.Exchange}, {RoutingKeyKey, key},
+		{MessageIDKey, messageID}, {CorrelationIDKey, d.CorrelationId}, {ReplyToKey, d.ReplyTo}, {TypeKey, d.Type},
 		{AppIDKey, d.AppId}, {UserIDKey, d.UserId}, {ExpirationKey, d.Expiration},
 		{PriorityKey, priority}, {TimestampKey, clock(d.Timestamp)},
 	} {
 		if p.value != "" {
-			m[p.name] = p.value
+			m.Metadata[p.name] = p.value
 		} else {
-			delete(m, p.name)
+			delete(m.Metadata, p.name)
 		}
 	}
 }

@@ -49,11 +49,12 @@ func TestUnmarshalID(t *testing.T) {
 		headers map[string]string
 	}{
 		{"none", amqp091.Delivery{}, "", nil},
-		{"message-id", amqp091.Delivery{MessageId: "m1"}, "m1", map[string]string{MessageIDKey: "m1"}},
+		{"message-id", amqp091.Delivery{MessageId: "m1", RoutingKey: "q"}, "m1", nil},
 		{"Watermill's", amqp091.Delivery{MessageId: "m1", Headers: amqp091.Table{idHeader: "w1"}}, "w1", map[string]string{MessageIDKey: "m1"}},
-		{"Watermill's is empty", amqp091.Delivery{MessageId: "m1", Headers: amqp091.Table{idHeader: ""}}, "m1", map[string]string{MessageIDKey: "m1"}},
+		{"both alike", amqp091.Delivery{MessageId: "m1", Headers: amqp091.Table{idHeader: "m1"}}, "m1", nil},
+		{"Watermill's is empty", amqp091.Delivery{MessageId: "m1", Headers: amqp091.Table{idHeader: ""}}, "m1", nil},
 		{"Watermill's is a number", amqp091.Delivery{MessageId: "m1", Headers: amqp091.Table{idHeader: int32(7)}}, "m1",
-			map[string]string{MessageIDKey: "m1", idHeader: "7"}},
+			map[string]string{idHeader: "7"}},
 		{"facts", amqp091.Delivery{Redelivered: true, Exchange: "e", RoutingKey: "k", ContentType: "text/plain", Priority: 3,
 			Headers: amqp091.Table{"x-delivery-count": int64(2)}}, "",
 			map[string]string{RedeliveredKey: "true", ExchangeKey: "e", RoutingKeyKey: "k", "content-type": "text/plain", PriorityKey: "3", "x-delivery-count": "2"}},

@@ -14,8 +14,8 @@ import (
 )
 
 // Left implements story.Connection. What consumers hold only the management API tells, and
-// late: by its collect_statistics_interval, which is 5 s unless somebody says otherwise, as
-// scripts/services and docker-compose.yml do.
+// late: by collect_statistics_interval and quorum_tick_interval, which are 5 s unless somebody
+// says otherwise, as scripts/services and docker-compose.yml do.
 func (c *connection) Left(ctx context.Context, topic, _ string) (int, error) {
 	uri, err := amqp091.ParseURI(c.server.URL)
 	if err != nil {
@@ -47,10 +47,12 @@ func (c *connection) Left(ctx context.Context, topic, _ string) (int, error) {
 }
 
 // messages asks the management API for a queue's messages, those that are held included.
+// This list is younger than what the API has of a single queue.
 func messages(ctx context.Context, uri amqp091.URI, queue string) (int, error) {
 	target := url.URL{
 		Scheme: "http", User: url.UserPassword(uri.Username, uri.Password), Host: management(uri),
-		Path: "/api/queues/" + uri.Vhost + "/" + queue, RawPath: "/api/queues/" + url.PathEscape(uri.Vhost) + "/" + url.PathEscape(queue),
+		Path: "/api/queues/" + uri.Vhost, RawPath: "/api/queues/" + url.PathEscape(uri.Vhost),
+		RawQuery: "disable_stats=true&enable_queue_totals=true",
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -61,16 +63,19 @@ func messages(ctx context.Context, uri amqp091.URI, queue string) (int, error) {
 		return 0, err
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
-	var said struct {
-		Messages *int `json:"messages"`
+	var queues []struct {
+		Name     string `json:"name"`
+		Messages *int   `json:"messages"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&said); err != nil {
+	if err := json.NewDecoder(answer.Body).Decode(&queues); err != nil {
 		return 0, fmt.Errorf("the management API answers %s: %w", answer.Status, err)
 	}
-	if said.Messages == nil {
-		return 1, nil // a queue that is new
+	for _, q := range queues {
+		if q.Name == queue && q.Messages != nil {
+			return *q.Messages, nil
+		}
 	}
-	return *said.Messages, nil
+	return 1, nil // a queue that is new
 }
 
 // management is where the management API answers: at 15672 beside 5672, and elsewhere,

@@ -51,7 +51,7 @@ ENV
 rabbitmq_files() {
 	local dir=$1 user=$2 bin=$3 variables
 	mapfile -t variables < <(rabbitmq_variables "$dir" "$4" "$5" "$6")
-	# The limit of a message is that of RabbitMQ 4. The management API is up to date within a quarter of a second.
+	# The limit of a message is that of RabbitMQ 4. The management API is up to date within half a second (see also quorum_tick_interval).
 	printf '%s\n' 'max_message_size = 16777216' 'collect_statistics_interval = 250' \
 		'management.tcp.ip = 127.0.0.1' "management.tcp.port = $HEADRACE_RABBITMQ_MANAGEMENT_PORT" |
 		(as "$user" tee "$dir/rabbitmq.conf" >/dev/null)
@@ -60,7 +60,7 @@ rabbitmq_files() {
 		(as "$user" tee "$dir/ctl" >/dev/null)
 	(as "$user" chmod 755 "$dir/ctl")
 	# A channel looks every second for deliveries past their time, instead of every minute.
-	printf '%s\n' '#!/bin/sh' 'cd /' "exec env $(printf "'%s' " "${variables[@]}")RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-rabbit channel_tick_interval 1000' $bin/rabbitmq-server" |
+	printf '%s\n' '#!/bin/sh' 'cd /' "exec env $(printf "'%s' " "${variables[@]}")RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS='-rabbit channel_tick_interval 1000 -rabbit quorum_tick_interval 250' $bin/rabbitmq-server" |
 		(as "$user" tee "$dir/run" >/dev/null)
 	(as "$user" chmod 755 "$dir/run")
 }
