@@ -2,10 +2,12 @@ package kafka_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/headrace/headrace/broker/kafka"
 )
@@ -71,6 +73,73 @@ func TestWhatARebalanceTakesIsGivenBack(t *testing.T) {
 		left, err := b.Left(t.Context(), b.topic)
 		return "", err == nil && left == 0
 	})
+}
+
+// What was handed over of a partition that goes may finish: nothing of it comes twice.
+// Guard: session.revoked waits for it.
+func TestARebalanceLetsHandlersFinish(t *testing.T) {
+	b := setup(t, 2)
+	b.spread(t, 10)
+	first := b.subscribe(b.source(nil))
+	held := b.receive(first, 20)
+	second := b.subscribe(b.source(nil))
+	b.eventually("two members", func() (string, bool) {
+		n, err := b.members(t.Context())
+		return fmt.Sprint(n, " members ", err), n == 2
+	})
+	b.quiet(second, time.Second) // the second has to wait for the first
+	ack(held...)
+	b.spread(t, 1)
+	for range 2 { // one for each of them
+		select {
+		case m := <-first:
+			m.Ack()
+		case m := <-second:
+			m.Ack()
+		case <-time.After(patience):
+			t.Fatal("nothing comes")
+		}
+	}
+	b.eventually("all is committed", func() (string, bool) {
+		left, err := b.Left(t.Context(), b.topic)
+		return fmt.Sprint(left, err), err == nil && left == 0
+	})
+	b.quiet(second, 200*time.Millisecond)
+}
+
+// A handler that takes longer is told by its context while there is time: what it does
+// then still counts. Guard: session.end gives back before it abandons.
+func TestARebalanceTellsHandlers(t *testing.T) {
+	b := setup(t, 2)
+	b.spread(t, 10)
+	short := func(o *kafka.SourceOptions) { o.RebalanceTimeout = 3 * time.Second }
+	held := b.receive(b.subscribe(b.source(short)), 20)
+	for _, m := range held {
+		context.AfterFunc(m.Context(), func() { m.Ack() })
+	}
+	second := b.subscribe(b.source(short))
+	b.eventually("what was given up is committed", func() (string, bool) {
+		left, err := b.Left(t.Context(), b.topic)
+		return fmt.Sprint(left, err), err == nil && left == 10
+	})
+	b.quiet(second, time.Second)
+}
+
+// members is how many the group has.
+func (b *bundle) members(ctx context.Context) (n int, err error) {
+	err = b.client(func(c *kgo.Client) error {
+		ask := kmsg.NewPtrDescribeGroupsRequest()
+		ask.Groups = []string{b.group}
+		answer, err := ask.RequestWith(ctx, c)
+		if err != nil {
+			return err
+		}
+		for _, g := range answer.Groups {
+			n += len(g.Members)
+		}
+		return nil
+	})
+	return n, err
 }
 
 // INVARIANTS, fault 44: a member that the group took for dead commits nothing any more,

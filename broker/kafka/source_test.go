@@ -2,6 +2,7 @@ package kafka_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"strings"
@@ -89,7 +90,9 @@ func TestOneStuckPartitionHoldsUpNoOther(t *testing.T) {
 	b := setup(t, 2)
 	stuck, other := make([]*kgo.Record, 3000), make([]*kgo.Record, 3000)
 	for i := range stuck {
-		stuck[i] = &kgo.Record{Partition: 0, Value: []byte("stuck")}
+		noise := make([]byte, 10_000) // that no compression makes small
+		rand.Read(noise)
+		stuck[i] = &kgo.Record{Partition: 0, Value: noise}
 		other[i] = &kgo.Record{Partition: 1, Value: []byte("other")}
 	}
 	produce := func(records []*kgo.Record) {
@@ -100,7 +103,8 @@ func TestOneStuckPartitionHoldsUpNoOther(t *testing.T) {
 		}
 	}
 	produce(stuck)
-	messages := b.subscribe(b.source(func(o *kafka.SourceOptions) { o.Window = 10 }))
+	source := b.source(func(o *kafka.SourceOptions) { o.Window = 10 })
+	messages := b.subscribe(source)
 	held := b.receive(messages, 10) // the window of partition 0
 	produce(other)
 	for range other {
@@ -109,6 +113,9 @@ func TestOneStuckPartitionHoldsUpNoOther(t *testing.T) {
 			t.Fatal("the window of ten was passed")
 		}
 		m.Ack()
+	}
+	if waiting := source.Waiting(); waiting > 8<<20 {
+		t.Errorf("%d bytes wait: the stuck partition is fetched all the same", waiting)
 	}
 	ack(held...)
 	for range len(stuck) - len(held) {
