@@ -90,7 +90,16 @@ func (s server) create(ctx context.Context, topic string, partitions int32) erro
 		if err != nil {
 			return err
 		}
-		return kerr.ErrorForCode(answer.Topics[0].ErrorCode)
+		if err := kerr.ErrorForCode(answer.Topics[0].ErrorCode); err != nil {
+			return err
+		}
+		for ctx.Err() == nil { // until its leaders know of it
+			if ends, err := s.ends(ctx, c, topic); err == nil && len(ends) == int(partitions) {
+				return nil
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return ctx.Err()
 	})
 }
 
