@@ -60,7 +60,7 @@ func (s server) kcat(ctx context.Context, topic string, payloads [][]byte, args 
 	}
 	out, err := exec.CommandContext(ctx, "kcat", args...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("kcat: %w: %s", err, out)
+		return fmt.Errorf("kcat (Debian's package kcat): %w: %s", err, out)
 	}
 	return nil
 }

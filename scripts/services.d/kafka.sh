@@ -15,6 +15,8 @@ kafka_tools() {
 	local missing=()
 	command -v java >/dev/null || missing+=(default-jre-headless)
 	[ -d "$(kafka_cache)" ] || command -v mvn >/dev/null || missing+=(maven)
+	# The tests send with it; the server runs without.
+	! may_install || command -v kcat >/dev/null || missing+=(kcat)
 	[ ${#missing[@]} -gt 0 ] || return 0
 	may_install || fail "kafka needs: apt-get install ${missing[*]}, or docker with its compose plugin"
 	printf 'services: installing %s\n' "${missing[*]}" >&2
