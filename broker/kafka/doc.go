@@ -58,6 +58,10 @@
 // The coordinates of brokers below version 3.1 carry no incarnation: do not delete and
 // make a topic again there.
 //
+// Kafka counts retention from a record's timestamp, which its producer sets: one that lies
+// in the future is kept longer than Retention says. The topic's message.timestamp.type
+// LogAppendTime ends that.
+//
 // A transaction's marker takes an offset of its own, which nobody settles: the lag that
 // Kafka's tools show of a transactional topic may stay at one.
 //

@@ -105,21 +105,30 @@ func TestCheck(t *testing.T) {
 		"SessionTimeout is 24h", "group.max.session.timeout.ms")
 }
 
-// The topic's retention is declared to the inbox once it was checked: what the topic says
-// plus the age of its segments.
+// The topics' retention is declared to the inbox: what they say plus the age of their
+// segments. One that is said to be shorter is refused (INVARIANTS 17). Guards: retention,
+// checkRetention.
 func TestRetention(t *testing.T) {
 	b := setup(t, 1)
-	s := b.source(nil)
-	if d := s.Retention(); d != 0 {
-		t.Errorf("retention %s before anything is known", d)
+	const kept = 2*7*24*time.Hour + time.Hour // of Kafka's defaults
+	if d := b.source(nil).Retention(); d != 0 {
+		t.Errorf("retention %s of no topics", d)
 	}
-	if err := s.Check(t.Context(), b.topic, consumer.Demands{}); err != nil {
-		t.Fatal(err)
+	if d := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{b.topic} }).Retention(); d != kept {
+		t.Errorf("retention %s, want %s", d, kept)
 	}
-	if d := s.Retention(); d != 2*7*24*time.Hour+time.Hour {
-		t.Errorf("retention %s, want that of Kafka's defaults", d)
+	if d := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{b.topic, b.topic + "-nowhere"} }).Retention(); d != 0 {
+		t.Errorf("retention %s of a topic that is not there", d)
 	}
-	if d := b.source(func(o *kafka.SourceOptions) { o.Retention = time.Hour }).Retention(); d != time.Hour {
+	other := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{"other"} })
+	refuses(t, other.Check(t.Context(), b.topic, consumer.Demands{}), "option Topics")
+	said := b.source(func(o *kafka.SourceOptions) { o.Retention = kept })
+	if d := said.Retention(); d != kept {
 		t.Errorf("retention %s, want the option's", d)
 	}
+	if err := said.Check(t.Context(), b.topic, consumer.Demands{}); err != nil {
+		t.Error(err)
+	}
+	short := b.source(func(o *kafka.SourceOptions) { o.Retention = kept - time.Hour })
+	refuses(t, short.Check(t.Context(), b.topic, consumer.Demands{}), "Retention is 336h", "segment.ms")
 }

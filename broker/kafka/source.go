@@ -25,7 +25,7 @@ type Source struct {
 	sessions  map[*session]struct{}
 	paused    map[string]bool
 	hold      map[string]time.Duration // the longest that a delivery of a topic may take
-	retention map[string]time.Duration // of topics that were checked
+	retention time.Duration            // of SourceOptions.Topics; 0 as long as it is not known
 }
 
 // NewSource returns a Source. It connects to nothing yet; an error names the option that
@@ -36,7 +36,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	s := &Source{
 		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
-		hold: make(map[string]time.Duration), retention: make(map[string]time.Duration),
+		hold: make(map[string]time.Duration),
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	return s, nil
@@ -119,23 +119,4 @@ func (s *Source) leave(member *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sessions, member)
-}
-
-// Retention is the longest time for which the source can deliver a record again: the
-// option, or the longest that a topic which was checked keeps one. 0 where that is not
-// known.
-func (s *Source) Retention() time.Duration {
-	if s.options.Retention > 0 {
-		return s.options.Retention
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	longest := time.Duration(0)
-	for _, d := range s.retention {
-		if d == 0 {
-			return 0
-		}
-		longest = max(longest, d)
-	}
-	return longest
 }
