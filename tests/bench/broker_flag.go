@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 )
 
 // brokerNames is the flag -brokers, with or without names.
@@ -51,6 +53,14 @@ func (f flags) choose(ctx context.Context) (chosen []benchmark, stop func(), err
 	if err != nil {
 		stop()
 		return nil, nil, err
+	}
+	if f.only == "" {
+		return chosen, stop, nil
+	}
+	chosen = slices.DeleteFunc(chosen, func(b benchmark) bool { return !strings.Contains(","+f.only+",", ","+b.name+",") })
+	if len(chosen) == 0 {
+		stop()
+		return nil, nil, fmt.Errorf("no benchmark on brokers is called %q", f.only)
 	}
 	return chosen, stop, nil
 }

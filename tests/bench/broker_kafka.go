@@ -13,19 +13,22 @@ import (
 
 var kafkaKind = brokerKind{
 	name: "kafka", service: "kafka", variable: "HEADRACE_TEST_KAFKA",
-	connect: func(address string) brokerRig { return kafkaRig{[]string{address}} },
+	more:    func(rig brokerRig) []benchmark { return workerBenchmarks(rig.(kafkaRig)) },
+	connect: func(address string) brokerRig { return kafkaRig{brokers: []string{address}} },
 }
 
-type kafkaRig struct{ brokers []string }
+type kafkaRig struct {
+	brokers    []string
+	partitions int32 // 0 means one, so that the window is all that is in flight
+}
 
 func (k kafkaRig) options(window int) kafka.SourceOptions {
 	return kafka.SourceOptions{
-		Brokers: k.brokers, Group: "bench-" + rand.Text(), Window: window, NewTopic: kafka.NewTopic{Partitions: 1},
+		Brokers: k.brokers, Group: "bench-" + rand.Text(), Window: window, NewTopic: kafka.NewTopic{Partitions: max(k.partitions, 1)},
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
-// create makes one partition, so that the window is all that is in flight.
 func (k kafkaRig) create(_ context.Context, topic string) error {
 	s, err := kafka.NewSource(k.options(1))
 	if err != nil {

@@ -22,6 +22,8 @@ type brokerKind struct {
 	name, service, variable string
 	// connect is given the value of variable.
 	connect func(address string) brokerRig
+	// more are benchmarks of its own; nil for none.
+	more func(brokerRig) []benchmark
 }
 
 // brokerRig is a broker that runs.
@@ -60,6 +62,9 @@ func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([
 				benchmark{part: kind.name, name: name(""), run: runOnBroker(rig, inFlight, consumeWith),
 					says:    fmt.Sprintf("%s, headrace: a handler with one statement, %d in flight", kind.name, inFlight),
 					against: []string{name("plain_"), name("bare_")}, labels: []string{"plain", "bare"}})
+		}
+		if kind.more != nil {
+			all = append(all, kind.more(rig)...)
 		}
 	}
 	if len(all) == 0 {
@@ -122,7 +127,7 @@ func fillTopic(ctx context.Context, rig brokerRig, topic string, messages int) e
 // watchCommits measures how many effects are committed, after the first have come and a
 // warm-up.
 func (l *lab) watchCommits(ctx context.Context, a amount, messages int, ended <-chan error) (Figure, error) {
-	warm, end := a.time/5, a.time
+	warm, end := a.time/5+a.warm, a.time
 	if a.messages > 0 {
 		warm, end = 0, patience
 	}

@@ -49,6 +49,8 @@ func expected() []expectation {
 		{Name: "grown_prune/single", Least: 0.9},
 		{Name: "kafka_256/plain", Least: 3},
 		{Name: "kafka_1/plain", Least: 1},
+		{Name: "kafka_waiting_2/kafka_waiting_1", Least: 1.6},
+		{Name: "kafka_waiting_4/kafka_waiting_1", Least: 3.2},
 		{Name: "amqp_256/plain", Least: 3},
 		{Name: "amqp_1/plain", Least: 1},
 		{Name: "dead_list p50 ms", Most: 100, figure: "dead_list", of: p50},

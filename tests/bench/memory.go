@@ -23,6 +23,8 @@ type assignment struct {
 	Work string `json:"work"` // a key of children
 	DSN  string `json:"dsn"`
 	Rows int    `json:"rows"`
+	// Workers is for the work "kafka".
+	Workers *workers `json:"workers,omitempty"`
 }
 
 func memoryPart() []benchmark {
@@ -125,6 +127,8 @@ func childWork(ctx context.Context, o assignment) (Figure, error) {
 		figure, err = l.childDrain(ctx, o.Rows)
 	case "pass":
 		figure, err = l.childPass(ctx, o.Rows)
+	case "kafka":
+		err = l.childWorker(ctx, *o.Workers)
 	default:
 		err = fmt.Errorf("unknown work %q", o.Work)
 	}
