@@ -16,6 +16,9 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 )
 
+// receiveTime bounds a receive call, beside its wait for a message.
+const receiveTime = 10 * time.Second
+
 // subscription is one Subscribe: receivers that take batches, and the flight that keeps
 // what was received until it is settled.
 type subscription struct {
@@ -134,7 +137,7 @@ func (u *subscription) take(n int) ([]*held, error) {
 		in.ReceiveRequestAttemptId = &attempt
 	}
 	// A connection that is cut in silence answers no more: the call has an end.
-	ctx, cancel := context.WithTimeout(u.ctx, u.s.o.WaitTime+askTime)
+	ctx, cancel := context.WithTimeout(u.ctx, u.s.o.WaitTime+receiveTime)
 	defer cancel()
 	out, err := u.s.o.Client.ReceiveMessage(ctx, in, trusting)
 	if err != nil {
