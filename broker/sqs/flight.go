@@ -15,7 +15,7 @@ import (
 
 const (
 	// settlers is how many batch requests of a kind may be under way.
-	settlers = 4
+	settlers = 8
 	// requestTime bounds one request with the SDK's own retries.
 	requestTime = 20 * time.Second
 )

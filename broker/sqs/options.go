@@ -36,7 +36,7 @@ type SourceOptions struct {
 	// at most 120,000. Default: 512, or what the consumer takes where that is more.
 	InFlight int
 	// Receivers is how many receive calls of a subscription may be under way at once; all
-	// but one only while calls come back full. Default 4.
+	// but one only while calls come back full. Default 8.
 	Receivers int
 	// WaitTime is how long an idle receive call waits for a message; whole seconds, at
 	// most 20 s. Default 20 s.
@@ -96,7 +96,7 @@ func (o SourceOptions) validate() error {
 
 func (o SourceOptions) withDefaults() SourceOptions {
 	o.Queue = named(o.Queue)
-	o.Receivers = cmp.Or(o.Receivers, 4)
+	o.Receivers = cmp.Or(o.Receivers, 8)
 	o.WaitTime = cmp.Or(o.WaitTime, waitMost)
 	o.NackDelay = cmp.Or(o.NackDelay, time.Second)
 	o.Retention = cmp.Or(o.Retention, retentionMost)

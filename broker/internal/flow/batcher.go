@@ -53,6 +53,9 @@ func (b *Batcher[T]) Add(item T) { b.in <- item }
 // gather returns item and those that come within a moment.
 func (b *Batcher[T]) gather(item T) []T {
 	batch := append(make([]T, 0, b.Batch), item)
+	if cap(b.in) == 1 {
+		return batch // there is no other
+	}
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	for len(batch) < b.Batch {

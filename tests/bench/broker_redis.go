@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/headrace/headrace/broker/redis"
+)
+
+var redisKind = brokerKind{
+	name: "redis", service: "redis", variable: "HEADRACE_TEST_REDIS",
+	connect: func(address string) brokerRig {
+		return redisRig{goredis.NewClient(&goredis.Options{Addr: address})}
+	},
+}
+
+// redisRig has one group for everything that is measured.
+type redisRig struct{ client *goredis.Client }
+
+const redisGroup = "bench"
+
+func (r redisRig) create(ctx context.Context, topic string) error {
+	err := r.client.XGroupCreateMkStream(ctx, topic, redisGroup, "0").Err()
+	if err != nil && !goredis.HasErrorPrefix(err, "BUSYGROUP") {
+		return errors.Join(errors.New("create the stream"), err)
+	}
+	return nil
+}
+
+func (r redisRig) sink() (message.Publisher, error) {
+	return redis.NewSink(redis.SinkOptions{Client: r.client})
+}
+
+func (r redisRig) source(inFlight int) (message.Subscriber, error) {
+	return redis.NewSource(redis.SourceOptions{
+		Client: r.client, Group: redisGroup, InFlight: inFlight, Delete: true, Logger: slog.New(slog.DiscardHandler),
+	})
+}
