@@ -141,6 +141,11 @@ func TestMemoryAlarm(t *testing.T) {
 		}
 		return errors.Is(err, amqp.ErrBlocked)
 	})
+	// A socket that nobody reads takes no large message. Guard: bounded.
+	began, patient := time.Now(), b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * patience})
+	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > patience {
+		t.Errorf("a large message while it is blocked: %v after %s", err, time.Since(began))
+	}
 	b.ctl("set_vm_memory_high_watermark", "0.4")
 	b.eventually("publishing works again", func() bool { return sink.Publish(b.queue, msg("after", "x")) == nil })
 }
