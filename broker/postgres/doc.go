@@ -44,6 +44,9 @@
 //
 // # Caveats
 //
+// What a server forgets in a crash of takings and acknowledgements comes again: these
+// commits do not wait for the disk, those of Publish do.
+//
 // An idle subscription asks every Poll. A row is written three times, so autovacuum has
 // to keep up with the rate of messages.
 //

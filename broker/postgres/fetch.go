@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -18,7 +19,7 @@ import (
 func (b *subscription) fetch(n int) ([]*delivery, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, initTime)
 	defer cancel()
-	rows, err := b.o.DB.QueryContext(ctx, b.all.get("take"), b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder)
+	rows, err := b.o.DB.QueryContext(ctx, b.all.get("take"), b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, b.from())
 	if err != nil {
 		return nil, fmt.Errorf("take: %w", err)
 	}
@@ -31,12 +32,32 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 		return nil, fmt.Errorf("take: %w", err)
 	}
 	slices.SortFunc(taken, func(x, y *delivery) int { return cmp.Compare(x.id, y.id) })
+	b.mark = 0
+	if len(taken) == n {
+		b.mark = taken[0].id - 1
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range taken {
 		b.held[d.id] = d
 	}
 	return taken, nil
+}
+
+// bottomEvery is how often the queue is read from its bottom.
+const bottomEvery = 100 * time.Millisecond
+
+// from is the id after which to look. What was settled leaves dead rows at the bottom of
+// the queue until they are vacuumed, so it is read from the mark, to go faster; what
+// commits late and what was given back can stand below it.
+func (b *subscription) from() int64 {
+	if time.Since(b.bottom) > bottomEvery {
+		b.mark = 0
+	}
+	if b.mark == 0 {
+		b.bottom = time.Now()
+	}
+	return b.mark
 }
 
 func (b *subscription) scan(rows *sql.Rows) (taken []*delivery, err error) {

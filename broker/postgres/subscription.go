@@ -31,6 +31,8 @@ type subscription struct {
 	settled  chan *delivery
 	trouble  bool      // of the goroutine that takes: it fails, and that was logged
 	looked   time.Time // and when it last saw that the queue is there
+	mark     int64     // and the id below which nothing was due a moment ago; 0 is the bottom
+	bottom   time.Time // and when it last read from the bottom
 }
 
 // delivery is a message that this process has taken.
