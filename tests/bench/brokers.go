@@ -37,7 +37,9 @@ type brokerRig interface {
 }
 
 // brokerKinds are all of them.
-func brokerKinds() []brokerKind { return []brokerKind{kafkaKind, amqpKind, sqsKind, redisKind, natsKind} }
+func brokerKinds() []brokerKind {
+	return []brokerKind{kafkaKind, amqpKind, sqsKind, redisKind, natsKind}
+}
 
 // brokerBenchmarks are those of -brokers, for the brokers that are named; "all" means
 // all.
