@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -28,6 +30,7 @@ type flags struct {
 	list     bool
 
 	concurrency, maxBatch int
+	gogc                  int
 	grownRows             int
 }
 
@@ -61,9 +64,10 @@ func parse() flags {
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")
 	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
 	flag.IntVar(&f.grownRows, "grown-rows", 10_000_000, "how many messages the inbox of the part grown remembers already")
+	flag.IntVar(&f.gogc, "gogc", 400, "GOGC of this process, for both sides, where the environment does not set it")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
 	flag.Parse()
-	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 {
+	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 || f.gogc < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -80,6 +84,12 @@ func run(ctx context.Context, f flags) (err error) {
 	chosen, err := choose(f.only, f.single)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(f.gogc)
+		if err := os.Setenv("GOGC", strconv.Itoa(f.gogc)); err != nil { // for child processes
+			return err
+		}
 	}
 	if f.dsn == "" {
 		server, err := startServer(ctx)
