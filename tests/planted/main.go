@@ -36,12 +36,22 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	only := flags.String("only", "", "plant those bugs only whose `name` contains this, or one of several (54-,55-)")
 	list := flags.Bool("list", false, "list the bugs with their checks, and plant none")
 	verbose := flags.Bool("v", false, "print what each check prints")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return nil
+	} else if err != nil {
 		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%q: it takes flags alone; -only NAME plants one bug", flags.Arg(0))
 	}
 	all, err := bugs(place)
 	if err != nil {
 		return err
+	}
+	for part := range strings.SplitSeq(*only, ",") {
+		if !slices.ContainsFunc(all, func(b bug) bool { return strings.Contains(b.name, part) }) {
+			return fmt.Errorf("no bug's name contains %q; -list shows them", part)
+		}
 	}
 	chosen := all[:0]
 	for _, b := range all {
@@ -50,8 +60,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	switch {
-	case len(chosen) == 0:
-		return fmt.Errorf("no bug's name contains %q; -list shows them", *only)
 	case *list:
 		for i := range chosen {
 			b := &chosen[i]
