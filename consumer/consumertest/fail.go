@@ -166,8 +166,12 @@ func (p *process) ran(r around.Run, d headrace.Delivery, err error) {
 		what = "effects of"
 	}
 	k := p.k
-	if k.place.schema == "" && txn.Classify(err) == txn.LockTimeout {
+	switch {
+	case k.place.schema != "":
+	case txn.Classify(err) == txn.LockTimeout:
 		k.locked.Store(true)
+	case errors.Is(err, context.DeadlineExceeded):
+		k.late.Store(true)
 	}
 	k.story.add("process %d: %s %s for %s, attempt %d: %s", p.n, what, d.Key, r.Handler, d.Attempt, said)
 	k.mu.Lock()

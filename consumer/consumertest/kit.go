@@ -30,6 +30,7 @@ type Kit struct {
 	supervisors sync.WaitGroup
 	committing  atomic.Int64 // commits under way
 	locked      atomic.Bool  // a handler did not get SQLite's write lock
+	late        atomic.Bool  // a handler on SQLite ran out of time
 
 	mu       sync.Mutex
 	slots    map[int]*process

@@ -52,7 +52,18 @@ func TestHandlerThatWaitsForItselfIsTold(t *testing.T) {
 		k.Deliver(paid("1"))
 		k.AppliedOnce(paid("1"), invoiced, "1")
 	})
-	says(t, said, "waits for itself", "Write by the handler's Tx")
+	says(t, said, "until it gave up", "waits for itself", "Write by the handler's Tx")
+	said = verdict(func(t testing.TB) {
+		k := kit(t, consumertest.SQLite(), wiredTo(func(ctx context.Context, _ *headrace.Tx, p *consumertest.Process, id string) error {
+			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			_, err := p.DB.ExecContext(ctx, addInvoices, id)
+			return retry.Permanent(err)
+		}))
+		k.Deliver(paid("1"))
+		k.AppliedOnce(paid("1"), invoiced, "1")
+	})
+	says(t, said, "ran out of time", "waits for itself")
 }
 
 // What holds for a dead letter is said of it, and what happened once.

@@ -39,15 +39,22 @@ func (s *story) tell() string {
 	return what + from + indent(lines)
 }
 
-// waited is said where a handler on SQLite did not get the write lock.
-const waited = "\nA handler waited for SQLite's write lock until it gave up. SQLite has one writer, and that is the transaction of the handler " +
-	"that runs: one that writes by the store's own DB (Process.DB, Kit.DB) waits for itself. Write by the handler's Tx; effects " +
-	"outside of it are tested on PostgreSQL."
+// What is said where a handler on SQLite did not get the write lock, or may not have got
+// it before its context ended.
+const (
+	waited = "\nA handler waited for SQLite's write lock until it gave up."
+	late   = "\nA handler ran out of time. Did it wait for SQLite's write lock?"
+	waits  = " SQLite has one writer, and that is the transaction of the handler that runs: one that writes by the store's own DB " +
+		"(Process.DB, Kit.DB) waits for itself. Write by the handler's Tx; effects outside of it are tested on PostgreSQL."
+)
 
 // tell is the end of a failure.
 func (k *Kit) tell() string {
-	if k.locked.Load() {
-		return k.story.tell() + waited
+	switch {
+	case k.locked.Load():
+		return k.story.tell() + waited + waits
+	case k.late.Load():
+		return k.story.tell() + late + waits
 	}
 	return k.story.tell()
 }
