@@ -48,9 +48,8 @@ type Kit struct {
 	rows          map[int64]inbox.ID
 	delays        map[inbox.ID][]time.Duration
 	runs          map[inbox.ID][]run
-	orderKeys     map[string]string // by event
 	published     []Event
-	relayed       map[string]bool // events that stood in the outbox
+	relayed       map[string]string // the order keys of events that stood in the outbox
 }
 
 // New prepares a test on a database of its own. Nothing runs yet: make tables with Exec.
@@ -68,8 +67,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), orderKeys: make(map[string]string),
-		relayed: make(map[string]bool),
+		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), relayed: make(map[string]string),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)

@@ -51,6 +51,6 @@ func (o clockOutbox) note(rows []outbox.Row) {
 	o.k.mu.Lock()
 	defer o.k.mu.Unlock()
 	for i := range rows {
-		o.k.relayed[rows[i].Event.ID] = true
+		o.k.relayed[rows[i].Event.ID] = rows[i].Event.OrderKey
 	}
 }

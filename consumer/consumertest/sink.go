@@ -92,7 +92,8 @@ func (s *sink) Publish(topic string, messages ...*message.Message) error {
 	for _, m := range messages {
 		e := Event{Topic: topic, ID: m.UUID, Payload: bytes.Clone(m.Payload), Metadata: maps.Clone(map[string]string(m.Metadata))}
 		k.mu.Lock()
-		e.Key, e.past = k.orderKeys[m.UUID], !k.relayed[m.UUID]
+		key, relayed := k.relayed[m.UUID]
+		e.Key, e.past = key, !relayed
 		k.published = append(k.published, e)
 		k.mu.Unlock()
 		k.story.add("process %d published %s", s.p.n, e)
