@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test matrix fuzz planted lint services-up services-down example
+.PHONY: help test matrix fuzz planted torture lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -16,6 +16,9 @@ fuzz: ## run each fuzz target for a short time: FUZZTIME=60s for longer
 
 planted: ## plant bugs in a copy of the tree; fails unless every one is found
 	@scripts/test -- go run ./tests/planted
+
+torture: ## kill, stop and cut off real processes, about 20 minutes: FAULTS=kill,zombie KILLS=1 for less
+	go run ./tests/torture $(if $(FAULTS),-only $(FAULTS)) $(if $(KILLS),-kills $(KILLS))
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \

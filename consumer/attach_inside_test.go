@@ -133,11 +133,7 @@ func next(told chan alerts.Alert) (a alerts.Alert) {
 // failed counts the attempts of the handler h.
 func (b *bundle) failed(key string) int {
 	b.Helper()
-	list, err := b.st.Inbox().Attempts(b.Context(), inbox.ID{Scope: "test/h", Key: key})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return len(list)
+	return len(b.attemptsOf("h", key))
 }
 
 // A handler that asks for nothing: Retry asks the context itself, and between inside and

@@ -82,6 +82,12 @@ type Config struct {
 
 	// HandlerTimeout is how long one run of a handler may take, a batch included. It
 	// must be below the time in which the broker takes a message for lost.
+	//
+	// Then its context ends, and it has a grace of 5 seconds to return. What it returns
+	// within the grace counts: an error is a failed attempt, a timeout; nil is success,
+	// and its effects are committed, so a handler that ignores the context may take up to
+	// the grace longer than this. After the grace it is left behind, its transaction is
+	// rolled back, and the attempt has failed, whatever it returns later.
 	// Default 30 s.
 	HandlerTimeout time.Duration
 	// DrainTimeout is how long handlers may finish after the consumer was told to stop.

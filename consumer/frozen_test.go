@@ -39,14 +39,7 @@ func TestStopWhileTheNetworkIsFrozen(t *testing.T) {
 		hangs  bool // statements that nobody can cut
 	}{{"open", false}, {"pgx", false}, {"postgres", true}} {
 		t.Run(c.driver, func(t *testing.T) { // alone: it measures time
-			dsn, schema := pgtest.New(t)
-			db := pgtest.OpenDB(t, "postgres", dsn)
-			direct, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = direct.Close() })
-			b := newBundle(t, direct, db)
+			b, dsn, schema := newPostgres(t, "postgres")
 			stopFrozen(b, c.driver, dsn, schema, c.hangs)
 			if !t.Failed() {
 				finish(b, schema)
@@ -139,16 +132,10 @@ func finish(b *bundle, schema string) {
 // A network that is frozen for longer than a handler has is nobody's failure: the message
 // is applied after the thaw, and so is one that is run from the backlog.
 func TestFrozenNetworkSpendsNoAttempt(t *testing.T) {
-	dsn, schema := pgtest.New(t)
-	db := pgtest.OpenDB(t, "postgres", dsn)
-	direct, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b, dsn, schema := newPostgres(t, "postgres")
 	network, through := pgtest.NewProxy(t, dsn)
 	st := behind(t, "open", through, schema)
-	t.Cleanup(func() { _ = st.Close() })
-	b := newBundle(t, direct, db)
+	t.Cleanup(func() { _ = b.halt(); _ = st.Close() })
 	config := b.config()
 	config.HandlerTimeout = time.Second
 	config.Retry = quick

@@ -27,8 +27,9 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// leaseTerm is short, so that a test can wait for its end.
-const leaseTerm = 400 * time.Millisecond
+// leaseTerm is short, so that a test can wait for its end, and far longer than a probe of
+// freeze: a child that lost its lease to one would take the message again by itself.
+const leaseTerm = 3 * time.Second
 
 // once is a policy that gives a message up at the first attempt, but for lost leases.
 var once = retry.Policy{MaxAttempts: 1}
@@ -48,14 +49,8 @@ func onEachShared(t *testing.T, f func(b *bundle, env ...string)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
-		db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
-		st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
-		f(newBundle(t, st, db), "LEASE_CHILD=postgres", "LEASE_DSN="+dsn, "LEASE_SCHEMA="+schema)
+		b, dsn, schema := newPostgres(t, pgstore.Driver(t))
+		f(b, "LEASE_CHILD=postgres", "LEASE_DSN="+dsn, "LEASE_SCHEMA="+schema)
 	})
 }
 
@@ -188,7 +183,7 @@ func (b *bundle) worker() *consumer.Consumer {
 	c := b.consumer(config)
 	consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
 		return effectsOf(m), nil
-	}, consumer.Lease(leaseTerm))
+	}) // its own lease must not end on a busy machine
 	return c
 }
 
@@ -197,7 +192,7 @@ func (b *bundle) freeze(c *leaseChild) {
 	b.Helper()
 	b.eventually("a freeze outside of transactions", func() bool {
 		c.signal(syscall.SIGSTOP)
-		ctx, cancel := context.WithTimeout(b.Context(), time.Second)
+		ctx, cancel := context.WithTimeout(b.Context(), leaseTerm/30)
 		defer cancel()
 		t, err := b.st.Begin(ctx)
 		if err != nil {
@@ -230,8 +225,12 @@ func TestLeasedZombie(t *testing.T) {
 		if err := zombie.in.Close(); err != nil { // it stops when it has tried to commit
 			b.Fatal(err)
 		}
+		var rest []string
+		for zombie.out.Scan() {
+			rest = append(rest, zombie.out.Text())
+		}
 		if err := zombie.cmd.Wait(); err != nil {
-			b.Errorf("the zombie: %v", err)
+			b.Errorf("the zombie: %v:\n%s", err, strings.Join(rest, "\n"))
 		}
 		if n := b.effects("a"); n != 1 {
 			b.Errorf("%d effects", n)
@@ -247,6 +246,7 @@ func TestLeasedZombie(t *testing.T) {
 func TestLeasedKilled(t *testing.T) {
 	for kills, want := range map[int]inbox.State{2: inbox.Done, 3: inbox.Dead} {
 		t.Run(fmt.Sprint(kills), func(t *testing.T) {
+			t.Parallel()
 			onEachShared(t, func(b *bundle, env ...string) {
 				b.offerLeased("a")
 				for range kills {

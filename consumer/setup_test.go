@@ -66,14 +66,21 @@ func setupSQLite(t *testing.T) *bundle {
 
 func setupPostgres(t *testing.T) *bundle {
 	t.Helper()
-	dsn, schema := pgtest.New(t)
-	db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
+	b, _, _ := newPostgres(t, pgstore.Driver(t))
+	return b
+}
+
+// newPostgres is a bundle on a schema of its own, and where that is for other stores.
+func newPostgres(t *testing.T, driver string) (b *bundle, dsn, schema string) {
+	t.Helper()
+	dsn, schema = pgtest.New(t)
+	db := pgtest.OpenDB(t, driver, dsn)
 	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	return newBundle(t, st, db)
+	return newBundle(t, st, db), dsn, schema
 }
 
 func newBundle(t *testing.T, st store.Store, db *sql.DB) *bundle {
@@ -214,7 +221,13 @@ func (b *bundle) state(key string) inbox.State {
 
 func (b *bundle) attempts(key string) []inbox.Attempt {
 	b.Helper()
-	list, err := b.st.Inbox().Attempts(b.Context(), inbox.ID{Scope: "test/" + topic, Key: key})
+	return b.attemptsOf(topic, key)
+}
+
+// attemptsOf are those of a handler that is not named after its topic.
+func (b *bundle) attemptsOf(handler, key string) []inbox.Attempt {
+	b.Helper()
+	list, err := b.st.Inbox().Attempts(b.Context(), inbox.ID{Scope: "test/" + handler, Key: key})
 	if err != nil {
 		b.Fatal(err)
 	}

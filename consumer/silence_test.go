@@ -10,7 +10,6 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/pgtest"
-	"github.com/headrace/headrace/store/postgres"
 )
 
 // What is infrastructure: a database that neither refuses nor answers makes a consumer not
@@ -20,14 +19,7 @@ func TestSilentDatabase(t *testing.T) {
 	for _, driver := range []string{"open", "postgres"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			dsn, schema := pgtest.New(t)
-			db := pgtest.OpenDB(t, "postgres", dsn)
-			direct, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = direct.Close() })
-			b := newBundle(t, direct, db)
+			b, dsn, schema := newPostgres(t, "postgres")
 			network, through := pgtest.NewProxy(t, dsn)
 			st := behind(t, driver, through, schema)
 			t.Cleanup(func() { _ = st.Close() })

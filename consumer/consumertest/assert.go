@@ -24,7 +24,8 @@ func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
 	k.t.Helper()
 	k.Settle()
 	entries := k.entries(m)
-	if !all(entries, func(e inbox.Entry) bool { return e.State == inbox.Done && !e.Stale }) {
+	unapplied := !all(entries, func(e inbox.Entry) bool { return e.State == inbox.Done && !e.Stale })
+	if unapplied {
 		k.t.Errorf("AppliedOnce: not applied: %s\n%s", m, k.tables(m))
 	}
 	n, err := k.number(query, args)
@@ -32,14 +33,31 @@ func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
 		k.t.Errorf("AppliedOnce: count the effects of %s: %v\n\t%s %v", m, err, query, args)
 		return
 	}
-	if n != 1 {
-		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v\n%s%s", n, m, query, args, k.tables(m), hint(n))
+	switch {
+	case n == 1:
+	case unapplied: // the tables were shown
+		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v%s", n, m, query, args, hint(n, entries))
+	default:
+		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v\n%s%s", n, m, query, args, k.tables(m), hint(n, entries))
 	}
 }
 
-func hint(n int) string {
+func hint(n int, entries []inbox.Entry) string {
 	if n > 1 {
 		return "\nMore than one: is there an effect that does not go through the handler's Tx, or a key that differs between deliveries?"
+	}
+	for _, e := range entries {
+		switch {
+		case e.State == inbox.Dead:
+			return "\nNone: it is a dead letter, and no effect of one is applied; its class and error say why it is one."
+		case e.State == inbox.Discarded:
+			return "\nNone: it is a dead letter that was discarded."
+		case e.Stale:
+			return "\nNone: it was skipped, as the handler returned inbox.ErrStale."
+		}
+	}
+	if len(entries) == 0 {
+		return "\nNone: no handler has taken this message; was it delivered, as it is here?"
 	}
 	return "\nNone: did the handler return nil without its effect, or does the query look elsewhere?"
 }
@@ -236,5 +254,5 @@ func (k *Kit) tables(m Message) string {
 	for _, l := range k.letters(m) {
 		lines = append(lines, fmt.Sprintf("dead letter %d: %s, class %s, after %d attempts: %s", l.LetterID, l.State, l.Class, l.Attempts, l.Error))
 	}
-	return "the tables hold:" + indent(lines) + "\n" + k.story.String()
+	return "the tables hold:" + indent(lines) + "\n" + k.tell()
 }

@@ -51,16 +51,13 @@ func (c *clock) Begin(ctx context.Context) (*txn.Txn, error) {
 
 func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	events = slices.Clone(events)
-	k := c.p.k
-	k.mu.Lock()
-	for i := range events { // noted before the relay can see them
+	for i := range events {
 		events[i].Event.Delay = 0
-		k.orderKeys[events[i].Event.ID] = events[i].Event.OrderKey
 	}
-	k.mu.Unlock()
 	if err := c.Store.Commit(ctx, t, events); err != nil {
 		return err
 	}
+	k := c.p.k
 	k.mu.Lock()
 	moved := k.moved[t]
 	delete(k.moved, t)

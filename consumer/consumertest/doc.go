@@ -74,5 +74,18 @@
 // one topic share its deliveries as the members of a consumer group do. The adapter of
 // your broker is not in these tests.
 //
+// A statement whose error the handler swallows passes on SQLite, which goes on with the
+// transaction: what it should have written is missing, and the rest is committed. On
+// PostgreSQL the transaction is aborted and the attempt fails. Run your tests on the
+// database that the program uses.
+//
+// An effect outside of the handler's transaction shows once an attempt is repeated after
+// it: use [Kit.FailAttempt] with AfterEffects, or [Kit.CrashAt]; several deliveries are
+// not enough. On SQLite such a write waits for its own handler's transaction, and fails:
+// test it on PostgreSQL.
+//
+// [Kit.Published] knows what came out of the outbox by its id: it does not find a handler
+// that hands an event to the Sink under the id of one that has been published by its Tx.
+//
 // Failures show payloads, headers and errors. Do not feed it with real people's data.
 package consumertest

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/around"
 	"github.com/headrace/headrace/internal/fault"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // When says when an injected failure happens.
@@ -165,6 +166,13 @@ func (p *process) ran(r around.Run, d headrace.Delivery, err error) {
 		what = "effects of"
 	}
 	k := p.k
+	switch {
+	case k.place.schema != "":
+	case txn.Classify(err) == txn.LockTimeout:
+		k.locked.Store(true)
+	case errors.Is(err, context.DeadlineExceeded):
+		k.late.Store(true)
+	}
 	k.story.add("process %d: %s %s for %s, attempt %d: %s", p.n, what, d.Key, r.Handler, d.Attempt, said)
 	k.mu.Lock()
 	defer k.mu.Unlock()

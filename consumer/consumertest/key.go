@@ -40,8 +40,12 @@ var changes = []Change{Redelivered, Resent, MoreHeaders, HeaderCase, Reserialise
 // message, each a decision that should be visible in the test: Resent for a key that is
 // the sender's message id, for example.
 //
-// It also calls key from several goroutines, and fails where key changes the delivery
-// or panics.
+// It also calls key from several goroutines and some hundred times in a row, and fails
+// where key changes the delivery or panics. Where t is a *testing.T it calls key in a
+// bubble of package testing/synctest as well, in which seconds, days and years pass
+// between the calls: a key with today's date in it fails. A test that runs in a bubble
+// itself, and another testing.TB, have no such clock: there a key that changes with the
+// time is found only if it changes while the test runs (a *testing.T logs that).
 func StableKey(t testing.TB, key inbox.KeyFunc, m Message, except ...Change) {
 	t.Helper()
 	resolve := func(d *headrace.Delivery) (string, error) { return inbox.Resolve(key, d) }
@@ -93,7 +97,9 @@ func stable(t testing.TB, what string, f textFunc, m Message, except []Change) {
 		same(t, what, f, d, want, m, string(change))
 	}
 	same(t, what, f, all, want, m, "all of these changes together")
-	atOnce(t, what, f, m, want)
+	if atOnce(t, what, f, m, want) && inARow(t, what, f, m, want) {
+		overTime(t, what, f, m, want)
+	}
 }
 
 // first returns what f gives m as it is.
@@ -123,8 +129,9 @@ func same(t testing.TB, what string, f textFunc, d headrace.Delivery, want strin
 	}
 }
 
-// atOnce calls f from several goroutines, as the handlers of a consumer do.
-func atOnce(t testing.TB, what string, f textFunc, m Message, want string) {
+// atOnce calls f from several goroutines, as the handlers of a consumer do, and reports
+// whether it bore that.
+func atOnce(t testing.TB, what string, f textFunc, m Message, want string) bool {
 	t.Helper()
 	var calls sync.WaitGroup
 	got := make([]string, 8)
@@ -138,9 +145,10 @@ func atOnce(t testing.TB, what string, f textFunc, m Message, want string) {
 	for _, one := range got {
 		if one != want {
 			t.Errorf("the %s is not stable: called from several goroutines it was %q and %q\n\tmessage %s", what, want, one, m)
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // delivery is m as a key function sees it.

@@ -57,5 +57,9 @@ func TestUnstableKeys(t *testing.T) {
 	says(t, verdict(func(t testing.TB) {
 		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(calls.Add(1) / 8), nil }, webhook)
 	}), "called from several goroutines") // the first, five changes, all together: 7 calls
+	var more atomic.Int64
+	says(t, verdict(func(t testing.TB) {
+		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(more.Add(1) / 100), nil }, webhook)
+	}), "times in a row")
 	says(t, verdict(func(t testing.TB) { consumertest.DistinctKeys(t, inbox.Header("none"), webhook) }), "no key for")
 }

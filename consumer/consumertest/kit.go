@@ -29,6 +29,8 @@ type Kit struct {
 
 	supervisors sync.WaitGroup
 	committing  atomic.Int64 // commits under way
+	locked      atomic.Bool  // a handler did not get SQLite's write lock
+	late        atomic.Bool  // a handler on SQLite ran out of time
 
 	mu       sync.Mutex
 	slots    map[int]*process
@@ -46,8 +48,8 @@ type Kit struct {
 	rows          map[int64]inbox.ID
 	delays        map[inbox.ID][]time.Duration
 	runs          map[inbox.ID][]run
-	orderKeys     map[string]string // by event
 	published     []Event
+	relayed       map[string]string // the order keys of events that stood in the outbox
 }
 
 // New prepares a test on a database of its own. Nothing runs yet: make tables with Exec.
@@ -65,7 +67,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), orderKeys: make(map[string]string),
+		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), relayed: make(map[string]string),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)
@@ -147,6 +149,11 @@ func (k *Kit) Deliver(ms ...Message) {
 
 // DeliverAtOnce delivers m once to each of n processes at the same time. It starts those
 // that are missing; they go on running side by side until the test ends.
+//
+// It tests the claim: the handler runs in one of the processes, and the others find the
+// message taken. So it does not find an effect outside of the transaction, which is made
+// once here as well: FailAttempt with AfterEffects, or CrashAt(MidHandler) or
+// CrashAt(BeforeCommit), does.
 func (k *Kit) DeliverAtOnce(n int, m Message) {
 	k.t.Helper()
 	if n < 1 {
@@ -181,7 +188,7 @@ func (k *Kit) start(n int) {
 		p, failed := k.slots[slot], k.failed
 		k.mu.Unlock()
 		if failed != nil {
-			k.t.Fatalf("%v\n%s", failed, k.story)
+			k.t.Fatalf("%v\n%s", failed, k.tell())
 		}
 		if p != nil {
 			continue
@@ -206,18 +213,18 @@ func (k *Kit) end() {
 	defer k.mu.Unlock()
 	k.ended = true
 	if k.failed != nil && !k.told {
-		k.t.Errorf("%v\n%s", k.failed, k.story)
+		k.t.Errorf("%v\n%s", k.failed, k.tell())
 	}
 	for _, p := range k.crashes {
-		k.t.Errorf("CrashAt(%q): nobody came to this point\n%s", p, k.story)
+		k.t.Errorf("CrashAt(%q): nobody came to this point\n%s", p, k.tell())
 	}
 	for _, f := range k.faults {
 		if !f.happened {
-			k.t.Errorf("FailAttempt: there was no attempt %d of %s\n%s", f.attempt, f.m, k.story)
+			k.t.Errorf("FailAttempt: there was no attempt %d of %s\n%s", f.attempt, f.m, k.tell())
 		}
 	}
 	if err := k.invariants(); err != nil {
-		k.t.Errorf("%v\n%s", err, k.story)
+		k.t.Errorf("%v\n%s", err, k.tell())
 	}
 }
 

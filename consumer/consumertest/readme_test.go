@@ -22,7 +22,7 @@ func TestInvoices(t *testing.T) {
 
 	k.AppliedOnce(paid, "SELECT count(*) FROM invoices WHERE order_id = $1", "10492")
 	k.Published(consumertest.Event{Topic: "invoices.created", Key: "10492"})
-	consumertest.StableKey(t, key, paid) // over redelivery, other headers, JSON written anew
+	consumertest.StableKey(t, key, paid) // over redelivery, other headers, JSON written anew, the years
 }
 
 // What the README shows is what runs.

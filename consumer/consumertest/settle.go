@@ -32,7 +32,7 @@ func (k *Kit) Settle() {
 			k.mu.Lock()
 			k.told = true
 			k.mu.Unlock()
-			k.t.Fatalf("Settle: %v\n%s", err, k.story)
+			k.t.Fatalf("Settle: %v\n%s", err, k.tell())
 		}
 		if len(left) == 0 {
 			return
@@ -41,9 +41,9 @@ func (k *Kit) Settle() {
 		case <-felt:
 			idle.Reset(patience)
 		case <-idle.C:
-			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", patience, indent(left), k.story)
+			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", patience, indent(left), k.tell())
 		case <-end.Done():
-			k.t.Fatalf("Settle: the test's time is over, and this is left:%s\n%s", indent(left), k.story)
+			k.t.Fatalf("Settle: the test's time is over, and this is left:%s\n%s", indent(left), k.tell())
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 type story struct {
 	mu    sync.Mutex
 	lines []string
+	told  int // of lines
 }
 
 func (s *story) add(format string, args ...any) {
@@ -21,16 +22,41 @@ func (s *story) add(format string, args ...any) {
 // maxStory is how many lines of it a failure shows.
 const maxStory = 40
 
-// String returns the last lines.
-func (s *story) String() string {
+// tell returns the last lines that were not told before: a test that fails in several
+// ways shows each once.
+func (s *story) tell() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lines, from := s.lines, ""
+	lines, from, what := s.lines[s.told:], "", "what happened:"
+	if s.told > 0 {
+		what = "what happened after the failure above:"
+	}
+	s.told = len(s.lines)
 	if len(lines) > maxStory {
 		from = fmt.Sprintf("\n\t… (%d more before)", len(lines)-maxStory)
 		lines = lines[len(lines)-maxStory:]
 	}
-	return "what happened:" + from + indent(lines)
+	return what + from + indent(lines)
+}
+
+// What is said where a handler on SQLite did not get the write lock, or may not have got
+// it before its context ended.
+const (
+	waited = "\nA handler waited for SQLite's write lock until it gave up."
+	late   = "\nA handler ran out of time. Did it wait for SQLite's write lock?"
+	waits  = " SQLite has one writer, and that is the transaction of the handler that runs: one that writes by the store's own DB " +
+		"(Process.DB, Kit.DB) waits for itself. Write by the handler's Tx; effects outside of it are tested on PostgreSQL."
+)
+
+// tell is the end of a failure.
+func (k *Kit) tell() string {
+	switch {
+	case k.locked.Load():
+		return k.story.tell() + waited + waits
+	case k.late.Load():
+		return k.story.tell() + late + waits
+	}
+	return k.story.tell()
 }
 
 func indent(lines []string) string {

@@ -23,8 +23,8 @@ type fakeCare struct {
 	level instance.Caution
 	// advise answers an Enter; nil says Singly to several and Go to one.
 	advise func(keys string) (instance.Advice, error)
-	// grant answers a Lease and only an OnlyLease; nil is yes.
-	grant func(n int) int
+	// grant answers a Lease, with so many in hand, and only an OnlyLease; nil is yes.
+	grant func(hand, n int) int
 	only  func(n int) bool
 	hand  int // leases in hand
 }
@@ -58,11 +58,11 @@ func (c *fakeCare) Enter(_ context.Context, messages []inbox.ID) (instance.Advic
 func (c *fakeCare) note(what string) { _ = c.s.call(func() error { return nil }, what) }
 
 func (c *fakeCare) Lease(_ string, n int) int {
-	if c.grant != nil {
-		n = c.grant(n)
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.grant != nil {
+		n = c.grant(c.hand, n)
+	}
 	c.hand += n
 	return n
 }

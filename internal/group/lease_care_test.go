@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
@@ -17,7 +18,7 @@ import (
 // While the process may not lease anything, nothing is claimed.
 func TestNotLeasedWithCare(t *testing.T) {
 	asked := make(chan struct{}, 100)
-	care := &fakeCare{grant: func(int) int { asked <- struct{}{}; return 0 }}
+	care := &fakeCare{grant: func(int, int) int { asked <- struct{}{}; return 0 }}
 	r := leasedRig(t, idle, fineEffects, careful(care))
 	r.offer("a")
 	r.lease(func() bool { return len(asked) > 2 })
@@ -28,7 +29,7 @@ func TestNotLeasedWithCare(t *testing.T) {
 // What is in hand is counted from before the claim until the outcome is committed, and
 // no leased work is written down.
 func TestLeasesAreCounted(t *testing.T) {
-	care := &fakeCare{grant: func(int) int { return 1 }}
+	care := &fakeCare{grant: func(int, int) int { return 1 }}
 	during := -1
 	r := leasedRig(t, idle, func(ctx context.Context, tx *headrace.Tx, key string) error {
 		during = care.inHand()
@@ -50,6 +51,7 @@ func TestSuspectLeaseIsTheOnlyOne(t *testing.T) {
 	var allowed, beside bool
 	hand := 0
 	care := &fakeCare{}
+	care.grant = func(hand, _ int) int { return max(0, 1-hand) } // a look of another worker is a lease in hand too
 	care.only = func(int) bool { mu.Lock(); defer mu.Unlock(); return allowed }
 	r := leasedRig(t, func(_ context.Context, key string) error {
 		mu.Lock()
@@ -89,13 +91,16 @@ func TestSuspectLeaseSendsOthersBack(t *testing.T) {
 	var order []string
 	r := leasedRig(t, func(_ context.Context, key string) error {
 		order = append(order, key)
+		for end := time.Now().Add(10 * time.Second); care.inHand() > 1 && time.Now().Before(end); {
+			time.Sleep(time.Millisecond) // what went back is given back soon after the claim's commit
+		}
 		want(t, "in hand", care.inHand(), 1)
 		return nil
 	}, fineEffects, careful(care), func(r *rig) {
 		r.h.Policy = retry.Policy{MaxAttempts: 1}.WithDefaults()
 		n := 0
-		care.grant = func(max int) int {
-			if care.inHand() > 0 {
+		care.grant = func(hand, max int) int {
+			if hand > 0 {
 				return 0
 			}
 			if n++; n > 1 {

@@ -135,13 +135,13 @@ func (r *outboxRow) decoded(shard int) (outbox.HeldRow, error) {
 
 // Read implements outbox.Store.
 func (s *outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	l := line{shard: shard}
-	return s.readRows(ctx, t, l, after, s.read, shard, s.floors.from(l, after), limit)
+	return s.readRows(ctx, t, line{shard: shard}, after, limit, s.read)
 }
 
-// readRows reads rows of a line for a caller that has come to after.
-func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, l line, after int64, query string, args ...any) ([]outbox.Row, error) {
-	shard := l.shard
+// readRows reads rows of a line for a caller that has come to after; more are the
+// query's arguments behind the shard, the place to begin at, and the limit.
+func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, l line, after int64, limit int, query string, more ...any) ([]outbox.Row, error) {
+	args := append([]any{l.shard, s.floors.from(l, after), limit}, more...)
 	var h horizon
 	read, err := collect(ctx, s.plan.on(t.SQL()), query, args, func(r *outboxRow) []any {
 		return append(r.columns(), &h.xmin, &h.xmax)
@@ -154,7 +154,7 @@ func (s *outboxStore) readRows(ctx context.Context, t *txn.Txn, l line, after in
 	}
 	rows := make([]outbox.Row, len(read))
 	for i := range read {
-		row, err := read[i].decoded(shard)
+		row, err := read[i].decoded(l.shard)
 		if err != nil {
 			return nil, fmt.Errorf("read outbox: %w", err)
 		}

@@ -32,7 +32,7 @@ func (s *outboxStore) PollTopics(ctx context.Context, marks []int64, topics outb
 // ReadTopics implements outbox.Chooser.
 func (s *outboxStore) ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
 	l := line{of: fmt.Sprintf("%t %q", topics.Except, topics.Names), shard: shard}
-	return s.readRows(ctx, t, l, after, s.readTopics, shard, s.floors.from(l, after), limit, names(topics), topics.Except)
+	return s.readRows(ctx, t, l, after, limit, s.readTopics, names(topics), topics.Except)
 }
 
 // ReadHeldTopics implements outbox.Chooser.

@@ -133,6 +133,7 @@ func takeRolledBack(b *bundle) {
 func takePassesOver(b *bundle) {
 	ids := b.die(graves("a", "b", "c")...)
 	one, two := b.begin(), b.begin()
+	b.exec(two, "SET LOCAL lock_timeout = '5s'") // who waits for a letter fails
 	b.wantLetters("by the first", b.take(one, dlq.Filter{}, dlq.Redriven, 0, 2), ids[0], ids[1])
 	b.wantLetters("by the second", b.take(two, dlq.Filter{}, dlq.Redriven, 0, 2), ids[2])
 	one.Rollback()

@@ -13,7 +13,7 @@ import (
 func batchPart() []benchmark {
 	const inFlight = 512
 	return []benchmark{{
-		part: "batch", name: "batch", against: []string{"byhand", "byhand_64"},
+		part: "batch", name: "batch", against: []string{"byhand", "byhand_64"}, with: []string{"byhand"},
 		says: fmt.Sprintf("headrace: a batch handler with one statement and all events, %d in flight", inFlight),
 		run:  runBatch(inFlight),
 	}}

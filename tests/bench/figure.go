@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -100,13 +101,14 @@ type machine struct {
 	CPUs     int     `json:"cpus"`
 	Go       string  `json:"go"`
 	Postgres string  `json:"postgres"`
+	GOGC     string  `json:"gogc"` // of this process; empty for Go's default
 	Seconds  float64 `json:"seconds"`
 	Rounds   int     `json:"rounds"`
 }
 
 func newReport(ctx context.Context, l *lab, f flags) *report {
 	return &report{
-		Machine: machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Postgres: l.version(ctx), Seconds: f.seconds, Rounds: f.rounds},
+		Machine: machine{CPUs: runtime.NumCPU(), Go: runtime.Version(), Postgres: l.version(ctx), GOGC: os.Getenv("GOGC"), Seconds: f.seconds, Rounds: f.rounds},
 		rounds:  make(map[string][]Figure),
 	}
 }

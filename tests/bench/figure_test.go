@@ -68,7 +68,8 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct{ only, single, want string }{
 		{"relay", "", "forwarder_20k relay_20k relay_1m relay_300k relay_snapshot"},
 		{"grown", "", "single grown grown_prune"},
-		{"batch,single_1", "", "single_1 batch"},
+		{"batch,single_1", "", "byhand single_1 batch"},
+		{"single", "", "byhand byhand_64 byhand_1 single single_64 single_1"},
 		{"", "single", "single"},
 		{"byhand_1", "single", "byhand_1 single"},
 		{"nothing", "", "error"},

@@ -21,7 +21,7 @@ var grownFixture = &fixture{
 }
 
 func grownPart() []benchmark {
-	const inFlight = 64
+	const inFlight = 256
 	says := fmt.Sprintf("headrace: as single, %d in flight, with 10M messages in the inbox (-grown-rows)", inFlight)
 	part := []benchmark{
 		{name: "grown", says: says, run: runGrown(inFlight)},

@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +32,7 @@ type flags struct {
 	brokers string
 
 	concurrency, maxBatch int
+	gogc                  int
 	grownRows             int
 }
 
@@ -64,9 +67,10 @@ func parse() flags {
 	flag.IntVar(&f.maxBatch, "max-batch", 0, "consumer.Config.MaxBatch; 0 is its default")
 	flag.IntVar(&f.grownRows, "grown-rows", 10_000_000, "how many messages the inbox of the part grown remembers already")
 	flag.Var(&brokerNames{&f.brokers}, "brokers", "measure consumers on the brokers instead, or with =`NAME[,NAME]` on some; each is at the address of its variable (HEADRACE_TEST_KAFKA), else started")
+	flag.IntVar(&f.gogc, "gogc", 400, "GOGC of this process, for both sides, where the environment does not set it")
 	flag.BoolVar(&f.list, "list", false, "print the names of all benchmarks, and end")
 	flag.Parse()
-	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 {
+	if flag.NArg() > 0 || f.seconds <= 0 || f.rounds < 1 || f.grownRows < 1 || f.gogc < 1 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -85,6 +89,12 @@ func run(ctx context.Context, f flags) (err error) {
 		return err
 	}
 	defer stop()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(f.gogc)
+		if err := os.Setenv("GOGC", strconv.Itoa(f.gogc)); err != nil { // for child processes
+			return err
+		}
+	}
 	if f.dsn == "" {
 		server, err := startServer(ctx, "postgres", "HEADRACE_TEST_POSTGRES")
 		if err != nil {

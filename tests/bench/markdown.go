@@ -9,7 +9,7 @@ import (
 func (r *report) markdown(ran []benchmark) string {
 	var b strings.Builder
 	m := r.Machine
-	fmt.Fprintf(&b, "%d CPUs, %s, PostgreSQL %s; %g s a benchmark, median of %d.\n\n", m.CPUs, m.Go, m.Postgres, m.Seconds, m.Rounds)
+	fmt.Fprintf(&b, "%d CPUs, %s, PostgreSQL %s, GOGC=%s; %g s a benchmark, median of %d.\n\n", m.CPUs, m.Go, m.Postgres, m.GOGC, m.Seconds, m.Rounds)
 	b.WriteString("| expected | bound | found | |\n|---|---|---|---|\n")
 	for _, e := range r.Expected {
 		bound, verdict := fmt.Sprintf("≥ %g", e.Least), "met"

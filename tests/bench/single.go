@@ -11,9 +11,9 @@ import (
 func singlePart() []benchmark {
 	const says = "headrace: a handler with one statement and one event, %d in flight"
 	return []benchmark{
-		{part: "single", name: "single", says: fmt.Sprintf(says, 64), run: runSingle(64), against: []string{"byhand", "byhand_64"}},
-		{part: "single", name: "single_256", says: fmt.Sprintf(says, 256), run: runSingle(256), against: []string{"byhand", "byhand_64"}},
-		{part: "single", name: "single_1", says: fmt.Sprintf(says, 1), run: runSingle(1), against: []string{"byhand_1"}},
+		{part: "single", name: "single", says: fmt.Sprintf(says, 256), run: runSingle(256), against: []string{"byhand", "byhand_64"}, with: []string{"byhand"}},
+		{part: "single", name: "single_64", says: fmt.Sprintf(says, 64), run: runSingle(64), against: []string{"byhand", "byhand_64"}, with: []string{"byhand_64"}},
+		{part: "single", name: "single_1", says: fmt.Sprintf(says, 1), run: runSingle(1), against: []string{"byhand_1"}, with: []string{"byhand_1"}},
 	}
 }
 

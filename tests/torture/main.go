@@ -50,8 +50,16 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	set.StringVar(&only, "only", "", "faults, with commas between; default each")
 	set.BoolVar(&together, "together", false, "all faults in one scenario, in a random order")
 	set.BoolVar(&asJSON, "json", false, "one object for each scenario")
-	if err := set.Parse(args); err != nil {
+	switch err := set.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(os.Stderr, "faults:", strings.Join(faultNames(), ", "))
+		return 0, nil
+	case err != nil:
 		return 2, nil
+	case set.NArg() > 0:
+		return 2, fmt.Errorf("%q: it takes flags alone; -only FAULT plays one", set.Arg(0))
+	case o.n < 1 || o.kills < 1 || o.rate < 1 || o.time < 0:
+		return 2, errors.New("-n, -kills and -rate are 1 or more, and -time is not negative")
 	}
 	stores, faults, err := choose(store, only)
 	if err != nil {
@@ -77,6 +85,13 @@ func run(ctx context.Context, args []string, out io.Writer) (int, error) {
 	return 0, os.RemoveAll(o.dir)
 }
 
+func faultNames() (names []string) {
+	for _, f := range nemesis.Faults() {
+		names = append(names, f.Name)
+	}
+	return names
+}
+
 func choose(store, only string) (stores []string, faults []nemesis.Fault, err error) {
 	if stores = []string{"sqlite", "postgres"}; store != "" {
 		if !slices.Contains(stores, store) {
@@ -88,10 +103,7 @@ func choose(store, only string) (stores []string, faults []nemesis.Fault, err er
 	if only == "" {
 		return stores, faults, nil
 	}
-	var names []string
-	for _, f := range faults {
-		names = append(names, f.Name)
-	}
+	names := faultNames()
 	var chosen []nemesis.Fault
 	for name := range strings.SplitSeq(only, ",") {
 		i := slices.Index(names, name)
