@@ -5,7 +5,7 @@
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
 
-test: ## run all tests, with a PostgreSQL of their own
+test: ## run all tests, with a PostgreSQL and brokers of their own
 	@scripts/test
 
 matrix: ## run the storage tests on PostgreSQL 18 and with pgx too
@@ -33,7 +33,7 @@ services-up: ## start PostgreSQL for tests by hand, and print its variable
 services-down: ## stop it and remove its data
 	@scripts/services down
 
-example: ## run the examples; they need no server
+example: ## run the examples that need no server
 	go run ./examples/orders
 	go run ./examples/router
 	go run ./examples/nobroker
