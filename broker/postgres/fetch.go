@@ -19,7 +19,8 @@ import (
 func (b *subscription) fetch(n int) ([]*delivery, error) {
 	ctx, cancel := context.WithTimeout(b.ctx, initTime)
 	defer cancel()
-	rows, err := b.o.DB.QueryContext(ctx, b.all.get("take"), b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, b.from())
+	from, began := b.from(), time.Now()
+	rows, err := b.o.DB.QueryContext(ctx, b.all.get("take"), b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, from)
 	if err != nil {
 		return nil, fmt.Errorf("take: %w", err)
 	}
@@ -32,10 +33,7 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 		return nil, fmt.Errorf("take: %w", err)
 	}
 	slices.SortFunc(taken, func(x, y *delivery) int { return cmp.Compare(x.id, y.id) })
-	b.mark = 0
-	if len(taken) == n {
-		b.mark = taken[0].id - 1
-	}
+	b.found(taken, from, time.Since(began))
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range taken {
@@ -44,20 +42,34 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 	return taken, nil
 }
 
-// bottomEvery is how often the queue is read from its bottom.
-const bottomEvery = 100 * time.Millisecond
+const (
+	// bottomEvery is how often the queue is read from its bottom, at most; bottomShare is
+	// the part of the time that this may take, and bottomLatest how long it waits at most
+	// to keep to it.
+	bottomEvery  = 100 * time.Millisecond
+	bottomShare  = 10
+	bottomLatest = 5 * time.Second
+)
 
 // from is the id after which to look. What was settled leaves dead rows at the bottom of
-// the queue until they are vacuumed, so it is read from the mark, to go faster; what
-// commits late and what was given back can stand below it.
+// the queue until they are vacuumed, which may be long where somebody holds a snapshot, so
+// it is read from the mark. What commits late and what was given back can stand below it.
 func (b *subscription) from() int64 {
-	if time.Since(b.bottom) > bottomEvery {
-		b.mark = 0
-	}
-	if b.mark == 0 {
-		b.bottom = time.Now()
+	if time.Since(b.bottom) > b.bottomRest {
+		return 0
 	}
 	return b.mark
+}
+
+// found learns from a look after the id from where the next one may begin: a little
+// before what was taken, for those that commit at this moment.
+func (b *subscription) found(taken []*delivery, from int64, took time.Duration) {
+	if from == 0 {
+		b.bottom, b.bottomRest = time.Now(), min(max(bottomEvery, bottomShare*took), bottomLatest)
+	}
+	if len(taken) > 0 {
+		b.mark = taken[0].id - 1
+	}
 }
 
 func (b *subscription) scan(rows *sql.Rows) (taken []*delivery, err error) {

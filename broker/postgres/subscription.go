@@ -33,6 +33,8 @@ type subscription struct {
 	looked   time.Time // and when it last saw that the queue is there
 	mark     int64     // and the id below which nothing was due a moment ago; 0 is the bottom
 	bottom   time.Time // and when it last read from the bottom
+
+	bottomRest time.Duration // and how long it need not do so again
 }
 
 // delivery is a message that this process has taken.

@@ -1,5 +1,9 @@
--- Given back, to be taken again after a while. The commit waits for no disk.
+-- Given back, to be taken again after a while; those that another one holds by now stay his. By place, as in
+-- ack.sql. The commit waits for no disk.
 WITH relaxed AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true) AS setting)
 UPDATE {{schema}}.headrace_queue SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', holder = 0
 FROM relaxed
-WHERE topic = $1 AND consumer_group = $2 AND id = ANY ($3::bigint[]) AND holder = $5 AND relaxed.setting = 'off'
+WHERE ctid = ANY (ARRAY (
+    SELECT (SELECT ctid FROM {{schema}}.headrace_queue WHERE topic = $1 AND consumer_group = $2 AND id = given.id)
+    FROM unnest($3::bigint[]) AS given (id)
+)) AND holder = $5 AND relaxed.setting = 'off'
