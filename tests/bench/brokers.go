@@ -22,6 +22,9 @@ type brokerKind struct {
 	name, service, variable string
 	// connect is given the value of variable.
 	connect func(address string) brokerRig
+	// plain is what the plain Router is on instead, where the official adapter is another
+	// broker than ours, and same is ours for a plain Router as well; nil for both is connect.
+	plain, same func(address string) brokerRig
 	// more are benchmarks of its own; nil for none.
 	more func(brokerRig) []benchmark
 }
@@ -38,7 +41,7 @@ type brokerRig interface {
 
 // brokerKinds are all of them.
 func brokerKinds() []brokerKind {
-	return []brokerKind{kafkaKind, amqpKind, sqsKind, redisKind, natsKind}
+	return []brokerKind{kafkaKind, amqpKind, sqsKind, redisKind, natsKind, postgresKind}
 }
 
 // brokerBenchmarks are those of -brokers, for the brokers that are named; "all" means
@@ -54,16 +57,28 @@ func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([
 			return nil, err
 		}
 		rig := kind.connect(at)
+		plain := rig
+		if kind.plain != nil {
+			plain = kind.plain(at)
+		}
 		for _, inFlight := range []int{1, 16, 256} {
 			name := func(variant string) string { return fmt.Sprintf("%s_%s%d", kind.name, variant, inFlight) }
+			if kind.plain != nil {
+				all = append(all, benchmark{part: kind.name, name: name("same_"), run: runOnBroker(kind.same(at), inFlight, consumePlainly),
+					says: fmt.Sprintf("%s, a plain Router on our adapter: one transaction a message with an inbox by hand, %d in flight", kind.name, inFlight)})
+			}
+			ours := benchmark{part: kind.name, name: name(""), run: runOnBroker(rig, inFlight, consumeWith),
+				says:    fmt.Sprintf("%s, headrace: a handler with one statement, %d in flight", kind.name, inFlight),
+				against: []string{name("plain_"), name("bare_")}, labels: []string{"plain", "bare"}}
+			if kind.plain != nil {
+				ours.against, ours.labels = append(ours.against, name("same_")), append(ours.labels, "same")
+			}
 			all = append(all,
-				benchmark{part: kind.name, name: name("bare_"), run: runOnBroker(rig, inFlight, consumeBarely),
+				benchmark{part: kind.name, name: name("bare_"), run: runOnBroker(plain, inFlight, consumeBarely),
 					says: fmt.Sprintf("%s, a plain Router: one transaction a message, duplicates applied, %d in flight", kind.name, inFlight)},
-				benchmark{part: kind.name, name: name("plain_"), run: runOnBroker(rig, inFlight, consumePlainly),
+				benchmark{part: kind.name, name: name("plain_"), run: runOnBroker(plain, inFlight, consumePlainly),
 					says: fmt.Sprintf("%s, a plain Router: one transaction a message with an inbox by hand, %d in flight", kind.name, inFlight)},
-				benchmark{part: kind.name, name: name(""), run: runOnBroker(rig, inFlight, consumeWith),
-					says:    fmt.Sprintf("%s, headrace: a handler with one statement, %d in flight", kind.name, inFlight),
-					against: []string{name("plain_"), name("bare_")}, labels: []string{"plain", "bare"}})
+				ours)
 		}
 		if kind.more != nil {
 			all = append(all, kind.more(rig)...)

@@ -1,0 +1,2 @@
+-- What the benchmark before left would be vacuumed while the next one runs.
+TRUNCATE headrace_queue
