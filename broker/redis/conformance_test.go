@@ -42,7 +42,7 @@ func (b broker) Create(ctx context.Context, topic string) error {
 func (b broker) Source(addr string) (message.Subscriber, error) {
 	client := newClient(cmp.Or(addr, b.addr))
 	s, err := redis.NewSource(redis.SourceOptions{
-		Client: client, Group: "group", InFlight: 64, ClaimAfter: 2 * time.Second, ClaimEvery: 100 * time.Millisecond, Block: 100 * time.Millisecond,
+		Client: client, Group: "group", InFlight: 64, ClaimAfter: 3 * time.Second, ClaimEvery: 100 * time.Millisecond, Block: 100 * time.Millisecond,
 	})
 	return closing{s, client.Close}, err
 }
@@ -121,7 +121,7 @@ func (b broker) Features() brokertest.Features {
 				return err
 			}},
 		},
-		Redelivery:    4 * time.Second,
+		Redelivery:    5 * time.Second,
 		LeastPause:    900 * time.Millisecond,
 		InFlight:      64,
 		Ordered:       true,

@@ -18,6 +18,9 @@ import (
 	"github.com/headrace/headrace/broker/redis"
 )
 
+// patience bounds each wait for what must happen: machines may be slow.
+const patience = time.Minute
+
 // variable says where Redis is: host:port.
 const variable = "HEADRACE_TEST_REDIS"
 
@@ -110,7 +113,7 @@ func (b *bundle) next(messages <-chan *message.Message) *message.Message {
 			b.Fatal("the subscription has ended")
 		}
 		return m
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		b.Fatal("no message came")
 	}
 	return nil
@@ -146,7 +149,7 @@ func left(ctx context.Context, client *goredis.Client, stream, group string) (in
 // emptied waits until the group has acknowledged everything.
 func (b *bundle) emptied() {
 	b.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		n, err := left(b.Context(), b.client, b.topic, "group")
 		if err != nil {
 			b.Fatal(err)

@@ -19,6 +19,7 @@ import (
 // TestForeignEntries: added with redis-cli. TRAPS, redisstream: an entry without
 // Watermill's fields ends the subscription. Guard: read.
 func TestForeignEntries(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	messages := b.subscribe(b.source(redis.SourceOptions{}))
 	id := b.add("id", "7", "total", "250")
@@ -43,6 +44,7 @@ func TestForeignEntries(t *testing.T) {
 // TestManyInFlight. TRAPS, redisstream: one in flight, and a nacked message is sent again at
 // once in front of all others. Guards: subscription.give, SourceOptions.NackDelay.
 func TestManyInFlight(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	const n = 300
 	messages := b.subscribe(b.source(redis.SourceOptions{}))
@@ -79,6 +81,7 @@ func TestManyInFlight(t *testing.T) {
 
 // TestWindow: no more than InFlight are read.
 func TestWindow(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	messages := b.subscribe(b.source(redis.SourceOptions{InFlight: 3, ClaimAfter: time.Minute}))
 	for i := range 10 {
@@ -95,18 +98,18 @@ func TestWindow(t *testing.T) {
 // TestOwnerAtWorkKeepsItsEntry. TRAPS, redisstream: claims although the owner works. The
 // entries of an owner that is dead are claimed. Guard: flight.beat.
 func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
-	messages := b.subscribe(b.source(redis.SourceOptions{}))
+	const silence = 3 * time.Second
+	messages := b.subscribe(b.source(redis.SourceOptions{ClaimAfter: silence}))
 	b.add("payload", "slow")
 	m := b.next(messages)
-	other := b.subscribe(b.source(redis.SourceOptions{}))
-	b.none(other, 3*time.Second)
+	other := b.subscribe(b.source(redis.SourceOptions{ClaimAfter: silence}))
+	b.none(other, 3*silence)
 	m.Ack()
 	b.emptied()
 
-	b.add("payload", "orphan") // read by somebody who dies
-	dead := newStream(t)
-	dead.topic = b.topic + "-dead"
+	dead := newStream(t) // read by somebody who dies
 	dead.add("payload", "orphan")
 	if err := dead.client.XGroupCreate(t.Context(), dead.topic, "group", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -125,6 +128,7 @@ func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
 // TestPause: a paused topic is not read, and what nobody took is there for others. Guard:
 // flow.Gate.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	s := b.source(redis.SourceOptions{})
 	messages := b.subscribe(s)
@@ -154,6 +158,7 @@ func TestPause(t *testing.T) {
 // TestStreamGone: a deleted stream takes the group with it; what is added later is read.
 // Guard: groupGone.
 func TestStreamGone(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	messages := b.subscribe(b.source(redis.SourceOptions{}))
 	b.add("payload", "one")
@@ -174,6 +179,7 @@ func TestStreamGone(t *testing.T) {
 // TestCloseGivesBack: what is in flight at Close is there for others at once, what is
 // acknowledged is not, and the group forgets the name.
 func TestCloseGivesBack(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	for _, payload := range []string{"a", "b", "c"} {
 		b.add("payload", payload)
@@ -202,6 +208,7 @@ func TestCloseGivesBack(t *testing.T) {
 
 // TestDelete: an acknowledged entry leaves the stream.
 func TestDelete(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	messages := b.subscribe(b.source(redis.SourceOptions{Delete: true}))
 	b.add("payload", "a")
@@ -215,6 +222,7 @@ func TestDelete(t *testing.T) {
 // TestWatermillsWire: what watermill-redisstream adds is read, and what is added here is
 // what it reads.
 func TestWatermillsWire(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	sink, err := redis.NewSink(redis.SinkOptions{Client: b.client})
 	if err != nil {
@@ -245,6 +253,7 @@ func TestWatermillsWire(t *testing.T) {
 
 // TestSink: a stream of another type, or none, is an error, and nothing is added.
 func TestSink(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	sink, err := redis.NewSink(redis.SinkOptions{Client: b.client, MustExist: true})
 	if err != nil {
@@ -270,6 +279,7 @@ func TestSink(t *testing.T) {
 
 // TestOptions: each mistake is refused by name.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	client := newClient("127.0.0.1:1")
 	defer func() { _ = client.Close() }()
 	for want, o := range map[string]redis.SourceOptions{
@@ -297,6 +307,7 @@ func TestOptions(t *testing.T) {
 
 // TestCheck: the test's own server may start; TestAccept shows those that may not.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	b := newStream(t)
 	s := b.source(redis.SourceOptions{Retention: time.Hour})
 	if err := s.Check(t.Context(), b.topic, consumer.Demands{InFlight: 10}); err != nil {

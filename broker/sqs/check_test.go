@@ -15,6 +15,7 @@ var usual = consumer.Demands{HandlerTimeout: 30 * time.Second, Hold: 40 * time.S
 // TestCheck: the limits of a queue against what the consumer needs, each refused by name.
 // Guard: limits.check.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	dead := newQueue(t, false)
 	arn := "arn:aws:sqs:elasticmq:000000000000:" + dead.topic
 	redrive := func(n int) []string {
@@ -71,6 +72,7 @@ func TestCheck(t *testing.T) {
 
 // TestOptions: each mistake is refused by name.
 func TestOptions(t *testing.T) {
+	t.Parallel()
 	client := newClient("http://127.0.0.1:1")
 	for want, o := range map[string]sqs.SourceOptions{
 		"SourceOptions.Client":     {},

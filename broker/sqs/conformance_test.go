@@ -52,7 +52,7 @@ func (b broker) through(addr string) *awssqs.Client {
 }
 
 func (b broker) Create(ctx context.Context, topic string) error {
-	_, err := b.client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic, Attributes: map[string]string{"VisibilityTimeout": "2"}})
+	_, err := b.client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic, Attributes: map[string]string{"VisibilityTimeout": "4"}})
 	return err
 }
 
@@ -127,7 +127,7 @@ func (b broker) Features() brokertest.Features {
 			hostile("body that is no base64", true, map[string]types.MessageAttributeValue{sqs.BodyAttribute: text("base64")}),
 		},
 		BadPayload: []byte("{not JSON"),
-		Redelivery: 4 * time.Second,
+		Redelivery: 6 * time.Second,
 		LeastPause: 900 * time.Millisecond,
 		InFlight:   64,
 		TooLarge:   2 << 20,

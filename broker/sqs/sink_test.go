@@ -21,7 +21,7 @@ import (
 // received takes what the queue has with the SDK alone.
 func (b *bundle) received(n int) (all []types.Message) {
 	b.Helper()
-	for end := time.Now().Add(10 * time.Second); len(all) < n && time.Now().Before(end); {
+	for end := time.Now().Add(patience); len(all) < n && time.Now().Before(end); {
 		out, err := b.client.ReceiveMessage(b.Context(), &awssqs.ReceiveMessageInput{
 			QueueUrl: &b.url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, VisibilityTimeout: 60, MessageAttributeNames: []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},
@@ -45,6 +45,7 @@ func (b *bundle) received(n int) (all []types.Message) {
 // TestSinkRoundTrip: payloads and metadata that SQS itself would not take. TRAPS, aws: at
 // most ten attributes, none empty. Guard: marshalOne.
 func TestSinkRoundTrip(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, false)
 	sink := b.sink(sqs.SinkOptions{})
 	want := map[string]*message.Message{}
@@ -80,6 +81,7 @@ func TestSinkRoundTrip(t *testing.T) {
 
 // TestSinkWire: what stands on the queue is what watermill-aws reads.
 func TestSinkWire(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, false)
 	m := message.NewMessage("id", []byte(`{"a":1}`))
 	m.Metadata.Set("name", "value")
@@ -99,6 +101,7 @@ func TestSinkWire(t *testing.T) {
 // TestTooLarge: the error of a message above the limit is that of one message: nothing of
 // the call is sent, and the others pass without it. Guard: marshal.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, false)
 	sink := b.sink(sqs.SinkOptions{})
 	large := message.NewMessage("large", []byte(strings.Repeat("x", 1<<20+1)))
@@ -126,6 +129,7 @@ func TestTooLarge(t *testing.T) {
 // TestNoQueue: publishing to a queue that does not exist is an error, also where it existed
 // a moment ago. Guard: resolve, Sink.forget.
 func TestNoQueue(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, false)
 	sink := b.sink(sqs.SinkOptions{})
 	if err := sink.Publish("nowhere", message.NewMessage("id", []byte("x"))); err == nil {
@@ -170,6 +174,7 @@ func (p partial) SendMessageBatch(ctx context.Context, in *awssqs.SendMessageBat
 // TestPartialBatch: the results of a batch are looked at one by one. Guard: Sink.batch,
 // unnamed.
 func TestPartialBatch(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, false)
 	var all []*message.Message
 	for i := range 10 {
@@ -192,6 +197,7 @@ func TestPartialBatch(t *testing.T) {
 // five minutes arrives again. TRAPS, aws: FIFO drops a redrive with the same deduplication
 // id. Guard: dedupOf; UnsafeDeduplicateByID shows what happens without it.
 func TestFIFOSink(t *testing.T) {
+	t.Parallel()
 	b := newQueue(t, true)
 	m := func() *message.Message {
 		m := message.NewMessage("same", []byte("x"))

@@ -70,7 +70,7 @@ redis_start() {
 
 # redis_runs PID: the process is there, is a Redis, and has not ended.
 redis_runs() {
-	[ -n "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -q 'redis-server'
+	process_says "$1" redis-server
 }
 
 # redis_stop SIGNAL: and waits until it is gone.

@@ -117,7 +117,7 @@ sqs_start() {
 
 # sqs_runs PID DIR: the process is there, is ours, and has not ended.
 sqs_runs() {
-	[ -n "$1" ] && tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline" | grep -qF -- "$2/"
+	process_says "$1" "$2/"
 }
 
 # sqs_stop SIGNAL: and waits until it is gone.
