@@ -11,12 +11,14 @@ import (
 
 // Variable returns the value of the environment variable that says where a server is.
 // Without it a test run that must leave nothing out (CI=true) fails, and any other skips
-// t, with the command that starts the server.
+// t, with the command that starts the server. Until the process ends, no other package
+// restarts that server.
 func Variable(t testing.TB, variable, server string) string {
 	t.Helper()
 	value := os.Getenv(variable)
 	switch {
 	case value != "":
+		share(t, server)
 	case os.Getenv("CI") == "true":
 		t.Fatalf("%s is not set: start the server with scripts/services up %s, and take the line that scripts/services env %s prints", variable, server, server)
 	default:

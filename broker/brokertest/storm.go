@@ -78,6 +78,7 @@ func (s *bundle) poison(p *toxiproxy.Proxy, kind string, d time.Duration) {
 // that forgets is as good as new afterwards: what is sent then is applied.
 func restarted(s *bundle) {
 	const n = 200
+	alone(s)
 	w := s.work("", apply)
 	sink := s.sink("")
 	if s.f.Forgets {

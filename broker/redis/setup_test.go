@@ -75,7 +75,7 @@ func (b *bundle) source(o redis.SourceOptions) *redis.Source {
 		o.Group = "group"
 	}
 	if o.ClaimAfter == 0 {
-		o.ClaimAfter = time.Second
+		o.ClaimAfter = 3 * time.Second
 	}
 	o.ClaimEvery, o.Block = 50*time.Millisecond, 50*time.Millisecond
 	s, err := redis.NewSource(o)

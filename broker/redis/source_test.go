@@ -1,6 +1,7 @@
 package redis_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -153,6 +154,50 @@ func TestPause(t *testing.T) {
 		m.Ack()
 	}
 	b.emptied()
+}
+
+// TestPauseDuringRead: what a read brings that was under way at the pause is given to
+// nobody, also where somebody waits for it. Guard: subscription.offer.
+func TestPauseDuringRead(t *testing.T) {
+	t.Parallel()
+	b := newStream(t)
+	client := newClient(b.addr)
+	t.Cleanup(func() { _ = client.Close() })
+	s := b.source(redis.SourceOptions{Client: client, ClaimAfter: time.Minute})
+	client.AddHook(pausing{func() { s.Pause(b.topic) }})
+	messages := b.subscribe(s)
+	for i := range 8 { // it may be given to nobody by chance
+		b.add("payload", fmt.Sprint(i))
+		b.none(messages, 300*time.Millisecond)
+		s.Resume(b.topic)
+	}
+}
+
+// pausing calls pause when a read has brought entries.
+type pausing struct{ pause func() }
+
+func (p pausing) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (p pausing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		entries := 0
+		switch c := cmd.(type) {
+		case *goredis.XStreamSliceCmd:
+			entries = len(c.Val())
+		case *goredis.XAutoClaimCmd:
+			messages, _ := c.Val()
+			entries = len(messages)
+		}
+		if entries > 0 {
+			p.pause()
+		}
+		return err
+	}
+}
+
+func (p pausing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
 }
 
 // TestStreamGone: a deleted stream takes the group with it; what is added later is read.

@@ -194,15 +194,32 @@ func (u *subscription) give(entries []goredis.XMessage, tokens int) {
 		<-u.window
 	}
 	for i, h := range batch {
-		select {
-		case u.out <- h.msg:
-			u.watched.Go(func() { u.watch(h) })
-			continue
-		case <-u.gate.Paused():
-		case <-u.ctx.Done():
+		if !u.offer(h) {
+			u.flight.giveBack(0, batch[i:]...)
+			return
 		}
-		u.flight.giveBack(0, batch[i:]...)
-		return
+		u.watched.Go(func() { u.watch(h) })
+	}
+}
+
+// offer hands h over; false where the topic is paused or the subscription ends, also if
+// somebody waits for a message.
+func (u *subscription) offer(h *held) bool {
+	paused := u.gate.Paused()
+	select {
+	case <-paused:
+		return false
+	case <-u.ctx.Done():
+		return false
+	default:
+	}
+	select {
+	case <-paused:
+		return false
+	case <-u.ctx.Done():
+		return false
+	case u.out <- h.msg:
+		return true
 	}
 }
 

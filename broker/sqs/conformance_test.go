@@ -1,7 +1,9 @@
 package sqs_test
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"net/url"
 	"os"
 	"strings"
@@ -37,6 +39,31 @@ func TestConformance(t *testing.T) {
 	brokertest.Run(t, conforming)
 }
 
+// TestConformanceFIFO is the suite with FIFO queues. The server is restarted in the other.
+func TestConformanceFIFO(t *testing.T) {
+	brokertest.Variable(t, variable, "sqs")
+	t.Parallel()
+	brokertest.Run(t, fifo{conforming})
+}
+
+// fifo is a broker whose topics have FIFO queues: by their name, so that the suite's
+// children, which know one broker only, find them too.
+type fifo struct{ broker }
+
+func (f fifo) Features() brokertest.Features {
+	features := f.broker.Features()
+	features.Name, features.Ordered, features.Restart = "fifo", true, nil
+	return features
+}
+
+// queue is the name of a topic's queue.
+func queue(topic string) string {
+	if strings.HasPrefix(topic, "hr-fifo-") {
+		return topic + ".fifo"
+	}
+	return topic
+}
+
 func (b broker) client() *awssqs.Client { return newClient(b.endpoint) }
 
 func (b broker) Addr() string {
@@ -52,20 +79,24 @@ func (b broker) through(addr string) *awssqs.Client {
 }
 
 func (b broker) Create(ctx context.Context, topic string) error {
-	_, err := b.client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic, Attributes: map[string]string{"VisibilityTimeout": "4"}})
+	name, attributes := queue(topic), map[string]string{"VisibilityTimeout": "4"}
+	if name != topic {
+		attributes["FifoQueue"] = "true"
+	}
+	_, err := b.client().CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &name, Attributes: attributes})
 	return err
 }
 
 func (b broker) Source(addr string) (message.Subscriber, error) {
-	return sqs.NewSource(sqs.SourceOptions{Client: b.through(addr), WaitTime: time.Second, InFlight: 64})
+	return sqs.NewSource(sqs.SourceOptions{Client: b.through(addr), Queue: queue, WaitTime: time.Second, InFlight: 64})
 }
 
 func (b broker) Sink(addr string) (message.Publisher, error) {
-	return sqs.NewSink(sqs.SinkOptions{Client: b.through(addr)})
+	return sqs.NewSink(sqs.SinkOptions{Client: b.through(addr), Queue: queue})
 }
 
 func (b broker) url(ctx context.Context, topic string) (*string, error) {
-	out, err := b.client().GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: &topic})
+	out, err := b.client().GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(queue(topic))})
 	if err != nil {
 		return nil, err
 	}
@@ -78,19 +109,23 @@ func (b broker) Send(ctx context.Context, topic string, records ...brokertest.Re
 		for name, value := range r.Headers {
 			attributes[name] = types.MessageAttributeValue{DataType: aws.String("String"), StringValue: &value}
 		}
-		if err := b.send(ctx, topic, r.Payload, attributes); err != nil {
+		if err := b.send(ctx, topic, r.Key, r.Payload, attributes); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (b broker) send(ctx context.Context, topic string, body []byte, attributes map[string]types.MessageAttributeValue) error {
+func (b broker) send(ctx context.Context, topic, group string, body []byte, attributes map[string]types.MessageAttributeValue) error {
 	to, err := b.url(ctx, topic)
 	if err != nil {
 		return err
 	}
-	_, err = b.client().SendMessage(ctx, &awssqs.SendMessageInput{QueueUrl: to, MessageBody: aws.String(string(body)), MessageAttributes: attributes})
+	in := &awssqs.SendMessageInput{QueueUrl: to, MessageBody: aws.String(string(body)), MessageAttributes: attributes}
+	if queue(topic) != topic {
+		in.MessageGroupId, in.MessageDeduplicationId = aws.String(cmp.Or(group, rand.Text())), aws.String(rand.Text())
+	}
+	_, err = b.client().SendMessage(ctx, in)
 	return err
 }
 
@@ -108,7 +143,7 @@ func (b broker) Features() brokertest.Features {
 	}
 	hostile := func(name string, undecodable bool, attributes map[string]types.MessageAttributeValue) brokertest.Hostile {
 		return brokertest.Hostile{Name: name, Undecodable: undecodable, Send: func(ctx context.Context, topic string, body []byte) error {
-			return b.send(ctx, topic, body, attributes)
+			return b.send(ctx, topic, "", body, attributes)
 		}}
 	}
 	ten := map[string]types.MessageAttributeValue{}

@@ -24,6 +24,8 @@ import (
 type client struct {
 	*awssqs.Client
 	receives, deletes, beats atomic.Int64
+	// received is called when a receive call has brought messages.
+	received func()
 	// refuse makes an entry of a batch fail; its argument is the kind of call.
 	refuse func(call string, entry int) *types.BatchResultErrorEntry
 	// says are attributes that the queue says it has.
@@ -40,7 +42,11 @@ func (c *client) GetQueueAttributes(ctx context.Context, in *awssqs.GetQueueAttr
 
 func (c *client) ReceiveMessage(ctx context.Context, in *awssqs.ReceiveMessageInput, o ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error) {
 	c.receives.Add(1)
-	return c.Client.ReceiveMessage(ctx, in, o...)
+	out, err := c.Client.ReceiveMessage(ctx, in, o...)
+	if err == nil && len(out.Messages) > 0 && c.received != nil {
+		c.received()
+	}
+	return out, err
 }
 
 func (c *client) DeleteMessageBatch(ctx context.Context, in *awssqs.DeleteMessageBatchInput, o ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error) {
@@ -227,6 +233,22 @@ func TestPause(t *testing.T) {
 		m.Ack()
 	}
 	b.emptied()
+}
+
+// TestPauseDuringReceive: what a call brings that was under way at the pause is given to
+// nobody, also where somebody waits for it. Guard: subscription.offer.
+func TestPauseDuringReceive(t *testing.T) {
+	t.Parallel()
+	b := newQueue(t, false, "VisibilityTimeout", "60")
+	c := &client{Client: b.client}
+	s := b.source(sqs.SourceOptions{Client: c, Receivers: 1})
+	c.received = func() { s.Pause(b.topic) }
+	messages := b.subscribe(s)
+	b.send("a")
+	for range 8 { // it may be given to nobody by chance
+		b.none(messages, 300*time.Millisecond)
+		s.Resume(b.topic)
+	}
 }
 
 // TestFIFO: the group is the order key, and its order is kept, also behind a nack: for
