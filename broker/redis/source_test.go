@@ -167,8 +167,10 @@ func TestPauseDuringRead(t *testing.T) {
 	client.AddHook(pausing{func() { s.Pause(b.topic) }})
 	messages := b.subscribe(s)
 	for i := range 8 { // it may be given to nobody by chance
-		b.add("payload", fmt.Sprint(i))
-		b.none(messages, 300*time.Millisecond)
+		time.AfterFunc(100*time.Millisecond, func() { // while somebody waits
+			b.client.XAdd(context.Background(), &goredis.XAddArgs{Stream: b.topic, Values: []any{"payload", i}})
+		})
+		b.none(messages, 400*time.Millisecond)
 		s.Resume(b.topic)
 	}
 }
