@@ -13,6 +13,8 @@ var (
 	named = regexp.MustCompile("`([a-z/]*)\\.((?:Test|Fuzz|Example)[A-Za-z_]*)`")
 	// titled is a test of the suite that all stores run.
 	titled = regexp.MustCompile("`store/storetest: ([^`]+)`")
+	// staged is a scenario of the suite that all adapters pass.
+	staged = regexp.MustCompile("`broker/brokertest: ([^`]+)`")
 	// numbered is a reference to a bug by its number.
 	numbered = regexp.MustCompile(`\*\*(\d\d)\*\*`)
 )
@@ -45,6 +47,11 @@ func TestTheDocumentNamesWhatIsThere(t *testing.T) {
 	for _, title := range titles {
 		if !strings.Contains(in("store/storetest", "*.go"), `name: "`+title[1]+`"`) {
 			t.Errorf("the suite of the stores has no test called %q", title[1])
+		}
+	}
+	for _, scenario := range staged.FindAllStringSubmatch(document, -1) {
+		if !strings.Contains(in("broker/brokertest", "scenarios.go"), `{"`+scenario[1]+`",`) {
+			t.Errorf("the suite of the adapters has no scenario called %q", scenario[1])
 		}
 	}
 	list := all(t)
