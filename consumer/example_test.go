@@ -42,16 +42,16 @@ func Example() {
 	if _, err := st.DB().Exec("CREATE TABLE invoices (order_id TEXT, total INTEGER)"); err != nil {
 		log.Fatal(err)
 	}
-	sub := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
-	pub := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
-	created, err := pub.Subscribe(ctx, "invoices.created")
+	source := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
+	sink := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
+	created, err := sink.Subscribe(ctx, "invoices.created")
 	if err != nil {
 		log.Fatal(err)
 	}
 
 	c, err := consumer.New("billing", st, consumer.Config{
-		Source: sub, // any Watermill Subscriber: Kafka, RabbitMQ, SQS, NATS, …
-		Sink:   pub, // any Watermill Publisher, for what handlers publish
+		Source: source, // an adapter under broker/, or any Watermill Subscriber
+		Sink:   sink,   // the same, or any Watermill Publisher: for what handlers publish
 		Key:    inbox.First(inbox.Join(inbox.Header("shop"), inbox.Literal("order"), inbox.JSON("id")), inbox.MessageID()),
 		Retry:  retry.Policy{MaxAttempts: 8, Immediate: 2, Backoff: retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: .2}},
 	})
@@ -72,7 +72,7 @@ func Example() {
 	for range 3 { // the same fact, three times, under three message ids
 		m := message.NewMessage(watermill.NewUUID(), []byte(`{"id": "10492", "total": 4200}`))
 		m.Metadata.Set("shop", "shop.example")
-		if err := sub.Publish("orders.paid", m); err != nil {
+		if err := source.Publish("orders.paid", m); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -88,7 +88,7 @@ func Example() {
 	if err := <-ended; err != nil {
 		log.Fatal(err)
 	}
-	_, _ = sub.Close(), pub.Close()
+	_, _ = source.Close(), sink.Close()
 
 	var invoices int
 	if err := st.DB().QueryRow("SELECT count(*) FROM invoices").Scan(&invoices); err != nil {
