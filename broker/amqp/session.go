@@ -175,6 +175,9 @@ func (n *session) reason(err *amqp091.Error) error {
 
 // end gives back what was not handed over, waits for what was settled to be told to the
 // broker, and closes the channel, after which the broker requeues all that is not settled.
+//
+// A quorum queue forgets acks that it has not written when their channel closes. It answers
+// a cancel only after what came before, so the consumer is cancelled first.
 func (n *session) end() {
 	n.release.Stop()
 	if n.next != nil {
@@ -184,6 +187,9 @@ func (n *session) end() {
 		n.sub.watchers.Wait() // each has a last look at its message
 	}
 	n.acks.close()
+	if n.deliveries != nil && !n.ch.IsClosed() {
+		_ = n.ch.Cancel(n.tag, false) // as below
+	}
 	if !n.ch.IsClosed() {
 		_ = n.ch.Close() // an error says that it is closed
 	}

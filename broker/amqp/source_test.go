@@ -1,6 +1,7 @@
 package amqp_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -86,23 +87,35 @@ func TestManyInFlightEachSettled(t *testing.T) {
 	b.left(0)
 }
 
-// Rule: what was acknowledged before the end is told to the broker.
+// Rule: what was acknowledged before the end is told to the broker. Trap: a quorum queue
+// forgets acks that come just before their channel closes. Guard: end cancels first.
 func TestCloseTellsWhatWasSettled(t *testing.T) {
-	b := setup(t)
-	b.declare(amqp.Classic, nil)
-	for i := range 20 {
-		b.must(b.admin.PublishWithContext(b.ctx, "", b.queue, true, false, amqp091.Publishing{MessageId: fmt.Sprint(i)}))
-	}
-	s := b.source(amqp.SourceOptions{})
-	messages := b.subscribe(s)
-	for range 20 {
-		b.next(messages).Ack()
-	}
-	b.must(s.Close())
-	b.must(s.Close())
-	b.left(0)
-	if _, err := s.Subscribe(b.ctx, b.queue); err == nil {
-		t.Error("a closed source subscribes")
+	for _, kind := range []amqp.Kind{amqp.Classic, amqp.Quorum} {
+		t.Run(string(kind), func(t *testing.T) {
+			b := setup(t)
+			b.declare(kind, nil)
+			const n = 200
+			many := make([]*message.Message, n)
+			for i := range many {
+				many[i] = msg(fmt.Sprint(i), "x")
+			}
+			b.must(b.sink(amqp.SinkOptions{}).Publish(b.queue, many...))
+			s := b.source(amqp.SourceOptions{Prefetch: n})
+			messages := b.subscribe(s)
+			b.next(messages) // keeps its ack from standing for those of the others
+			for range n - 1 {
+				b.next(messages).Ack()
+			}
+			b.must(s.Close())
+			b.must(s.Close())
+			b.left(1)
+			if m := b.next(b.subscribe(b.source(amqp.SourceOptions{}))); m.UUID != "0" {
+				t.Errorf("message %s comes again, which was acknowledged", m.UUID)
+			}
+			if _, err := s.Subscribe(b.ctx, b.queue); !errors.Is(err, amqp.ErrClosed) {
+				t.Errorf("a closed source subscribes: %v", err)
+			}
+		})
 	}
 }
 
