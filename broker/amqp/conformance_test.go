@@ -31,19 +31,25 @@ var conformed = rabbit{amqp.Quorum}
 func TestMain(m *testing.M) { brokertest.Main(m, conformed) }
 
 func TestConformanceQuorum(t *testing.T) {
-	brokertest.Variable(t, "HEADRACE_TEST_RABBITMQ", "rabbitmq")
-	brokertest.Run(t, rabbit{amqp.Quorum})
+	conform(t, amqp.Quorum)
 }
 
 func TestConformanceClassic(t *testing.T) {
-	brokertest.Variable(t, "HEADRACE_TEST_RABBITMQ", "rabbitmq")
-	brokertest.Run(t, rabbit{amqp.Classic})
+	conform(t, amqp.Classic)
+}
+
+func conform(t *testing.T, kind amqp.Kind) {
+	for _, name := range []string{"HEADRACE_TEST_RABBITMQ", "HEADRACE_TEST_RABBITMQ_MANAGEMENT", "HEADRACE_TEST_RABBITMQ_CTL"} {
+		brokertest.Variable(t, name, "rabbitmq")
+	}
+	foreignTool(t, "amqp-publish")
+	brokertest.Run(t, rabbit{kind})
 }
 
 func (r rabbit) Features() brokertest.Features {
 	return brokertest.Features{
 		Name: "amqp", Anonymous: true, Hostile: hostile,
-		Redelivery: 2 * time.Second, InFlight: 64, Ordered: true,
+		Redelivery: time.Second, InFlight: 64, Ordered: true,
 		TooLarge: 17 << 20,
 		Restart:  restart,
 		Delete: func(ctx context.Context, topic string) error {
@@ -88,17 +94,18 @@ func (r rabbit) server(addr string) amqp.Server {
 		u.Host = addr
 		target = u.String()
 	}
-	return amqp.Server{URL: target, Timeout: 5 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return amqp.Server{URL: target, Timeout: 30 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 }
 
 func (r rabbit) Source(addr string) (message.Subscriber, error) {
 	return amqp.NewSource(amqp.SourceOptions{
 		Server: r.server(addr), Topology: amqp.Topology{DeliveryLimit: amqp.Unlimited}, Prefetch: 64, PauseHold: time.Second,
+		MissingGrace: patience, // a server that has just been started may not have elected leaders
 	})
 }
 
 func (r rabbit) Sink(addr string) (message.Publisher, error) {
-	return amqp.NewSink(amqp.SinkOptions{Server: r.server(addr), ConfirmTimeout: 5 * time.Second})
+	return amqp.NewSink(amqp.SinkOptions{Server: r.server(addr), ConfirmTimeout: 20 * time.Second})
 }
 
 func (r rabbit) Addr() string {

@@ -79,7 +79,8 @@ func (t *tally) left() int {
 func TestRestartUnderLoad(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Quorum, nil)
-	messages := b.subscribe(b.source(amqp.SourceOptions{}))
+	// A server that has just been started may not have elected the queue's leader.
+	messages := b.subscribe(b.source(amqp.SourceOptions{MissingGrace: patience}))
 	sink := b.sink(amqp.SinkOptions{})
 	all := &tally{missing: make(map[string]bool), received: make(map[string]bool)}
 	stop := make(chan struct{})
@@ -105,7 +106,10 @@ func TestRestartUnderLoad(t *testing.T) {
 	go func() { restarted <- restart(b.ctx) }()
 	for over := false; !over; {
 		select {
-		case m := <-messages:
+		case m, open := <-messages:
+			if !open {
+				b.Fatalf("the subscription has ended; the log says:\n%s", b.log.String())
+			}
 			all.take(m)
 		case err := <-restarted:
 			b.must(err)
@@ -129,9 +133,9 @@ func TestMemoryAlarm(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Classic, nil)
 	server := b.server()
-	server.Timeout = time.Second
+	server.Timeout = 3 * time.Second
 	sink := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: time.Second})
-	b.must(sink.Publish(b.queue, msg("before", "x")))
+	b.eventually("publishing works", func() bool { return sink.Publish(b.queue, msg("before", "x")) == nil })
 	b.ctl("set_vm_memory_high_watermark", "0.0001")
 	t.Cleanup(func() { b.ctl("set_vm_memory_high_watermark", "0.4") })
 	b.eventually("the broker says that it is blocked", func() bool {
@@ -142,7 +146,8 @@ func TestMemoryAlarm(t *testing.T) {
 		return errors.Is(err, amqp.ErrBlocked)
 	})
 	// A socket that nobody reads takes no large message. Guard: bounded.
-	began, patient := time.Now(), b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * patience})
+	patient := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * patience})
+	began := time.Now()
 	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > patience {
 		t.Errorf("a large message while it is blocked: %v after %s", err, time.Since(began))
 	}

@@ -27,7 +27,7 @@ type SourceOptions struct {
 	// then it is given back, which a quorum queue counts as a delivery. Default 1 min.
 	PauseHold time.Duration
 	// MissingGrace is how long a subscription waits for a queue that was there and is
-	// gone (its node may be starting), before it ends. Default 10 s.
+	// gone (its node may be starting), before it ends. Default 30 s.
 	MissingGrace time.Duration
 
 	// Management is the URL of the broker's management API, http://user:password@host:15672.
@@ -49,7 +49,7 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	set(&o.Prefetch, 256)
 	set(&o.NackPause, 100*time.Millisecond)
 	set(&o.PauseHold, time.Minute)
-	set(&o.MissingGrace, 10*time.Second)
+	set(&o.MissingGrace, 30*time.Second)
 	set(&o.ConsumerTimeout, 30*time.Minute)
 	return o
 }

@@ -89,6 +89,8 @@ rabbitmq_up() {
 		may_install || fail "no RabbitMQ server: install Debian's packages rabbitmq-server and amqp-tools (apt-get install rabbitmq-server amqp-tools), or docker with its compose plugin"
 		rabbitmq_install
 		bin=$(rabbitmq_bin) || fail "rabbitmq-server is installed, but is not in /usr/lib/rabbitmq/bin"
+	elif may_install && ! command -v amqp-publish >/dev/null; then # tests send with it
+		apt_install amqp-tools
 	fi
 	user=$(server_user rabbitmq)
 	dir=$(scratch "$user" rabbitmq)
