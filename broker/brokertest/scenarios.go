@@ -17,6 +17,7 @@ var scenarios = []scenario{
 	{"no topic, and too large", nil, refused},
 	{"recreated", recreatable, recreated},
 	{"heartbeat", nil, heartbeat},
+	{"given again while the handler runs", nil, givenAgain},
 	{"killed", nil, killed},
 	{"changing owners", nil, owners},
 	{"connection resets", nil, resets},

@@ -3,6 +3,7 @@ package brokertest
 import (
 	"errors"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
@@ -61,16 +62,25 @@ func (s *bundle) proxy() *toxiproxy.Proxy {
 // poison makes the proxy's connections bad for a while, both ways.
 func (s *bundle) poison(p *toxiproxy.Proxy, kind string, d time.Duration) {
 	s.Helper()
+	mend := s.harm(p, kind)
+	time.Sleep(d)
+	mend()
+}
+
+// harm makes the proxy's connections bad, both ways, until mend is called.
+func (s *bundle) harm(p *toxiproxy.Proxy, kind string) (mend func()) {
+	s.Helper()
 	for _, way := range []string{"upstream", "downstream"} {
 		text := `{"name":"` + way + `","type":"` + kind + `","stream":"` + way + `","attributes":{"timeout":0}}`
 		if _, err := p.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
 			s.Fatalf("toxiproxy: %v", err)
 		}
 	}
-	time.Sleep(d)
-	ctx, cancel := s.bounded()
-	defer cancel()
-	p.Toxics.ResetToxics(ctx)
+	return sync.OnceFunc(func() {
+		ctx, cancel := s.bounded()
+		defer cancel()
+		p.Toxics.ResetToxics(ctx)
+	})
 }
 
 // restarted: the server is killed and started again under load (faults 45, 49 and 58).

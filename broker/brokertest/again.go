@@ -1,0 +1,87 @@
+package brokertest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/Shopify/toxiproxy/v2"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/fault"
+)
+
+// givenAgain: the connection of a process is cut while its handler runs, so that the broker
+// takes it for dead and gives the message to the other process, while the handler runs on
+// (faults 40, 44, 54 and 57; TRAPS, kafka: two owners). The effect is there once, and both
+// processes are well afterwards: each of them alone does what is sent later.
+func givenAgain(s *bundle) {
+	release := make(chan struct{})
+	free := sync.OnceFunc(func() { close(release) })
+	s.Cleanup(free)
+	var first sync.Once
+	entered := make(chan *holder, 1)
+	both := [2]*holder{}
+	for i := range both {
+		h := &holder{proxy: s.proxy(), received: make(chan struct{})}
+		h.worker = s.work(h.proxy.Listen, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			first.Do(func() {
+				entered <- h
+				<-release // whatever became of ctx: not every handler looks at it
+			})
+			return apply(ctx, tx, m)
+		}, onReceive(h.received))
+		both[i] = h
+	}
+	s.sendNumbers(1, 1)
+	var cut *holder
+	select {
+	case cut = <-entered:
+	case <-time.After(patience):
+		s.Fatal("no handler is run")
+	}
+	other := both[0]
+	if other == cut {
+		other = both[1]
+	}
+	mend := s.harm(cut.proxy, "reset_peer")
+	defer mend()
+	select {
+	case <-other.received:
+	case <-time.After(patience):
+		s.Fatal("the broker does not give the message to the other process")
+	}
+	free()
+	s.eventually("the effect", func() (string, bool) { return "none", s.count("SELECT count(*) FROM effects") > 0 })
+	mend()
+	s.appliedOnce(1)
+	s.sendNumbers(2, 5)
+	s.appliedOnce(5)
+	other.worker.halt()
+	s.sendNumbers(6, 9)
+	s.appliedOnce(9)
+	s.undecodable(0)
+	s.Logf("the one that was cut off: %+v", cut.worker.c.Stats())
+	s.Logf("the other one: %+v", other.worker.c.Stats())
+}
+
+// holder is a worker with a connection of its own.
+type holder struct {
+	worker   *worker
+	proxy    *toxiproxy.Proxy
+	received chan struct{} // closed when it is given the first message
+}
+
+// onReceive closes received at the first message.
+func onReceive(received chan<- struct{}) option {
+	var once sync.Once
+	return func(c *consumer.Config) {
+		c.Source = fault.Subscriber(c.Source, func(at fault.Point) error {
+			if at == fault.AfterReceive {
+				once.Do(func() { close(received) })
+			}
+			return nil
+		})
+	}
+}
