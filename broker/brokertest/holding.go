@@ -2,6 +2,8 @@ package brokertest
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -100,9 +102,14 @@ func ordered(s *bundle) {
 	s.nothingLeft()
 }
 
-// paused: a source that is paused fetches nothing, and goes on when it is resumed.
+// paused: a source that is paused fetches nothing, and goes on when it is resumed. That it
+// hands nothing over is not enough: one that fetches and gives back keeps the messages
+// from other processes, and spends their deliveries. So what comes from the broker is
+// counted, in bytes.
 func paused(s *bundle) {
-	source := s.source("")
+	const n, size = 8, 32 << 10
+	m := s.meter()
+	source := s.source(m.listen.Addr().String())
 	p, ok := source.(consumer.Pauser)
 	if !ok {
 		s.Fatalf("%T is no consumer.Pauser", source)
@@ -116,14 +123,22 @@ func paused(s *bundle) {
 	for m := r.within(3 * time.Second); m != nil; m = r.within(time.Second) {
 		m.Nack() // it may have been on its way
 	}
-	s.sendNumbers(2, 6)
+	before := m.came.Load()
+	for i := range n {
+		s.send(Record{Payload: fmt.Appendf(nil, `{"n":%d,"pad":"%s"}`, i+2, strings.Repeat("x", size))})
+	}
 	if m := r.within(3 * time.Second); m != nil {
 		s.Errorf("message %d came during the pause", r.number(m))
 		m.Nack()
 	}
+	if came := m.came.Load() - before; came > n*size/2 {
+		s.Errorf("%d bytes came from the broker during the pause, where %d messages of %d bytes each are", came, n, size)
+	} else {
+		s.Logf("%d bytes came during the pause", came)
+	}
 	p.Resume(s.topic)
 	p.Resume(s.topic)
-	for seen := map[int]bool{}; len(seen) < 5; {
+	for seen := map[int]bool{}; len(seen) < n; {
 		m := r.next()
 		seen[r.number(m)] = true
 		m.Ack()
