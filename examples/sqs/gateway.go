@@ -20,7 +20,8 @@ import (
 	"github.com/headrace/headrace/examples/internal/story"
 )
 
-// gateway is the AWS SDK alone: no Watermill, no headrace.
+// gateway is the AWS SDK alone: no Watermill, and of headrace only the names of two
+// attributes, since SQS takes text only, and no more than ten attributes.
 type gateway struct{ connection }
 
 // Gateway implements story.Connection.
