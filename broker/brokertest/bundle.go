@@ -18,8 +18,9 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// patience bounds each wait. A broker that is just starting may be slow.
-const patience = 90 * time.Second
+// patience bounds each wait. A broker that is just starting may be slow: one in Java has
+// taken more than half a minute on a machine with other things to do.
+const patience = 3 * time.Minute
 
 // bundle is what a scenario works with: a topic, a database, and the consumers on them.
 type bundle struct {

@@ -41,16 +41,17 @@ func (s *session) commitAll(ctx context.Context) {
 // then are committed with the next, or come again.
 func (s *session) commit(ctx context.Context, list []*partition) {
 	offsets := make(map[int32]kgo.EpochOffset, len(list))
+	incarnations := make(map[int32]string, len(list))
 	for _, p := range list {
-		if position, is := p.uncommitted(); is {
-			offsets[p.number] = position
+		if position, incarnation, is := p.uncommitted(); is {
+			offsets[p.number], incarnations[p.number] = position, incarnation
 		}
 	}
 	if len(offsets) == 0 {
 		return
 	}
 	var failed error
-	s.client.CommitOffsetsSync(ctx, map[string]map[int32]kgo.EpochOffset{s.topic: offsets},
+	s.client.CommitOffsetsSync(marking(ctx, incarnations), map[string]map[int32]kgo.EpochOffset{s.topic: offsets},
 		func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
 			failed = err
 			if err == nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -161,21 +162,34 @@ func (o SourceOptions) client(topic string, rebalance time.Duration) []kgo.Opt {
 		kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.heartbeatInterval()), kgo.RebalanceTimeout(rebalance),
 		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
 	)
-	start, level := kgo.NewOffset().AtStart(), kgo.ReadCommitted()
-	if o.UnsafeStartAtEnd {
-		start = kgo.NewOffset().AtEnd()
-	}
+	start, level := o.start(), kgo.ReadCommitted()
 	if o.UnsafeReadUncommitted {
 		level = kgo.ReadUncommitted()
 	}
 	return append(opts, kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(level))
 }
 
+// start is where a partition begins whose group has no offset.
+func (o SourceOptions) start() kgo.Offset {
+	if o.UnsafeStartAtEnd {
+		return kgo.NewOffset().AtEnd()
+	}
+	return kgo.NewOffset().AtStart()
+}
+
 // admin returns the options of a client that only asks.
 func (o SourceOptions) admin() []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.FetchMaxBytes(16 << 20),
-		kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.MetadataMinAge(250 * time.Millisecond), kgo.RetryBackoffFn(backoff),
 	}
 	return append(opts, o.Client...)
+}
+
+// backoff is the pause after a number of failures in a row, from 100 ms to a second, as
+// Java's client has it. A recreated topic is seen after six of them, so that the client's
+// own, which grow to five seconds, would leave it unread for longer than need be.
+func backoff(failures int) time.Duration {
+	pause := min(100*time.Millisecond<<min(failures, 5), time.Second)
+	return pause*3/4 + rand.N(pause/4)
 }

@@ -35,6 +35,7 @@ var ownedBySource = []owned{
 	{"OnPartitionsLost", kgo.OnPartitionsLost, itself},
 	{"AdjustFetchOffsetsFn", kgo.AdjustFetchOffsetsFn, "it can pass over records"},
 	{"SessionTimeout", kgo.SessionTimeout, "set SourceOptions.SessionTimeout"},
+	{"HeartbeatInterval", kgo.HeartbeatInterval, "it is a third of SourceOptions.SessionTimeout"},
 	{"RebalanceTimeout", kgo.RebalanceTimeout, "set SourceOptions.RebalanceTimeout"},
 	{"KeepControlRecords", kgo.KeepControlRecords, "a transaction's marker is no message"},
 }

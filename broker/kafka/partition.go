@@ -256,11 +256,12 @@ func (p *partition) finish() {
 	p.settle(false)
 }
 
-// uncommitted returns the position, and whether the group does not know it yet.
-func (p *partition) uncommitted() (kgo.EpochOffset, bool) {
+// uncommitted returns the position and the incarnation that it is of, and whether the
+// group does not know it yet.
+func (p *partition) uncommitted() (position kgo.EpochOffset, incarnation string, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.position, p.position.Offset > p.committed
+	return p.position, p.at.incarnation, p.position.Offset > p.committed
 }
 
 // commit notes what the group knows.

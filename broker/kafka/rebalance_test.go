@@ -18,7 +18,7 @@ import (
 func TestARevokedPartitionIsDrained(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(5)
-	first := b.source(nil)
+	first := b.source(func(o *kafka.SourceOptions) { o.CloseTimeout = patience })
 	ctx, leave := context.WithCancel(t.Context())
 	messages, err := first.Subscribe(ctx, b.topic)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestARevokedPartitionIsDrained(t *testing.T) {
 func TestWhatARebalanceTakesIsGivenBack(t *testing.T) {
 	b := setup(t, 2)
 	b.spread(t, 10)
-	short := func(o *kafka.SourceOptions) { o.RebalanceTimeout = 3 * time.Second }
+	short := func(o *kafka.SourceOptions) { o.RebalanceTimeout = 9 * time.Second }
 	first := b.subscribe(b.source(short))
 	held := b.receive(first, 20)
 	second := b.subscribe(b.source(short))
@@ -112,7 +112,7 @@ func TestARebalanceLetsHandlersFinish(t *testing.T) {
 func TestARebalanceTellsHandlers(t *testing.T) {
 	b := setup(t, 2)
 	b.spread(t, 10)
-	short := func(o *kafka.SourceOptions) { o.RebalanceTimeout = 3 * time.Second }
+	short := func(o *kafka.SourceOptions) { o.RebalanceTimeout = 9 * time.Second }
 	held := b.receive(b.subscribe(b.source(short)), 20)
 	for _, m := range held {
 		context.AfterFunc(m.Context(), func() { m.Ack() })
@@ -148,7 +148,9 @@ func TestALostPartitionIsNotCommitted(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(3)
 	wire := newWire(t, b.addr)
-	zombie := b.subscribe(b.source(func(o *kafka.SourceOptions) { o.Client = append(o.Client, through(wire.addr())) }))
+	zombie := b.subscribe(b.source(func(o *kafka.SourceOptions) {
+		o.Client, o.SessionTimeout = append(o.Client, through(wire.addr())), session
+	}))
 	held := b.receive(zombie, 3)
 	wire.cut()
 	second := b.subscribe(b.source(nil))

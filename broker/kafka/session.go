@@ -47,7 +47,7 @@ func newSession(values context.Context, topic string, o SourceOptions, rebalance
 	}
 	opts := append(o.client(topic, rebalance),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lost),
-		kgo.WithHooks(log),
+		kgo.AdjustFetchOffsetsFn(s.begin), kgo.WithHooks(log),
 	)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {

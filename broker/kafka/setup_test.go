@@ -42,10 +42,13 @@ func need(t testing.TB) {
 }
 
 const (
-	// session is how long the group waits for a dead member.
+	// session is how long the group waits for a dead member of the suite, and of those
+	// tests in which one dies.
 	session = 2 * time.Second
+	// alive is as much where a test is about members that live, however slow the machine.
+	alive = 9 * time.Second
 	// patience bounds each wait.
-	patience = 30 * time.Second
+	patience = time.Minute
 )
 
 // sourceOptions are short ones.
@@ -71,7 +74,7 @@ func through(addr string) kgo.Opt {
 // Features implements brokertest.Broker.
 func (s server) Features() brokertest.Features {
 	return brokertest.Features{
-		Name: "kafka", Hostile: s.hostile(), Redelivery: 3 * session, InFlight: 100, Ordered: true, TooLarge: 2 << 20,
+		Name: "kafka", Hostile: s.hostile(), Redelivery: 2 * session, InFlight: 100, Ordered: true, TooLarge: 2 << 20,
 		Restart: func(ctx context.Context) error { return brokertest.Restart(ctx, "kafka") },
 		Delete:  s.Delete,
 	}
@@ -115,7 +118,18 @@ func (s server) Delete(ctx context.Context, topic string) error {
 		if err != nil {
 			return err
 		}
-		return kerr.ErrorForCode(answer.Topics[0].ErrorCode)
+		if err := kerr.ErrorForCode(answer.Topics[0].ErrorCode); err != nil {
+			return err
+		}
+		// The controller has removed it; the broker takes records for it until it has heard.
+		for ctx.Err() == nil {
+			known, err := s.metadata(ctx, c, topic)
+			if err == nil && errors.Is(kerr.ErrorForCode(known.Topics[0].ErrorCode), kerr.UnknownTopicOrPartition) {
+				return nil
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+		return ctx.Err()
 	})
 }
 
@@ -164,11 +178,7 @@ func (s server) Left(ctx context.Context, topic string) (left int, err error) {
 
 // ends are the offsets behind the newest record of each partition.
 func (s server) ends(ctx context.Context, c *kgo.Client, topic string) (map[int32]int64, error) {
-	meta := kmsg.NewPtrMetadataRequest()
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
-	meta.Topics = append(meta.Topics, t)
-	known, err := meta.RequestWith(ctx, c)
+	known, err := s.metadata(ctx, c, topic)
 	if err != nil {
 		return nil, err
 	}
@@ -200,8 +210,27 @@ func (s server) ends(ctx context.Context, c *kgo.Client, topic string) (map[int3
 	return ends, nil
 }
 
-// offsets are those that the group has committed, -1 for none.
+// metadata is what a broker knows of topic.
+func (s server) metadata(ctx context.Context, c *kgo.Client, topic string) (*kmsg.MetadataResponse, error) {
+	ask := kmsg.NewPtrMetadataRequest()
+	t := kmsg.NewMetadataRequestTopic()
+	t.Topic = kmsg.StringPtr(topic)
+	ask.Topics = append(ask.Topics, t)
+	return ask.RequestWith(ctx, c)
+}
+
+// offsets are those that the group has committed, and none where it has not.
 func (s server) offsets(ctx context.Context, c *kgo.Client, topic string) (map[int32]int64, error) {
+	all, err := s.commits(ctx, c, topic)
+	at := make(map[int32]int64)
+	for number, p := range all {
+		at[number] = p.Offset
+	}
+	return at, err
+}
+
+// commits are what the group has committed.
+func (s server) commits(ctx context.Context, c *kgo.Client, topic string) (map[int32]kmsg.OffsetFetchResponseGroupTopicPartition, error) {
 	ask := kmsg.NewPtrOffsetFetchRequest()
 	g := kmsg.NewOffsetFetchRequestGroup()
 	g.Group = s.group
@@ -210,17 +239,17 @@ func (s server) offsets(ctx context.Context, c *kgo.Client, topic string) (map[i
 	if err != nil {
 		return nil, err
 	}
-	at := make(map[int32]int64)
+	all := make(map[int32]kmsg.OffsetFetchResponseGroupTopicPartition)
 	for _, g := range answer.Groups {
 		for _, t := range g.Topics {
 			for _, p := range t.Partitions {
 				if t.Topic == topic {
-					at[p.Partition] = p.Offset
+					all[p.Partition] = p
 				}
 			}
 		}
 	}
-	return at, nil
+	return all, nil
 }
 
 // bundle is what a test works with: a topic and a group of its own.
@@ -247,6 +276,7 @@ func setup(t *testing.T, partitions int32) *bundle {
 func (b *bundle) source(change func(*kafka.SourceOptions)) *kafka.Source {
 	b.Helper()
 	o := b.sourceOptions("")
+	o.SessionTimeout = alive
 	if change != nil {
 		change(&o)
 	}
@@ -338,6 +368,22 @@ func (b *bundle) offset() (at int64) {
 		b.Fatal(err)
 	}
 	return at
+}
+
+// words are those of the commit of partition 0.
+func (b *bundle) words() (words string) {
+	b.Helper()
+	err := b.client(func(c *kgo.Client) error {
+		all, err := b.commits(context.Background(), c, b.topic)
+		if p := all[0]; p.Metadata != nil {
+			words = *p.Metadata
+		}
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return words
 }
 
 // payloads are those of messages.

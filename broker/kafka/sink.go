@@ -62,7 +62,7 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	}
 	timeout := cmp.Or(o.Timeout, 15*time.Second)
 	opts := append([]kgo.Opt{
-		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.MetadataMinAge(250 * time.Millisecond),
+		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.MetadataMinAge(250 * time.Millisecond), kgo.RetryBackoffFn(backoff),
 		// A call of Publish waits for its records, so nothing is won by waiting for more.
 		kgo.ProducerLinger(0), kgo.UnknownTopicRetries(2),
 	}, o.Client...)

@@ -2,7 +2,6 @@ package kafka
 
 import (
 	"context"
-	"encoding/base64"
 	"strconv"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -18,14 +17,15 @@ const UUIDHeader = "_watermill_message_uuid"
 // place is where the records of a partition stand.
 type place struct {
 	topic, partition string
+	incarnation      string // of the topic; "" where the broker tells none
 }
 
 // placeOf names a partition of the incarnation id of topic; without an id where the
 // broker tells none.
 func placeOf(topic string, id [16]byte, partition int32) place {
-	p := place{topic: topic, partition: strconv.Itoa(int(partition))}
-	if id != [16]byte{} { // no topic's name has an @
-		p.topic += "@" + base64.RawURLEncoding.EncodeToString(id[:])
+	p := place{topic: topic, partition: strconv.Itoa(int(partition)), incarnation: incarnationOf(id)}
+	if p.incarnation != "" { // no topic's name has an @
+		p.topic += "@" + p.incarnation
 	}
 	return p
 }

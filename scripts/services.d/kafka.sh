@@ -130,7 +130,7 @@ kafka_start() {
 		-Dorg.slf4j.simpleLogger.showDateTime=true -cp "libs/*" kafka.Kafka server.properties >>log 2>&1 </dev/null & } &&
 		echo $! >pid' kafka "$dir")
 	pid=$(cat "$dir/pid")
-	for ((n = 0; n < 600; n++)); do
+	for ((n = 0; n < 1500; n++)); do
 		kill -0 "$pid" 2>/dev/null || return 1
 		if grep -qs 'Kafka Server started' "$dir/log" && port_answers "$port"; then
 			return 0
