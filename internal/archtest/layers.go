@@ -22,7 +22,7 @@ var (
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.
-	Suites = Set{"./store/storetest", "./consumer/consumertest", "./broker/brokertest", "./internal/pgtest/...", "./internal/memsource", "./internal/routertest", "./internal/fault"}
+	Suites = Set{"./store/storetest", "./consumer/consumertest", "./broker/brokertest", "./internal/pgtest/...", "./internal/memsource", "./internal/routertest", "./internal/fault", "./examples/internal/storytest"}
 	// Tools check the tree.
 	Tools = Set{"./internal/archtest"}
 )

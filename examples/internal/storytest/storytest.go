@@ -1,0 +1,104 @@
+package storytest
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/headrace/headrace/broker/brokertest"
+	"github.com/headrace/headrace/examples/internal/story"
+	"github.com/headrace/headrace/internal/pgtest"
+)
+
+// Run tests the example in the working directory, which is over b.
+func Run(t *testing.T, b story.Broker) {
+	e := example{addr: brokertest.Variable(t, b.Variable, b.Service), built: filepath.Join(t.TempDir(), b.Name)}
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", e.built, ".").CombinedOutput(); err != nil {
+		t.Fatalf("build the example: %v\n%s", err, out)
+	}
+	t.Run("one worker and three", e.workers)
+	t.Run("varied file", e.varied)
+	t.Run("killed", e.killed)
+}
+
+// example is a program over the broker at addr.
+type example struct{ addr, built string }
+
+// figures are those that the tests look at.
+type figures struct {
+	Delivered, Messages, Applied, Dead, Waiting, Lost, Published int
+	AppliedTwice                                                 int `json:"applied_twice"`
+	Check                                                        struct{ Broken int }
+}
+
+func (e example) command(t *testing.T, args ...string) *exec.Cmd {
+	return exec.CommandContext(t.Context(), e.built, append([]string{"-json", "-broker", e.addr}, args...)...)
+}
+
+// tell runs the example, and looks that it ends well.
+func (e example) tell(t *testing.T, args ...string) (f figures) {
+	t.Helper()
+	cmd := e.command(t, args...)
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v\n%s%s", err, &out, &problem)
+	}
+	if err := json.Unmarshal(out.Bytes(), &f); err != nil {
+		t.Fatalf("%v in %s", err, &out)
+	}
+	if f.Lost != 0 || f.AppliedTwice != 0 || f.Waiting != 0 || f.Check.Broken != 0 || f.Published != f.Applied || f.Applied+f.Dead != f.Messages {
+		t.Errorf("figures %s", &out)
+	}
+	return f
+}
+
+// The same webhooks come to the same end as in examples/orders.
+func (e example) workers(t *testing.T) {
+	for _, args := range [][]string{
+		{"-n", "500"},
+		{"-n", "500", "-workers", "3"},
+		{"-n", "500", "-workers", "3", "-dsn", pgtest.NewDatabase(t)},
+	} {
+		if f := e.tell(t, args...); f.Delivered != 500 || f.Messages != 359 {
+			t.Errorf("%q: %+v", args, f)
+		}
+	}
+}
+
+// Webhooks of all kinds from a file. The one without an id has one here: its position, or
+// what the broker gives it.
+func (e example) varied(t *testing.T) {
+	if f := e.tell(t, "-in", "../orders/testdata/varied.jsonl"); f.Delivered != 116 || f.Applied != 42 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Killed in the middle and started again: nothing is lost, nothing applied twice.
+func (e example) killed(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orders.db")
+	cmd := e.command(t, "-db", file, "-n", "3000")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "acknowledged") && !strings.Contains(lines.Text(), " 0 acknowledged") {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // it was killed
+	if f := e.tell(t, "-db", file, "-n", "3000"); f.Delivered < 3000 {
+		t.Errorf("%+v", f)
+	}
+}
