@@ -2,70 +2,17 @@
 # Apache Kafka, the real one: one node in KRaft mode, for scripts/services. Its jars come from Maven Central
 # by mvn, pinned by version and by the SHA-256 of them all, and are kept in a cache outside of the checkout;
 # a server runs from a copy in its own directory. It takes a JDK or JRE of version 17 or later.
-#
-#   HEADRACE_CACHE  where downloads are kept; default $XDG_CACHE_HOME/headrace, else ~/.cache/headrace
-#   HEADRACE_MAVEN  the repository; default what Maven itself is set to
+
+# shellcheck source=scripts/services.d/jars.bash
+. "$parts/jars.bash"
 
 kafka_version=4.1.1
 kafka_slf4j=1.7.36
 kafka_sum=bd435f2f218b7b66f55a771c2e1264981e58320b0e1628d7b887c3da994c53d9
 
-# kafka_tools: what downloading and running takes.
-kafka_tools() {
-	local missing=()
-	command -v java >/dev/null || missing+=(default-jre-headless)
-	[ -d "$(kafka_cache)" ] || command -v mvn >/dev/null || missing+=(maven)
-	# The tests send with it; the server runs without.
-	! may_install || command -v kcat >/dev/null || missing+=(kcat)
-	[ ${#missing[@]} -gt 0 ] || return 0
-	may_install || fail "kafka needs: apt-get install ${missing[*]}, or docker with its compose plugin"
-	printf 'services: installing %s\n' "${missing[*]}" >&2
-	apt-get update -qq >/dev/null 2>&1 </dev/null || true
-	apt_install "${missing[@]}"
-}
-
-# kafka_cache prints where the jars are, or will be.
-kafka_cache() {
-	printf '%s/kafka-%s\n' "${HEADRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headrace}" "$kafka_version"
-}
-
-kafka_pom() {
-	local repository=
-	[ -z "${HEADRACE_MAVEN:-}" ] ||
-		repository="<repositories><repository><id>central</id><url>$HEADRACE_MAVEN</url></repository></repositories>"
-	cat <<POM
-<project><modelVersion>4.0.0</modelVersion><groupId>headrace</groupId><artifactId>kafka</artifactId><version>1</version>
-$repository<dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>$kafka_version</version></dependency>
-<dependency><groupId>org.slf4j</groupId><artifactId>slf4j-simple</artifactId><version>$kafka_slf4j</version></dependency>
-</dependencies></project>
-POM
-}
-
-# kafka_libs prints the directory of the checked jars.
-kafka_libs() {
-	local dir got
-	dir=$(kafka_cache)
-	if [ ! -d "$dir" ]; then
-		printf 'services: downloading Kafka %s\n' "$kafka_version" >&2
-		rm -rf -- "$dir.$$"
-		mkdir -p "$dir.$$" || fail "kafka: cannot make $dir.$$; set HEADRACE_CACHE"
-		kafka_pom >"$dir.$$/pom.xml"
-		if ! (cd "$dir.$$" && timeout 600 mvn -q -B org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies \
-			-DoutputDirectory=. -DincludeScope=runtime >"$dir.$$.log" 2>&1 </dev/null); then
-			tail -n 20 "$dir.$$.log" >&2
-			rm -rf -- "$dir.$$" "$dir.$$.log"
-			fail "kafka: cannot download its jars; set HEADRACE_MAVEN to a mirror, or HEADRACE_TEST_KAFKA to a server"
-		fi
-		rm -rf -- "$dir.$$.log" "$dir.$$/pom.xml" "$dir.$$/target"
-		mv "$dir.$$" "$dir"
-	fi
-	got=$(cd "$dir" && LC_ALL=C sha256sum ./*.jar | sha256sum | cut -d' ' -f1)
-	if [ "$got" != "$kafka_sum" ]; then
-		rm -rf -- "$dir"
-		fail "kafka: the jars in $dir have the sum $got instead of $kafka_sum; they were removed"
-	fi
-	printf '%s\n' "$dir"
+# kafka_kcat: the tests send with it; the server runs without.
+kafka_kcat() {
+	! may_install || command -v kcat >/dev/null || apt_install kcat
 }
 
 kafka_settings() { # PORT CONTROLLER_PORT DIR
@@ -96,8 +43,8 @@ CONF
 
 kafka_up() {
 	local libs user dir port controller try
-	kafka_tools
-	libs=$(kafka_libs)
+	kafka_kcat
+	libs=$(jars kafka "$kafka_version" "$kafka_sum" "org.apache.kafka:kafka_2.13:$kafka_version" "org.slf4j:slf4j-simple:$kafka_slf4j")
 	user=$(server_user kafka)
 	dir=$(scratch "$user" kafka)
 	# The cache may lie in a home that the server's user cannot enter.

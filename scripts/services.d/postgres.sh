@@ -34,7 +34,6 @@ postgres_bin() {
 
 postgres_install() {
 	printf 'services: installing postgresql\n' >&2
-	apt-get update -qq >/dev/null 2>&1 </dev/null || true
 	# The package would create and start a cluster of its own: it is told not to, before it comes.
 	apt_install postgresql-common
 	if [ -f /etc/postgresql-common/createcluster.conf ]; then

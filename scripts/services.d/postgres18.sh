@@ -36,7 +36,6 @@ postgres18_tools() {
 	[ ${#missing[@]} -gt 0 ] || return 0
 	may_install || fail "postgres18 needs: apt-get install ${missing[*]}"
 	printf 'services: installing %s\n' "${missing[*]}" >&2
-	apt-get update -qq >/dev/null 2>&1 </dev/null || true
 	apt_install "${missing[@]}"
 }
 

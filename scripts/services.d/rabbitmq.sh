@@ -16,7 +16,6 @@ rabbitmq_bin() {
 rabbitmq_install() {
 	local policy=/usr/sbin/policy-rc.d made=
 	printf 'services: installing rabbitmq-server\n' >&2
-	apt-get update -qq >/dev/null 2>&1 </dev/null || true
 	# The package would start a broker of its own: it is told not to.
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy"

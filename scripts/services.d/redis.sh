@@ -20,7 +20,6 @@ redis_up() {
 	if ! command -v redis-server >/dev/null; then
 		may_install || fail "no redis-server: install Debian's package redis-server (apt-get install redis-server), or docker with its compose plugin"
 		printf 'services: installing redis-server\n' >&2
-		apt-get update -qq >/dev/null 2>&1 </dev/null || true
 		redis_install
 	fi
 	user=$(server_user redis)
