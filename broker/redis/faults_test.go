@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -18,31 +17,16 @@ func TestOwnClaim(t *testing.T) {
 	b := newStream(t)
 	client := newClient(b.addr)
 	t.Cleanup(func() { _ = client.Close() })
-	client.AddHook(beatless{})
+	client.AddHook(hook{before: func(cmd goredis.Cmder) error {
+		if cmd.Name() == "xclaim" {
+			return errors.New("the network is slow today")
+		}
+		return nil
+	}})
 	messages := b.subscribe(b.source(redis.SourceOptions{Client: client, ClaimAfter: time.Second}))
 	b.add("payload", "slow")
 	m := b.next(messages)
 	b.none(messages, 3*time.Second)
 	m.Ack()
 	b.emptied()
-}
-
-// beatless lets no beat through.
-type beatless struct{}
-
-func (beatless) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-
-func (beatless) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		if cmd.Name() == "xclaim" {
-			err := errors.New("the network is slow today")
-			cmd.SetErr(err)
-			return err
-		}
-		return next(ctx, cmd)
-	}
-}
-
-func (beatless) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
 }

@@ -44,6 +44,35 @@ func cli(ctx context.Context, addr string, args ...string) (string, error) {
 	}
 }
 
+// hook looks at the single commands of a client; one that before has an error for is not
+// sent.
+type hook struct {
+	before func(goredis.Cmder) error
+	after  func(goredis.Cmder)
+}
+
+func (h hook) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (h hook) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		if h.before != nil {
+			if err := h.before(cmd); err != nil {
+				cmd.SetErr(err)
+				return err
+			}
+		}
+		err := next(ctx, cmd)
+		if h.after != nil {
+			h.after(cmd)
+		}
+		return err
+	}
+}
+
+func (h hook) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
 // bundle is a stream of the test's own.
 type bundle struct {
 	*testing.T

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -131,7 +132,16 @@ func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
 func TestPause(t *testing.T) {
 	t.Parallel()
 	b := newStream(t)
-	s := b.source(redis.SourceOptions{})
+	client := newClient(b.addr)
+	t.Cleanup(func() { _ = client.Close() })
+	var asked atomic.Int64
+	client.AddHook(hook{before: func(cmd goredis.Cmder) error {
+		if name := cmd.Name(); name == "xreadgroup" || name == "xautoclaim" {
+			asked.Add(1)
+		}
+		return nil
+	}})
+	s := b.source(redis.SourceOptions{Client: client})
 	messages := b.subscribe(s)
 	for i := range 5 {
 		b.add("payload", fmt.Sprint(i))
@@ -144,8 +154,12 @@ func TestPause(t *testing.T) {
 		b.next(elsewhere).Ack()
 	}
 	_ = other.Close()
+	before := asked.Load()
 	b.add("payload", "later")
 	b.none(messages, 1500*time.Millisecond)
+	if n := asked.Load() - before; n > 0 {
+		t.Errorf("%d requests for entries while paused", n)
+	}
 	held.Ack()
 	s.Resume(b.topic)
 	if m := b.next(messages); string(m.Payload) != "later" {
@@ -164,25 +178,7 @@ func TestPauseDuringRead(t *testing.T) {
 	client := newClient(b.addr)
 	t.Cleanup(func() { _ = client.Close() })
 	s := b.source(redis.SourceOptions{Client: client, ClaimAfter: time.Minute})
-	client.AddHook(pausing{func() { s.Pause(b.topic) }})
-	messages := b.subscribe(s)
-	for i := range 8 { // it may be given to nobody by chance
-		time.AfterFunc(100*time.Millisecond, func() { // while somebody waits
-			b.client.XAdd(context.Background(), &goredis.XAddArgs{Stream: b.topic, Values: []any{"payload", i}})
-		})
-		b.none(messages, 400*time.Millisecond)
-		s.Resume(b.topic)
-	}
-}
-
-// pausing calls pause when a read has brought entries.
-type pausing struct{ pause func() }
-
-func (p pausing) DialHook(next goredis.DialHook) goredis.DialHook { return next }
-
-func (p pausing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
-	return func(ctx context.Context, cmd goredis.Cmder) error {
-		err := next(ctx, cmd)
+	client.AddHook(hook{after: func(cmd goredis.Cmder) {
 		entries := 0
 		switch c := cmd.(type) {
 		case *goredis.XStreamSliceCmd:
@@ -192,14 +188,17 @@ func (p pausing) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
 			entries = len(messages)
 		}
 		if entries > 0 {
-			p.pause()
+			s.Pause(b.topic)
 		}
-		return err
+	}})
+	messages := b.subscribe(s)
+	for i := range 8 { // it may be given to nobody by chance
+		time.AfterFunc(100*time.Millisecond, func() { // while somebody waits
+			b.client.XAdd(context.Background(), &goredis.XAddArgs{Stream: b.topic, Values: []any{"payload", i}})
+		})
+		b.none(messages, 400*time.Millisecond)
+		s.Resume(b.topic)
 	}
-}
-
-func (p pausing) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
-	return next
 }
 
 // TestStreamGone: a deleted stream takes the group with it; what is added later is read.

@@ -100,11 +100,7 @@ func (s *Sink) send(ctx context.Context, topic string, messages []*message.Messa
 		return err
 	}
 	return s.publish(ctx, all, t.fifo(), t.limit, func(ctx context.Context, batch []outgoing) ([]Refusal, error) {
-		refused, err := s.batch(ctx, t, batch)
-		if missing(err) {
-			s.forget(topic)
-		}
-		return refused, err
+		return s.batch(ctx, t, batch)
 	})
 }
 
@@ -148,13 +144,6 @@ func (s *Sink) size(ctx context.Context, q queue) int {
 		return defaultSize
 	}
 	return n
-}
-
-// forget makes the next Publish look for the queue again.
-func (s *Sink) forget(topic string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.queues, topic)
 }
 
 // batch sends one, and looks at what became of each entry.

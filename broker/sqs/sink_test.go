@@ -127,7 +127,7 @@ func TestTooLarge(t *testing.T) {
 }
 
 // TestNoQueue: publishing to a queue that does not exist is an error, also where it existed
-// a moment ago. Guard: resolve, Sink.forget.
+// a moment ago. Guard: resolve; the server.
 func TestNoQueue(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false)
