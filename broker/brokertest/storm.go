@@ -122,17 +122,26 @@ func (s *bundle) restart() {
 	}
 }
 
-// again starts another worker where the subscription of w ended with its topic, which
-// Run has to say.
+// again waits until w is given something, or starts another worker where the subscription
+// of w ended with its topic, which Run has to say.
 func (s *bundle) again(w *worker) {
 	s.Helper()
-	select {
-	case <-w.done:
-		if !errors.Is(w.err, consumer.ErrSubscriptionEnded) {
-			s.Errorf("Run: %v", w.err)
+	const asked = "SELECT count(*) FROM effects WHERE n = 1"
+	before := s.count(asked)
+	s.sendNumbers(1, 1)
+	for deadline := time.Now().Add(patience); s.count(asked) == before; {
+		select {
+		case <-w.done:
+			if !errors.Is(w.err, consumer.ErrSubscriptionEnded) {
+				s.Errorf("Run: %v", w.err)
+			}
+			w.err = nil
+			s.work("", apply)
+			return
+		case <-time.After(20 * time.Millisecond):
 		}
-		w.err = nil
-		s.work("", apply)
-	case <-time.After(5 * time.Second):
+		if time.Now().After(deadline) {
+			s.Fatal("the consumer neither goes on nor says that its subscription ended")
+		}
 	}
 }
