@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -64,6 +65,39 @@ func givenAgain(s *bundle) {
 	s.undecodable(0)
 	s.Logf("the one that was cut off: %+v", cut.worker.c.Stats())
 	s.Logf("the other one: %+v", other.worker.c.Stats())
+}
+
+// removed: the topic is removed under a consumer, and made again. The consumer goes on, or
+// its Run says that the subscription ended and the next one goes on; what nobody may do is
+// stay and be given nothing (TRAPS, Router: one ended subscription is silent).
+func removed(s *bundle) {
+	w := s.work("", apply)
+	s.sendNumbers(1, 3)
+	s.appliedOnce(3)
+	ctx, cancel := s.bounded()
+	defer cancel()
+	if err := s.f.Delete(ctx, s.topic); err != nil {
+		s.Fatalf("delete the topic: %v", err)
+	}
+	s.create(s.topic)
+	s.sendNumbers(4, 6)
+	deadline := time.After(patience)
+	for s.count("SELECT count(DISTINCT n) FROM effects") < 6 {
+		select {
+		case <-w.done:
+			if !errors.Is(w.err, consumer.ErrSubscriptionEnded) {
+				s.Fatalf("Run: %v", w.err)
+			}
+			s.Logf("Run: %v", w.err)
+			w.err = nil
+			w = s.work("", apply)
+		case <-deadline:
+			s.Fatal("the consumer neither goes on nor says that its subscription ended")
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	s.appliedOnce(6)
+	s.undecodable(0)
 }
 
 // holder is a worker with a connection of its own.

@@ -16,6 +16,7 @@ var scenarios = []scenario{
 	{"what we send", nil, roundTrip},
 	{"no topic, and too large", nil, refused},
 	{"recreated", recreatable, recreated},
+	{"removed", recreatable, removed},
 	{"heartbeat", nil, heartbeat},
 	{"given again while the handler runs", nil, givenAgain},
 	{"killed", nil, killed},
