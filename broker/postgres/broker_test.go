@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/postgres"
+	"github.com/headrace/headrace/tests/torture/cluster"
 )
 
 const (
@@ -45,13 +47,48 @@ func setup(t *testing.T) server {
 	return s
 }
 
-func TestConformance(t *testing.T) { brokertest.Run(t, setup(t)) }
+// TestConformance has a server of its own, that it can be crashed without a harm to other
+// packages; where PostgreSQL is not installed, only the connections are terminated.
+func TestConformance(t *testing.T) {
+	brokertest.Variable(t, variable, "postgres")
+	dir := t.TempDir()
+	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil { // its owner is another user where we are root
+		t.Fatal(err)
+	}
+	own, err := cluster.New(t.Context(), dir)
+	switch {
+	case errors.Is(err, cluster.ErrNone):
+		t.Logf("the server is not crashed: %v", err)
+	case err != nil:
+		t.Fatal(err)
+	default:
+		t.Cleanup(func() { _ = own.Stop(context.Background(), "immediate") })
+		t.Setenv(variable, own.DSN("postgres")) // for children too
+		crash = func(ctx context.Context) error { return errors.Join(own.Stop(ctx, "immediate"), own.Start(ctx)) }
+		t.Cleanup(func() { crash = nil })
+	}
+	brokertest.Run(t, setup(t))
+}
 
-// Features implements brokertest.Broker. The server is not restarted here: all packages
-// share it, and store/postgres does it.
+// crash stops the server without a checkpoint and starts it; nil where it is not ours.
+var crash func(context.Context) error
+
+const terminate = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '` + schema + `' AND pid <> pg_backend_pid()`
+
+func (s server) restart(ctx context.Context) error {
+	if crash != nil {
+		return crash(ctx)
+	}
+	return s.with(func(db *sql.DB) error {
+		_, err := db.ExecContext(ctx, terminate)
+		return err
+	})
+}
+
+// Features implements brokertest.Broker.
 func (s server) Features() brokertest.Features {
 	return brokertest.Features{
-		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Hostile: s.hostile(),
+		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Hostile: s.hostile(), Restart: s.restart,
 		Delete: func(ctx context.Context, topic string) error {
 			return s.with(func(db *sql.DB) error { return postgres.Remove(ctx, db, schema, topic, group) })
 		},
@@ -74,6 +111,9 @@ func (s server) open(addr string) (*sql.DB, error) {
 	if addr != "" {
 		u.Host = addr
 	}
+	values := u.Query()
+	values.Set("application_name", schema) // by which restart knows them
+	u.RawQuery = values.Encode()
 	db, err := sql.Open("postgres", u.String())
 	if err != nil {
 		return nil, err
