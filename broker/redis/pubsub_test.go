@@ -15,6 +15,7 @@ import (
 // TestPubSub is Watermill's own suite.
 func TestPubSub(t *testing.T) {
 	client := newClient(brokertest.Variable(t, variable, "redis"))
+	t.Parallel()
 	t.Cleanup(func() { _ = client.Close() })
 	grouped := func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
 		source, err := redis.NewSource(redis.SourceOptions{

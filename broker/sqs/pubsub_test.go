@@ -22,6 +22,7 @@ func (c creating) SubscribeInitialize(topic string) error { return c.create(topi
 // TestPubSub is Watermill's own suite.
 func TestPubSub(t *testing.T) {
 	client := newClient(brokertest.Variable(t, variable, "sqs"))
+	t.Parallel()
 	for _, suffix := range []string{"", ".fifo"} {
 		t.Run("queue"+suffix, func(t *testing.T) {
 			name := func(topic string) string { return topic + suffix }
