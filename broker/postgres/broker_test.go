@@ -35,16 +35,19 @@ func TestMain(m *testing.M) { brokertest.Main(m, server{os.Getenv(variable)}) }
 func setup(t *testing.T) server {
 	t.Helper()
 	s := server{brokertest.Variable(t, variable, "postgres")}
-	err := s.with(func(db *sql.DB) error {
-		if _, err := db.ExecContext(t.Context(), `CREATE SCHEMA IF NOT EXISTS `+schema); err != nil {
-			return err
-		}
-		return postgres.Create(t.Context(), db, schema)
-	})
-	if err != nil {
+	if err := s.create(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+func (s server) create(ctx context.Context) error {
+	return s.with(func(db *sql.DB) error {
+		if _, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS `+schema); err != nil {
+			return err
+		}
+		return postgres.Create(ctx, db, schema)
+	})
 }
 
 // TestConformance has a server of its own, that it can be crashed without a harm to other
