@@ -48,7 +48,9 @@
 // commits do not wait for the disk, those of Publish do.
 //
 // An idle subscription asks every Poll. A row is written three times, so autovacuum has
-// to keep up with the rate of messages.
+// to keep up with the rate of messages. While somebody's snapshot keeps dead rows, a queue
+// is read from where its subscription was, and from the bottom a tenth of the time: what
+// was given back or committed late may then come 5 s later.
 //
 // Source and Sink need connections of their own beside those of the store: a Source two
 // for each subscription, a Sink one for each Publish at a time.
