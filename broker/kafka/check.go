@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/headrace/headrace/consumer"
@@ -26,11 +25,11 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	if err := s.demand(topic, d); err != nil {
 		return err
 	}
-	client, err := kgo.NewClient(s.options.admin()...)
+	client, stop, err := s.options.ask()
 	if err != nil {
-		return fmt.Errorf("kafka: make a client: %w", err)
+		return fmt.Errorf("kafka: %w", err)
 	}
-	defer client.Close()
+	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	broker, err := find(ctx, client, topic)
@@ -60,7 +59,7 @@ func (s *Source) demand(topic string, d consumer.Demands) error {
 }
 
 // find looks that topic exists, and names one of the brokers.
-func find(ctx context.Context, client *kgo.Client, topic string) (broker string, err error) {
+func find(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = kmsg.StringPtr(topic)
@@ -86,7 +85,7 @@ func find(ctx context.Context, client *kgo.Client, topic string) (broker string,
 
 // checkSession compares the session timeout with what the brokers allow. A member that
 // may not ask is told when it joins.
-func (s *Source) checkSession(ctx context.Context, client *kgo.Client, broker string) error {
+func (s *Source) checkSession(ctx context.Context, client kmsg.Requestor, broker string) error {
 	const least, most = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 	values, err := settings(ctx, client, kmsg.ConfigResourceTypeBroker, broker, least, most)
 	if err != nil {

@@ -6,18 +6,17 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // SubscribeInitialize implements message.SubscribeInitializer: it makes topic as NewTopic
 // says, and leaves one that exists as it is. It returns when the topic can be used.
 func (s *Source) SubscribeInitialize(topic string) error {
-	client, err := kgo.NewClient(s.options.admin()...)
+	client, stop, err := s.options.ask()
 	if err != nil {
-		return fmt.Errorf("kafka: make a client: %w", err)
+		return fmt.Errorf("kafka: %w", err)
 	}
-	defer client.Close()
+	defer stop()
 	ctx, cancel := context.WithTimeout(s.closing, checkTimeout)
 	defer cancel()
 	ask := kmsg.NewPtrCreateTopicsRequest()

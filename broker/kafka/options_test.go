@@ -2,7 +2,9 @@ package kafka_test
 
 import (
 	"context"
+	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,6 +105,41 @@ func TestCheck(t *testing.T) {
 		"SessionTimeout is 100ms", "group.min.session.timeout.ms is 1s")
 	refuses(t, b.source(func(o *kafka.SourceOptions) { o.SessionTimeout = 24 * time.Hour }).Check(t.Context(), b.topic, demands),
 		"SessionTimeout is 24h", "group.max.session.timeout.ms")
+}
+
+// A program that starts while the broker is away waits for it, and says in the end that
+// nobody is there. Guard: asking.
+func TestStartsBeforeTheBroker(t *testing.T) {
+	b := setup(t, 1)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := l.Addr().String()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var dials atomic.Int32
+	late := b.source(func(o *kafka.SourceOptions) {
+		o.Client = append(o.Client, kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
+			to := b.addr
+			if dials.Add(1) < 5 {
+				to = nobody
+			}
+			return new(net.Dialer).DialContext(ctx, network, to)
+		}))
+	})
+	if err := late.SubscribeInitialize(b.topic); err != nil {
+		t.Error(err)
+	}
+	dials.Store(0)
+	if err := late.Check(t.Context(), b.topic, consumer.Demands{}); err != nil {
+		t.Error(err)
+	}
+	never := b.source(func(o *kafka.SourceOptions) { o.Brokers = []string{nobody} })
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	refuses(t, never.Check(ctx, b.topic, consumer.Demands{}), "connection refused")
 }
 
 // The topics' retention is declared to the inbox: what they say plus the age of their

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -25,7 +24,7 @@ func (s *Source) Retention() time.Duration {
 	if known > 0 || len(s.options.Topics) == 0 {
 		return known
 	}
-	longest, err := s.ask()
+	longest, err := s.askRetention()
 	if err != nil {
 		s.options.Logger.Info("how long the topics keep records is not known, so nothing is pruned", "error", err)
 		return 0
@@ -36,13 +35,13 @@ func (s *Source) Retention() time.Duration {
 	return longest
 }
 
-// ask asks for the longest retention of the topics; 0 is for ever.
-func (s *Source) ask() (longest time.Duration, err error) {
-	client, err := kgo.NewClient(s.options.admin()...)
+// askRetention asks for the longest retention of the topics; 0 is for ever.
+func (s *Source) askRetention() (longest time.Duration, err error) {
+	client, stop, err := s.options.ask()
 	if err != nil {
-		return 0, fmt.Errorf("make a client: %w", err)
+		return 0, err
 	}
-	defer client.Close()
+	defer stop()
 	ctx, cancel := context.WithTimeout(s.closing, 10*time.Second)
 	defer cancel()
 	for _, topic := range s.options.Topics {
@@ -56,7 +55,7 @@ func (s *Source) ask() (longest time.Duration, err error) {
 }
 
 // checkRetention compares the option, where it is set, with the topic.
-func (s *Source) checkRetention(ctx context.Context, client *kgo.Client, topic string) error {
+func (s *Source) checkRetention(ctx context.Context, client kmsg.Requestor, topic string) error {
 	said := s.options.Retention
 	if said == 0 {
 		return nil
@@ -79,7 +78,7 @@ const slack = time.Hour
 
 // retention is how long topic keeps a record at the longest; 0 for ever. A segment goes
 // as a whole, when the newest record in it is too old.
-func retention(ctx context.Context, client *kgo.Client, topic string) (time.Duration, error) {
+func retention(ctx context.Context, client kmsg.Requestor, topic string) (time.Duration, error) {
 	const keep, segment = "retention.ms", "segment.ms"
 	values, err := settings(ctx, client, kmsg.ConfigResourceTypeTopic, topic, keep, segment, "cleanup.policy")
 	if err != nil {
@@ -93,7 +92,7 @@ func retention(ctx context.Context, client *kgo.Client, topic string) (time.Dura
 
 // settings asks for settings in milliseconds. One that compacts has kept records for ever
 // (retention 0); what is no number is left out.
-func settings(ctx context.Context, client *kgo.Client, kind kmsg.ConfigResourceType, name string, names ...string) (map[string]time.Duration, error) {
+func settings(ctx context.Context, client kmsg.Requestor, kind kmsg.ConfigResourceType, name string, names ...string) (map[string]time.Duration, error) {
 	ask := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
 	r.ResourceType, r.ResourceName, r.ConfigNames = kind, name, names
