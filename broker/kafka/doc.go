@@ -30,6 +30,12 @@
 // later change nothing. The position of a partition that was lost, because the group took
 // this member for dead, is not committed: it is somebody else's.
 //
+// A topic that is deleted and made again while a Source reads it is gone on with from its
+// first record. franz-go believes it after six refused fetches, up to a second apart, and
+// the Source joins the group anew a second later. A group knows offsets by the topic's
+// name, and a commit that comes late counts for the new topic; so each commit says the
+// incarnation, and an offset of another one does not count.
+//
 // Only what committed transactions wrote is read, and a group without an offset begins at
 // the oldest record. The Sink asks all in-sync replicas and is idempotent; Publish returns
 // nil once they have every message, and a [PublishError] that says which failed otherwise.
