@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -93,6 +95,13 @@ func (b broker) Left(ctx context.Context, topic string) (int, error) {
 	return left(ctx, client, topic, "group")
 }
 
+func fields(n int) (list []string) {
+	for i := range n {
+		list = append(list, fmt.Sprint("name", i), "value")
+	}
+	return list
+}
+
 func (b broker) Features() brokertest.Features {
 	hostile := func(name string, fields ...string) brokertest.Hostile {
 		return brokertest.Hostile{Name: name, Send: func(ctx context.Context, topic string, body []byte) error {
@@ -107,6 +116,9 @@ func (b broker) Features() brokertest.Features {
 			hostile("metadata that are a number", redis.MetadataField, "7"),
 			hostile("an empty UUID", redis.UUIDField, ""),
 			hostile("a repeated field", "h", "1", "h", "2"),
+			hostile("bytes that are no text", "\xff\xfe", "\xff\r\n\x1b[2J"),
+			hostile("a large field", "h", strings.Repeat("x", 64<<10)),
+			hostile("ten thousand fields", fields(10_000)...),
 			// Its payload is the object of its fields, whose values are text and no numbers.
 			{Name: "no field of Watermill's", Undecodable: true, Send: func(ctx context.Context, topic string, body []byte) error {
 				var fields map[string]json.Number

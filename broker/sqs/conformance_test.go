@@ -158,6 +158,8 @@ func (b broker) Features() brokertest.Features {
 			hostile("custom type", false, map[string]types.MessageAttributeValue{"n": {DataType: aws.String("String.mine"), StringValue: aws.String("x")}}),
 			hostile("binary UUID", false, map[string]types.MessageAttributeValue{sqs.UUIDAttribute: {DataType: aws.String("Binary"), BinaryValue: []byte{0xff}}}),
 			hostile("ten attributes", false, ten),
+			hostile("a large attribute", false, map[string]types.MessageAttributeValue{"n": text(strings.Repeat("x", 64<<10))}),
+			hostile("lines and signs", false, map[string]types.MessageAttributeValue{"n": text("a\r\nInjected: b\n世界 🎉"), "o": text("' OR 1=1 --")}),
 			hostile("metadata that are none", false, map[string]types.MessageAttributeValue{sqs.MetadataAttribute: text("{")}),
 			hostile("body that is no base64", true, map[string]types.MessageAttributeValue{sqs.BodyAttribute: text("base64")}),
 		},
