@@ -190,3 +190,40 @@ func TestDumpAndRestore(t *testing.T) {
 		next(t, messages).Ack()
 	}
 }
+
+// What a Source holds when it is closed is given back at once, not after the lease.
+func TestCloseGivesBack(t *testing.T) {
+	s := setup(t)
+	topic := "hr-close-" + time.Now().Format("150405.000000")
+	db, err := s.open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	subscribe := func() (*postgres.Source, <-chan *message.Message) {
+		from, err := postgres.NewSource(postgres.SourceOptions{DB: db, Schema: schema, Group: group, Lease: 5 * time.Minute, NackDelay: 5 * time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		messages, err := from.Subscribe(t.Context(), topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return from, messages
+	}
+	first, messages := subscribe()
+	for range 3 {
+		if _, err := db.ExecContext(t.Context(), insert, topic, "x"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next(t, messages) // and the others are taken, or not
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	second, messages := subscribe()
+	defer func() { _ = second.Close() }()
+	for range 3 {
+		next(t, messages).Ack()
+	}
+}
