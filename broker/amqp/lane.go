@@ -28,19 +28,62 @@ func (s *Sink) lane(ctx context.Context, topic string, p place) (*lane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.make(conn, topic, p); err != nil {
-		return nil, err
+	if l := s.idle(conn, topic); l != nil {
+		return l, nil
 	}
+	return s.open(ctx, conn, topic, p)
+}
+
+// idle returns a channel that an earlier call has left; nil if there is none, or the
+// topic's topology is to be made first.
+func (s *Sink) idle(conn *amqp091.Connection, topic string) *lane {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.o.Declare != "" && s.made[topic] != conn {
+		return nil
+	}
 	for len(s.free) > 0 {
 		l := s.free[len(s.free)-1]
 		s.free = s.free[:len(s.free)-1]
 		if l.conn == conn && !l.ch.IsClosed() {
-			s.mu.Unlock()
-			return l, nil
+			return l
 		}
 	}
-	s.mu.Unlock()
+	return nil
+}
+
+// open opens a channel. A broker that has just run short of memory or disk reads no
+// requests, and the client would wait for as long as that lasts: Publish does not.
+func (s *Sink) open(ctx context.Context, conn *amqp091.Connection, topic string, p place) (*lane, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errNoAnswer)
+	defer cancel()
+	opened, failed := make(chan *lane), make(chan error, 1)
+	s.owned.Go(func() {
+		l, err := (*lane)(nil), s.make(conn, topic, p)
+		if err == nil {
+			l, err = newLane(conn)
+		}
+		if err != nil {
+			failed <- err
+			return
+		}
+		select {
+		case opened <- l:
+		case <-ctx.Done(): // too late for this call
+			s.giveBack(l)
+		}
+	})
+	select {
+	case l := <-opened:
+		return l, nil
+	case err := <-failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, fmt.Errorf("open a channel: %w", context.Cause(ctx))
+	}
+}
+
+func newLane(conn *amqp091.Connection) (*lane, error) {
 	ch, err := conn.Channel()
 	if err != nil {
 		return nil, fmt.Errorf("open a channel: %w", err)
@@ -70,11 +113,8 @@ func (s *Sink) giveBack(l *lane) {
 
 // make makes what a topic stands for, where Declare says so, once for each connection.
 func (s *Sink) make(conn *amqp091.Connection, topic string, p place) error {
-	if s.o.Declare == "" {
-		return nil
-	}
 	s.mu.Lock()
-	made := s.made[topic] == conn
+	made := s.o.Declare == "" || s.made[topic] == conn
 	s.mu.Unlock()
 	if made {
 		return nil

@@ -29,9 +29,10 @@ type link struct {
 
 // dial is an attempt to connect. Its result stands when done is closed.
 type dial struct {
-	done chan struct{}
-	conn *amqp091.Connection
-	err  error
+	done   chan struct{}
+	conn   *amqp091.Connection
+	socket net.Conn // beneath conn
+	err    error
 }
 
 func newLink(s Server) *link {
@@ -80,10 +81,10 @@ func (l *link) current() (*dial, error) {
 
 func (l *link) run(d *dial) {
 	defer close(d.done)
-	d.conn, d.err = l.connect()
+	d.err = l.connect(d)
 	if l.life.Err() != nil { // close has looked already, or waits for this
 		if d.err == nil {
-			hangUp(d.conn)
+			d.hangUp()
 		}
 		d.conn, d.err = nil, ErrClosed
 		return
@@ -131,18 +132,22 @@ func (l *link) watch(conn *amqp091.Connection) {
 	})
 }
 
-func (l *link) connect() (*amqp091.Connection, error) {
+func (l *link) connect(d *dial) error {
 	properties := amqp091.NewConnectionProperties()
 	properties.SetClientConnectionName(l.server.Name)
 	target, secure := l.server.target()
 	conn, err := amqp091.DialConfig(target, amqp091.Config{
 		Heartbeat: l.server.Heartbeat, Properties: properties, Locale: "en_US",
-		Dial: func(network, addr string) (net.Conn, error) { return l.open(network, addr, secure) },
+		Dial: func(network, addr string) (socket net.Conn, err error) {
+			d.socket, err = l.open(network, addr, secure)
+			return d.socket, err
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", withoutURL(err))
+		return fmt.Errorf("connect: %w", withoutURL(err))
 	}
-	return conn, nil
+	d.conn = conn
+	return nil
 }
 
 // open opens the socket, over which secure is spoken where it is not nil. The client
@@ -193,7 +198,7 @@ func (l *link) close() {
 	if d != nil {
 		<-d.done
 		if d.err == nil {
-			hangUp(d.conn)
+			d.hangUp()
 		}
 	}
 	l.owned.Wait()
@@ -202,6 +207,11 @@ func (l *link) close() {
 // goodbye bounds the handshake that ends a connection.
 const goodbye = 2 * time.Second
 
-// hangUp closes conn. Its error says that the broker has not heard of it, which makes
-// no difference.
-func hangUp(conn *amqp091.Connection) { _ = conn.CloseDeadline(time.Now().Add(goodbye)) }
+// hangUp closes the connection. A broker that is short of memory or disk does not answer,
+// and its heartbeats put the client's own deadline off: then the socket goes. Errors say
+// that the broker has not heard of it, which makes no difference.
+func (d *dial) hangUp() {
+	timer := time.AfterFunc(goodbye, func() { _ = d.socket.Close() })
+	defer timer.Stop()
+	_ = d.conn.CloseDeadline(time.Now().Add(goodbye))
+}

@@ -151,8 +151,40 @@ func TestMemoryAlarm(t *testing.T) {
 	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > patience {
 		t.Errorf("a large message while it is blocked: %v after %s", err, time.Since(began))
 	}
+	// Calls that begin before the broker has said so find that it reads nothing any more.
+	// Guard: open does not wait for ever for a channel.
+	many, calls := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: time.Second}), sync.WaitGroup{}
+	for i := range 8 {
+		calls.Go(func() {
+			if err := many.Publish(b.queue, msg(fmt.Sprint("many ", i), "x")); err == nil {
+				t.Error("published while it is blocked")
+			}
+		})
+	}
+	if !within(&calls, patience) {
+		b.Fatal("Publish does not return while the broker is blocked")
+	}
+	// Nor does Close, which the broker does not answer.
+	calls.Go(func() { b.must(many.Close()) })
+	if !within(&calls, patience) {
+		b.Fatal("Close does not return while the broker is blocked")
+	}
 	b.ctl("set_vm_memory_high_watermark", "0.4")
 	b.eventually("publishing works again", func() bool { return sink.Publish(b.queue, msg("after", "x")) == nil })
+}
+
+func within(calls *sync.WaitGroup, d time.Duration) bool {
+	done := make(chan struct{})
+	go func() { // ends with the calls
+		calls.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(d):
+		return false
+	}
 }
 
 // Rule: past consumer_timeout the broker closes the channel; it is opened again, the
