@@ -59,10 +59,7 @@ func (s *Sink) open(ctx context.Context, conn *amqp091.Connection, topic string,
 	defer cancel()
 	opened, failed := make(chan *lane), make(chan error, 1)
 	s.owned.Go(func() {
-		l, err := (*lane)(nil), s.make(conn, topic, p)
-		if err == nil {
-			l, err = newLane(conn)
-		}
+		l, err := s.fresh(conn, topic, p)
 		if err != nil {
 			failed <- err
 			return
@@ -83,7 +80,13 @@ func (s *Sink) open(ctx context.Context, conn *amqp091.Connection, topic string,
 	}
 }
 
-func newLane(conn *amqp091.Connection) (*lane, error) {
+func (s *Sink) fresh(conn *amqp091.Connection, topic string, p place) (*lane, error) {
+	if err := s.make(conn, topic, p); err != nil {
+		return nil, err
+	}
+	if l := s.idle(conn, topic); l != nil { // it was only the topology that was missing
+		return l, nil
+	}
 	ch, err := conn.Channel()
 	if err != nil {
 		return nil, fmt.Errorf("open a channel: %w", err)
