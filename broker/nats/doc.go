@@ -67,7 +67,7 @@
 //
 // # Caveats
 //
-// When a Subscribe ends, messages that are just on their way come again after AckWait.
+// When a Subscribe ends without a connection, what it held comes again after AckWait.
 // A handler that never returns is held for as long as its process lives.
 //
 // A stream of the kinds interest and work queue removes what was acknowledged; one with

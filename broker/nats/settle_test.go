@@ -7,6 +7,7 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
 
 	"github.com/headrace/headrace/broker/brokertest"
@@ -93,5 +94,96 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 	for range records {
 		one(t, messages, time.Minute).Ack()
+	}
+}
+
+// An answer counts, also where the Source is closed at the same moment.
+func TestAckBeforeClose(t *testing.T) {
+	t.Parallel()
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := newTopic()
+	if err := s.Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	source := newSource(t, nats.SourceOptions{Server: nats.Server{URL: s.url}, Durable: "d"})
+	messages, err := source.Subscribe(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var records []brokertest.Record
+	for range 100 {
+		records = append(records, brokertest.Record{Payload: []byte("1")})
+	}
+	if err := s.Send(t.Context(), topic, records...); err != nil {
+		t.Fatal(err)
+	}
+	var held []*message.Message
+	for range records {
+		held = append(held, one(t, messages, time.Minute))
+	}
+	for _, m := range held {
+		m.Ack()
+	}
+	if err := source.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := s.Left(t.Context(), topic); err != nil || left != 0 {
+		t.Errorf("%d are left, %v", left, err)
+	}
+}
+
+// Rule: what the stream refuses is an error of Publish; here it is told after the send.
+func TestRefusedByTheStream(t *testing.T) {
+	t.Parallel()
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := newTopic()
+	config := stream(topic)
+	config.MaxMsgSize = 500
+	if err := s.with(func(js jetstream.JetStream) error {
+		_, err := js.CreateStream(t.Context(), config)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	sink, err := s.Sink("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sink.Close() }()
+	small, large := message.NewMessage("1", []byte("x")), message.NewMessage("2", make([]byte, 1000))
+	if err := sink.Publish(topic, small); err != nil {
+		t.Error(err)
+	}
+	if err := sink.Publish(topic, small, large, small); err == nil {
+		t.Error("a message above MaxMsgSize is no error")
+	}
+}
+
+// Rule: ended subscriptions are reported, also where nothing was asked for when the stream
+// was removed.
+func TestRemovedDuringAPause(t *testing.T) {
+	t.Parallel()
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := newTopic()
+	if err := s.Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	source := newSource(t, nats.SourceOptions{Server: nats.Server{URL: s.url}, Durable: "d"})
+	source.Pause(topic)
+	messages, err := source.Subscribe(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Features().Delete(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	source.Resume(topic)
+	select {
+	case m, ok := <-messages:
+		if ok {
+			t.Errorf("a message of a removed stream: %v", m)
+		}
+	case <-time.After(time.Minute):
+		t.Error("the subscription does not end")
 	}
 }

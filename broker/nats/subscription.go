@@ -156,8 +156,28 @@ func (b *subscription) giveBackQueue() {
 func (b *subscription) end() {
 	b.cancel()
 	b.timer.Stop()
-	_ = b.inboxSub.Unsubscribe() // it fails only on a closed connection
-	for {
+	b.giveBackLate()
+	for _, d := range b.queue {
+		b.nak(d, 0)
+		d.forget()
+	}
+	b.settling.Wait()
+	// What was said is on its way before the connection may be closed.
+	_ = b.source.link.nc.FlushTimeout(time.Second)
+}
+
+// lateTime bounds the wait for messages that are on their way when a subscription ends.
+const lateTime = time.Second
+
+// giveBackLate ends the request for messages, and gives back what the server had sent
+// before it knew, which would come again after AckWait only.
+func (b *subscription) giveBackLate() {
+	giveUp := time.NewTimer(lateTime)
+	defer giveUp.Stop()
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	err := b.inboxSub.Drain() // it fails only on a closed connection
+	for waiting := err == nil; ; {
 		select {
 		case raw := <-b.in:
 			if isMessage(raw) {
@@ -166,13 +186,15 @@ func (b *subscription) end() {
 			continue
 		default:
 		}
-		break
+		if !waiting {
+			break
+		}
+		select {
+		case <-look.C:
+			waiting = b.inboxSub.IsValid()
+		case <-giveUp.C:
+			waiting = false
+		}
 	}
-	for _, d := range b.queue {
-		b.nak(d, 0)
-		d.forget()
-	}
-	b.settling.Wait()
-	// What was said is on its way before the connection may be closed.
-	_ = b.source.link.nc.FlushTimeout(time.Second)
+	_ = b.inboxSub.Unsubscribe() // it fails only where nothing is left to end
 }

@@ -67,6 +67,16 @@ func TestConformance(t *testing.T) {
 	default:
 		t.Cleanup(func() { _ = own.Stop(context.Background(), "immediate") })
 		t.Setenv(variable, own.DSN("postgres")) // for children too
+		// A crash forgets all that did not wait for the disk, and not only what came last.
+		for _, statement := range []string{`ALTER SYSTEM SET wal_writer_delay = '10s'`, `SELECT pg_reload_conf()`} {
+			err := server{own.DSN("postgres")}.with(func(db *sql.DB) error {
+				_, err := db.ExecContext(t.Context(), statement)
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		crash = func(ctx context.Context) error { return errors.Join(own.Stop(ctx, "immediate"), own.Start(ctx)) }
 		t.Cleanup(func() { crash = nil })
 	}

@@ -211,13 +211,16 @@ func TestCloseGivesBack(t *testing.T) {
 		}
 		return from, messages
 	}
-	first, messages := subscribe()
+	if err := s.Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
 	for range 3 {
 		if _, err := db.ExecContext(t.Context(), insert, topic, "x"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	next(t, messages) // and the others are taken, or not
+	first, messages := subscribe()
+	next(t, messages) // the others are taken with it, and nobody has them
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
