@@ -139,7 +139,7 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	case len(events) > 0:
 		id, err = s.writeEvents(ctx, t, events)
 	case t.ID() != "":
-		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
+		id, err = s.text(ctx, t, s.txnID)
 	}
 	switch {
 	case errors.Is(err, sql.ErrTxDone):
@@ -160,17 +160,22 @@ func (s *Store) writeEvents(ctx context.Context, t *txn.Txn, events []outbox.Row
 	if err != nil {
 		return "", err
 	}
+	return s.text(ctx, t, query, args...)
+}
+
+// text runs a statement of every commit, for the text that it returns.
+func (s *Store) text(ctx context.Context, t *txn.Txn, query string, args ...any) (value string, err error) {
 	if s.direct != nil {
 		values, err := s.direct.row(ctx, t, query, args...)
 		if err == nil {
-			id, _ = values[0].(string)
+			value, _ = values[0].(string)
 		}
 		if !errors.Is(err, errIndirect) {
-			return id, err
+			return value, err
 		}
 	}
-	err = t.QueryRowContext(ctx, query, args...).Scan(&id)
-	return id, err
+	err = t.QueryRowContext(ctx, query, args...).Scan(&value)
+	return value, err
 }
 
 // Ping implements store.Store.
