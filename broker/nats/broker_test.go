@@ -117,16 +117,20 @@ func (s server) Left(ctx context.Context, topic string) (left int, err error) {
 		if err != nil {
 			return err
 		}
+		consumers := 0
 		for name := range st.ConsumerNames(ctx).Name() {
+			consumers++
 			c, err := st.Consumer(ctx, name)
 			if err != nil {
 				return err
 			}
 			info := c.CachedInfo()
 			left += int(info.NumPending) + info.NumAckPending
-			return nil
 		}
-		return errors.New("the topic has no consumer")
+		if consumers == 0 {
+			return errors.New("the topic has no consumer")
+		}
+		return nil
 	})
 	return left, err
 }

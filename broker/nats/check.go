@@ -66,8 +66,6 @@ func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstre
 		filters = st.Subjects
 	}
 	switch {
-	case c.DeliverSubject != "":
-		return fmt.Errorf("NATS consumer %q is a push consumer: remove it, and the Source makes another one", name)
 	case !slices.Equal(filters, []string{topic}):
 		return fmt.Errorf("NATS consumer %q is for the subjects %q, not for %q: remove it, or choose another option Durable", name, filters, topic)
 	case c.AckPolicy != jetstream.AckExplicitPolicy:

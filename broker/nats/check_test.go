@@ -35,6 +35,7 @@ func TestCheck(t *testing.T) {
 		}, "BackOff"},
 		"AckPolicy":   {func(c *jetstream.ConsumerConfig) { c.AckPolicy = jetstream.AckAllPolicy }, "AckPolicy"},
 		"other topic": {func(c *jetstream.ConsumerConfig) { c.FilterSubject = "other" }, "subjects"},
+		"push":        {func(c *jetstream.ConsumerConfig) { c.DeliverSubject = "somewhere" }, "pull consumer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := newTopic()
@@ -51,7 +52,12 @@ func TestCheck(t *testing.T) {
 				if _, err := js.CreateStream(t.Context(), st); err != nil {
 					return err
 				}
-				_, err := js.CreateConsumer(t.Context(), topic, config)
+				var err error
+				if config.DeliverSubject != "" {
+					_, err = js.CreatePushConsumer(t.Context(), topic, config)
+				} else {
+					_, err = js.CreateConsumer(t.Context(), topic, config)
+				}
 				return err
 			})
 			if err != nil {
