@@ -19,13 +19,10 @@ var (
 	numbered = regexp.MustCompile(`\*\*(\d\d)\*\*`)
 )
 
-// Each test that docs/reliability.md names is there, and so is each planted bug.
+// Each test that docs/reliability.md and its part about adapters name is there, and so is
+// each planted bug.
 func TestTheDocumentNamesWhatIsThere(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "reliability.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	document := string(text)
+	document := source(t, filepath.Join(root, "docs", "reliability*.md"))
 	tests := named.FindAllStringSubmatch(document, -1)
 	titles := titled.FindAllStringSubmatch(document, -1)
 	numbers := numbered.FindAllStringSubmatch(document, -1)
@@ -49,7 +46,11 @@ func TestTheDocumentNamesWhatIsThere(t *testing.T) {
 			t.Errorf("the suite of the stores has no test called %q", title[1])
 		}
 	}
-	for _, scenario := range staged.FindAllStringSubmatch(document, -1) {
+	scenarios := staged.FindAllStringSubmatch(document, -1)
+	if len(scenarios) < 10 {
+		t.Errorf("only %d scenarios of adapters are named", len(scenarios))
+	}
+	for _, scenario := range scenarios {
 		if !strings.Contains(in("broker/brokertest", "scenarios.go"), `{"`+scenario[1]+`",`) {
 			t.Errorf("the suite of the adapters has no scenario called %q", scenario[1])
 		}
