@@ -58,8 +58,32 @@ func (s *Source) demand(topic string, d consumer.Demands) error {
 	return nil
 }
 
+// missingGrace is how long a topic may be missing: a broker that is being started answers
+// before it knows its topics.
+const missingGrace = 5 * time.Second
+
+var errMissing = errors.New("make it, or call SubscribeInitialize")
+
 // find looks that topic exists, and names one of the brokers.
 func find(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
+	since := time.Now()
+	for failures := 1; ; failures++ {
+		broker, err = look(ctx, client, topic)
+		if !errors.Is(err, errMissing) || time.Since(since) > missingGrace {
+			return broker, err
+		}
+		pause := time.NewTimer(backoff(failures))
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			pause.Stop()
+			return "", err
+		}
+	}
+}
+
+// look is find without patience.
+func look(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = kmsg.StringPtr(topic)
@@ -75,7 +99,7 @@ func find(ctx context.Context, client kmsg.Requestor, topic string) (broker stri
 		err := kerr.ErrorForCode(t.ErrorCode)
 		switch {
 		case errors.Is(err, kerr.UnknownTopicOrPartition):
-			return "", fmt.Errorf("kafka: topic %q does not exist: make it, or call SubscribeInitialize", topic)
+			return "", fmt.Errorf("kafka: topic %q does not exist: %w", topic, errMissing)
 		case err != nil && !kerr.IsRetriable(err):
 			return "", fmt.Errorf("kafka: ask for topic %q: %w", topic, err)
 		}
