@@ -104,11 +104,17 @@ func throughQueue(t *testing.T, db *sql.DB, schema string) *message.Message {
 		t.Fatal(err)
 	}
 	defer func() { _ = to.Close() }()
-	if err := to.Publish("topic", message.NewMessage("", []byte("x"))); err != nil {
+	const key = "a key: ü\r\n%" // the order key of an event travels along
+	sent := message.NewMessage("", []byte("x"))
+	sent.SetContext(headrace.WithArrival(t.Context(), headrace.Arrival{OrderKey: key}))
+	if err := to.Publish("topic", sent); err != nil {
 		t.Fatal(err)
 	}
 	m := next(t, messages)
 	m.Ack()
+	if got := headrace.ArrivalFrom(m.Context()).OrderKey; got != key {
+		t.Errorf("order key %q, want %q", got, key)
+	}
 	return m
 }
 
