@@ -12,7 +12,8 @@
 //
 // Any record becomes a message: a nil value a nil payload, a header's bytes the value of a
 // metadata entry as they are, an empty or absent id the empty UUID. Of headers with one
-// name the last counts, as for Kafka's lastHeader; the others are kept as name#1, name#2….
+// name the last counts, as for Kafka's lastHeader; the others are kept as name#1, name#2…;
+// a key that is no text is an entry as well ([KeyBase64]).
 // Watermill's own header for the UUID is read and written, so that programs with Watermill's
 // adapter and with this one read each other's messages. Where a record has none, its
 // coordinates are its id: topic@incarnation, partition, offset. Its order key is the

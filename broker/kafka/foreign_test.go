@@ -107,6 +107,13 @@ func (s server) hostile() []brokertest.Hostile {
 			}
 			return r
 		}),
+		made("sixty thousand headers of one name", false, func(body []byte) *kgo.Record {
+			r := &kgo.Record{Value: body, Headers: make([]kgo.RecordHeader, 60_000)}
+			for i := range r.Headers {
+				r.Headers[i].Key = "a"
+			}
+			return r
+		}),
 	}
 }
 

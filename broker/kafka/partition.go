@@ -87,7 +87,14 @@ func (p *partition) add(id [16]byte, records []*kgo.Record) {
 	signal(p.wake)
 }
 
-func size(r *kgo.Record) int { return len(r.Value) + len(r.Key) }
+// size is about what r takes, a header more than its bytes.
+func size(r *kgo.Record) int {
+	n := len(r.Value) + len(r.Key)
+	for i := range r.Headers {
+		n += len(r.Headers[i].Key) + len(r.Headers[i].Value) + 40
+	}
+	return n
+}
 
 // full reports whether the client should not be asked for more yet. A partition whose
 // window is full is not: it is held, so that the others go on.
@@ -157,7 +164,11 @@ func (p *partition) choose() *delivery {
 	case p.pause != nil:
 		return nil
 	case len(p.again) > 0:
-		return p.again[0]
+		d := p.again[0]
+		if d.spent {
+			d.renew(p.life)
+		}
+		return d
 	case p.next == nil:
 		p.next = p.take()
 	}
@@ -210,9 +221,6 @@ func (p *partition) settle(back bool) {
 	list := p.window.back()
 	if len(list) == 0 {
 		return
-	}
-	for _, d := range list {
-		d.renew(p.life)
 	}
 	p.again = merge(p.again, list)
 	if p.pause == nil {

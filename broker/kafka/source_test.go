@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -250,6 +251,29 @@ func TestHeadersAndNil(t *testing.T) {
 	}
 	if m.Metadata["a"] != "\xff\x00" || m.Metadata["a#1"] != "1" || m.Metadata["a#2"] != "2" || len(m.Metadata) != 3 {
 		t.Errorf("metadata %q", m.Metadata)
+	}
+}
+
+// What a record has beside its payload is kept whole, for who reads its dead letter: a key
+// that is no text, and the UUIDs before the last. Guards: KeyBase64, headersOf.
+func TestKeysAndUUIDsAreKept(t *testing.T) {
+	b := setup(t, 1)
+	uuid := func(s string) kgo.RecordHeader { return kgo.RecordHeader{Key: kafka.UUIDHeader, Value: []byte(s)} }
+	err := b.produce(t.Context(), b.topic,
+		&kgo.Record{Key: []byte("\x00\xff"), Headers: []kgo.RecordHeader{{Key: kafka.KeyBase64, Value: []byte("forged")}}},
+		&kgo.Record{Key: []byte("text"), Headers: []kgo.RecordHeader{uuid("first"), uuid("second"), uuid("third")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := b.receive(b.subscribe(b.source(nil)), 2)
+	ack(list...)
+	want := message.Metadata{kafka.KeyBase64: "AP8=", kafka.KeyBase64 + "#1": "forged"}
+	if got := list[0].Metadata; !maps.Equal(got, want) {
+		t.Errorf("metadata %q, want %q", got, want)
+	}
+	want = message.Metadata{kafka.UUIDHeader + "#1": "first", kafka.UUIDHeader + "#2": "second"}
+	if got := list[1].Metadata; !maps.Equal(got, want) || list[1].UUID != "third" {
+		t.Errorf("UUID %q, metadata %q, want %q", list[1].UUID, got, want)
 	}
 }
 

@@ -1,8 +1,11 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -13,6 +16,10 @@ import (
 // UUIDHeader is the header that carries a Watermill message's UUID; it is that of
 // Watermill's own adapter.
 const UUIDHeader = "_watermill_message_uuid"
+
+// KeyBase64 is the metadata entry that holds, in base64, a record's key that is no UTF-8 or
+// has a NUL in it: a database keeps such an order key only as its hash.
+const KeyBase64 = "_headrace_kafka_key_base64"
 
 // place is where the records of a partition stand.
 type place struct {
@@ -34,8 +41,11 @@ func placeOf(topic string, id [16]byte, partition int32) place {
 // record's value.
 func unmarshal(ctx context.Context, r *kgo.Record, at place) *message.Message {
 	uuid, metadata := headersOf(r.Headers)
+	if bytes.IndexByte(r.Key, 0) >= 0 || !utf8.Valid(r.Key) {
+		metadata.put(KeyBase64, base64.StdEncoding.EncodeToString(r.Key))
+	}
 	m := message.NewMessage(uuid, r.Value)
-	m.Metadata = metadata
+	m.Metadata = metadata.values
 	m.SetContext(headrace.WithArrival(ctx, headrace.Arrival{
 		Coordinates: headrace.Coordinates{
 			Broker: "kafka", Topic: at.topic, Partition: at.partition, Position: strconv.FormatInt(r.Offset, 10),
@@ -46,24 +56,50 @@ func unmarshal(ctx context.Context, r *kgo.Record, at place) *message.Message {
 }
 
 // headersOf returns the UUID and the metadata that headers say. Of those with one name
-// the last has it; an earlier one is kept under name#1, name#2 and so on.
-func headersOf(headers []kgo.RecordHeader) (uuid string, m message.Metadata) {
-	m = make(message.Metadata, len(headers))
+// the last has it; an earlier one is kept under name#1, name#2 and so on, of the UUID's as
+// well.
+func headersOf(headers []kgo.RecordHeader) (uuid string, m metadata) {
+	m = metadata{values: make(message.Metadata, len(headers))}
+	has := false
 	for _, h := range headers {
-		if h.Key == UUIDHeader {
-			uuid = string(h.Value)
+		if h.Key != UUIDHeader {
+			m.put(h.Key, string(h.Value))
 			continue
 		}
-		if earlier, has := m[h.Key]; has {
-			for n := 1; ; n++ {
-				name := h.Key + "#" + strconv.Itoa(n)
-				if _, taken := m[name]; !taken {
-					m[name] = earlier
-					break
-				}
-			}
+		if has {
+			m.keep(UUIDHeader, uuid)
 		}
-		m[h.Key] = string(h.Value)
+		uuid, has = string(h.Value), true
 	}
 	return uuid, m
+}
+
+// metadata is what a message gets, and which numbers its repeated names have: a record can
+// have hundreds of thousands of them, so that none is looked for from the first one on.
+type metadata struct {
+	values  message.Metadata
+	numbers map[string]int
+}
+
+// put gives name to value, and what had it a number.
+func (m *metadata) put(name, value string) {
+	if earlier, has := m.values[name]; has {
+		m.keep(name, earlier)
+	}
+	m.values[name] = value
+}
+
+// keep keeps value under the next free number of name.
+func (m *metadata) keep(name, value string) {
+	if m.numbers == nil {
+		m.numbers = make(map[string]int)
+	}
+	for {
+		m.numbers[name]++
+		numbered := name + "#" + strconv.Itoa(m.numbers[name])
+		if _, taken := m.values[numbered]; !taken {
+			m.values[numbered] = value
+			return
+		}
+	}
 }

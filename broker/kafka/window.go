@@ -13,13 +13,14 @@ type delivery struct {
 	at     place
 	m      *message.Message
 	end    context.CancelFunc // ends the message's context
-	again  bool               // it was given back, and m waits to be handed over
+	again  bool               // it was given back, and waits to be handed over
+	spent  bool               // m was given back
 }
 
 // renew gives d a new message; ctx is the partition's.
 func (d *delivery) renew(ctx context.Context) {
 	ctx, d.end = context.WithCancel(ctx)
-	d.m = unmarshal(ctx, d.record, d.at)
+	d.m, d.spent = unmarshal(ctx, d.record, d.at), false
 }
 
 // window is what of a partition is on its way, by offset, from the lowest that is not
@@ -71,7 +72,7 @@ func (w *window) settle() (moved bool) {
 func (w *window) back() (list []*delivery) {
 	for _, d := range w.open() {
 		if !d.again && givenBack(d.m) {
-			d.again = true
+			d.again, d.spent = true, true
 			d.end()
 			list = append(list, d)
 		}
