@@ -82,9 +82,9 @@ func (b *subscription) scan(rows *sql.Rows) (taken []*delivery, err error) {
 		if err := rows.Scan(&id, &uuid, &orderKey, &metadata, &payload); err != nil {
 			return taken, err
 		}
-		m := message.NewMessage(uuid, payload)
+		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, b.delivery(id, m, orderKey))
+		taken = append(taken, b.delivery(id, m, untext(orderKey)))
 	}
 	return taken, rows.Err()
 }
@@ -111,9 +111,9 @@ func unmarshal(document string) message.Metadata {
 	for name, value := range values {
 		var s string
 		if len(value) > 0 && value[0] == '"' && json.Unmarshal(value, &s) == nil {
-			metadata[name] = s
+			metadata[untext(name)] = untext(s)
 		} else {
-			metadata[name] = string(value)
+			metadata[untext(name)] = string(value)
 		}
 	}
 	return metadata

@@ -3,13 +3,11 @@ package postgres
 import (
 	"context"
 	"database/sql"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -109,17 +107,9 @@ func rows(messages []*message.Message) []row {
 		if payload == nil {
 			payload = []byte{}
 		}
-		all[i] = row{N: i, UUID: m.UUID, OrderKey: headrace.ArrivalFrom(m.Context()).OrderKey, Metadata: metadata, Payload: payload}
+		all[i] = row{N: i, UUID: text(m.UUID), OrderKey: text(headrace.ArrivalFrom(m.Context()).OrderKey), Metadata: metadata, Payload: payload}
 	}
 	return all
-}
-
-// text is s, or its base64 where s is no text.
-func text(s string) string {
-	if utf8.ValidString(s) {
-		return s
-	}
-	return "base64:" + base64.StdEncoding.EncodeToString([]byte(s))
 }
 
 // Close implements message.Publisher: it waits for the calls of Publish under way. It may
