@@ -28,7 +28,8 @@
 //
 // One process is given the messages of a queue in the order of their rows; what commits
 // late comes late, and is never skipped. Several processes have no order among them. The
-// order key of an event travels along.
+// order key of an event travels along. Ids, order keys and metadata come as they were
+// given; what PostgreSQL refuses as text stands in the tables as "base64:…".
 //
 // # Why not watermill-sql
 //
