@@ -24,9 +24,10 @@ type SinkOptions struct {
 	// order key of the event that the relay publishes; that of a Watermill message which
 	// headrace did not make is what headrace.ArrivalFrom finds in its context.
 	Key func(topic string, m *message.Message) string
-	// Timeout is how long a record may be on its way before its publishing fails. A record
-	// that was sent and not answered is waited for longer, since nobody knows what became
-	// of it. Default 15 s, at least 1 s; less than the relay's PublishTimeout.
+	// Timeout is how long a record may be on its way before its publishing fails; Publish
+	// returns a second later at the latest. One that was sent and not answered fails with
+	// ErrUnanswered, and the client goes on sending it until it is answered or the Sink
+	// closes. Default 15 s, at least 1 s; less than the relay's PublishTimeout.
 	Timeout time.Duration
 	// MaxMessageBytes is the size above which a message is refused without being sent.
 	// Larger than what the topic allows (max.message.bytes), it makes the broker refuse
@@ -124,31 +125,27 @@ func (o SinkOptions) checkAcks() error {
 }
 
 // Publish publishes messages to topic, together, and returns when all in-sync replicas
-// have every one of them. Otherwise the error is a *PublishError: the brokers have those
-// that it does not name, and may have some that it names. Messages of one key and call
-// stay in order. The end of a message's context ends its wait, once it is known what
-// became of it.
+// have every one of them, or after Timeout and a second. If they have not, the error is a
+// *PublishError: the brokers have those that it does not name, and may have, or get, some
+// that it names. Messages of one key and call stay in order. The end of a message's context
+// ends its wait.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
+	c := newCall(len(messages))
+	ctx, cancel := context.WithTimeout(context.Background(), s.timeout+answerGrace)
+	defer cancel()
 	s.mu.RLock()
 	if s.closed {
 		s.mu.RUnlock()
 		return fmt.Errorf("kafka: publish to %q: %w", topic, ErrClosed)
 	}
-	failed := make([]error, len(messages))
-	var answers sync.WaitGroup
-	answers.Add(len(messages))
 	for i, m := range messages {
-		s.client.Produce(m.Context(), marshal(topic, s.key(topic, m), m), func(_ *kgo.Record, err error) {
-			failed[i] = err
-			answers.Done()
-		})
+		r := marshal(topic, s.key(topic, m), m)
+		r.Context = m.Context()
+		s.client.Produce(ctx, r, func(_ *kgo.Record, err error) { c.answer(i, err) })
 	}
 	s.mu.RUnlock()
-	answers.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return &PublishError{Topic: topic, Errors: failed}
-		}
+	if failed := c.wait(ctx, messages); failed != nil {
+		return &PublishError{Topic: topic, Errors: failed}
 	}
 	return nil
 }
