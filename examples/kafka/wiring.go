@@ -2,10 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/headrace/headrace/broker/kafka"
 	"github.com/headrace/headrace/examples/internal/story"
@@ -47,6 +52,32 @@ func (c connection) Create(_ context.Context, topics ...string) error {
 	for _, t := range topics {
 		if err := s.SubscribeInitialize(t); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Remove implements story.Connection. The groups' offsets go with the topics.
+func (c connection) Remove(ctx context.Context, topics ...string) error {
+	client, err := kgo.NewClient(kgo.SeedBrokers(c.brokers...))
+	if err != nil {
+		return fmt.Errorf("remove topics: %w", err)
+	}
+	defer client.Close()
+	ask := kmsg.NewPtrDeleteTopicsRequest()
+	ask.TopicNames = topics // where the broker is older than names with ids
+	for _, t := range topics {
+		one := kmsg.NewDeleteTopicsRequestTopic()
+		one.Topic = kmsg.StringPtr(t)
+		ask.Topics = append(ask.Topics, one)
+	}
+	answer, err := ask.RequestWith(ctx, client)
+	if err != nil {
+		return fmt.Errorf("remove topics: %w", err)
+	}
+	for _, t := range answer.Topics {
+		if err := kerr.ErrorForCode(t.ErrorCode); err != nil && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return fmt.Errorf("remove topics: %w", err)
 		}
 	}
 	return nil

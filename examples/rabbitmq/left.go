@@ -21,9 +21,15 @@ func (c *connection) Left(ctx context.Context, topic, _ string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("ask how many messages are left: %w", err)
 	}
-	n, err := messages(ctx, uri, topic)
+	queues, err := list(ctx, uri)
 	if err != nil {
 		return 0, fmt.Errorf("ask how many messages are left: %w", err)
+	}
+	n := 1 // of a queue that is new
+	for _, q := range queues {
+		if q.Name == topic && q.Messages != nil {
+			n = *q.Messages
+		}
 	}
 	late := 6 * time.Second
 	if ip := net.ParseIP(uri.Host); ip != nil && ip.IsLoopback() {
@@ -46,9 +52,15 @@ func (c *connection) Left(ctx context.Context, topic, _ string) (int, error) {
 	return 0, nil
 }
 
-// messages asks the management API for a queue's messages, those that are held included.
-// This list is younger than what the API has of a single queue.
-func messages(ctx context.Context, uri amqp091.URI, queue string) (int, error) {
+// listed is a queue with its messages, those that are held included; nil while it is new.
+type listed struct {
+	Name     string `json:"name"`
+	Messages *int   `json:"messages"`
+}
+
+// list asks the management API for all queues: this is younger than what the API has of a
+// single queue.
+func list(ctx context.Context, uri amqp091.URI) (queues []listed, err error) {
 	target := url.URL{
 		Scheme: "http", User: url.UserPassword(uri.Username, uri.Password), Host: management(uri),
 		Path: "/api/queues/" + uri.Vhost, RawPath: "/api/queues/" + url.PathEscape(uri.Vhost),
@@ -56,26 +68,17 @@ func messages(ctx context.Context, uri amqp091.URI, queue string) (int, error) {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
-	var queues []struct {
-		Name     string `json:"name"`
-		Messages *int   `json:"messages"`
-	}
 	if err := json.NewDecoder(answer.Body).Decode(&queues); err != nil {
-		return 0, fmt.Errorf("the management API answers %s: %w", answer.Status, err)
+		return nil, fmt.Errorf("the management API answers %s: %w", answer.Status, err)
 	}
-	for _, q := range queues {
-		if q.Name == queue && q.Messages != nil {
-			return *q.Messages, nil
-		}
-	}
-	return 1, nil // a queue that is new
+	return queues, nil
 }
 
 // management is where the management API answers: at 15672 beside 5672, and elsewhere,

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/headrace/headrace/broker/amqp"
 	"github.com/headrace/headrace/examples/internal/story"
@@ -49,6 +51,26 @@ func (c *connection) Create(_ context.Context, topics ...string) error {
 	for _, t := range topics {
 		if err := s.SubscribeInitialize(t); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// Remove implements story.Connection. RabbitMQ takes the removal of a queue that is missing
+// for done.
+func (c *connection) Remove(_ context.Context, topics ...string) error {
+	conn, err := amqp091.Dial(c.server.URL)
+	if err != nil {
+		return fmt.Errorf("remove queues: %w", err)
+	}
+	defer func() { _ = conn.Close() }() // each removal was confirmed
+	ch, err := conn.Channel()
+	if err != nil {
+		return fmt.Errorf("remove queues: %w", err)
+	}
+	for _, t := range topics {
+		if _, err := ch.QueueDelete(t, false, false, false); err != nil {
+			return fmt.Errorf("remove queue %q: %w", t, err)
 		}
 	}
 	return nil

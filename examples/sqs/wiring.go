@@ -62,6 +62,21 @@ func (c connection) Create(ctx context.Context, topics ...string) error {
 	return nil
 }
 
+// Remove implements story.Connection.
+func (c connection) Remove(ctx context.Context, topics ...string) error {
+	for _, topic := range topics {
+		var gone *types.QueueDoesNotExist
+		url, err := c.url(ctx, topic)
+		if err == nil {
+			_, err = c.client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: url})
+		}
+		if err != nil && !errors.As(err, &gone) {
+			return fmt.Errorf("remove queue %q: %w", queue(topic), err)
+		}
+	}
+	return nil
+}
+
 // url finds a topic's queue.
 func (c connection) url(ctx context.Context, topic string) (*string, error) {
 	out, err := c.client.GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(queue(topic))})

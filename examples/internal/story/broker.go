@@ -26,6 +26,9 @@ type Broker struct {
 type Connection interface {
 	// Create makes topics, and all that Send and the sources need; those that exist stay.
 	Create(ctx context.Context, topics ...string) error
+	// Remove removes topics with all that Create made of them; those that are missing are
+	// no error.
+	Remove(ctx context.Context, topics ...string) error
 	// Gateway returns what sends webhooks: a plain client of the broker, not headrace.
 	Gateway() (Gateway, error)
 	// Source returns the source that workers share the webhooks by, or with the clerk's

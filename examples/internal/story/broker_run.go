@@ -46,27 +46,52 @@ func runOver(ctx context.Context, b Broker, o brokerOptions, stdin io.Reader, st
 		return err
 	}
 	defer func() { err = errors.Join(err, db.close()) }()
-	address, stop, err := findBroker(ctx, b, o, stderr)
+	found, err := findBroker(ctx, b, o, stderr)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop()) }()
+	defer func() { err = errors.Join(err, found.stop()) }()
 	r := &over{b: b, o: o, db: db}
-	if err := r.open(ctx, address, webhooks); err != nil {
+	if err := r.open(ctx, found.address, webhooks); err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, r.leave(ctx, found)) }()
 	total := 0
 	if o.in == "" {
 		total = o.n
 	}
 	p := startProgress(stderr, r.source, total)
 	r.log = newLog(p, o.log)
-	r.source.log, r.conn = r.log, b.Connect(address, r.log)
-	outcome := r.work(ctx, address)
+	r.source.log, r.conn = r.log, b.Connect(found.address, r.log)
+	outcome := r.work(ctx, found.address)
 	outcome = errors.Join(outcome, r.source.Close())
 	r.journal.close()
 	p.stop()
+	if errors.Is(outcome, errInterrupted) {
+		outcome = fmt.Errorf("%w; %s", outcome, o.afterInterrupt(found.ours))
+	}
 	return errors.Join(outcome, r.source.err(), r.conclude(ctx, stdout, outcome))
+}
+
+// leave removes the topics of a database that is gone after this run, from a broker that stays.
+func (r *over) leave(ctx context.Context, found located) error {
+	if found.ours || !r.o.temporary() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return r.b.Connect(found.address, slog.New(slog.DiscardHandler)).Remove(ctx, r.topics.Orders, r.topics.Confirmations, r.topics.dead())
+}
+
+// afterInterrupt says what is left of a run that was interrupted.
+func (o brokerOptions) afterInterrupt(stopped bool) string {
+	switch {
+	case o.temporary():
+		return nothingKept
+	case stopped:
+		return "the broker that was started here is stopped, and what it held is gone: the same command sends all webhooks again, and none is applied twice"
+	}
+	return "the same command handles what the broker still holds, and sends all webhooks again: none is applied twice"
 }
 
 func newLog(w io.Writer, all bool) *slog.Logger {

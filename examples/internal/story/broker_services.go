@@ -15,51 +15,122 @@ import (
 	"time"
 )
 
+// located is a broker that runs, and where.
+type located struct {
+	address string
+	ours    bool // it was started by this run
+	stop    func() error
+}
+
 // findBroker returns where the broker is, starting it where it must; stop ends what it
 // has started.
-func findBroker(ctx context.Context, b Broker, o brokerOptions, stderr io.Writer) (address string, stop func() error, err error) {
-	nothing := func() error { return nil }
+func findBroker(ctx context.Context, b Broker, o brokerOptions, stderr *os.File) (located, error) {
+	there := located{stop: func() error { return nil }}
 	switch {
 	case o.address != "":
-		return o.address, nothing, nil
+		there.address = o.address
+		return there, nil
 	case o.services == "" && listens(ctx, b.Compose):
-		return b.Compose, nothing, nil
+		there.address = b.Compose
+		return there, nil
 	case o.services == "" && dockerAnswers(ctx):
-		return "", nil, fmt.Errorf("nothing listens at %s: docker compose up -d --wait starts it, and -services native starts one without docker", b.Compose)
+		return located{}, fmt.Errorf("nothing listens at %s: docker compose up -d --wait starts it, and -services native starts one without docker", b.Compose)
 	}
 	script, err := servicesScript()
 	if err != nil {
-		return "", nil, err
+		return located{}, err
 	}
-	fmt.Fprintf(stderr, "%s: starting a broker with scripts/services\n", b.Name)
-	call := func(ctx context.Context, verb string) (string, error) {
-		cmd := exec.CommandContext(ctx, script, verb, b.Service)
-		cmd.Env = append(os.Environ(), "HEADRACE_SERVICES=native")
-		var out, problem bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &out, &problem
-		if err := cmd.Run(); err != nil {
-			return "", fmt.Errorf("scripts/services %s %s: %w: %s", verb, b.Service, err, strings.TrimSpace(problem.String()))
+	return services{b, script}.up(ctx, stderr)
+}
+
+// services is scripts/services for one broker, without docker.
+type services struct {
+	b      Broker
+	script string
+}
+
+// up returns the broker that runs, and starts one where none does.
+func (s services) up(ctx context.Context, stderr *os.File) (located, error) {
+	r := located{stop: func() error { return nil }}
+	if _, err := s.call(ctx, "status"); err != nil {
+		fmt.Fprintf(stderr, "%s: starting a broker with scripts/services\n", s.b.Name)
+		g, err := s.guard(stderr)
+		if err != nil {
+			return located{}, err
 		}
-		return out.String(), nil
+		said, err := s.call(ctx, "up")
+		switch {
+		case err != nil:
+			return located{}, errors.Join(err, g.end(""))
+		case strings.Contains(said, "already running"): // somebody else was quicker
+			if err := g.end(guardLeaves); err != nil {
+				return located{}, err
+			}
+		default:
+			r.ours, r.stop = true, func() error { return g.end("") }
+		}
 	}
-	said, err := call(ctx, "up")
+	said, err := s.call(ctx, "env")
 	if err != nil {
-		return "", nil, err
-	}
-	stop = func() error { _, err := call(context.WithoutCancel(ctx), "down"); return err }
-	if strings.Contains(said, "already running") {
-		stop = nothing
-	}
-	said, err = call(ctx, "env")
-	if err != nil {
-		return "", nil, errors.Join(err, stop())
+		return located{}, errors.Join(err, r.stop())
 	}
 	for _, line := range strings.Split(said, "\n") {
-		if value, is := strings.CutPrefix(line, "export "+b.Variable+"='"); is {
-			return strings.TrimSuffix(value, "'"), stop, nil
+		if value, is := strings.CutPrefix(line, "export "+s.b.Variable+"='"); is {
+			r.address = strings.TrimSuffix(value, "'")
+			return r, nil
 		}
 	}
-	return "", nil, errors.Join(fmt.Errorf("scripts/services env %s does not say %s", b.Service, b.Variable), stop())
+	return located{}, errors.Join(fmt.Errorf("scripts/services env %s does not say %s", s.b.Service, s.b.Variable), r.stop())
+}
+
+func (s services) call(ctx context.Context, verb string) (string, error) {
+	cmd := exec.CommandContext(ctx, s.script, verb, s.b.Service)
+	cmd.Env = s.env()
+	var out, problem bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problem
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("scripts/services %s %s: %w: %s", verb, s.b.Service, err, strings.TrimSpace(problem.String()))
+	}
+	return out.String(), nil
+}
+
+func (s services) env() []string { return append(os.Environ(), "HEADRACE_SERVICES=native") }
+
+// guard is a process that stops the broker when its standard input ends: when this process
+// says so, and when it is killed.
+type guard struct {
+	s     services
+	cmd   *exec.Cmd
+	input io.WriteCloser
+}
+
+// guardLeaves is the line after which a guard leaves the broker as it is.
+const guardLeaves = "leave\n"
+
+// guardProgram outlives the Ctrl-C that the terminal sends to it too.
+const guardProgram = `trap '' INT TERM HUP; read -r word; [ "$word" = leave ] || exec "$0" down "$1"`
+
+func (s services) guard(stderr *os.File) (*guard, error) {
+	g := &guard{s: s, cmd: exec.Command("sh", "-c", guardProgram, s.script, s.b.Service)}
+	g.cmd.Env, g.cmd.Stderr = s.env(), stderr
+	var err error
+	if g.input, err = g.cmd.StdinPipe(); err == nil {
+		err = g.cmd.Start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("guard the broker: %w", err)
+	}
+	return g, nil
+}
+
+// end ends the guard, and the broker with it unless word is guardLeaves. It waits for both.
+func (g *guard) end(word string) error {
+	_, err := io.WriteString(g.input, word)
+	err = errors.Join(err, g.input.Close())
+	if ended := g.cmd.Wait(); ended != nil {
+		err = errors.Join(err, fmt.Errorf("scripts/services down %s: %w", g.s.b.Service, ended))
+	}
+	return err
 }
 
 // listens reports whether something does at address, which may be a URL.

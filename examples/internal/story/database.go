@@ -38,6 +38,9 @@ func (d *database) close() error {
 
 func (d *database) onClose(f func() error) { d.closers = append(d.closers, f) }
 
+// temporary says that the database is gone after the run.
+func (o options) temporary() bool { return o.db == "" && o.dsn == "" }
+
 // openDatabase opens what the flags ask for, with all tables.
 func openDatabase(ctx context.Context, o options) (*database, error) {
 	d := &database{}

@@ -57,7 +57,7 @@ func (d *database) open(ctx context.Context, run string) (o open, err error) {
 		return open{}, fmt.Errorf("open a connection to read: %w", err)
 	}
 	defer func() { err = errors.Join(err, conn.Close()) }()
-	err = conn.QueryRowContext(ctx, unsettled, run).Scan(&o.Here, &o.Others, &o.Behind, &o.Outbox)
+	err = conn.QueryRowContext(ctx, unsettled, run, consumerName).Scan(&o.Here, &o.Others, &o.Behind, &o.Outbox)
 	if err != nil {
 		return open{}, fmt.Errorf("count what is not settled: %w", err)
 	}
@@ -120,7 +120,7 @@ func see(ctx context.Context, tx *sql.Tx, place, query string) error {
 }
 
 func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int64, limit int) (seen []identity, last int64, err error) {
-	rows, err := tx.QueryContext(ctx, query, after, limit)
+	rows, err := tx.QueryContext(ctx, query, after, limit, consumerName)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -146,7 +146,7 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 func reasons(ctx context.Context, tx *sql.Tx) (dead deadLetters, err error) {
 	const limit = 30
 	dead.Reasons = []reason{}
-	rows, err := tx.QueryContext(ctx, sqlText("dead_groups"), limit)
+	rows, err := tx.QueryContext(ctx, sqlText("dead_groups"), limit, consumerName)
 	if err != nil {
 		return dead, fmt.Errorf("groups of dead letters: %w", err)
 	}

@@ -54,6 +54,9 @@ func run(ctx context.Context, o options, stdin io.Reader, stdout io.Writer, stde
 		return err
 	}
 	outcome := s.work(ctx)
+	if errors.Is(outcome, errInterrupted) {
+		outcome = fmt.Errorf("%w; %s", outcome, o.afterInterrupt())
+	}
 	// The figures are wanted all the more after a Ctrl-C.
 	r, err := conclude(context.WithoutCancel(ctx), db)
 	if err != nil {

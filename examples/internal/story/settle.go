@@ -39,7 +39,18 @@ func newWait(s *session) *wait {
 }
 
 // errInterrupted says that the user wanted to stop.
-var errInterrupted = errors.New("interrupted; the same command goes on from here")
+var errInterrupted = errors.New("interrupted")
+
+// nothingKept says what is left of a run that was interrupted, where its database is gone.
+const nothingKept = "nothing is kept, since the database was a temporary one: -db keeps it"
+
+// afterInterrupt says what is left of a run that was interrupted.
+func (o options) afterInterrupt() string {
+	if o.temporary() {
+		return nothingKept
+	}
+	return "the same command goes on with what was in flight, and sends all webhooks again: none is applied twice"
+}
 
 // settled returns nil when nothing is in flight, in the backlog or in the outbox. Its error says why it waits no
 // longer.

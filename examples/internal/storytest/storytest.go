@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,13 +15,15 @@ import (
 	"github.com/headrace/headrace/internal/pgtest"
 )
 
-// Run tests the example in the working directory, which is over b.
-func Run(t *testing.T, b story.Broker) {
+// Run tests the example in the working directory, which is over b. topics lists those of
+// the broker at an address.
+func Run(t *testing.T, b story.Broker, topics func(t *testing.T, address string) []string) {
 	e := example{addr: brokertest.Variable(t, b.Variable, b.Service), built: filepath.Join(t.TempDir(), b.Name)}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", e.built, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build the example: %v\n%s", err, out)
 	}
 	t.Run("one worker and three", e.workers)
+	t.Run("leaves no topics", func(t *testing.T) { e.leavesNoTopics(t, b, topics) })
 	t.Run("varied file", e.varied)
 	t.Run("killed", e.killed)
 }
@@ -67,6 +70,29 @@ func (e example) workers(t *testing.T) {
 		if f := e.tell(t, args...); f.Delivered != 500 || f.Messages != 359 {
 			t.Errorf("%q: %+v", args, f)
 		}
+	}
+}
+
+// A run without a database of its own is over when it ends, so its topics go with it; those of a database that
+// stays are kept.
+func (e example) leavesNoTopics(t *testing.T, b story.Broker, topics func(*testing.T, string) []string) {
+	stories := func() (n int) {
+		for _, topic := range topics(t, e.addr) {
+			if strings.HasPrefix(topic, "orders-paid-") || strings.HasPrefix(topic, "confirmations-") {
+				n++
+			}
+		}
+		return n
+	}
+	before := stories()
+	e.tell(t, "-n", "20", "-db", filepath.Join(t.TempDir(), "orders.db"))
+	kept := stories()
+	e.tell(t, "-n", "20")
+	if after := stories(); kept != before+3 || after != kept {
+		t.Errorf("%d topics, then %d, then %d", before, kept, after)
+	}
+	if err := b.Connect(e.addr, slog.New(slog.DiscardHandler)).Remove(t.Context(), "no-such-topic"); err != nil {
+		t.Errorf("a topic that is missing: %v", err)
 	}
 }
 

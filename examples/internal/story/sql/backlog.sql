@@ -1,3 +1,3 @@
--- What waits in the backlog, whole.
+-- What of the consumer waits in the backlog, whole.
 SELECT id, key, message_id, payload, metadata, coordinates FROM headrace_backlog
-WHERE id > $1 ORDER BY id LIMIT $2
+WHERE consumer = $3 AND id > $1 ORDER BY id LIMIT $2

@@ -1,0 +1,147 @@
+package story
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// guardVariable makes this binary a process that starts a broker by that script and waits to be killed.
+const guardVariable = "HEADRACE_TEST_GUARD"
+
+func guarded(script string) int {
+	b := Broker{Name: "guarded", Service: "fake", Variable: "FAKE"}
+	l, err := services{b, script}.up(context.Background(), os.Stderr)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(l.address, l.ours)
+	if os.Getenv(guardVariable+"_STOP") != "" {
+		if err := l.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
+	time.Sleep(time.Hour) // it is killed
+	return 0
+}
+
+// fakeServices stands in for scripts/services, which would take a minute and a JRE; it writes down what it is asked for.
+const fakeServices = `#!/bin/sh
+echo "$1 $2" >>"$0.log"
+case $1 in
+status) [ -e "$0.runs" ] ;;
+up) if [ -e "$0.quick" ]; then echo 'fake: 127.0.0.1:1 (native), already running'; else touch "$0.runs"; echo 'fake: 127.0.0.1:1 (native)'; fi ;;
+env) echo "export FAKE='127.0.0.1:1'" ;;
+down) rm -f "$0.runs"; touch "$0.down" ;;
+esac
+`
+
+// A broker that was started for a run ends with it, also where that is killed and cannot say so; one that ran before, or
+// that somebody else started meanwhile, is left alone, and is not said to be started.
+func TestBrokerEndsWithTheRun(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, before string
+		stop         bool
+		prints       string
+		starts, down bool
+	}{
+		{"killed", "", false, "127.0.0.1:1 true", true, true},
+		{"ended", "", true, "127.0.0.1:1 true", true, true},
+		{"runs already", ".runs", true, "127.0.0.1:1 false", false, false},
+		{"somebody was quicker", ".quick", true, "127.0.0.1:1 false", true, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			script := filepath.Join(t.TempDir(), "services")
+			if err := os.WriteFile(script, []byte(fakeServices), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if tc.before != "" {
+				if err := os.WriteFile(script+tc.before, nil, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Env = append(os.Environ(), guardVariable+"="+script)
+			if tc.stop {
+				cmd.Env = append(cmd.Env, guardVariable+"_STOP=1")
+			}
+			var stderr strings.Builder
+			cmd.Stderr = &stderr
+			cmd.WaitDelay = patience
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line := bufio.NewScanner(out)
+			if !line.Scan() || line.Text() != tc.prints {
+				t.Errorf("prints %q, want %q", line.Text(), tc.prints)
+			}
+			if !tc.stop {
+				if err := cmd.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := cmd.Wait(); tc.stop && err != nil {
+				t.Error(err)
+			}
+			if tc.down {
+				waitFor(t, script+".down")
+			}
+			if said := strings.Contains(stderr.String(), "starting a broker"); said != tc.starts {
+				t.Errorf("said %q", stderr.String())
+			}
+			log, err := os.ReadFile(script + ".log")
+			if err != nil || strings.Contains(string(log), "down fake") != tc.down {
+				t.Errorf("%v, asked for %q", err, log)
+			}
+		})
+	}
+}
+
+// waitFor waits until a file is there.
+func waitFor(t *testing.T, file string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if _, err := os.Stat(file); err == nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s is not there", file)
+		}
+	}
+}
+
+// What is said after a Ctrl-C is true: whether there is something to go on from.
+func TestAfterInterrupt(t *testing.T) {
+	kept := options{db: "orders.db"}
+	for _, tc := range []struct{ says, want string }{
+		{brokerOptions{}.afterInterrupt(false), "nothing is kept"},
+		{brokerOptions{}.afterInterrupt(true), "nothing is kept"},
+		{brokerOptions{options: kept}.afterInterrupt(true), "what it held is gone"},
+		{brokerOptions{options: kept}.afterInterrupt(false), "what the broker still holds"},
+		{brokerOptions{options: options{dsn: "x"}}.afterInterrupt(false), "what the broker still holds"},
+		{options{}.afterInterrupt(), "nothing is kept"},
+		{kept.afterInterrupt(), "goes on"},
+	} {
+		if !strings.Contains(tc.says, tc.want) {
+			t.Errorf("%q, want %q", tc.says, tc.want)
+		}
+	}
+}
