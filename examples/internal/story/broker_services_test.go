@@ -74,38 +74,15 @@ func TestBrokerEndsWithTheRun(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			cmd := exec.CommandContext(t.Context(), self)
-			cmd.Env = append(os.Environ(), guardVariable+"="+script)
-			if tc.stop {
-				cmd.Env = append(cmd.Env, guardVariable+"_STOP=1")
-			}
-			var stderr strings.Builder
-			cmd.Stderr = &stderr
-			cmd.WaitDelay = patience
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			line := bufio.NewScanner(out)
-			if !line.Scan() || line.Text() != tc.prints {
-				t.Errorf("prints %q, want %q", line.Text(), tc.prints)
-			}
-			if !tc.stop {
-				if err := cmd.Process.Kill(); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := cmd.Wait(); tc.stop && err != nil {
-				t.Error(err)
+			printed, stderr := guardedChild(t, self, script, tc.stop)
+			if printed != tc.prints {
+				t.Errorf("prints %q, want %q", printed, tc.prints)
 			}
 			if tc.down {
 				waitFor(t, script+".down")
 			}
-			if said := strings.Contains(stderr.String(), "starting a broker"); said != tc.starts {
-				t.Errorf("said %q", stderr.String())
+			if said := strings.Contains(stderr, "starting a broker"); said != tc.starts {
+				t.Errorf("said %q", stderr)
 			}
 			log, err := os.ReadFile(script + ".log")
 			if err != nil || strings.Contains(string(log), "down fake") != tc.down {
@@ -113,6 +90,37 @@ func TestBrokerEndsWithTheRun(t *testing.T) {
 			}
 		})
 	}
+}
+
+// guardedChild runs guarded, kills it where it is not to stop by itself, and returns its first line and what it said.
+func guardedChild(t *testing.T, self, script string, stop bool) (printed, said string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), guardVariable+"="+script)
+	if stop {
+		cmd.Env = append(cmd.Env, guardVariable+"_STOP=1")
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	cmd.WaitDelay = patience
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := bufio.NewScanner(out)
+	line.Scan()
+	if !stop {
+		if err := cmd.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := cmd.Wait(); stop && err != nil {
+		t.Error(err)
+	}
+	return line.Text(), stderr.String()
 }
 
 // waitFor waits until a file is there.
