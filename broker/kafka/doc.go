@@ -33,7 +33,8 @@
 //
 // A topic that is deleted and made again while a Source reads it is gone on with from its
 // first record. franz-go believes it after six refused fetches, up to a second apart, and
-// the Source joins the group anew a second later. A group knows offsets by the topic's
+// the Source joins the group anew a second later; where the topic is not made again within
+// half a minute, its subscription ends. A group knows offsets by the topic's
 // name, and a commit that comes late counts for the new topic; so each commit says the
 // incarnation, and an offset of another one does not count.
 //
@@ -71,6 +72,9 @@
 //
 // A transaction's marker takes an offset of its own, which nobody settles: the lag that
 // Kafka's tools show of a transactional topic may stay at one.
+//
+// Records that the topic loses before the group has read them, to its retention or to
+// DeleteRecords, are gone; the log tells of the gap.
 //
 // A batch that the broker cannot give whole (a wrong checksum, more than 1 GiB when
 // decompressed) holds no record that could be kept. It ends the subscription with an

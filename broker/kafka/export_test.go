@@ -1,5 +1,10 @@
 package kafka
 
+import "time"
+
+// SetGone changes how long a topic may be gone.
+func (s *Source) SetGone(d time.Duration) { s.gone = d }
+
 // Waiting is how many bytes of records wait to be handed over, in all subscriptions.
 func (s *Source) Waiting() (bytes int) {
 	s.mu.Lock()

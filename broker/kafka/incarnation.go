@@ -74,7 +74,7 @@ func (s *session) begin(ctx context.Context, offsets map[string]map[int32]kgo.Of
 }
 
 // topicID asks for the id that topic has now; zero where the brokers know none.
-func topicID(ctx context.Context, client *kgo.Client, topic string) (id [16]byte, err error) {
+func topicID(ctx context.Context, client kmsg.Requestor, topic string) (id [16]byte, err error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
 	t.Topic = kmsg.StringPtr(topic)

@@ -47,6 +47,7 @@ type partition struct {
 	held      bool          // the client was told not to fetch
 	position  kgo.EpochOffset
 	committed int64
+	expected  int64 // the next offset to be fetched; negative where it is not known
 
 	// What only the goroutine knows.
 	window window
@@ -65,7 +66,7 @@ func newPartition(ctx context.Context, topic string, number int32, out chan<- *m
 	p := &partition{
 		number: number, topic: topic, out: out, limits: l,
 		done: make(chan struct{}), wake: make(chan struct{}, 1),
-		window: newWindow(), position: newWindow().position, committed: -1,
+		window: newWindow(), position: newWindow().position, committed: -1, expected: -1,
 	}
 	ctx = context.WithoutCancel(ctx)
 	p.life, p.giveBack = context.WithCancel(ctx)

@@ -14,7 +14,7 @@ import (
 
 // errRecreated ends a session: the client has seen another incarnation of the topic than
 // the one that it consumes.
-var errRecreated = errors.New("the topic was deleted and made again")
+var errRecreated = errors.New("the topic was deleted")
 
 // session is a member of the group, for one incarnation of a topic.
 type session struct {
@@ -47,7 +47,7 @@ func newSession(values context.Context, topic string, o SourceOptions, rebalance
 	}
 	opts := append(o.client(topic, rebalance),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lost),
-		kgo.AdjustFetchOffsetsFn(s.begin), kgo.WithHooks(log),
+		kgo.AdjustFetchOffsetsFn(s.beginAt), kgo.WithHooks(log),
 	)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -116,6 +116,7 @@ func (s *session) take(fetches kgo.Fetches) error {
 				failed = append(failed, s.judge(f.Err))
 				if p := s.partitions[f.Partition]; p != nil && len(f.Records) > 0 {
 					s.outage.over()
+					s.gap(p, f)
 					p.add(t.TopicID, f.Records)
 				}
 			}

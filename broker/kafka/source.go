@@ -19,6 +19,7 @@ type Source struct {
 	closing context.Context
 	shut    context.CancelFunc
 	running sync.WaitGroup
+	gone    time.Duration // how long a topic may be
 
 	mu        sync.Mutex
 	closed    bool
@@ -36,7 +37,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	s := &Source{
 		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
-		hold: make(map[string]time.Duration),
+		hold: make(map[string]time.Duration), gone: goneTimeout,
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	return s, nil
@@ -45,8 +46,8 @@ func NewSource(o SourceOptions) (*Source, error) {
 // Subscribe joins the group for topic as one more member, and returns where the records
 // of its partitions come from. It does not wait for a broker. The channel is closed when
 // ctx has ended or Close was called, and what was handed over is settled or
-// CloseTimeout has passed; and when a broker says what only a person can mend, which is
-// logged. While brokers are away it goes on trying.
+// CloseTimeout has passed; and when a broker says what only a person can mend, or the topic
+// was deleted half a minute ago, which is logged. While brokers are away it goes on trying.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	if topic == "" {
 		return nil, errors.New("kafka: subscribe: the topic is empty")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // subscription is one call of Subscribe: session after session.
@@ -40,10 +41,54 @@ func (s *subscription) run(ctx context.Context, member *session) {
 			s.log.log.Error("the subscription ends: Kafka says what only a person can mend", "error", err)
 			return
 		}
-		s.log.log.Warn("the topic was deleted and made again; going on with its new records")
+		if !s.madeAgain(running) {
+			return
+		}
 		if member = s.next(running, ctx); member == nil {
 			return
 		}
+	}
+}
+
+// goneTimeout is how long a topic may be gone before its subscription ends.
+const goneTimeout = 30 * time.Second
+
+// madeAgain waits until the topic that was deleted is there again; false if it is not
+// before goneTimeout has passed, or running ends.
+func (s *subscription) madeAgain(running context.Context) bool {
+	client, stop, err := s.source.options.ask()
+	if err != nil { // one of the same options was made before
+		s.log.log.Error("the subscription ends", "error", err)
+		return false
+	}
+	defer stop()
+	var gone time.Time
+	for running.Err() == nil {
+		_, err := topicID(running, client, s.topic)
+		switch {
+		case err == nil:
+			s.log.log.Warn("the topic was deleted and made again; going on with its new records")
+			return true
+		case !errors.Is(err, kerr.UnknownTopicOrPartition): // asked again
+		case gone.IsZero():
+			gone = time.Now()
+			s.log.log.Warn("the topic was deleted; waiting for it to be made again", "timeout", s.source.gone)
+		case time.Since(gone) > s.source.gone:
+			s.log.log.Error("the subscription ends: the topic was deleted and not made again", "timeout", s.source.gone)
+			return false
+		}
+		pause(running, reopenPause)
+	}
+	return false
+}
+
+// pause waits for d, or for the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
 	}
 }
 
@@ -52,11 +97,8 @@ const reopenPause = time.Second
 
 // next begins the next session after a pause; nil if running ends before.
 func (s *subscription) next(running, values context.Context) *session {
-	timer := time.NewTimer(reopenPause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-running.Done():
+	pause(running, reopenPause)
+	if running.Err() != nil {
 		return nil
 	}
 	s.source.mu.Lock()
