@@ -38,7 +38,7 @@ func (a asking) Request(ctx context.Context, question kmsg.Request) (kmsg.Respon
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return nil, err
+			return nil, advised("SourceOptions.Brokers", err)
 		}
 	}
 }
@@ -47,4 +47,12 @@ func (a asking) Request(ctx context.Context, question kmsg.Request) (kmsg.Respon
 func unreachable(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) || errors.Is(err, io.EOF)
+}
+
+// advised names the option that may be wrong where err says that there was nobody to ask.
+func advised(option string, err error) error {
+	if !unreachable(err) {
+		return err
+	}
+	return fmt.Errorf("%w (no broker answers: is option %s right?)", err, option)
 }

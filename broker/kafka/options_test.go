@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headrace/headrace/broker/kafka"
@@ -38,10 +39,15 @@ func TestASinkRefusesWhatWeakensIt(t *testing.T) {
 		"kgo.AllowAutoTopicCreation":                     {kgo.AllowAutoTopicCreation()},
 		"kgo.RecordDeliveryTimeout SinkOptions.Timeout":  {kgo.RecordDeliveryTimeout(time.Second)},
 		"kgo.ProducerBatchMaxBytes MaxMessageBytes":      {kgo.ProducerBatchMaxBytes(5000)},
+		"kgo.SeedBrokers SinkOptions.Brokers":            {kgo.SeedBrokers("localhost:2")},
 	} {
 		_, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{"localhost:1"}, Client: opts})
 		refuses(t, err, strings.Fields(words)...)
 	}
+	_, err := kafka.NewSink(kafka.SinkOptions{
+		Brokers: []string{"localhost:1"}, UnsafeAcks: true, Client: []kgo.Opt{kgo.RequiredAcks(kgo.LeaderAck())},
+	})
+	refuses(t, err, "kgo.RequiredAcks", "UnsafeNotIdempotent", "kgo.DisableIdempotentWrite")
 	s, err := kafka.NewSink(kafka.SinkOptions{
 		Brokers: []string{"localhost:1"}, UnsafeAcks: true, UnsafeNotIdempotent: true,
 		Client: []kgo.Opt{kgo.RequiredAcks(kgo.LeaderAck()), kgo.DisableIdempotentWrite()},
@@ -64,6 +70,11 @@ func TestASourceRefusesWhatWeakensIt(t *testing.T) {
 		"kgo.SessionTimeout SourceOptions.SessionTimeout": {kgo.SessionTimeout(20 * time.Second)},
 		"option Client assigned/revoked/lost":             {kgo.OnPartitionsLost(func(context.Context, *kgo.Client, map[string][]int32) {})},
 		"kgo.KeepControlRecords":                          {kgo.KeepControlRecords()},
+		"kgo.InstanceID member":                           {kgo.InstanceID("one")},
+		"kgo.KeepRetryableFetchErrors":                    {kgo.KeepRetryableFetchErrors()},
+		"kgo.DisableFetchCRCValidation":                   {kgo.DisableFetchCRCValidation()},
+		"kgo.SeedBrokers SourceOptions.Brokers":           {kgo.SeedBrokers("localhost:2")},
+		"kgo.AllowAutoTopicCreation":                      {kgo.AllowAutoTopicCreation()},
 	} {
 		_, err := kafka.NewSource(kafka.SourceOptions{Brokers: []string{"localhost:1"}, Group: "g", Client: opts})
 		refuses(t, err, strings.Fields(words)...)
@@ -139,7 +150,15 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 	never := b.source(func(o *kafka.SourceOptions) { o.Brokers = []string{nobody} })
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
-	refuses(t, never.Check(ctx, b.topic, consumer.Demands{}), "connection refused")
+	refuses(t, never.Check(ctx, b.topic, consumer.Demands{}), "connection refused", "option SourceOptions.Brokers")
+	sink, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{nobody}, Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, sink.Publish(b.topic, message.NewMessage("", nil)), "option SinkOptions.Brokers")
+	if err := sink.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // The topics' retention is declared to the inbox: what they say plus the age of their

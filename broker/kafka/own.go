@@ -18,6 +18,11 @@ const itself = "the Source depends on its own"
 
 // ownedBySource are what a Source sets, or must not be: each of them could lose records.
 var ownedBySource = []owned{
+	{"SeedBrokers", kgo.SeedBrokers, "set SourceOptions.Brokers"},
+	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a topic that nobody made is a mistake; make it beforehand, or call SubscribeInitialize"},
+	{"InstanceID", kgo.InstanceID, "each subscription is a member of the group, and of two members with one id the group ends the first"},
+	{"KeepRetryableFetchErrors", kgo.KeepRetryableFetchErrors, "the client mends such an error, and the subscription would end with it"},
+	{"DisableFetchCRCValidation", kgo.DisableFetchCRCValidation, "records that were damaged on their way would be handed over"},
 	{"ConsumerGroup", kgo.ConsumerGroup, "set SourceOptions.Group"},
 	{"ShareGroup", kgo.ShareGroup, itself},
 	{"ConsumeTopics", kgo.ConsumeTopics, "subscribe to the topic"},
@@ -42,6 +47,7 @@ var ownedBySource = []owned{
 
 // ownedBySink are what a Sink sets.
 var ownedBySink = []owned{
+	{"SeedBrokers", kgo.SeedBrokers, "set SinkOptions.Brokers"},
 	{"TransactionalID", kgo.TransactionalID, "the outbox stands in the place of transactions"},
 	{"ManualFlushing", kgo.ManualFlushing, "Publish waits for the brokers' answers"},
 	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a topic that nobody made is a mistake; make it beforehand"},

@@ -38,7 +38,8 @@ type SinkOptions struct {
 	Client []kgo.Opt
 
 	// UnsafeAcks lets Client ask fewer than all in-sync replicas (kgo.RequiredAcks): what
-	// Publish confirmed is lost with the broker that had it.
+	// Publish confirmed is lost with the broker that had it. It needs UnsafeNotIdempotent,
+	// and kgo.DisableIdempotentWrite, beside it.
 	UnsafeAcks bool
 	// UnsafeNotIdempotent lets Client turn idempotence off (kgo.DisableIdempotentWrite): a
 	// network that loses an answer then doubles a record and turns two around.
@@ -108,7 +109,7 @@ var weakening = []owned{
 
 // checkAcks refuses options that ask too few replicas.
 func (o SinkOptions) checkAcks() error {
-	if o.UnsafeAcks || len(o.Client) == 0 {
+	if len(o.Client) == 0 {
 		return nil
 	}
 	// An idempotent client with fewer acks cannot be made, and says so without naming
@@ -118,8 +119,14 @@ func (o SinkOptions) checkAcks() error {
 		return nil // something else is wrong, and refuse says what
 	}
 	defer client.Close()
-	if client.OptValue(kgo.RequiredAcks) != any(kgo.AllISRAcks()) {
+	switch {
+	case client.OptValue(kgo.RequiredAcks) == any(kgo.AllISRAcks()):
+		return nil
+	case !o.UnsafeAcks:
 		return errors.New("option Client sets kgo.RequiredAcks: confirmed messages can be lost unless all in-sync replicas have them; UnsafeAcks allows it")
+	case !o.UnsafeNotIdempotent:
+		return errors.New("option Client sets kgo.RequiredAcks, and Kafka is idempotent only where all in-sync replicas are asked: " +
+			"UnsafeAcks needs UnsafeNotIdempotent and kgo.DisableIdempotentWrite beside it")
 	}
 	return nil
 }
@@ -184,9 +191,10 @@ type PublishError struct {
 func (e *PublishError) Error() string {
 	failed := e.Unwrap()
 	if len(e.Errors) == 1 {
-		return fmt.Sprintf("kafka: publish to %q: %v", e.Topic, failed[0])
+		return fmt.Sprintf("kafka: publish to %q: %v", e.Topic, advised("SinkOptions.Brokers", failed[0]))
 	}
-	return fmt.Sprintf("kafka: publish to %q: %d of %d messages failed, the first with: %v", e.Topic, len(failed), len(e.Errors), failed[0])
+	return fmt.Sprintf("kafka: publish to %q: %d of %d messages failed, the first with: %v",
+		e.Topic, len(failed), len(e.Errors), advised("SinkOptions.Brokers", failed[0]))
 }
 
 // Unwrap returns the errors of the messages that failed.
