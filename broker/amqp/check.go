@@ -31,7 +31,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 			return fmt.Errorf("amqp: ask the management API (option SourceOptions.Management) for the limits of queue %q: %w", p.queue, err)
 		}
 	}
-	if err := errors.Join(s.checkTimeout(found, d), checkDeliveries(p, found, d)); err != nil {
+	if err := errors.Join(s.checkKind(p, found), s.checkTimeout(found, d), checkDeliveries(p, found, d)); err != nil {
 		return fmt.Errorf("amqp: %w", err)
 	}
 	return nil

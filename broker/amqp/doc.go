@@ -12,7 +12,8 @@
 // Any delivery becomes a message. Headers become metadata: strings and byte arrays as the
 // bytes that they are, numbers in decimal, times in RFC 3339, tables and arrays (x-death)
 // as JSON with sorted names. Properties that are set become metadata under the names of
-// the constants here. The id is Watermill's header, else the property message-id.
+// the constants here; a header that a sender gave such a name is kept behind
+// OwnHeaderPrefix. The id is Watermill's header, else the property message-id.
 //
 // A message with neither has no id: AMQP has nothing that tells two deliveries of one
 // message from two messages that say the same. The consumer keeps it as an undecodable
@@ -52,7 +53,15 @@
 // The protocol tells neither consumer_timeout nor a queue's delivery limit. Check reads
 // them from the management API where SourceOptions.Management names it; else it takes what
 // [Topology] and [SourceOptions] say, and its error asks where it must know. The server-wide
-// consumer_timeout is told by nobody. A delivery that waits in Prefetch counts as
+// consumer_timeout is told by nobody.
+//
+// From the same API Check reads whether the queue loses what the broker has confirmed: by
+// max-length without reject-publish, message-ttl or expires, as an argument or by policy,
+// or because it is not durable, auto-delete or exclusive. Such a queue is refused unless
+// SourceOptions.UnsafeLossy. Without the API nothing of that is seen. Streams are refused
+// by Subscribe in any case: consumers have a priority, which only streams do not take.
+//
+// A delivery that waits in Prefetch counts as
 // unsettled: where handlers are slow, keep Prefetch small.
 //
 // # Caveats
@@ -63,6 +72,9 @@
 // A quorum queue counts a message that is given back, and one whose channel ends, as
 // delivered. Give it a dead-letter exchange; dead-lettering by the broker is at most once
 // unless its policy says otherwise.
+//
+// Prefetch counts messages, and the broker has no bound in bytes: a subscription holds up
+// to Prefetch times the largest message, and the process about twice that.
 //
 // Headers that are nested deeper than 32 or have more than 8,192 entries in one table are
 // more than the client library reads: it would end the connection each time. They are

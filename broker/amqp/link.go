@@ -52,7 +52,7 @@ func (l *link) get(ctx context.Context) (*amqp091.Connection, error) {
 	case <-d.done:
 		return d.conn, d.err
 	case <-ctx.Done():
-		return nil, fmt.Errorf("connect: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("connect to the broker of option Server.URL: %w", context.Cause(ctx))
 	}
 }
 
@@ -144,7 +144,7 @@ func (l *link) connect(d *dial) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("connect: %w", withoutURL(err))
+		return fmt.Errorf("connect to the broker of option Server.URL: %w", withoutURL(err))
 	}
 	d.conn = conn
 	return nil

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
@@ -17,13 +18,18 @@ import (
 type limits struct {
 	deliveries int           // 0: not known, Unlimited: none
 	timeout    time.Duration // 0: the broker's own
+	losses     string        // how it loses messages; "": not, or not known
+	stream     bool          // it is one
 }
 
 // queueInfo is what the management API tells of a queue.
 type queueInfo struct {
-	Type      string          `json:"type"`
-	Arguments json.RawMessage `json:"arguments"` // an empty array where there are none, as is Policy
-	Policy    json.RawMessage `json:"effective_policy_definition"`
+	Type       string          `json:"type"`
+	Durable    bool            `json:"durable"`
+	AutoDelete bool            `json:"auto_delete"`
+	Exclusive  bool            `json:"exclusive"`
+	Arguments  json.RawMessage `json:"arguments"` // an empty array where there are none, as is Policy
+	Policy     json.RawMessage `json:"effective_policy_definition"`
 }
 
 // bounds are the limits in the arguments or the policy of a queue.
@@ -35,44 +41,71 @@ type bounds struct {
 	ArgumentTimeout *int64 `json:"x-consumer-timeout"`
 }
 
-// ask reads the limits of a queue from the management API.
+// policyPause is how long it takes to ask again for a policy. The API knows it seconds
+// after the queue is made.
+const policyPause = 250 * time.Millisecond
+
+// ask reads the limits of a queue from the management API, and waits for Server.Timeout
+// while it does not tell the queue's policy.
 func (s *Source) ask(ctx context.Context, queue string, v version) (limits, error) {
-	uri, err := amqp091.ParseURI(s.o.URL)
-	if err != nil {
-		return limits{}, withoutURL(err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
-	target := s.o.Management + "/api/queues/" + url.PathEscape(uri.Vhost) + "/" + url.PathEscape(queue)
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	info, err := s.read(ctx, queue)
+	for err == nil && info.Policy == nil && sleep(ctx, policyPause) {
+		var next queueInfo
+		if next, err = s.read(ctx, queue); err == nil {
+			info = next
+		} else if ctx.Err() != nil {
+			err = nil // what it said before counts
+		}
+	}
 	if err != nil {
-		return limits{}, withoutURL(err)
+		return limits{}, err
 	}
-	once := &http.Transport{DisableKeepAlives: true} // it is asked at start, and never again
-	answer, err := (&http.Client{Transport: once}).Do(request)
-	if err != nil {
-		return limits{}, withoutURL(err)
-	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	if answer.StatusCode != http.StatusOK {
-		return limits{}, fmt.Errorf("it answers %s", answer.Status)
-	}
-	var info queueInfo
-	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&info); err != nil {
-		return limits{}, fmt.Errorf("read its answer: %w", err)
+	if info.Policy == nil {
+		s.o.Logger.Warn("amqp: the management API does not tell the policy of a queue; only its arguments are looked at", "queue", queue)
 	}
 	return info.limits(v)
 }
 
+// read reads what the management API tells of a queue.
+func (s *Source) read(ctx context.Context, queue string) (queueInfo, error) {
+	uri, err := amqp091.ParseURI(s.o.URL)
+	if err != nil {
+		return queueInfo{}, withoutURL(err)
+	}
+	target := strings.TrimRight(s.o.Management, "/") + "/api/queues/" + url.PathEscape(uri.Vhost) + "/" + url.PathEscape(queue)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
+	if err != nil {
+		return queueInfo{}, withoutURL(err)
+	}
+	once := &http.Transport{DisableKeepAlives: true} // it is asked at start only
+	answer, err := (&http.Client{Transport: once}).Do(request)
+	if err != nil {
+		return queueInfo{}, withoutURL(err)
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	if answer.StatusCode != http.StatusOK {
+		return queueInfo{}, fmt.Errorf("it answers %s", answer.Status)
+	}
+	var info queueInfo
+	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&info); err != nil {
+		return queueInfo{}, fmt.Errorf("read its answer: %w", err)
+	}
+	return info, nil
+}
+
 func (i queueInfo) limits(v version) (limits, error) {
-	found := limits{deliveries: Unlimited}
+	found := limits{deliveries: Unlimited, stream: i.Type == string(streamKind)}
 	if i.Type == string(Quorum) && v.limits() {
 		found.deliveries = defaultDeliveryLimit
 	}
 	var arguments, policy bounds
-	if err := errors.Join(object(i.Arguments, &arguments), object(i.Policy, &policy)); err != nil {
+	losses, err := i.losses()
+	if err := errors.Join(err, object(i.Arguments, &arguments), object(i.Policy, &policy)); err != nil {
 		return limits{}, fmt.Errorf("read its answer: %w", err)
 	}
+	found.losses = losses
 	if i.Type == string(Quorum) {
 		if n, set := least(arguments.ArgumentLimit, policy.DeliveryLimit); set {
 			found.deliveries = max(n, Unlimited)
@@ -85,7 +118,7 @@ func (i queueInfo) limits(v version) (limits, error) {
 }
 
 // object decodes an object, or the empty array that the API has for one without members.
-func object(raw json.RawMessage, into *bounds) error {
+func object(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil
 	}

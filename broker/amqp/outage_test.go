@@ -17,7 +17,7 @@ import (
 // Rule: connections that the broker closes are made again; what was under way comes
 // again, and nothing that was published without an error is missing. Fault 49.
 func TestConnectionsAreClosed(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	b.declare(amqp.Quorum, nil)
 	messages := b.subscribe(b.source(amqp.SourceOptions{}))
 	sink := b.sink(amqp.SinkOptions{})
@@ -130,14 +130,13 @@ func TestRestartUnderLoad(t *testing.T) {
 // Rule: a broker that is short of memory blocks publishers. Publish fails in time instead
 // of waiting, and works again after it. Fault 49.
 func TestMemoryAlarm(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	b.declare(amqp.Classic, nil)
 	server := b.server()
 	server.Timeout = 3 * time.Second
 	sink := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: time.Second})
 	b.eventually("publishing works", func() bool { return sink.Publish(b.queue, msg("before", "x")) == nil })
-	b.ctl("set_vm_memory_high_watermark", "0.0001")
-	t.Cleanup(func() { b.ctl("set_vm_memory_high_watermark", "0.4") })
+	lift := b.change("vm_memory_monitor:set_vm_memory_high_watermark(0.0001)", "vm_memory_monitor:set_vm_memory_high_watermark(0.4)")
 	b.eventually("the broker says that it is blocked", func() bool {
 		err := sink.Publish(b.queue, msg("during", "x"))
 		if err != nil && !errors.Is(err, amqp.ErrNotConfirmed) && !errors.Is(err, amqp.ErrBlocked) {
@@ -169,7 +168,7 @@ func TestMemoryAlarm(t *testing.T) {
 	if !within(&calls, patience) {
 		b.Fatal("Close does not return while the broker is blocked")
 	}
-	b.ctl("set_vm_memory_high_watermark", "0.4")
+	lift()
 	b.eventually("publishing works again", func() bool { return sink.Publish(b.queue, msg("after", "x")) == nil })
 }
 
@@ -190,12 +189,11 @@ func within(calls *sync.WaitGroup, d time.Duration) bool {
 // Rule: past consumer_timeout the broker closes the channel; it is opened again, the
 // message comes again, and the late ack settles nothing. Fault 50.
 func TestConsumerTimeout(t *testing.T) {
-	b := setup(t)
+	b := setupAlone(t)
 	b.declare(amqp.Classic, nil)
-	b.ctl("eval", "application:set_env(rabbit, consumer_timeout, 1000).")
-	t.Cleanup(func() { b.ctl("eval", "application:set_env(rabbit, consumer_timeout, 1800000).") })
+	lift := b.change("application:set_env(rabbit, consumer_timeout, 1000)", "application:set_env(rabbit, consumer_timeout, 1800000)")
 	messages := b.subscribe(b.source(amqp.SourceOptions{}))
-	b.ctl("eval", "application:set_env(rabbit, consumer_timeout, 1800000).")
+	lift()
 	b.send(amqp091.Publishing{MessageId: "slow"})
 	late := b.next(messages)
 	again := b.next(messages)

@@ -71,11 +71,18 @@ func (n *session) follow() error {
 	return nil
 }
 
+// notOfStreams is what a consumer has anyway, and may not ask of a stream: the protocol
+// shows the type of a queue in nothing else that changes nothing.
+var notOfStreams = amqp091.Table{"x-priority": int32(0)}
+
 func (n *session) consume() (err error) {
 	n.release.Stop()
 	n.consumers++
 	n.tag = fmt.Sprintf("headrace-%d", n.consumers)
-	n.deliveries, err = n.ch.Consume(n.sub.place.queue, n.tag, false, false, false, false, nil)
+	n.deliveries, err = n.ch.Consume(n.sub.place.queue, n.tag, false, false, false, false, notOfStreams)
+	if refusal(err, amqp091.PreconditionFailed) != nil {
+		return fmt.Errorf("%w (%w)", errStream{n.sub.place.queue}, err)
+	}
 	if err != nil {
 		return explain(n.sub.place, err)
 	}

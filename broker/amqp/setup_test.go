@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/headrace/headrace/broker/amqp"
+	"github.com/headrace/headrace/broker/brokertest"
 )
 
 // patience bounds every wait: on a loaded machine a broker stands still for many seconds.
@@ -33,9 +35,10 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
+	url := variable(t, "HEADRACE_TEST_RABBITMQ")
 	ctx, cancel := context.WithTimeout(context.Background(), 4*time.Minute)
 	t.Cleanup(cancel)
-	b := &bundle{T: t, ctx: ctx, url: variable(t, "HEADRACE_TEST_RABBITMQ"), queue: "t-" + strings.ToLower(rand.Text()), log: &syncBuffer{}}
+	b := &bundle{T: t, ctx: ctx, url: url, queue: "t-" + strings.ToLower(rand.Text()), log: &syncBuffer{}}
 	b.admin = b.channel()
 	return b
 }
@@ -43,15 +46,30 @@ func setup(t *testing.T) *bundle {
 // variable is an environment variable that says where the server is.
 func variable(t *testing.T, name string) string {
 	t.Helper()
-	value := os.Getenv(name)
-	switch {
-	case value != "":
-	case os.Getenv("CI") == "true":
-		t.Fatalf("%s is not set: run scripts/services up rabbitmq, and take what scripts/services env rabbitmq prints", name)
-	default:
-		t.Skipf("%s is not set; scripts/services up rabbitmq starts a server", name)
-	}
-	return value
+	return brokertest.Variable(t, name, "rabbitmq")
+}
+
+// setupAlone is setup for a test that changes how the server works for everybody.
+func setupAlone(t *testing.T) *bundle {
+	t.Helper()
+	variable(t, "HEADRACE_TEST_RABBITMQ")
+	brokertest.Alone(t) // before the time of setup runs
+	return setup(t)
+}
+
+// change runs Erlang on the server that changes how it works, and undo when t ends. Where
+// the test is killed first, the server does undo by itself after some minutes. The
+// function that is returned undoes it now.
+func (b *bundle) change(change, undo string) func() {
+	b.Helper()
+	const key = "headrace_test_undo"
+	b.ctl("eval", fmt.Sprintf("{ok, T} = timer:apply_after(%d, erlang, apply, [fun() -> %s end, []]), application:set_env(rabbit, %s, T), %s.",
+		(5*time.Minute).Milliseconds(), undo, key, change))
+	now := sync.OnceFunc(func() {
+		b.ctl("eval", fmt.Sprintf("%s, {ok, T} = application:get_env(rabbit, %s), timer:cancel(T).", undo, key))
+	})
+	b.Cleanup(now)
+	return now
 }
 
 // channel opens a connection and a channel of a plain client.

@@ -31,9 +31,13 @@ type SourceOptions struct {
 	MissingGrace time.Duration
 
 	// Management is the URL of the broker's management API, http://user:password@host:15672.
-	// Check reads the limits of the queue from it. It never reaches a log or an error.
-	// Default "": what Topology and ConsumerTimeout say counts.
+	// Check reads from it the limits of the queue, and whether it loses messages. It never reaches a log or an error.
+	// Default "": what Topology and ConsumerTimeout say counts, and losses are not seen.
 	Management string
+	// UnsafeLossy lets Check pass a queue that, as Management tells, loses messages which
+	// the broker has confirmed: it is not durable, is deleted with them, or drops them by
+	// age or length.
+	UnsafeLossy bool
 	// ConsumerTimeout is the broker's consumer_timeout, after which it closes the
 	// channel of who has not settled a message; the protocol does not tell it.
 	// Unlimited: it has none. Default 30 min, which is the broker's own.

@@ -88,6 +88,9 @@ func (s *subscription) again() *session {
 		switch gone := refusal(err, amqp091.NotFound, amqp091.AccessRefused) != nil; {
 		case s.ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return nil
+		case errors.As(err, new(errStream)):
+			log.Error("amqp: a subscription has ended", "queue", s.place.queue, "error", err)
+			return nil
 		case !gone:
 			missing = time.Time{}
 		case missing.IsZero():

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -20,8 +21,11 @@ import (
 // idHeader holds Watermill's id of a message, as with the official adapter.
 const idHeader = "_watermill_message_uuid"
 
-// Names of the metadata that tell of a delivery what is no header. What a sender wrote
-// under them is replaced.
+// OwnHeaderPrefix is before the name of a header that a sender gave one of the names
+// below, or a name that begins with this.
+const OwnHeaderPrefix = "amqp-header-"
+
+// Names of the metadata that tell of a delivery what is no header.
 const (
 	// RedeliveredKey is "true" where the broker has given the message before, as with
 	// the official adapter. Of a quorum queue the header x-delivery-count says how often.
@@ -42,6 +46,10 @@ const (
 	ExpirationKey    = "amqp-expiration" // milliseconds
 	PriorityKey      = "amqp-priority"
 	TimestampKey     = "amqp-timestamp" // RFC 3339, in UTC
+	// ContentTypeKey and ContentEncodingKey are the properties where headers called
+	// content-type and content-encoding say otherwise; else they have those names.
+	ContentTypeKey     = "amqp-content-type"
+	ContentEncodingKey = "amqp-content-encoding"
 )
 
 // contentTypeKey and contentEncodingKey are properties too, under the names that codecs
@@ -66,14 +74,10 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 		if _, isText := value.(string); name == idHeader && isText {
 			continue
 		}
-		m.Metadata[name] = text(value)
-	}
-	for _, p := range []struct{ name, value string }{
-		{contentTypeKey, d.ContentType}, {contentEncodingKey, d.ContentEncoding},
-	} {
-		if _, has := m.Metadata[p.name]; p.value != "" && !has {
-			m.Metadata[p.name] = p.value
+		if factNames[name] || strings.HasPrefix(name, OwnHeaderPrefix) {
+			name = OwnHeaderPrefix + name
 		}
+		m.Metadata[name] = text(value)
 	}
 	facts(m, queue, d)
 	arrival := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "amqp", Topic: queue, Position: id}}
@@ -82,6 +86,13 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 	}
 	m.SetContext(headrace.WithArrival(ctx, arrival))
 	return m
+}
+
+// factNames are the names that facts may write under.
+var factNames = map[string]bool{
+	RedeliveredKey: true, ExchangeKey: true, RoutingKeyKey: true, MessageIDKey: true, CorrelationIDKey: true, ReplyToKey: true,
+	TypeKey: true, AppIDKey: true, UserIDKey: true, ExpirationKey: true, PriorityKey: true, TimestampKey: true,
+	ContentTypeKey: true, ContentEncodingKey: true,
 }
 
 // facts puts what is no header into metadata. What says nothing new is left out, so that
@@ -108,8 +119,17 @@ func facts(m *message.Message, queue string, d *amqp091.Delivery) {
 	} {
 		if p.value != "" {
 			m.Metadata[p.name] = p.value
-		} else {
-			delete(m.Metadata, p.name)
+		}
+	}
+	for _, p := range []struct{ name, other, value string }{
+		{contentTypeKey, ContentTypeKey, d.ContentType}, {contentEncodingKey, ContentEncodingKey, d.ContentEncoding},
+	} {
+		switch header, has := m.Metadata[p.name]; {
+		case p.value == "" || header == p.value:
+		case has:
+			m.Metadata[p.other] = p.value
+		default:
+			m.Metadata[p.name] = p.value
 		}
 	}
 }

@@ -59,7 +59,11 @@ func TestUnmarshalID(t *testing.T) {
 			Headers: amqp091.Table{"x-delivery-count": int64(2)}}, "",
 			map[string]string{RedeliveredKey: "true", ExchangeKey: "e", RoutingKeyKey: "k", "content-type": "text/plain", PriorityKey: "3", "x-delivery-count": "2"}},
 		{"forged facts", amqp091.Delivery{ContentType: "text/plain", Headers: amqp091.Table{RedeliveredKey: "true", ExchangeKey: "forged", "content-type": "own"}}, "",
-			map[string]string{"content-type": "own"}},
+			map[string]string{"content-type": "own", ContentTypeKey: "text/plain", OwnHeaderPrefix + RedeliveredKey: "true", OwnHeaderPrefix + ExchangeKey: "forged"}},
+		{"a name beside a property", amqp091.Delivery{Type: "property", Headers: amqp091.Table{TypeKey: "header", OwnHeaderPrefix + TypeKey: "odd"}}, "",
+			map[string]string{TypeKey: "property", OwnHeaderPrefix + TypeKey: "header", OwnHeaderPrefix + OwnHeaderPrefix + TypeKey: "odd"}},
+		{"a content type twice", amqp091.Delivery{ContentType: "text/plain", ContentEncoding: "gzip", Headers: amqp091.Table{"content-type": "text/plain"}}, "",
+			map[string]string{"content-type": "text/plain", "content-encoding": "gzip"}},
 	} {
 		m := unmarshal(context.Background(), "q", &c.d)
 		if m.UUID != c.id {

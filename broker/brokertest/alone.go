@@ -12,7 +12,7 @@ import (
 // Packages are tested at the same time on the same servers, and a restart may make a
 // server forget what the others have there. So each process whose tests use a server
 // shares a lock on the server's file in scripts/services.d until it ends, and has it to
-// itself while it restarts servers.
+// itself while it restarts servers, or changes how they work for everybody.
 var shared struct {
 	sync.Mutex
 	files map[string]*os.File // by server
@@ -43,9 +43,10 @@ func share(t testing.TB, server string) {
 	shared.files[server] = f
 }
 
-// alone waits until no other process uses the servers of this one, and keeps others from
-// them until t ends.
-func alone(t testing.TB) {
+// Alone waits until no other process uses the servers of this one, and keeps others from
+// them until t ends. It is for servers that Variable was asked for before, and for tests
+// that do not run beside others of their process.
+func Alone(t testing.TB) {
 	t.Helper()
 	shared.Lock()
 	defer shared.Unlock()

@@ -88,7 +88,7 @@ func (s *bundle) harm(p *toxiproxy.Proxy, kind string) (mend func()) {
 // that forgets is as good as new afterwards: what is sent then is applied.
 func restarted(s *bundle) {
 	const n = 200
-	alone(s)
+	Alone(s)
 	w := s.work("", apply)
 	sink := s.sink("")
 	if s.f.Forgets {
