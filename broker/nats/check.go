@@ -70,6 +70,8 @@ func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstre
 		return fmt.Errorf("NATS consumer %q is for the subjects %q, not for %q: remove it, or choose another option Durable", name, filters, topic)
 	case c.AckPolicy != jetstream.AckExplicitPolicy:
 		return fmt.Errorf("NATS consumer %q has AckPolicy %s, under which messages are lost: it must be explicit", name, c.AckPolicy)
+	case c.HeadersOnly:
+		return fmt.Errorf("NATS consumer %q has HeadersOnly, so that handlers would be given empty payloads: set it to false", name)
 	case s.o.AckWait != 0 && s.o.AckWait != c.AckWait:
 		return fmt.Errorf("NATS consumer %q has AckWait %s, the option AckWait says %s: change one of them", name, c.AckWait, s.o.AckWait)
 	case patience(c) < leastAckWait:

@@ -35,6 +35,7 @@ func TestCheck(t *testing.T) {
 		}, "BackOff"},
 		"AckPolicy":   {func(c *jetstream.ConsumerConfig) { c.AckPolicy = jetstream.AckAllPolicy }, "AckPolicy"},
 		"other topic": {func(c *jetstream.ConsumerConfig) { c.FilterSubject = "other" }, "subjects"},
+		"HeadersOnly": {func(c *jetstream.ConsumerConfig) { c.HeadersOnly = true }, "HeadersOnly"},
 		"push":        {func(c *jetstream.ConsumerConfig) { c.DeliverSubject = "somewhere" }, "pull consumer"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +90,7 @@ func TestStreamsAreRefused(t *testing.T) {
 	for name, change := range map[string]func(*jetstream.StreamConfig){
 		"memory": func(c *jetstream.StreamConfig) { c.Storage = jetstream.MemoryStorage },
 		"NoAck":  func(c *jetstream.StreamConfig) { c.NoAck = true },
+		"async":  func(c *jetstream.StreamConfig) { c.PersistMode = jetstream.AsyncPersistMode },
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := newTopic()

@@ -31,15 +31,19 @@
 //
 // Publish returns nil when the stream has stored all messages. An error says that one of
 // them at least is not known to be stored; others may be. The server removes repetitions
-// of a message within the stream's duplicate window, by its Nats-Msg-Id; beyond it, the
-// inbox of the consumer does.
+// of a message within the stream's duplicate window, by its Nats-Msg-Id, which is made of the
+// id and everything else but the trace context; beyond it, the inbox of the consumer does.
+// What the stream takes for a repetition, and does not hold any more, is stored again.
 //
 // # Limits
 //
 // Check refuses a consumer on the server whose AckPolicy is not explicit, whose AckWait
 // (or BackOff) is below a second, or whose MaxDeliver is below what the handler needs: the
-// server then goes on without the message, silently. Streams that keep their messages in
-// memory are refused without UnsafeMemory, and streams that do not confirm (NoAck) always.
+// server then goes on without the message, silently; or that is HeadersOnly. Streams that
+// keep their messages in memory are refused without UnsafeMemory, and streams that do not
+// confirm (NoAck) always. Streams that remove what nobody has handled are refused without
+// UnsafeDiscard, by the Sink also one of the kind interest that has no consumer for the
+// subject, since it confirms and stores nothing.
 //
 // [Source.Retention] is the stream's MaxAge where SourceOptions.Stream is given.
 //
@@ -70,7 +74,8 @@
 // When a Subscribe ends without a connection, what it held comes again after AckWait.
 // A handler that never returns is held for as long as its process lives.
 //
-// A stream of the kinds interest and work queue removes what was acknowledged; one with
-// MaxMsgs or MaxBytes and DiscardOld removes what was not. A stream in the server's
-// default sync_interval may lose the last two minutes when the machine loses power.
+// A stream of the kinds interest and work queue removes what was acknowledged. The Sink
+// looks at a stream before its first message to a subject, and not again: limits that are
+// set later, and an interest stream's last consumer that is removed later, it does not see.
+// A stream in the server's default sync_interval may lose the last two minutes when the machine loses power.
 package nats

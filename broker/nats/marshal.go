@@ -1,10 +1,12 @@
 package nats
 
 import (
-	"hash/fnv"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"maps"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -41,15 +43,24 @@ func marshal(subject string, m *message.Message) *natsgo.Msg {
 	return record
 }
 
-// repetitionID is what the stream knows a repetition by. Ids are unique to a stream there,
-// so that subject and payload are in it: an event and the copy of its dead letter may have
-// one id and one stream.
+// repetitionID is what the stream knows a repetition by: the id, and a hash of all that the
+// record is, so that one which was changed is none, nor is the copy of a dead letter. Only
+// the trace context may differ, which says who sent it and not what.
 func repetitionID(record *natsgo.Msg, id string) string {
-	sum := fnv.New64a()
-	_, _ = sum.Write([]byte(record.Subject))
-	_, _ = sum.Write([]byte{0})
-	_, _ = sum.Write(record.Data)
-	return id + "/" + strconv.FormatUint(sum.Sum64(), 16)
+	sum := sha256.New()
+	part := func(b []byte) {
+		_, _ = sum.Write(binary.BigEndian.AppendUint64(nil, uint64(len(b))))
+		_, _ = sum.Write(b)
+	}
+	part([]byte(record.Subject))
+	part(record.Data)
+	for _, name := range slices.Sorted(maps.Keys(record.Header)) {
+		if name != headrace.TraceParentHeader && name != headrace.TraceStateHeader {
+			part([]byte(name))
+			part([]byte(strings.Join(record.Header[name], "\n")))
+		}
+	}
+	return id + "/" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
 // plainHeader reports whether a header holds the entry as it is, and means nothing to a

@@ -59,6 +59,9 @@ type SourceOptions struct {
 
 	// UnsafeMemory accepts streams that lose acknowledged messages when a server restarts.
 	UnsafeMemory bool
+	// UnsafeDiscard accepts streams that remove messages which nobody has handled: with
+	// MaxMsgs or MaxBytes and Discard old, or with MaxMsgsPerSubject.
+	UnsafeDiscard bool
 }
 
 // SinkOptions make a Sink.
@@ -70,6 +73,10 @@ type SinkOptions struct {
 	PublishTimeout time.Duration
 	// UnsafeMemory accepts streams that lose confirmed messages when a server restarts.
 	UnsafeMemory bool
+	// UnsafeDiscard accepts streams that remove messages which nobody has handled: with
+	// MaxMsgs or MaxBytes and Discard old, or with MaxMsgsPerSubject; and streams of the
+	// kind interest without a consumer, which store nothing.
+	UnsafeDiscard bool
 	// UnsafeUnchecked does not look at the stream before the first message to a topic:
 	// for credentials that may publish and nothing else.
 	UnsafeUnchecked bool

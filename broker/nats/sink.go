@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
@@ -42,7 +43,8 @@ func NewSink(o SinkOptions) (*Sink, error) {
 		return nil, fmt.Errorf("nats.NewSink: %w", err)
 	}
 	return &Sink{
-		o: o, link: l, finder: finder{js: l.js, provision: o.Provision, unsafeMemory: o.UnsafeMemory}, known: make(map[string]bool),
+		o: o, link: l, known: make(map[string]bool),
+		finder: finder{js: l.js, provision: o.Provision, unsafeMemory: o.UnsafeMemory, unsafeDiscard: o.UnsafeDiscard},
 	}, nil
 }
 
@@ -88,7 +90,11 @@ func (s *Sink) look(topic string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), s.o.PublishTimeout)
 	defer cancel()
-	if _, err := s.finder.find(ctx, topic); err != nil {
+	st, err := s.finder.find(ctx, topic)
+	if err != nil {
+		return err
+	}
+	if err := s.wanted(ctx, st, topic); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -98,19 +104,28 @@ func (s *Sink) look(topic string) error {
 }
 
 func (s *Sink) publish(topic string, messages []*message.Message) error {
-	waits := make([]jetstream.PubAckFuture, 0, len(messages))
+	type wait struct {
+		jetstream.PubAckFuture
+		record *natsgo.Msg
+	}
+	waits := make([]wait, 0, len(messages))
 	var errs []error
 	for _, m := range messages {
-		f, err := s.link.js.PublishMsgAsync(marshal(topic, m))
+		record := marshal(topic, m)
+		f, err := s.link.js.PublishMsgAsync(record)
 		if err != nil {
 			errs = append(errs, err)
 			break // what follows would come before it
 		}
-		waits = append(waits, f)
+		waits = append(waits, wait{f, record})
 	}
+	var had []repetition
 	for _, f := range waits {
 		select {
-		case <-f.Ok():
+		case ack := <-f.Ok():
+			if ack.Duplicate {
+				had = append(had, repetition{f.record, ack})
+			}
 		case err := <-f.Err():
 			errs = append(errs, err)
 		}
@@ -122,7 +137,7 @@ func (s *Sink) publish(topic string, messages []*message.Message) error {
 		}
 		return err
 	}
-	return nil
+	return s.repeated(topic, had)
 }
 
 // forget has the stream of topic looked at again.

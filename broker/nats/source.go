@@ -46,7 +46,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 		return nil, fmt.Errorf("nats.NewSource: %w", err)
 	}
 	return &Source{
-		o: o, link: l, finder: finder{js: l.js, stream: o.Stream, provision: o.Provision, unsafeMemory: o.UnsafeMemory},
+		o: o, link: l, finder: finder{js: l.js, stream: o.Stream, provision: o.Provision, unsafeMemory: o.UnsafeMemory, unsafeDiscard: o.UnsafeDiscard},
 		subs: make(map[*subscription]bool), paused: make(map[string]bool),
 	}, nil
 }

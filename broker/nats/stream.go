@@ -16,10 +16,11 @@ var ErrNoStream = errors.New("no stream has the subject")
 
 // finder knows which streams topics are in.
 type finder struct {
-	js           jetstream.JetStream
-	stream       string // of all topics; "" looks it up
-	provision    Provision
-	unsafeMemory bool
+	js            jetstream.JetStream
+	stream        string // of all topics; "" looks it up
+	provision     Provision
+	unsafeMemory  bool
+	unsafeDiscard bool
 }
 
 // find returns the stream of topic, and makes it where it may. The error says what is
@@ -71,6 +72,14 @@ func (f finder) check(c jetstream.StreamConfig) error {
 		return fmt.Errorf("stream %q has NoAck, so it confirms nothing that is published: set it to false", c.Name)
 	case c.Storage == jetstream.MemoryStorage && !f.unsafeMemory:
 		return fmt.Errorf("stream %q keeps its messages in memory, where a restart of the server loses them: give it file storage, or set the option UnsafeMemory", c.Name)
+	case c.PersistMode == jetstream.AsyncPersistMode && !f.unsafeMemory:
+		return fmt.Errorf("stream %q confirms what it has not written yet (PersistMode async), and a restart of the server loses that: set the default, or the option UnsafeMemory", c.Name)
+	case f.unsafeDiscard:
+		return nil
+	case c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0):
+		return fmt.Errorf("stream %q removes messages that nobody has handled when it is full (MaxMsgs %d, MaxBytes %d, Discard old): set Discard to new, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgs, c.MaxBytes)
+	case c.MaxMsgsPerSubject > 0 && (c.Discard == jetstream.DiscardOld || !c.DiscardNewPerSubject):
+		return fmt.Errorf("stream %q removes messages that nobody has handled when a subject has more than %d (MaxMsgsPerSubject): set Discard to new with DiscardNewPerSubject, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgsPerSubject)
 	}
 	return nil
 }

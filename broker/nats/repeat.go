@@ -1,0 +1,74 @@
+package nats
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	natsgo "github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// repetition is a record that the stream did not store, because it had stored another one
+// with its Nats-Msg-Id.
+type repetition struct {
+	record *natsgo.Msg
+	ack    *jetstream.PubAck
+}
+
+// repeated sees to what the stream took for repetitions. It remembers ids for longer than
+// messages, which may have been purged or consumed in between: what is not there any more
+// is published again, without an id, and the inbox of a consumer decides.
+func (s *Sink) repeated(topic string, had []repetition) error {
+	if len(had) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.PublishTimeout)
+	defer cancel()
+	gone, err := s.gone(ctx, had)
+	if err != nil {
+		return fmt.Errorf("look for what the stream takes for a repetition: %w", err)
+	}
+	s.o.logger().Info("the NATS stream had messages already", "topic", topic, "stream", had[0].ack.Stream,
+		"messages", len(had), "published_again", len(gone))
+	for _, r := range gone {
+		record := natsgo.NewMsg(r.record.Subject)
+		record.Data = r.record.Data
+		for name, values := range r.record.Header {
+			if name != natsgo.MsgIdHdr {
+				record.Header[name] = values
+			}
+		}
+		if _, err := s.link.js.PublishMsg(ctx, record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gone returns those of had whose first copy is not in the stream any more, or may not be.
+func (s *Sink) gone(ctx context.Context, had []repetition) ([]repetition, error) {
+	if s.o.UnsafeUnchecked { // the credentials may not look
+		return had, nil
+	}
+	st, err := s.link.js.Stream(ctx, had[0].ack.Stream)
+	if err != nil {
+		return nil, err
+	}
+	state := st.CachedInfo().State
+	var gone []repetition
+	for _, r := range had {
+		there := r.ack.Sequence >= state.FirstSeq && r.ack.Sequence <= state.LastSeq
+		if there && state.NumDeleted > 0 {
+			_, err := st.GetMsg(ctx, r.ack.Sequence)
+			if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
+				return nil, err
+			}
+			there = err == nil
+		}
+		if !there {
+			gone = append(gone, r)
+		}
+	}
+	return gone, nil
+}
