@@ -52,7 +52,10 @@ func (s *Source) existing(ctx context.Context, topic string) (*jetstream.Consume
 		return nil, fmt.Errorf("topic %q: %w", topic, err)
 	}
 	config := c.CachedInfo().Config
-	return &config, s.acceptable(config, topic, st.CachedInfo().Config)
+	if err := s.acceptable(config, topic, st.CachedInfo().Config); err != nil {
+		return nil, err
+	}
+	return &config, s.permitted(ctx, st.CachedInfo().Config.Name, config.Durable)
 }
 
 // acceptable returns why messages of topic cannot be got from a consumer as c says.
@@ -118,5 +121,5 @@ func (s *Source) ready(ctx context.Context, topic string) (jetstream.ConsumerCon
 	if err != nil {
 		return none, nil, fmt.Errorf("topic %q: make the consumer: %w", topic, err)
 	}
-	return c.CachedInfo().Config, st, nil
+	return c.CachedInfo().Config, st, s.permitted(ctx, st.CachedInfo().Config.Name, c.CachedInfo().Config.Durable)
 }

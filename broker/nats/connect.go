@@ -1,7 +1,9 @@
 package nats
 
 import (
+	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
@@ -31,12 +33,11 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 			natsgo.ReconnectHandler(func(nc *natsgo.Conn) {
 				log.Info("the connection to NATS is back", "server", nc.ConnectedAddr())
 			}),
-			// What goes wrong comes back by other ways; the library's default prints it.
-			natsgo.ErrorHandler(func(*natsgo.Conn, *natsgo.Subscription, error) {}),
+			natsgo.ErrorHandler(o.complaints()),
 		}
 		nc, err := natsgo.Connect(o.URL, append(options, o.Options...)...)
 		if err != nil {
-			return nil, fmt.Errorf("connect to NATS: %w", err)
+			return nil, fmt.Errorf("option URL: connect to NATS: %w", withoutURL(err))
 		}
 		l.nc, l.owned = nc, true
 	}
@@ -51,6 +52,16 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
 	return l, nil
+}
+
+// withoutURL returns err without what errors of package url repeat: all of a URL, or the
+// part of a password that they stumble over.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return errors.New("it is no URL: in a user's name or password, signs such as '%', '/', '@' and ',' are to be escaped, as in %2F")
+	}
+	return err
 }
 
 func (l *link) close() {

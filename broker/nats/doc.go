@@ -45,6 +45,10 @@
 // UnsafeDiscard, by the Sink also one of the kind interest that has no consumer for the
 // subject, since it confirms and stores nothing.
 //
+// NATS drops what credentials may not publish, and answers nothing. Check and Subscribe
+// try whether they may ask for messages and acknowledge them; requests and acknowledgements
+// that are not answered later are logged once.
+//
 // [Source.Retention] is the stream's MaxAge where SourceOptions.Stream is given.
 //
 // # Headers

@@ -171,29 +171,34 @@ func TestRepetitions(t *testing.T) {
 			t.Errorf("%s: %d messages are stored, want %d", step.what, n, step.want)
 		}
 	}
-	err := s.with(func(js jetstream.JetStream) error {
-		st, err := js.Stream(t.Context(), topic)
-		if err != nil {
-			return err
-		}
-		if err := st.DeleteMsg(t.Context(), 4); err != nil {
-			return err
-		}
-		if err := sink.Publish(topic, m("q", "type", "debit"), m("p", "kind", "credit")); err != nil {
-			return err
-		}
-		if n := s.stored(t, topic); n != 6 {
-			t.Errorf("one removed and published again: %d are stored", n)
-		}
-		if err := st.Purge(t.Context()); err != nil {
-			return err
-		}
-		return sink.Publish(topic, m("p", "type", "debit"))
-	})
-	if err != nil {
+}
+
+// What the stream takes for a repetition, and holds no more, is stored again.
+func TestRepetitionsThatAreGone(t *testing.T) {
+	t.Parallel()
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := s.made(t, func(*jetstream.StreamConfig) {})
+	sink := newSink(t, nats.SinkOptions{Server: nats.Server{URL: s.url}})
+	all := []*message.Message{message.NewMessage("1", nil), message.NewMessage("2", nil), message.NewMessage("3", nil)}
+	if err := sink.Publish(topic, all...); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.stored(t, topic); n != 1 {
-		t.Errorf("purged and published again: %d are stored", n)
+	for i, remove := range []func(jetstream.Stream) error{
+		func(st jetstream.Stream) error { return st.DeleteMsg(t.Context(), 2) },
+		func(st jetstream.Stream) error { return st.Purge(t.Context()) },
+	} {
+		err := s.with(func(js jetstream.JetStream) error {
+			st, err := js.Stream(t.Context(), topic)
+			if err != nil {
+				return err
+			}
+			return errors.Join(remove(st), sink.Publish(topic, all...))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := s.stored(t, topic); n != 3 {
+			t.Errorf("removed in way %d, and published again: %d are stored", i, n)
+		}
 	}
 }

@@ -26,7 +26,8 @@ type Server struct {
 	Conn *natsgo.Conn
 	// Domain is the JetStream domain. Default: that of the connection.
 	Domain string
-	// Logger takes outages, once each. No payloads. Default: slog.Default.
+	// Logger takes outages, once each, and what the server complains about, once in a
+	// minute at most (not with Conn, whose ErrorHandler has it). No payloads. Default: slog.Default.
 	Logger *slog.Logger
 }
 

@@ -64,7 +64,7 @@ func (b *subscription) well() {
 	if b.trouble {
 		b.source.o.logger().Info("NATS gives messages again", "topic", b.topic, "stream", b.stream)
 	}
-	b.trouble, b.missing = false, 0
+	b.trouble, b.missing, b.unanswered = false, 0, 0
 }
 
 // receive takes a message, or an answer to a request. It reports whether the consumer is

@@ -2,8 +2,6 @@ package nats
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -23,14 +21,11 @@ func (s *Sink) repeated(topic string, had []repetition) error {
 	if len(had) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.o.PublishTimeout)
-	defer cancel()
-	gone, err := s.gone(ctx, had)
-	if err != nil {
-		return fmt.Errorf("look for what the stream takes for a repetition: %w", err)
-	}
+	gone := s.gone(had)
 	s.o.logger().Info("the NATS stream had messages already", "topic", topic, "stream", had[0].ack.Stream,
 		"messages", len(had), "published_again", len(gone))
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.PublishTimeout)
+	defer cancel()
 	for _, r := range gone {
 		record := natsgo.NewMsg(r.record.Subject)
 		record.Data = r.record.Data
@@ -46,29 +41,28 @@ func (s *Sink) repeated(topic string, had []repetition) error {
 	return nil
 }
 
-// gone returns those of had whose first copy is not in the stream any more, or may not be.
-func (s *Sink) gone(ctx context.Context, had []repetition) ([]repetition, error) {
-	if s.o.UnsafeUnchecked { // the credentials may not look
-		return had, nil
+// gone returns those of had whose first copy is not in the stream any more, or may not be:
+// credentials may be allowed to publish, and not to look.
+func (s *Sink) gone(had []repetition) (gone []repetition) {
+	if s.o.UnsafeUnchecked {
+		return had
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.o.PublishTimeout)
+	defer cancel()
 	st, err := s.link.js.Stream(ctx, had[0].ack.Stream)
 	if err != nil {
-		return nil, err
+		return had
 	}
 	state := st.CachedInfo().State
-	var gone []repetition
 	for _, r := range had {
 		there := r.ack.Sequence >= state.FirstSeq && r.ack.Sequence <= state.LastSeq
 		if there && state.NumDeleted > 0 {
 			_, err := st.GetMsg(ctx, r.ack.Sequence)
-			if err != nil && !errors.Is(err, jetstream.ErrMsgNotFound) {
-				return nil, err
-			}
 			there = err == nil
 		}
 		if !there {
 			gone = append(gone, r)
 		}
 	}
-	return gone, nil
+	return gone
 }

@@ -45,15 +45,17 @@ func (b *subscription) settle(d *delivery) {
 // ack acknowledges d and waits until the server has it: one that got lost would bring the
 // message back after AckWait.
 func (b *subscription) ack(d *delivery) {
+	var err error
 	for range ackTimes {
 		ctx, cancel := context.WithTimeout(context.Background(), ackTime)
-		_, err := b.source.link.nc.RequestWithContext(ctx, d.raw.Reply, ack)
+		_, err = b.source.link.nc.RequestWithContext(ctx, d.raw.Reply, ack)
 		cancel()
 		if err == nil || b.source.link.nc.IsClosed() {
 			break
 		}
 	}
 	d.settled.Store(true)
+	b.confirmed(err)
 }
 
 // nak gives d back for delay at least.

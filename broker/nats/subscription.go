@@ -42,6 +42,9 @@ type subscription struct {
 	missing  int                // how often in a row the consumer was not there
 	done     chan *delivery     // settled ones
 	settling sync.WaitGroup
+
+	unanswered  int         // requests in a row; of run alone
+	unconfirmed atomic.Bool // acknowledgements are not confirmed, and that was logged
 }
 
 // delivery is a message that the server gave to this process.
@@ -112,6 +115,9 @@ func (b *subscription) run() {
 		case <-beat.C:
 			b.beat()
 		case <-b.timer.C:
+			if b.asked > 0 {
+				b.expired()
+			}
 			b.asked, b.resting = 0, false
 			if b.source.link.nc.IsClosed() {
 				b.source.o.logger().Error("the connection to NATS is closed; the subscription ends", "topic", b.topic)
