@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"crypto/rand"
 	"strings"
 	"testing"
 
@@ -33,10 +34,14 @@ func TestPubSub(t *testing.T) {
 				return sink, source
 			}
 			tests.TestPubSub(outer, tests.Features{
-				ConsumerGroups: true, Persistent: true, ForceShort: true,
+				ConsumerGroups: true, Persistent: true, NewSubscriberReceivesOldMessages: true, ForceShort: true,
 				GuaranteedOrder: window == 1, GuaranteedOrderWithSingleSubscriber: window == 1,
 			}, func(t *testing.T) (message.Publisher, message.Subscriber) {
-				return group(t, strings.ReplaceAll(t.Name(), "/", "."))
+				name := strings.ReplaceAll(t.Name(), "/", ".")
+				if strings.Contains(name, "TestNewSubscriberReceivesOldMessages") {
+					name += rand.Text() // each subscriber is to get all
+				}
+				return group(t, name)
 			}, group)
 		})
 	}

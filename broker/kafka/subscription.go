@@ -69,7 +69,8 @@ func (s *subscription) madeAgain(running context.Context) bool {
 		case err == nil:
 			s.log.log.Warn("the topic was deleted and made again; going on with its new records")
 			return true
-		case !errors.Is(err, kerr.UnknownTopicOrPartition): // asked again
+		case !errors.Is(err, kerr.UnknownTopicOrPartition): // nobody knows; asked again
+			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
 			s.log.log.Warn("the topic was deleted; waiting for it to be made again", "timeout", s.source.gone)
