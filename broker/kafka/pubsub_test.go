@@ -25,12 +25,12 @@ func TestPubSub(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// One test of the suite forgets its subscriber.
-				outer.Cleanup(func() { _ = source.Close() })
 				sink, err := theServer.Sink("")
 				if err != nil {
 					t.Fatal(err)
 				}
+				// One test of the suite forgets its subscriber, one its publisher.
+				outer.Cleanup(func() { _, _ = source.Close(), sink.Close() })
 				return sink, source
 			}
 			tests.TestPubSub(outer, tests.Features{

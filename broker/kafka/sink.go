@@ -157,8 +157,8 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// Close fails what is published from now on, waits for what is on its way, and ends the
-// connections. It may be called again.
+// Close fails what is published from now on, waits for what is on its way, for twice
+// Timeout at most, and ends the connections. It may be called again.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	was := s.closed
