@@ -53,6 +53,15 @@
 // is read from where its subscription was, and from the bottom a tenth of the time: what
 // was given back or committed late may then come 5 s later.
 //
+// A Window counts messages, not bytes: a subscription may hold Window times the largest
+// payload, and reads as much at once.
+//
+// Where the network goes silent, calls end by their timeouts and the connection is closed
+// under the driver, since lib/pq waits for as long as TCP does. What waits even then, in
+// lib/pq's handshake or to send much, is left behind until the driver gives it up, with its
+// place in the pool: put connect_timeout=5 into the DSN, or give DB the one of
+// store/postgres' Store.DB, whose connections have such bounds of their own.
+//
 // Source and Sink need connections of their own beside those of the store: a Source two
 // for each subscription, a Sink one for each Publish at a time.
 package postgres

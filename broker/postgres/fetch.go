@@ -17,19 +17,17 @@ import (
 
 // fetch takes up to n messages, the oldest first. They are held from then on.
 func (b *subscription) fetch(n int) ([]*delivery, error) {
-	ctx, cancel := context.WithTimeout(b.ctx, initTime)
-	defer cancel()
 	from, began := b.from(), time.Now()
-	rows, err := b.o.DB.QueryContext(ctx, b.all.get("take"), b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, from)
-	if err != nil {
-		return nil, fmt.Errorf("take: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	taken, err := b.scan(rows)
-	if err != nil { // they come again when their lease is over
-		for _, d := range taken {
-			d.forget()
+	statement, args := b.all.get("take"), []any{b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, from}
+	taken, err := ask(b.ctx, b.ask, initTime, func(ctx context.Context, conn *sql.Conn) ([]*delivery, error) {
+		rows, err := conn.QueryContext(ctx, statement, args...)
+		if err != nil {
+			return nil, err
 		}
+		defer func() { _ = rows.Close() }()
+		return scan(rows)
+	})
+	if err != nil { // what was taken comes again when its lease is over
 		return nil, fmt.Errorf("take: %w", err)
 	}
 	slices.SortFunc(taken, func(x, y *delivery) int { return cmp.Compare(x.id, y.id) })
@@ -37,6 +35,7 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, d := range taken {
+		b.arrive(d)
 		b.held[d.id] = d
 	}
 	return taken, nil
@@ -72,7 +71,7 @@ func (b *subscription) found(taken []*delivery, from int64, took time.Duration) 
 	}
 }
 
-func (b *subscription) scan(rows *sql.Rows) (taken []*delivery, err error) {
+func scan(rows *sql.Rows) (taken []*delivery, err error) {
 	for rows.Next() {
 		var (
 			id                       int64
@@ -84,20 +83,21 @@ func (b *subscription) scan(rows *sql.Rows) (taken []*delivery, err error) {
 		}
 		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, b.delivery(id, m, untext(orderKey)))
+		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey)})
 	}
 	return taken, rows.Err()
 }
 
-func (b *subscription) delivery(id int64, m *message.Message, orderKey string) *delivery {
+// arrive gives d's message its context.
+func (b *subscription) arrive(d *delivery) {
 	ctx, forget := context.WithCancel(b.ctx)
-	m.SetContext(headrace.WithArrival(ctx, headrace.Arrival{
-		OrderKey: orderKey,
+	d.forget = forget
+	d.msg.SetContext(headrace.WithArrival(ctx, headrace.Arrival{
+		OrderKey: d.orderKey,
 		Coordinates: headrace.Coordinates{
-			Broker: "postgres", Topic: b.topic + "@" + strconv.FormatInt(b.made, 10), Position: strconv.FormatInt(id, 10),
+			Broker: "postgres", Topic: b.topic + "@" + strconv.FormatInt(b.made, 10), Position: strconv.FormatInt(d.id, 10),
 		},
 	}))
-	return &delivery{id: id, msg: m, forget: forget}
 }
 
 // unmarshal is total: whatever JSON somebody wrote, it becomes text. What is no object

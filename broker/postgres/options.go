@@ -18,7 +18,8 @@ type SourceOptions struct {
 	// Group is the consumer's name; all of its processes have the same one. Required.
 	Group string
 
-	// Window is how many messages each subscription holds at most, 1 to 10,000. Default 256.
+	// Window is how many messages each subscription holds at most, 1 to 10,000, of whatever
+	// size. Default 256.
 	Window int
 	// Lease is how long a process may be silent before its messages are given to others,
 	// at least 1 s. Default 30 s.
@@ -28,6 +29,9 @@ type SourceOptions struct {
 	NackDelay time.Duration
 	// Poll is the pause between two looks into an empty queue, at least 1 ms. Default 200 ms.
 	Poll time.Duration
+	// CloseTimeout bounds what is written of settled messages when a subscription ends, at
+	// least 1 ms. What is not written by then comes again. Default 10 s.
+	CloseTimeout time.Duration
 	// Logger takes outages, once each. No payloads. Default: slog.Default.
 	Logger *slog.Logger
 }
@@ -38,7 +42,8 @@ type SinkOptions struct {
 	DB *sql.DB
 	// Schema has the tables. Default: "public".
 	Schema string
-	// PublishTimeout bounds a call of Publish. Default 10 s.
+	// PublishTimeout bounds a call of Publish, but for two seconds more in a silent network.
+	// Default 10 s.
 	PublishTimeout time.Duration
 	// UnsafeNoGroup drops what is published to a topic that no group subscribed to.
 	UnsafeNoGroup bool
@@ -65,6 +70,8 @@ func (o SourceOptions) validate() error {
 		return fmt.Errorf("option NackDelay is %s: below %s a message that is given back would come again and again without a pause", o.NackDelay, leastNackDelay)
 	case o.Poll != 0 && o.Poll < leastPoll:
 		return fmt.Errorf("option Poll is %s: give it a unit, as in 200*time.Millisecond", o.Poll)
+	case o.CloseTimeout != 0 && o.CloseTimeout < time.Millisecond:
+		return fmt.Errorf("option CloseTimeout is %s: give it a unit, as in 10*time.Second", o.CloseTimeout)
 	}
 	return nil
 }
@@ -84,6 +91,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	}
 	if o.Poll == 0 {
 		o.Poll = 200 * time.Millisecond
+	}
+	if o.CloseTimeout == 0 {
+		o.CloseTimeout = 10 * time.Second
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -13,7 +13,9 @@ import (
 )
 
 // TestWatermill runs Watermill's own suite: with many messages in flight, and with one at
-// a time, whose order it then promises to a single subscriber.
+// a time, whose order it then promises to a single subscriber: its GuaranteedOrder takes
+// for granted that no second message comes before the first is acknowledged (TestNoAck).
+// NewSubscriberReceivesOldMessages is not so: what a group has acknowledged is gone.
 func TestWatermill(t *testing.T) {
 	s := setup(t)
 	for name, c := range map[string]struct {
@@ -52,7 +54,7 @@ func TestOptionsAreRefused(t *testing.T) {
 	defer func() { _ = db.Close() }()
 	for name, o := range map[string]postgres.SourceOptions{
 		"DB": {Group: "g"}, "Group": {DB: db}, "Window": {DB: db, Group: "g", Window: -1}, "Lease": {DB: db, Group: "g", Lease: 30},
-		"NackDelay": {DB: db, Group: "g", NackDelay: 1}, "Poll": {DB: db, Group: "g", Poll: 5},
+		"NackDelay": {DB: db, Group: "g", NackDelay: 1}, "Poll": {DB: db, Group: "g", Poll: 5}, "CloseTimeout": {DB: db, Group: "g", CloseTimeout: 5},
 	} {
 		if _, err := postgres.NewSource(o); err == nil || !strings.Contains(err.Error(), "option "+name) {
 			t.Errorf("%s: %v", name, err)

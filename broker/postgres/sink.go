@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,7 +22,7 @@ var (
 
 // Sink puts messages into queues. It is safe for concurrent use.
 type Sink struct {
-	db      *sql.DB
+	ask     *asking
 	publish string
 	timeout time.Duration
 	drop    bool
@@ -53,7 +52,7 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres.NewSink: %w", err)
 	}
-	return &Sink{db: o.DB, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup}, nil
+	return &Sink{ask: &asking{db: o.DB}, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup}, nil
 }
 
 // row is a message in the document of publish.sql.
@@ -66,8 +65,9 @@ type row struct {
 }
 
 // Publish implements message.Publisher: nil says that all messages are committed, an
-// error that none of them is, or, where the connection was lost, that nobody knows. It
-// blocks for PublishTimeout at most.
+// error that none of them is, or, where the connection was lost or nothing is answered,
+// that nobody knows. It blocks for PublishTimeout at most, and two seconds more where
+// nothing is answered.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	s.mu.Lock()
 	if s.closed {
@@ -84,13 +84,11 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if err != nil {
 		return fmt.Errorf("publish to %q: %w", topic, err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), s.timeout)
-	defer cancel()
-	done, err := s.db.ExecContext(ctx, s.publish, topic, string(document))
+	n, err := s.ask.exec(context.Background(), s.timeout, s.publish, topic, string(document))
 	if err != nil {
 		return fmt.Errorf("publish to %q: %w", topic, err)
 	}
-	if n, err := done.RowsAffected(); err == nil && n == 0 && !s.drop {
+	if n == 0 && !s.drop {
 		return fmt.Errorf("publish to %q: %w", topic, ErrNoGroup)
 	}
 	return nil
@@ -112,12 +110,16 @@ func rows(messages []*message.Message) []row {
 	return all
 }
 
-// Close implements message.Publisher: it waits for the calls of Publish under way. It may
-// be called twice.
+// Close implements message.Publisher: it waits for the calls of Publish under way. An error
+// says that the driver still waits for answers that nobody waits for any more; it ends by
+// itself. Close may be called twice.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.calls.Wait()
+	if n := s.ask.left.Load(); n > 0 {
+		return fmt.Errorf("postgres: %d statements of Publish have no answer, and are left to the driver of option DB", n)
+	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 type Source struct {
 	o   SourceOptions
 	all statements
+	ask *asking
 
 	mu      sync.Mutex
 	closed  bool
@@ -42,7 +43,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres.NewSource: %w", err)
 	}
-	return &Source{o: o, all: all, subs: make(map[*subscription]bool), paused: make(map[string]bool)}, nil
+	return &Source{o: o, all: all, ask: &asking{db: o.DB}, subs: make(map[*subscription]bool), paused: make(map[string]bool)}, nil
 }
 
 // initTime bounds what is asked of the database at start.
@@ -64,13 +65,19 @@ func (s *Source) SubscribeInitialize(topic string) error {
 }
 
 func (s *Source) initialize(ctx context.Context, topic string) error {
-	ctx, cancel := context.WithTimeout(ctx, initTime)
-	defer cancel()
-	if _, err := s.o.DB.ExecContext(ctx, s.all.get("subscribe"), topic, s.o.Group); err != nil {
-		return fmt.Errorf("topic %q: make the queue (postgres.Create makes the tables): %w", topic, err)
+	_, err := s.ask.exec(ctx, initTime, s.all.get("subscribe"), topic, s.o.Group)
+	var state interface{ SQLState() string }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &state) && state.SQLState() == undefinedTable:
+		return fmt.Errorf("topic %q: there are no tables in option Schema, %q: postgres.Create makes them: %w", topic, s.o.Schema, err)
 	}
-	return nil
+	return fmt.Errorf("topic %q: make the queue: %w", topic, err)
 }
+
+// undefinedTable is PostgreSQL's code for a table, or its schema, that is not there.
+const undefinedTable = "42P01"
 
 // Subscribe implements message.Subscriber. It makes the group's queue if there is none.
 // Messages come until ctx ends or the Source is closed; the channel is closed then, and
@@ -81,7 +88,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, err
 	}
 	b := &subscription{
-		o: s.o, all: s.all, topic: topic, holder: rand.Int64(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
+		o: s.o, all: s.all, ask: s.ask, topic: topic, holder: rand.Int64(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
 		held: make(map[int64]*delivery), settled: make(chan *delivery, s.o.Window),
 	}
 	made, err := b.madeAt(ctx)
@@ -95,6 +102,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, ErrClosed
 	}
 	b.ctx, b.cancel = context.WithCancel(ctx)
+	b.writing, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b.paused.Store(s.paused[topic])
 	s.subs[b] = true
 	s.running.Go(func() {
@@ -126,8 +134,8 @@ func (s *Source) pause(topic string, on bool) {
 }
 
 // Close implements message.Subscriber: it ends all subscriptions, gives back what is not
-// settled, and waits for both, for some seconds at most where the database is silent. It
-// may be called twice.
+// settled, and waits for both, for CloseTimeout at most and two seconds more where the
+// database is silent; the log says then what it left. It may be called twice.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -136,5 +144,8 @@ func (s *Source) Close() error {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
+	if n := s.ask.left.Load(); n > 0 {
+		s.o.Logger.Warn("closed; statements that have no answer are left to the driver of option DB", "group", s.o.Group, "statements", n)
+	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 type subscription struct {
 	o      SourceOptions
 	all    statements
+	ask    *asking
 	topic  string
 	made   int64 // when the queue was made, by the database
 	holder int64 // names this subscription in the rows that it holds
@@ -24,6 +25,9 @@ type subscription struct {
 	paused atomic.Bool
 	ctx    context.Context
 	cancel context.CancelFunc
+
+	writing context.Context // ends CloseTimeout after ctx
+	stop    context.CancelFunc
 
 	mu       sync.Mutex
 	held     map[int64]*delivery // taken and not settled
@@ -39,15 +43,18 @@ type subscription struct {
 
 // delivery is a message that this process has taken.
 type delivery struct {
-	id     int64
-	msg    *message.Message
-	forget context.CancelFunc // ends the message's context
-	acked  bool
-	delay  time.Duration // before it may be given again, where it was not acked
+	id       int64
+	msg      *message.Message
+	orderKey string
+	forget   context.CancelFunc // ends the message's context
+	acked    bool
+	delay    time.Duration // before it may be given again, where it was not acked
 }
 
 // run is the life of the subscription.
 func (b *subscription) run() {
+	defer b.stop()
+	context.AfterFunc(b.ctx, func() { time.AfterFunc(b.o.CloseTimeout, b.stop) })
 	var writing sync.WaitGroup
 	writing.Go(b.write)
 	b.take()
@@ -177,8 +184,8 @@ func (b *subscription) gone() bool {
 
 // madeAt is when the queue was made, in microseconds.
 func (b *subscription) madeAt(ctx context.Context) (made int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, initTime)
-	defer cancel()
-	err = b.o.DB.QueryRowContext(ctx, b.all.get("made"), b.topic, b.o.Group).Scan(&made)
-	return made, err
+	return ask(ctx, b.ask, initTime, func(ctx context.Context, conn *sql.Conn) (made int64, err error) {
+		err = conn.QueryRowContext(ctx, b.all.get("made"), b.topic, b.o.Group).Scan(&made)
+		return made, err
+	})
 }

@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"strconv"
@@ -77,22 +76,21 @@ func (b *subscription) book(ds []*delivery) {
 	b.poke()
 }
 
-// insist runs a statement until it succeeds, a few times.
+// insist runs a statement until it succeeds, a few times. What it gives up comes again
+// when its lease is over.
 func (b *subscription) insist(name string, args ...any) {
 	for n := range writeTimes {
 		if n > 0 {
 			b.rest(200 * time.Millisecond)
 		}
-		if b.try(name, args...) == nil {
+		if b.try(name, args...) == nil || b.writing.Err() != nil {
 			return
 		}
 	}
 }
 
 func (b *subscription) try(name string, args ...any) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(b.ctx), writeTime)
-	defer cancel()
-	_, err := b.o.DB.ExecContext(ctx, b.all.get(name), args...)
+	_, err := b.ask.exec(b.writing, writeTime, b.all.get(name), args...)
 	return err
 }
 
