@@ -171,8 +171,12 @@ func TestSilentNetwork(t *testing.T) {
 		}
 	}
 	held.Ack()
+	began := time.Now()
 	if err := inTime(t, "Source.Close", from.Close); err != nil {
 		t.Error(err)
+	}
+	if took := time.Since(began); took > 12*time.Second { // the attempts to write alone would take 15 s
+		t.Errorf("Source.Close took %s, its CloseTimeout is 1 s", took)
 	}
 	if _, ok := <-messages; ok {
 		t.Error("a message after the end")
