@@ -164,12 +164,7 @@ func TestSilentNetwork(t *testing.T) {
 	}
 	held := next(t, messages)
 	h.silent.Store(true)
-	for range 3 { // on a connection from the pool, and on new ones, whose handshake nobody answers
-		err := inTime(t, "Publish", func() error { return to.Publish(topic, message.NewMessage("", []byte("x"))) })
-		if err == nil {
-			t.Error("Publish into silence: nil")
-		}
-	}
+	publishIntoSilence(t, to, topic)
 	held.Ack()
 	began := time.Now()
 	if err := inTime(t, "Source.Close", from.Close); err != nil {
@@ -190,6 +185,18 @@ func TestSilentNetwork(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), "no answer") {
 		t.Errorf("Source.Close logged nothing of what it left:\n%s", log)
+	}
+}
+
+// publishIntoSilence publishes on a connection from the pool, and on new ones, whose
+// handshake nobody answers.
+func publishIntoSilence(t *testing.T, to *postgres.Sink, topic string) {
+	t.Helper()
+	for range 3 {
+		err := inTime(t, "Publish", func() error { return to.Publish(topic, message.NewMessage("", []byte("x"))) })
+		if err == nil {
+			t.Error("Publish into silence: nil")
+		}
 	}
 }
 
