@@ -10,8 +10,8 @@
 //     that the operator made has the subject; see Provision for small programs and tests.
 //   - A [Source] has one durable pull consumer on the server for each topic, named after
 //     SourceOptions.Durable and the topic. Processes with one Durable share its messages.
-//   - The window is how many messages a subscription holds: asked for, handed over, and
-//     not yet acknowledged.
+//   - The window is how many messages, and of how many bytes, a subscription holds: asked
+//     for, handed over, and not yet acknowledged.
 //   - A [Sink] publishes into streams.
 //
 // # What is promised

@@ -43,9 +43,11 @@ type SourceOptions struct {
 	// Provision makes streams that are missing. Default: a topic without one is an error.
 	Provision Provision
 
-	// Window is how many messages each subscription holds at most, 1 to 10,000. It and
-	// the server's max_payload bound the memory. Default 256.
+	// Window is how many messages each subscription holds at most, 1 to 10,000. Default 256.
 	Window int
+	// WindowBytes is how many bytes the messages that a subscription holds have at most,
+	// with subjects and headers; one message that is larger comes alone. Default 64 MiB.
+	WindowBytes int
 	// AckWait is how long after the last word of a process the server gives its messages
 	// to another one, at least 1 s. It is for consumers that the Source makes; one that is
 	// there already must agree. Default 30 s, or what the consumer on the server has.
@@ -105,6 +107,8 @@ func (o SourceOptions) validate() error {
 		return fmt.Errorf("option Durable is %q: give it a name of letters, digits, '-' and '_', the same in every process", o.Durable)
 	case o.Window < 0 || o.Window > mostWindow:
 		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
+	case o.WindowBytes < 0:
+		return fmt.Errorf("option WindowBytes is negative (%d): 0 gives the default", o.WindowBytes)
 	case o.AckWait != 0 && o.AckWait < leastAckWait:
 		return fmt.Errorf("option AckWait is %s: below %s a short silence of the process would already count as its death", o.AckWait, leastAckWait)
 	case o.MaxAckPending < 0:
@@ -118,6 +122,9 @@ func (o SourceOptions) validate() error {
 func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Window == 0 {
 		o.Window = 256
+	}
+	if o.WindowBytes == 0 {
+		o.WindowBytes = 64 << 20
 	}
 	if o.MaxAckPending == 0 {
 		o.MaxAckPending = max(1000, 16*o.Window)

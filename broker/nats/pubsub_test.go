@@ -13,13 +13,13 @@ import (
 
 // TestWatermill runs Watermill's own suite: as it is by default, and with one message at
 // a time, which keeps the order over processes. All subscribers of a group are one durable,
-// so that a new one gets nothing old.
+// so that a new one gets nothing old; a new group does, see TestNewGroup.
 func TestWatermill(t *testing.T) {
 	for name, c := range map[string]struct {
 		pending  int
 		features tests.Features
 	}{
-		"default": {0, tests.Features{ConsumerGroups: true, Persistent: true}},
+		"default": {0, tests.Features{ConsumerGroups: true, Persistent: true, GuaranteedOrderWithSingleSubscriber: true}},
 		"ordered": {1, tests.Features{ConsumerGroups: true, Persistent: true, GuaranteedOrder: true, ForceShort: true}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -30,6 +30,14 @@ func TestWatermill(t *testing.T) {
 				})
 		})
 	}
+}
+
+// A new durable gets what the stream has already.
+func TestNewGroup(t *testing.T) {
+	t.Parallel()
+	tests.TestNewSubscriberReceivesOldMessages(t,
+		tests.TestContext{TestID: tests.NewTestID(), Features: tests.Features{Persistent: true, NewSubscriberReceivesOldMessages: true}},
+		func(t *testing.T) (message.Publisher, message.Subscriber) { return pubSub(t, newTopic(), 0) })
 }
 
 func pubSub(t *testing.T, group string, pending int) (message.Publisher, message.Subscriber) {

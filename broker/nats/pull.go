@@ -32,12 +32,20 @@ func (b *subscription) ask() {
 	if b.asked > 0 || b.resting || room <= 0 || b.paused.Load() {
 		return
 	}
+	room, bytes := b.roomBytes(room)
+	if room == 0 {
+		return
+	}
 	b.request++
 	body := make([]byte, 0, 64)
 	body = append(body, `{"batch":`...)
 	body = strconv.AppendInt(body, int64(room), 10)
 	body = append(body, `,"expires":`...)
 	body = strconv.AppendInt(body, int64(b.expires), 10)
+	if bytes > 0 {
+		body = append(body, `,"max_bytes":`...)
+		body = strconv.AppendInt(body, bytes, 10)
+	}
 	body = append(body, '}')
 	if err := b.source.link.nc.PublishRequest(b.api, b.reply(), body); err != nil {
 		b.rest("the request for messages cannot be sent", err)
@@ -46,6 +54,27 @@ func (b *subscription) ask() {
 	b.asked = room
 	b.timer.Reset(b.expires + pullGrace)
 }
+
+// roomBytes is how many of room messages may be asked for, and of how many bytes; 0 bytes
+// where so many of the largest have room, which spares the server an answer.
+func (b *subscription) roomBytes(room int) (int, int64) {
+	left := int64(b.source.o.WindowBytes - b.bytes)
+	switch {
+	case b.large && len(b.held) == 0:
+		return 1, 0
+	case b.large || left <= 0:
+		return 0, 0
+	case left >= int64(room)*(b.source.link.nc.MaxPayload()+leastRecord):
+		return room, 0
+	}
+	if b.maxBytes > 0 {
+		left = min(left, b.maxBytes)
+	}
+	return room, left
+}
+
+// leastRecord is more than a record has beside headers and payload: its two subjects.
+const leastRecord = 1 << 10
 
 func (b *subscription) reply() string { return b.inbox + "." + strconv.FormatUint(b.request, 10) }
 
@@ -83,7 +112,8 @@ func (b *subscription) receive(raw *natsgo.Msg) (gone bool) {
 		d.forget()
 		return false
 	}
-	b.held[d] = true
+	b.large = false
+	b.hold(d)
 	b.queue = append(b.queue, d)
 	return false
 }
@@ -94,10 +124,17 @@ func (b *subscription) answer(raw *natsgo.Msg) (gone bool) {
 	if raw.Subject != b.reply() || status == "100" {
 		return false // of a request before, or a sign of life
 	}
-	switch status {
-	case "404", "408": // there is nothing
+	switch {
+	case status == "404", status == "408": // there is nothing
 		b.well()
 		b.asked = 0
+		return false
+	case strings.EqualFold(says, "Batch Completed"):
+		b.asked = 0
+		return false
+	case strings.EqualFold(says, "Message Size Exceeds MaxBytes"): // the next one has no room
+		b.well()
+		b.asked, b.large = 0, true
 		return false
 	}
 	err := errors.New("status " + status + " " + says)

@@ -43,6 +43,10 @@ type subscription struct {
 	done     chan *delivery     // settled ones
 	settling sync.WaitGroup
 
+	bytes    int   // of held
+	maxBytes int64 // the most that may be asked for at once; 0 is no limit
+	large    bool  // the next message waits until nothing is held
+
 	unanswered  int         // requests in a row; of run alone
 	unconfirmed atomic.Bool // acknowledgements are not confirmed, and that was logged
 }
@@ -71,6 +75,7 @@ func newSubscription(ctx context.Context, s *Source, topic string, st jetstream.
 	if c.MaxRequestExpires > 0 {
 		b.expires = min(b.expires, c.MaxRequestExpires)
 	}
+	b.maxBytes = int64(c.MaxRequestMaxBytes)
 	var err error
 	if b.inboxSub, err = s.link.nc.ChanSubscribe(b.inbox+".*", b.in); err != nil {
 		return nil, err
@@ -111,7 +116,7 @@ func (b *subscription) run() {
 		case out <- next:
 			b.handOver()
 		case d := <-b.done:
-			delete(b.held, d)
+			b.letGo(d)
 		case <-beat.C:
 			b.beat()
 		case <-b.timer.C:
@@ -129,6 +134,16 @@ func (b *subscription) run() {
 			}
 		}
 	}
+}
+
+func (b *subscription) hold(d *delivery) {
+	b.held[d] = true
+	b.bytes += d.raw.Size()
+}
+
+func (b *subscription) letGo(d *delivery) {
+	delete(b.held, d)
+	b.bytes -= d.raw.Size()
 }
 
 // handOver lets go of the first of the queue, which the caller has now.
@@ -153,7 +168,7 @@ func (b *subscription) giveBackQueue() {
 	for _, d := range b.queue {
 		b.nak(d, b.source.o.NackDelay)
 		d.forget()
-		delete(b.held, d)
+		b.letGo(d)
 	}
 	b.queue = nil
 }
