@@ -6,17 +6,21 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
 // Check asks the server for its settings (command INFO), and refuses those under which
 // entries vanish.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
+	if _, err := streamOf(topic, s.o.Stream, "SourceOptions"); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	info, err := s.o.Client.Info(ctx).Result()
 	if err != nil {
-		return fmt.Errorf("redis: ask the server for its settings (command INFO): %w", err)
+		return fmt.Errorf("redis: ask the server for its settings (command INFO): %w", flow.Reach(err, "SourceOptions.Client"))
 	}
 	if err := s.o.accept(settings(info)); err != nil {
 		return fmt.Errorf("redis: %w", err)

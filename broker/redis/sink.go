@@ -10,6 +10,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SinkOptions are what a Sink is made of. Only Client is required.
@@ -21,12 +23,16 @@ type SinkOptions struct {
 	// MustExist makes a Publish to a stream that does not exist an error. Otherwise it
 	// makes the stream.
 	MustExist bool
-	// Timeout bounds one Publish, beside the client's own timeouts. Default 10 s.
+	// Timeout bounds one Publish, beside the client's own timeouts; 100 ms to 1 h. Default
+	// 10 s.
 	Timeout time.Duration
 	// UnsafeMaxLen trims a stream to about that many entries with each Publish, whether
 	// they were read or not. 0 trims nothing.
 	UnsafeMaxLen int64
 }
+
+// timeoutLeast is the shortest time in which an answer may be hoped for.
+const timeoutLeast = 100 * time.Millisecond
 
 // Sink adds messages to streams. It is a Watermill Publisher whose Publish adds all
 // messages of a call or none. Its methods may be called concurrently.
@@ -42,8 +48,8 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	switch {
 	case o.Client == nil:
 		return nil, errors.New("redis: option SinkOptions.Client is missing: give go-redis' redis.NewClient(…)")
-	case o.Timeout < 0:
-		return nil, fmt.Errorf("redis: option SinkOptions.Timeout is %s: it may not be negative", o.Timeout)
+	case o.Timeout != 0 && (o.Timeout < timeoutLeast || o.Timeout > time.Hour):
+		return nil, fmt.Errorf("redis: option SinkOptions.Timeout is %s: it may be %s to 1h, or 0 for the default", o.Timeout, timeoutLeast)
 	case o.UnsafeMaxLen < 0:
 		return nil, fmt.Errorf("redis: option SinkOptions.UnsafeMaxLen is %d: it may not be negative", o.UnsafeMaxLen)
 	}
@@ -64,10 +70,13 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
 	}
+	stream, err := streamOf(topic, s.o.Stream, "SinkOptions")
+	if err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
 	ctx, cancel := context.WithTimeout(messages[0].Context(), s.o.Timeout)
 	defer cancel()
-	stream := s.o.Stream(topic)
-	_, err := s.o.Client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
+	_, err = s.o.Client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 		for _, m := range messages {
 			values, err := write(m)
 			if err != nil {
@@ -83,7 +92,7 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	case errors.Is(err, goredis.Nil):
 		return fmt.Errorf("redis: stream %q does not exist (SinkOptions.MustExist)", stream)
 	case err != nil:
-		return fmt.Errorf("redis: add to stream %q: %w", stream, err)
+		return fmt.Errorf("redis: add to stream %q: %w", stream, flow.Reach(err, "SinkOptions.Client"))
 	}
 	return nil
 }

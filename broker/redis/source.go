@@ -58,14 +58,18 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	if s.closing.Err() != nil {
 		return nil, ErrClosed
 	}
-	u := newSubscription(s, ctx, s.o.Stream(topic), s.window(topic))
+	stream, err := streamOf(topic, s.o.Stream, "SourceOptions")
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	u := newSubscription(s, ctx, stream, s.window(topic))
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if err := u.makeGroup(asked); err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
+		return nil, fmt.Errorf("redis: %w", flow.Reach(err, "SourceOptions.Client"))
 	}
 	if err := u.sweep(asked, namePrefix, sweepAfter); err != nil {
-		return nil, fmt.Errorf("redis: %w", err)
+		return nil, fmt.Errorf("redis: %w", flow.Reach(err, "SourceOptions.Client"))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,6 +79,15 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	u.gate = s.gateOf(topic)
 	s.running.Go(u.run)
 	return u.out, nil
+}
+
+// streamOf is the key of a topic's stream. Redis would take "" for one like any other, which nobody means.
+func streamOf(topic string, name func(string) string, options string) (string, error) {
+	stream := name(topic)
+	if stream == "" {
+		return "", fmt.Errorf("topic %q has no stream: name one, with the topic or with option %s.Stream", topic, options)
+	}
+	return stream, nil
 }
 
 func (s *Source) window(topic string) int {

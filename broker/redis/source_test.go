@@ -343,10 +343,37 @@ func TestOptions(t *testing.T) {
 	for want, o := range map[string]redis.SinkOptions{
 		"SinkOptions.Client":       {},
 		"SinkOptions.Timeout":      {Client: client, Timeout: -1},
+		"Timeout is 5ns":           {Client: client, Timeout: 5},
 		"SinkOptions.UnsafeMaxLen": {Client: client, UnsafeMaxLen: -1},
 	} {
 		if _, err := redis.NewSink(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// TestErrorsNameTheOption: of an address where nobody answers, and of a topic that names no stream.
+func TestErrorsNameTheOption(t *testing.T) {
+	t.Parallel()
+	client := newClient("127.0.0.1:1")
+	defer func() { _ = client.Close() }()
+	s, err := redis.NewSource(redis.SourceOptions{Client: client, Group: "g"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sink, err := redis.NewSink(redis.SinkOptions{Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for topic, option := range map[string]string{"orders": "Client", "": "Stream"} {
+		if err := s.Check(t.Context(), topic, consumer.Demands{}); err == nil || !strings.Contains(err.Error(), "SourceOptions."+option) {
+			t.Errorf("Check(%q): %v", topic, err)
+		}
+		if _, err := s.Subscribe(t.Context(), topic); err == nil || !strings.Contains(err.Error(), "SourceOptions."+option) {
+			t.Errorf("Subscribe(%q): %v", topic, err)
+		}
+		if err := sink.Publish(topic, message.NewMessage("1", nil)); err == nil || !strings.Contains(err.Error(), "SinkOptions."+option) {
+			t.Errorf("Publish(%q): %v", topic, err)
 		}
 	}
 }

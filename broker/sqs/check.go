@@ -11,6 +11,7 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -73,7 +74,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 		err = l.check(d, s.o)
 	}
 	if err != nil {
-		return fmt.Errorf("sqs: %w", err)
+		return fmt.Errorf("sqs: %w", flow.Reach(err, "SourceOptions.Client"))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

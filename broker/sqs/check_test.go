@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace/broker/sqs"
 	"github.com/headrace/headrace/consumer"
 )
@@ -92,6 +94,7 @@ func TestOptions(t *testing.T) {
 		"SinkOptions.MaxBytes": {Client: client, MaxBytes: 2 << 20},
 		"Senders":              {Client: client, Senders: -1},
 		"Timeout":              {Client: client, Timeout: -1},
+		"Timeout is 5ns":       {Client: client, Timeout: 5},
 	} {
 		if _, err := sqs.NewSink(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -100,6 +103,19 @@ func TestOptions(t *testing.T) {
 	s, err := sqs.NewSource(sqs.SourceOptions{Client: client})
 	if err != nil {
 		t.Fatal(err)
+	}
+	sink, err := sqs.NewSink(sqs.SinkOptions{Client: client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context(), "orders", usual); err == nil || !strings.Contains(err.Error(), "SourceOptions.Client") {
+		t.Errorf("Check where nobody answers: %v", err)
+	}
+	if _, err := s.Subscribe(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "SourceOptions.Client") {
+		t.Errorf("Subscribe where nobody answers: %v", err)
+	}
+	if err := sink.Publish("orders", message.NewMessage("1", nil)); err == nil || !strings.Contains(err.Error(), "SinkOptions.Client") {
+		t.Errorf("Publish where nobody answers: %v", err)
 	}
 	if s.Retention() != 14*24*time.Hour {
 		t.Errorf("retention %s", s.Retention())

@@ -11,6 +11,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
+// timeoutLeast is the shortest time in which an answer may be hoped for.
+const timeoutLeast = 100 * time.Millisecond
+
 // shared is what a Sink and a TopicSink do alike.
 type shared struct {
 	orderKey func(topic string, m *message.Message) string
@@ -23,8 +26,8 @@ func newShared(orderKey func(string, *message.Message) string, byID bool, sender
 	switch {
 	case senders < 0 || senders > 64:
 		return shared{}, fmt.Errorf("option Senders is %d: it may be 1 to 64, or 0 for the default", senders)
-	case timeout < 0:
-		return shared{}, fmt.Errorf("option Timeout is %s: it may not be negative", timeout)
+	case timeout != 0 && (timeout < timeoutLeast || timeout > time.Hour):
+		return shared{}, fmt.Errorf("option Timeout is %s: it may be %s to 1h, or 0 for the default", timeout, timeoutLeast)
 	}
 	if orderKey == nil {
 		orderKey = orderKeyOf

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // defaultSize is taken for a queue that does not tell its own: what every queue takes
@@ -35,7 +37,7 @@ type SinkOptions struct {
 	// Senders is how many batches of one Publish to a standard queue are under way at
 	// once. Default 4.
 	Senders int
-	// Timeout bounds one request with the SDK's own retries. Default 10 s.
+	// Timeout bounds one request with the SDK's own retries; 100 ms to 1 h. Default 10 s.
 	Timeout time.Duration
 	// UnsafeDeduplicateByID makes the message's UUID the deduplication id on FIFO queues:
 	// SQS then says that it has taken a message that is sent again within five minutes,
@@ -85,7 +87,7 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 		return nil
 	}
 	if err := s.send(messages[0].Context(), topic, messages); err != nil {
-		return fmt.Errorf("sqs: %w", err)
+		return fmt.Errorf("sqs: %w", flow.Reach(err, "SinkOptions.Client"))
 	}
 	return nil
 }

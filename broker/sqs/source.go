@@ -61,7 +61,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		err = l.usable()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sqs: %w", err)
+		return nil, fmt.Errorf("sqs: %w", flow.Reach(err, "SourceOptions.Client"))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

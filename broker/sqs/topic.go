@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sns"
 	"github.com/aws/aws-sdk-go-v2/service/sns/types"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // TopicClient is what a TopicSink asks of SNS. The AWS SDK's *sns.Client is one.
@@ -37,7 +39,7 @@ type TopicOptions struct {
 	// Senders is how many batches of one Publish to a standard topic are under way at
 	// once. Default 4.
 	Senders int
-	// Timeout bounds one request with the SDK's own retries. Default 10 s.
+	// Timeout bounds one request with the SDK's own retries; 100 ms to 1 h. Default 10 s.
 	Timeout time.Duration
 	// UnsafeDeduplicateByID makes the message's UUID the deduplication id on FIFO topics;
 	// see SinkOptions.
@@ -90,7 +92,7 @@ func (s *TopicSink) Publish(topic string, messages ...*message.Message) error {
 		})
 	}
 	if err != nil {
-		return fmt.Errorf("sns: %w", err)
+		return fmt.Errorf("sns: %w", flow.Reach(err, "TopicOptions.Client"))
 	}
 	return nil
 }
