@@ -36,8 +36,10 @@
 //
 // Reading never fails. The field payload is the payload, and other fields are metadata. An
 // entry that has neither payload nor a UUID has the JSON object of its fields as payload.
-// Metadata that are no msgpack are kept as they are. Where a field is repeated the client
-// shows the last.
+// Metadata that are no msgpack are kept as they are. A repeated field of metadata has a
+// line for each value. Where payload, metadata or the UUID is repeated, the message is
+// unreadable: its payload is a JSON list of all fields. go-redis shows the last value of a
+// field alone, so each batch with entries that are not Watermill's costs one more request.
 //
 // A group that is not there, because the stream is new, was deleted, or the server forgot
 // it, is made from Start on: entries may then come again and are duplicates for the inbox.

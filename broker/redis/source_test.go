@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -40,6 +41,36 @@ func TestForeignEntries(t *testing.T) {
 		t.Errorf("%q %q", m.Payload, m.Metadata)
 	}
 	m.Ack()
+	b.emptied()
+}
+
+// TestRepeatedFields: go-redis shows the last value of a field alone; none is lost here. Guard: subscription.whole.
+func TestRepeatedFields(t *testing.T) {
+	t.Parallel()
+	b := newStream(t)
+	messages := b.subscribe(b.source(redis.SourceOptions{}))
+	for _, c := range []struct {
+		fields     []string
+		payload    string
+		metadata   map[string]string
+		unreadable bool
+	}{
+		{[]string{"payload", "x", "a", "1", "b", "3", "a", "2"}, "x", map[string]string{"a": "1\n2", "b": "3"}, false},
+		{[]string{"a", "1", "a", "2"}, `{"a":"1\n2"}`, map[string]string{}, false},
+		{[]string{"payload", "one", "a", "1", "payload", "\xff<"}, `[["payload","one"],["a","1"],["payload","base64:/zw="]]`, map[string]string{}, true},
+		{[]string{redis.UUIDField, "one", "payload", "x", redis.UUIDField, "two"}, `[["` + redis.UUIDField + `","one"],["payload","x"],["` + redis.UUIDField + `","two"]]`, map[string]string{}, true},
+	} {
+		b.add(c.fields...)
+		for range 2 { // in the same form when it comes again
+			m := b.next(messages)
+			a := headrace.ArrivalFrom(m.Context())
+			if m.UUID != "" || string(m.Payload) != c.payload || !maps.Equal(m.Metadata, c.metadata) || (a.Unreadable != nil) != c.unreadable || a.Coordinates.Position == "" {
+				t.Errorf("id %q, payload %q, metadata %q, %+v", m.UUID, m.Payload, m.Metadata, a)
+			}
+			m.Nack()
+		}
+		b.next(messages).Ack()
+	}
 	b.emptied()
 }
 

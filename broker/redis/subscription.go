@@ -38,6 +38,7 @@ type subscription struct {
 	watched sync.WaitGroup // entries that are handed out
 	reads   *flow.Outage
 	claims  *flow.Outage
+	wholes  *flow.Outage
 }
 
 func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
@@ -47,6 +48,7 @@ func newSubscription(s *Source, ctx context.Context, stream string, window int) 
 	}
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")
+	u.wholes = u.outage("read all fields of entries of Redis")
 	u.flight = newFlight(u)
 	return u
 }
@@ -185,14 +187,21 @@ func (u *subscription) room() (n int) {
 // give hands out the entries one after the other. What nobody takes is given back when the
 // topic is paused or the subscription ends. tokens is the room that was taken for them.
 func (u *subscription) give(entries []goredis.XMessage, tokens int) {
+	repeating, err := u.whole(entries)
 	batch := make([]*held, 0, len(entries))
 	for i := range entries {
-		batch = append(batch, u.hold(&entries[i]))
+		batch = append(batch, u.hold(&entries[i], repeating[entries[i].ID]))
 	}
 	batch = u.flight.add(batch)
 	for range tokens - len(batch) {
 		<-u.window
 	}
+	if err != nil {
+		u.wholes.Began(err)
+		u.flight.giveBack(u.o.NackDelay, batch...)
+		return
+	}
+	u.wholes.Over()
 	for i, h := range batch {
 		if !u.offer(h) {
 			u.flight.giveBack(0, batch[i:]...)
@@ -223,12 +232,16 @@ func (u *subscription) offer(h *held) bool {
 	}
 }
 
-// hold is the entry as a message.
-func (u *subscription) hold(e *goredis.XMessage) *held {
-	msg := read(e.Values)
-	ctx, cancel := context.WithCancel(headrace.WithCoordinates(u.ctx, headrace.Coordinates{
-		Broker: "redis", Topic: u.stream, Position: e.ID,
-	}))
+// hold is the entry as a message. repeating are all its fields, where it repeats one.
+func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
+	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}}
+	var msg *message.Message
+	if repeating == nil {
+		msg = read(e.Values)
+	} else {
+		msg, a.Unreadable = readRepeating(repeating)
+	}
+	ctx, cancel := context.WithCancel(headrace.WithArrival(u.ctx, a))
 	msg.SetContext(ctx)
 	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now()}
 }
