@@ -41,7 +41,8 @@ type SourceOptions struct {
 	// Default 500 ms.
 	Block time.Duration
 	// InFlight is how many entries of a subscription may be read and not yet settled, at
-	// most 100,000. Default: 512, or what the consumer takes where that is more.
+	// most 100,000. Default: 512, or what the consumer takes where that is more. They are in
+	// memory whatever size they have: set it low where entries are large.
 	InFlight int
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
 	// that nobody but this group reads.
