@@ -105,7 +105,8 @@ type Config struct {
 	DeadLetterTopic func(topic string) string
 
 	// Retention says when the records of old messages and letters are pruned. Its zero
-	// value prunes only where the Source has a method Retention() time.Duration.
+	// value prunes only where the Source declares for how long it can deliver again, as
+	// the adapters under broker do that can know (see inbox.Retention.SourceRetention).
 	Retention inbox.Retention
 
 	// Logger takes what operators should know; no payloads, and no words of handlers'

@@ -10,8 +10,14 @@ import (
 	"github.com/headrace/headrace/internal/prune"
 )
 
-// retainer is a Source that declares for how long it can deliver a message again.
+// retainer is a Source that declares for how long it can deliver a message again, 0 where
+// it does not know.
 type retainer interface{ Retention() time.Duration }
+
+// topicRetainer is a Source that declares it for each topic.
+type topicRetainer interface {
+	TopicRetention(topic string) time.Duration
+}
 
 // retention returns what may be pruned and whether anything may. The error names the
 // option: under it a message could come back after its record is gone.
@@ -54,13 +60,24 @@ func (c *Consumer) declared() (longest time.Duration) {
 		if h.source == nil {
 			continue
 		}
-		source, ok := h.source.(retainer)
-		if !ok || source.Retention() <= 0 {
+		declared := h.declared()
+		if declared <= 0 {
 			return 0
 		}
-		longest = max(longest, source.Retention())
+		longest = max(longest, declared)
 	}
 	return longest
+}
+
+// declared is what the source of h declares.
+func (h *handler) declared() time.Duration {
+	switch source := h.source.(type) {
+	case topicRetainer:
+		return source.TopicRetention(h.Topic)
+	case retainer:
+		return source.Retention()
+	}
+	return 0
 }
 
 // startPruning removes what is old, where that is known, until the run stops.

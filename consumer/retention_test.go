@@ -101,6 +101,33 @@ type retained struct {
 
 func (r retained) Retention() time.Duration { return r.d }
 
+// retainedTopics declares it for each topic: the longest counts, and one that is not known.
+type retainedTopics struct {
+	*memsource.Source
+	of map[string]time.Duration
+}
+
+func (r retainedTopics) TopicRetention(topic string) time.Duration { return r.of[topic] }
+
+// What a source declares for each of its topics counts by the longest; where it does not
+// know one of them, nothing is declared.
+func TestRetentionOfEachTopic(t *testing.T) {
+	for slow, want := range map[time.Duration]error{24 * time.Hour: inbox.ErrWindow, 0: inbox.ErrSourceRetention} {
+		b := setupSQLite(t)
+		config := b.config()
+		config.Retention = inbox.Retention{Window: 200 * time.Hour, DeadLetters: 199 * time.Hour}
+		config.Source = retainedTopics{b.src, map[string]time.Duration{topic: time.Minute, "slow": slow}}
+		made := b.consumer(config)
+		consumer.Handle(made, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: 1}))
+		consumer.Handle(made, "slow", insert, consumer.Retry(retry.Policy{MaxAttempts: 1}))
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
+		defer cancel()
+		if err := made.Run(ctx); !errors.Is(err, want) || want == inbox.ErrWindow && !strings.Contains(err.Error(), "24h0m0s of the source") {
+			t.Errorf("slow is kept for %s: %v, want %v", slow, err, want)
+		}
+	}
+}
+
 // Invariant 17: what a source, the retries of the slowest handler and the letters need
 // is computed, and less is refused at the start with the sum and its parts.
 func TestRetentionIsRefusedAtTheStart(t *testing.T) {

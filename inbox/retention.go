@@ -20,8 +20,8 @@ type Retention struct {
 	// SourceRetention is the longest time for which the source can deliver a message
 	// again, counted from when it was published: what the broker keeps at the most, with
 	// replays, and with the time by which it removes late. Default: what the
-	// Source declares by a method Retention() time.Duration; where it declares none,
-	// nothing is pruned.
+	// Source declares by a method TopicRetention(topic string) time.Duration, or
+	// Retention() time.Duration for all; where it declares none, nothing is pruned.
 	SourceRetention time.Duration
 	// DeadLetters is the age after which a closed letter goes, with its audit rows. One
 	// whose message waits again, is dead again or was discarded stays with the

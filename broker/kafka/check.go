@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -46,9 +45,6 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 func (s *Source) demand(topic string, d consumer.Demands) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if all := s.options.Topics; len(all) > 0 && !slices.Contains(all, topic) {
-		return fmt.Errorf("kafka: topic %q is none of option Topics, whose retention was declared: add it", topic)
-	}
 	longest := max(s.hold[topic], d.Hold)
 	if r := s.options.RebalanceTimeout; r > 0 && r <= longest {
 		return fmt.Errorf("kafka: option RebalanceTimeout is %s, and a delivery may be held for %s (its runs of at most %s, and their commit): "+

@@ -17,10 +17,7 @@ import (
 // runs such a thing.)
 func Example() {
 	brokers := []string{"localhost:9092"}
-	source, err := kafka.NewSource(kafka.SourceOptions{
-		Brokers: brokers, Group: "billing",
-		Topics: []string{"orders.paid"}, // whose retention the inbox remembers ids for
-	})
+	source, err := kafka.NewSource(kafka.SourceOptions{Brokers: brokers, Group: "billing"})
 	if err != nil {
 		log.Fatal(err)
 	}

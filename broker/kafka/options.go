@@ -43,13 +43,10 @@ type SourceOptions struct {
 	// the consumer's handlers may hold a delivery for, if that is longer.
 	RebalanceTimeout time.Duration
 
-	// Retention is the longest time for which the topics keep a record, which Retention()
+	// Retention is the longest time for which the topics keep a record, which TopicRetention
 	// declares to the inbox; Check refuses a topic that keeps them longer. Default: what
-	// the settings of Topics say.
+	// the settings of each topic say.
 	Retention time.Duration
-	// Topics are what the source will be subscribed to, so that Retention() can ask the
-	// brokers before that. Default: none; then nothing is declared, and nothing pruned.
-	Topics []string
 	// NewTopic is what SubscribeInitialize makes.
 	NewTopic NewTopic
 	// Logger is told of outages, once each, and of what ends a subscription. Default:

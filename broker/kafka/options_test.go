@@ -167,19 +167,14 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 func TestRetention(t *testing.T) {
 	b := setup(t, 1)
 	const kept = 2*7*24*time.Hour + time.Hour // of Kafka's defaults
-	if d := b.source(nil).Retention(); d != 0 {
-		t.Errorf("retention %s of no topics", d)
-	}
-	if d := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{b.topic} }).Retention(); d != kept {
+	if d := b.source(nil).TopicRetention(b.topic); d != kept {
 		t.Errorf("retention %s, want %s", d, kept)
 	}
-	if d := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{b.topic, b.topic + "-nowhere"} }).Retention(); d != 0 {
+	if d := b.source(nil).TopicRetention(b.topic + "-nowhere"); d != 0 {
 		t.Errorf("retention %s of a topic that is not there", d)
 	}
-	other := b.source(func(o *kafka.SourceOptions) { o.Topics = []string{"other"} })
-	refuses(t, other.Check(t.Context(), b.topic, consumer.Demands{}), "option Topics")
 	said := b.source(func(o *kafka.SourceOptions) { o.Retention = kept })
-	if d := said.Retention(); d != kept {
+	if d := said.TopicRetention(b.topic); d != kept {
 		t.Errorf("retention %s, want the option's", d)
 	}
 	if err := said.Check(t.Context(), b.topic, consumer.Demands{}); err != nil {

@@ -10,33 +10,32 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Retention is the longest time for which the source can deliver a record again: the
-// option, or what the brokers say of SourceOptions.Topics. 0, which means that nobody
-// knows, where neither is set, one of the topics keeps records for ever, or the brokers do
-// not say within ten seconds.
-func (s *Source) Retention() time.Duration {
-	s.mu.Lock()
-	known := s.retention
-	s.mu.Unlock()
+// TopicRetention is the longest time for which the source can deliver a record of topic
+// again: the option, or what the brokers say. 0, which means that nobody knows, where the
+// topic keeps records for ever, or the brokers do not say within ten seconds.
+func (s *Source) TopicRetention(topic string) time.Duration {
 	if s.options.Retention > 0 {
 		return s.options.Retention
 	}
-	if known > 0 || len(s.options.Topics) == 0 {
+	s.mu.Lock()
+	known := s.retention[topic]
+	s.mu.Unlock()
+	if known > 0 {
 		return known
 	}
-	longest, err := s.askRetention()
+	kept, err := s.askRetention(topic)
 	if err != nil {
-		s.options.Logger.Info("how long the topics keep records is not known, so nothing is pruned", "error", err)
+		s.options.Logger.Info("how long a topic keeps records is not known, so nothing is pruned", "topic", topic, "error", err)
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retention = longest
-	return longest
+	s.retention[topic] = kept
+	return kept
 }
 
-// askRetention asks for the longest retention of the topics; 0 is for ever.
-func (s *Source) askRetention() (longest time.Duration, err error) {
+// askRetention asks for the retention of topic; 0 is for ever.
+func (s *Source) askRetention(topic string) (time.Duration, error) {
 	client, stop, err := s.options.ask()
 	if err != nil {
 		return 0, err
@@ -44,14 +43,7 @@ func (s *Source) askRetention() (longest time.Duration, err error) {
 	defer stop()
 	ctx, cancel := context.WithTimeout(s.closing, 10*time.Second)
 	defer cancel()
-	for _, topic := range s.options.Topics {
-		kept, err := retention(ctx, client, topic)
-		if err != nil || kept == 0 {
-			return 0, err
-		}
-		longest = max(longest, kept)
-	}
-	return longest, nil
+	return retention(ctx, client, topic)
 }
 
 // checkRetention compares the option, where it is set, with the topic.

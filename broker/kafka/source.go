@@ -26,7 +26,7 @@ type Source struct {
 	sessions  map[*session]struct{}
 	paused    map[string]bool
 	hold      map[string]time.Duration // the longest that a delivery of a topic may take
-	retention time.Duration            // of SourceOptions.Topics; 0 as long as it is not known
+	retention map[string]time.Duration // by topic, as far as it was asked for
 }
 
 // NewSource returns a Source. It connects to nothing yet; an error names the option that
@@ -37,7 +37,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	s := &Source{
 		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
-		hold: make(map[string]time.Duration), gone: goneTimeout,
+		hold: make(map[string]time.Duration), retention: make(map[string]time.Duration), gone: goneTimeout,
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	return s, nil

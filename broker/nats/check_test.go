@@ -150,12 +150,15 @@ func TestRetention(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := nats.SourceOptions{Server: nats.Server{URL: s.url}, Durable: "d"}
-	if d := newSource(t, o).Retention(); d != 0 {
-		t.Errorf("without a stream: %s", d)
+	for _, stream := range []string{"", topic} {
+		o.Stream = stream
+		if d := newSource(t, o).TopicRetention(topic); d != time.Hour {
+			t.Errorf("option Stream %q: %s, want %s", stream, d, time.Hour)
+		}
 	}
-	o.Stream = topic
-	if d := newSource(t, o).Retention(); d != time.Hour {
-		t.Errorf("%s, want %s", d, time.Hour)
+	o.Stream = ""
+	if d := newSource(t, o).TopicRetention(newTopic()); d != 0 {
+		t.Errorf("without a stream: %s", d)
 	}
 }
 

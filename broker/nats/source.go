@@ -25,7 +25,7 @@ type Source struct {
 	closed    bool
 	subs      map[*subscription]bool
 	paused    map[string]bool
-	retention time.Duration
+	retention map[string]time.Duration // by topic, as far as it was asked for
 	running   sync.WaitGroup
 }
 
@@ -47,7 +47,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	return &Source{
 		o: o, link: l, finder: finder{js: l.js, stream: o.Stream, provision: o.Provision, unsafeMemory: o.UnsafeMemory, unsafeDiscard: o.UnsafeDiscard},
-		subs: make(map[*subscription]bool), paused: make(map[string]bool),
+		subs: make(map[*subscription]bool), paused: make(map[string]bool), retention: make(map[string]time.Duration),
 	}, nil
 }
 
@@ -115,26 +115,26 @@ func (s *Source) pause(topic string, on bool) {
 	}
 }
 
-// Retention is the longest time for which the stream can deliver a message again, its
-// MaxAge; 0, which means that nobody knows, if SourceOptions.Stream is not set, the stream
-// has no MaxAge, or the server does not say within ten seconds.
-func (s *Source) Retention() time.Duration {
+// TopicRetention is the longest time for which the stream of topic can deliver a message
+// again, its MaxAge; 0, which means that nobody knows, if there is none, the stream is not
+// there yet, or the server does not say within ten seconds.
+func (s *Source) TopicRetention(topic string) time.Duration {
 	s.mu.Lock()
-	known := s.retention
+	known := s.retention[topic]
 	s.mu.Unlock()
-	if known > 0 || s.o.Stream == "" {
+	if known > 0 {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
-	st, err := s.link.js.Stream(ctx, s.o.Stream)
+	st, err := s.finder.look(ctx, topic)
 	if err != nil {
 		return 0
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.retention = st.CachedInfo().Config.MaxAge
-	return s.retention
+	s.retention[topic] = st.CachedInfo().Config.MaxAge
+	return s.retention[topic]
 }
 
 // Close implements message.Subscriber: it ends all subscriptions, gives back what is not

@@ -23,22 +23,27 @@ type finder struct {
 	unsafeDiscard bool
 }
 
+// look returns the stream of topic as it is.
+func (f finder) look(ctx context.Context, topic string) (jetstream.Stream, error) {
+	name := f.stream
+	if name == "" {
+		var err error
+		if name, err = f.js.StreamNameBySubject(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
+	return f.js.Stream(ctx, name)
+}
+
 // find returns the stream of topic, and makes it where it may. The error says what is
 // wrong with it.
 func (f finder) find(ctx context.Context, topic string) (jetstream.Stream, error) {
-	name, err := f.stream, error(nil)
-	if name == "" {
-		name, err = f.js.StreamNameBySubject(ctx, topic)
-	}
-	var st jetstream.Stream
-	if err == nil {
-		st, err = f.js.Stream(ctx, name)
-	}
+	st, err := f.look(ctx, topic)
 	switch {
 	case errors.Is(err, jetstream.ErrStreamNotFound) && f.provision != nil:
 		st, err = f.make(ctx, topic)
-	case errors.Is(err, jetstream.ErrStreamNotFound) && name != "":
-		err = fmt.Errorf("stream %q: %w", name, err)
+	case errors.Is(err, jetstream.ErrStreamNotFound) && f.stream != "":
+		err = fmt.Errorf("stream %q: %w", f.stream, err)
 	case errors.Is(err, jetstream.ErrStreamNotFound):
 		err = fmt.Errorf("%w %q: make one, or set the option Provision", ErrNoStream, topic)
 	}
