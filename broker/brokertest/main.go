@@ -22,8 +22,10 @@ func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
 		}
 		os.Exit(0)
 	}
-	// A proxy that resets connections may leave its own stub sending to nobody.
-	ignore = append(ignore, goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
+	// A proxy that resets connections may leave those of its own that send to nobody.
+	ignore = append(ignore,
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
+		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"))
 	goleak.VerifyTestMain(m, ignore...)
 }
 

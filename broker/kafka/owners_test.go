@@ -28,7 +28,7 @@ func TestTwoOwners(t *testing.T) {
 	wire := newWire(t, b.addr)
 	var runs atomic.Int32
 	entered, release := make(chan struct{}), make(chan struct{})
-	b.owner(db.DSN, b.source(func(o *kafka.SourceOptions) {
+	b.owner(db, b.source(func(o *kafka.SourceOptions) {
 		o.Client, o.SessionTimeout = append(o.Client, through(wire.addr())), session
 	}), func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[int]) error {
 		runs.Add(1)
@@ -43,7 +43,7 @@ func TestTwoOwners(t *testing.T) {
 		t.Fatal("the first handler does not run")
 	}
 	wire.cut()
-	second := b.owner(db.DSN, b.source(nil), func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[int]) error {
+	second := b.owner(db, b.source(nil), func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[int]) error {
 		runs.Add(1)
 		_, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (2)")
 		return err
@@ -65,9 +65,9 @@ func TestTwoOwners(t *testing.T) {
 }
 
 // owner is the consumer of one process, which runs until the test ends.
-func (b *bundle) owner(dsn string, source *kafka.Source, h consumer.Func[int]) *consumer.Consumer {
+func (b *bundle) owner(db *pgtest.DB, source *kafka.Source, h consumer.Func[int]) *consumer.Consumer {
 	b.Helper()
-	st, err := postgres.Open(b.Context(), dsn, postgres.Options{Migrate: true})
+	st, err := postgres.Open(b.Context(), db.DSN, postgres.Options{Schema: db.Schema, Migrate: true})
 	if err != nil {
 		b.Fatal(err)
 	}
