@@ -13,7 +13,7 @@ import (
 )
 
 // WindowBytes bounds what a subscription holds, whether anybody takes it or not; what is
-// larger comes alone; and all of it comes.
+// larger comes alone; and all of it comes. Guards: subscription.ask, subscription.roomBytes.
 func TestWindowBytes(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

@@ -17,8 +17,8 @@ import (
 
 func newTopic() string { return "hr-check-" + strings.ToLower(rand.Text()[:10]) }
 
-// Fault 57, and the checks of TRAPS ("the broker's delivery limit above our attempts"):
-// what is on the server is read from it.
+// Fault 57, and the checks of TRAPS ("the broker's delivery limit above our attempts"): what
+// is on the server is read from it. Guard: Source.acceptable.
 func TestCheck(t *testing.T) {
 	s := server{brokertest.Variable(t, variable, "nats")}
 	for name, c := range map[string]struct {
@@ -83,7 +83,8 @@ func newSource(t *testing.T, o nats.SourceOptions) *nats.Source {
 	return source
 }
 
-// Streams that lose what they confirmed, or confirm nothing, are refused.
+// Streams that lose what they confirmed, or confirm nothing, are refused. Guard:
+// finder.check.
 func TestStreamsAreRefused(t *testing.T) {
 	s := server{brokertest.Variable(t, variable, "nats")}
 	at := nats.Server{URL: s.url}
@@ -142,7 +143,8 @@ func TestNoStream(t *testing.T) {
 	}
 }
 
-// The window of the inbox comes from the stream's MaxAge, where that is known.
+// The window of the inbox comes from the stream's MaxAge, where that is known. Guard:
+// TopicRetention.
 func TestRetention(t *testing.T) {
 	s := server{brokertest.Variable(t, variable, "nats")}
 	topic := newTopic()

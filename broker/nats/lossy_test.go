@@ -55,8 +55,8 @@ func newSink(t *testing.T, o nats.SinkOptions) *nats.Sink {
 	return sink
 }
 
-// A stream that removes what nobody has handled is refused by name, on both sides, unless
-// an option accepts it; one that refuses when it is full is fine.
+// A stream that removes what nobody has handled is refused by name, on both sides, unless an
+// option accepts it; one that refuses when it is full is fine. Guard: finder.check.
 func TestStreamsThatDropAreRefused(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -108,7 +108,8 @@ func TestFullStreamRefuses(t *testing.T) {
 	}
 }
 
-// A stream of the kind interest confirms and drops what no consumer is for.
+// A stream of the kind interest confirms and drops what no consumer is for. Guard:
+// Sink.wanted.
 func TestInterestWithoutConsumer(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -136,6 +137,7 @@ func TestInterestWithoutConsumer(t *testing.T) {
 }
 
 // What differs is no repetition, and what the stream takes for one must still be there.
+// Guard: repetitionID.
 func TestRepetitions(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -173,7 +175,8 @@ func TestRepetitions(t *testing.T) {
 	}
 }
 
-// What the stream takes for a repetition, and holds no more, is stored again.
+// What the stream takes for a repetition, and holds no more, is stored again. Guards:
+// Sink.repeated, Sink.gone.
 func TestRepetitionsThatAreGone(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

@@ -8,7 +8,8 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// TRAPS, nats/v2: UUID "", Nats-Msg-Id dropped, a panic on a header with two values.
+// TRAPS, nats/v2: UUID "", Nats-Msg-Id dropped, a panic on a header with two values. Guard:
+// unmarshal.
 func TestUnmarshal(t *testing.T) {
 	for name, c := range map[string]struct {
 		header   natsgo.Header

@@ -10,7 +10,7 @@ import (
 	"github.com/headrace/headrace/broker/brokertest"
 )
 
-// The order key of an event travels along, whatever signs are in it.
+// The order key of an event travels along, whatever signs are in it. Guard: orderKey.
 func TestOrderKeyTravels(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

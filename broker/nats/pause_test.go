@@ -11,7 +11,7 @@ import (
 )
 
 // A paused Source asks for nothing: no request stands at the server, and what is published
-// is not even delivered and given back.
+// is not even delivered and given back. Guard: ask.
 func TestPauseAsksForNothing(t *testing.T) {
 	s := server{brokertest.Variable(t, variable, "nats")}
 	topic := newTopic()

@@ -141,8 +141,9 @@ func (l *lines) wait(t *testing.T, what ...string) {
 	}
 }
 
-// The permissions that docs/brokers.md lists are enough, and without one of the two that
-// the server says nothing about, Check and Subscribe do.
+// The permissions that docs/brokers.md lists are enough, and without one of the two that the
+// server says nothing about, Check and Subscribe do. Guards: Source.permitted,
+// Server.complaints, subscription.expired, subscription.confirmed.
 func TestPermissions(t *testing.T) {
 	t.Parallel()
 	const inbox = `subscribe: ["_INBOX.>"]`
@@ -196,7 +197,7 @@ func TestPermissions(t *testing.T) {
 	logged.wait(t, "gives messages again", "confirms acknowledgements again")
 }
 
-// Errors name the option, and no part of a password.
+// Errors name the option, and no part of a password. Guard: withoutURL.
 func TestPasswordIsInNoError(t *testing.T) {
 	for _, url := range []string{
 		"nats://billing:p%ssw0rd@127.0.0.1:1", "nats://billing:pass/w0rd@127.0.0.1:1", "nats://billing:pass,w0rd@127.0.0.1:1",

@@ -26,7 +26,7 @@ func one(t *testing.T, messages <-chan *message.Message, within time.Duration) *
 }
 
 // Fault 57, an acknowledgement that gets lost on its way: it is sent again until the server
-// confirms it, and the message does not come again after AckWait.
+// confirms it, and the message does not come again after AckWait. Guard: ack.
 func TestLostAcknowledgementIsSentAgain(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -64,7 +64,8 @@ func TestLostAcknowledgementIsSentAgain(t *testing.T) {
 	}
 }
 
-// What a Source holds when it is closed is given back at once, not after AckWait.
+// What a Source holds when it is closed is given back at once, not after AckWait. Guards:
+// end, giveBackLate.
 func TestCloseGivesBack(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -97,7 +98,7 @@ func TestCloseGivesBack(t *testing.T) {
 	}
 }
 
-// An answer counts, also where the Source is closed at the same moment.
+// An answer counts, also where the Source is closed at the same moment. Guard: settle.
 func TestAckBeforeClose(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -133,6 +134,7 @@ func TestAckBeforeClose(t *testing.T) {
 }
 
 // Rule: what the stream refuses is an error of Publish; here it is told after the send.
+// Guard: publish.
 func TestRefusedByTheStream(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
@@ -160,7 +162,7 @@ func TestRefusedByTheStream(t *testing.T) {
 }
 
 // Rule: ended subscriptions are reported, also where nothing was asked for when the stream
-// was removed.
+// was removed. Guard: isMissing.
 func TestRemovedDuringAPause(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

@@ -46,6 +46,7 @@ func TestWatermill(t *testing.T) {
 	}
 }
 
+// Guard: validate.
 func TestOptionsAreRefused(t *testing.T) {
 	db, err := server{"postgres://127.0.0.1:1/none"}.open("")
 	if err != nil {
@@ -63,7 +64,8 @@ func TestOptionsAreRefused(t *testing.T) {
 }
 
 // TRAPS, watermill-sql: a transaction that is open anywhere in the cluster stalls every
-// topic there. Here it holds up nobody, and what it publishes comes when it commits.
+// topic there. Here it holds up nobody, and what it publishes comes when it commits. Guard:
+// from.
 func TestOpenTransactionHoldsUpNobody(t *testing.T) {
 	s := setup(t)
 	topic := "hr-open-" + time.Now().Format("150405.000000")
@@ -114,7 +116,8 @@ func TestOpenTransactionHoldsUpNobody(t *testing.T) {
 }
 
 // TRAPS, watermill-sql's Publisher: no messages, long ids, bytes that are no JSON, topics
-// that agree in 53 bytes. And a topic without a group is an error.
+// that agree in 53 bytes. And a topic without a group is an error. Guards: Publish,
+// ErrNoGroup.
 func TestPublish(t *testing.T) {
 	s := setup(t)
 	to, err := s.Sink("")

@@ -32,7 +32,7 @@ func next(t *testing.T, messages <-chan *message.Message) *message.Message {
 	}
 }
 
-// Rule: ended subscriptions are reported; a queue that is removed ends its own.
+// Rule: ended subscriptions are reported; a queue that is removed ends its own. Guard: gone.
 func TestRemovedQueueEndsSubscription(t *testing.T) {
 	s := setup(t)
 	topic := "hr-removed-" + time.Now().Format("150405.000000")
@@ -59,7 +59,7 @@ func TestRemovedQueueEndsSubscription(t *testing.T) {
 }
 
 // Rule: a topic that was removed and made again does not collide with old ids (fault 47),
-// here with its tables, so that it counts from one again.
+// here with its tables, so that it counts from one again. Guard: made.
 func TestTablesMadeAgainGiveOtherPositions(t *testing.T) {
 	s := setup(t)
 	db, err := s.open("")
@@ -118,7 +118,8 @@ func throughQueue(t *testing.T, db *sql.DB, schema string) *message.Message {
 	return m
 }
 
-// A pool of one connection could write no acknowledgement while messages are taken.
+// A pool of one connection could write no acknowledgement while messages are taken. Guard:
+// Check.
 func TestPoolOfOneIsRefused(t *testing.T) {
 	s := setup(t)
 	db, err := s.open("")
@@ -197,7 +198,8 @@ func TestDumpAndRestore(t *testing.T) {
 	}
 }
 
-// What a Source holds when it is closed is given back at once, not after the lease.
+// What a Source holds when it is closed is given back at once, not after the lease. Guards:
+// handOver, settle.
 func TestCloseGivesBack(t *testing.T) {
 	s := setup(t)
 	topic := "hr-close-" + time.Now().Format("150405.000000")

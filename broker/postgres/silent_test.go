@@ -130,7 +130,7 @@ func inTime(t *testing.T, what string, f func() error) error {
 
 // Fault: the network goes silent. Publish, Subscribe, Check and Close end all the same, with
 // sql.Open's lib/pq that waits without end for an answer, and for that of a handshake; and
-// what is left behind is named.
+// what is left behind is named. Guards: ask, subscription.writing.
 func TestSilentNetwork(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -203,6 +203,7 @@ func publishIntoSilence(t *testing.T, to *postgres.Sink, topic string) {
 // Fault: the network goes silent. A statement that was sent ends with its connection, which
 // lib/pq otherwise keeps, and nothing is left behind; also where it is more than there is
 // room to send, so that Publish waits to send it, and the connection's last word with it.
+// Guards: line.cut, asking.left, Source.Close, Sink.Close.
 func TestSilentNetworkIsCut(t *testing.T) {
 	t.Parallel()
 	s := setup(t)
@@ -243,7 +244,7 @@ func TestSilentNetworkIsCut(t *testing.T) {
 }
 
 // A database that cannot be reached is said of the option that names it, at start; without
-// what a DSN holds.
+// what a DSN holds. Guards: once, Source.initialize.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	s := server{"postgres://billing:hunter2@127.0.0.1:1/none?sslmode=disable"}
@@ -276,7 +277,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// The URL of a database may hold a password, also one that cannot be read.
+// The URL of a database may hold a password, also one that cannot be read. Guard:
+// withoutURL.
 func TestURLIsNotTold(t *testing.T) {
 	db, err := sql.Open("postgres", "postgres://billing:hunter%zz2@127.0.0.1:1/none")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 // Rule: never one id for two messages. What PostgreSQL refuses as text comes back as it was,
 // as an id, as an order key, and in metadata; and so does what looks like its substitute.
+// Guards: text, untext.
 func TestTextComesBackAsItWas(t *testing.T) {
 	s := setup(t)
 	db, err := s.open("")
