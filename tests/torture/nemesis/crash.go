@@ -165,8 +165,15 @@ func (w *World) age(ctx context.Context) error {
 		if err := w.Log.Sync(history.Entry{Op: history.Aged, ID: id}); err != nil {
 			return err
 		}
-		if err := probe.Age(ctx, id); err != nil {
-			return fmt.Errorf("age: %w", err)
+		// SQLite's lock has no queue: beside busy writers a statement may have no turn.
+		for end := time.Now().Add(reachTime); ; sleep(ctx, 10*time.Millisecond) {
+			err := probe.Age(ctx, id)
+			if err == nil {
+				break
+			}
+			if ctx.Err() != nil || time.Now().After(end) {
+				return fmt.Errorf("age: %w", err)
+			}
 		}
 	}
 	return nil
