@@ -18,9 +18,9 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 		return s.options.Retention
 	}
 	s.mu.Lock()
-	known := s.retention[topic]
+	known, asked := s.retention[topic]
 	s.mu.Unlock()
-	if known > 0 {
+	if asked {
 		return known
 	}
 	kept, err := s.askRetention(topic)

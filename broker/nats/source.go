@@ -120,9 +120,9 @@ func (s *Source) pause(topic string, on bool) {
 // there yet, or the server does not say within ten seconds.
 func (s *Source) TopicRetention(topic string) time.Duration {
 	s.mu.Lock()
-	known := s.retention[topic]
+	known, asked := s.retention[topic]
 	s.mu.Unlock()
-	if known > 0 {
+	if asked {
 		return known
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)

@@ -202,7 +202,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestPauseDuringRead: what a read brings that was under way at the pause is given to
-// nobody, also where somebody waits for it. Guard: subscription.offer.
+// nobody, also where somebody waits for it. Guard: flow.Gate.Offer.
 func TestPauseDuringRead(t *testing.T) {
 	t.Parallel()
 	b := newStream(t)

@@ -24,10 +24,10 @@ type Source struct {
 	closing context.Context
 	close   context.CancelFunc
 	running sync.WaitGroup
+	gates   flow.Gates
 
 	mu     sync.Mutex
-	gates  map[string]*flow.Gate // by topic
-	wanted map[string]int        // messages in flight that a topic's consumer asked for
+	wanted map[string]int // messages in flight that a topic's consumer asked for
 }
 
 var (
@@ -42,7 +42,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), gates: map[string]*flow.Gate{}, wanted: map[string]int{}}
+	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -69,7 +69,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, ErrClosed
 	}
 	u := newSubscription(s, ctx, l, cmp.Or(s.o.InFlight, max(512, s.wanted[topic])))
-	u.gate = s.gateOf(topic)
+	u.gate = s.gates.Of(topic)
 	s.running.Go(u.run)
 	return u.out, nil
 }
@@ -86,25 +86,10 @@ func (s *Source) Close() error {
 
 // Pause ends the receiving of topic. The call that is under way may still bring messages:
 // they, and those that nobody has taken, are given back to SQS at once.
-func (s *Source) Pause(topic string) { s.gate(topic).Shut() }
+func (s *Source) Pause(topic string) { s.gates.Of(topic).Shut() }
 
 // Resume goes on after Pause.
-func (s *Source) Resume(topic string) { s.gate(topic).Open() }
-
-func (s *Source) gate(topic string) *flow.Gate {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.gateOf(topic)
-}
-
-func (s *Source) gateOf(topic string) *flow.Gate {
-	g := s.gates[topic]
-	if g == nil {
-		g = flow.NewGate()
-		s.gates[topic] = g
-	}
-	return g
-}
+func (s *Source) Resume(topic string) { s.gates.Of(topic).Open() }
 
 // Retention is the longest time for which a queue can deliver a message again:
 // SourceOptions.Retention, which Check has compared with the queues.

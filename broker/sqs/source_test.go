@@ -236,7 +236,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestPauseDuringReceive: what a call brings that was under way at the pause is given to
-// nobody, also where somebody waits for it. Guard: subscription.offer.
+// nobody, also where somebody waits for it. Guard: flow.Gate.Offer.
 func TestPauseDuringReceive(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false, "VisibilityTimeout", "60")

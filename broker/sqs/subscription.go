@@ -198,32 +198,11 @@ func (u *subscription) give(batch []*held) {
 			u.flight.giveBack(0, h)
 			continue
 		}
-		if !u.offer(h) {
+		if !u.gate.Offer(u.ctx, u.out, h.msg) {
 			u.flight.giveBack(0, batch[i:]...)
 			return
 		}
 		u.watched.Go(func() { u.watch(h, broken) })
-	}
-}
-
-// offer hands h over; false where the topic is paused or the subscription ends, also if
-// somebody waits for a message.
-func (u *subscription) offer(h *held) bool {
-	paused := u.gate.Paused()
-	select {
-	case <-paused:
-		return false
-	case <-u.ctx.Done():
-		return false
-	default:
-	}
-	select {
-	case <-paused:
-		return false
-	case <-u.ctx.Done():
-		return false
-	case u.out <- h.msg:
-		return true
 	}
 }
 

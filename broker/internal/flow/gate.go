@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
 )
 
 // Gate is open, or shut while a topic is paused. Its methods do not block, except Wait,
@@ -62,6 +64,47 @@ func (g *Gate) Wait(ctx context.Context) bool {
 	case <-ctx.Done():
 		return false
 	}
+}
+
+// Offer sends m to out; false where the gate is shut or ctx ended, also if somebody waits
+// for a message.
+func (g *Gate) Offer(ctx context.Context, out chan<- *message.Message, m *message.Message) bool {
+	paused := g.Paused()
+	select {
+	case <-paused:
+		return false
+	case <-ctx.Done():
+		return false
+	default:
+	}
+	select {
+	case <-paused:
+		return false
+	case <-ctx.Done():
+		return false
+	case out <- m:
+		return true
+	}
+}
+
+// Gates are the gates of topics, each open until it is shut. The zero value has none yet.
+// Its method may be called concurrently.
+type Gates struct {
+	mu  sync.Mutex
+	all map[string]*Gate
+}
+
+// Of returns the gate of topic, always the same.
+func (g *Gates) Of(topic string) *Gate {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.all == nil {
+		g.all = make(map[string]*Gate)
+	}
+	if g.all[topic] == nil {
+		g.all[topic] = NewGate()
+	}
+	return g.all[topic]
 }
 
 // Sleep waits for d, or until ctx ends.
