@@ -1,7 +1,7 @@
-// Package encode turns what came from outside into what any database's columns
-// take, and back.
+// Package encode converts external data into a form that any database's columns accept,
+// and back.
 //
-// Rules: metadata comes back byte for byte, whatever bytes its names and values
-// hold; text that only people read is cleaned with loss; what identifies a message
-// is never cleaned, only refused.
+// Rules: metadata comes back byte for byte, whatever bytes its names and values contain;
+// text that only people read is cleaned with loss; text that identifies a message is
+// never cleaned, only rejected.
 package encode

@@ -3,40 +3,39 @@ package encode
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
 
-// raw is a string of bytes that are no UTF-8; encoding/json writes it in base64.
+// raw is a string of bytes that are not UTF-8; encoding/json writes it in base64.
 type raw struct {
 	Base64 []byte `json:"base64"`
 }
 
-// Metadata encodes headers as a JSON object of strings. Values that are not valid
-// UTF-8 become {"base64": …}; if a name is not, the whole is an array of pairs.
+// Metadata encodes headers as a JSON object of strings. Values that are not valid UTF-8
+// become {"base64": …}. If a name is not valid, the result is an array of pairs.
 func Metadata(m map[string]string) []byte {
-	if len(m) == 0 {
-		return []byte("{}")
-	}
+	named := true // all names are valid
 	for name := range m {
-		if !utf8.ValidString(name) {
-			return pairs(m)
+		named = named && utf8.ValidString(name)
+	}
+	object, pairs := make(map[string]any), [][2]any{}
+	for name, value := range m {
+		if named {
+			object[name] = value1(value)
+		} else {
+			pairs = append(pairs, [2]any{value1(name), value1(value)})
 		}
 	}
-	object := make(map[string]any, len(m))
-	for name, value := range m {
-		object[name] = value1(value)
+	form := any(object)
+	if !named {
+		form = pairs
 	}
-	return must(json.Marshal(object))
-}
-
-func pairs(m map[string]string) []byte {
-	list := make([][2]any, 0, len(m))
-	for name, value := range m {
-		list = append(list, [2]any{value1(name), value1(value)})
+	b, err := json.Marshal(form)
+	if err != nil { // strings and bytes always have a JSON form
+		panic("encode: " + err.Error())
 	}
-	return must(json.Marshal(list))
+	return b
 }
 
 func value1(s string) any {
@@ -44,14 +43,6 @@ func value1(s string) any {
 		return s
 	}
 	return raw{[]byte(s)}
-}
-
-// must panics on err: strings and bytes always have a JSON form.
-func must(b []byte, err error) []byte {
-	if err != nil {
-		panic("encode: " + err.Error())
-	}
-	return b
 }
 
 // text reads either form of a value.
@@ -70,7 +61,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// ParseMetadata reads what Metadata wrote. The result is never nil without an error.
+// ParseMetadata reads the output of Metadata. Without an error the result is never nil.
 func ParseMetadata(b []byte) (map[string]string, error) {
 	m := make(map[string]string)
 	if len(b) > 0 && b[0] == '[' {
@@ -93,43 +84,53 @@ func ParseMetadata(b []byte) (map[string]string, error) {
 	return m, nil
 }
 
-// Text makes s fit a text column for people to read: NUL and bytes that are no
-// UTF-8 become \x escapes, and what exceeds limit bytes is cut at a character's
-// boundary and marked. limit 0 means no limit.
+// Text makes s fit a text column for people to read. NUL and bytes that are not UTF-8
+// become \x escapes. Text over limit bytes is cut at a character's boundary and marked.
+// limit 0 means no limit.
 func Text(s string, limit int) string {
 	if !Clean(s) {
 		var b strings.Builder
-		for i := 0; i < len(s); {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == 0 || r == utf8.RuneError && n == 1 {
-				b.WriteString(`\x` + hex2(s[i]))
-			} else {
-				b.WriteString(s[i : i+n])
+		for i, r := range s {
+			switch _, n := utf8.DecodeRuneInString(s[i:]); {
+			case r == 0, r == utf8.RuneError && n == 1:
+				fmt.Fprintf(&b, `\x%02x`, s[i])
+			default:
+				b.WriteRune(r)
 			}
-			i += n
 		}
 		s = b.String()
 	}
-	const mark = " […]"
 	if limit <= 0 || len(s) <= limit {
 		return s
 	}
-	cut := max(limit-len(mark), 0)
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut] + mark
+	const mark = " […]"
+	return Cut(s, limit-len(mark)) + mark
 }
 
-func hex2(b byte) string {
-	h := strconv.FormatUint(uint64(b), 16)
-	if len(h) == 1 {
-		return "0" + h
+// Cut returns at most the first n bytes of s, cut at a character's boundary.
+func Cut(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	return h
+	for n = max(n, 0); n > 0 && !utf8.RuneStart(s[n]); {
+		n--
+	}
+	return s[:n]
 }
 
-// Clean reports whether s is valid UTF-8 without NUL: what text columns take.
+// Check returns an error if s has more than most bytes, or is not text as columns require.
+// what is used in the error.
+func Check(what, s string, most int) error {
+	switch {
+	case len(s) > most:
+		return fmt.Errorf("%s has %d bytes, at most %d are allowed", what, len(s), most)
+	case !Clean(s):
+		return fmt.Errorf("%s holds a NUL byte or is not valid UTF-8", what)
+	}
+	return nil
+}
+
+// Clean reports whether s is valid UTF-8 without NUL, as text columns require.
 func Clean(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }

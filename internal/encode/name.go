@@ -10,7 +10,7 @@ import (
 // maxNameBytes is the longest name of a consumer or handler.
 const maxNameBytes = 120
 
-// Name returns why name cannot be what is called what, or nil.
+// Name returns an error if name is not valid, or nil. what is used in the error.
 func Name(what, name string) error {
 	switch {
 	case name == "":
@@ -23,8 +23,8 @@ func Name(what, name string) error {
 	return nil
 }
 
-// ConsumerName returns why name cannot be a consumer's, or nil: with the handler's
-// name it is a scope, and a slash stands between them.
+// ConsumerName returns an error if name is not valid for a consumer, or nil. It must not
+// contain a slash: a scope is the consumer's name, a slash and the handler's name.
 func ConsumerName(name string) error {
 	if err := Name("name", name); err != nil {
 		return err
@@ -35,8 +35,8 @@ func ConsumerName(name string) error {
 	return nil
 }
 
-// Fit returns key, or a hash of it where it is longer than most bytes or is not text:
-// which keys are equal is all that counts.
+// Fit returns key, or a hash of it if it is longer than most bytes or is not text. Only
+// the equality of keys matters.
 func Fit(key string, most int) string {
 	if len(key) <= most && Clean(key) {
 		return key

@@ -30,6 +30,7 @@ func TestSaid(t *testing.T) {
 		{errors.Join(io.EOF, stateError{"", canary}), "EOF", canary},
 		{io.EOF, "EOF", "SQLSTATE"},
 		{broken{}, "encode_test.broken", "EOF"},
+		{fmt.Errorf("take: %w", hiding{stateError{"22P02", canary}}), "*fmt.wrapError", canary},
 	} {
 		if got := encode.Said(c.err); !strings.Contains(got, c.has) || strings.Contains(got, c.lack) {
 			t.Errorf("%q: want %q in it, and no %q", got, c.has, c.lack)
@@ -39,6 +40,11 @@ func TestSaid(t *testing.T) {
 		t.Errorf("of no error: %q", got)
 	}
 }
+
+// hiding shows the text of an error that it does not unwrap.
+type hiding struct{ error }
+
+func (hiding) Unwrap() error { panic("no more") }
 
 // broken is an error whose methods panic.
 type broken struct{}

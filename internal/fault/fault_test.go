@@ -2,7 +2,6 @@ package fault_test
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func TestConformance(t *testing.T) {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			st := open(tb, path, sqlite.Options{Migrate: true})
 			return storetest.Instance{
-				Store: fault.Store(st, goOn), DB: st.DB(), Schema: `"main"`, Age: age(st),
+				Store: fault.Store(st, goOn), DB: st.DB(), Schema: `"main"`, Shift: shift(st),
 				Reopen: func() store.Store { return fault.Store(open(tb, path, sqlite.Options{}), goOn) },
 			}
 		},
@@ -55,12 +54,11 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// age moves times in a file back.
-func age(st *sqlite.Store) func(context.Context, int, string) error {
-	return func(ctx context.Context, hours int, key string) error {
-		_, rows := st.DB().ExecContext(ctx, "UPDATE headrace_inbox SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
-		_, letters := st.DB().ExecContext(ctx, "UPDATE headrace_dead_letters SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
-		return errors.Join(rows, letters)
+// shift has the clock of a file run ahead.
+func shift(st *sqlite.Store) func(context.Context, time.Duration) error {
+	return func(ctx context.Context, d time.Duration) error {
+		_, err := st.DB().ExecContext(ctx, "UPDATE headrace_clock SET shift_us = $1", d.Microseconds())
+		return err
 	}
 }
 

@@ -26,20 +26,30 @@ func (s instances) End(ctx context.Context, id string) error {
 	return s.call(func() error { return s.Store.End(ctx, id) })
 }
 
-func (s instances) Run(ctx context.Context, id string, m inbox.ID) error {
-	return s.call(func() error { return s.Store.Run(ctx, id, m) })
-}
-
-func (s instances) Outlive(ctx context.Context, id string, missed time.Duration) error {
-	return s.call(func() error { return s.Store.Outlive(ctx, id, missed) })
-}
-
 func (s instances) Forget(ctx context.Context, age time.Duration) error {
 	return s.call(func() error { return s.Store.Forget(ctx, age) })
 }
 
-func (s instances) call(f func() error) error {
-	if err := s.at.reach(Call); err != nil {
+func (s instances) call(f func() error) error { return s.at.call(f) }
+
+// marks are written without a transaction of Begin's.
+type marks struct {
+	markStore
+	at Hook
+}
+
+type markStore interface{ instance.Marks }
+
+func (s marks) Mark(ctx context.Context, m instance.Mark) error {
+	return s.at.call(func() error { return s.markStore.Mark(ctx, m) })
+}
+
+func (s marks) Clear(ctx context.Context, consumer string, message instance.Hash) error {
+	return s.at.call(func() error { return s.markStore.Clear(ctx, consumer, message) })
+}
+
+func (h Hook) call(f func() error) error {
+	if err := h.reach(Call); err != nil {
 		return err
 	}
 	return f()

@@ -5,56 +5,57 @@ import (
 	"fmt"
 )
 
-// Point is a place on the way of a message.
+// Point is a point in the handling of a message.
 type Point string
 
 // The points.
 const (
-	// AfterReceive: a message came from the source; nobody has been given it yet.
+	// AfterReceive: a message came from the source; no handler has it yet.
 	AfterReceive Point = "after-receive"
 	// AfterClaim: a message is claimed in an open transaction, from the source, the
 	// backlog or under a lease.
 	AfterClaim Point = "after-claim"
-	// MidHandler is reached by handlers themselves, after some of their effects.
+	// MidHandler: handlers reach it themselves, after some of their effects.
 	MidHandler Point = "mid-handler"
 	// BeforeCommit: everything of a work transaction is written but its outbox rows.
 	BeforeCommit Point = "before-commit"
 	// AfterCommit: a work transaction is committed; nothing is acknowledged yet.
 	AfterCommit Point = "after-commit"
-	// BeforeAck: an acknowledgement, or the giving back of a message, is about to go
-	// out. An error keeps it from going out.
+	// BeforeAck: an ack or nack is about to go out. An error keeps it from going out.
 	BeforeAck Point = "before-ack"
 	// AfterAck: an acknowledgement went out.
 	AfterAck Point = "after-ack"
 
 	// RelaySelected: the relay has read rows of the outbox under the lock of their shard.
 	RelaySelected Point = "relay-selected"
-	// RelayPublished: the sink has confirmed messages. An error is returned by Publish.
+	// RelayPublished: the sink has confirmed messages. Publish returns the hook's error.
 	RelayPublished Point = "relay-published"
 	// RelayDeleting: published rows are about to be deleted.
 	RelayDeleting Point = "relay-deleting"
-	// RelayBeforeCommit and RelayAfterCommit stand about the commit of the relay.
+	// RelayBeforeCommit and RelayAfterCommit are before and after the commit of the
+	// relay.
 	RelayBeforeCommit Point = "relay-before-commit"
 	RelayAfterCommit  Point = "relay-after-commit"
 
-	// LetterBeforeCommit and LetterAfterCommit stand about the commit of a dead letter.
+	// LetterBeforeCommit and LetterAfterCommit are before and after the commit of a dead
+	// letter.
 	LetterBeforeCommit Point = "letter-before-commit"
 	LetterAfterCommit  Point = "letter-after-commit"
 
-	// RedriveBeforeCommit and RedriveAfterCommit stand about the commit of a redrive.
+	// RedriveBeforeCommit and RedriveAfterCommit are before and after the commit of a
+	// redrive.
 	RedriveBeforeCommit Point = "redrive-before-commit"
 	RedriveAfterCommit  Point = "redrive-after-commit"
 
-	// PruneBetween: a batch of a prune is committed, and the walk is not at its end.
+	// PruneBetween: a batch of a prune is committed, and others follow.
 	PruneBetween Point = "prune-between"
 
-	// Call stands before every call that begins or commits a transaction, pings, writes
-	// without one, subscribes or publishes. It is there for hooks that end a process
-	// for good.
+	// Call is before every call that begins or commits a transaction, pings, writes
+	// without one, subscribes or publishes. It is for hooks that end a process for good.
 	Call Point = "call"
 )
 
-// Points are those of a message's way, in the order above, without BeforeAck and Call.
+// Points are those that a message passes, in the order above, without BeforeAck and Call.
 var Points = []Point{
 	AfterReceive, AfterClaim, MidHandler, BeforeCommit, AfterCommit, AfterAck,
 	RelaySelected, RelayPublished, RelayDeleting, RelayBeforeCommit, RelayAfterCommit,

@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/fault"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/retry"
@@ -171,9 +172,9 @@ func TestLetterAndRedrive(t *testing.T) {
 	for _, p := range []fault.Point{fault.RedriveBeforeCommit, fault.RedriveAfterCommit} {
 		want := map[fault.Point]int64{fault.RedriveBeforeCommit: 1}[p]
 		tr = newTrail(p)
-		all := dlq.RedriveRequest{By: "test", Filter: dlq.Filter{Consumer: "c"}}
-		// After the commit the desk may still read that it happened.
-		_, err := dlq.NewDesk(fault.Store(st, tr.at)).Redrive(t.Context(), all)
+		all := redrive.Request{By: "test", Filter: dlq.Filter{Consumer: "c"}}
+		// After the commit the admin may still read that it happened.
+		_, err := redrive.New(fault.Store(st, tr.at)).Redrive(t.Context(), all)
 		if p == fault.RedriveBeforeCommit && !errors.Is(err, errDead) || tr.reached(p) == 0 {
 			t.Errorf("%s: the redrive survives: %v", p, err)
 		}

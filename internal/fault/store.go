@@ -90,6 +90,9 @@ func (w *wrapped) Operations() store.Operations {
 	if o.Instances != nil {
 		o.Instances = instances{o.Instances, w.at}
 	}
+	if o.Marks != nil {
+		o.Marks = marks{o.Marks, w.at}
+	}
 	if o.Pruner != nil {
 		o.Pruner = pruner{o.Pruner, w.at}
 	}

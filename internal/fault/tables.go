@@ -68,21 +68,12 @@ func (o outboxStore) LockShard(ctx context.Context, t *txn.Txn, shard int, idle 
 	return o.Outbox.LockShard(ctx, t, shard, idle)
 }
 
-func (o outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	return selected(o.w.at)(o.Outbox.Read(ctx, t, shard, after, limit))
-}
-
-func (o outboxStore) ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
-	return selected(o.w.at)(o.Outbox.ReadTopics(ctx, t, shard, after, limit, topics))
-}
-
-func selected(at Hook) func([]outbox.Row, error) ([]outbox.Row, error) {
-	return func(rows []outbox.Row, err error) ([]outbox.Row, error) {
-		if err != nil || len(rows) == 0 {
-			return rows, err
-		}
-		return rows, at.reach(RelaySelected)
+func (o outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
+	rows, err := o.Outbox.Read(ctx, t, shard, after, limit, topics)
+	if err != nil || len(rows) == 0 {
+		return rows, err
 	}
+	return rows, o.w.at.reach(RelaySelected)
 }
 
 func (o outboxStore) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error {
@@ -100,9 +91,9 @@ type letters struct {
 	w *wrapped
 }
 
-func (s letters) Insert(ctx context.Context, t *txn.Txn, l dlq.Letter) (int64, bool, error) {
+func (s letters) Insert(ctx context.Context, t *txn.Txn, list []dlq.Letter) ([]dlq.Inserted, error) {
 	s.w.kinds.add(t, letter)
-	return s.Store.Insert(ctx, t, l)
+	return s.Store.Insert(ctx, t, list)
 }
 
 func (s letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) ([]dlq.Letter, error) {

@@ -7,6 +7,23 @@ import (
 	"github.com/headrace/headrace/internal/sqlfile"
 )
 
+// FuzzNames: what the user calls a schema is put in as it is, and never read as a token.
+func FuzzNames(f *testing.F) {
+	f.Add("SELECT {{now}} FROM {{schema}}.t", `"{{now}}"`, "clock()")
+	f.Add("{{now}}{{schema}}", "main", "{{schema}}")
+	f.Add("{{{now}}}", "main", "now()")
+	f.Fuzz(func(t *testing.T, text, schema, now string) {
+		got, err := sqlfile.Names{Schema: schema, Now: now}.Substitute(text)
+		if err != nil || now == "" {
+			return
+		}
+		schemas, times := strings.Count(text, "{{schema}}"), strings.Count(text, "{{now}}")
+		if want := len(text) + schemas*(len(schema)-len("{{schema}}")) + times*(len(now)-len("{{now}}")); len(got) != want {
+			t.Fatalf("%q became %q", text, got)
+		}
+	})
+}
+
 // FuzzSubstitute: either no token is left, or the file is refused; what a statement says
 // is its comment and no more.
 func FuzzSubstitute(f *testing.F) {
@@ -15,7 +32,7 @@ func FuzzSubstitute(f *testing.F) {
 		f.Add(s, `"{{schema}}"`)
 	}
 	f.Fuzz(func(t *testing.T, text, schema string) {
-		got, err := sqlfile.Substitute(text, schema)
+		got, err := sqlfile.Names{Schema: schema}.Substitute(text)
 		if err != nil {
 			if got != "" || !strings.Contains(text, "{{") && !strings.Contains(text, "}}") {
 				t.Fatalf("%q: %q, %v", text, got, err)
