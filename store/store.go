@@ -11,7 +11,6 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/store/txn"
 )
 
 // ErrSchema matches the error of opening a database whose tables are missing, too
@@ -20,17 +19,9 @@ var ErrSchema = errors.New("schema does not fit")
 
 // Store is one database. It is safe for concurrent use.
 type Store interface {
-	// Begin opens a transaction for writing: READ COMMITTED on PostgreSQL, BEGIN
-	// IMMEDIATE on SQLite. It waits for a connection, and on SQLite for the write
-	// lock, until ctx ends. The transaction itself does not end with ctx.
-	Begin(ctx context.Context) (*txn.Txn, error)
-	// Commit writes events into the outbox, checks that t is still the transaction
-	// of its claim (inbox.ErrSwitched if not), and commits. Any other error than
-	// one that matches txn.ErrRolledBack, txn.ErrCommitUnknown or inbox.ErrSwitched
-	// comes from before COMMIT was sent. t has ended in every case.
-	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
-	// Ping asks whether the database answers a query at all, on a connection that
-	// works, within ctx.
+	Transactor
+	// Ping checks that the database answers a query, on a connection that works, within
+	// ctx.
 	Ping(ctx context.Context) error
 
 	// Inbox, Backlog, Outbox and Letters are the tables that a message passes through.
@@ -38,71 +29,73 @@ type Store interface {
 	Backlog() backlog.Tables
 	Outbox() Outbox
 	Letters() dlq.Store
-	// Operations are the tables beside the way of a message.
+	// Operations are the tables for operators.
 	Operations() Operations
 }
 
-// Operations are the tables that serve whoever runs consumers.
+// Operations are the tables that a message does not pass through.
 type Operations struct {
 	// Versions of entities, for inbox.Newer.
 	Versions inbox.Versions
-	// Pruner removes what retention lets go.
+	// Pruner removes rows after their retention.
 	Pruner inbox.Pruner
-	// Finder finds keys that were never taken: see inbox.Missing.
+	// Finder finds keys that the inbox never had: see inbox.Missing.
 	Finder inbox.Finder
-	// Instances are the processes that run consumers.
+	// Instances are the runs of consumers.
 	Instances instance.Store
-	// Pauses are people's marks on consumers.
+	// Marks are the messages that instances currently run, while they search for a
+	// message that ends them.
+	Marks instance.Marks
+	// Pauses are the pauses of consumers.
 	Pauses instance.Pauses
-	// Alerts wait to be passed on.
+	// Alerts are the alerts to be sent.
 	Alerts alerts.Store
 }
 
-// Outbox is the outbox with what operators need of it.
+// Outbox is the outbox with its interface for operators.
 type Outbox interface {
 	outbox.Store
-	outbox.Chooser
 	outbox.Admin
 }
 
-// Migrator changes the schema. Both stores are one.
+// Migrator changes the schema. Both stores implement it.
 type Migrator interface {
-	// Migrate applies what is missing, each migration in a transaction of its own,
-	// and returns what it applied. Two at once are safe: one waits for the other.
+	// Migrate applies missing migrations, each in its own transaction, and returns those
+	// that it applied. Concurrent calls are safe: one waits for the other.
 	Migrate(ctx context.Context) ([]Migration, error)
-	// Migrations returns all that this version knows, with when each was applied.
+	// Migrations returns all migrations of this version, with when each was applied.
 	Migrations(ctx context.Context) ([]Migration, error)
 }
 
 // Migration is a numbered change of the schema.
 type Migration struct {
-	// Version counts from 1; Name and SQL are those of its file.
+	// Version counts from 1; Name and SQL are its file's.
 	Version int    `json:"version"`
 	Name    string `json:"name"`
 	SQL     string `json:"-"`
-	// Applied says whether this database has it.
+	// Applied says whether this database has the migration.
 	Applied bool      `json:"applied"`
 	At      time.Time `json:"at,omitzero"` // when it was applied; zero if it was not
 }
 
 // Checker verifies the invariants that are visible in the tables.
 type Checker interface {
-	// Check runs each rule's query on one snapshot. A rule that does not hold is in
-	// the report, not in the error.
+	// Check runs each rule's query on one snapshot. A violated rule is in the report, not
+	// in the error.
 	Check(ctx context.Context) (Report, error)
 }
 
 // Report is the outcome of a check.
 type Report struct {
-	// Rules are all that were checked, by name.
+	// Rules are all checked rules, by name.
 	Rules []RuleResult `json:"rules"`
 }
 
-// RuleResult is what the query of one rule found.
+// RuleResult is the result of one rule's query.
 type RuleResult struct {
-	Name string `json:"name"` // the file of the query, without its ending
+	Name string `json:"name"` // the file of the query, without its extension
 	Says string `json:"says"` // the rule in words
-	// Violations is how many rows break it, and Example names one of them.
+	// Violations is how many rows violate it; Example names one of them.
 	Violations int64  `json:"violations"`
 	Example    string `json:"example,omitempty"`
 }

@@ -2,47 +2,40 @@ package txn
 
 import "sync"
 
-// Abandoned counts what still waits for an answer that nobody else waits for, so that
-// closing the store can wait for it. The zero value counts nothing yet. Unlike a
-// sync.WaitGroup it may be added to while somebody waits. Safe for concurrent use.
+// Abandoned counts the calls that still wait for an answer after their caller gave up, so
+// that closing the store can wait for them. The zero value is ready to use. Unlike a
+// sync.WaitGroup it may be added to during a wait. Safe for concurrent use.
 type Abandoned struct {
 	mu    sync.Mutex
 	n     int
-	ended []chan struct{}
+	ended chan struct{} // of the calls since n was 0
 }
 
-// Ended returns what is closed once nothing is left.
+// Ended returns a channel that is closed when no call is left.
 func (a *Abandoned) Ended() <-chan struct{} {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	ended := make(chan struct{})
-	if a.n == 0 {
-		close(ended)
-	} else {
-		a.ended = append(a.ended, ended)
+	if a.n > 0 {
+		return a.ended
 	}
+	ended := make(chan struct{})
+	close(ended)
 	return ended
 }
 
-// run runs f in a goroutine that is counted.
+// run runs f in a goroutine and counts it.
 func (a *Abandoned) run(f func()) {
 	a.mu.Lock()
-	a.n++
+	if a.n++; a.n == 1 {
+		a.ended = make(chan struct{})
+	}
 	a.mu.Unlock()
 	go func() {
-		defer a.done()
 		f()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if a.n--; a.n == 0 {
+			close(a.ended)
+		}
 	}()
-}
-
-func (a *Abandoned) done() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.n--; a.n > 0 {
-		return
-	}
-	for _, ended := range a.ended {
-		close(ended)
-	}
-	a.ended = nil
 }

@@ -4,18 +4,20 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"time"
 )
 
-// rollbackTimeout is after how long a ROLLBACK without an answer is cut, or left
-// behind where the connection cannot be reached.
+// rollbackTimeout is how long a ROLLBACK may take. Then its connection is cut, or
+// abandoned if it cannot be reached.
 const rollbackTimeout = 5 * time.Second
 
-// begin begins t on its connection, and gives up when ctx ends before that is done.
-// What ctx does afterwards is nothing to the transaction: database/sql would roll it
-// back, so ctx itself is never handed on.
-func (t *Txn) begin(ctx context.Context, o *Options) error {
+// begin begins t on its connection, and gives up when ctx ends before that is done. The
+// end of ctx after that must not affect the transaction; database/sql would roll it back,
+// so ctx itself is never passed on.
+func (t *Txn) begin(ctx context.Context) error {
+	o := t.o
 	own := context.WithoutCancel(ctx)
 	var err error
 	if o.Kill != nil {
@@ -29,7 +31,7 @@ func (t *Txn) begin(ctx context.Context, o *Options) error {
 		}
 		return err
 	case t.unreachable:
-		return t.beginApart(ctx, own, o)
+		return t.beginApart(ctx, own)
 	}
 	stop := context.AfterFunc(ctx, t.kill)
 	t.tx, err = t.conn.BeginTx(own, &o.SQL)
@@ -46,25 +48,25 @@ func (t *Txn) begin(ctx context.Context, o *Options) error {
 	return err
 }
 
-// CutAfter has the connection cut when ctx ends before the transaction has, whatever
-// waits on it then. It does nothing where the connection cannot be reached. It is called
-// at most once, right after Begin.
+// CutAfter cuts the connection if ctx ends before the transaction, even while a call
+// waits on it. It does nothing if the connection cannot be reached. Call it at most once,
+// right after Begin.
 func (t *Txn) CutAfter(ctx context.Context) {
 	if t.kill != nil && !t.ended {
 		t.uncut = context.AfterFunc(ctx, t.kill)
 	}
 }
 
-// beginApart begins in a goroutine that is left behind when ctx ends: nothing else
-// ends a driver's wait on a connection that cannot be reached.
-func (t *Txn) beginApart(ctx, own context.Context, o *Options) error {
+// beginApart begins in a goroutine that is abandoned when ctx ends: a driver's wait on a
+// connection that cannot be reached cannot be ended.
+func (t *Txn) beginApart(ctx, own context.Context) error {
 	type begun struct {
 		tx  *sql.Tx
 		err error
 	}
 	answered := make(chan begun, 1)
 	go func() {
-		tx, err := t.conn.BeginTx(own, &o.SQL)
+		tx, err := t.conn.BeginTx(own, &t.o.SQL)
 		answered <- begun{tx, err}
 	}()
 	select {
@@ -74,7 +76,7 @@ func (t *Txn) beginApart(ctx, own context.Context, o *Options) error {
 		}
 		return b.err
 	case <-ctx.Done():
-		t.abandoned.run(func() {
+		t.o.Abandoned.run(func() {
 			if b := <-answered; b.err == nil {
 				_ = b.tx.Rollback()
 			}
@@ -84,41 +86,48 @@ func (t *Txn) beginApart(ctx, own context.Context, o *Options) error {
 	}
 }
 
-// unanswered is the error of a BEGIN without an answer; not with ctx's own error, which
-// would be no connection's end for Classify.
+// unanswered is the error of a BEGIN without an answer. It does not wrap ctx's error,
+// because Classify would then not return Connection.
 func unanswered(ctx context.Context) error {
 	return fmt.Errorf("no answer (%v): %w", context.Cause(ctx), driver.ErrBadConn)
 }
 
-// rollback rolls back, for at most rollbackTimeout.
-func (t *Txn) rollback() {
+// rollback rolls back, for at most rollbackTimeout. It returns nil if the database
+// answered.
+func (t *Txn) rollback() error {
 	if t.kill != nil {
 		defer time.AfterFunc(rollbackTimeout, t.kill).Stop()
 	}
 	if !t.unreachable {
-		t.release(t.tx.Rollback() != nil)
-		return
+		err := t.tx.Rollback()
+		t.release(err != nil)
+		return err
 	}
-	done := make(chan struct{})
-	t.abandoned.run(func() {
-		defer close(done)
-		t.release(t.tx.Rollback() != nil)
+	done := make(chan error, 1)
+	t.o.Abandoned.run(func() {
+		err := t.tx.Rollback()
+		t.release(err != nil)
+		done <- err
 	})
 	timer := time.NewTimer(rollbackTimeout)
 	defer timer.Stop()
 	select {
-	case <-done:
+	case err := <-done:
+		return err
 	case <-timer.C:
+		return errNoAnswer
 	}
 }
 
-// Guard cuts t's connection when ctx ends before stop is called, for a statement that
-// runs under a context without an end: what a driver does to watch one costs more than
-// a short statement. It reports false, and does nothing, where the connection cannot be
-// reached.
-func (t *Txn) Guard(ctx context.Context) (stop func() bool, ok bool) {
-	if t.kill == nil {
+// errNoAnswer is the error of a connection that did not answer ROLLBACK.
+var errNoAnswer = errors.New("no answer to ROLLBACK")
+
+// guard calls kill, which cuts the connection, when ctx ends before stop is called. It is
+// for a statement that runs under a context without an end: a driver's watch of a context
+// costs more than a short statement. It reports false if kill is nil.
+func guard(ctx context.Context, kill func()) (stop func() bool, ok bool) {
+	if kill == nil {
 		return nil, false
 	}
-	return context.AfterFunc(ctx, t.kill), true
+	return context.AfterFunc(ctx, kill), true
 }

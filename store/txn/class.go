@@ -9,25 +9,25 @@ import (
 	"net"
 )
 
-// Class is what a caller may decide on about a database error.
+// Class is the kind of a database error, for callers to decide on.
 type Class int
 
 // The classes.
 const (
-	// Other is every error that none of the classes below covers, a violated
-	// constraint or a mistake in the SQL among them.
+	// Other is every error outside of the classes below, for example a violated
+	// constraint or a mistake in the SQL.
 	Other Class = iota
 	// Serialization: the transaction lost against another one (40001, 40P01,
 	// SQLITE_BUSY_SNAPSHOT), or a prepared statement against a change of the schema
-	// (0A000, 26000), and may be run again at once.
+	// (0A000, 26000). It may be run again at once.
 	Serialization
-	// LockTimeout: a lock was not to be had in time (55P03, SQLITE_BUSY).
+	// LockTimeout: a lock was not available in time (55P03, SQLITE_BUSY).
 	LockTimeout
-	// Connection: the connection is gone or was never made. Whose fault it is
-	// takes a ping of the store to tell.
+	// Connection: the connection is lost or was never made. A ping of the store tells
+	// whether the database or the connection failed.
 	Connection
-	// Unavailable: the server answers, and cannot serve: out of connections, disk
-	// or memory, shutting down, starting up, read-only.
+	// Unavailable: the server answers but cannot work: out of connections, disk or
+	// memory, shutting down, starting up, read-only.
 	Unavailable
 	// Aborted: an earlier statement had failed (25P02); the transaction can only
 	// roll back.
@@ -43,6 +43,9 @@ func (c Class) String() string {
 	return names[c]
 }
 
+// Conflict reports whether other transactions made this one fail.
+func (c Class) Conflict() bool { return c == Serialization || c == LockTimeout }
+
 // SQLite's primary result codes that matter here (https://sqlite.org/rescode.html).
 const (
 	sqliteBusy         = 5
@@ -54,22 +57,31 @@ const (
 	sqliteBusySnapshot = 517
 )
 
-// Classify sorts err by its SQLState or SQLite result code. It is total: nil and
-// everything unknown is Other. lib/pq and pgx both offer SQLState; modernc's
-// SQLite offers Code. An error of another system that has such a method is sorted by
-// it as well: whoever decides on a handler's error asks first whether the store
-// answers.
+// serverError is an error of PostgreSQL, of whichever driver.
+type serverError interface {
+	error
+	SQLState() string
+}
+
+// sqliteError is an error of SQLite.
+type sqliteError interface {
+	error
+	Code() int
+}
+
+// Classify sorts err by its SQLState or SQLite result code. nil and every unknown error
+// are Other. lib/pq and pgx both offer SQLState; modernc's SQLite offers Code. It also
+// sorts errors of other systems that have such a method, so code that decides on a
+// handler's error first checks whether the store answers.
 func Classify(err error) Class {
 	if err == nil {
 		return Other
 	}
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		return classOfState(state.SQLState())
+	if e, ok := errors.AsType[serverError](err); ok {
+		return classOfState(e.SQLState())
 	}
-	var code interface{ Code() int }
-	if errors.As(err, &code) {
-		return classOfCode(code.Code())
+	if e, ok := errors.AsType[sqliteError](err); ok {
+		return classOfCode(e.Code())
 	}
 	if isConnection(err) {
 		return Connection
@@ -77,23 +89,17 @@ func Classify(err error) Class {
 	return Other
 }
 
-// SQLStates of a prepared statement that has outlived what it was prepared for. The
-// first stands for other things too that PostgreSQL does not support; those fail
-// again when they are run again.
+// SQLStates of an outdated prepared statement. PostgreSQL also uses the first one for
+// features that it does not support; those fail again in the next run.
 const (
 	outdatedPlan     = "0A000"
 	unknownStatement = "26000"
 )
 
-// isOutdated reports whether err is of a prepared statement that has to be prepared
-// anew.
+// isOutdated reports whether err is of a prepared statement that must be prepared again.
 func isOutdated(err error) bool {
-	var state interface{ SQLState() string }
-	if !errors.As(err, &state) {
-		return false
-	}
-	s := state.SQLState()
-	return s == outdatedPlan || s == unknownStatement
+	e, ok := errors.AsType[serverError](err)
+	return ok && (e.SQLState() == outdatedPlan || e.SQLState() == unknownStatement)
 }
 
 func classOfState(s string) Class {

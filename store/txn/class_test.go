@@ -16,8 +16,9 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// TRAPS "Databases": classes by SQLState and code, never by text. DESIGN 3 "What is
-// infrastructure".
+// TRAPS "Databases": classes by SQLState and code, never by text. DESIGN §3 Judge.
+//
+//evidence:classes
 func TestClassify(t *testing.T) {
 	for want, errs := range map[txn.Class][]error{
 		txn.Other: {

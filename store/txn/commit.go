@@ -6,27 +6,26 @@ import (
 	"fmt"
 )
 
-// ErrRolledBack matches a commit that the database refused: nothing of the
-// transaction is there.
+// ErrRolledBack matches a commit that the database rejected: nothing of the transaction
+// was committed.
 var ErrRolledBack = errors.New("transaction rolled back")
 
-// ErrCommitUnknown matches a commit after which nobody knows whether it happened:
-// the connection was lost, the deadline passed, or the server was terminated
-// while it answered.
+// ErrCommitUnknown matches a commit that may or may not have happened: the connection was
+// lost, the deadline passed, or the server was terminated while it answered.
 var ErrCommitUnknown = errors.New("commit outcome unknown")
 
-// Commit commits. It blocks until the database answers or ctx ends, whichever is
-// first; drivers do not all heed a context here, so after ctx has ended the commit
-// may still be under way on a connection that is then thrown away. A nil error
-// means committed; otherwise the error matches ErrRolledBack or ErrCommitUnknown.
+// Commit commits. It blocks until the database answers or ctx ends. Not all drivers
+// observe a context here, so after ctx has ended the commit may still be under way on a
+// connection that is then thrown away. A nil error means committed; otherwise the error
+// matches ErrRolledBack or ErrCommitUnknown.
 //
-// Give it a context that outlives the message's, with a deadline of its own.
+// Give it a context that outlives the message's, with its own deadline.
 func (t *Txn) Commit(ctx context.Context) error {
 	if t.ended {
 		return fmt.Errorf("%w: it had ended before", ErrRolledBack)
 	}
 	t.ended = true
-	if stop, ok := t.Guard(ctx); ok {
+	if stop, ok := guard(ctx, t.kill); ok {
 		return t.commitGuarded(ctx, stop)
 	}
 	answered := make(chan error, 1)
@@ -34,14 +33,14 @@ func (t *Txn) Commit(ctx context.Context) error {
 	select {
 	case err := <-answered:
 		t.release(tainted(err))
-		return t.outcome(err)
+		return t.o.outcome(err)
 	case <-ctx.Done():
 		if t.kill != nil {
 			t.kill()
 		}
-		// The goroutine above ends when the driver's read does; it owns the
-		// connection until then.
-		t.abandoned.run(func() {
+		// The goroutine above ends when the driver's read does; it owns the connection
+		// until then.
+		t.o.Abandoned.run(func() {
 			<-answered
 			t.release(true)
 		})
@@ -49,8 +48,8 @@ func (t *Txn) Commit(ctx context.Context) error {
 	}
 }
 
-// commitGuarded commits on a connection that stop's guard cuts when ctx ends: then the
-// driver answers at once.
+// commitGuarded commits on a connection that the guard of stop cuts when ctx ends; the
+// driver then returns at once.
 func (t *Txn) commitGuarded(ctx context.Context, stop func() bool) error {
 	err := t.tx.Commit()
 	inTime := stop()
@@ -58,47 +57,47 @@ func (t *Txn) commitGuarded(ctx context.Context, stop func() bool) error {
 	if err != nil && !inTime {
 		return fmt.Errorf("%w: no answer to COMMIT: %w", ErrCommitUnknown, context.Cause(ctx))
 	}
-	return t.outcome(err)
+	return t.o.outcome(err)
 }
 
-// tainted reports whether a connection should leave the pool after COMMIT failed
-// with err: unless PostgreSQL said so itself, the transaction may still be open.
+// tainted reports whether a connection should leave the pool after COMMIT failed with
+// err. Unless the error comes from PostgreSQL itself, the transaction may still be open.
 func tainted(err error) bool {
-	var state interface{ SQLState() string }
-	return err != nil && (!errors.As(err, &state) || Classify(err) == Connection)
+	_, ofServer := errors.AsType[serverError](err)
+	return err != nil && (!ofServer || Classify(err) == Connection)
 }
 
-func (t *Txn) outcome(err error) error {
+func (o *Options) outcome(err error) error {
 	if err == nil {
 		return nil
 	}
-	if t.refused(err) {
+	if o.refused(err) {
 		return fmt.Errorf("%w: %w", ErrRolledBack, err)
 	}
 	return fmt.Errorf("%w: %w", ErrCommitUnknown, err)
 }
 
-// refused reports whether err is the database's word that it rolled back: an
-// error with a code of its own that is no connection's end, or what the driver
-// says of a transaction that had failed before.
-func (t *Txn) refused(err error) bool {
-	if t.rolledBack != nil && t.rolledBack(err) {
+// refused reports whether err proves that the database rolled back: a server error of
+// severity ERROR, or the driver's error for a transaction that had failed before. A
+// server that ends the session (severity FATAL) or crashes may have committed. So may a
+// server behind a pooler that answers in its place (08xxx, 40003).
+func (o *Options) refused(err error) bool {
+	if o.RolledBack != nil && o.RolledBack(err) {
 		return true
 	}
-	var state interface{ SQLState() string }
-	if errors.As(err, &state) {
-		s := state.SQLState()
-		if len(s) != 5 || s == "40003" { // statement completion unknown
+	if e, ok := errors.AsType[serverError](err); ok {
+		s := e.SQLState()
+		if len(s) != 5 || s == "40003" || s[:2] == "08" {
 			return false
 		}
 		switch s[:2] {
-		case "08", "57", "58", "XX":
-			return false
+		case "57", "58", "XX": // of either severity; from lib/pq only in the server's language
+			return o.Severity != nil && o.Severity(err) == "ERROR"
 		}
 		return true
 	}
-	// SQLite answers in process. A refused commit may leave the transaction open: it
+	// SQLite answers in process. A rejected commit may leave the transaction open: it
 	// ends with the connection, which leaves the pool (tainted).
-	var code interface{ Code() int }
-	return errors.As(err, &code) && code.Code()&0xff != sqliteIOErr
+	e, ok := errors.AsType[sqliteError](err)
+	return ok && e.Code()&0xff != sqliteIOErr
 }

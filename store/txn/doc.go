@@ -1,16 +1,16 @@
-// Package txn is a database transaction on one connection, as the stores hand it
-// to the engines: statements, one savepoint name, a commit whose outcome is
-// classified, and the classes of database errors that somebody decides on.
+// Package txn is a database transaction on one connection, as the stores give it to the
+// engines: statements, savepoints, a commit with a classified outcome, and the classes of
+// database errors.
 //
 // # Rules
 //
-// A [Txn] is used by one goroutine at a time, and ends with exactly one of Commit,
-// Rollback and Discard; the later ones do nothing.
+// A [Txn] is used by one goroutine at a time, and ends with the first of Commit, Rollback
+// and Discard; later ones do nothing.
 //
 // Errors are classified by SQLState (PostgreSQL, whichever driver) or by result
 // code (SQLite), never by their text. See [Classify].
 //
-// COMMIT has three ends. nil: committed. An error that matches [ErrRolledBack]:
-// the database said that nothing was committed. An error that matches
-// [ErrCommitUnknown]: nobody knows, and the caller finds out by claiming again.
+// COMMIT has three outcomes. nil: committed. An error that matches [ErrRolledBack]:
+// nothing was committed. An error that matches [ErrCommitUnknown]: it is unknown, and the
+// caller finds out by claiming again.
 package txn

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	_ "github.com/lib/pq"
 
@@ -76,4 +77,47 @@ func cmpErr(a, b error) error {
 		return a
 	}
 	return b
+}
+
+// After its time a statement is prepared anew by the server, with pgx too, which has one
+// for each text; the one before is gone, so that they do not pile up.
+func TestServerPreparesAnew(t *testing.T) {
+	for _, driver := range []string{"postgres", "pgx"} {
+		t.Run(driver, func(t *testing.T) {
+			dsn, _ := pgtest.New(t)
+			db := pgtest.OpenDB(t, driver, dsn)
+			db.SetMaxOpenConns(1)
+			statements := txn.NewStatements(db, 8)
+			defer statements.Close()
+			o := txn.Options{Statements: statements, Cached: func(query string) bool { return query == "SELECT $1::int + 1" }}
+			run := func() (prepared int, latest float64) {
+				tx := begin(t, db, o)
+				defer tx.Rollback()
+				var n int
+				if err := tx.QueryRowContext(t.Context(), "SELECT $1::int + 1", 1).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				err := tx.SQL().QueryRowContext(t.Context(), `SELECT count(*), coalesce(extract(epoch FROM max(prepare_time)), 0)
+					FROM pg_prepared_statements WHERE statement LIKE 'SELECT $1::int + 1%'`).Scan(&prepared, &latest)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return prepared, latest
+			}
+			for range 3 {
+				run()
+			}
+			_, before := run()
+			for range 4 {
+				statements.Grow(txn.Replan + time.Second)
+				run() // learns it
+				statements.AwaitClosed()
+				prepared, latest := run()
+				if latest <= before || prepared > 3 { // this one, the one before, and one that pgx prepared by itself
+					t.Errorf("%d statements, the latest at %f, and %f before", prepared, latest, before)
+				}
+				before = latest
+			}
+		})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace/store/txn"
 )
@@ -48,6 +49,46 @@ func TestStatementsAreLearnt(t *testing.T) {
 	}
 	if got := f.preparedOnes(); !slices.Equal(got, []string{"q"}) {
 		t.Errorf("prepared %q", got)
+	}
+}
+
+// A server may keep the plan of a prepared statement, so it is prepared anew after a
+// while. Who is about to use the one before can do so.
+func TestStatementsAreReplanned(t *testing.T) {
+	f := &fake{}
+	db := f.open(t, 2)
+	s := txn.NewStatements(db, 4)
+	defer s.Close()
+	run := func() {
+		t.Helper()
+		if err := runOnce(t, db, s, "q", 1); err != nil {
+			t.Fatal(err)
+		}
+		rows, err := s.QueryContext(t.Context(), "outside", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		run()
+	}
+	before := f.preparedOnes()
+	s.Grow(txn.Replan - time.Second)
+	run()
+	if got := f.preparedOnes(); !slices.Equal(got, before) {
+		t.Errorf("prepared %q after a short while, and %q before", got, before)
+	}
+	for range 3 {
+		s.Grow(txn.Replan + time.Second)
+		n := len(f.preparedOnes())
+		run()
+		run()
+		if got := f.preparedOnes(); len(got) < n+2 {
+			t.Errorf("prepared %q, no more than before", got)
+		}
 	}
 }
 

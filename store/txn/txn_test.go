@@ -18,8 +18,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// DESIGN 3 "COMMIT": what says that it was rolled back, and what nobody knows.
+// DESIGN §3 COMMIT: which errors mean rolled back, and which mean unknown.
 // TRAPS: COMMIT's error means unknown; a deferred constraint fails with 23505.
+//
+//evidence:refused
 func TestCommitOutcome(t *testing.T) {
 	failed := func(err error) bool { return errors.Is(err, pgx.ErrTxCommitRollback) }
 	for _, c := range []struct {
@@ -41,6 +43,13 @@ func TestCommitOutcome(t *testing.T) {
 		{stateError("08006"), txn.ErrCommitUnknown, false},
 		{stateError("57P01"), txn.ErrCommitUnknown, false}, // terminated while it waits for a standby
 		{stateError("40003"), txn.ErrCommitUnknown, true},
+		{severeError{"57014", "ERROR"}, txn.ErrRolledBack, true},
+		{severeError{"58030", "ERROR"}, txn.ErrRolledBack, true},
+		{severeError{"XX000", "ERROR"}, txn.ErrRolledBack, true},
+		{severeError{"57P01", "FATAL"}, txn.ErrCommitUnknown, false},
+		{severeError{"57014", "FEHLER"}, txn.ErrCommitUnknown, true}, // lib/pq reads the translated word
+		{severeError{"08006", "ERROR"}, txn.ErrCommitUnknown, false}, // a pooler sends it
+		{severeError{"40003", "ERROR"}, txn.ErrCommitUnknown, true},
 		{stateError("58030"), txn.ErrCommitUnknown, true},
 		{stateError("XX000"), txn.ErrCommitUnknown, true},
 		{stateError("?"), txn.ErrCommitUnknown, true},
@@ -50,7 +59,7 @@ func TestCommitOutcome(t *testing.T) {
 		{errors.New("rolled back, it says"), txn.ErrCommitUnknown, false},
 	} {
 		f := &fake{commit: func() error { return c.err }}
-		tx := begin(t, f.open(t, 1), txn.Options{RolledBack: failed})
+		tx := begin(t, f.open(t, 1), txn.Options{RolledBack: failed, Severity: severity})
 		err := tx.Commit(context.Background())
 		if !errors.Is(err, c.want) || !errors.Is(err, c.err) {
 			t.Errorf("%v became %v, want %v", c.err, err, c.want)
@@ -65,6 +74,8 @@ func TestCommitOutcome(t *testing.T) {
 }
 
 // TRAPS: lib/pq's Commit ignores its context and hangs on a cut connection.
+//
+//evidence:own-context
 func TestCommitDoesNotHang(t *testing.T) {
 	cut := make(chan struct{})
 	f := &fake{commit: func() error { <-cut; return driver.ErrBadConn }}
@@ -161,18 +172,34 @@ func canceled() context.Context {
 	return ctx
 }
 
+// severeError is an error of a server with its severity.
+type severeError struct{ stateError, severity string }
+
+func (e severeError) Error() string    { return e.severity + " " + e.stateError }
+func (e severeError) SQLState() string { return e.stateError }
+
+func severity(err error) string {
+	var s severeError
+	errors.As(err, &s)
+	return s.severity
+}
+
 func TestSavepoints(t *testing.T) {
 	f := &fake{}
 	tx := begin(t, f.open(t, 1), txn.Options{})
 	defer tx.Rollback()
-	for _, step := range []func(context.Context) error{tx.Savepoint, tx.RollbackTo, tx.Release} {
+	s := tx.Savepoint("a")
+	for _, step := range []func(context.Context) error{s.Set, s.Move, s.RollbackTo, s.Release} {
 		if err := step(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"SAVEPOINT headrace", "ROLLBACK TO SAVEPOINT headrace", "RELEASE SAVEPOINT headrace"}
+	want := []string{"SAVEPOINT a", "RELEASE SAVEPOINT a; SAVEPOINT a", "ROLLBACK TO SAVEPOINT a", "RELEASE SAVEPOINT a"}
 	if got := f.statements(); !slices.Equal(got, want) {
 		t.Errorf("statements %q", got)
+	}
+	if n := tx.Subtransactions(); n != 2 {
+		t.Errorf("%d subtransactions", n)
 	}
 }
 
