@@ -9,16 +9,16 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// remedy says what to run on a database that lacks something.
+// remedy says what to run on a database that lacks migrations.
 func remedy(schema string) string {
 	return fmt.Sprintf("run `%s`, or call Migrate(ctx) on the store", Command("migrate up", schema))
 }
 
-// bare is what a shell takes for one word as it stands.
+// bare matches text that a shell takes as one word.
 var bare = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// Command writes a command of headrace for tables in schema, to be pasted into a shell;
-// "" is the schema that it looks at by default.
+// Command returns a command of headrace for tables in schema, to be pasted into a shell;
+// "" is the command's default schema.
 func Command(words, schema string) string {
 	switch {
 	case schema == "":
@@ -50,9 +50,8 @@ func Check(ctx context.Context, b Book, scripts []Script) error {
 	return nil
 }
 
-// compare refuses a database that cannot be brought to scripts by applying the
-// last of them: it is newer, has a gap, or was made by a script that said
-// something else.
+// compare rejects a database that cannot be brought to scripts by applying the last of
+// them: it is newer, has a gap, or was made by a script with other content.
 func compare(scripts []Script, applied []Applied, schema string) error {
 	for i, a := range applied {
 		if a.Version != i+1 {

@@ -8,7 +8,7 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// Applied is the record of a script.
+// Applied is the record of an applied script.
 type Applied struct {
 	Version  int
 	Name     string
@@ -16,35 +16,33 @@ type Applied struct {
 	At       time.Time // by the database's clock
 }
 
-// Book is a database's record of what was applied to it. Stores implement it.
+// Book is a database's record of applied scripts. Stores implement it.
 type Book interface {
-	// Schema names the schema of the tables; "" where it is the one that the command
-	// headrace looks at by default.
+	// Schema names the schema of the tables; "" for the default of the command headrace.
 	Schema() string
 	// Applied returns the records by version, without waiting for a process that
-	// migrates; none where there is no table yet.
+	// migrates; none if there is no table.
 	Applied(ctx context.Context) ([]Applied, error)
-	// Locked calls f in a transaction that excludes every other process that
-	// migrates this schema, with the table of records there, and commits if f
-	// returns nil. It blocks until it has the lock or ctx ends.
+	// Locked calls f in a transaction that excludes every other process that migrates
+	// this schema, after creating the table of records, and commits if f returns nil. It
+	// blocks until it has the lock or ctx ends.
 	Locked(ctx context.Context, f func(Session) error) error
 }
 
-// Session is what may be done while the lock is held.
+// Session has the operations under the lock.
 type Session interface {
-	// Applied is that of Book, in this transaction.
+	// Applied is as in Book, in this transaction.
 	Applied(ctx context.Context) ([]Applied, error)
 	// Apply runs s, records it, and returns the time of the record.
 	Apply(ctx context.Context, s Script) (time.Time, error)
 }
 
-// Up applies the scripts that are missing, each in a transaction of its own, and
-// returns those that it applied itself, also beside an error. A database that is
-// newer than scripts, or in which one was changed, is left as it is; the error
-// matches store.ErrSchema.
+// Up applies the missing scripts, each in its own transaction, and returns those that it
+// applied itself, also with an error. It does not change a database that is newer than
+// scripts, or has a changed one; the error matches store.ErrSchema.
 func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
 	if Check(ctx, b, scripts) == nil {
-		return nil, nil // without the lock and the rights that only a change needs
+		return nil, nil // without the lock and rights that only a change needs
 	}
 	var done []store.Migration
 	for {
@@ -59,7 +57,7 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 	}
 }
 
-// next applies the first script that is missing, and returns nil where none is.
+// next applies the first missing script, and returns nil if there is none.
 func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
 	err := b.Locked(ctx, func(s Session) error {
@@ -81,13 +79,10 @@ func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, erro
 		m = &store.Migration{Version: script.Version, Name: script.Name, SQL: script.SQL, Applied: true, At: at}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, err
 }
 
-// List returns the scripts with when each was applied.
+// List returns the scripts, and when each was applied.
 func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
 	applied, err := b.Applied(ctx)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/store"
 )
 
@@ -46,7 +47,7 @@ func (s *shelf) Apply(_ context.Context, m migrate.Script) (time.Time, error) {
 
 func parse(t *testing.T, files fstest.MapFS) []migrate.Script {
 	t.Helper()
-	scripts, err := migrate.Parse(files, "migrations", `"s"`)
+	scripts, err := migrate.Parse(files, "migrations", sqlfile.Names{Schema: `"s"`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func TestCommand(t *testing.T) {
 // The checksum is over the file: the same in every schema.
 func TestChecksum(t *testing.T) {
 	one := parse(t, three())
-	other, err := migrate.Parse(three(), "migrations", `"other"`)
+	other, err := migrate.Parse(three(), "migrations", sqlfile.Names{Schema: `"other"`})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,14 +169,14 @@ func TestParseRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := three()
 			files["migrations/"+file] = &fstest.MapFile{Data: []byte("SELECT 1")}
-			if _, err := migrate.Parse(files, "migrations", "s"); err == nil {
+			if _, err := migrate.Parse(files, "migrations", sqlfile.Names{Schema: "s"}); err == nil {
 				t.Error("no error")
 			}
 		})
 	}
 	files := three()
 	files["migrations/0003_audit.sql"].Data = []byte("CREATE TABLE {{table}} ()")
-	if _, err := migrate.Parse(files, "migrations", "s"); err == nil {
+	if _, err := migrate.Parse(files, "migrations", sqlfile.Names{Schema: "s"}); err == nil {
 		t.Error("another token: no error")
 	}
 }

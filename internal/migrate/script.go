@@ -12,11 +12,11 @@ import (
 	"github.com/headrace/headrace/internal/sqlfile"
 )
 
-// Script is a migration as its file says it.
+// Script is a migration from its file.
 type Script struct {
 	Version int
 	Name    string
-	// SQL may hold many statements. The schema's name is in its place.
+	// SQL may hold many statements. The tokens are replaced.
 	SQL string
 	// Checksum is over the file, so that it is the same in every schema.
 	Checksum string
@@ -24,10 +24,9 @@ type Script struct {
 
 var fileName = regexp.MustCompile(`^(\d{4})_([a-z0-9_]+)\.sql$`)
 
-// Parse reads the scripts of dir, by version. schema is what {{schema}} becomes:
-// quoted already. Every file of dir must be named NNNN_name.sql, from 0001 and
-// without gaps.
-func Parse(fsys fs.FS, dir, schema string) ([]Script, error) {
+// Parse reads the scripts of dir, by version. Every file of dir must be named
+// NNNN_name.sql, from 0001 and without gaps.
+func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 	files, err := fs.ReadDir(fsys, dir) // by name, and so by version
 	if err != nil {
 		return nil, fmt.Errorf("read migrations: %w", err)
@@ -39,13 +38,13 @@ func Parse(fsys fs.FS, dir, schema string) ([]Script, error) {
 			return nil, fmt.Errorf("read migrations: %s is not named NNNN_name.sql", file.Name())
 		}
 		if version, _ := strconv.Atoi(parts[1]); version != i+1 {
-			return nil, fmt.Errorf("read migrations: %s stands where %04d is due", file.Name(), i+1)
+			return nil, fmt.Errorf("read migrations: %s is at the place of %04d", file.Name(), i+1)
 		}
 		text, err := fs.ReadFile(fsys, path.Join(dir, file.Name()))
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
-		statements, err := sqlfile.Substitute(string(text), schema)
+		statements, err := names.Substitute(string(text))
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %s: %w", file.Name(), err)
 		}

@@ -1,0 +1,52 @@
+package sqlops
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+)
+
+// Pauses implements instance.Pauses.
+type Pauses struct {
+	sqlrun.Table[struct{ Pause, Resume, Get, List string }]
+}
+
+func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err error) {
+	defer sqlrun.Wrap("pause", &err)
+	if err := cmp.Or(instance.CheckConsumer(p.Consumer), sqlrun.Identity(p.Consumer)); err != nil {
+		return false, err
+	}
+	n, err := s.Write(ctx, s.SQL.Pause, p.Consumer, encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError))
+	return n > 0, err
+}
+
+func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool, err error) {
+	defer sqlrun.Wrap("resume", &err)
+	if !encode.Clean(consumer) {
+		return false, nil // no row has such a name
+	}
+	n, err := s.Write(ctx, s.SQL.Resume, consumer, encode.Text(by, sqlrun.MaxName))
+	return n > 0, err
+}
+
+func (s *Pauses) Get(ctx context.Context, consumer string) (instance.Pause, error) {
+	list, err := s.read(ctx, s.SQL.Get, consumer)
+	if err != nil || len(list) == 0 {
+		return instance.Pause{}, err
+	}
+	return list[0], nil
+}
+
+func (s *Pauses) List(ctx context.Context) ([]instance.Pause, error) {
+	return s.read(ctx, s.SQL.List)
+}
+
+func (s *Pauses) read(ctx context.Context, query string, args ...any) (list []instance.Pause, err error) {
+	defer sqlrun.Wrap("read pauses", &err)
+	return sqlrun.Collect(ctx, s.Reader(), query, args, func(p *instance.Pause) []any {
+		return []any{&p.Consumer, &p.By, &p.Reason, (*sqlrun.Instant)(&p.At), &p.ResumedBy, (*sqlrun.Instant)(&p.Resumed)}
+	})
+}

@@ -1,0 +1,88 @@
+package sqlrun
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// The maximal sizes of text that only people read.
+const (
+	MaxError = 4 << 10
+	MaxStack = 16 << 10
+	MaxName  = 1 << 10
+	maxTrace = 512
+)
+
+// maxIdentity keeps index entries below the limit of an index page.
+const maxIdentity = 1 << 10
+
+// Identity returns an error for a name of a message that does not fit a text column. It
+// never cleans a name: two names could become one. The error does not show the name,
+// which may contain anything.
+func Identity(names ...string) error {
+	for _, name := range names {
+		if !encode.Clean(name) {
+			return fmt.Errorf("a name of %d bytes is not valid UTF-8 or holds a NUL byte", len(name))
+		}
+		if len(name) > maxIdentity {
+			return fmt.Errorf("a name of %d bytes is longer than %d", len(name), maxIdentity)
+		}
+	}
+	return nil
+}
+
+// Trace returns a trace header in the form for rows.
+func Trace(s string) string { return encode.Text(s, maxTrace) }
+
+// Payload returns b for a column that is never NULL.
+func Payload(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// Micros returns d in microseconds, rounded up so that a delay never becomes 0.
+func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+// Millis returns d for a setting in milliseconds, rounded up: 0 has another meaning.
+func Millis(d time.Duration) int64 {
+	return int64((d + time.Millisecond - 1) / time.Millisecond)
+}
+
+// ScopesOf returns the prefix of a consumer's scopes; "" for all.
+func ScopesOf(consumer string) string {
+	if consumer == "" {
+		return ""
+	}
+	return consumer + "/"
+}
+
+// Column returns one field of all rows.
+func Column[R, T any](rows []R, field func(*R) T) []T {
+	values := make([]T, len(rows))
+	for i := range rows {
+		values[i] = field(&rows[i])
+	}
+	return values
+}
+
+// Texts, Numbers and Named are columns of text, of integers, and of text for people.
+func Texts[R any](rows []R, field func(*R) string) any { return Column(rows, field) }
+
+func Numbers[R any](rows []R, field func(*R) int64) any { return Column(rows, field) }
+
+func Named[R any](rows []R, field func(*R) string) any {
+	return Column(rows, func(r *R) string { return encode.Text(field(r), MaxName) })
+}
+
+// IDs are the columns of ids: scope and key.
+func IDs(ids []inbox.ID) []any {
+	return []any{
+		Texts(ids, func(id *inbox.ID) string { return id.Scope }),
+		Texts(ids, func(id *inbox.ID) string { return id.Key }),
+	}
+}

@@ -1,0 +1,103 @@
+package sqlrun
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// Instant scans a time: PostgreSQL's type, or microseconds since 1970. NULL is zero.
+type Instant time.Time
+
+func (i *Instant) Scan(v any) error {
+	switch v := v.(type) {
+	case nil:
+		*i = Instant{}
+	case time.Time:
+		*i = Instant(v.UTC())
+	case int64:
+		*i = Instant(time.UnixMicro(v).UTC())
+	default:
+		return fmt.Errorf("a time is %T", v)
+	}
+	return nil
+}
+
+// Span scans a duration in microseconds. NULL is 0.
+type Span time.Duration
+
+func (s *Span) Scan(v any) error {
+	us, ok := v.(int64)
+	if !ok && v != nil {
+		return fmt.Errorf("a duration is %T, not microseconds", v)
+	}
+	*s = Span(time.Duration(us) * time.Microsecond)
+	return nil
+}
+
+// Blob scans bytes. Empty bytes are not nil; NULL is.
+type Blob []byte
+
+func (b *Blob) Scan(v any) error {
+	bytes, err := Bytes(v)
+	if *b = nil; bytes != nil {
+		*b = append(make([]byte, 0, len(bytes)), bytes...)
+	}
+	return err
+}
+
+// Headers scans metadata. It is never nil; NULL has none.
+type Headers map[string]string
+
+func (h *Headers) Scan(v any) error {
+	bytes, err := Bytes(v)
+	if len(bytes) == 0 {
+		*h = Headers{}
+		return err
+	}
+	m, err := encode.ParseMetadata(bytes)
+	*h = m
+	return err
+}
+
+// JSON scans JSON into the value that into points to.
+func JSON(into any) sql.Scanner { return document{into} }
+
+type document struct{ into any }
+
+func (d document) Scan(v any) error {
+	bytes, err := Bytes(v)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(bytes, d.into)
+}
+
+// Bytes returns a column's bytes as the database gave them; nil for NULL.
+func Bytes(v any) ([]byte, error) {
+	switch v := v.(type) {
+	case nil:
+		return nil, nil
+	case []byte:
+		if v == nil {
+			return []byte{}, nil // some drivers return this for no bytes
+		}
+		return v, nil
+	case string:
+		return []byte(v), nil
+	}
+	return nil, fmt.Errorf("bytes are %T", v)
+}
+
+// Coordinates returns c as JSON.
+func Coordinates(c headrace.Coordinates) string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("sqlrun: " + err.Error()) // four strings always have a JSON form
+	}
+	return string(b)
+}

@@ -1,0 +1,181 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Outbox implements outbox.Store except Insert, and outbox.Admin.
+type Outbox struct {
+	sqlrun.Table[struct {
+		Poll, Read, ReadHeld, Blocked, Delete, Hold, Status, Parked, Unpark string
+		PollTopics, ReadTopics, ReadHeldTopics                              string
+
+		LockShard, DeleteNext, DeleteHeld, HoldChange, HoldTake string `sql:"optional"`
+	}]
+	schema string
+	floors Floors
+	signal *outbox.Signal
+}
+
+// chosen returns the statement for topics, either that for all topics or that for some,
+// and its last arguments.
+func (s *Outbox) chosen(topics outbox.Topics, all, some string) (query string, args []any) {
+	if len(topics.Names) == 0 {
+		return all, nil
+	}
+	return some, append(s.Many(topics.Names), topics.Except)
+}
+
+func (s *Outbox) Poll(ctx context.Context, marks []int64, topics outbox.Topics) (p outbox.Poll, err error) {
+	defer sqlrun.Wrap("poll the outbox", &err)
+	if err := checkMarks(marks, outbox.Shards); err != nil {
+		return p, err
+	}
+	query, more := s.chosen(topics, s.SQL.Poll, s.SQL.PollTopics)
+	type look struct {
+		shard int
+		work  bool
+		later sql.NullInt64
+		top   int64
+	}
+	looks, err := sqlrun.Collect(ctx, s.Reader(), query, append(s.Many(marks), more...), func(l *look) []any {
+		return []any{&l.shard, &l.work, &l.later, &l.top}
+	})
+	if err != nil {
+		return p, err
+	}
+	if more != nil {
+		p.Tops = make([]int64, outbox.Shards)
+	}
+	for _, l := range looks {
+		if more != nil {
+			p.Tops[l.shard] = l.top
+		}
+		if l.work {
+			p.Shards = append(p.Shards, l.shard)
+		}
+		if !l.later.Valid {
+			continue
+		}
+		// Poll at once again for rows that became due during the query.
+		if next := max(time.Duration(l.later.Int64)*time.Microsecond, time.Microsecond); p.Next == 0 || next < p.Next {
+			p.Next = next
+		}
+	}
+	slices.Sort(p.Shards)
+	p.Shards = slices.Compact(p.Shards) // a shard may have both ready rows and held ones
+	return p, nil
+}
+
+func (s *Outbox) LockShard(ctx context.Context, t *txn.Txn, n int, idle time.Duration) (bool, error) {
+	return lock(ctx, t, s.SQL.LockShard, txn.Limits{Idle: idle}, "outbox", s.schema, strconv.Itoa(n))
+}
+
+// eventFields returns the destinations of an event's columns.
+func eventFields(r *outbox.Row) []any {
+	e := &r.Event
+	return []any{
+		&r.RowID, &e.ID, &e.Topic, &e.OrderKey, (*sqlrun.Blob)(&e.Payload), (*sqlrun.Headers)(&e.Metadata), &e.Trace.Parent, &e.Trace.State,
+		(*sqlrun.Span)(&r.Age),
+	}
+}
+
+func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) (rows []outbox.Row, err error) {
+	defer sqlrun.Wrap("read the outbox", &err)
+	query, more := s.chosen(topics, s.SQL.Read, s.SQL.ReadTopics)
+	l := Line{Shard: shard}
+	if more != nil {
+		l.Of = fmt.Sprintf("%t %q", topics.Except, topics.Names)
+	}
+	args := append([]any{shard, s.floors.From(l, after), limit}, more...)
+	var h Horizon
+	rows, err = sqlrun.Collect(ctx, t, query, args, func(r *outbox.Row) []any {
+		r.Shard = shard
+		return append(eventFields(r), &h.Xmin, &h.Xmax)
+	})
+	if err == nil && len(rows) > 0 {
+		s.floors.Learn(l, after, sqlrun.Column(rows, func(r *outbox.Row) int64 { return r.RowID }), h)
+	}
+	return rows, err
+}
+
+func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics outbox.Topics) (rows []outbox.HeldRow, err error) {
+	defer sqlrun.Wrap("read held events", &err)
+	query, more := s.chosen(topics, s.SQL.ReadHeld, s.SQL.ReadHeldTopics)
+	return sqlrun.Collect(ctx, t, query, append([]any{shard, limit}, more...), func(h *outbox.HeldRow) []any {
+		h.Shard = shard
+		return append(eventFields(&h.Row), &h.Attempts, &h.Reason, (*sqlrun.Span)(&h.DueIn), &h.Error)
+	})
+}
+
+func (s *Outbox) Blocked(ctx context.Context, t *txn.Txn, shard int) (orders []outbox.Block, err error) {
+	defer sqlrun.Wrap("read blocked orders", &err)
+	return sqlrun.Collect(ctx, t, s.SQL.Blocked, []any{shard}, func(b *outbox.Block) []any {
+		return []any{&b.Topic, &b.Key, &b.First}
+	})
+}
+
+func (s *Outbox) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) (err error) {
+	defer sqlrun.Wrap("remove from the outbox", &err)
+	if len(rows) == 0 {
+		return nil
+	}
+	args := append([]any{shard}, s.Many(rows)...)
+	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Delete, args...))
+	if err == nil && n < len(rows) { // some of them were held
+		err = sqlrun.Steps(ctx, t, args, s.SQL.DeleteNext, s.SQL.DeleteHeld)
+	}
+	return err
+}
+
+func (s *Outbox) Hold(ctx context.Context, t *txn.Txn, holds []outbox.Hold) (err error) {
+	defer sqlrun.Wrap("hold events", &err)
+	type hold = outbox.Hold
+	if len(holds) == 0 {
+		return nil
+	}
+	return sqlrun.Steps(ctx, t, s.Many(
+		sqlrun.Numbers(holds, func(h *hold) int64 { return int64(h.Row.Shard) }),
+		sqlrun.Numbers(holds, func(h *hold) int64 { return h.Row.RowID }),
+		sqlrun.Texts(holds, func(h *hold) string { return string(h.Reason) }),
+		sqlrun.Numbers(holds, func(h *hold) int64 { return sqlrun.Micros(h.Delay) }),
+		sqlrun.Numbers(holds, func(h *hold) int64 { return int64(h.Attempts) }),
+		sqlrun.Texts(holds, func(h *hold) string { return encode.Text(h.Error, sqlrun.MaxError) })),
+		s.SQL.HoldChange, s.SQL.Hold, s.SQL.HoldTake)
+}
+
+func (s *Outbox) Status(ctx context.Context) (st outbox.Status, err error) {
+	defer sqlrun.Wrap("count the outbox", &err)
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Status).
+		Scan(&st.Ready, &st.Delayed, &st.Parked, &st.Behind, (*sqlrun.Span)(&st.Oldest))
+	return st, err
+}
+
+func (s *Outbox) Parked(ctx context.Context, after int64, limit int) (rows []outbox.HeldRow, err error) {
+	defer sqlrun.Wrap("read parked events", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Parked, []any{after, limit}, func(h *outbox.HeldRow) []any {
+		h.Reason = outbox.Parked
+		return append(eventFields(&h.Row), &h.Attempts, &h.Error, &h.Shard)
+	})
+}
+
+func (s *Outbox) Unpark(ctx context.Context, rows []int64) (n int, err error) {
+	defer sqlrun.Wrap("unpark events", &err)
+	n, err = s.Write(ctx, s.SQL.Unpark, s.Many(append([]int64{}, rows...))...)
+	if n > 0 && err == nil {
+		s.signal.Wake()
+	}
+	return n, err
+}
+
+func (s *Outbox) Signal() *outbox.Signal { return s.signal }

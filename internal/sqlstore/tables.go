@@ -1,0 +1,84 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+)
+
+// Options are a driver's options for its tables.
+type Options struct {
+	// Schema is the name of the schema, for the numbers of locks.
+	Schema string
+	// Floors makes the floors of a table.
+	Floors func() Floors
+	// Fold counts alerts.
+	Fold sqlops.Fold
+	// Inbox, Outbox and Pruner add the driver's own methods to these three.
+	Inbox  func(*Inbox) inbox.Store
+	Outbox func(*Outbox) store.Outbox
+	Pruner func(*sqlops.Rounds) inbox.Pruner
+}
+
+// Tables are the tables of a store. A driver's Store embeds them: their methods are those
+// of store.Store.
+type Tables struct {
+	inbox      inbox.Store
+	backlog    backlog.Tables
+	outbox     store.Outbox
+	letters    dlq.Store
+	operations store.Operations
+}
+
+func (t *Tables) Inbox() inbox.Store           { return t.inbox }
+func (t *Tables) Backlog() backlog.Tables      { return t.backlog }
+func (t *Tables) Outbox() store.Outbox         { return t.outbox }
+func (t *Tables) Letters() dlq.Store           { return t.letters }
+func (t *Tables) Operations() store.Operations { return t.operations }
+
+// New returns a driver's tables with its statements.
+func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
+	in := sqlrun.Loaded(d, q, "inbox", &Inbox{})
+	return Tables{
+		inbox: o.Inbox(in),
+		backlog: backlog.Tables{
+			Store:   sqlrun.Loaded(d, q, "backlog", &Backlog{schema: o.Schema, floors: o.Floors()}),
+			Order:   sqlrun.Loaded(d, q, "order", &Order{}),
+			Leases:  sqlrun.Loaded(d, q, "leases", &Leases{}),
+			Signals: backlog.NewSignals(),
+		},
+		outbox:  o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{schema: o.Schema, floors: o.Floors(), signal: outbox.NewSignal()})),
+		letters: sqlrun.Loaded(d, q, "letters", &Letters{}),
+		operations: store.Operations{
+			Versions:  sqlrun.Loaded(d, q, "versions", &Versions{}),
+			Pruner:    o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),
+			Finder:    in,
+			Instances: sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
+			Marks:     sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
+			Pauses:    sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
+			Alerts:    sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
+		},
+	}
+}
+
+// Check runs the rules on what q sees.
+func Check(ctx context.Context, q sqlrun.Reader, rules map[string]string) (report store.Report, err error) {
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		r := store.RuleResult{Name: name, Says: sqlfile.Says(rules[name])}
+		if err := q.QueryRowContext(ctx, rules[name]).Scan(&r.Violations, &r.Example); err != nil {
+			return store.Report{}, fmt.Errorf("check %s: %w", name, err)
+		}
+		report.Rules = append(report.Rules, r)
+	}
+	return report, nil
+}
