@@ -2,8 +2,8 @@ package postgres
 
 import "strconv"
 
-// The arrays of the hot path are written here: one text each, without the copies that
-// pq.Array makes on the way to it. They go to unnest with a cast.
+// This file formats the arrays of the hot path: one text each, without the copies that
+// pq.Array makes. They go to unnest with a cast.
 
 // texts is one field of the rows as a text[].
 func texts[R any](rows []R, field func(*R) string) string {
@@ -23,7 +23,7 @@ func texts[R any](rows []R, field func(*R) string) string {
 	return string(append(b, '}'))
 }
 
-// appendQuoted appends s as it stands between the quotes of an array's element.
+// appendQuoted appends s, escaped for an array's quoted element.
 func appendQuoted(b []byte, s string) []byte {
 	from := 0
 	for i := range len(s) {

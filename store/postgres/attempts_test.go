@@ -23,7 +23,7 @@ func TestAttemptsOfOneMessageAtOnce(t *testing.T) {
 					return
 				}
 				a := inbox.Attempt{ID: inbox.ID{Scope: "s", Key: "k"}, Class: "transient", Error: fmt.Sprint(i)}
-				if _, err := st.Inbox().AddAttempt(t.Context(), tx, a); err != nil {
+				if _, err := st.Inbox().AddAttempts(t.Context(), tx, []inbox.Attempt{a}); err != nil {
 					t.Error(err)
 				}
 				if err := st.Commit(t.Context(), tx, nil); err != nil {

@@ -13,23 +13,33 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// errVanished says that a key was lost, again and again, to rows that were gone when
-// they were looked at.
+// inboxStore implements inbox.Store.
+type inboxStore struct {
+	*sqlstore.Inbox
+	lately share // lost claims
+	sql    struct{ Claim, ClaimBounded, ClaimLost string }
+}
+
+// errVanished says that a key was lost, again and again, to rows that were gone before
+// they could be read.
 var errVanished = errors.New("the row that held the key vanished")
 
-// maxVanished is how often a vanished row is claimed anew.
+// maxVanished is how often a claim of a vanished row is repeated.
 const maxVanished = 8
 
 // Claim implements inbox.Store.
-func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest) ([]inbox.Claimed, error) {
+func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest) (_ []inbox.Claimed, err error) {
+	defer sqlrun.Wrap("claim", &err)
 	c := &claiming{s: s, t: t, request: r, answers: make([]inbox.Claimed, len(r.Claims))}
 	claims := make([]placed, len(r.Claims))
 	for i, claim := range r.Claims {
-		if err := identity(claim.Scope, claim.Key, claim.Fingerprint); err != nil {
-			return nil, fmt.Errorf("claim: %w", err)
+		if err := sqlrun.Identity(claim.Scope, claim.Key, claim.Fingerprint); err != nil {
+			return nil, err
 		}
 		claims[i] = placed{claim, i}
 	}
@@ -38,23 +48,23 @@ func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest
 	})
 	for i := range claims[min(1, len(claims)):] {
 		if claims[i].ID == claims[i+1].ID {
-			return nil, fmt.Errorf("claim: one message twice in a group of %d", len(claims))
+			return nil, fmt.Errorf("one message twice in a group of %d", len(claims))
 		}
 	}
 	for range maxVanished {
 		vanished, err := c.round(ctx, claims)
 		if err != nil {
-			return nil, fmt.Errorf("claim: %w", err)
+			return nil, err
 		}
 		if len(vanished) == 0 {
 			return c.answers, nil
 		}
 		claims = vanished
 	}
-	return nil, fmt.Errorf("claim: %w", errVanished)
+	return nil, errVanished
 }
 
-// placed is a claim with its place in the request.
+// placed is a claim with its index in the request.
 type placed struct {
 	inbox.Claim
 	at int
@@ -68,8 +78,8 @@ type claiming struct {
 	answers []inbox.Claimed
 }
 
-// round claims, and looks the lost keys up. It returns those whose row was gone by
-// then: retention had deleted it, and they can be claimed anew.
+// round claims, and looks the lost keys up. It returns the claims whose row was gone by
+// then: retention had deleted it, so they can be claimed again.
 func (c *claiming) round(ctx context.Context, claims []placed) ([]placed, error) {
 	for i := range claims {
 		c.answers[claims[i].at].Result = inbox.Lost
@@ -95,10 +105,10 @@ func (c *claiming) round(ctx context.Context, claims []placed) ([]placed, error)
 	return c.lookUp(ctx, lost)
 }
 
-// allKnown looks all claims up before anything is claimed, and reports whether each has
-// the row of the same message: then there is nothing to claim, and no writing
-// transaction. It is worth its statement while a source delivers again what it had
-// delivered. Where one has no row, or that of another message, the claim goes on as ever.
+// allKnown looks all claims up before it claims any, and reports whether each has the row
+// of the same message: then there is nothing to claim, and no writing transaction. The
+// extra statement pays off while a source delivers its messages again. If a claim has no
+// row, or the row of another message, the claim goes on as usual.
 func (c *claiming) allKnown(ctx context.Context, claims []placed) (bool, error) {
 	missing, err := c.lookUp(ctx, claims)
 	if err != nil {
@@ -116,7 +126,7 @@ func (c *claiming) allKnown(ctx context.Context, claims []placed) (bool, error) 
 	return true, nil
 }
 
-// share is a running mean of how much of what was claimed was lost. It only chooses the
+// share is a running mean of the share of claims that were lost. It only chooses the
 // quicker way.
 type share struct{ millionths atomic.Int64 }
 
@@ -129,8 +139,8 @@ func (s *share) note(lost, all int) {
 
 func (s *share) mostly() bool { return s.millionths.Load() > 750_000 }
 
-// insert tries the claims in one statement, with a bound on the wait where one is
-// asked for, and one by one where that was exceeded.
+// insert tries the claims in one statement, with the lock timeout if the request has one,
+// and one by one if that was exceeded.
 func (c *claiming) insert(ctx context.Context, claims []placed) error {
 	if c.request.LockTimeout <= 0 {
 		return c.statement(ctx, claims, 0)
@@ -142,7 +152,7 @@ func (c *claiming) insert(ctx context.Context, claims []placed) error {
 	if ok || err != nil {
 		return err
 	}
-	// The settings of a claim that is rolled back go with it: once without keys.
+	// Rolling a claim back also undoes its settings, so the claim runs once without keys.
 	if err := c.statement(ctx, nil, 0); err != nil {
 		return err
 	}
@@ -158,29 +168,30 @@ func (c *claiming) insert(ctx context.Context, claims []placed) error {
 	return nil
 }
 
-// bounded is statement with the request's lock timeout, behind a savepoint. It
-// reports false, with the transaction as it was, where the wait was too long.
+// bounded is statement with the request's lock timeout, behind a savepoint. It reports
+// false, with the transaction unchanged, if the wait was too long.
 func (c *claiming) bounded(ctx context.Context, claims []placed) (bool, error) {
-	if err := c.t.Savepoint(ctx); err != nil {
+	before := c.t.Savepoint("headrace_claim")
+	if err := before.Set(ctx); err != nil {
 		return false, fmt.Errorf("savepoint: %w", err)
 	}
 	err := c.statement(ctx, claims, c.request.LockTimeout)
 	busy := txn.Classify(err) == txn.LockTimeout
 	switch {
 	case busy:
-		if err := c.t.RollbackTo(ctx); err != nil {
+		if err := before.RollbackTo(ctx); err != nil {
 			return false, fmt.Errorf("back to the savepoint: %w", err)
 		}
 	case err != nil:
 		return false, err
 	}
-	if err := c.t.Release(ctx); err != nil {
+	if err := before.Release(ctx); err != nil {
 		return false, fmt.Errorf("release the savepoint: %w", err)
 	}
 	return !busy, nil
 }
 
-// statement runs the claim, once for each scope, and notes what was won and the
+// statement runs the claim, once for each scope, and stores the results and the
 // transaction's id. Without claims it runs once.
 func (c *claiming) statement(ctx context.Context, claims []placed, lockTimeout time.Duration) error {
 	for {
@@ -199,21 +210,28 @@ func (c *claiming) statement(ctx context.Context, claims []placed, lockTimeout t
 
 // ofScope runs the claim for claims of one scope.
 func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout time.Duration) error {
-	query, scope := c.s.claim, ""
+	query, scope := c.s.sql.Claim, ""
 	if len(claims) > 0 {
 		scope = claims[0].Scope
 	}
-	args := make([]any, 0, 5)
+	state := inbox.Done
+	if c.request.Waiting {
+		state = inbox.Waiting
+	}
+	args := make([]any, 0, 7)
 	args = append(args, scope,
 		texts(claims, func(c *placed) string { return c.Key }),
 		texts(claims, func(c *placed) string { return c.Fingerprint }),
-		millis(c.request.IdleTimeout))
+		string(state), sqlrun.Millis(c.request.Limits.Idle), sqlrun.Millis(c.request.Limits.Statement))
 	if lockTimeout > 0 {
-		query = c.s.claimBounded
-		args = append(args, millis(lockTimeout))
+		query = c.s.sql.ClaimBounded
+		args = append(args, sqlrun.Millis(lockTimeout))
 	}
-	id, n, won, err := c.run(ctx, query, args)
-	if err != nil {
+	var id string
+	var n int        // that were won
+	var won []string // which, where that is neither none nor all
+	var settings sql.NullString
+	if err := c.t.QueryRowContext(ctx, query, args...).Scan(&id, &n, pq.Array(&won), &settings); err != nil {
 		return err
 	}
 	c.t.SetID(id)
@@ -229,31 +247,12 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 	return nil
 }
 
-// run runs a claim. It returns the id of the transaction, how many claims were won, and
-// which where that is neither none nor all.
-func (c *claiming) run(ctx context.Context, query string, args []any) (id string, n int, won []string, err error) {
-	if c.s.direct != nil && query == c.s.claimBounded { // the others wait as long as ctx lets them
-		values, err := c.s.direct.row(ctx, c.t, query, args...)
-		if err == nil {
-			won, err = array(values[2])
-			id, _ = values[0].(string)
-			many, _ := values[1].(int64)
-			return id, int(many), won, err
-		}
-		if !errors.Is(err, errIndirect) {
-			return "", 0, nil, err
-		}
-	}
-	var settings sql.NullString
-	err = c.t.QueryRowContext(ctx, query, args...).Scan(&id, &n, pq.Array(&won), &settings)
-	return id, n, won, err
-}
-
 // lookUp fills in the rows of lost keys, and returns the claims that have none.
 func (c *claiming) lookUp(ctx context.Context, lost []placed) ([]placed, error) {
-	entries, err := c.s.entries(ctx, c.s.plan.on(c.t.SQL()), c.s.claimLost,
+	entries, err := sqlrun.Collect(ctx, c.t, c.s.sql.ClaimLost, []any{
 		texts(lost, func(c *placed) string { return c.Scope }),
-		texts(lost, func(c *placed) string { return c.Key }))
+		texts(lost, func(c *placed) string { return c.Key }),
+	}, sqlstore.EntryFields)
 	if err != nil {
 		return nil, fmt.Errorf("look up lost keys: %w", err)
 	}

@@ -2,8 +2,9 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/lib/pq"
 	"go.uber.org/goleak"
@@ -28,10 +29,13 @@ func TestConformancePGX(t *testing.T) {
 	}))
 }
 
+// shiftClock has the clock of a schema run ahead by so many microseconds.
+const shiftClock = "CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '%d microseconds' $$"
+
 // harness runs the suite over stores that make makes.
 func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) storetest.Harness {
 	return storetest.Harness{
-		Capabilities: storetest.Capabilities{ConcurrentWriters: true, AbortsOnError: true, IdleTimeout: true},
+		Capabilities: storetest.Capabilities{ConcurrentWriters: true, AbortsOnError: true, ServerLimits: true, ChecksDeferred: true},
 		New: func(tb testing.TB) storetest.Instance {
 			dsn, schema := pgtest.New(tb)
 			// Sessions are found by name: several stores share the server.
@@ -40,10 +44,9 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
-				Age: func(ctx context.Context, hours int, key string) error {
-					_, rows := db.ExecContext(ctx, "UPDATE headrace_inbox SET changed_at = changed_at - $1 * interval '1 hour' WHERE $2 IN (key, '')", hours, key)
-					_, letters := db.ExecContext(ctx, "UPDATE headrace_dead_letters SET changed_at = changed_at - $1 * interval '1 hour' WHERE $2 IN (key, '')", hours, key)
-					return errors.Join(rows, letters)
+				Shift: func(ctx context.Context, d time.Duration) error {
+					_, err := db.ExecContext(ctx, fmt.Sprintf(shiftClock, d.Microseconds()))
+					return err
 				},
 				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {

@@ -11,8 +11,8 @@ import (
 	"github.com/lib/pq"
 )
 
-// connector makes lib/pq's connections and knows the network connection under each,
-// so that one on which nothing answers can be cut.
+// connector makes lib/pq's connections and knows the network connection of each, so that
+// it can cut one on which the server does not answer.
 type connector struct {
 	*pq.Connector // for its Driver
 	cfg           pq.Config
@@ -20,8 +20,8 @@ type connector struct {
 	links         sync.Map // driver.Conn → *link
 }
 
-// errDSN says nothing about what is wrong: the parts of a DSN that a parser stumbles
-// over are often those of a password.
+// errDSN does not say which part of the DSN is wrong: often that part belongs to a
+// password.
 var errDSN = errors.New("postgres: the DSN cannot be read: give postgres://user@host:5432/database?sslmode=… or key=value pairs, with a port from 1 to 65535 and values that PostgreSQL knows (not shown: it may hold a password)")
 
 func newConnector(dsn string, o Options) (*connector, error) {
@@ -42,11 +42,11 @@ func newConnector(dsn string, o Options) (*connector, error) {
 	return &connector{Connector: base, cfg: cfg, dialer: newDialer(o.TCPUserTimeout)}, nil
 }
 
-// Connect implements driver.Connector. Unlike lib/pq's it heeds ctx during the
-// handshake too.
+// Connect implements driver.Connector. Unlike lib/pq's it also observes ctx during the
+// handshake.
 func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	made := new(made)
-	// A dialer of its own tells us later whose statement lib/pq wants to cancel.
+	// Its own dialer later says which connection's statement lib/pq wants to cancel.
 	own, err := pq.NewConnectorConfig(c.cfg.Clone())
 	if err != nil {
 		return nil, errDSN
@@ -70,7 +70,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	return conn, nil
 }
 
-// kill returns what cuts the connection, for txn.Options.Kill.
+// kill returns the function that cuts the connection, for txn.Options.Kill.
 func (c *connector) kill(conn *sql.Conn) func() {
 	var cut func()
 	_ = conn.Raw(func(driverConn any) error {
@@ -82,7 +82,7 @@ func (c *connector) kill(conn *sql.Conn) func() {
 	return cut
 }
 
-// cut cuts every connection there is, at the end of the store.
+// cut cuts every open connection, when the store closes.
 func (c *connector) cut() {
 	c.links.Range(func(_, l any) bool {
 		l.(*link).cut()

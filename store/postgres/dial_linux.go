@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall does not name.
+// tcpUserTimeout is TCP_USER_TIMEOUT, which package syscall lacks.
 const tcpUserTimeout = 0x12
 
-// control sets TCP_USER_TIMEOUT: without it, what was sent into a cut connection is
-// sent again for a quarter of an hour, and keepalive does not probe meanwhile.
+// control sets TCP_USER_TIMEOUT. Without it the kernel resends data on a cut connection
+// for a quarter of an hour, and keepalive does not probe meanwhile.
 func control(timeout time.Duration) func(string, string, syscall.RawConn) error {
 	return func(network, _ string, c syscall.RawConn) error {
 		if !strings.HasPrefix(network, "tcp") {

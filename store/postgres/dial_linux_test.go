@@ -9,6 +9,8 @@ import (
 
 // TRAPS, Databases: without it a cut connection is waited on for a quarter of an
 // hour.
+//
+//evidence:abandoned
 func TestTCPUserTimeout(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,5 +11,8 @@ func (s *Store) Links() (n int) {
 	return n
 }
 
-// PollSQL are the statements of an idle look, for EXPLAIN.
-func (s *Store) PollSQL() (backlog, outbox string) { return s.backlog.poll, s.outbox.poll }
+// SQL is a statement by the name of its file, for EXPLAIN.
+func (s *Store) SQL(name string) string { return s.text.Queries.Get(name) }
+
+// Unused are the statements that no code has asked for.
+func (s *Store) Unused() []string { return s.text.Queries.Unused() }

@@ -55,6 +55,8 @@ func ended(t *testing.T, what string, f func(context.Context) error) {
 // hangs as well. On our connections everything ends with its context all the same:
 // statements outside of a transaction and inside, prepared and not, BEGIN, COMMIT and
 // ROLLBACK, a new connection, and Close.
+//
+//evidence:frozen-stop
 func TestFrozenNetwork(t *testing.T) {
 	for _, driver := range []string{"open", "pgx"} {
 		t.Run(driver, func(t *testing.T) {
@@ -62,7 +64,7 @@ func TestFrozenNetwork(t *testing.T) {
 			b, p := frozenStore(t, driver)
 			b.SetCommitTimeout(300 * time.Millisecond)
 			open, claimed, prepared := b.begin(), b.begin(), b.begin()
-			b.claim(claimed, inbox.ClaimRequest{IdleTimeout: time.Second}, "k")
+			b.claim(claimed, inbox.ClaimRequest{Limits: txn.Limits{Idle: time.Second}}, "k")
 			stmt, err := prepared.PrepareContext(t.Context(), "SELECT $1::int")
 			if err != nil {
 				t.Fatal(err)

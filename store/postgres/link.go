@@ -2,15 +2,14 @@ package postgres
 
 import (
 	"context"
-	"database/sql/driver"
 	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// cancelTime is how long a statement whose context has ended may take to end, with
-// an error from the server or the last of its rows. Past it nothing answers.
+// cancelTime is how long a statement may take to end after its context, with an error
+// from the server or its last row. After that the server does not answer.
 const cancelTime = 3 * time.Second
 
 // made collects the network connections of one Connect: lib/pq may dial several
@@ -19,7 +18,7 @@ type made struct {
 	mu    sync.Mutex
 	links []*link
 	over  bool
-	conn  *link // the one that it came to, when Connect has returned
+	conn  *link // the one that Connect returned
 }
 
 func (m *made) add(l *link) {
@@ -40,8 +39,8 @@ func (m *made) cut() {
 	}
 }
 
-// finish returns the last connection. Whatever is dialed after it is a request to
-// cancel a statement on that.
+// finish returns the last connection. A later dial is a request to cancel a statement on
+// it.
 func (m *made) finish() *link {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -57,14 +56,12 @@ func (m *made) finished() *link {
 	return m.conn
 }
 
-// link is a network connection that says when it is closed, and whether somebody
-// waits in it.
+// link is a network connection that knows when it is closed, and whether a call waits in
+// it.
 type link struct {
 	net.Conn
 	waiting       atomic.Int32
 	reads, writes atomic.Int64
-
-	prepared map[string]driver.StmtQueryContext // see direct
 
 	mu     sync.Mutex
 	closed bool
@@ -89,7 +86,7 @@ func (l *link) Write(b []byte) (int, error) {
 	return l.Conn.Write(b)
 }
 
-// Close implements net.Conn. A second one does nothing.
+// Close implements net.Conn. A second call does nothing.
 func (l *link) Close() error {
 	l.mu.Lock()
 	closed, then := l.closed, l.then
@@ -107,10 +104,10 @@ func (l *link) Close() error {
 	return l.Conn.Close()
 }
 
-// cut ends every read and write on the connection, whoever waits in it.
+// cut ends every read and write on the connection.
 func (l *link) cut() { _ = l.Close() }
 
-// onClose has f called when the connection is closed, or now if it is.
+// onClose calls f when the connection is closed, or now if it is already.
 func (l *link) onClose(f func()) {
 	l.mu.Lock()
 	closed := l.closed
@@ -123,9 +120,9 @@ func (l *link) onClose(f func()) {
 	}
 }
 
-// hurry cuts the connection if somebody still waits in it after cancelTime without
-// having heard anything. lib/pq asks the server to cancel a statement whose context
-// has ended and then waits for the answer, however long that takes.
+// hurry cuts the connection if a call still waits in it after cancelTime and has received
+// nothing. lib/pq asks the server to cancel a statement whose context has ended and then
+// waits for the answer, without a bound.
 func (l *link) hurry() {
 	reads, writes := l.reads.Load(), l.writes.Load()
 	l.mu.Lock()
@@ -141,19 +138,19 @@ func (l *link) hurry() {
 		case l.waiting.Load() == 0: // the statement has ended
 		case l.reads.Load() == reads:
 			l.cut()
-		case l.writes.Load() == writes: // still the same one, which ends by and by
+		case l.writes.Load() == writes: // still the same statement, which is ending
 			l.hurry()
 		}
 	})
 }
 
-// dialer is that of one connection of lib/pq.
+// dialer dials for one connection of lib/pq.
 type dialer struct {
 	net.Dialer
 	made *made
 }
 
-// newDialer has timeouts below lib/pq's: the driver itself waits without end.
+// newDialer sets timeouts below lib/pq: the driver itself waits without a bound.
 func newDialer(userTimeout time.Duration) net.Dialer {
 	// Probes start early enough for the last of them to fail within the timeout.
 	const probes = 3
@@ -178,8 +175,8 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	return l, nil
 }
 
-// request dials for a request to cancel what runs on l: lib/pq makes one when the
-// context of a statement ends, and has no other word for it.
+// request dials for a request to cancel the statement on l. lib/pq dials it when the
+// context of a statement ends, which is the only sign of that.
 func (d dialer) request(ctx context.Context, l *link, network, address string) (net.Conn, error) {
 	l.hurry()
 	until := time.Now().Add(cancelTime)
@@ -196,7 +193,7 @@ func (d dialer) request(ctx context.Context, l *link, network, address string) (
 	return hurried{conn}, nil
 }
 
-// hurried is a connection whose deadline stands: the end of a prepared statement
+// hurried is a connection whose deadline cannot be changed: closing a prepared statement
 // waits for the request to cancel it.
 type hurried struct{ net.Conn }
 

@@ -9,22 +9,25 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
 
-	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/migrate"
-	"github.com/headrace/headrace/internal/sqlfile"
-	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlstore"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
-//go:embed queries/*.sql checks/*.sql migrations/*.sql
+//go:embed now.sql queries/*.sql checks/*.sql migrations/*.sql
 var files embed.FS
 
-// Open connects to the database of dsn, a URL or a list of key=value pairs, with
-// connections of the store's own; Close ends them. It blocks until the database
-// has answered or ctx ends. An error that matches store.ErrSchema says what to run;
-// no error shows the DSN.
+// Open connects to the database of dsn, a URL or a list of key=value pairs. The
+// connections are the store's own; Close ends them. Open blocks until the database has
+// answered or ctx ends. An error that matches store.ErrSchema says what to run; no error
+// shows the DSN.
 func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -49,9 +52,9 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New makes a store on connections of the caller's, who closes them after the
-// store. Drivers: lib/pq and pgx/v5/stdlib. It blocks until the database has
-// answered or ctx ends. An error that matches store.ErrSchema says what to run.
+// New makes a store on the caller's connections; the caller closes them after the store.
+// Drivers: lib/pq and pgx/v5/stdlib. It blocks until the database has answered or ctx
+// ends. An error that matches store.ErrSchema says what to run.
 func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -60,12 +63,13 @@ func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
 	return open(ctx, db, o, nil)
 }
 
-func open(ctx context.Context, db *sql.DB, o Options, c *connector) (*Store, error) {
-	plan, err := plannerOf(ctx, db)
+func open(ctx context.Context, db *sql.DB, o Options, c *connector) (_ *Store, err error) {
+	defer sqlrun.Wrap("postgres", &err)
+	ofPGX, err := isPGX(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: connect: %w", err)
+		return nil, fmt.Errorf("connect: %w", err)
 	}
-	s, err := build(db, plan, o, c)
+	s, err := build(db, ofPGX, o, c)
 	if err != nil {
 		return nil, err
 	}
@@ -73,104 +77,102 @@ func open(ctx context.Context, db *sql.DB, o Options, c *connector) (*Store, err
 	case o.Migrate:
 		_, err = s.Migrate(ctx)
 	case !o.Unchecked:
-		err = migrate.Check(ctx, s.book, s.scripts)
+		err = migrate.Check(ctx, s.book, s.text.Scripts)
 	}
 	if err != nil {
 		s.statements.Close()
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
 
-// build puts a store together without asking the database anything.
-func build(db *sql.DB, plan planner, o Options, c *connector) (*Store, error) {
-	queries, err := sqlfile.Load(files, "queries", o.quoted())
+// build makes a store without a query to the database.
+func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
+	text, err := sqlstore.ReadText(files, o.quoted())
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, err
 	}
-	checks, err := sqlfile.Load(files, "checks", o.quoted())
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
-	scripts, err := migrate.Parse(files, "migrations", o.quoted())
-	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
-	}
+	q := text.Queries
 	s := &Store{
-		db: db, plan: plan, connector: c, checks: checks, scripts: scripts, patience: commitTimeout,
-		book:       newBook(db, queries, o.Schema),
-		ping:       sqlfile.Get(queries, "ping"),
-		txnID:      sqlfile.Get(queries, "txn_id"),
-		statements: txn.NewStatements(db, cacheSize(db, o)),
-		signal:     outbox.NewSignal(),
-		signals:    backlog.NewSignals(),
+		db: db, connector: c, patience: commitTimeout, statements: txn.NewStatements(db, max(o.StatementCache, 0)),
+		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), refusal: q.Get("outbox_not_subscribed"),
+		insert: inserts{ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed")},
 	}
+	s.book = newBook(s, o.Schema)
 	s.begin = txn.Options{
-		SQL:        sql.TxOptions{Isolation: sql.LevelReadCommitted},
-		RolledBack: rolledBack,
-		Kill:       killer(c),
-		Abandoned:  &s.abandoned,
+		SQL:           sql.TxOptions{Isolation: sql.LevelReadCommitted},
+		RolledBack:    rolledBack,
+		Severity:      severity,
+		Kill:          killer(c),
+		Abandoned:     &s.abandoned,
+		Alive:         q.Get("txn_alive"),
+		CheckDeferred: q.Get("txn_check_deferred"),
+		Restore:       q.Get("txn_restore"),
 	}
-	if cacheSize(db, o) > 0 {
+	if ofPGX { // its own cache is for the handlers' statements
+		s.begin.Script = []any{pgx.QueryExecModeSimpleProtocol}
+		s.begin.Cached = q.Has
+	}
+	if o.StatementCache > 0 {
 		s.begin.Statements = s.statements
-		if c != nil {
-			s.direct = &direct{c}
-		}
 	}
-	s.inbox = newInbox(db, plan, queries)
-	s.inbox.direct = s.direct
-	s.backlog = newBacklog(db, plan, queries, o.Schema)
-	s.order = newOrder(plan, queries)
-	s.leases = newLeases(db, plan, queries)
-	s.outbox = newOutbox(db, plan, queries, o.Schema, s.signal)
-	s.letters = newLetters(db, plan, queries)
-	s.alerts = newAlerts(db, plan, queries)
-	s.versions = newVersions(queries)
-	s.instances = newInstances(s, queries)
-	s.pauses = newPauses(s, queries)
-	s.prune = newPrune(s, queries)
+	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
+		Schema: o.Schema, Floors: newFloors, Fold: newFold(q),
+		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
+			in := &inboxStore{Inbox: shared}
+			q.Fill("inbox", &in.sql)
+			return in
+		},
+		Outbox: func(shared *sqlstore.Outbox) store.Outbox { return &outboxStore{shared, s.insert} },
+		Pruner: func(shared *sqlops.Rounds) inbox.Pruner {
+			p := &pruneStore{Rounds: shared}
+			q.Fill("prune", &p.sql)
+			return p
+		},
+	})
 	return s, nil
 }
 
-func cacheSize(db *sql.DB, o Options) int {
-	if o.StatementCache != 0 {
-		return max(o.StatementCache, 0)
-	}
-	if _, ok := db.Driver().(*pq.Driver); ok {
-		return defaultCache
-	}
-	return 0
-}
-
-// rolledBack recognises what the drivers say, without an SQLState, of a COMMIT that
-// was answered with ROLLBACK.
+// rolledBack recognises the drivers' errors, without an SQLState, for a COMMIT that the
+// server answered with ROLLBACK.
 func rolledBack(err error) bool {
 	return errors.Is(err, pq.ErrInFailedTransaction) || errors.Is(err, pgx.ErrTxCommitRollback)
 }
 
-// ofPGX is a connection of pgx/v5/stdlib, which is not imported: that would register
-// its driver in every program.
-type ofPGX interface{ Conn() *pgx.Conn }
-
-// plannerOf asks a connection which driver it is of.
-func plannerOf(ctx context.Context, db *sql.DB) (planner, error) {
-	conn, err := db.Conn(ctx)
-	if err != nil {
-		return planner{}, err
+// severity returns the severity of a server error: for lib/pq in the server's language,
+// for pgx in English.
+func severity(err error) string {
+	var ofPQ *pq.Error
+	var ofPGX *pgconn.PgError
+	switch {
+	case errors.As(err, &ofPQ):
+		return ofPQ.Severity
+	case errors.As(err, &ofPGX):
+		return ofPGX.SeverityUnlocalized
 	}
-	defer func() { _ = conn.Close() }()
-	var plan planner
-	err = conn.Raw(func(driverConn any) error {
-		if _, ok := driverConn.(ofPGX); ok {
-			plan.mode = []any{pgx.QueryExecModeExec}
-		}
-		return nil
-	})
-	return plan, err
+	return ""
 }
 
-// killer returns what cuts a connection: our own, or one of pgx, which lets itself
-// be reached into.
+// ofPGX is a connection of pgx/v5/stdlib. That package is not imported, since it would
+// register its driver in every program.
+type ofPGX interface{ Conn() *pgx.Conn }
+
+// isPGX reports whether db's connections are pgx's.
+func isPGX(ctx context.Context, db *sql.DB) (is bool, err error) {
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = conn.Close() }()
+	err = conn.Raw(func(driverConn any) error {
+		_, is = driverConn.(ofPGX)
+		return nil
+	})
+	return is, err
+}
+
+// killer returns the function that cuts a connection: our own, or one of pgx, which
+// exposes its network connection.
 func killer(c *connector) func(*sql.Conn) func() {
 	if c != nil {
 		return c.kill

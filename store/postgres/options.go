@@ -8,33 +8,33 @@ import (
 	"github.com/lib/pq"
 )
 
-// Options are what a store may be told. The zero value works.
+// Options configure a store. The zero value works.
 type Options struct {
-	// Schema is where the tables are. Default "public". It is quoted, so that case
-	// and every character count; white space around it does not.
+	// Schema is the schema of the tables. Default "public". It is quoted, so case and
+	// every character count; surrounding white space does not.
 	Schema string
-	// Migrate applies the migrations that are missing while opening. Default: a
-	// database that lacks some is refused.
+	// Migrate applies missing migrations when the store is opened. Default: false; then
+	// opening fails if some are missing.
 	Migrate bool
-	// Unchecked opens without a look at the tables, for programs that migrate step
-	// by step. Whatever else the store is asked then fails where they do not fit.
+	// Unchecked opens without checking the tables, for programs that migrate step by
+	// step. Other calls fail while the tables do not fit.
 	Unchecked bool
-	// StatementCache is how many prepared statements are kept for the handlers'
-	// statements and our own, on each connection. 0 means 256 for lib/pq, which
-	// spends a second round trip on a statement that is not prepared, and none for
-	// any other driver (pgx has a cache of its own). Negative means none.
+	// StatementCache is how many prepared statements are kept on each connection: our
+	// own, and on lib/pq, which spends a second round trip on a statement that is not
+	// prepared, those of handlers (pgx has a cache of its own for them). 0 means 256,
+	// negative none: then pgx does with each statement what its DSN says.
 	StatementCache int
 
-	// The fields below are Open's; New leaves the caller's connections as they are.
+	// The fields below are for Open; New leaves the caller's connections as they are.
 
-	// MaxConns bounds the connections, used and idle. Default 20.
+	// MaxConns bounds the connections, in use and idle. Default 20.
 	MaxConns int
-	// ConnectTimeout bounds the making of a connection, up to the end of its
-	// handshake. Default 10 s, or what the DSN says (connect_timeout).
+	// ConnectTimeout bounds connecting, up to the end of the handshake. Default 10 s, or
+	// connect_timeout of the DSN.
 	ConnectTimeout time.Duration
-	// TCPUserTimeout is after how long a connection is given up on which the server
-	// acknowledges nothing, and roughly how long a dead one goes unnoticed. Default
-	// 15 s. On systems other than Linux only keepalive probes notice.
+	// TCPUserTimeout is how long a connection may wait for the server's TCP
+	// acknowledgement before it is closed, and roughly how long a dead one goes
+	// unnoticed. Default 15 s. On systems other than Linux only keepalive probes notice.
 	TCPUserTimeout time.Duration
 }
 
@@ -47,11 +47,13 @@ const (
 	defaultUserTimeout    = 15 * time.Second
 )
 
-// withDefaults returns o with its defaults filled in, or an error that names the
-// field that is wrong.
+// withDefaults returns o with its defaults, or an error that names the invalid field.
 func (o Options) withDefaults() (Options, error) {
 	if o.Schema == "" {
 		o.Schema = defaultSchema
+	}
+	if o.StatementCache == 0 {
+		o.StatementCache = defaultCache
 	}
 	o.Schema = strings.TrimSpace(o.Schema)
 	switch {
@@ -60,7 +62,7 @@ func (o Options) withDefaults() (Options, error) {
 	case strings.IndexByte(o.Schema, 0) >= 0:
 		return o, fmt.Errorf("postgres: Options.Schema holds a NUL byte")
 	case len(o.Schema) > 63:
-		// PostgreSQL would cut it, and two names would mean one schema.
+		// PostgreSQL would cut it, so that two names meant one schema.
 		return o, fmt.Errorf("postgres: Options.Schema has %d bytes; PostgreSQL takes 63", len(o.Schema))
 	case strings.Contains(o.Schema, "$headrace$"):
 		return o, fmt.Errorf("postgres: Options.Schema holds $headrace$, the quote of our migrations")
@@ -89,5 +91,5 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
-// quoted is the schema's name as SQL takes it.
+// quoted returns the schema's name, quoted for SQL.
 func (o Options) quoted() string { return pq.QuoteIdentifier(o.Schema) }

@@ -6,10 +6,18 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/outbox"
 )
 
-// inserts are the statements that write events: one for the usual ones, one where some
+// outboxStore implements store.Outbox.
+type outboxStore struct {
+	*sqlstore.Outbox
+	insert inserts
+}
+
+// inserts are the statements that write events: one without delays, one if some events
 // are delayed.
 type inserts struct{ ready, delayed string }
 
@@ -28,9 +36,9 @@ func (s *outboxStore) Insert(ctx context.Context, q headrace.Execer, rows []outb
 	return nil
 }
 
-// of returns the statement that writes rows, with its arguments. id is the
-// transaction's, or "" for any. What a published message carries is never cleaned: it is
-// refused.
+// of returns the statement that writes rows, with its arguments. id is the transaction's,
+// or "" for any. It never cleans the texts of a published message: it returns an error
+// for invalid ones.
 func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 	type row = outbox.Row
 	var w written
@@ -44,29 +52,29 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 		}
 		return texts(rows, field)
 	}
-	args := make([]any, 0, 13)
-	args = append(args, all, id, w.topic,
+	metadata := "{}"
+	if w.metadata {
+		metadata = integers(w.places, func(p *body) int64 { return int64(p.metadata) })
+	}
+	args := []any{
+		all, id, w.topic,
 		integers(rows, func(r *row) int64 { return int64(r.Shard) }),
 		texts(rows, func(r *row) string { return r.Event.ID }),
 		integers(w.places, func(p *body) int64 { return int64(p.at) }),
 		integers(w.places, func(p *body) int64 { return int64(p.payload) }),
 		some(w.topics, func(r *row) string { return r.Event.Topic }),
-		some(w.orders, func(r *row) string { return r.Event.OrderKey }))
-	if w.metadata {
-		args = append(args, integers(w.places, func(p *body) int64 { return int64(p.metadata) }))
-	} else {
-		args = append(args, "{}")
+		some(w.orders, func(r *row) string { return r.Event.OrderKey }),
+		metadata,
+		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.Parent) }),
+		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.State) }),
 	}
-	args = append(args,
-		some(w.traces, func(r *row) string { return encode.Text(r.Event.Trace.Parent, maxTrace) }),
-		some(w.traces, func(r *row) string { return encode.Text(r.Event.Trace.State, maxTrace) }))
 	if !w.delays {
 		return s.ready, args, nil
 	}
-	return s.delayed, append(args, integers(rows, func(r *row) int64 { return max(micros(r.Event.Delay), 0) })), nil
+	return s.delayed, append(args, integers(rows, func(r *row) int64 { return max(sqlrun.Micros(r.Event.Delay), 0) })), nil
 }
 
-// written is what events have in common and what not.
+// written says which fields the events share.
 type written struct {
 	topic                                    string
 	topics, orders, metadata, traces, delays bool
@@ -74,14 +82,14 @@ type written struct {
 	places                                   []body
 }
 
-// body is where an event stands in the bytes of all: from at, counted from 1, its
-// payload, and behind that its metadata.
+// body is the position of an event in the joined bytes: its payload begins at at, counted
+// from 1, and its metadata follows.
 type body struct{ at, payload, metadata int }
 
 func (w *written) look(rows []outbox.Row) error {
 	for i := range rows {
 		e := &rows[i].Event
-		if err := identity(e.ID, e.Topic, e.OrderKey); err != nil {
+		if err := sqlrun.Identity(e.ID, e.Topic, e.OrderKey); err != nil {
 			return fmt.Errorf("%w: ID, Topic or OrderKey: %w", headrace.ErrInvalidEvent, err)
 		}
 		if i == 0 {
@@ -97,7 +105,7 @@ func (w *written) look(rows []outbox.Row) error {
 	return nil
 }
 
-// bodies joins the payloads, and the metadata where there is any.
+// bodies joins the payloads, and the metadata if there is any.
 func (w *written) bodies(rows []outbox.Row) []byte {
 	all := make([]byte, 0, w.size)
 	w.places = make([]body, len(rows))

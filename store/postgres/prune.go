@@ -2,44 +2,25 @@ package postgres
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
-	"time"
 
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store/txn"
 )
 
-// pruneStore implements inbox.Pruner. Its statements are rare, and planned anew.
+// pruneStore implements inbox.Pruner.
 type pruneStore struct {
-	s *Store
-
-	messages, countMessages string
-	letters, countLetters   string
-	due, take, keep         string
+	*sqlops.Rounds
+	sql struct{ Messages, Letters string }
 }
 
-var _ inbox.Pruner = (*pruneStore)(nil)
-
-func newPrune(s *Store, queries map[string]string) *pruneStore {
-	return &pruneStore{
-		s:             s,
-		messages:      sqlfile.Get(queries, "prune_messages"),
-		countMessages: sqlfile.Get(queries, "prune_count_messages"),
-		letters:       sqlfile.Get(queries, "prune_letters"),
-		countLetters:  sqlfile.Get(queries, "prune_count_letters"),
-		due:           sqlfile.Get(queries, "prune_due"),
-		take:          sqlfile.Get(queries, "prune_take"),
-		keep:          sqlfile.Get(queries, "prune_keep"),
-	}
-}
-
-// pruneStretch is how many pages of the inbox one statement reads at the most (4 MiB).
+// pruneStretch is how many pages of the inbox one statement reads at most (4 MiB).
 const pruneStretch = 512
 
-// place is a row's in the heap.
+// place is the position of a row in the heap.
 type place struct{ page, row int64 }
 
 func (p place) String() string { return fmt.Sprintf("(%d,%d)", p.page, p.row) }
@@ -56,18 +37,18 @@ func parsePlace(s string) (p place, err error) {
 
 // Messages implements inbox.Pruner.
 func (p *pruneStore) Messages(ctx context.Context, r inbox.PruneRequest) (done inbox.Pruned, err error) {
+	defer sqlrun.Wrap("prune messages", &err)
 	from, err := parsePlace(r.From)
 	if err != nil {
-		return inbox.Pruned{}, fmt.Errorf("prune messages: %w", err)
+		return inbox.Pruned{}, err
 	}
 	end := place{page: from.page + pruneStretch}
 	var last string
 	var pages int64
-	err = p.scan(ctx, p.messages, []any{from.String(), end.String(), r.Window.Microseconds(), scopes(r.Consumer), r.Limit},
-		&done.Messages, &last, &pages)
-	switch {
+	args := []any{from.String(), end.String(), sqlrun.Micros(r.Window), sqlrun.ScopesOf(r.Consumer), r.Limit}
+	switch err = p.scan(ctx, p.sql.Messages, args, &done.Messages, &last, &pages); {
 	case err != nil:
-		return inbox.Pruned{}, fmt.Errorf("prune messages: %w", err)
+		return inbox.Pruned{}, err
 	case done.Messages >= int64(r.Limit):
 		done.Next = last
 	case end.page < pages:
@@ -78,17 +59,15 @@ func (p *pruneStore) Messages(ctx context.Context, r inbox.PruneRequest) (done i
 
 // Letters implements inbox.Pruner.
 func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (done inbox.Pruned, err error) {
-	from := int64(0)
-	if r.From != "" {
-		if from, err = strconv.ParseInt(r.From, 10, 64); err != nil {
-			return inbox.Pruned{}, fmt.Errorf("prune letters: %w", err)
-		}
+	defer sqlrun.Wrap("prune letters", &err)
+	from, err := sqlops.LetterAfter(r.From)
+	if err != nil {
+		return inbox.Pruned{}, err
 	}
 	var last int64
-	err = p.scan(ctx, p.letters, []any{from, r.Consumer, r.DeadLetters.Microseconds(), r.OpenLetters.Microseconds(), r.Limit},
-		&done.Letters, &done.Messages, &last)
-	if err != nil {
-		return inbox.Pruned{}, fmt.Errorf("prune letters: %w", err)
+	args := []any{from, r.Consumer, sqlrun.Micros(r.DeadLetters), sqlrun.Micros(r.OpenLetters), r.Limit, sqlrun.Micros(r.Window)}
+	if err := p.scan(ctx, p.sql.Letters, args, &done.Letters, &done.Messages, &last); err != nil {
+		return inbox.Pruned{}, err
 	}
 	if done.Letters >= int64(r.Limit) {
 		done.Next = strconv.FormatInt(last, 10)
@@ -96,67 +75,8 @@ func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (done in
 	return done, nil
 }
 
-// scan runs a statement for one row in a transaction of its own. Where the answer to
-// COMMIT is lost the batch is asked for again, and finds what is left.
+// scan runs a statement for one row in its own transaction. If the answer to COMMIT is
+// lost, the caller asks for the batch again, which finds the rest.
 func (p *pruneStore) scan(ctx context.Context, query string, args []any, into ...any) error {
-	t, err := p.s.Begin(ctx)
-	if err != nil {
-		return err
-	}
-	defer t.Rollback()
-	if err := p.s.plan.on(t.SQL()).QueryRowContext(ctx, query, args...).Scan(into...); err != nil {
-		return err
-	}
-	return p.s.Commit(ctx, t, nil)
-}
-
-// Count implements inbox.Pruner.
-func (p *pruneStore) Count(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
-	var found inbox.Pruned
-	q := p.s.plan.on(p.s.db)
-	if err := q.QueryRowContext(ctx, p.countMessages, r.Window.Microseconds(), scopes(r.Consumer)).Scan(&found.Messages); err != nil {
-		return found, fmt.Errorf("count old messages: %w", err)
-	}
-	lost := int64(0)
-	err := q.QueryRowContext(ctx, p.countLetters, r.Consumer, r.DeadLetters.Microseconds(), r.OpenLetters.Microseconds(),
-		r.Window.Microseconds(), scopes(r.Consumer)).Scan(&found.Letters, &lost)
-	if err != nil {
-		return found, fmt.Errorf("count old letters: %w", err)
-	}
-	found.Messages += lost
-	return found, nil
-}
-
-// Take implements inbox.Pruner.
-func (p *pruneStore) Take(ctx context.Context, consumer string, lease time.Duration) (position string, due bool, err error) {
-	q := p.s.plan.on(p.s.db)
-	if err := q.QueryRowContext(ctx, p.due, consumer).Scan(&due); err != nil || !due {
-		return "", false, wrapped("is pruning due", err)
-	}
-	err = p.scan(ctx, p.take, []any{consumer, lease.Microseconds()}, &position)
-	if errors.Is(err, sql.ErrNoRows) { // somebody was faster
-		return "", false, nil
-	}
-	return position, err == nil, wrapped("begin to prune", err)
-}
-
-// Keep implements inbox.Pruner.
-func (p *pruneStore) Keep(ctx context.Context, consumer, position string, rest time.Duration) error {
-	_, err := p.s.plan.on(p.s.db).ExecContext(ctx, p.keep, consumer, position, rest.Microseconds())
-	return wrapped("note how far pruning has come", err)
-}
-
-func wrapped(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", what, err)
-}
-
-// scopes is what the scopes of a consumer start with; "" for all.
-func scopes(consumer string) string {
-	if consumer == "" {
-		return ""
-	}
-	return consumer + "/"
+	return p.Transact(ctx, func(t *txn.Txn) error { return t.QueryRowContext(ctx, query, args...).Scan(into...) })
 }

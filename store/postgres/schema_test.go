@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -22,11 +23,13 @@ import (
 )
 
 // Opening never changes the schema, and says what to run. INVARIANTS 3: 60.
+//
+//evidence:schema
 func TestOpenChecksTheSchema(t *testing.T) {
 	for _, c := range []struct{ name, spoil, says string }{
-		{"newer", "INSERT INTO %s.headrace_migrations (version, name, checksum) SELECT max(version) + 1, 'later', '' FROM %[1]s.headrace_migrations", "newer build"},
-		{"older", "DELETE FROM %s.headrace_migrations WHERE version > 2", "headrace migrate up"},
-		{"changed", "UPDATE %s.headrace_migrations SET checksum = 'other' WHERE version = 3", "0003_backlog"},
+		{"newer", "INSERT INTO %s.headrace_migrations (version, name, checksum, applied_at) SELECT max(version) + 1, 'later', '', now() FROM %[1]s.headrace_migrations", "newer build"},
+		{"older", "DELETE FROM %s.headrace_migrations", "headrace migrate up"},
+		{"changed", "UPDATE %s.headrace_migrations SET checksum = 'other'", "0001_schema"},
 		{"dropped", "DROP TABLE %s.headrace_migrations", "headrace migrate up"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -62,6 +65,8 @@ func TestOpenWithoutTables(t *testing.T) {
 }
 
 // Two processes that open with Migrate at once, on a schema that is not there yet.
+//
+//evidence:migrate
 func TestMigrateAtOnce(t *testing.T) {
 	dsn := pgtest.NewDatabase(t)
 	var wait sync.WaitGroup
@@ -135,7 +140,7 @@ func everyStatement(b *bundle) {
 	everyItem(b, x, d)
 	event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", OrderKey: "o", Payload: []byte("{}")})
 	everyEvent(b, x, event)
-	_, _, err := b.Letters().Insert(b.Context(), x, dlq.Letter{Class: dlq.Permanent, Delivery: d})
+	_, err := b.Letters().Insert(b.Context(), x, []dlq.Letter{{Class: dlq.Permanent, Delivery: d}})
 	b.must("letter", err)
 	b.must("commit", b.Commit(b.Context(), x, []outbox.Row{event}))
 	everyLook(b)
@@ -151,51 +156,51 @@ func (b *bundle) must(what string, err error) {
 func everyMessage(b *bundle, x *txn.Txn, id inbox.ID) {
 	b.Helper()
 	ctx := b.Context()
-	b.claim(x, inbox.ClaimRequest{LockTimeout: 1e9, IdleTimeout: 1e10}, "1", "2")
+	b.claim(x, inbox.ClaimRequest{LockTimeout: 1e9, Limits: txn.Limits{Idle: 1e10}}, "1", "2")
 	b.claim(x, inbox.ClaimRequest{}, "1")
-	_, err := b.Inbox().Record(ctx, x, inbox.Entry{ID: id, State: inbox.Done})
-	b.must("record", err)
-	b.must("mark stale", b.Inbox().MarkStale(ctx, x, inbox.ID{Scope: scope, Key: "1"}))
-	_, err = b.Inbox().Transition(ctx, x, []inbox.ID{id}, inbox.Done, inbox.Dead)
+	b.must("mark stale", b.Inbox().MarkStale(ctx, x, []inbox.ID{{Scope: scope, Key: "1"}}))
+	_, err := b.Inbox().Transition(ctx, x, []inbox.ID{id}, inbox.Done, inbox.Dead)
 	b.must("transition", err)
-	_, err = b.Inbox().AddAttempt(ctx, x, inbox.Attempt{ID: id, Class: "permanent"})
-	b.must("add attempt", err)
+	_, err = b.Inbox().AddAttempts(ctx, x, []inbox.Attempt{{ID: id, Class: "permanent"}})
+	b.must("add attempts", err)
 }
 
 func everyItem(b *bundle, x *txn.Txn, d headrace.Delivery) {
 	b.Helper()
 	ctx, key := b.Context(), backlog.OrderKey{Scope: scope, Key: "o"}
-	b.must("lock order", b.Backlog().Order.Lock(ctx, x, []backlog.OrderKey{key}))
-	_, err := b.Backlog().Order.Waiting(ctx, x, []backlog.OrderKey{key})
-	b.must("waiting", err)
-	b.must("put", b.Backlog().Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
-	_, err = b.Backlog().Promote(ctx, x, "billing", 1)
+	items := b.Backlog()
+	b.must("put", items.Put(ctx, x, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: 1e9}}))
+	_, err := items.Promote(ctx, x, "billing", 1)
 	b.must("promote", err)
-	_, err = b.Backlog().LockShard(ctx, x, "billing", 0, 1e10)
+	_, err = items.LockShard(ctx, x, "billing", 0, txn.Limits{Idle: 1e10, Statement: 1e10})
 	b.must("lock shard", err)
-	_, err = b.Backlog().Read(ctx, x, "billing", 0, 0, 1)
+	_, err = items.Read(ctx, x, backlog.ReadRequest{Consumer: "billing", Limit: 1, Bytes: 1, Handlers: []string{"orders.paid"}})
 	b.must("read", err)
-	b.must("reschedule", b.Backlog().Reschedule(ctx, x, 1, 1e9, 1))
-	b.must("release", b.Backlog().Order.Release(ctx, x, key))
+	b.must("reschedule", items.Reschedule(ctx, x, []backlog.Change{{RowID: 1, Delay: 1e9, Attempt: 1}}))
+	_, err = items.Order.Block(ctx, x, []int64{1})
+	b.must("block", err)
+	b.must("release", items.Order.Release(ctx, x, []backlog.OrderKey{key}, 1))
+	_, err = items.Order.Sweep(ctx, x, "billing", 1)
+	b.must("sweep", err)
 	everyLease(b, x)
-	b.must("delete", b.Backlog().Delete(ctx, x, []int64{1, 2, 3, 4}))
+	b.must("delete", items.Delete(ctx, x, []int64{1, 2, 3, 4}))
 }
 
 func everyLease(b *bundle, x *txn.Txn) {
 	b.Helper()
-	ctx, l, leases := b.Context(), backlog.Lease{ID: inbox.ID{Scope: scope, Key: "1"}, Token: "t"}, b.Backlog().Leases
-	b.must("divert", leases.Divert(ctx, x, []int64{1}))
+	ctx, l, leases := b.Context(), backlog.Lease{RowID: 1, Token: "t"}, b.Backlog().Leases
+	b.must("move to leased", leases.MoveToLeased(ctx, x, []int64{1}))
 	_, err := leases.Claim(ctx, x, "billing", "orders.paid", "t", 1e9, 1)
 	b.must("claim leases", err)
 	_, _, err = leases.Extend(ctx, x, []backlog.Lease{l}, 1e9)
 	b.must("extend", err)
-	_, err = leases.Fence(ctx, x, l, 1e9)
+	_, err = leases.Fence(ctx, x, l, txn.Limits{Idle: 1e9})
 	b.must("fence", err)
 	b.must("give back", leases.GiveBack(ctx, x, []backlog.Lease{l}))
-	_, err = leases.Lost(ctx, x, l.ID, 0)
+	_, err = leases.Lost(ctx, x, inbox.ID{Scope: scope, Key: "1"}, 0)
 	b.must("count lost", err)
-	_, err = leases.Recall(ctx, x, "billing", "orders.paid", 1)
-	b.must("recall", err)
+	_, err = leases.MoveBack(ctx, x, "billing", "orders.paid", 1)
+	b.must("move back", err)
 }
 
 func everyEvent(b *bundle, x *txn.Txn, event outbox.Row) {
@@ -205,7 +210,7 @@ func everyEvent(b *bundle, x *txn.Txn, event outbox.Row) {
 	b.must("lock outbox", err)
 	b.must("insert", b.Outbox().Insert(ctx, x, []outbox.Row{event}))
 	b.must("hold", b.Outbox().Hold(ctx, x, []outbox.Hold{{Row: event, Reason: outbox.Parked}}))
-	_, err = b.Outbox().ReadHeld(ctx, x, event.Shard, 1)
+	_, err = b.Outbox().ReadHeld(ctx, x, event.Shard, 1, outbox.Topics{})
 	b.must("read held", err)
 	_, err = b.Outbox().Blocked(ctx, x, event.Shard)
 	b.must("blocked", err)
@@ -222,7 +227,7 @@ func everyLook(b *bundle) {
 	b.must("poll", err)
 	_, err = b.Backlog().Depth(ctx, "")
 	b.must("depth", err)
-	_, err = b.Outbox().Poll(ctx, marks)
+	_, err = b.Outbox().Poll(ctx, marks, outbox.Topics{})
 	b.must("poll outbox", err)
 	_, err = b.Outbox().Status(ctx)
 	b.must("status", err)
@@ -236,12 +241,30 @@ func everyLook(b *bundle) {
 	b.must("find", err)
 	_, err = b.Inbox().Counts(ctx, "billing")
 	b.must("counts", err)
+	everyInstance(b)
 	b.must("ping", b.Ping(ctx))
 	report, err := b.Check(ctx)
 	b.must("check", err)
 	if !report.OK() {
 		b.Errorf("%+v", slices.DeleteFunc(report.Rules, func(r store.RuleResult) bool { return r.Violations == 0 }))
 	}
+}
+
+func everyInstance(b *bundle) {
+	b.Helper()
+	ctx, instances, marks := b.Context(), b.Operations().Instances, b.Operations().Marks
+	b.must("start", instances.Start(ctx, instance.Instance{ID: "i", Consumer: "billing"}))
+	b.must("beat", instances.Beat(ctx, "i"))
+	b.must("mark", marks.Mark(ctx, instance.Mark{Instance: "i", Messages: []instance.Hash{{}}}))
+	_, err := marks.Marks(ctx, "billing", "")
+	b.must("marks", err)
+	_, err = marks.CountDeath(ctx, "i", -1e12)
+	b.must("count death", err)
+	_, err = marks.Suspects(ctx, "billing", 1)
+	b.must("suspects", err)
+	b.must("clear", marks.Clear(ctx, "billing", instance.Hash{}))
+	b.must("end", instances.End(ctx, "i"))
+	b.must("forget", instances.Forget(ctx, 1e12))
 }
 
 // everyLetter runs the statements of dead letters, in a transaction of their own
@@ -252,7 +275,7 @@ func everyLetter(b *bundle, d headrace.Delivery) {
 	d.Key = "3"
 	l := dlq.Letter{Class: dlq.Permanent, Consumer: "billing", Handler: "orders.paid", Delivery: d}
 	for range 2 {
-		if _, _, err := b.Letters().Insert(ctx, x, l); err != nil {
+		if _, err := b.Letters().Insert(ctx, x, []dlq.Letter{l}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -9,10 +9,8 @@ import (
 	"net"
 	"time"
 
-	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -21,43 +19,31 @@ import (
 // Store is one schema of one PostgreSQL database. It is safe for concurrent use.
 type Store struct {
 	db         *sql.DB
-	plan       planner
 	connector  *connector // nil where db is the caller's
-	direct     *direct
+	text       sqlstore.Text
 	book       *book
-	scripts    []migrate.Script
-	checks     map[string]string
 	statements *txn.Statements
 	begin      txn.Options
 	abandoned  txn.Abandoned
 	patience   time.Duration // of Commit
-	signal     *outbox.Signal
-	signals    *backlog.Signals
+	insert     inserts
 	ping       string
 	txnID      string
-
-	inbox   *inboxStore
-	backlog *backlogStore
-	order   *orderStore
-	leases  *leaseStore
-	outbox  *outboxStore
-	letters *letterStore
-	alerts  *alertStore
-
-	versions  *versionStore
-	instances *instanceStore
-	pauses    *pauseStore
-	prune     *pruneStore
+	refusal    string // to subscribe to the outbox
+	tables
 }
 
-// What a Store is.
+// tables has the methods of store.Store that return tables.
+type tables = sqlstore.Tables
+
+// A Store implements these.
 var (
 	_ store.Store    = (*Store)(nil)
 	_ store.Migrator = (*Store)(nil)
 	_ store.Checker  = (*Store)(nil)
 )
 
-// commitTimeout bounds COMMIT and the statement before it. Past it the outcome is
+// commitTimeout bounds COMMIT and the statement before it. After it the outcome is
 // unknown.
 const commitTimeout = 30 * time.Second
 
@@ -67,35 +53,9 @@ const closeTimeout = 30 * time.Second
 // DB returns the connections, for the program's own statements. Do not close it.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Inbox implements store.Store.
-func (s *Store) Inbox() inbox.Store { return s.inbox }
-
-// Backlog implements store.Store.
-func (s *Store) Backlog() backlog.Tables {
-	return backlog.Tables{Store: s.backlog, Order: s.order, Leases: s.leases, Signals: s.signals}
-}
-
-// Outbox implements store.Store.
-func (s *Store) Outbox() store.Outbox { return s.outbox }
-
-// Operations implements store.Store.
-func (s *Store) Operations() store.Operations {
-	return store.Operations{
-		Versions:  s.versions,
-		Instances: s.instances,
-		Pauses:    s.pauses,
-		Pruner:    s.prune,
-		Finder:    s.inbox,
-		Alerts:    s.alerts,
-	}
-}
-
-// Letters implements store.Store.
-func (s *Store) Letters() dlq.Store { return s.letters }
-
 // Begin implements store.Store.
 func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
-	// A server that restarted leaves a pool of dead connections: past all of them.
+	// A server that restarted leaves a pool of dead connections: try past all of them.
 	for tries := s.db.Stats().OpenConnections + 2; ; tries-- {
 		t, err := txn.Begin(ctx, s.db, s.begin)
 		if err == nil || !idleEnd(err) || tries <= 0 || ctx.Err() != nil {
@@ -104,8 +64,8 @@ func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 	}
 }
 
-// idleEnd reports whether err is of a connection that ended while it idled in the
-// pool: another one may work. (A *sql.DB tries again by itself; a *sql.Conn cannot.)
+// idleEnd reports whether err comes from a connection that ended while it was idle in the
+// pool: another one may work. (A *sql.DB retries by itself; a *sql.Conn cannot.)
 func idleEnd(err error) bool {
 	var op *net.OpError
 	if errors.As(err, &op) && op.Op == "dial" {
@@ -123,15 +83,15 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 		return t.Commit(ctx)
 	}
 	if ctx.Err() != nil || txn.Classify(err) == txn.Connection {
-		t.Discard() // a rollback could hang as the statement did
+		t.Discard() // a rollback could hang like the statement
 	} else {
 		t.Rollback()
 	}
 	return err
 }
 
-// seal writes the events and finds out whether t is still the transaction of its
-// claim, in one statement.
+// seal writes the events and checks, in one statement, that t is still the transaction of
+// its claim.
 func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	var id string
 	var err error
@@ -139,7 +99,7 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	case len(events) > 0:
 		id, err = s.writeEvents(ctx, t, events)
 	case t.ID() != "":
-		id, err = s.text(ctx, t, s.txnID)
+		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
 	}
 	switch {
 	case errors.Is(err, sql.ErrTxDone):
@@ -156,31 +116,17 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 
 // writeEvents writes the events, and returns the id of the transaction that runs.
 func (s *Store) writeEvents(ctx context.Context, t *txn.Txn, events []outbox.Row) (id string, err error) {
-	query, args, err := s.outbox.insert.of(events, t.ID())
+	query, args, err := s.insert.of(events, t.ID())
 	if err != nil {
 		return "", err
 	}
-	return s.text(ctx, t, query, args...)
-}
-
-// text runs a statement of every commit, for the text that it returns.
-func (s *Store) text(ctx context.Context, t *txn.Txn, query string, args ...any) (value string, err error) {
-	if s.direct != nil {
-		values, err := s.direct.row(ctx, t, query, args...)
-		if err == nil {
-			value, _ = values[0].(string)
-		}
-		if !errors.Is(err, errIndirect) {
-			return value, err
-		}
-	}
-	err = t.QueryRowContext(ctx, query, args...).Scan(&value)
-	return value, err
+	err = t.QueryRowContext(ctx, query, args...).Scan(&id)
+	return id, err
 }
 
 // Ping implements store.Store.
 func (s *Store) Ping(ctx context.Context) error {
-	// Half of the time for a connection of the pool, which may have been cut.
+	// Half of the time is for a connection of the pool, which may be dead.
 	err := s.pingPooled(ctx)
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -207,7 +153,7 @@ func (s *Store) pingPooled(ctx context.Context) error {
 	}
 	defer func() { _ = conn.Close() }()
 	if cut := s.begin.Kill(conn); cut != nil {
-		// lib/pq waits for the answer on a cut connection whatever ctx says.
+		// On a cut connection lib/pq waits for the answer, whatever ctx is.
 		defer context.AfterFunc(ctx, cut)()
 	}
 	var one int
@@ -217,30 +163,53 @@ func (s *Store) pingPooled(ctx context.Context) error {
 	return nil
 }
 
-// Close frees what the store holds: its prepared statements, and its connections
-// where it made them; those on which nothing answers are cut after three seconds. It
-// waits for what was given up without an answer, at most half a minute: only on the
-// caller's connections does that take time. Call it after everything that uses the
-// store has ended; later calls do nothing more.
+// Check implements store.Checker. It reads whole tables.
+func (s *Store) Check(ctx context.Context) (store.Report, error) {
+	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
+	if err != nil {
+		return store.Report{}, fmt.Errorf("check: begin: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }()
+	return sqlstore.Check(ctx, tx, s.text.Checks)
+}
+
+// Close frees the store's prepared statements and, if it made them, its connections;
+// after three seconds it cuts those that do not answer. It waits at most half a minute
+// for calls that were abandoned without an answer; that takes time only on the caller's
+// connections. Call it after everything that uses the store has ended; later calls do
+// nothing more.
 func (s *Store) Close() error {
 	if s.connector != nil {
 		defer time.AfterFunc(cancelTime, s.connector.cut).Stop()
 	}
-	done := make(chan error, 1)
-	go func() {
-		s.statements.Close() // tells the server so on every idle connection
+	var err error
+	if !within(closeTimeout, func() {
+		// This tells the server on each idle connection. If one does not answer, it goes on
+		// until the driver gives the connection up, with pgx after five seconds.
+		within(cancelTime, s.statements.Close)
 		<-s.abandoned.Ended()
 		if s.connector != nil {
-			done <- s.db.Close()
+			err = s.db.Close()
 		}
-		close(done)
+	}) {
+		return errors.New("postgres: close: a connection that was given up still waits for an answer")
+	}
+	return err
+}
+
+// within reports whether f returned in time; if not, f goes on beside the caller.
+func within(d time.Duration, f func()) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
 	}()
-	timer := time.NewTimer(closeTimeout)
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
-	case err := <-done:
-		return err
+	case <-done:
+		return true
 	case <-timer.C:
-		return errors.New("postgres: close: a connection that was given up still waits for an answer")
+		return false
 	}
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// DESIGN 3, Claim: explicit READ COMMITTED. A nil option would inherit the default,
+// DESIGN §3 Claim: explicit READ COMMITTED. A nil option would inherit the default,
 // and a new holder of a shard would see rows that are gone.
+//
+//evidence:isolation
 func TestReadCommittedWhateverTheDefault(t *testing.T) {
 	for _, driver := range []string{"open", "pgx"} {
 		t.Run(driver, func(t *testing.T) {
@@ -25,8 +27,8 @@ func TestReadCommittedWhateverTheDefault(t *testing.T) {
 			if level := one[string](b, x, "SHOW transaction_isolation"); level != "read committed" {
 				t.Errorf("isolation %q", level)
 			}
-			// And what another transaction commits in the middle is seen: the claim waits
-			// for nobody here, and the loser finds the row.
+			// And what another transaction commits in the middle is seen: the claim does
+			// not wait here, and the loser finds the row.
 			other := b.begin()
 			b.claim(other, inbox.ClaimRequest{}, "k")
 			if err := b.Commit(t.Context(), other, nil); err != nil {
@@ -39,8 +41,10 @@ func TestReadCommittedWhateverTheDefault(t *testing.T) {
 	}
 }
 
-// DESIGN 3, Claim: the timeout of a group's claim never reaches a handler, not even
+// DESIGN §3 Claim: the timeout of a group's claim never reaches a handler, not even
 // where the session has one of its own, and a single claim sets none.
+//
+//evidence:session
 func TestLockTimeoutDoesNotLeak(t *testing.T) {
 	for _, driver := range []string{"open", "pgx"} {
 		t.Run(driver, func(t *testing.T) {
@@ -48,7 +52,7 @@ func TestLockTimeoutDoesNotLeak(t *testing.T) {
 			b := setup(t, driver, "&lock_timeout=7s", postgres.Options{})
 			holder := b.begin()
 			b.claim(holder, inbox.ClaimRequest{}, "held")
-			r := inbox.ClaimRequest{LockTimeout: 20 * time.Millisecond, IdleTimeout: 90 * time.Second}
+			r := inbox.ClaimRequest{LockTimeout: 20 * time.Millisecond, Limits: txn.Limits{Idle: 90 * time.Second}}
 			for _, c := range []struct {
 				name string
 				keys []string
@@ -86,12 +90,14 @@ func TestLockTimeoutDoesNotLeak(t *testing.T) {
 
 // All keys of a group busy: the settings of the claims go with their savepoints, and
 // the transaction has its idle timeout and its id all the same.
+//
+//evidence:busy
 func TestAllBusy(t *testing.T) {
 	b := setup(t, "open", "", postgres.Options{})
 	holder := b.begin()
 	b.claim(holder, inbox.ClaimRequest{}, "a", "b")
 	x := b.begin()
-	got := b.claim(x, inbox.ClaimRequest{LockTimeout: time.Millisecond, IdleTimeout: time.Second}, "a", "b")
+	got := b.claim(x, inbox.ClaimRequest{LockTimeout: time.Millisecond, Limits: txn.Limits{Idle: time.Second}}, "a", "b")
 	if got[0].Result != inbox.Busy || got[1].Result != inbox.Busy {
 		t.Errorf("%+v", got)
 	}
@@ -103,8 +109,10 @@ func TestAllBusy(t *testing.T) {
 	}
 }
 
-// DESIGN 3, What is infrastructure: a terminated backend is a lost connection, for
+// DESIGN §3 Judge: a terminated backend is a lost connection, for
 // either driver, and the next transaction has another one.
+//
+//evidence:lost-connection
 func TestTerminatedBackend(t *testing.T) {
 	drivers(t, func(b *bundle) {
 		x := b.begin()
@@ -173,6 +181,8 @@ func TestCommitAfterTermination(t *testing.T) {
 
 // TRAPS, Databases: 25P02 with a nil handler result: the commit must fail, whether
 // the transaction was claimed in or not, with events or without.
+//
+//evidence:passed-over
 func TestCommitOfAnAbortedTransaction(t *testing.T) {
 	drivers(t, func(b *bundle) {
 		event := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", Payload: []byte("{}")})
@@ -196,6 +206,8 @@ func TestCommitOfAnAbortedTransaction(t *testing.T) {
 // TRAPS, Databases: lib/pq's Commit ignores its context and hangs on a cut
 // connection. The outcome is unknown, the connection goes away, and a claim finds
 // out what happened.
+//
+//evidence:refused
 func TestCutCommit(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -220,7 +232,7 @@ func TestCutCommit(t *testing.T) {
 				cut := &bundle{T: t, Store: s}
 				s.SetCommitTimeout(300 * time.Millisecond)
 				x := cut.begin()
-				cut.claim(x, inbox.ClaimRequest{IdleTimeout: time.Second}, "k")
+				cut.claim(x, inbox.ClaimRequest{Limits: txn.Limits{Idle: time.Second}}, "k")
 				c.cut(p)
 				within(t, 10*time.Second, "Commit", func() {
 					if err := s.Commit(t.Context(), x, nil); !errors.Is(err, txn.ErrCommitUnknown) {
@@ -278,6 +290,40 @@ func TestPingWithoutServer(t *testing.T) {
 		defer cancel()
 		if err := s.Ping(ctx); txn.Classify(err) != txn.Connection && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Rows that are left open give the connection the answers to earlier statements: then no
+// statement may run on it, and it does not go back to the pool.
+//
+//evidence:open-rows
+func TestAliveWithOpenRows(t *testing.T) {
+	drivers(t, func(b *bundle) {
+		x := b.begin()
+		backend := one[int](b, x, "SELECT pg_backend_pid()")
+		s := x.Savepoint("suite")
+		if err := errors.Join(s.Set(b.Context()), x.Alive(b.Context())); err != nil {
+			b.Fatal(err)
+		}
+		statement, err := x.PrepareContext(b.Context(), "SELECT n FROM generate_series(1, 5000) AS n WHERE n > $1")
+		if err != nil {
+			b.Fatal(err)
+		}
+		rows, err := statement.QueryContext(b.Context(), 3)
+		if err != nil || !rows.Next() {
+			b.Fatal(err)
+		}
+		_ = s.RollbackTo(b.Context()) // lib/pq takes the end of the rows for the answer
+		if err := x.Alive(b.Context()); !errors.Is(err, txn.ErrUnusable) {
+			b.Errorf("alive: %v", err)
+		}
+		if err := s.RollbackTo(b.Context()); !errors.Is(err, txn.ErrUnusable) {
+			b.Errorf("a statement afterwards: %v", err)
+		}
+		x.Rollback()
+		if again := one[int](b, b.begin(), "SELECT pg_backend_pid()"); again == backend {
+			b.Error("the connection went back to the pool")
 		}
 	})
 }

@@ -12,29 +12,29 @@ import (
 )
 
 // OutboxSchema lets watermill-sql's Publisher write into the outbox, for programs that
-// use it already. Store.OutboxSchema makes one. outbox.NewPublisher does the same with
-// fewer rules, on both databases, and is the better choice where nothing is there yet.
+// use it already. Store.OutboxSchema makes one. New programs should use
+// outbox.NewPublisher: it does the same with fewer rules, on both databases.
 //
 //	publisher, err := watermillsql.NewPublisher(tx, watermillsql.PublisherConfig{SchemaAdapter: st.OutboxSchema(outbox.PublisherOptions{})}, logger)
 //
-// What watermill-sql's Publisher does by itself, and nobody here can change:
+// watermill-sql's Publisher has these limits of its own:
 //
-//   - It belongs to the transaction that it was made with: one Publisher for each. Made
-//     with a *sql.DB it commits the events alone, whatever becomes of the rest.
-//   - It runs its statement with context.Background(): neither the messages' contexts nor
-//     the caller's bound it. The context of BeginTx does, whose end rolls back, and the
+//   - It belongs to the transaction that it was made with: one Publisher for each. If made
+//     with a *sql.DB it commits the events alone, even if the rest fails.
+//   - It runs its statement with context.Background(), so neither the messages' contexts nor
+//     the caller's bound it. The context of BeginTx does, whose end rolls back, and so does the
 //     server's statement_timeout.
-//   - It refuses topics with other characters than A-Z a-z 0-9 - $ : . and _, before
-//     anything is written. The outbox itself takes any topic.
+//   - It rejects topics with characters other than A-Z a-z 0-9 - $ : . and _, before
+//     anything is written. The outbox itself accepts any topic.
 //   - At the level Trace it logs the statement's arguments, payloads included.
-//   - Leave AutoInitializeSchema off: there is nothing to initialize, and it is refused
-//     with a transaction.
+//   - Leave AutoInitializeSchema off: there is nothing to initialize, and with a
+//     transaction it is an error.
 //
 // After the commit, wake the relay: st.Outbox().Signal().Wake().
 //
 // It serves Publishers only. A Subscriber made with it receives nothing, and logs an
 // error that says so. In the handler of another watermill-sql Subscriber, never write
-// effects through its TxFromContext: after a nack that transaction is not rolled back.
+// effects through its TxFromContext: that transaction is not rolled back after a nack.
 type OutboxSchema struct {
 	insert  inserts
 	refusal string
@@ -46,14 +46,14 @@ func (s *Store) OutboxSchema(options outbox.PublisherOptions) OutboxSchema {
 	if options.OrderKey == nil {
 		options.OrderKey = func(string, *message.Message) string { return "" }
 	}
-	return OutboxSchema{insert: s.outbox.insert, refusal: s.outbox.refusal, options: options}
+	return OutboxSchema{insert: s.insert, refusal: s.refusal, options: options}
 }
 
 var errNoSchema = errors.New("OutboxSchema is empty: take it from Store.OutboxSchema")
 
-// InsertQuery returns the statement that writes messages into the outbox, one for all of
-// them and also for none. The error matches headrace.ErrInvalidEvent where a message
-// cannot be an event or the topic is empty; then nothing was sent to the database.
+// InsertQuery returns one statement that writes all messages into the outbox, also if
+// there are none. The error matches headrace.ErrInvalidEvent if a message is not a valid
+// event or the topic is empty; then nothing was sent to the database.
 func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (watermillsql.Query, error) {
 	if o.insert.ready == "" {
 		return watermillsql.Query{}, errNoSchema
@@ -76,21 +76,20 @@ func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (wate
 // SchemaInitializingQueries returns none: migrations make the tables.
 func (OutboxSchema) SchemaInitializingQueries(string) []watermillsql.Query { return nil }
 
-// errNotSubscribed says what the statement of SelectQuery says.
-var errNotSubscribed = errors.New("the outbox of headrace is published by its relay; nobody can subscribe to it")
+// errNotSubscribed has the text of SelectQuery's error.
+var errNotSubscribed = errors.New("the outbox of headrace is published by its relay; it has no subscribers")
 
-// SelectQuery returns a statement that fails and says why: nobody subscribes to an
-// outbox.
+// SelectQuery returns a statement that fails: an outbox has no subscribers.
 func (o OutboxSchema) SelectQuery(string, string, watermillsql.OffsetsAdapter) watermillsql.Query {
 	return watermillsql.Query{Query: o.refusal}
 }
 
-// UnmarshalMessage refuses: nobody subscribes to an outbox.
+// UnmarshalMessage returns an error: an outbox has no subscribers.
 func (OutboxSchema) UnmarshalMessage(watermillsql.Scanner) (watermillsql.Row, error) {
 	return watermillsql.Row{}, errNotSubscribed
 }
 
-// SubscribeIsolationLevel returns what Subscribers begin with; see SelectQuery.
+// SubscribeIsolationLevel returns the isolation level of Subscribers; see SelectQuery.
 func (OutboxSchema) SubscribeIsolationLevel() sql.IsolationLevel { return sql.LevelReadCommitted }
 
 var _ watermillsql.SchemaAdapter = OutboxSchema{}

@@ -1,12 +1,14 @@
 -- Only rows that are still where the caller saw them move. They are locked in the
 -- order of keys that all share. The id of the transaction rides along. IS NOT DISTINCT
 -- FROM keeps the planner, on stale statistics, from the index of rows that are not
--- done, which would be read once for each key.
+-- done, which would be read once for each key. The first SELECT hides the array's size, for
+-- which the server would plan the statement each time; the LIMIT tells it that there are few.
 WITH due AS MATERIALIZED (
     SELECT i.scope, i.key
     FROM (
-        SELECT u.scope, u.key FROM unnest($1::text[], $2::text[]) AS u (scope, key)
+        SELECT u.scope, u.key FROM unnest((SELECT $1::text[]), $2::text[]) AS u (scope, key)
         ORDER BY u.scope COLLATE "C", u.key COLLATE "C"
+        LIMIT (SELECT cardinality($1::text[]))
     ) AS c
     CROSS JOIN LATERAL (
         SELECT r.scope, r.key FROM {{schema}}.headrace_inbox AS r
@@ -14,7 +16,7 @@ WITH due AS MATERIALIZED (
         FOR UPDATE
     ) AS i
 ), moved AS (
-    UPDATE {{schema}}.headrace_inbox AS i SET state = $4, changed_at = clock_timestamp()
+    UPDATE {{schema}}.headrace_inbox AS i SET state = $4, changed_at = {{now}}
     FROM due
     WHERE i.scope = due.scope AND i.key = due.key AND i.state IS NOT DISTINCT FROM $3
     RETURNING i.scope, i.key

@@ -1,2 +1,3 @@
 -- Instances that ended, or have not beaten, for long.
-DELETE FROM {{schema}}.headrace_instances WHERE COALESCE(ended_at, beat_at) < clock_timestamp() - $1::bigint * interval '1 microsecond'
+DELETE FROM {{schema}}.headrace_instances
+WHERE COALESCE(ended_at, beat_at) < (SELECT {{now}} - $1::bigint * interval '1 microsecond')

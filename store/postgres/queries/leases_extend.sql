@@ -1,27 +1,28 @@
 -- The leases that are still held, and whether they end later now. A row that is locked
--- is held still as far as this statement can see, but cannot be changed: it is being
--- committed under its lease, or is being taken over.
+-- is still held as far as this statement can see, but cannot be changed: it is being
+-- committed under its lease, or is being taken over. The lock that Block takes does not
+-- matter.
 WITH asked AS MATERIALIZED (
-    SELECT u.scope, u.key, u.token FROM unnest($1::text[], $2::text[], $3::text[]) AS u (scope, key, token)
+    SELECT u.id, u.token FROM unnest($1::bigint[], $2::text[]) AS u (id, token)
 ), free AS MATERIALIZED (
-    SELECT r.scope, r.key
+    SELECT r.id
     FROM asked AS a
     CROSS JOIN LATERAL (
-        SELECT b.scope, b.key FROM {{schema}}.headrace_backlog AS b
-        WHERE b.scope = a.scope AND b.key = a.key AND b.line = 'leased' AND b.token = a.token
-        FOR UPDATE SKIP LOCKED
+        SELECT b.id FROM {{schema}}.headrace_backlog AS b
+        WHERE b.id = a.id AND b.status = 'leased' AND b.token = a.token
+        FOR NO KEY UPDATE SKIP LOCKED
     ) AS r
 ), extended AS (
-    UPDATE {{schema}}.headrace_backlog AS b SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond'
+    UPDATE {{schema}}.headrace_backlog AS b SET due_at = {{now}} + $3::bigint * interval '1 microsecond'
     FROM free
-    WHERE b.scope = free.scope AND b.key = free.key
-    RETURNING b.scope, b.key
+    WHERE b.id = free.id
+    RETURNING b.id
 )
-SELECT a.scope, a.key, a.token, e.key IS NOT NULL
+SELECT a.id, a.token, e.id IS NOT NULL
 FROM asked AS a
 CROSS JOIN LATERAL (
     SELECT FROM {{schema}}.headrace_backlog AS b
-    WHERE b.scope = a.scope AND b.key = a.key AND b.line = 'leased' AND b.token = a.token
+    WHERE b.id = a.id AND b.status = 'leased' AND b.token = a.token
     LIMIT 1
 ) AS held
-LEFT JOIN extended AS e ON e.scope = a.scope AND e.key = a.key
+LEFT JOIN extended AS e ON e.id = a.id

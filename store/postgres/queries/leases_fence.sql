@@ -1,8 +1,9 @@
 -- The row is the transaction's until it ends, if the lease is still held. With FOR
 -- UPDATE it waits for a claim that is under way, and sees its token; a plain read let
--- the old holder and the new one both commit. The idle timeout ($4, in ms; 0 leaves the
--- server's) takes the row from a process that was stopped.
-SELECT CASE WHEN $4::bigint > 0 THEN set_config('idle_in_transaction_session_timeout', $4::bigint::text, true) END
+-- the old holder and the new one both commit. It also waits for a transaction that blocks
+-- rows behind this one, and so releases them. The limits ($3 and $4, in ms; 0 leaves the
+-- server's) ride along: they take the row from a process that was stopped.
+SELECT {{schema}}.headrace_limits($3, $4)
 FROM {{schema}}.headrace_backlog
-WHERE scope = $1 AND key = $2 AND line = 'leased' AND token = $3
+WHERE id = $1 AND status = 'leased' AND token = $2
 FOR UPDATE

@@ -1,7 +1,7 @@
 -- Letters of a filter by the reason that they failed for, with the newest as sample.
-SELECT g.error_print, g.consumer, g.handler, g.class, g.n, g.first, g.last, sample.error, g.newest
+SELECT g.error_fingerprint, g.consumer, g.handler, g.class, g.n, g.first, g.last, sample.error, g.newest
 FROM (
-    SELECT l.error_print, l.consumer, l.handler, l.class, count(*) AS n,
+    SELECT l.error_fingerprint, l.consumer, l.handler, l.class, count(*) AS n,
         min(l.created_at) AS first, max(l.created_at) AS last, max(l.id) AS newest
     FROM {{schema}}.headrace_dead_letters AS l
     WHERE ($1::text = '' OR l.state = $1::text)
@@ -10,11 +10,11 @@ FROM (
         AND ($4::text = '' OR l.handler = $4::text)
         AND ($5::text = '' OR l.topic = $5::text)
         AND ($6::text = '' OR l.class = $6::text)
-        AND ($7::text = '' OR l.error_print = $7::text)
+        AND ($7::text = '' OR l.error_fingerprint = $7::text)
         AND ($8::text = '' OR l.key = $8::text)
         AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
         AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
-    GROUP BY l.error_print, l.consumer, l.handler, l.class
+    GROUP BY l.error_fingerprint, l.consumer, l.handler, l.class
 ) AS g
 JOIN {{schema}}.headrace_dead_letters AS sample ON sample.id = g.newest
 ORDER BY g.n DESC, g.newest DESC

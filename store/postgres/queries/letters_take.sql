@@ -1,6 +1,6 @@
--- Open letters of a filter change hands, each at most once: those that somebody
--- else is taking are passed over. The letters of one reason are compared as
--- (error_print, id), which is what their index is sorted by: for error_print = $7 the
+-- Open letters of a filter change hands, each at most once: those that another
+-- transaction is taking are skipped. The letters of one reason are compared as
+-- (error_fingerprint, id), which is what their index is sorted by: for error_fingerprint = $7 the
 -- planner likes to walk over the open letters of all reasons by id.
 WITH open AS MATERIALIZED (
     SELECT l.ctid AS place
@@ -11,24 +11,24 @@ WITH open AS MATERIALIZED (
         AND ($4::text = '' OR l.handler = $4::text)
         AND ($5::text = '' OR l.topic = $5::text)
         AND ($6::text = '' OR l.class = $6::text)
-        AND ($7::text = '' OR (l.error_print, l.id) > ($7::text, $11::bigint)
-            AND (l.error_print, l.id) <= ($7::text, 9223372036854775807))
+        AND ($7::text = '' OR (l.error_fingerprint, l.id) > ($7::text, $11::bigint)
+            AND (l.error_fingerprint, l.id) <= ($7::text, 9223372036854775807))
         AND ($8::text = '' OR l.key = $8::text)
         AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
         AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
         AND l.id > $11::bigint
-    ORDER BY CASE WHEN $7::text <> '' THEN l.error_print END, l.id
+    ORDER BY CASE WHEN $7::text <> '' THEN l.error_fingerprint END, l.id
     LIMIT $12
     FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE {{schema}}.headrace_dead_letters AS t
-    SET state = $13, changed_at = clock_timestamp()
+    SET state = $13, changed_at = {{now}}
     FROM open
     WHERE t.ctid = open.place
     RETURNING t.*
 )
-SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_print,
-    l.message_id, l.topic, l.payload, l.metadata, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_print,
+SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_fingerprint,
+    l.message_id, l.topic, l.payload, l.metadata, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
     l.chain, l.stack, l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build,
     l.created_at, l.changed_at, l.reply_topic
 FROM taken AS l

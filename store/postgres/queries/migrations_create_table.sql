@@ -3,5 +3,5 @@ CREATE TABLE IF NOT EXISTS {{schema}}.headrace_migrations (
     version    integer PRIMARY KEY,
     name       text NOT NULL,
     checksum   text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
+    applied_at timestamptz NOT NULL
 )

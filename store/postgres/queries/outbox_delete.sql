@@ -28,6 +28,6 @@ WITH published AS (
     ) AS behind
 )
 UPDATE {{schema}}.headrace_outbox_held AS h
-SET reason = 'backoff', due_at = clock_timestamp()
+SET reason = 'backoff', due_at = {{now}}
 FROM next
 WHERE h.shard = $1 AND h.id = next.id AND h.reason = 'behind'

@@ -2,7 +2,7 @@
 -- their place in the order.
 WITH hold AS MATERIALIZED (
     SELECT c.shard, c.id, c.reason, c.attempts, c.error,
-        CASE WHEN c.reason IN ('delayed', 'backoff') THEN clock_timestamp() + c.delay_us * interval '1 microsecond' END AS due_at
+        CASE WHEN c.reason IN ('delayed', 'backoff') THEN {{now}} + c.delay_us * interval '1 microsecond' END AS due_at
     FROM unnest($1::smallint[], $2::bigint[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
         AS c (shard, id, reason, delay_us, attempts, error)
 ), changed AS (

@@ -18,7 +18,7 @@ WITH event AS MATERIALIZED (
 ), held AS (
     INSERT INTO {{schema}}.headrace_outbox_held
         (shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT e.shard, 'delayed', clock_timestamp() + e.delay_us * interval '1 microsecond', 0, '',
+    SELECT e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
         e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
     FROM event AS e
     WHERE e.delay_us > 0

@@ -1,2 +1,2 @@
 -- Fails, with these words: what a Subscriber of watermill-sql runs to receive.
-SELECT CAST('the outbox of headrace is published by its relay; nobody can subscribe to it' AS integer)
+SELECT CAST('the outbox of headrace is published by its relay; it has no subscribers' AS integer)

@@ -1,25 +1,45 @@
--- An idle look: for each shard one probe of the ready line and two of what is held,
--- for rows that are due and for the first that will be.
-SELECT m.place - 1, ready.found IS NOT NULL OR due.found IS NOT NULL,
-    (extract(epoch FROM later.due_at - clock_timestamp()) * 1000000)::bigint
-FROM unnest($1::bigint[]) WITH ORDINALITY AS m (mark, place)
-LEFT JOIN LATERAL (
-    SELECT true AS found FROM {{schema}}.headrace_outbox AS o
-    WHERE o.shard = (m.place - 1)::smallint AND o.id > m.mark
-    ORDER BY o.id
-    LIMIT 1
-) AS ready ON true
-LEFT JOIN LATERAL (
-    SELECT true AS found FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = (m.place - 1)::smallint AND h.due_at IS NOT NULL AND h.due_at <= statement_timestamp()
+-- An idle look: the shards with ready rows above their marks, and those with held rows:
+-- whether one is due, and the first that will be. It goes from shard to shard along the
+-- indexes, as backlog_poll does: an empty outbox is two probes.
+WITH RECURSIVE ready AS (
+    SELECT 0 AS next, NULL::integer AS found
+    UNION ALL
+    SELECT CASE WHEN f.id > f.mark THEN f.shard + 1 ELSE f.shard END, CASE WHEN f.id > f.mark THEN f.shard END
+    FROM ready
+    CROSS JOIN LATERAL (
+        SELECT o.shard, o.id, ($1::bigint[])[o.shard + 1] AS mark
+        FROM {{schema}}.headrace_outbox AS o
+        WHERE (o.shard, o.id) > (ready.next::smallint, ($1::bigint[])[ready.next + 1])
+        ORDER BY o.shard, o.id
+        LIMIT 1
+    ) AS f
+    WHERE ready.next < cardinality($1::bigint[])
+), held AS (
+    (
+        SELECT h.shard, h.due_at FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.due_at IS NOT NULL
+        ORDER BY h.shard, h.due_at
+        LIMIT 1
+    )
+    UNION ALL
+    SELECT f.shard, f.due_at
+    FROM held
+    CROSS JOIN LATERAL (
+        SELECT h.shard, h.due_at FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.due_at IS NOT NULL AND h.shard > held.shard
+        ORDER BY h.shard, h.due_at
+        LIMIT 1
+    ) AS f
+), clock AS MATERIALIZED (
+    SELECT {{now}} AS now
+)
+SELECT ready.found, true, NULL::bigint, 0 FROM ready WHERE ready.found IS NOT NULL
+UNION ALL
+SELECT held.shard, held.due_at <= (SELECT clock.now FROM clock), (
+    SELECT (extract(epoch FROM h.due_at - (SELECT clock.now FROM clock)) * 1000000)::bigint
+    FROM {{schema}}.headrace_outbox_held AS h
+    WHERE h.shard = held.shard AND h.due_at > (SELECT clock.now FROM clock)
     ORDER BY h.due_at
     LIMIT 1
-) AS due ON true
-LEFT JOIN LATERAL (
-    SELECT h.due_at FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = (m.place - 1)::smallint AND h.due_at IS NOT NULL AND h.due_at > statement_timestamp()
-    ORDER BY h.due_at
-    LIMIT 1
-) AS later ON true
-WHERE ready.found OR due.found OR later.due_at IS NOT NULL
-ORDER BY m.place
+), 0
+FROM held

@@ -4,12 +4,12 @@
 WITH head AS MATERIALIZED (
     SELECT h.shard, h.id, h.reason, h.topic, h.order_key
     FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = $1 AND h.due_at <= statement_timestamp()
+    WHERE h.shard = $1 AND h.due_at <= (SELECT {{now}})
         AND (h.reason = 'delayed' OR h.order_key = '' OR NOT EXISTS (
             SELECT FROM {{schema}}.headrace_outbox_held AS e
             WHERE e.shard = h.shard AND e.topic = h.topic AND e.order_key = h.order_key AND e.id < h.id
                 AND e.order_key <> '' AND e.reason <> 'delayed'
-                AND (e.reason = 'parked' OR e.due_at > statement_timestamp())
+                AND (e.reason = 'parked' OR e.due_at > (SELECT {{now}}))
         ))
     ORDER BY h.due_at, h.id
     LIMIT $2
@@ -29,12 +29,12 @@ WITH head AS MATERIALIZED (
         SELECT FROM {{schema}}.headrace_outbox_held AS b
         WHERE b.shard = head.shard AND b.topic = head.topic AND b.order_key = head.order_key
             AND b.order_key <> '' AND b.reason <> 'delayed'
-            AND (b.reason = 'parked' OR b.due_at > statement_timestamp())
+            AND (b.reason = 'parked' OR b.due_at > (SELECT {{now}}))
     )
 )
 SELECT h.id, h.message_id, h.topic, h.order_key, h.payload, h.metadata, h.trace_parent, h.trace_state,
-    (extract(epoch FROM clock_timestamp() - h.created_at) * 1000000)::bigint,
-    h.attempts, h.reason, COALESCE((extract(epoch FROM h.due_at - clock_timestamp()) * 1000000)::bigint, 0), h.error
+    (extract(epoch FROM {{now}} - h.created_at) * 1000000)::bigint,
+    h.attempts, h.reason, COALESCE((extract(epoch FROM h.due_at - {{now}}) * 1000000)::bigint, 0), h.error
 FROM {{schema}}.headrace_outbox_held AS h
 WHERE h.shard = $1 AND h.id = ANY (ARRAY(SELECT due.id FROM due))
 ORDER BY h.id

@@ -5,8 +5,8 @@ SELECT
     (SELECT count(*) FROM {{schema}}.headrace_outbox_held WHERE reason = 'parked'),
     (SELECT count(*) FROM {{schema}}.headrace_outbox_held WHERE reason = 'behind'),
     COALESCE((
-        SELECT (extract(epoch FROM clock_timestamp() - min(first.created_at)) * 1000000)::bigint
-        FROM generate_series(0, 15) AS s (shard)
+        SELECT (extract(epoch FROM {{now}} - min(first.created_at)) * 1000000)::bigint
+        FROM generate_series(0, 63) AS s (shard)
         CROSS JOIN LATERAL (
             SELECT o.created_at FROM {{schema}}.headrace_outbox AS o
             WHERE o.shard = s.shard::smallint

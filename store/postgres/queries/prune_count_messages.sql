@@ -2,7 +2,7 @@
 SELECT count(*)
 FROM {{schema}}.headrace_inbox AS i
 WHERE i.state IN ('done', 'discarded')
-    AND i.changed_at < now() - $1::bigint * interval '1 microsecond'
+    AND i.changed_at < (SELECT {{now}} - $1::bigint * interval '1 microsecond')
     AND starts_with(i.scope, $2)
     AND NOT EXISTS (
         SELECT FROM {{schema}}.headrace_backlog AS b WHERE b.scope = i.scope AND b.key = i.key OFFSET 0

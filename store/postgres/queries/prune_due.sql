@@ -1,4 +1,4 @@
 -- Whether a round of this consumer is due. Reads only: everybody asks all the time.
 SELECT NOT EXISTS (
-    SELECT FROM {{schema}}.headrace_prunes AS p WHERE p.consumer = $1 AND p.due_at > clock_timestamp()
+    SELECT FROM {{schema}}.headrace_prunes AS p WHERE p.consumer = $1 AND p.due_at > (SELECT {{now}})
 )

@@ -1,4 +1,4 @@
 -- How far the round has come, and when ($3, in µs from now) another may begin.
 UPDATE {{schema}}.headrace_prunes
-SET position = $2, due_at = clock_timestamp() + $3::bigint * interval '1 microsecond'
+SET position = $2, due_at = {{now}} + $3::bigint * interval '1 microsecond'
 WHERE consumer = $1

@@ -1,17 +1,20 @@
 -- Letters above the id $1: closed ones go when they are old and their message is done
--- or gone; open ones only where there is an age for them, and with the row of their
--- message, unless they are conflicts, whose key is another message's. Those that
--- somebody decides on at this moment are passed over.
+-- or gone, those of conflicts not before a message would go ($6); open ones only where
+-- there is an age for them, and with the row of their message, unless they are conflicts,
+-- whose key is another message's. Those that are being redriven or discarded now are
+-- skipped.
 WITH old AS MATERIALIZED (
     SELECT l.id, l.scope, l.key, l.state = 'open' AND l.class <> 'conflict' AS lost
     FROM {{schema}}.headrace_dead_letters AS l
     WHERE l.id > $1 AND ($2::text = '' OR l.consumer = $2::text)
         AND CASE
-            WHEN l.state = 'open' THEN $4::bigint > 0 AND l.changed_at < now() - $4::bigint * interval '1 microsecond'
-            ELSE l.changed_at < now() - $3::bigint * interval '1 microsecond' AND NOT EXISTS (
-                SELECT FROM {{schema}}.headrace_inbox AS i
-                WHERE i.scope = l.scope AND i.key = l.key AND i.state IS DISTINCT FROM 'done' OFFSET 0
-            )
+            WHEN l.state = 'open' THEN $4::bigint > 0 AND l.changed_at < (SELECT {{now}} - $4::bigint * interval '1 microsecond')
+            ELSE l.changed_at < (SELECT {{now}} - $3::bigint * interval '1 microsecond')
+                AND (l.class <> 'conflict' OR l.changed_at < (SELECT {{now}} - $6::bigint * interval '1 microsecond'))
+                AND NOT EXISTS (
+                    SELECT FROM {{schema}}.headrace_inbox AS i
+                    WHERE i.scope = l.scope AND i.key = l.key AND i.state IS DISTINCT FROM 'done' OFFSET 0
+                )
         END
     ORDER BY l.id
     LIMIT $5

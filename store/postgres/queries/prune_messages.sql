@@ -9,7 +9,7 @@ WITH old AS MATERIALIZED (
     FROM {{schema}}.headrace_inbox AS i
     WHERE i.ctid > $1::tid AND i.ctid < $2::tid
         AND i.state IN ('done', 'discarded')
-        AND i.changed_at < now() - $3::bigint * interval '1 microsecond'
+        AND i.changed_at < (SELECT {{now}} - $3::bigint * interval '1 microsecond')
         AND starts_with(i.scope || '', $4)
         AND NOT EXISTS (
             SELECT FROM {{schema}}.headrace_backlog AS b WHERE b.scope = i.scope AND b.key = i.key OFFSET 0

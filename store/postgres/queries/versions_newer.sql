@@ -2,5 +2,5 @@
 -- way, so that of two transactions the second compares with what the first committed.
 INSERT INTO {{schema}}.headrace_versions AS v (scope, entity, version)
 VALUES ($1, $2, $3)
-ON CONFLICT (scope, entity) DO UPDATE SET version = excluded.version, changed_at = clock_timestamp()
+ON CONFLICT (scope, entity) DO UPDATE SET version = excluded.version, changed_at = {{now}}
 WHERE v.version < excluded.version

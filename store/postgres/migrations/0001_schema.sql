@@ -1,0 +1,302 @@
+-- All tables. States, classes and the like are words without a CHECK: the other database
+-- could not widen one, and the rules in checks/ look at them.
+
+-- The time. Every statement reads it here, so that a test can have days go by. The
+-- planner puts the body in the place of the call.
+CREATE FUNCTION {{schema}}.headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE
+AS $headrace$ SELECT clock_timestamp() $headrace$;
+
+-- Limits for the rest of a transaction, in milliseconds; 0 leaves the setting as it is,
+-- and a statement's limit is never raised. It is noted for txn_restore, as is a role that
+-- the session has taken.
+CREATE FUNCTION {{schema}}.headrace_limits(idle bigint, statement bigint) RETURNS text LANGUAGE sql VOLATILE
+AS $headrace$ SELECT concat(
+    CASE WHEN idle > 0 THEN set_config('idle_in_transaction_session_timeout', idle::text, true) END,
+    CASE WHEN statement > 0 AND (current_setting('statement_timeout') = '0'
+            OR current_setting('statement_timeout')::interval > statement * interval '1 millisecond')
+        THEN set_config('statement_timeout', statement::text, true)
+            || set_config('headrace.statement_timeout', statement::text, true) END,
+    CASE WHEN current_setting('role') <> 'none' THEN set_config('headrace.role', current_setting('role'), true) END
+) $headrace$;
+
+-- Where each message is. The hot table: one row for every message, one index.
+-- Keys compare by bytes (COLLATE "C"), so that no locale joins two of them.
+CREATE TABLE {{schema}}.headrace_inbox (
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL CHECK (key <> '' AND octet_length(key) <= 512),
+    state       text NOT NULL DEFAULT 'done',
+    fingerprint text NOT NULL,
+    stale       boolean NOT NULL DEFAULT false,
+    changed_at  timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (scope, key)
+) WITH (autovacuum_vacuum_insert_scale_factor = 0.1, autovacuum_vacuum_scale_factor = 0.02);
+-- The few rows that are not done are looked for by checks and by operators.
+CREATE INDEX headrace_inbox_open ON {{schema}}.headrace_inbox (state, scope) WHERE state <> 'done';
+
+-- Runs that failed. Only failures pay for it.
+CREATE TABLE {{schema}}.headrace_attempts (
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    n           integer NOT NULL CHECK (n >= 1),
+    class       text NOT NULL,
+    error       text NOT NULL,
+    error_type  text NOT NULL,
+    duration_us bigint NOT NULL,
+    host        text NOT NULL,
+    build       text NOT NULL,
+    trace_parent text NOT NULL DEFAULT '',
+    trace_state  text NOT NULL DEFAULT '',
+    at          timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (scope, key, n)
+);
+
+-- The durable work list. A row's id never changes, and orders the rows of a strict order
+-- key. Its place orders the ready rows of a shard: at first it is the id, and it is drawn
+-- anew from the same sequence each time that the row becomes ready again. Ready rows have
+-- an index of their own that leads with what a worker asks for, so that a look for work
+-- never walks over the others.
+CREATE SEQUENCE {{schema}}.headrace_backlog_id;
+CREATE TABLE {{schema}}.headrace_backlog (
+    id          bigint NOT NULL PRIMARY KEY,
+    place       bigint NOT NULL CHECK (place >= id),
+    consumer    text COLLATE "C" NOT NULL,
+    shard       smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
+    status      text NOT NULL, -- ready, delayed, blocked, leasable, leased
+    due_at      timestamptz, -- of a delayed row, or the end of a lease
+    handler     text COLLATE "C" NOT NULL,
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C", -- NULL where it is not known yet
+    order_key   text COLLATE "C" NOT NULL,
+    strict      boolean NOT NULL,
+    fingerprint text,
+    message_id  text NOT NULL,
+    topic       text NOT NULL,
+    payload     bytea NOT NULL,
+    metadata    bytea NOT NULL,
+    coordinates text NOT NULL, -- JSON
+    trace_parent text NOT NULL,
+    trace_state  text NOT NULL,
+    attempt     integer NOT NULL, -- the run to come
+    spent       integer NOT NULL, -- attempts before the last redrive
+    reruns      integer NOT NULL, -- runs since the last attempt that cost none
+    postponed_at timestamptz, -- first postponement since the last change that was none
+    reason      TEXT NOT NULL DEFAULT '', -- why the latest run cost no attempt
+    letter_id   bigint NOT NULL,  -- redriven from; 0 if not
+    redrives    integer NOT NULL,
+    ready_at    timestamptz NOT NULL DEFAULT {{now}}, -- when it last became ready
+    reply_topic text NOT NULL,
+    token       text NOT NULL DEFAULT '', -- of the lease
+    starts      integer NOT NULL DEFAULT 0 -- leases that were given
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.01);
+CREATE UNIQUE INDEX headrace_backlog_key ON {{schema}}.headrace_backlog (scope, key) WHERE key IS NOT NULL;
+CREATE INDEX headrace_backlog_ready ON {{schema}}.headrace_backlog (consumer, shard, place) WHERE status = 'ready';
+CREATE INDEX headrace_backlog_due ON {{schema}}.headrace_backlog (consumer, due_at, id) WHERE status = 'delayed';
+CREATE INDEX headrace_backlog_leasable ON {{schema}}.headrace_backlog (consumer, handler, place) WHERE status = 'leasable';
+CREATE INDEX headrace_backlog_leased ON {{schema}}.headrace_backlog (consumer, handler, due_at) WHERE status = 'leased';
+-- What may hold up later rows of a strict key: those that are not ready, and those that
+-- became ready anew, behind later ones. A new row is in neither of these indexes.
+CREATE INDEX headrace_backlog_order ON {{schema}}.headrace_backlog (scope, order_key, id NULLS FIRST)
+    WHERE strict AND order_key <> '' AND (status <> 'ready' OR place <> id);
+CREATE INDEX headrace_backlog_blocked ON {{schema}}.headrace_backlog (scope, order_key, id NULLS FIRST) WHERE status = 'blocked';
+
+-- Events to publish that are ready: one index, and rows that live shortly.
+CREATE SEQUENCE {{schema}}.headrace_outbox_id;
+CREATE TABLE {{schema}}.headrace_outbox (
+    shard      smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
+    id         bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_outbox_id$headrace$),
+    message_id text NOT NULL,
+    topic      text NOT NULL,
+    order_key  text COLLATE "C" NOT NULL,
+    payload    bytea NOT NULL,
+    metadata   bytea NOT NULL,
+    trace_parent text NOT NULL,
+    trace_state  text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (shard, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+-- Events held back: delayed, refused by the sink and tried again later, parked, or
+-- behind one of those. A held row keeps its id, and with it its place in the order.
+CREATE TABLE {{schema}}.headrace_outbox_held (
+    shard      smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
+    id         bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_outbox_id$headrace$),
+    reason     text NOT NULL, -- delayed, backoff, parked, behind
+    due_at     timestamptz, -- of delayed and backoff rows
+    attempts   integer NOT NULL,
+    error      text NOT NULL,
+    message_id text NOT NULL,
+    topic      text NOT NULL,
+    order_key  text COLLATE "C" NOT NULL,
+    payload    bytea NOT NULL,
+    metadata   bytea NOT NULL,
+    trace_parent text NOT NULL,
+    trace_state  text NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (shard, id)
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+CREATE INDEX headrace_outbox_held_due ON {{schema}}.headrace_outbox_held (shard, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX headrace_outbox_held_order ON {{schema}}.headrace_outbox_held (shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
+CREATE INDEX headrace_outbox_held_parked ON {{schema}}.headrace_outbox_held (id) WHERE reason = 'parked';
+
+-- Messages given up, whole. Letters are vacuumed early, since only then does the index of
+-- groups alone tell what is there.
+CREATE SEQUENCE {{schema}}.headrace_dead_letters_id;
+CREATE TABLE {{schema}}.headrace_dead_letters (
+    id          bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_dead_letters_id$headrace$) PRIMARY KEY,
+    state       text NOT NULL DEFAULT 'open', -- open, redriven, discarded
+    class       text NOT NULL,
+    consumer    text COLLATE "C" NOT NULL,
+    handler     text COLLATE "C" NOT NULL,
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    order_key   text COLLATE "C" NOT NULL,
+    strict      boolean NOT NULL,
+    fingerprint text NOT NULL,
+    first_fingerprint text NOT NULL,
+    message_id  text NOT NULL,
+    topic       text NOT NULL,
+    payload     bytea NOT NULL,
+    metadata    bytea NOT NULL,
+    coordinates text NOT NULL, -- JSON
+    trace_parent text NOT NULL,
+    trace_state  text NOT NULL,
+    error       text NOT NULL,
+    error_fingerprint text NOT NULL,
+    chain       text NOT NULL, -- JSON array of strings
+    stack       text NOT NULL,
+    attempts    integer NOT NULL,
+    first_failure timestamptz NOT NULL,
+    last_failure  timestamptz NOT NULL,
+    previous_id bigint NOT NULL,
+    redrives    integer NOT NULL,
+    host        text NOT NULL,
+    build       text NOT NULL,
+    reply_topic text NOT NULL DEFAULT '',
+    created_at  timestamptz NOT NULL DEFAULT {{now}},
+    changed_at  timestamptz NOT NULL DEFAULT {{now}}
+) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
+-- A message has one open letter; a conflict one letter for good, so that one that was
+-- decided is not asked again.
+CREATE UNIQUE INDEX headrace_dead_letters_open ON {{schema}}.headrace_dead_letters (scope, key, fingerprint) WHERE state = 'open' AND class <> 'conflict';
+CREATE UNIQUE INDEX headrace_dead_letters_conflict ON {{schema}}.headrace_dead_letters (scope, key, fingerprint) WHERE class = 'conflict';
+CREATE INDEX headrace_dead_letters_group ON {{schema}}.headrace_dead_letters (error_fingerprint, id) WHERE state = 'open';
+CREATE INDEX headrace_dead_letters_open_id ON {{schema}}.headrace_dead_letters (id) WHERE state = 'open';
+CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key);
+-- The groups of open letters, to be counted without a look at the letters: entries
+-- that are equal share one key in the index, so that a million take 7 MB.
+CREATE INDEX headrace_dead_letters_groups ON {{schema}}.headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';
+
+-- Who did what to a dead letter, and why.
+CREATE TABLE {{schema}}.headrace_audit (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    letter_id bigint NOT NULL,
+    action    text NOT NULL, -- redrive, discard
+    by_whom   text NOT NULL,
+    reason    text NOT NULL,
+    new_key   text NOT NULL DEFAULT '',
+    at        timestamptz NOT NULL DEFAULT {{now}}
+);
+CREATE INDEX headrace_audit_letter ON {{schema}}.headrace_audit (letter_id, id);
+
+-- The newest version that was applied of each entity.
+CREATE TABLE {{schema}}.headrace_versions (
+    scope      text COLLATE "C" NOT NULL,
+    entity     text COLLATE "C" NOT NULL CHECK (entity <> '' AND octet_length(entity) <= 512),
+    version    bigint NOT NULL,
+    changed_at timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (scope, entity)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+
+-- Processes that run a consumer.
+CREATE TABLE {{schema}}.headrace_instances (
+    id            text COLLATE "C" NOT NULL PRIMARY KEY,
+    consumer      text COLLATE "C" NOT NULL,
+    host          text NOT NULL,
+    build         text NOT NULL,
+    started_at    timestamptz NOT NULL DEFAULT {{now}},
+    beat_at       timestamptz NOT NULL DEFAULT {{now}},
+    counted_at    timestamptz, -- when its death was counted against its marks
+    ended_at      timestamptz  -- when it ended in order
+) WITH (fillfactor = 50);
+CREATE INDEX headrace_instances_consumer ON {{schema}}.headrace_instances (consumer);
+-- The messages that a worker of an instance is about to run, as hashes of 16 bytes one
+-- after the other, and whether they are the only work of the process.
+CREATE TABLE {{schema}}.headrace_marks (
+    instance      text COLLATE "C" NOT NULL,
+    worker        integer NOT NULL,
+    messages      bytea NOT NULL CHECK (octet_length(messages) > 0 AND octet_length(messages) % 16 = 0),
+    alone         boolean NOT NULL,
+    at            timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (instance, worker)
+) WITH (fillfactor = 50);
+-- Messages that ran when a process ended unexpectedly, and in how many deaths they were
+-- the only work or had other work beside them.
+CREATE TABLE {{schema}}.headrace_suspects (
+    consumer      text COLLATE "C" NOT NULL,
+    message       bytea NOT NULL CHECK (octet_length(message) = 16),
+    alone         integer NOT NULL,
+    beside        integer NOT NULL,
+    at            timestamptz NOT NULL DEFAULT {{now}}, -- of the last death
+    PRIMARY KEY (consumer, message)
+);
+-- Consumers that a person has paused.
+CREATE TABLE {{schema}}.headrace_pauses (
+    consumer   text COLLATE "C" NOT NULL PRIMARY KEY,
+    by_whom    text NOT NULL,
+    reason     text NOT NULL,
+    at         timestamptz NOT NULL DEFAULT {{now}},
+    resumed_by text NOT NULL DEFAULT '',
+    resumed_at timestamptz -- while it is NULL, the consumer is paused
+);
+
+-- Alerts that were not counted yet. Work only appends. Their namespace is the
+-- consumer, or '' for the relay.
+CREATE TABLE {{schema}}.headrace_alerts (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    consumer    text COLLATE "C" NOT NULL,
+    grp         text COLLATE "C" NOT NULL,
+    kind        text NOT NULL,
+    handler     text NOT NULL,
+    topic       text NOT NULL,
+    class       text NOT NULL,
+    error_fingerprint text NOT NULL,
+    letter_id   bigint NOT NULL,
+    at          timestamptz NOT NULL DEFAULT {{now}}
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+CREATE INDEX headrace_alerts_waiting ON {{schema}}.headrace_alerts (consumer, id);
+-- What is known of each group: the newest of its alerts, how many wait since when,
+-- and when it is due.
+CREATE TABLE {{schema}}.headrace_alert_groups (
+    consumer    text COLLATE "C" NOT NULL,
+    grp         text COLLATE "C" NOT NULL,
+    kind        text NOT NULL,
+    handler     text NOT NULL,
+    topic       text NOT NULL,
+    class       text NOT NULL,
+    error_fingerprint text NOT NULL,
+    letter_id   bigint NOT NULL,
+    waiting     bigint NOT NULL CHECK (waiting >= 0),
+    since       timestamptz NOT NULL,
+    at          timestamptz NOT NULL,
+    failures    integer NOT NULL DEFAULT 0,
+    due_at      timestamptz NOT NULL DEFAULT {{now}},
+    tried_at    timestamptz,
+    passed_at   timestamptz,
+    PRIMARY KEY (consumer, grp)
+) WITH (fillfactor = 70);
+CREATE INDEX headrace_alert_groups_due ON {{schema}}.headrace_alert_groups (consumer, due_at) WHERE waiting > 0;
+CREATE INDEX headrace_alert_groups_tried ON {{schema}}.headrace_alert_groups (consumer, tried_at);
+-- The process that sends the alerts of a namespace, and until when it alone does.
+CREATE TABLE {{schema}}.headrace_alert_readers (
+    consumer    text COLLATE "C" NOT NULL PRIMARY KEY,
+    owner       text NOT NULL,
+    until       timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
+-- Whose turn it is to prune, and how far that has come: one round for each consumer,
+-- shared by its processes. Old rows of the inbox are found by a walk over the table,
+-- so that an insert pays for no index on their age.
+CREATE TABLE {{schema}}.headrace_prunes (
+    consumer text COLLATE "C" NOT NULL PRIMARY KEY,
+    position text NOT NULL, -- '' is the start
+    due_at   timestamptz NOT NULL
+) WITH (fillfactor = 50);
