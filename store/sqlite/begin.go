@@ -9,18 +9,18 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// A process that waits for the write lock asks for it at 0, 1 and 3 ms, in slices
-// of that length: SQLite's own schedule grows to 100 ms, and would miss most of the
-// gaps that a busy process leaves (see gate.go). After a while it asks less often.
+// A process that waits for the write lock tries at 0, 1 and 3 ms, in slices of that
+// length: SQLite's own schedule grows to 100 ms, and would miss most of the gaps that a
+// busy process leaves (see gate.go). After a while it tries less often.
 const (
 	quickSlice = 3 * time.Millisecond
 	slowSlice  = 18 * time.Millisecond // 0, 1, 3, 8 and 18 ms
 	quickFor   = 300 * time.Millisecond
 )
 
-// entry is what Store.Begin tells a connection, in the context of BeginTx: the
-// turn that it has already, and the context that bounds the wait. The
-// transaction's own context is not that one, because it must outlive it.
+// entry is what Store.Begin passes to a connection, in the context of BeginTx: the turn
+// that it has already, and the context that bounds the wait. That is not the context of
+// the transaction, which must outlive it.
 type entry struct {
 	wait context.Context
 	turn *turn
@@ -32,8 +32,8 @@ func withEntry(ctx context.Context, t *turn) context.Context {
 	return context.WithValue(ctx, entryKey{}, entry{ctx, t})
 }
 
-// BeginTx implements driver.ConnBeginTx: BEGIN IMMEDIATE once the gate has been
-// passed, or a snapshot to read where opts say so.
+// BeginTx implements driver.ConnBeginTx: BEGIN IMMEDIATE after the gate, or a snapshot
+// for reading if opts ask for one.
 func (c *conn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
 	if c.gate == nil || opts.ReadOnly {
 		return c.beginRead(ctx)
@@ -71,7 +71,7 @@ func bound(ctx context.Context, patience time.Duration) (context.Context, contex
 	return context.WithTimeout(ctx, patience)
 }
 
-// lock takes the write lock, asking until ctx ends.
+// lock tries to take the write lock until ctx ends.
 func (c *conn) lock(ctx context.Context) error {
 	slice := quickSlice
 	for start := time.Now(); ; {
@@ -90,7 +90,7 @@ func (c *conn) lock(ctx context.Context) error {
 	}
 }
 
-// try asks for the write lock for the time of a slice.
+// try tries to take the write lock for the time of a slice.
 func (c *conn) try(ctx context.Context, slice time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, slice)
 	defer cancel()
@@ -98,8 +98,9 @@ func (c *conn) try(ctx context.Context, slice time.Duration) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	// The slice may have ended just after the lock was taken, on a slow machine every
-	// time. SQL cannot ask whether a transaction is open, but begin another.
+	// The slice may have ended just after the lock was taken; on a slow machine that can
+	// happen every time. SQL cannot ask whether a transaction is open, only begin
+	// another.
 	if _, open := c.native.ExecContext(context.Background(), "BEGIN", nil); isPlain(open) {
 		return nil
 	}

@@ -3,66 +3,64 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Claim implements inbox.Store. Nobody else writes while t is open, so no claim is
-// ever inbox.Busy, and what a lost claim met is there for the statement after.
-func (i *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest) ([]inbox.Claimed, error) {
+// inboxStore implements inbox.Store.
+type inboxStore struct {
+	*sqlstore.Inbox
+	sql struct{ Claim, ClaimLost string }
+}
+
+// Claim implements inbox.Store. No other transaction writes while t is open. So no claim
+// is ever inbox.Busy, and the next statement finds the row of a lost claim.
+func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest) (answers []inbox.Claimed, err error) {
+	defer sqlrun.Wrap("claim", &err)
 	if len(r.Claims) == 0 {
 		return nil, nil
 	}
-	answers, err := i.claimAll(ctx, t, r.Claims)
-	if err != nil {
-		return nil, fmt.Errorf("claim: %w", err)
-	}
-	return answers, nil
-}
-
-func (i *inboxStore) claimAll(ctx context.Context, t *txn.Txn, claims []inbox.Claim) ([]inbox.Claimed, error) {
-	rows := make([][3]string, len(claims))
-	for n, c := range claims {
-		if err := identity(c.Scope, c.Key, c.Fingerprint); err != nil {
+	for _, c := range r.Claims {
+		if err := sqlrun.Identity(c.Scope, c.Key, c.Fingerprint); err != nil {
 			return nil, err
 		}
-		rows[n] = [3]string{c.Scope, c.Key, c.Fingerprint}
 	}
-	all, err := list(rows)
+	state := inbox.Done
+	if r.Waiting {
+		state = inbox.Waiting
+	}
+	type claim = inbox.Claim
+	args := s.Many(
+		sqlrun.Texts(r.Claims, func(c *claim) string { return c.Scope }),
+		sqlrun.Texts(r.Claims, func(c *claim) string { return c.Key }),
+		sqlrun.Texts(r.Claims, func(c *claim) string { return c.Fingerprint }))
+	won, err := sqlrun.Collect(ctx, t, s.sql.Claim, append(args, string(state)), idFields)
 	if err != nil {
 		return nil, err
 	}
-	won, err := collect(ctx, t, i.claim, []any{all}, readID)
-	if err != nil {
-		return nil, err
-	}
-	answers := make([]inbox.Claimed, len(claims)) // all Won
-	if len(won) == len(claims) {
+	answers = make([]inbox.Claimed, len(r.Claims)) // all Won
+	if len(won) == len(r.Claims) {
 		return answers, nil
 	}
-	return answers, i.lost(ctx, t, claims, won, answers)
+	return answers, s.lost(ctx, t, r.Claims, won, answers)
 }
 
-// lost fills in the answers to the claims that are not among won.
-func (i *inboxStore) lost(ctx context.Context, t *txn.Txn, claims []inbox.Claim, won []inbox.ID, answers []inbox.Claimed) error {
-	isWon := make(map[inbox.ID]bool, len(won))
-	for _, id := range won {
-		isWon[id] = true
-	}
-	at := make(map[inbox.ID]int)
-	var lost [][2]string
+// lost fills in the answers for the claims that are not among won.
+func (s *inboxStore) lost(ctx context.Context, t *txn.Txn, claims []inbox.Claim, won []inbox.ID, answers []inbox.Claimed) error {
+	at := make(map[inbox.ID]int, len(claims)) // those that are lost
 	for n, c := range claims {
-		if !isWon[c.ID] {
-			at[c.ID] = n
-			lost = append(lost, [2]string{c.Scope, c.Key})
-		}
+		at[c.ID] = n
 	}
-	keys, err := list(lost)
-	if err != nil {
-		return err
+	for _, id := range won {
+		delete(at, id)
 	}
-	entries, err := collect(ctx, t, i.claimLost, []any{keys}, readEntry)
+	lost := slices.Collect(maps.Keys(at))
+	entries, err := sqlrun.Collect(ctx, t, s.sql.ClaimLost, s.Many(sqlrun.IDs(lost)...), sqlstore.EntryFields)
 	if err != nil {
 		return fmt.Errorf("look up lost keys: %w", err)
 	}
@@ -75,3 +73,5 @@ func (i *inboxStore) lost(ctx context.Context, t *txn.Txn, claims []inbox.Claim,
 	}
 	return nil
 }
+
+func idFields(id *inbox.ID) []any { return []any{&id.Scope, &id.Key} }

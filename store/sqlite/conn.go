@@ -10,14 +10,14 @@ import (
 	driversqlite "modernc.org/sqlite"
 )
 
-// native is a connection of the driver, as far as it may be reached through ours.
-// The hooks are left out: conn lives by them.
+// native is the driver's connection, with the methods that may be called through ours.
+// The hooks are left out: conn depends on them.
 type native interface {
 	nativeConn
 	nativeFile
 }
 
-// nativeConn is what database/sql asks of a connection.
+// nativeConn is what database/sql needs of a connection.
 type nativeConn interface {
 	driver.Conn
 	driver.ConnPrepareContext
@@ -28,63 +28,58 @@ type nativeConn interface {
 	driver.Validator
 }
 
-// nativeFile is what SQLite offers beyond that.
+// nativeFile is what SQLite offers in addition.
 type nativeFile interface {
 	// NewBackup starts an online backup into the file of the URI.
 	NewBackup(uri string) (*driversqlite.Backup, error)
-	// IsReadOnly reports whether the database of that name can only be read.
+	// IsReadOnly reports whether the database of that name is read-only.
 	IsReadOnly(schema string) (bool, error)
 }
 
-// conn is a connection that passes the gate before it writes, and that keeps
-// watch over the framework's transactions: SQLite may end a transaction by itself
-// (disk full, INSERT OR ROLLBACK, a statement interrupted by its context), and
-// what is executed after that would be committed at once, statement by statement,
-// without the record that the message was handled. So would what a handler does
-// after a COMMIT of its own. The hooks of the connection see both; see tx.
+// conn is a connection that passes the gate before it writes, and watches the framework's
+// transactions. SQLite may end a transaction by itself (disk full, INSERT OR ROLLBACK, a
+// statement interrupted by its context). It would then commit each later statement at
+// once, without the record that the message was handled. The same happens after a COMMIT
+// in a handler's SQL. The hooks of the connection see both; see tx.
 //
-// database/sql calls a connection from one goroutine at a time; only kill may be
-// called beside it.
+// database/sql uses a connection in one goroutine at a time; only kill may be called
+// concurrently.
 type conn struct {
 	native
 	gate  *gate         // nil for a connection that only reads
-	busy  time.Duration // bounds BEGIN where its context has no deadline
+	busy  time.Duration // bounds BEGIN if its context has no deadline
 	tx    *tx           // the open transaction that writes, or nil
-	spent bool          // tx could not be ended: the connection must go
+	spent bool          // tx could not be ended: the connection must be closed
 
 	mu      sync.Mutex
 	dead    bool      // kill was called
 	running *killable // what kill interrupts, or nil
 }
 
-// usable says why no statement may run.
-func (c *conn) usable() error {
-	if c.tx == nil {
-		return nil
+// run runs a statement with f, unless the transaction has ended, and records whether the
+// statement has ended it.
+func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)) (result T, err error) {
+	t := c.tx
+	if t == nil {
+		return f(ctx)
 	}
-	return c.tx.ended()
+	if err := t.ended(); err != nil {
+		return result, err
+	}
+	ctx, end := c.interruptible(ctx)
+	defer end()
+	result, err = f(ctx)
+	return result, t.after(err)
 }
 
 // ExecContext implements driver.ExecerContext.
 func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.usable(); err != nil {
-		return nil, err
-	}
-	ctx, end := c.interruptible(ctx)
-	defer end()
-	result, err := c.native.ExecContext(ctx, query, args)
-	return result, c.after(err)
+	return run(ctx, c, func(ctx context.Context) (driver.Result, error) { return c.native.ExecContext(ctx, query, args) })
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
-	if err := c.usable(); err != nil {
-		return nil, err
-	}
-	ctx, end := c.interruptible(ctx)
-	defer end()
-	rows, err := c.native.QueryContext(ctx, query, args)
-	return rows, c.after(err)
+	return run(ctx, c, func(ctx context.Context) (driver.Rows, error) { return c.native.QueryContext(ctx, query, args) })
 }
 
 // PrepareContext implements driver.ConnPrepareContext.
@@ -104,14 +99,6 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 // Prepare implements driver.Conn.
 func (c *conn) Prepare(query string) (driver.Stmt, error) {
 	return c.PrepareContext(context.Background(), query)
-}
-
-// after takes note of a transaction that the statement before has ended.
-func (c *conn) after(err error) error {
-	if c.tx == nil {
-		return err
-	}
-	return c.tx.after(err)
 }
 
 // ResetSession implements driver.SessionResetter.
@@ -148,24 +135,10 @@ type stmt struct {
 	c *conn
 }
 
-// ExecContext implements driver.StmtExecContext.
 func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
-	if err := s.c.usable(); err != nil {
-		return nil, err
-	}
-	ctx, end := s.c.interruptible(ctx)
-	defer end()
-	result, err := s.nativeStmt.ExecContext(ctx, args)
-	return result, s.c.after(err)
+	return run(ctx, s.c, func(ctx context.Context) (driver.Result, error) { return s.nativeStmt.ExecContext(ctx, args) })
 }
 
-// QueryContext implements driver.StmtQueryContext.
 func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
-	if err := s.c.usable(); err != nil {
-		return nil, err
-	}
-	ctx, end := s.c.interruptible(ctx)
-	defer end()
-	rows, err := s.nativeStmt.QueryContext(ctx, args)
-	return rows, s.c.after(err)
+	return run(ctx, s.c, func(ctx context.Context) (driver.Rows, error) { return s.nativeStmt.QueryContext(ctx, args) })
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// connector opens connections on which everything that the store relies on is in
-// force, and refuses the others: SQLite passes over a pragma that it cannot obey.
+// connector opens connections and rejects those without the settings that the store
+// relies on: SQLite ignores a pragma that it cannot apply.
 type connector struct {
 	driver.Connector
 	gate *gate // nil for connections that only read
 	busy time.Duration
 }
 
-// Connect implements driver.Connector. It asks again where the file is locked:
-// SQLite does not wait for busy_timeout when it changes a new file to WAL mode.
+// Connect implements driver.Connector. It retries while the file is locked: SQLite does
+// not wait for busy_timeout when it changes a new file to WAL mode.
 func (k connector) Connect(ctx context.Context) (driver.Conn, error) {
 	ctx, cancel := bound(ctx, k.busy)
 	defer cancel()
@@ -40,7 +40,7 @@ func (k connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 }
 
-// connectPause is between two tries.
+// connectPause is the pause between two tries.
 const connectPause = 3 * time.Millisecond
 
 func (k connector) connect(ctx context.Context) (driver.Conn, error) {
@@ -87,7 +87,7 @@ func (k connector) wrap(ctx context.Context, opened driver.Conn) (*conn, error) 
 	return c, nil
 }
 
-// errReadOnly says that this process may not write the file.
+// errReadOnly says that this process cannot write the file.
 var errReadOnly = errors.New("the file or its directory cannot be written")
 
 // readPragma returns the value of a pragma as text.

@@ -61,6 +61,6 @@ func ExampleStore_Migrate() {
 	applied, err = st.Migrate(ctx)
 	fmt.Println("again:", len(applied), err)
 	// Output:
-	// first: 0001_inbox
+	// first: 0001_schema
 	// again: 0 <nil>
 }

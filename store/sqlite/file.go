@@ -11,8 +11,7 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// find looks for the file, and makes an empty one where there is none and create
-// says so.
+// find looks for the file. If there is none and create is set, it makes an empty one.
 func find(path string, create bool) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -28,7 +27,7 @@ func find(path string, create bool) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// make0 makes an empty file that only its owner can read: it will hold payloads.
+// make0 makes an empty file that only its owner can read: it will contain payloads.
 func make0(path string) (fs.FileInfo, error) {
 	if dir, err := os.Stat(filepath.Dir(path)); err != nil || !dir.IsDir() {
 		return nil, fmt.Errorf("there is no directory %s", filepath.Dir(path))
@@ -44,11 +43,11 @@ func make0(path string) (fs.FileInfo, error) {
 	return info, errors.Join(err, f.Close())
 }
 
-// header is how a SQLite file begins.
+// header is the beginning of a SQLite file.
 const header = "SQLite format 3\x00"
 
-// checkHeader refuses a file that is something else. SQLite does that too, except
-// for a short one, which it takes for an empty database and overwrites.
+// checkHeader rejects other files. SQLite does that too, except for a short file, which
+// it takes for an empty database and overwrites.
 func checkHeader(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

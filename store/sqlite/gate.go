@@ -4,22 +4,25 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/headrace/headrace/internal/sleep"
 )
 
-// SQLite has one writer for each file and no queue for it: who wants the write lock
-// asks again and again. Two rules make that fair.
+// SQLite has one writer for each file and no queue for it: a connection that wants the
+// write lock tries again and again. Two rules make that fair.
 //
-// Within the process a gate is passed before BEGIN IMMEDIATE, first come first
-// served, so that its writers never poll against each other.
+// Within the process a gate orders the writers before BEGIN IMMEDIATE, first come first
+// served, so that they never poll against each other.
 //
-// Between processes, a process that commits in a loop would give the others no
-// moment to get in (one lock in 5 s was measured). After burst of nearly
-// continuous writing, the gate therefore leaves the file alone for gap, which is
-// longer than the pause between two tries of a waiting process (see begin.go).
-// A process that is not always writing pays nothing.
+// Between processes, a process that commits in a loop would give the others no chance
+// (one lock in 5 s was measured). So after burst of nearly continuous writing, the gate
+// leaves the file alone for gap, which is longer than the pause between two tries of a
+// waiting process (see begin.go). A process that does not write all the time never waits
+// for this.
 const (
 	burst = 25 * time.Millisecond
 	gap   = 2 * time.Millisecond
@@ -30,10 +33,10 @@ type gate struct {
 	file os.FileInfo
 	uses int // guarded by gates.mu
 
-	turn    chan struct{} // holds one element while somebody has the turn
-	waiting atomic.Int64  // how many wait for it
+	turn    chan struct{} // holds one element while a transaction has the turn
+	waiting atomic.Int64  // how many transactions wait for it
 
-	// Of whoever has the turn:
+	// Used by the transaction that has the turn:
 	freed time.Time // when the last transaction ended
 	since time.Time // when the current burst began
 }
@@ -44,8 +47,8 @@ var gates struct {
 	open []*gate
 }
 
-// gateOf returns the gate of the file at path and uses it until close. Two paths to
-// one file share a gate. A file that is not there is made if create says so.
+// gateOf returns the gate of the file at path, for use until close. Two paths to one file
+// share a gate. If the file does not exist and create is set, it makes the file.
 func gateOf(path string, create bool) (*gate, error) {
 	gates.mu.Lock()
 	defer gates.mu.Unlock()
@@ -59,7 +62,7 @@ func gateOf(path string, create bool) (*gate, error) {
 			return g, nil
 		}
 	}
-	// Only now: closing a file drops all locks that the process has on it.
+	// Not while a gate is open: closing a file drops all locks of the process on it.
 	if err := checkHeader(path); err != nil {
 		return nil, err
 	}
@@ -71,19 +74,13 @@ func gateOf(path string, create bool) (*gate, error) {
 func (g *gate) close() {
 	gates.mu.Lock()
 	defer gates.mu.Unlock()
-	if g.uses--; g.uses > 0 {
-		return
-	}
-	for i, other := range gates.open {
-		if other == g {
-			gates.open = append(gates.open[:i], gates.open[i+1:]...)
-			return
-		}
+	if g.uses--; g.uses == 0 {
+		gates.open = slices.DeleteFunc(gates.open, func(other *gate) bool { return other == g })
 	}
 }
 
-// enter waits for the turn, in order of arrival, until ctx ends, and then for the
-// gap that is due. Whoever entered leaves the turn once.
+// enter waits for the turn, in order of arrival, until ctx ends, and then for the gap if
+// it is due. The caller leaves the turn once.
 func (g *gate) enter(ctx context.Context) (*turn, error) {
 	select {
 	case g.turn <- struct{}{}: // waiting senders are served in order
@@ -110,21 +107,15 @@ func (g *gate) leaveGap(ctx context.Context) error {
 	if rest > 0 && now.Sub(g.since) < burst {
 		return nil
 	}
-	if rest > 0 {
-		pause := time.NewTimer(rest)
-		defer pause.Stop()
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			return waited(ctx, nil)
-		}
+	if rest > 0 && !sleep.For(ctx, rest) {
+		return waited(ctx, nil)
 	}
 	g.since = time.Now()
 	return nil
 }
 
-// turn is the right to write. It is left when the transaction has really ended,
-// and not before: whoever came next would meet the old lock in BEGIN.
+// turn is the right to write. The holder leaves it only after the transaction has really
+// ended; otherwise the next one would meet the old lock in BEGIN.
 type turn struct {
 	gate *gate
 	left atomic.Bool
@@ -142,8 +133,8 @@ func (t *turn) leave(wrote bool) {
 	<-t.gate.turn
 }
 
-// waited is the error of a wait for the write lock that ctx ended. busy is what
-// SQLite said last, if anything.
+// waited is the error of a wait for the write lock that ctx ended. busy is the last error
+// from SQLite, or nil.
 func waited(ctx context.Context, busy error) error {
 	if busy == nil || ctx.Err() == context.Canceled {
 		busy = ctx.Err()
@@ -154,8 +145,8 @@ func waited(ctx context.Context, busy error) error {
 	return &lockedError{busy}
 }
 
-// lockedError says that the write lock was not to be had in time. txn.Classify
-// reads its code and makes it txn.LockTimeout.
+// lockedError says that the write lock was not available in time. txn.Classify reads its
+// code and makes it txn.LockTimeout.
 type lockedError struct{ cause error }
 
 func (e *lockedError) Error() string { return "wait for the write lock: " + e.cause.Error() }

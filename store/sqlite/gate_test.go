@@ -17,6 +17,8 @@ import (
 
 // TestTurnsAreInOrder: writers of a process get the lock in the order in which they
 // asked, with transactions of the user's own among them.
+//
+//evidence:sqlite-turns
 func TestTurnsAreInOrder(t *testing.T) {
 	s, path := setup(t)
 	other := openAt(t, path, Options{}) // a second store on the file shares the gate
@@ -230,6 +232,8 @@ func TestOpenLocked(t *testing.T) {
 
 // TestGap: a process that writes all the time leaves a gap after each burst, and
 // one that does not pays nothing.
+//
+//evidence:sqlite-turns
 func TestGap(t *testing.T) {
 	g := &gate{turn: make(chan struct{}, 1)}
 	var gaps int

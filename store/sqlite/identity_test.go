@@ -28,26 +28,22 @@ func TestIdentityIsNeverChanged(t *testing.T) {
 				_, err := s.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{{ID: id}}})
 				return err
 			},
-			"Record": func(t *txn.Txn) error {
-				_, err := s.Inbox().Record(ctx, t, inbox.Entry{ID: id, State: inbox.Waiting})
-				return err
-			},
 			"Transition": func(t *txn.Txn) error {
 				_, err := s.Inbox().Transition(ctx, t, []inbox.ID{id}, inbox.Waiting, inbox.Done)
 				return err
 			},
-			"AddAttempt": func(t *txn.Txn) error {
-				_, err := s.Inbox().AddAttempt(ctx, t, inbox.Attempt{ID: id})
+			"MarkStale": func(t *txn.Txn) error { return s.Inbox().MarkStale(ctx, t, []inbox.ID{id}) },
+			"AddAttempts": func(t *txn.Txn) error {
+				_, err := s.Inbox().AddAttempts(ctx, t, []inbox.Attempt{{ID: id}})
 				return err
 			},
 			"Put":       func(t *txn.Txn) error { return s.Backlog().Put(ctx, t, []backlog.Item{{Delivery: delivery}}) },
 			"Put order": func(t *txn.Txn) error { return s.Backlog().Put(ctx, t, []backlog.Item{{Delivery: ordered}}) },
-			"Waiting": func(t *txn.Txn) error {
-				_, err := s.Backlog().Order.Waiting(ctx, t, []backlog.OrderKey{{Scope: "c/h", Key: bad}})
-				return err
+			"Release": func(t *txn.Txn) error {
+				return s.Backlog().Order.Release(ctx, t, []backlog.OrderKey{{Scope: "c/h", Key: bad}}, 1)
 			},
 			"Insert letter": func(t *txn.Txn) error {
-				_, _, err := s.Letters().Insert(ctx, t, dlq.Letter{Class: dlq.Permanent, Delivery: delivery})
+				_, err := s.Letters().Insert(ctx, t, []dlq.Letter{{Class: dlq.Permanent, Delivery: delivery}})
 				return err
 			},
 			"Insert event": func(t *txn.Txn) error {

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// errDiscarded is why a statement of a discarded transaction ended.
+// errDiscarded is the error of a statement of a discarded transaction.
 var errDiscarded = errors.New("the transaction was discarded")
 
 // killable is a context that also ends when the connection is killed. The driver
-// interrupts a statement when its context ends, and in no other way.
+// interrupts a statement only when its context ends.
 type killable struct {
 	context.Context
 	once sync.Once
@@ -20,10 +20,8 @@ type killable struct {
 
 func (k *killable) end() { k.once.Do(func() { close(k.done) }) }
 
-// Done implements context.Context.
 func (k *killable) Done() <-chan struct{} { return k.done }
 
-// Err implements context.Context.
 func (k *killable) Err() error {
 	if err := k.Context.Err(); err != nil {
 		return err
@@ -36,12 +34,9 @@ func (k *killable) Err() error {
 	}
 }
 
-// interruptible returns the context to run one statement of a transaction with,
-// and what to call when it has returned.
+// interruptible returns the context for one statement of a transaction, and a function to
+// call after it has returned.
 func (c *conn) interruptible(ctx context.Context) (context.Context, func()) {
-	if c.tx == nil {
-		return ctx, func() {}
-	}
 	k := &killable{Context: ctx, done: make(chan struct{})}
 	stop := context.AfterFunc(ctx, k.end)
 	c.mu.Lock()
@@ -58,9 +53,9 @@ func (c *conn) interruptible(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// kill interrupts the statement that runs in the transaction, and every later one
-// before it begins; COMMIT and ROLLBACK are left alone. It is for a connection
-// that will be thrown away.
+// kill interrupts the statement that runs in the transaction, and every later one before
+// it begins, but not COMMIT and ROLLBACK. It is for a connection that will be thrown
+// away.
 func (c *conn) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

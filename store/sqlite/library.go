@@ -6,6 +6,7 @@ import (
 	_ "embed" // libraryVersion
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,7 +21,7 @@ var oldest = [3]int{3, 51, 3}
 //go:embed library.sql
 var libraryVersion string
 
-// checkLibrary refuses a build with an older SQLite.
+// checkLibrary rejects a build with an older SQLite.
 func checkLibrary(ctx context.Context) (err error) {
 	k, err := driversqlite.NewConnector("file::memory:")
 	if err != nil {
@@ -44,14 +45,9 @@ func checkVersion(version string) error {
 		}
 		have[i] = n
 	}
-	for i := range oldest {
-		if have[i] != oldest[i] {
-			if have[i] > oldest[i] {
-				return nil
-			}
-			return fmt.Errorf("SQLite %s can corrupt a file in WAL mode; build with a modernc.org/sqlite that has %d.%d.%d or later",
-				version, oldest[0], oldest[1], oldest[2])
-		}
+	if slices.Compare(have[:], oldest[:]) < 0 {
+		return fmt.Errorf("SQLite %s can corrupt a file in WAL mode; build with a modernc.org/sqlite that has %d.%d.%d or later",
+			version, oldest[0], oldest[1], oldest[2])
 	}
 	return nil
 }

@@ -3,50 +3,44 @@ package sqlite
 import (
 	"embed"
 
-	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlstore"
+	"github.com/headrace/headrace/store"
 )
 
-//go:embed migrations/*.sql queries/*.sql checks/*.sql
+//go:embed now.sql migrations/*.sql queries/*.sql checks/*.sql
 var files embed.FS
 
-// schema is what {{schema}} becomes: the name that SQLite gives the file that a
-// connection was opened on.
+// schema replaces {{schema}}: SQLite's name for the file that a connection was opened on.
 const schema = `"main"`
 
-// maxStatements bounds the cache of prepared statements: those of the store, and
-// of the handlers.
+// maxStatements bounds the cache of prepared statements of store and handlers.
 const maxStatements = 256
 
-// queries are the statements by their file's name.
-type queries map[string]string
-
-func loadQueries() (queries, error) { return sqlfile.Load(files, "queries", schema) }
-
-// get returns a statement; it panics where there is none.
-func (q queries) get(name string) string { return sqlfile.Get(q, name) }
-
-func (s *Store) load() error {
-	q, err := loadQueries()
-	if err != nil {
+// load reads the statements.
+func (s *Store) load() (err error) {
+	if s.text, err = sqlstore.ReadText(files, schema); err != nil {
 		return err
 	}
-	if s.book, err = newBook(s.read, s); err != nil {
-		return err
-	}
-	if s.checks, err = loadChecks(); err != nil {
-		return err
-	}
-	s.ping = q.get("ping")
-	s.inbox = newInbox(s, q)
-	s.backlog = newBacklog(s, q)
-	s.order = newOrder(q)
-	s.leases = newLeases(s, q)
-	s.outbox = newOutbox(s, q)
-	s.letters = newLetters(s, q)
-	s.alerts = newAlerts(s, q)
-	s.versions = newVersions(q)
-	s.instances = newInstances(s, q)
-	s.pauses = newPauses(s, q)
-	s.prune = newPrune(s, q)
+	q := s.text.Queries
+	s.book = book{migrate.NewHistory(s.read, q, ""), s}
+	s.ping, s.alive, s.take = q.Get("ping"), q.Get("txn_alive"), q.Get("sequences_take")
+	insert, insertDelayed := q.Get("outbox_insert"), q.Get("outbox_insert_delayed")
+	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
+		Floors: func() sqlstore.Floors { return sqlstore.NoFloors{} }, Fold: newFold(q),
+		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
+			in := &inboxStore{Inbox: shared}
+			q.Fill("inbox", &in.sql)
+			return in
+		},
+		Outbox: func(shared *sqlstore.Outbox) store.Outbox { return &outboxStore{shared, insert, insertDelayed, s.take} },
+		Pruner: func(shared *sqlops.Rounds) inbox.Pruner {
+			p := &pruneStore{Rounds: shared}
+			q.Fill("prune", &p.sql)
+			return p
+		},
+	})
 	return nil
 }

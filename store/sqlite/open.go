@@ -4,34 +4,26 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
 	"time"
 
 	driversqlite "modernc.org/sqlite"
 
-	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Open opens the file at path as a store, and checks that its tables fit this
-// version of headrace: if not, the error matches store.ErrSchema, says what to
-// run, and nothing was changed. With Options.Migrate it makes the file where there
-// is none, and the tables; never a directory.
+// Open opens the file at path as a store, and checks that its tables fit this version of
+// headrace. If not, the error matches store.ErrSchema and says what to run, and nothing
+// was changed. With Options.Migrate it makes the file if there is none, and the tables,
+// but never a directory.
 //
-// Several stores, also in several processes, may have one file open. Open blocks
-// as long as reading the file takes, and with Options.Migrate until no other
-// process migrates, or ctx ends.
-func Open(ctx context.Context, path string, o Options) (*Store, error) {
-	s, err := open(ctx, path, o)
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
-	}
-	return s, nil
-}
-
-func open(ctx context.Context, path string, o Options) (*Store, error) {
-	o, err := o.withDefaults()
+// Several stores, also in several processes, may open one file. Open blocks as long as
+// reading the file takes, and with Options.Migrate until no other process migrates, or
+// ctx ends.
+func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
+	defer sqlrun.Wrap("sqlite: open "+path, &err)
+	o, err = o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -57,23 +49,19 @@ func open(ctx context.Context, path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// probe checks the schema on a connection that only reads and leaves the journal
-// mode as it is.
-func probe(ctx context.Context, abs string) (err error) {
-	k, err := driversqlite.NewConnector(uri(abs, "rw", "busy_timeout(5000)", "query_only(1)"))
+// probe checks the schema on a read-only connection that does not change the journal
+// mode.
+func (s *Store) probe(ctx context.Context) (err error) {
+	k, err := driversqlite.NewConnector(uri(s.path, "rw", "busy_timeout(5000)", "query_only(1)"))
 	if err != nil {
 		return err
 	}
 	db := sql.OpenDB(k)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	b, err := newBook(db, nil)
-	if err != nil {
-		return err
-	}
-	return migrate.Check(ctx, b, b.scripts)
+	return migrate.Check(ctx, book{History: migrate.NewHistory(db, s.text.Queries, "")}, s.text.Scripts)
 }
 
-// connect makes the pools. Nothing is opened yet.
+// connect makes the pools. It opens no connection.
 func connect(abs string, g *gate, o Options) (*Store, error) {
 	writes, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout)...))
 	if err != nil {
@@ -83,12 +71,12 @@ func connect(abs string, g *gate, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, gate: g, busy: o.BusyTimeout, signals: backlog.NewSignals()}
+	s := &Store{path: abs, gate: g, busy: o.BusyTimeout}
 	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
 	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout})
-	// One transaction has the turn. The other connection is for the next one while
-	// the first is still being given back, and for preparing statements.
+	// One transaction has the turn. The other connection is for the next one while the
+	// pool still takes the first back, and for preparing statements.
 	limit(s.work, 2)
 	limit(s.read, o.ReadConns)
 	s.statements = txn.NewStatements(s.work, maxStatements)
@@ -113,11 +101,11 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		}
 	case !o.Unchecked:
 		// The first connection in WAL mode writes to the file. A file that does not fit
-		// is left as it is.
-		if err := probe(ctx, s.path); err != nil {
+		// stays unchanged.
+		if err := s.probe(ctx); err != nil {
 			return err
 		}
 	}
-	// The first connection that writes finds out whether it may.
+	// The first connection that writes finds out whether it is allowed to.
 	return s.work.PingContext(ctx)
 }

@@ -31,6 +31,7 @@ func wantRefused(t *testing.T, path string, o Options, words ...string) error {
 	return err
 }
 
+//evidence:sqlite-durable
 func TestOpenRefuses(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -59,6 +60,8 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestOpenChangesNothing: a file that does not fit is refused with what to run, and
 // is the same byte for byte: not even its journal mode changes (bad input 60).
+//
+//evidence:schema
 func TestOpenChangesNothing(t *testing.T) {
 	dir := t.TempDir()
 	make := func(name string, statements ...string) string {

@@ -8,17 +8,17 @@ import (
 
 // Options configure a store. The zero value works.
 type Options struct {
-	// Migrate applies missing migrations when the store is opened, and makes the
-	// file if there is none. Default: false, a file whose tables do not fit is
-	// refused with store.ErrSchema and left as it is.
+	// Migrate applies missing migrations when the store is opened, and makes the file if
+	// there is none. Default: false; then a file whose tables do not fit is an error that
+	// matches store.ErrSchema, and stays unchanged.
 	Migrate bool
-	// Unchecked opens without a look at the tables, for programs that migrate step by
-	// step, and makes the file if there is none. Whatever else the store is asked then
-	// fails where they do not fit.
+	// Unchecked opens without checking the tables, for programs that migrate step by
+	// step, and makes the file if there is none. Other calls fail while the tables do not
+	// fit.
 	Unchecked bool
-	// BusyTimeout bounds the wait for a lock that another process holds where the
-	// context has no deadline: of a transaction's begin, and of every statement
-	// outside of one. In whole milliseconds. Default: 5 s.
+	// BusyTimeout bounds the wait for a lock that another process holds if the context
+	// has no deadline: when a transaction begins, and in every statement outside of one.
+	// In whole milliseconds. Default: 5 s.
 	BusyTimeout time.Duration
 	// ReadConns is how many connections the store's own reads may use at once, in
 	// addition to those of work. Default: 4.

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// absolute returns the absolute form of path, or says why it cannot be the file of
-// a store.
+// absolute returns the absolute form of path, or an error if it cannot be a store's file.
 func absolute(path string) (string, error) {
 	switch {
 	case path == "":
@@ -30,8 +29,8 @@ func absolute(path string) (string, error) {
 	return abs, nil
 }
 
-// uri returns the URI of the file, as SQLite reads it. Escaping is what lets a
-// path hold ?, # and %.
+// uri returns the URI of the file, as SQLite reads it. It is escaped, so the path may
+// contain ?, # and %.
 func uri(abs, mode string, pragmas ...string) string {
 	p := filepath.ToSlash(abs)
 	if !strings.HasPrefix(p, "/") {
@@ -41,14 +40,14 @@ func uri(abs, mode string, pragmas ...string) string {
 	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?" + values.Encode()
 }
 
-// pragmas are what every connection starts with. The driver sets busy_timeout
-// first, whatever the order: changing the journal mode takes a lock.
+// pragmas are the settings of every connection. The driver always sets busy_timeout
+// first: changing the journal mode takes a lock.
 func pragmas(busy time.Duration, more ...string) []string {
 	return append([]string{
 		"busy_timeout(" + strconv.FormatInt(busy.Milliseconds(), 10) + ")",
 		"journal_mode(WAL)",
 		"synchronous(FULL)",
 		"foreign_keys(1)",
-		"journal_size_limit(67108864)", // what a burst left of the log is given back
+		"journal_size_limit(67108864)", // shrinks the log after a burst
 	}, more...)
 }

@@ -9,11 +9,16 @@ import (
 	"time"
 
 	driversqlite "modernc.org/sqlite"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/outbox"
 )
 
 // TestSettingsOnEveryConnection: WAL, synchronous=FULL and the rest are in force on
 // each connection of each pool, not only on the first (fault 35: with less, an
 // acknowledged message is lost with the power).
+//
+//evidence:sqlite-durable
 func TestSettingsOnEveryConnection(t *testing.T) {
 	s := openAt(t, filepath.Join(t.TempDir(), "test.db"), Options{Migrate: true, BusyTimeout: 1234 * time.Millisecond})
 	for name, pool := range map[string]struct {
@@ -74,6 +79,8 @@ func TestSettingsNotInForce(t *testing.T) {
 
 // TestReadsNeverWait: polls and lists are answered while a transaction is open, and
 // see what was committed; and they cannot write.
+//
+//evidence:sqlite-turns
 func TestReadsNeverWait(t *testing.T) {
 	s, _ := setup(t)
 	write(t, s, "before")
@@ -82,9 +89,9 @@ func TestReadsNeverWait(t *testing.T) {
 	claim(t, s, tx, "open")
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	marks := make([]int64, 16)
+	marks := make([]int64, backlog.Shards)
 	_, err1 := s.Backlog().Poll(ctx, "c", marks)
-	_, err2 := s.Outbox().Poll(ctx, marks)
+	_, err2 := s.Outbox().Poll(ctx, marks, outbox.Topics{})
 	_, err3 := s.Check(ctx)
 	counts, err4 := s.Inbox().Counts(ctx, "c")
 	if err := errors.Join(err1, err2, err3, err4, s.Ping(ctx)); err != nil {

@@ -192,8 +192,10 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestNoStarvation: DESIGN §3, drain: beside a process that commits in a loop,
+// TestNoStarvation: DESIGN §3 Backlog and drain: beside a process that commits in a loop,
 // another one got one lock in 5 s without the gap.
+//
+//evidence:sqlite-turns
 func TestNoStarvation(t *testing.T) {
 	const rounds, bound = 8, 2 * time.Second // 25 to 50 ms each; without the gap ten times that
 	st, path := fresh(t, sqlite.Options{})
@@ -231,6 +233,8 @@ func awaitWrite(t *testing.T, st *sqlite.Store) {
 
 // TestMigrateProcesses: several processes that open a new file at once all find it
 // whole (invariant 24).
+//
+//evidence:migrate
 func TestMigrateProcesses(t *testing.T) {
 	var path string
 	for range 4 {
@@ -269,6 +273,8 @@ const sharedKeys = 300
 
 // TestEffectsOnce: processes that are given the same messages, one of which dies on
 // the way, leave one effect for each, and its record (invariants 2 and 3).
+//
+//evidence:once
 func TestEffectsOnce(t *testing.T) {
 	st, path := fresh(t, sqlite.Options{})
 	// Without a unique index, which would hide what it is to show.
@@ -301,6 +307,8 @@ func TestEffectsOnce(t *testing.T) {
 
 // TestKilled: a process that dies in its transaction leaves nothing, neither rows
 // nor the lock (fault 1).
+//
+//evidence:one-commit
 func TestKilled(t *testing.T) {
 	st, path := fresh(t, sqlite.Options{})
 	for range 3 {

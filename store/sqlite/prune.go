@@ -10,105 +10,72 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// pruneStore implements inbox.Pruner. It looks beside the writer, and takes a turn to
-// write only for what it has found.
+// pruneStore implements inbox.Pruner. It looks for old rows without blocking writers, and
+// takes a turn to write only for the rows that it has found.
 type pruneStore struct {
-	s *Store
-
-	stretch, look, messages, attempts, countMessages string
-	lookLetters, dead, audit, letters, countLetters  string
-	due, take, keep                                  string
-}
-
-var _ inbox.Pruner = (*pruneStore)(nil)
-
-func newPrune(s *Store, q queries) *pruneStore {
-	return &pruneStore{
-		s:             s,
-		stretch:       q.get("prune_stretch"),
-		look:          q.get("prune_look"),
-		messages:      q.get("prune_messages"),
-		attempts:      q.get("prune_attempts"),
-		countMessages: q.get("prune_count_messages"),
-		lookLetters:   q.get("prune_look_letters"),
-		dead:          q.get("prune_dead"),
-		audit:         q.get("prune_audit"),
-		letters:       q.get("prune_letters"),
-		countLetters:  q.get("prune_count_letters"),
-		due:           q.get("prune_due"),
-		take:          q.get("prune_take"),
-		keep:          q.get("prune_keep"),
+	*sqlops.Rounds
+	sql struct {
+		Stretch, Look, Messages, Attempts string
+		LookLetters, Dead, Audit, Letters string
 	}
 }
 
-// pruneStretch is how many rows of the inbox one look goes over at the most.
+// pruneStretch is how many rows of the inbox one look reads at most.
 const pruneStretch = 10_000
 
 // above is a value above every text: SQLite sorts blobs behind them.
 var above = []byte{0}
 
-// Messages implements inbox.Pruner. The walk goes along the primary key, which is the
-// table.
-func (p *pruneStore) Messages(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
+// Messages implements inbox.Pruner. It walks along the primary key, which is the table.
+func (p *pruneStore) Messages(ctx context.Context, r inbox.PruneRequest) (done inbox.Pruned, err error) {
+	defer sqlrun.Wrap("prune messages", &err)
 	from, top, err := bounds(r)
 	if err != nil {
-		return inbox.Pruned{}, err
+		return done, err
 	}
 	var next inbox.ID
 	end := []any{top, ""}
-	err = p.s.read.QueryRowContext(ctx, p.stretch, from.Scope, from.Key, top, pruneStretch).Scan(&next.Scope, &next.Key)
+	err = p.Reader().QueryRowContext(ctx, p.sql.Stretch, from.Scope, from.Key, top, pruneStretch).Scan(&next.Scope, &next.Key)
 	switch {
 	case err == nil:
 		end = []any{next.Scope, next.Key}
 	case !errors.Is(err, sql.ErrNoRows):
-		return inbox.Pruned{}, fmt.Errorf("prune messages: %w", err)
+		return done, err
 	}
-	old, err := collect(ctx, p.s.read, p.look, []any{from.Scope, from.Key, end[0], end[1], us(r.Window), r.Limit}, readID)
+	old, err := sqlrun.Collect(ctx, p.Reader(), p.sql.Look, []any{from.Scope, from.Key, end[0], end[1], sqlrun.Micros(r.Window), r.Limit}, idFields)
 	if err != nil {
-		return inbox.Pruned{}, fmt.Errorf("prune messages: %w", err)
+		return done, err
 	}
 	if len(old) == r.Limit {
 		next = old[len(old)-1]
 	}
-	done := inbox.Pruned{Next: position(next)}
-	if len(old) == 0 {
-		return done, nil
+	removed := 0
+	if len(old) > 0 {
+		if removed, err = p.remove(ctx, old, r.Window); err != nil {
+			return done, err
+		}
 	}
-	done.Messages, err = p.remove(ctx, old, r.Window)
-	if err != nil {
-		return inbox.Pruned{}, fmt.Errorf("prune messages: %w", err)
-	}
-	return done, nil
+	return inbox.Pruned{Messages: int64(removed), Next: position(next)}, nil
 }
 
-func (p *pruneStore) remove(ctx context.Context, old []inbox.ID, window time.Duration) (int64, error) {
-	all, err := pairs(old)
-	if err != nil {
-		return 0, err
-	}
-	t, err := p.s.Begin(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer t.Rollback()
-	result, err := t.SQL().ExecContext(ctx, p.messages, all, us(window))
-	if err != nil {
-		return 0, err
-	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return 0, err
-	}
-	if _, err := t.SQL().ExecContext(ctx, p.attempts, all); err != nil {
-		return 0, err
-	}
-	return n, p.s.Commit(ctx, t, nil)
+func (p *pruneStore) remove(ctx context.Context, old []inbox.ID, window time.Duration) (n int, err error) {
+	all := p.Many(sqlrun.IDs(old)...)
+	err = p.Transact(ctx, func(t *txn.Txn) error {
+		n, err = sqlrun.Affected(t.ExecContext(ctx, p.sql.Messages, all[0], sqlrun.Micros(window)))
+		if err != nil {
+			return err
+		}
+		return sqlrun.Steps(ctx, t, all, p.sql.Attempts)
+	})
+	return n, err
 }
 
-// bounds returns where a batch begins, and what its scopes are below.
+// bounds returns the start of a batch, and the upper bound of its scopes.
 func bounds(r inbox.PruneRequest) (from inbox.ID, top any, err error) {
 	top = above
 	if r.Consumer != "" {
@@ -124,7 +91,7 @@ func bounds(r inbox.PruneRequest) (from inbox.ID, top any, err error) {
 	return inbox.ID{Scope: pair[0], Key: pair[1]}, top, nil
 }
 
-// position is the text for a place in the walk; "" for its end.
+// position returns the text for a position in the walk; "" for its end.
 func position(id inbox.ID) string {
 	if id == (inbox.ID{}) {
 		return ""
@@ -133,112 +100,56 @@ func position(id inbox.ID) string {
 	return string(b)
 }
 
-func pairs(ids []inbox.ID) (string, error) {
-	all := make([][2]string, len(ids))
-	for i, id := range ids {
-		all[i] = [2]string{id.Scope, id.Key}
-	}
-	return list(all)
-}
-
-// oldLetter is a letter that may go; lost says that its message goes with it.
+// oldLetter is a letter that may be deleted; lost says that its message goes with it.
 type oldLetter struct {
 	inbox.ID
 	letter int64
 	lost   bool
 }
 
-// Letters implements inbox.Pruner.
-func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
-	from := int64(0)
-	var err error
-	if r.From != "" {
-		if from, err = strconv.ParseInt(r.From, 10, 64); err != nil {
-			return inbox.Pruned{}, fmt.Errorf("prune letters: %w", err)
-		}
+// Letters implements inbox.Pruner. Under the write lock it looks again, and removes the
+// letters that it finds then.
+func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (done inbox.Pruned, err error) {
+	defer sqlrun.Wrap("prune letters", &err)
+	from, err := sqlops.LetterAfter(r.From)
+	if err != nil {
+		return done, err
 	}
-	old, err := p.oldLetters(ctx, p.s.read, from, r)
+	old, err := p.oldLetters(ctx, p.Reader(), from, r)
 	if err != nil || len(old) == 0 {
-		return inbox.Pruned{}, err
-	}
-	done, err := p.removeLetters(ctx, from, r)
-	if err != nil {
-		return inbox.Pruned{}, fmt.Errorf("prune letters: %w", err)
-	}
-	return done, nil
-}
-
-func (p *pruneStore) oldLetters(ctx context.Context, q querier, from int64, r inbox.PruneRequest) ([]oldLetter, error) {
-	old, err := collect(ctx, q, p.lookLetters, []any{from, r.Consumer, us(r.DeadLetters), us(r.OpenLetters), r.Limit}, func(row scanner) (oldLetter, error) {
-		var l oldLetter
-		err := row.Scan(&l.letter, &l.Scope, &l.Key, &l.lost)
-		return l, err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("look for old letters: %w", err)
-	}
-	return old, nil
-}
-
-// removeLetters looks again under the write lock, and removes what it finds.
-func (p *pruneStore) removeLetters(ctx context.Context, from int64, r inbox.PruneRequest) (done inbox.Pruned, err error) {
-	t, err := p.s.Begin(ctx)
-	if err != nil {
 		return done, err
 	}
-	defer t.Rollback()
-	old, err := p.oldLetters(ctx, t.SQL(), from, r)
-	if err != nil {
-		return done, err
-	}
-	var ids []int64
-	var lost []inbox.ID
-	for _, l := range old {
-		ids = append(ids, l.letter)
-		if l.lost {
-			lost = append(lost, l.ID)
-		}
-	}
-	if err := p.removeAll(ctx, t, ids, lost); err != nil {
-		return done, err
-	}
-	if len(old) == r.Limit {
-		done.Next = strconv.FormatInt(ids[len(ids)-1], 10)
-	}
-	done.Letters, done.Messages = int64(len(ids)), int64(len(lost))
-	return done, p.s.Commit(ctx, t, nil)
-}
-
-func (p *pruneStore) removeAll(ctx context.Context, t *txn.Txn, letters []int64, lost []inbox.ID) error {
-	messages, err := pairs(lost)
-	if err != nil {
-		return err
-	}
-	for _, step := range []struct{ query, arg string }{
-		{p.dead, messages}, {p.attempts, messages}, {p.audit, rowIDs(letters)}, {p.letters, rowIDs(letters)},
-	} {
-		if _, err := t.SQL().ExecContext(ctx, step.query, step.arg); err != nil {
+	err = p.Transact(ctx, func(t *txn.Txn) error {
+		if old, err = p.oldLetters(ctx, t, from, r); err != nil {
 			return err
 		}
+		var ids []int64
+		var lost []inbox.ID
+		for _, l := range old {
+			ids = append(ids, l.letter)
+			if l.lost {
+				lost = append(lost, l.ID)
+			}
+		}
+		done.Letters, done.Messages = int64(len(ids)), int64(len(lost))
+		if err := sqlrun.Steps(ctx, t, p.Many(sqlrun.IDs(lost)...), p.sql.Dead, p.sql.Attempts); err != nil {
+			return err
+		}
+		return sqlrun.Steps(ctx, t, p.Many(ids), p.sql.Audit, p.sql.Letters)
+	})
+	if err != nil {
+		return inbox.Pruned{}, err
 	}
-	return nil
+	if len(old) == r.Limit {
+		done.Next = strconv.FormatInt(old[len(old)-1].letter, 10)
+	}
+	return done, err
 }
 
-// Count implements inbox.Pruner.
-func (p *pruneStore) Count(ctx context.Context, r inbox.PruneRequest) (inbox.Pruned, error) {
-	var found inbox.Pruned
-	prefix := ""
-	if r.Consumer != "" {
-		prefix = r.Consumer + "/"
-	}
-	if err := p.s.read.QueryRowContext(ctx, p.countMessages, us(r.Window), prefix).Scan(&found.Messages); err != nil {
-		return found, fmt.Errorf("count old messages: %w", err)
-	}
-	lost := int64(0)
-	err := p.s.read.QueryRowContext(ctx, p.countLetters, r.Consumer, us(r.DeadLetters), us(r.OpenLetters), us(r.Window), prefix).Scan(&found.Letters, &lost)
-	if err != nil {
-		return found, fmt.Errorf("count old letters: %w", err)
-	}
-	found.Messages += lost
-	return found, nil
+func (p *pruneStore) oldLetters(ctx context.Context, q sqlrun.Reader, from int64, r inbox.PruneRequest) (old []oldLetter, err error) {
+	defer sqlrun.Wrap("look for old letters", &err)
+	args := []any{from, r.Consumer, sqlrun.Micros(r.DeadLetters), sqlrun.Micros(r.OpenLetters), r.Limit, sqlrun.Micros(r.Window)}
+	return sqlrun.Collect(ctx, q, p.sql.LookLetters, args, func(l *oldLetter) []any {
+		return []any{&l.letter, &l.Scope, &l.Key, &l.lost}
+	})
 }

@@ -2,148 +2,79 @@ package sqlite
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store/txn"
 )
 
-// querier is what reads need: a pool or a transaction.
-type querier interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+// dialect implements sqlrun.Driver.
+type dialect struct{ *Store }
+
+func (d dialect) Reader() sqlrun.Reader { return d.read }
+
+// Many returns a JSON array of the values of one column, or of an array for each row.
+func (dialect) Many(columns ...any) []any {
+	if len(columns) == 1 {
+		return []any{array(values(columns[0]))}
+	}
+	return []any{array(rowsOf(columns))}
 }
 
-// scanner is a row.
-type scanner interface{ Scan(dest ...any) error }
-
-// collect runs a query and returns its rows, read one by one.
-func collect[T any](ctx context.Context, q querier, query string, args []any, read func(scanner) (T, error)) (all []T, err error) {
-	rows, err := q.QueryContext(ctx, query, args...)
-	if err != nil {
-		return nil, err
+// Each returns the arguments of a statement for each row. They run in this process, and no
+// payload needs another encoding.
+func (dialect) Each(columns ...any) [][]any {
+	rows := rowsOf(columns)
+	for i := range rows {
+		rows[i] = append(rows[i], len(rows)-1-i)
 	}
-	defer func() {
-		if err2 := rows.Close(); err == nil {
-			err = err2
+	return rows
+}
+
+// rowsOf turns columns into rows.
+func rowsOf(columns []any) [][]any {
+	rows := make([][]any, len(values(columns[0])))
+	for _, column := range columns {
+		for n, value := range values(column) {
+			rows[n] = append(rows[n], value)
 		}
-	}()
-	for rows.Next() {
-		one, err := read(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
 	}
-	return all, rows.Err()
+	return rows
 }
 
-// micros is a time as it is stored: microseconds since 1970.
-type micros time.Time
-
-// Scan implements sql.Scanner.
-func (m *micros) Scan(v any) error {
-	us, ok := v.(int64)
-	if !ok {
-		return fmt.Errorf("a time is %T, not microseconds", v)
+// values returns the elements of a slice.
+func values(column any) []any {
+	v := reflect.ValueOf(column)
+	all := make([]any, v.Len())
+	for i := range all {
+		all[i] = v.Index(i).Interface()
 	}
-	*m = micros(time.UnixMicro(us).UTC())
-	return nil
+	return all
 }
 
-// span is a duration as it is computed: microseconds, or nothing for 0.
-type span time.Duration
-
-// Scan implements sql.Scanner.
-func (s *span) Scan(v any) error {
-	switch us := v.(type) {
-	case nil:
-		*s = 0
-	case int64:
-		*s = span(time.Duration(us) * time.Microsecond)
-	default:
-		return fmt.Errorf("a duration is %T, not microseconds", v)
-	}
-	return nil
-}
-
-// whole is a BLOB. An empty one is not nil, and NULL is.
-type whole []byte
-
-// Scan implements sql.Scanner.
-func (w *whole) Scan(v any) error {
-	b, ok := v.([]byte)
-	if !ok && v != nil {
-		return fmt.Errorf("a payload is %T, not bytes", v)
-	}
-	if v == nil {
-		*w = nil
-		return nil
-	}
-	*w = append(make([]byte, 0, len(b)), b...)
-	return nil
-}
-
-// blob is the argument for payload: nil would be NULL.
-func blob(payload []byte) []byte {
-	if payload == nil {
-		return []byte{}
-	}
-	return payload
-}
-
-// us is the argument for a duration, rounded up so that a delay never becomes none.
-func us(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
-
-// list is the argument for many values: a JSON array.
-func list(v any) (string, error) {
+// array returns v as JSON.
+func array(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return "", fmt.Errorf("encode arguments: %w", err)
+		panic("sqlite: " + err.Error()) // texts and numbers always have a JSON form
 	}
-	return string(b), nil
-}
-
-// rowIDs is the argument for many row ids.
-func rowIDs(ids []int64) string {
-	if len(ids) == 0 {
-		return "[]"
-	}
-	b, _ := json.Marshal(ids) // integers always have a JSON form
 	return string(b)
 }
 
-// The sizes of text that only people read.
-const (
-	maxError = 4 << 10
-	maxStack = 16 << 10
-	maxName  = 1 << 10
-	maxTrace = 512
-)
-
-// maxIdentity is the same in every store.
-const maxIdentity = 1 << 10
-
-// identity refuses what names a message and would come out of a JSON argument, or
-// of another store, as something else. It is never cleaned: two names could become
-// one. The value is not shown, since it may hold anything.
-func identity(names ...string) error {
-	for _, name := range names {
-		if !encode.Clean(name) {
-			return fmt.Errorf("a name of %d bytes is not valid UTF-8 or holds a NUL byte", len(name))
-		}
-		if len(name) > maxIdentity {
-			return fmt.Errorf("a name of %d bytes is longer than %d", len(name), maxIdentity)
-		}
+func (d dialect) Draw(ctx context.Context, t *txn.Txn, sequence string, n int) error {
+	var last int64
+	if err := t.QueryRowContext(ctx, d.take, sequence, n).Scan(&last); err != nil {
+		return fmt.Errorf("take ids: %w", err)
 	}
 	return nil
 }
 
-// checkMarks refuses marks that are not one for each shard.
-func checkMarks(marks []int64, shards int) error {
-	if len(marks) != shards {
-		return fmt.Errorf("%d marks for %d shards", len(marks), shards)
+func (dialect) Time(t time.Time) any {
+	if t.IsZero() {
+		return nil
 	}
-	return nil
+	return t.UnixMicro()
 }

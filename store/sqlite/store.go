@@ -8,9 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -24,7 +23,7 @@ type Store struct {
 	busy time.Duration
 
 	work *sql.DB // the store's transactions
-	user *sql.DB // what DB returns
+	user *sql.DB // returned by DB
 	read *sql.DB // the store's reads outside of a transaction
 
 	statements *txn.Statements
@@ -32,23 +31,16 @@ type Store struct {
 	closing    sync.Once
 	closed     error
 
-	book    *book
-	ping    string
-	checks  []check
-	inbox   *inboxStore
-	backlog *backlogStore
-	order   *orderStore
-	leases  *leaseStore
-	outbox  *outboxStore
-	letters *letterStore
-	signals *backlog.Signals
-	alerts  *alertStore
-
-	versions  *versionStore
-	instances *instanceStore
-	pauses    *pauseStore
-	prune     *pruneStore
+	text  sqlstore.Text
+	book  book
+	ping  string
+	alive string
+	take  string // ids of a sequence
+	tables
 }
+
+// tables has the methods of store.Store that return tables.
+type tables = sqlstore.Tables
 
 var (
 	_ store.Store         = (*Store)(nil)
@@ -57,19 +49,19 @@ var (
 	_ outbox.SingleWriter = (*outboxStore)(nil)
 )
 
-// DB returns a pool on the same file for the user's own tables: reads, migrations,
-// and transactions that call outbox.Publish. It belongs to the store, which closes
-// it. BeginTx is BEGIN IMMEDIATE and takes its turn among the store's own
-// transactions, waiting until its context ends, or for BusyTimeout if that has no
-// deadline; with sql.TxOptions.ReadOnly it is a snapshot that waits for nobody.
+// DB returns a pool on the same file for the user's own tables: reads, migrations, and
+// transactions that call outbox.Publish. It belongs to the store, which closes it.
+// BeginTx is BEGIN IMMEDIATE and takes its turn among the store's own transactions; it
+// waits until its context ends, or for BusyTimeout if that has no deadline. With
+// sql.TxOptions.ReadOnly it is a snapshot and does not wait.
 //
 // database/sql does not bound the pool: see sql.DB.SetMaxOpenConns.
 func (s *Store) DB() *sql.DB { return s.user }
 
-// Begin implements store.Store. It waits for the transactions of this process that
-// came before, until ctx ends, and then for those of other processes, until ctx
-// ends or, if it has no deadline, for BusyTimeout. The error of a wait that took
-// too long has the class txn.LockTimeout.
+// Begin implements store.Store. It waits for earlier transactions of this process until
+// ctx ends. Then it waits for those of other processes, until ctx ends or, if it has no
+// deadline, for BusyTimeout. If a wait takes too long, the error has the class
+// txn.LockTimeout.
 func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 	t, err := s.gate.enter(ctx)
 	if err != nil {
@@ -77,27 +69,28 @@ func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 	}
 	tx, err := txn.Begin(withEntry(ctx, t), s.work, txn.Options{
 		Statements: s.statements,
+		Alive:      s.alive,
 		RolledBack: isEnded,
 		Kill:       killOf,
 		Begins:     true,
 		Abandoned:  &s.abandoned,
 	})
 	if err != nil {
-		t.leave(false) // where it did not come as far as BEGIN
+		t.leave(false) // in case it failed before BEGIN
 		return nil, err
 	}
 	return tx, nil
 }
 
-// commitTimeout bounds COMMIT and the statements before it. Past it the outcome is
+// commitTimeout bounds COMMIT and the statements before it. After it the outcome is
 // unknown.
 const commitTimeout = 30 * time.Second
 
-// Commit implements store.Store. Nothing else can commit t: see tx.
+// Commit implements store.Store. Only Commit can commit t: see tx.
 func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout)
 	defer cancel()
-	err := s.outbox.Insert(ctx, t, events)
+	err := s.Outbox().Insert(ctx, t, events)
 	if err2 := allowCommit(t); err2 != nil {
 		err = err2
 	}
@@ -120,35 +113,22 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Inbox implements store.Store.
-func (s *Store) Inbox() inbox.Store { return s.inbox }
+// readOnly makes BeginTx take a snapshot.
+var readOnly = &sql.TxOptions{ReadOnly: true}
 
-// Backlog implements store.Store.
-func (s *Store) Backlog() backlog.Tables {
-	return backlog.Tables{Store: s.backlog, Order: s.order, Leases: s.leases, Signals: s.signals}
-}
-
-// Outbox implements store.Store.
-func (s *Store) Outbox() store.Outbox { return s.outbox }
-
-// Operations implements store.Store.
-func (s *Store) Operations() store.Operations {
-	return store.Operations{
-		Versions:  s.versions,
-		Instances: s.instances,
-		Pauses:    s.pauses,
-		Pruner:    s.prune,
-		Finder:    s.inbox,
-		Alerts:    s.alerts,
+// Check implements store.Checker. It blocks no writer; while it runs, SQLite cannot move
+// its log back into the file.
+func (s *Store) Check(ctx context.Context) (store.Report, error) {
+	tx, err := s.read.BeginTx(ctx, readOnly)
+	if err != nil {
+		return store.Report{}, fmt.Errorf("check: %w", err)
 	}
+	defer func() { _ = tx.Rollback() }()
+	return sqlstore.Check(ctx, tx, s.text.Checks)
 }
 
-// Letters implements store.Store.
-func (s *Store) Letters() dlq.Store { return s.letters }
-
-// Close closes the file. Transactions that are open go on until they end; those
-// that were discarded are waited for, for BusyTimeout at most. A second call
-// returns what the first did.
+// Close closes the file. Open transactions continue until they end; Close waits for
+// discarded ones, for BusyTimeout at most. A second call returns the error of the first.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.statements.Close()

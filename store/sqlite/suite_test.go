@@ -2,10 +2,10 @@ package sqlite_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -29,7 +29,7 @@ func TestStore(t *testing.T) {
 			path := filepath.Join(tb.TempDir(), "test.db")
 			st := open(tb, path, sqlite.Options{Migrate: true})
 			reopen := func() store.Store { return open(tb, path, sqlite.Options{}) }
-			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen, Age: age(st)}
+			return storetest.Instance{Store: st, DB: st.DB(), Schema: `"main"`, Reopen: reopen, Shift: shift(st)}
 		},
 		Empty: func(tb testing.TB) (store.Migrator, store.Migrator) {
 			path := filepath.Join(tb.TempDir(), "test.db")
@@ -38,12 +38,11 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// age moves times in a file back.
-func age(st *sqlite.Store) func(context.Context, int, string) error {
-	return func(ctx context.Context, hours int, key string) error {
-		_, rows := st.DB().ExecContext(ctx, "UPDATE headrace_inbox SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
-		_, letters := st.DB().ExecContext(ctx, "UPDATE headrace_dead_letters SET changed_at = changed_at - $1 * 3600000000 WHERE $2 IN (key, '')", hours, key)
-		return errors.Join(rows, letters)
+// shift has the clock of a file run ahead.
+func shift(st *sqlite.Store) func(context.Context, time.Duration) error {
+	return func(ctx context.Context, d time.Duration) error {
+		_, err := st.DB().ExecContext(ctx, "UPDATE headrace_clock SET shift_us = $1", d.Microseconds())
+		return err
 	}
 }
 

@@ -10,28 +10,28 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// tx is a transaction that writes. Only its Commit can make anything durable, and
-// one of the store's own only where Store.Commit asked for it: the commit hook of the connection turns every other COMMIT into a rollback, whether
-// it was asked for by a statement or comes with a statement that SQLite runs on
-// its own because the transaction has ended. So nothing that a handler does is
-// ever committed without the record that its message was handled.
+// tx is a transaction that writes. Only its Commit can make changes durable, and for the
+// store's own transactions only if Store.Commit allowed it. The commit hook of the
+// connection turns every other COMMIT into a rollback: one in a statement, and one that
+// SQLite adds to a statement because the transaction has ended. So no effect of a handler
+// is committed without the record that its message was handled.
 //
-// A savepoint that the commit releases would find an ended transaction too, but
-// only after the fact, and it makes SQLite copy every page that is changed.
+// A savepoint that the commit releases would also detect an ended transaction, but too
+// late, and it makes SQLite copy every changed page.
 type tx struct {
 	c    *conn
 	turn *turn
 
 	sealed     bool  // only Store.Commit may commit it
-	allowed    bool  // Store.Commit does
-	ending     bool  // Commit or Rollback is at work
-	committing bool  // Commit is
+	allowed    bool  // Store.Commit has allowed it
+	ending     bool  // Commit or Rollback is running
+	committing bool  // Commit is running
 	switched   bool  // a COMMIT was refused
 	rolledBack bool  // the transaction was rolled back by a statement
-	why        error // set once either was seen
+	why        error // set after either of them
 }
 
-// onCommit is the commit hook; true refuses.
+// onCommit is the commit hook; true turns the COMMIT into a rollback.
 func (c *conn) onCommit() bool {
 	if c.tx == nil || c.tx.committing {
 		return false
@@ -47,7 +47,7 @@ func (c *conn) onRollback() {
 	}
 }
 
-// after looks whether the statement that returned err has ended the transaction.
+// after checks whether the statement that returned err has ended the transaction.
 func (t *tx) after(err error) error {
 	if t.why != nil || !t.switched && !t.rolledBack {
 		return err
@@ -60,7 +60,7 @@ func (t *tx) after(err error) error {
 	return err
 }
 
-// ended returns an *endedError if the transaction has ended before its time.
+// ended returns an *endedError if the transaction has ended too early.
 func (t *tx) ended() error {
 	if t.why == nil && (t.switched || t.rolledBack) {
 		t.why = &endedError{byStatement: true}
@@ -68,7 +68,7 @@ func (t *tx) ended() error {
 	return t.why
 }
 
-// Commit implements driver.Tx. After an error nothing of the transaction is there.
+// Commit implements driver.Tx. After an error nothing of the transaction was committed.
 func (t *tx) Commit() error {
 	err := t.ended()
 	if err == nil && t.sealed && !t.allowed {
@@ -93,7 +93,7 @@ func (t *tx) Commit() error {
 func (t *tx) Rollback() error {
 	t.ending = true
 	_, err := t.c.native.ExecContext(context.Background(), "ROLLBACK", nil)
-	if err != nil && !isPlain(err) { // that is: SQLite had rolled it back by itself
+	if err != nil && !isPlain(err) { // SQLite had not rolled it back by itself
 		// Closing the connection ends the transaction, and then the turn.
 		t.c.spent = true
 		return err
@@ -107,15 +107,15 @@ func (t *tx) finish() {
 	t.turn.leave(true)
 }
 
-// isPlain reports whether err is SQLITE_ERROR, which is all that SQLite has to say to
-// a BEGIN in a transaction, and to a ROLLBACK outside of one.
+// isPlain reports whether err is SQLITE_ERROR, SQLite's only answer to a BEGIN in a
+// transaction, and to a ROLLBACK outside of one.
 func isPlain(err error) bool {
 	var code interface{ Code() int }
 	return errors.As(err, &code) && code.Code() == 1
 }
 
-// endedError says that a transaction ended before its Commit or Rollback, with
-// nothing committed.
+// endedError says that a transaction ended before its Commit or Rollback. Nothing was
+// committed.
 type endedError struct {
 	byStatement bool  // not by SQLite itself
 	cause       error // the error of the statement that ended it, or nil
@@ -132,7 +132,14 @@ func (e *endedError) Error() string {
 	return who + ": " + e.cause.Error()
 }
 
-func (e *endedError) Unwrap() error { return e.cause }
+// Unwrap returns the cause, but no end of a context: it was that of the statement that ended
+// the transaction, and later statements of other handlers get this error too.
+func (e *endedError) Unwrap() error {
+	if errors.Is(e.cause, context.DeadlineExceeded) || errors.Is(e.cause, context.Canceled) {
+		return nil
+	}
+	return e.cause
+}
 
 // Is makes a statement's own COMMIT or ROLLBACK match inbox.ErrSwitched.
 func (e *endedError) Is(target error) bool { return e.byStatement && target == inbox.ErrSwitched }
@@ -143,11 +150,11 @@ func isEnded(err error) bool {
 	return errors.As(err, &ended)
 }
 
-// allowCommit lets the next Commit of t through, or says that a handler tried to end
-// t: the error matches inbox.ErrSwitched. (Where SQLite ended it, Commit says so.)
+// allowCommit allows the next Commit of t, or returns an error that matches
+// inbox.ErrSwitched if a handler tried to end t. (If SQLite ended it, Commit says so.)
 func allowCommit(t *txn.Txn) error {
 	var why error
-	// Raw fails where t has ended; Txn.Commit says so.
+	// Raw fails if t has ended; Txn.Commit says so.
 	_ = t.Raw(func(dc any) error {
 		c, ok := dc.(*conn)
 		switch {
@@ -176,10 +183,8 @@ func (c *conn) beginRead(ctx context.Context) (driver.Tx, error) {
 	return readTx{c}, nil
 }
 
-// Commit implements driver.Tx.
 func (t readTx) Commit() error { return t.exec("COMMIT") }
 
-// Rollback implements driver.Tx.
 func (t readTx) Rollback() error { return t.exec("ROLLBACK") }
 
 func (t readTx) exec(end string) error {

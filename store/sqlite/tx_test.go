@@ -57,6 +57,8 @@ var endings = map[string]func(*testing.T, *txn.Txn) error{
 // would commit every statement after that at once: effects without the record of
 // their message. A handler that passes over the error must not be able to do that
 // (DESIGN §2: effects and record in one commit).
+//
+//evidence:passed-over
 func TestEndedBySQLite(t *testing.T) {
 	for name, fail := range endings {
 		t.Run(name, func(t *testing.T) {
@@ -157,8 +159,10 @@ func TestPreparedStatementsAreWatched(t *testing.T) {
 	write(t, s, "b")
 }
 
-// TestCommitRefused: DESIGN §3, COMMIT: what SQLite refuses is rolled back, not
+// TestCommitRefused: DESIGN §3 COMMIT: what SQLite refuses is rolled back, not
 // unknown, and the connection is clean afterwards.
+//
+//evidence:refused
 func TestCommitRefused(t *testing.T) {
 	s, _ := setup(t)
 	mustExec(t, s, "CREATE TABLE child (key TEXT REFERENCES effects (key) DEFERRABLE INITIALLY DEFERRED)")
@@ -200,6 +204,8 @@ func TestUserCommitRefused(t *testing.T) {
 }
 
 // TestOnlyStoreCommits: a handler that is given the *sql.Tx cannot commit it.
+//
+//evidence:transaction
 func TestOnlyStoreCommits(t *testing.T) {
 	s, _ := setup(t)
 	tx := begin(t, s)
@@ -232,15 +238,16 @@ func TestSavepoints(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(tx.Savepoint(ctx))
+	point := tx.Savepoint("point")
+	must(point.Set(ctx))
 	insert("a")
-	must(tx.Savepoint(ctx))
+	must(point.Set(ctx))
 	insert("a-inner")
-	must(tx.RollbackTo(ctx), tx.Release(ctx))
+	must(point.RollbackTo(ctx), point.Release(ctx))
 	if _, err := tx.ExecContext(ctx, "INSERT INTO effects (key) VALUES ('a')"); err == nil {
 		t.Error("the outer insert is gone")
 	}
-	must(tx.Release(ctx))
+	must(point.Release(ctx))
 	if err := s.Commit(ctx, tx, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
--- The messages of an order key stand on one shard.
+-- The messages of an order key are on one shard.
 SELECT count(*), COALESCE(min(o.scope || ' ' || o.order_key), '')
 FROM (
     SELECT scope, order_key FROM {{schema}}.headrace_backlog

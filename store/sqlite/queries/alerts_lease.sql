@@ -1,5 +1,5 @@
 -- The namespace is the owner's for $3 microseconds, unless another holds it.
 INSERT INTO {{schema}}.headrace_alert_readers AS r (consumer, owner, until)
-VALUES ($1, $2, CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $3)
+VALUES ($1, $2, {{now}} + $3)
 ON CONFLICT (consumer) DO UPDATE SET owner = excluded.owner, until = excluded.until
-WHERE r.owner = excluded.owner OR r.until <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+WHERE r.owner = excluded.owner OR r.until <= {{now}}

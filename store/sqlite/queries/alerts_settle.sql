@@ -3,7 +3,7 @@
 UPDATE {{schema}}.headrace_alert_groups
 SET waiting = CASE WHEN $4 THEN 0 ELSE waiting END,
     failures = CASE WHEN $4 THEN 0 ELSE failures + 1 END,
-    passed_at = CASE WHEN $4 THEN CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 ELSE passed_at END,
-    tried_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000,
-    due_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $5
+    passed_at = CASE WHEN $4 THEN {{now}} ELSE passed_at END,
+    tried_at = {{now}},
+    due_at = {{now}} + $5
 WHERE consumer = $1 AND waiting > 0 AND due_at <= $3 AND ($2 = '' OR grp = $2)

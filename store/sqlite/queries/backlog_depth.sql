@@ -1,7 +1,8 @@
--- How much there is on each line, and how long the oldest row that can be worked off
--- has stood there. What waits to be leased can be.
-SELECT count(*) FILTER (WHERE line IN ('ready', 'leasable')), count(*) FILTER (WHERE line = 'delayed'),
-    count(*) FILTER (WHERE line = 'blocked'), count(*) FILTER (WHERE line = 'leased'),
-    COALESCE(CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - min(ready_at) FILTER (WHERE line IN ('ready', 'leasable')), 0)
+-- How many rows there are by status, and for how long the oldest that can be worked off
+-- has been ready. What waits to be leased can be.
+SELECT count(*) FILTER (WHERE status IN ('ready', 'leasable')), count(*) FILTER (WHERE status = 'delayed'),
+    count(*) FILTER (WHERE status = 'delayed' AND postponed_at IS NOT NULL),
+    count(*) FILTER (WHERE status = 'blocked'), count(*) FILTER (WHERE status = 'leased'),
+    COALESCE({{now}} - min(ready_at) FILTER (WHERE status IN ('ready', 'leasable')), 0)
 FROM {{schema}}.headrace_backlog
 WHERE $1 = '' OR consumer = $1

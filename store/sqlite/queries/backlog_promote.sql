@@ -1,11 +1,16 @@
--- Due rows go to the end of the ready line, with the ids after $3.
+-- Due rows become ready, in the order of their times, with the last $2 ids that were taken
+-- of the sequence as places.
 UPDATE {{schema}}.headrace_backlog AS b
-SET line = 'ready', due_at = NULL, ready_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, id = $3 + due.place
+SET status = 'ready', due_at = NULL, ready_at = {{now}}, place = due.place
 FROM (
-    SELECT d.scope, d.key, row_number() OVER (ORDER BY d.due_at, d.id) AS place
-    FROM {{schema}}.headrace_backlog AS d
-    WHERE d.line = 'delayed' AND d.consumer = $1 AND d.due_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-    ORDER BY d.due_at, d.id
-    LIMIT $2
+    SELECT d.id, s.last - $2 + row_number() OVER (ORDER BY d.due_at, d.id) AS place
+    FROM {{schema}}.headrace_sequences AS s
+    CROSS JOIN (
+        SELECT w.id, w.due_at FROM {{schema}}.headrace_backlog AS w
+        WHERE w.status = 'delayed' AND w.consumer = $1 AND w.due_at <= (SELECT {{now}})
+        ORDER BY w.due_at, w.id
+        LIMIT $2
+    ) AS d
+    WHERE s.name = 'backlog'
 ) AS due
-WHERE b.scope = due.scope AND b.key = due.key
+WHERE b.id = due.id

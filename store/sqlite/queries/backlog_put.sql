@@ -1,9 +1,13 @@
--- A new row, on its line.
+-- A new row, with the $25th id before the last that was taken of the sequence. Until it
+-- becomes ready anew, its id is its place. A row without a key has no fingerprint either.
 INSERT INTO {{schema}}.headrace_backlog
-    (id, consumer, shard, line, due_at, handler, scope, key, order_key, strict, fingerprint, message_id, topic,
-     payload, metadata, coordinates, trace_parent, trace_state, attempt, spent, letter_id, redrives,
+    (id, place, consumer, shard, status, due_at, ready_at, handler, scope, key, order_key, strict, fingerprint, message_id, topic,
+     payload, metadata, coordinates, trace_parent, trace_state, attempt, spent, reruns, postponed_at, reason, letter_id, redrives,
      reply_topic)
-SELECT $1, $2, $3,
-    CASE WHEN $4 THEN 'blocked' WHEN $5 > 0 THEN 'delayed' ELSE 'ready' END,
-    CASE WHEN NOT $4 AND $5 > 0 THEN (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $5) / 1000 * 1000 END,
-    $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23
+SELECT s.last - $25, s.last - $25, $1, $2,
+    CASE WHEN $3 > 0 THEN 'delayed' ELSE 'ready' END,
+    CASE WHEN $3 > 0 THEN ({{now}} + $3) / 1000 * 1000 END,
+    {{now}}, $4, $5, NULLIF($6, ''), $7, $8, CASE WHEN $6 <> '' THEN $9 END, $10, $11,
+    $12, $13, $14, $15, $16, $17, $18, $19, CASE WHEN $20 > 0 THEN {{now}} - $20 END, $21, $22, $23,
+    $24
+FROM {{schema}}.headrace_sequences AS s WHERE s.name = 'backlog'

@@ -1,2 +1,4 @@
--- The message is done, and nothing was applied.
-UPDATE {{schema}}.headrace_inbox SET stale = 1 WHERE scope = $1 AND key = $2 AND state = 'done'
+-- The messages are done, and nothing was applied.
+UPDATE {{schema}}.headrace_inbox AS i SET stale = 1
+FROM json_each($1) AS c
+WHERE i.scope = c.value ->> 0 AND i.key = c.value ->> 1 AND i.state = 'done'

@@ -1,2 +1,3 @@
--- Whether the lease is still held. The transaction has the whole file.
-SELECT 1 FROM {{schema}}.headrace_backlog WHERE scope = $1 AND key = $2 AND line = 'leased' AND token = $3
+-- Whether the lease is still held. The transaction has the whole file, and no server that
+-- would have limits.
+SELECT '' FROM {{schema}}.headrace_backlog WHERE id = $1 AND status = 'leased' AND token = $2

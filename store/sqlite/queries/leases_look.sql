@@ -3,12 +3,12 @@
 SELECT
     EXISTS (
         SELECT 1 FROM {{schema}}.headrace_backlog AS b
-        WHERE b.line = 'leasable' AND b.consumer = $1 AND b.handler = $2
+        WHERE b.status = 'leasable' AND b.consumer = $1 AND b.handler = $2
     ),
     (
-        SELECT b.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+        SELECT b.due_at - {{now}}
         FROM {{schema}}.headrace_backlog AS b
-        WHERE b.line = 'leased' AND b.consumer = $1 AND b.handler = $2
+        WHERE b.status = 'leased' AND b.consumer = $1 AND b.handler = $2
         ORDER BY b.due_at
         LIMIT 1
     )

@@ -1,7 +1,7 @@
 -- Letters of a filter by the reason that they failed for, with the newest as sample.
-SELECT g.error_print, g.consumer, g.handler, g.class, g.n, g.first, g.last, sample.error, g.newest
+SELECT g.error_fingerprint, g.consumer, g.handler, g.class, g.n, g.first, g.last, sample.error, g.newest
 FROM (
-    SELECT l.error_print, l.consumer, l.handler, l.class, count(*) AS n,
+    SELECT l.error_fingerprint, l.consumer, l.handler, l.class, count(*) AS n,
         min(l.created_at) AS first, max(l.created_at) AS last, max(l.id) AS newest
     FROM {{schema}}.headrace_dead_letters AS l
     WHERE ($1 = '' OR l.state = $1)
@@ -10,11 +10,11 @@ FROM (
         AND ($4 = '' OR l.handler = $4)
         AND ($5 = '' OR l.topic = $5)
         AND ($6 = '' OR l.class = $6)
-        AND ($7 = '' OR l.error_print = $7)
+        AND ($7 = '' OR l.error_fingerprint = $7)
         AND ($8 = '' OR l.key = $8)
         AND ($9 IS NULL OR l.created_at >= $9)
         AND ($10 IS NULL OR l.created_at < $10)
-    GROUP BY l.error_print, l.consumer, l.handler, l.class
+    GROUP BY l.error_fingerprint, l.consumer, l.handler, l.class
 ) AS g
 JOIN {{schema}}.headrace_dead_letters AS sample ON sample.id = g.newest
 ORDER BY g.n DESC, g.newest DESC

@@ -1,6 +1,6 @@
 -- Open letters of a filter change hands, each at most once.
 UPDATE {{schema}}.headrace_dead_letters
-SET state = $13, changed_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET state = $13, changed_at = {{now}}
 WHERE id IN (
     SELECT l.id
     FROM {{schema}}.headrace_dead_letters AS l
@@ -10,7 +10,7 @@ WHERE id IN (
         AND ($4 = '' OR l.handler = $4)
         AND ($5 = '' OR l.topic = $5)
         AND ($6 = '' OR l.class = $6)
-        AND ($7 = '' OR l.error_print = $7)
+        AND ($7 = '' OR l.error_fingerprint = $7)
         AND ($8 = '' OR l.key = $8)
         AND ($9 IS NULL OR l.created_at >= $9)
         AND ($10 IS NULL OR l.created_at < $10)
@@ -18,7 +18,7 @@ WHERE id IN (
     ORDER BY l.id
     LIMIT $12
 )
-RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_print,
-    message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_print,
+RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint,
+    message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_fingerprint,
     chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build,
     created_at, changed_at, reply_topic

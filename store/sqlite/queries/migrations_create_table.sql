@@ -3,5 +3,5 @@ CREATE TABLE IF NOT EXISTS {{schema}}.headrace_migrations (
     version    INTEGER PRIMARY KEY,
     name       TEXT NOT NULL,
     checksum   TEXT NOT NULL,
-    applied_at INTEGER NOT NULL DEFAULT (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
+    applied_at INTEGER NOT NULL
 ) STRICT

@@ -2,7 +2,7 @@
 -- due, so that there is always a row that a look for work can see. Before the rows
 -- $2 are deleted.
 UPDATE {{schema}}.headrace_outbox_held AS h
-SET reason = 'backoff', due_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+SET reason = 'backoff', due_at = {{now}}
 WHERE h.shard = $1 AND h.reason = 'behind' AND h.id IN (
     SELECT (
         SELECT n.id FROM {{schema}}.headrace_outbox_held AS n

@@ -1,4 +1,6 @@
--- A row that stands on the held line already waits for another reason, or longer.
-UPDATE {{schema}}.headrace_outbox_held
-SET reason = $3, due_at = CASE WHEN $3 IN ('delayed', 'backoff') THEN (CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + $4) / 1000 * 1000 END, attempts = $5, error = $6
-WHERE shard = $1 AND id = $2
+-- Rows that are held already wait for another reason, or longer.
+UPDATE {{schema}}.headrace_outbox_held AS r
+SET reason = h.value ->> 2, attempts = h.value ->> 4, error = h.value ->> 5,
+    due_at = CASE WHEN h.value ->> 2 IN ('delayed', 'backoff') THEN ({{now}} + (h.value ->> 3)) / 1000 * 1000 END
+FROM json_each($1) AS h
+WHERE r.shard = h.value ->> 0 AND r.id = h.value ->> 1

@@ -1,6 +1,6 @@
 -- Parked rows, for operators, without their payloads.
 SELECT h.id, h.message_id, h.topic, h.order_key, NULL, h.metadata, h.trace_parent, h.trace_state,
-    CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - h.created_at, h.attempts, h.error, h.shard
+    {{now}} - h.created_at, h.attempts, h.error, h.shard
 FROM {{schema}}.headrace_outbox_held AS h
 WHERE h.reason = 'parked' AND h.id > $1
 ORDER BY h.id

@@ -1,13 +1,12 @@
--- An idle look: for each shard one probe of the ready line and two of what is held,
--- for rows that are due and for the first that will be.
-SELECT m.key,
-    EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox AS o WHERE o.shard = m.key AND o.id > m.value)
-        OR EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000),
-    (
-        SELECT h.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = m.key AND h.due_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
-        ORDER BY h.due_at
-        LIMIT 1
-    )
+-- An idle look: the shards with ready rows above their marks, and those with held rows:
+-- whether one is due, and the first that will be. One probe of each index for each shard.
+SELECT m.key, true, NULL, 0
 FROM json_each($1) AS m
-ORDER BY m.key
+WHERE EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox AS o WHERE o.shard = m.key AND o.id > m.value)
+UNION ALL
+SELECT m.key,
+    (SELECT min(h.due_at) FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at IS NOT NULL) <= (SELECT {{now}}),
+    (SELECT min(h.due_at) - (SELECT {{now}}) FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at > (SELECT {{now}})),
+    0
+FROM json_each($1) AS m
+WHERE EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at IS NOT NULL)

@@ -2,10 +2,10 @@
 -- others; and for each shard the highest id on the ready line.
 SELECT m.key,
     EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox AS o WHERE o.shard = m.key AND o.id > m.value AND (o.topic IN (SELECT value FROM json_each($2))) <> $3)
-        OR EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND (h.topic IN (SELECT value FROM json_each($2))) <> $3),
+        OR EXISTS (SELECT 1 FROM {{schema}}.headrace_outbox_held AS h WHERE h.shard = m.key AND h.due_at <= (SELECT {{now}}) AND (h.topic IN (SELECT value FROM json_each($2))) <> $3),
     (
-        SELECT h.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = m.key AND h.due_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AND (h.topic IN (SELECT value FROM json_each($2))) <> $3
+        SELECT h.due_at - (SELECT {{now}}) FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.shard = m.key AND h.due_at > (SELECT {{now}}) AND (h.topic IN (SELECT value FROM json_each($2))) <> $3
         ORDER BY h.due_at
         LIMIT 1
     ),

@@ -4,12 +4,12 @@
 WITH head AS MATERIALIZED (
     SELECT h.shard, h.id, h.reason, h.topic, h.order_key
     FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = $1 AND h.due_at <= CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000
+    WHERE h.shard = $1 AND h.due_at <= (SELECT {{now}})
         AND (h.reason = 'delayed' OR h.order_key = '' OR NOT EXISTS (
             SELECT 1 FROM {{schema}}.headrace_outbox_held AS e
             WHERE e.shard = h.shard AND e.topic = h.topic AND e.order_key = h.order_key AND e.id < h.id
                 AND e.order_key <> '' AND e.reason IN ('backoff', 'parked')
-                AND (e.reason = 'parked' OR e.due_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
+                AND (e.reason = 'parked' OR e.due_at > (SELECT {{now}}))
         ))
     ORDER BY h.due_at, h.id
     LIMIT $2
@@ -32,12 +32,12 @@ WITH head AS MATERIALIZED (
         SELECT 1 FROM {{schema}}.headrace_outbox_held AS b
         WHERE b.shard = head.shard AND b.topic = head.topic AND b.order_key = head.order_key
             AND b.order_key <> '' AND b.reason IN ('backoff', 'parked')
-            AND (b.reason = 'parked' OR b.due_at > CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000)
+            AND (b.reason = 'parked' OR b.due_at > (SELECT {{now}}))
     )
 )
 SELECT h.id, h.message_id, h.topic, h.order_key, h.payload, h.metadata, h.trace_parent, h.trace_state,
-    CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - h.created_at,
-    h.attempts, h.reason, COALESCE(h.due_at - CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000, 0), h.error
+    (SELECT {{now}}) - h.created_at,
+    h.attempts, h.reason, COALESCE(h.due_at - (SELECT {{now}}), 0), h.error
 FROM {{schema}}.headrace_outbox_held AS h
 WHERE h.shard = $1 AND h.id IN (SELECT due.id FROM due)
 ORDER BY h.id

@@ -3,7 +3,7 @@ SELECT count(*)
 FROM {{schema}}.headrace_inbox AS i
 WHERE substr(i.scope, 1, length($2)) = $2
     AND i.state IN ('done', 'discarded')
-    AND i.changed_at < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - $1
+    AND i.changed_at < (SELECT {{now}}) - $1
     AND NOT EXISTS (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.scope = i.scope AND b.key = i.key)
     AND NOT EXISTS (
         SELECT 1 FROM {{schema}}.headrace_dead_letters AS l

@@ -4,7 +4,7 @@ SELECT i.scope, i.key
 FROM {{schema}}.headrace_inbox AS i
 WHERE (i.scope, i.key) > ($1, $2) AND (i.scope, i.key) <= ($3, $4)
     AND i.state IN ('done', 'discarded')
-    AND i.changed_at < CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000 - $5
+    AND i.changed_at < (SELECT {{now}}) - $5
     AND NOT EXISTS (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.scope = i.scope AND b.key = i.key)
     AND NOT EXISTS (
         SELECT 1 FROM {{schema}}.headrace_dead_letters AS l

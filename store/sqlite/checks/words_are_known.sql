@@ -1,0 +1,19 @@
+-- States, statuses, reasons, classes and actions are words that this version knows.
+SELECT count(*), COALESCE(min(w.word), '')
+FROM (
+    SELECT 'inbox ' || state AS word FROM {{schema}}.headrace_inbox
+    WHERE state <> 'done' AND state NOT IN ('waiting', 'dead', 'discarded')
+    UNION ALL
+    SELECT 'backlog ' || status FROM {{schema}}.headrace_backlog
+    WHERE status NOT IN ('ready', 'delayed', 'blocked', 'leasable', 'leased')
+    UNION ALL
+    SELECT 'outbox ' || reason FROM {{schema}}.headrace_outbox_held
+    WHERE reason NOT IN ('delayed', 'backoff', 'parked', 'behind')
+    UNION ALL
+    SELECT 'letter ' || state || ' ' || class FROM {{schema}}.headrace_dead_letters
+    WHERE state NOT IN ('open', 'redriven', 'discarded')
+        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed')
+    UNION ALL
+    SELECT 'audit ' || action FROM {{schema}}.headrace_audit
+    WHERE action NOT IN ('redrive', 'discard')
+) AS w

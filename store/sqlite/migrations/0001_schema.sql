@@ -1,0 +1,300 @@
+-- All tables. Text compares by bytes (BINARY is SQLite's default collation), and every time
+-- is in microseconds since 1970, by SQLite's clock, which counts whole milliseconds: what
+-- is due at a time is due in the millisecond of that time. A default cannot read the clock
+-- below, so statements give the time. Large columns come last: SQLite reads a row from its
+-- start. States, classes and the like are words without a CHECK, which SQLite could not
+-- widen; the rules in checks/ look at them.
+
+-- What is added to the time of every statement: 0, but in a test that has days go by.
+CREATE TABLE {{schema}}.headrace_clock (
+    id       INTEGER PRIMARY KEY CHECK (id = 1),
+    shift_us INTEGER NOT NULL
+) STRICT;
+INSERT INTO {{schema}}.headrace_clock (id, shift_us) VALUES (1, 0);
+
+-- SQLite has no sequences. Ids must go up even when a table runs empty, because a
+-- worker remembers how far it has read; so the last id given is kept in a row.
+CREATE TABLE {{schema}}.headrace_sequences (
+    name TEXT NOT NULL PRIMARY KEY,
+    last INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO {{schema}}.headrace_sequences (name, last) VALUES ('backlog', 0), ('outbox', 0);
+
+-- Where each message is. The hot table: one row for every message, and the table is
+-- its own index.
+CREATE TABLE {{schema}}.headrace_inbox (
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL CHECK (key <> '' AND octet_length(key) <= 512),
+    state       TEXT NOT NULL,
+    fingerprint TEXT NOT NULL,
+    stale       INTEGER NOT NULL DEFAULT 0 CHECK (stale IN (0, 1)),
+    changed_at  INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+-- The few rows that are not done are looked for by checks and by operators.
+CREATE INDEX {{schema}}.headrace_inbox_open ON headrace_inbox (state, scope) WHERE state <> 'done';
+
+-- Runs that failed. Only failures pay for it.
+CREATE TABLE {{schema}}.headrace_attempts (
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    n           INTEGER NOT NULL CHECK (n >= 1),
+    class       TEXT NOT NULL,
+    error       TEXT NOT NULL,
+    error_type  TEXT NOT NULL,
+    duration_us INTEGER NOT NULL,
+    host        TEXT NOT NULL,
+    build       TEXT NOT NULL,
+    trace_parent TEXT NOT NULL DEFAULT '',
+    trace_state  TEXT NOT NULL DEFAULT '',
+    at          INTEGER NOT NULL,
+    PRIMARY KEY (scope, key, n)
+) STRICT;
+
+-- The durable work list. A row's id never changes, and orders the rows of a strict order
+-- key. Its place orders the ready rows of a shard: at first it is the id, and it is drawn
+-- anew from the same sequence each time that the row becomes ready again. Ready rows have
+-- an index of their own that leads with what a worker asks for, so that a look for work
+-- never walks over the others.
+CREATE TABLE {{schema}}.headrace_backlog (
+    id          INTEGER PRIMARY KEY, -- of the sequence 'backlog'
+    place       INTEGER NOT NULL CHECK (place >= id),
+    consumer    TEXT NOT NULL,
+    shard       INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
+    status      TEXT NOT NULL, -- ready, delayed, blocked, leasable, leased
+    due_at      INTEGER, -- of a delayed row, or the end of a lease
+    handler     TEXT NOT NULL,
+    scope       TEXT NOT NULL,
+    key         TEXT, -- NULL where it is not known yet
+    order_key   TEXT NOT NULL,
+    strict      INTEGER NOT NULL CHECK (strict IN (0, 1)),
+    fingerprint TEXT,
+    message_id  TEXT NOT NULL,
+    topic       TEXT NOT NULL,
+    trace_parent TEXT NOT NULL,
+    trace_state  TEXT NOT NULL,
+    attempt     INTEGER NOT NULL, -- the run to come
+    spent       INTEGER NOT NULL, -- attempts before the last redrive
+    reruns      INTEGER NOT NULL, -- runs since the last attempt that cost none
+    postponed_at INTEGER, -- first postponement since the last change that was none
+    reason      TEXT NOT NULL DEFAULT '', -- why the latest run cost no attempt
+    letter_id   INTEGER NOT NULL, -- redriven from; 0 if not
+    redrives    INTEGER NOT NULL,
+    ready_at    INTEGER NOT NULL, -- when it last became ready
+    reply_topic TEXT NOT NULL,
+    token       TEXT NOT NULL DEFAULT '', -- of the lease
+    starts      INTEGER NOT NULL DEFAULT 0, -- leases that were given
+    coordinates TEXT NOT NULL, -- JSON
+    metadata    BLOB NOT NULL,
+    payload     BLOB NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX {{schema}}.headrace_backlog_key ON headrace_backlog (scope, key) WHERE key IS NOT NULL;
+CREATE INDEX {{schema}}.headrace_backlog_ready ON headrace_backlog (consumer, shard, place) WHERE status = 'ready';
+CREATE INDEX {{schema}}.headrace_backlog_due ON headrace_backlog (consumer, due_at, id) WHERE status = 'delayed';
+CREATE INDEX {{schema}}.headrace_backlog_leasable ON headrace_backlog (consumer, handler, place) WHERE status = 'leasable';
+CREATE INDEX {{schema}}.headrace_backlog_leased ON headrace_backlog (consumer, handler, due_at) WHERE status = 'leased';
+-- What may hold up later rows of a strict key: those that are not ready, and those that
+-- became ready anew, behind later ones. A new row is in neither of these indexes.
+CREATE INDEX {{schema}}.headrace_backlog_order ON headrace_backlog (scope, order_key, id)
+    WHERE strict AND order_key <> '' AND (status <> 'ready' OR place <> id);
+CREATE INDEX {{schema}}.headrace_backlog_blocked ON headrace_backlog (scope, order_key, id) WHERE status = 'blocked';
+
+-- Events to publish that are ready: one index, and rows that live shortly.
+CREATE TABLE {{schema}}.headrace_outbox (
+    shard      INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
+    id         INTEGER NOT NULL, -- of the sequence 'outbox'
+    message_id TEXT NOT NULL,
+    topic      TEXT NOT NULL,
+    order_key  TEXT NOT NULL,
+    trace_parent TEXT NOT NULL,
+    trace_state  TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    metadata   BLOB NOT NULL,
+    payload    BLOB NOT NULL,
+    PRIMARY KEY (shard, id)
+) STRICT;
+-- Events held back: delayed, refused by the sink and tried again later, parked, or
+-- behind one of those. A held row keeps its id, and with it its place in the order.
+CREATE TABLE {{schema}}.headrace_outbox_held (
+    shard      INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
+    id         INTEGER NOT NULL,
+    reason     TEXT NOT NULL, -- delayed, backoff, parked, behind
+    due_at     INTEGER, -- of delayed and backoff rows
+    attempts   INTEGER NOT NULL,
+    message_id TEXT NOT NULL,
+    topic      TEXT NOT NULL,
+    order_key  TEXT NOT NULL,
+    trace_parent TEXT NOT NULL,
+    trace_state  TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    error      TEXT NOT NULL,
+    metadata   BLOB NOT NULL,
+    payload    BLOB NOT NULL,
+    PRIMARY KEY (shard, id)
+) STRICT;
+CREATE INDEX {{schema}}.headrace_outbox_held_due ON headrace_outbox_held (shard, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX {{schema}}.headrace_outbox_held_order ON headrace_outbox_held (shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
+CREATE INDEX {{schema}}.headrace_outbox_held_waits ON headrace_outbox_held (shard, topic, order_key, id) WHERE order_key <> '' AND reason IN ('backoff', 'parked');
+CREATE INDEX {{schema}}.headrace_outbox_held_parked ON headrace_outbox_held (id) WHERE reason = 'parked';
+
+-- Messages given up, whole. AUTOINCREMENT: the number of a letter names it for
+-- ever, in audit rows and in people's notes, and is never given to another.
+CREATE TABLE {{schema}}.headrace_dead_letters (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    state       TEXT NOT NULL DEFAULT 'open', -- open, redriven, discarded
+    class       TEXT NOT NULL,
+    consumer    TEXT NOT NULL,
+    handler     TEXT NOT NULL,
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    order_key   TEXT NOT NULL,
+    strict      INTEGER NOT NULL CHECK (strict IN (0, 1)),
+    fingerprint TEXT NOT NULL,
+    first_fingerprint TEXT NOT NULL,
+    message_id  TEXT NOT NULL,
+    topic       TEXT NOT NULL,
+    trace_parent TEXT NOT NULL,
+    trace_state  TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    attempts    INTEGER NOT NULL,
+    first_failure INTEGER NOT NULL,
+    last_failure  INTEGER NOT NULL,
+    previous_id INTEGER NOT NULL,
+    redrives    INTEGER NOT NULL,
+    host        TEXT NOT NULL,
+    build       TEXT NOT NULL,
+    created_at  INTEGER NOT NULL,
+    changed_at  INTEGER NOT NULL,
+    reply_topic TEXT NOT NULL DEFAULT '',
+    coordinates TEXT NOT NULL, -- JSON
+    error       TEXT NOT NULL,
+    chain       TEXT NOT NULL, -- JSON array of strings
+    stack       TEXT NOT NULL,
+    metadata    BLOB NOT NULL,
+    payload     BLOB NOT NULL
+) STRICT;
+-- A message has one open letter; a conflict one letter for good, so that one that was
+-- decided is not asked again.
+CREATE UNIQUE INDEX {{schema}}.headrace_dead_letters_open ON headrace_dead_letters (scope, key, fingerprint) WHERE state = 'open' AND class <> 'conflict';
+CREATE UNIQUE INDEX {{schema}}.headrace_dead_letters_conflict ON headrace_dead_letters (scope, key, fingerprint) WHERE class = 'conflict';
+CREATE INDEX {{schema}}.headrace_dead_letters_group ON headrace_dead_letters (error_fingerprint, id) WHERE state = 'open';
+CREATE INDEX {{schema}}.headrace_dead_letters_open_id ON headrace_dead_letters (id) WHERE state = 'open';
+CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key);
+-- The groups of open letters, to be counted without a look at the letters.
+CREATE INDEX {{schema}}.headrace_dead_letters_groups ON headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';
+
+-- Who did what to a dead letter, and why.
+CREATE TABLE {{schema}}.headrace_audit (
+    id        INTEGER PRIMARY KEY AUTOINCREMENT,
+    letter_id INTEGER NOT NULL,
+    action    TEXT NOT NULL, -- redrive, discard
+    by_whom   TEXT NOT NULL,
+    reason    TEXT NOT NULL,
+    new_key   TEXT NOT NULL DEFAULT '',
+    at        INTEGER NOT NULL
+) STRICT;
+CREATE INDEX {{schema}}.headrace_audit_letter ON headrace_audit (letter_id, id);
+
+-- The newest version that was applied of each entity.
+CREATE TABLE {{schema}}.headrace_versions (
+    scope      TEXT NOT NULL,
+    entity     TEXT NOT NULL CHECK (entity <> '' AND octet_length(entity) <= 512),
+    version    INTEGER NOT NULL,
+    changed_at INTEGER NOT NULL,
+    PRIMARY KEY (scope, entity)
+) STRICT, WITHOUT ROWID;
+
+-- Processes that run a consumer.
+CREATE TABLE {{schema}}.headrace_instances (
+    id            TEXT NOT NULL PRIMARY KEY,
+    consumer      TEXT NOT NULL,
+    host          TEXT NOT NULL,
+    build         TEXT NOT NULL,
+    started_at    INTEGER NOT NULL,
+    beat_at       INTEGER NOT NULL,
+    counted_at    INTEGER, -- when its death was counted against its marks
+    ended_at      INTEGER  -- when it ended in order
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_instances_consumer ON headrace_instances (consumer);
+-- The messages that a worker of an instance is about to run, as hashes of 16 bytes one
+-- after the other, and whether they are the only work of the process.
+CREATE TABLE {{schema}}.headrace_marks (
+    instance      TEXT NOT NULL,
+    worker        INTEGER NOT NULL,
+    messages      BLOB NOT NULL CHECK (octet_length(messages) > 0 AND octet_length(messages) % 16 = 0),
+    alone         INTEGER NOT NULL CHECK (alone IN (0, 1)),
+    at            INTEGER NOT NULL,
+    PRIMARY KEY (instance, worker)
+) STRICT, WITHOUT ROWID;
+-- Messages that ran when a process ended unexpectedly, and in how many deaths they were
+-- the only work or had other work beside them.
+CREATE TABLE {{schema}}.headrace_suspects (
+    consumer      TEXT NOT NULL,
+    message       BLOB NOT NULL CHECK (octet_length(message) = 16),
+    alone         INTEGER NOT NULL,
+    beside        INTEGER NOT NULL,
+    at            INTEGER NOT NULL, -- of the last death
+    PRIMARY KEY (consumer, message)
+) STRICT, WITHOUT ROWID;
+-- Consumers that a person has paused.
+CREATE TABLE {{schema}}.headrace_pauses (
+    consumer   TEXT NOT NULL PRIMARY KEY,
+    by_whom    TEXT NOT NULL,
+    reason     TEXT NOT NULL,
+    at         INTEGER NOT NULL,
+    resumed_by TEXT NOT NULL DEFAULT '',
+    resumed_at INTEGER -- while it is NULL, the consumer is paused
+) STRICT, WITHOUT ROWID;
+
+-- Alerts that were not counted yet. Work only appends. Their namespace is the
+-- consumer, or '' for the relay.
+CREATE TABLE {{schema}}.headrace_alerts (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    consumer    TEXT NOT NULL,
+    grp         TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    handler     TEXT NOT NULL,
+    topic       TEXT NOT NULL,
+    class       TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    letter_id   INTEGER NOT NULL,
+    at          INTEGER NOT NULL
+) STRICT;
+CREATE INDEX {{schema}}.headrace_alerts_waiting ON headrace_alerts (consumer, id);
+-- What is known of each group: the newest of its alerts, how many wait since when,
+-- and when it is due.
+CREATE TABLE {{schema}}.headrace_alert_groups (
+    consumer    TEXT NOT NULL,
+    grp         TEXT NOT NULL,
+    kind        TEXT NOT NULL,
+    handler     TEXT NOT NULL,
+    topic       TEXT NOT NULL,
+    class       TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    letter_id   INTEGER NOT NULL,
+    waiting     INTEGER NOT NULL CHECK (waiting >= 0),
+    since       INTEGER NOT NULL,
+    at          INTEGER NOT NULL,
+    failures    INTEGER NOT NULL DEFAULT 0,
+    due_at      INTEGER NOT NULL,
+    tried_at    INTEGER,
+    passed_at   INTEGER,
+    PRIMARY KEY (consumer, grp)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_alert_groups_due ON headrace_alert_groups (consumer, due_at) WHERE waiting > 0;
+CREATE INDEX {{schema}}.headrace_alert_groups_tried ON headrace_alert_groups (consumer, tried_at);
+-- The process that sends the alerts of a namespace, and until when it alone does.
+CREATE TABLE {{schema}}.headrace_alert_readers (
+    consumer    TEXT NOT NULL PRIMARY KEY,
+    owner       TEXT NOT NULL,
+    until       INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Whose turn it is to prune, and how far that has come: one round for each consumer,
+-- shared by its processes. Old rows of the inbox are found by a walk over the table,
+-- so that an insert pays for no index on their age.
+CREATE TABLE {{schema}}.headrace_prunes (
+    consumer TEXT NOT NULL PRIMARY KEY,
+    position TEXT NOT NULL, -- '' is the start
+    due_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;

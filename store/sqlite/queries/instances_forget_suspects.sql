@@ -1,0 +1,2 @@
+-- Suspects of deaths that are long ago.
+DELETE FROM {{schema}}.headrace_suspects WHERE at < (SELECT {{now}}) - $1
