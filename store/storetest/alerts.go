@@ -32,7 +32,7 @@ var alertTests = []test{
 func dead(print string, letter int64) alerts.Alert {
 	return alerts.Alert{
 		Kind: alerts.DeadLetter, Consumer: consumer, Handler: handler, Topic: "orders",
-		Class: string(dlq.Permanent), ErrorPrint: print, LetterID: letter,
+		Class: string(dlq.Permanent), ErrorFingerprint: print, LetterID: letter,
 	}
 }
 
@@ -110,7 +110,9 @@ func due(a alerts.Alert, count int64, first bool) alerts.Due {
 	return alerts.Due{Alert: a, First: first}
 }
 
-// DESIGN 3 "Alerts": work transactions only append.
+// DESIGN §3 Alerts: work transactions only append.
+//
+//evidence:alert
 func alertAtomic(b *bundle) {
 	write := func(t *txn.Txn) {
 		id := b.insert(t, conflictLetter("a"))
@@ -188,11 +190,11 @@ func alertFailed(b *bundle) {
 		b.exec(b.DB, "UPDATE {{schema}}.headrace_alert_groups SET due_at = tried_at")
 	}
 	taken := b.takeAlerts(taking("r1"))
-	b.settleAlerts("r1", taken.Due[0].Grp, taken, true, time.Nanosecond)
+	b.settleAlerts("r1", taken.Due[0].Grp, taken, true, time.Hour)
 	b.appendAlerts(dead("x", 2))
-	b.await("a group that is due again", func() bool { return b.alertsWait(consumer, "r1") })
-	b.await("the rest of the quiet time", func() bool { taken = b.takeAlerts(taking("r1")); return taken.Groups == 1 })
-	b.wantDue(taken, due(dead("x", 2), 1, false)) // a success clears the failures
+	b.wantDue(b.takeAlerts(taking("r1")))
+	b.shift(2 * time.Hour)
+	b.wantDue(b.takeAlerts(taking("r1")), due(dead("x", 2), 1, false)) // a success clears the failures
 }
 
 func alertLease(b *bundle) {
@@ -213,20 +215,19 @@ func alertLease(b *bundle) {
 		b.Error("a lease was released by another")
 	}
 	b.in(func(t *txn.Txn) { b.must(b.Store.Operations().Alerts.Release(b.ctx, t, consumer, "r1")) })
-	r := taking("r2")
-	r.Lease = time.Nanosecond
-	b.wantDue(b.takeAlerts(r), due(dead("x", 2), 2, true))
-	b.await("the end of a lease", func() bool { return b.alertsWait(consumer, "r3") })
+	b.wantDue(b.takeAlerts(taking("r2")), due(dead("x", 2), 2, true))
+	b.shift(2 * time.Hour)
+	if !b.alertsWait(consumer, "r3") {
+		b.Error("a lease lasts for ever")
+	}
 	b.wantDue(b.takeAlerts(taking("r3")), due(dead("x", 2), 2, true)) // sent again rather than never
 }
 
 func alertFence(b *bundle) {
 	b.appendAlerts(dead("x", 1))
-	r := taking("r1")
-	r.Lease = time.Nanosecond
-	old := b.takeAlerts(r)
-	b.await("the end of the lease", func() bool { return b.alertsWait(consumer, "r2") })
-	if r.Owner = "r2"; !b.takeAlerts(r).OK {
+	old := b.takeAlerts(taking("r1"))
+	b.shift(2 * time.Hour)
+	if !b.takeAlerts(taking("r2")).OK {
 		b.Fatal("an ended lease was not taken")
 	}
 	if b.settleAlerts("r1", old.Due[0].Grp, old, true, time.Hour) {
@@ -265,28 +266,27 @@ func alertExpires(b *bundle) {
 	b.appendAlerts(dead("x", 1), dead("x", 2))
 	b.takeAlerts(taking("r1"))
 	b.appendAlerts(dead("x", 3), dead("y", 4))
-	r := taking("r1")
-	r.Expire = time.Nanosecond
-	var taken alerts.Taken
-	b.await("rows that are too old", func() bool { taken = b.takeAlerts(r); return taken.Expired > 0 })
+	b.shift(25 * time.Hour)
+	taken := b.takeAlerts(taking("r1"))
 	b.wantDue(taken)
 	if taken.Expired != 4 {
 		b.Errorf("%d expired, want 4", taken.Expired)
 	}
 	b.appendAlerts(dead("x", 5))
-	b.wantDue(b.takeAlerts(taking("r1")), due(dead("x", 5), 1, true)) // nobody was told
+	b.wantDue(b.takeAlerts(taking("r1")), due(dead("x", 5), 1, true)) // it was not sent
 }
 
 func alertForgets(b *bundle) {
 	b.appendAlerts(dead("x", 1))
 	taken := b.takeAlerts(taking("r1"))
-	b.settleAlerts("r1", "", taken, true, time.Nanosecond)
-	r := taking("r1")
-	r.Forget = time.Nanosecond
-	b.await("a group to be forgotten", func() bool {
-		b.takeAlerts(r)
-		return b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_alert_groups") == 0
-	})
+	b.settleAlerts("r1", "", taken, true, time.Hour)
+	for n, hours := range []time.Duration{23, 25} {
+		b.shift(hours * time.Hour)
+		b.takeAlerts(taking("r1"))
+		if got := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_alert_groups"); got != 1-n {
+			b.Errorf("%d groups after %d hours, want %d", got, hours, 1-n)
+		}
+	}
 	b.appendAlerts(dead("x", 2))
 	b.wantDue(b.takeAlerts(taking("r1")), due(dead("x", 2), 1, true))
 }
@@ -320,7 +320,7 @@ func alertAwkward(b *bundle) {
 	}
 }
 
-// DESIGN 3 "Alerts": counters in work transactions deadlock.
+// DESIGN §3 Alerts: counters in work transactions deadlock.
 func alertAppendsApart(b *bundle) {
 	b.appendAlerts(dead("x", 1))
 	reader := b.begin()

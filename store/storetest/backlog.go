@@ -1,32 +1,34 @@
 package storetest
 
 import (
-	"cmp"
-	"slices"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/store/txn"
 )
 
 var backlogTests = []test{
 	{name: "rows keep every field, byte for byte", run: backlogKeeps},
-	{name: "ready rows are polled in their shards, and read by mark and limit", run: backlogRead},
+	{name: "a row without a key is kept, and several of them", run: backlogKeyless},
+	{name: "ready rows are polled in their shards by mark", run: backlogPoll},
 	{name: "rows of other consumers are not seen", run: backlogConsumers},
 	{name: "a second row for one message is an error", run: backlogTwice},
 	{name: "an undue row is not polled, read or promoted", run: backlogUndue},
-	{name: "a due row is promoted under a new RowID", run: backlogPromote},
+	{name: "a due row is promoted to a new place, and keeps its id", run: backlogPromote},
+	{name: "due rows are promoted in the order of their times", run: backlogPromoteOrder},
 	{name: "at most limit rows are promoted", run: backlogPromoteLimit},
-	{name: "Reschedule takes a row off the line and numbers the run to come", run: backlogReschedule},
-	{name: "Delete removes rows from any line", run: backlogDelete},
-	{name: "Depth tells the lines apart", run: backlogDepth},
+	{name: "Reschedule delays rows, or has them run again behind the others", run: backlogReschedule},
+	{name: "rows that run again come in the order given", run: backlogRescheduleOrder},
+	{name: "a postponement counts from the first", run: backlogPostponed},
+	{name: "Find says how a message waits, and why", run: backlogShown},
+	{name: "Delete removes rows of any status", run: backlogDelete},
+	{name: "Depth tells statuses apart", run: backlogDepth},
+	{name: "a row's age counts from when it became ready", run: backlogAge},
 }
 
 func (b *bundle) put(t *txn.Txn, items ...backlog.Item) {
@@ -44,10 +46,15 @@ func (b *bundle) wait(items ...backlog.Item) {
 
 func (b *bundle) waitIn(t *txn.Txn, items ...backlog.Item) {
 	b.Helper()
+	r := inbox.ClaimRequest{Waiting: true}
 	for _, i := range items {
-		e := inbox.Entry{ID: inbox.ID{Scope: i.Delivery.Scope, Key: i.Delivery.Key}, State: inbox.Waiting, Fingerprint: i.Delivery.Fingerprint}
-		if ok, err := b.Store.Inbox().Record(b.ctx, t, e); err != nil || !ok {
-			b.Fatalf("Record: %t, %v", ok, err)
+		if id := (inbox.ID{Scope: i.Delivery.Scope, Key: i.Delivery.Key}); id.Key != "" {
+			r.Claims = append(r.Claims, inbox.Claim{ID: id, Fingerprint: i.Delivery.Fingerprint})
+		}
+	}
+	for _, c := range b.request(t, r) {
+		if c.Result != inbox.Won {
+			b.Fatalf("Claim: %+v", c)
 		}
 	}
 	b.put(t, items...)
@@ -70,9 +77,21 @@ func (b *bundle) remove(t *txn.Txn, keys ...string) {
 	b.must(b.Store.Backlog().Delete(b.ctx, t, rows))
 }
 
+// reading asks for ready rows of a shard, for all handlers of the suite.
+func reading(shard int, after int64, limit int) backlog.ReadRequest {
+	return backlog.ReadRequest{
+		Consumer: consumer, Shard: shard, After: after, Limit: limit, Bytes: 1 << 30, Handlers: []string{handler, "orders", ""},
+	}
+}
+
 func (b *bundle) read(t *txn.Txn, shard int, after int64, limit int) []backlog.Item {
 	b.Helper()
-	items, err := b.Store.Backlog().Read(b.ctx, t, consumer, shard, after, limit)
+	return b.readRows(t, reading(shard, after, limit))
+}
+
+func (b *bundle) readRows(t *txn.Txn, r backlog.ReadRequest) []backlog.Item {
+	b.Helper()
+	items, err := b.Store.Backlog().Read(b.ctx, t, r)
 	if err != nil {
 		b.Fatalf("Read: %v", err)
 	}
@@ -142,218 +161,27 @@ func about(tb testing.TB, what string, got, want time.Duration) {
 	}
 }
 
-func backlogKeeps(b *bundle) {
-	var want []backlog.Item
-	for n, a := range awkward {
-		i := ordered(a.name, "order "+a.name)
-		i.Delivery.Payload, i.Delivery.Metadata, i.Delivery.Attempt = a.payload, a.metadata, n+2
-		i.Strict, i.Spent, i.LetterID, i.Redrives = n%2 == 0, n, int64(n)<<33, n+1
-		want = append(want, i)
-	}
-	bare := backlog.Item{Consumer: consumer, Delivery: headrace.Delivery{Scope: scope, Key: "bare", OrderKey: "bare"}}
-	bare.Delivery.Metadata = map[string]string{}
-	want = append(want, bare)
-	b.wait(want...)
-	got := b.ready()
-	slices.SortFunc(got, func(a, b backlog.Item) int { return cmp.Compare(a.RowID, b.RowID) })
-	if diff := gocmp.Diff(want, got, asKept, cmpopts.IgnoreFields(backlog.Item{}, "RowID")); diff != "" {
-		b.Errorf("rows of the backlog (-want +got):\n%.4000s", diff)
-	}
-	for _, i := range got {
-		if i.Delivery.Metadata == nil {
-			b.Errorf("%s: nil Metadata", i.Delivery.Key)
+// rowID returns the id of the row of key, as q sees it; -1 where there is none.
+func (b *bundle) rowID(q execer, key string) int64 {
+	b.Helper()
+	return int64(b.count(q, "SELECT COALESCE((SELECT id FROM {{schema}}.headrace_backlog WHERE key = $1), -1)", key))
+}
+
+// row returns the ready row of key.
+func (b *bundle) row(t *txn.Txn, key string) backlog.Item {
+	b.Helper()
+	for _, i := range b.readAll(t) {
+		if i.Delivery.Key == key {
+			return i
 		}
 	}
+	b.Fatalf("no ready row of %q", key)
+	return backlog.Item{}
 }
 
-func backlogRead(b *bundle) {
-	if p := b.poll(nil); len(p.Shards) != 0 || p.Due || p.Next != 0 {
-		b.Errorf("an empty backlog: %+v", p)
-	}
-	line := shard.Of("customer")
-	b.wait(keyed("1", "customer"), keyed("2", "customer"))
-	b.wait(keyed("3", "customer"))
-	marks := make([]int64, backlog.Shards)
-	if p := b.poll(marks); !gocmp.Equal(p, backlog.Poll{Shards: []int{line}}) {
-		b.Errorf("%+v, want shard %d alone", p, line)
-	}
-	b.in(func(t *txn.Txn) {
-		all := b.read(t, line, 0, 10)
-		b.wantKeys("the shard in order", all, "1", "2", "3")
-		b.wantKeys("the first two", b.read(t, line, 0, 2), "1", "2")
-		for done, want := range map[int][]string{0: {"2", "3"}, 2: nil} {
-			b.must(t.Savepoint(b.ctx))
-			b.must(b.Store.Backlog().Delete(b.ctx, t, rowIDs(all[:done+1])))
-			b.wantKeys("above what is done", b.read(t, line, all[done].RowID, 10), want...)
-			b.must(t.RollbackTo(b.ctx))
-			b.must(t.Release(b.ctx))
-		}
-		b.wantKeys("another shard", b.read(t, (line+1)%backlog.Shards, 0, 10))
-		marks[line] = all[2].RowID
-	})
-	if p := b.poll(marks); len(p.Shards) != 0 {
-		b.Errorf("with every row marked: %+v", p)
-	}
-	marks[line]--
-	if p := b.poll(marks); len(p.Shards) != 1 {
-		b.Errorf("with a row above the mark: %+v", p)
-	}
-}
-
-func backlogConsumers(b *bundle) {
-	other := ordered("theirs", "customer")
-	other.Consumer, other.Delivery.Scope = "bill", "bill/orders.paid"
-	later := other
-	later.Delivery.Key, later.Delivery.OrderKey, later.Strict, later.Delay = "later", "", false, time.Microsecond
-	b.wait(other, later)
-	b.await("a due row", func() bool {
-		p, err := b.Store.Backlog().Poll(b.ctx, "bill", make([]int64, backlog.Shards))
-		b.must(err)
-		return p.Due
-	})
-	if p := b.poll(nil); len(p.Shards) != 0 || p.Due || p.Next != 0 {
-		b.Errorf("of billing, while only bill has rows: %+v", p)
-	}
-	b.wantKeys("of billing", b.ready())
-	if n := b.promote(10); n != 0 {
-		b.Errorf("promoted %d rows of another consumer", n)
-	}
-}
-
-func backlogTwice(b *bundle) {
-	b.wait(item("a"))
-	again := item("a")
-	again.Delivery.Payload = []byte("second")
-	t := b.begin()
-	if err := b.Store.Backlog().Put(b.ctx, t, []backlog.Item{again}); err == nil {
-		b.Error("a second row was taken")
-	}
-	t.Rollback()
-	got := b.ready()
-	b.wantKeys("rows", got, "a")
-	if string(got[0].Delivery.Payload) == "second" {
-		b.Error("the row was overwritten")
-	}
-}
-
-func backlogUndue(b *bundle) {
-	hour, day := item("hour"), item("day")
-	hour.Delay, day.Delay = time.Hour, 24*time.Hour
-	b.wait(day, hour)
-	p := b.poll(nil)
-	if len(p.Shards) != 0 || p.Due {
-		b.Errorf("undue rows are reported: %+v", p)
-	}
-	about(b, "Next", p.Next, time.Hour)
-	if n := b.promote(10); n != 0 {
-		b.Errorf("promoted %d undue rows", n)
-	}
-	b.wantKeys("ready", b.ready())
-}
-
-// backlogPromote: a worker that has a mark finds the promoted row above it.
-func backlogPromote(b *bundle) {
-	soon, never := ordered("soon", "x"), item("never")
-	soon.Delay, never.Delay = time.Millisecond, time.Hour
-	b.wait(soon, never)
-	b.wait(ordered("ready", "y"))
-	mark := b.ready()[0].RowID
-	b.await("a due row", func() bool { return b.poll(nil).Due })
-	if p := b.poll(nil); p.Next != 0 || len(p.Shards) != 1 {
-		b.Errorf("with a due row: %+v, want Due, no Next, and no shard of it", p)
-	}
-	if n := b.promote(10); n != 1 {
-		b.Errorf("promoted %d rows, want 1", n)
-	}
-	b.in(func(t *txn.Txn) { b.wantKeys("above the mark", b.read(t, shard.Of("x"), mark, 10), "soon") })
-	p := b.poll(nil)
-	if p.Due || len(p.Shards) == 0 {
-		b.Errorf("after Promote: %+v", p)
-	}
-	about(b, "Next", p.Next, time.Hour)
-}
-
-func backlogPromoteLimit(b *bundle) {
-	var items []backlog.Item
-	for _, key := range []string{"a", "b", "c", "d", "e"} {
-		i := item(key)
-		i.Delay = time.Microsecond
-		items = append(items, i)
-	}
-	b.wait(items...)
-	promoted := 0
-	b.await("two promoted rows", func() bool { promoted += b.promote(2 - promoted); return promoted == 2 })
-	if n := len(b.ready()); n != 2 {
-		b.Errorf("%d ready rows, want 2", n)
-	}
-	b.await("the rest", func() bool { promoted += b.promote(10); return promoted == 5 })
-	if n := b.promote(10); n != 0 {
-		b.Errorf("promoted %d rows that were ready", n)
-	}
-}
-
-func backlogReschedule(b *bundle) {
-	b.wait(item("later"), item("now"), item("due"))
-	b.in(func(t *txn.Txn) {
-		for _, i := range b.readAll(t) {
-			delay := map[string]time.Duration{"later": time.Hour, "now": 0, "due": time.Microsecond}[i.Delivery.Key]
-			b.must(b.Store.Backlog().Reschedule(b.ctx, t, i.RowID, delay, 3))
-		}
-	})
-	items := b.ready()
-	b.wantKeys("ready", items, "now")
-	if n := items[0].Delivery.Attempt; n != 3 {
-		b.Errorf("the next run is number %d, want 3", n)
-	}
-	b.await("a due row", func() bool { return b.poll(nil).Due })
-	if n := b.promote(10); n != 1 {
-		b.Errorf("promoted %d rows, want the due one", n)
-	}
-	about(b, "Next", b.poll(nil).Next, time.Hour)
-}
-
-func backlogDelete(b *bundle) {
-	b.wait(item("a"), item("b"), item("c"))
-	b.in(func(t *txn.Txn) {
-		b.remove(t, "a", "c")
-		b.move(t, inbox.Waiting, inbox.Done, "a", "c")
-		b.must(b.Store.Backlog().Delete(b.ctx, t, nil))
-	})
-	b.wantKeys("left", b.ready(), "b")
-	var row int64
-	b.in(func(t *txn.Txn) {
-		row = b.readAll(t)[0].RowID
-		b.must(b.Store.Backlog().Reschedule(b.ctx, t, row, time.Hour, 1))
-	})
-	b.in(func(t *txn.Txn) {
-		b.must(b.Store.Backlog().Delete(b.ctx, t, []int64{row, row + 1000}))
-		b.move(t, inbox.Waiting, inbox.Done, "b")
-	})
-	if p := b.poll(nil); p.Next != 0 {
-		b.Errorf("a deleted delayed row is polled: %+v", p)
-	}
-}
-
-func backlogDepth(b *bundle) {
-	if d, err := b.Store.Backlog().Depth(b.ctx, consumer); err != nil || d != (backlog.Depth{}) {
-		b.Errorf("of an empty backlog: %+v, %v", d, err)
-	}
-	late, second, other := item("late"), ordered("second", "k"), item("theirs")
-	late.Delay, second.Blocked = time.Hour, true
-	other.Consumer, other.Delivery.Scope = "bill", "bill/orders.paid"
-	b.wait(ordered("first", "k"), item("free"), late, other)
-	b.wait(second)
-	for name, want := range map[string]backlog.Depth{
-		consumer: {Ready: 2, Delayed: 1, Blocked: 1}, "bill": {Ready: 1}, "": {Ready: 3, Delayed: 1, Blocked: 1}, "b": {},
-	} {
-		d, err := b.Store.Backlog().Depth(b.ctx, name)
-		b.must(err)
-		if old := d.Oldest; old < 0 || old > time.Hour || (old == 0) != (want.Ready == 0) {
-			b.Errorf("consumer %q: oldest ready row is %s old", name, old)
-		}
-		d.Oldest = 0
-		if d != want {
-			b.Errorf("depth of %q is %+v, want %+v", name, d, want)
-		}
-	}
+// reschedule reschedules the row of key, whatever its status.
+func (b *bundle) reschedule(t *txn.Txn, key string, c backlog.Change) {
+	b.Helper()
+	c.RowID = b.rowID(t, key)
+	b.must(b.Store.Backlog().Reschedule(b.ctx, t, []backlog.Change{c}))
 }

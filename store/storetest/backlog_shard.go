@@ -12,19 +12,20 @@ var shardTests = []test{
 	{name: "the only transaction gets every shard", run: shardOneWriter, needs: oneWriter},
 	{name: "a new holder sees what the holder before committed", run: shardHandover, needs: concurrentWriters},
 	{name: "the shards of the outbox are not those of the backlog", run: shardOutbox, needs: concurrentWriters},
-	{name: "the idle timeout frees the shards of a stopped process", run: shardIdle, needs: idleEnds},
+	{name: "the idle limit frees the shards of a stopped process", run: shardIdle, needs: serverLimits},
 	{name: "a late committer is found below the mark", run: shardLateCommitter, needs: concurrentWriters},
 }
 
 func (b *bundle) lock(t *txn.Txn, shard int) bool {
 	b.Helper()
-	got, err := b.Store.Backlog().LockShard(b.ctx, t, consumer, shard, 0)
+	got, err := b.Store.Backlog().LockShard(b.ctx, t, consumer, shard, txn.Limits{})
 	if err != nil {
 		b.Fatalf("LockShard: %v", err)
 	}
 	return got
 }
 
+//evidence:shard
 func shardExclusive(b *bundle) {
 	for name, end := range map[string]func(*txn.Txn){
 		"commit": func(t *txn.Txn) { b.commit(t) }, "rollback": (*txn.Txn).Rollback, "discard": (*txn.Txn).Discard,
@@ -39,7 +40,7 @@ func shardExclusive(b *bundle) {
 		if !b.lock(other, 4) {
 			b.Errorf("%s: another shard is not free", name)
 		}
-		if got, err := b.Store.Backlog().LockShard(b.ctx, other, "bill", 3, 0); err != nil || !got {
+		if got, err := b.Store.Backlog().LockShard(b.ctx, other, "bill", 3, txn.Limits{}); err != nil || !got {
 			b.Errorf("%s: the shard of another consumer is not free: %v", name, err)
 		}
 		end(holder)
@@ -60,6 +61,8 @@ func shardOneWriter(b *bundle) {
 
 // shardHandover: the new holder has read before it got the shard; a snapshot from
 // then would show rows that are worked off.
+//
+//evidence:shard
 func shardHandover(b *bundle) {
 	b.wait(keyed("1", "k"), keyed("2", "k"))
 	line := shard.Of("k")
@@ -105,10 +108,10 @@ func shardLateCommitter(b *bundle) {
 	line := shard.Of("k")
 	got := b.ready()
 	b.wantKeys("before the late commit", got, "second")
-	marks[line] = got[0].RowID
+	marks[line] = got[0].Place
 	b.commit(late)
 	if p := b.poll(marks); len(p.Shards) != 0 {
-		b.Errorf("the late row stands above the mark: %+v", p)
+		b.Errorf("the late row is above the mark: %+v", p)
 	}
 	clear(marks)
 	if p := b.poll(marks); len(p.Shards) != 1 {
@@ -118,9 +121,11 @@ func shardLateCommitter(b *bundle) {
 }
 
 // shardIdle: without it a stopped process keeps its shard for ever.
+//
+//evidence:abandoned
 func shardIdle(b *bundle) {
 	stopped, next := b.begin(), b.begin()
-	if got, err := b.Store.Backlog().LockShard(b.ctx, stopped, consumer, 3, brief); err != nil || !got {
+	if got, err := b.Store.Backlog().LockShard(b.ctx, stopped, consumer, 3, txn.Limits{Idle: brief}); err != nil || !got {
 		b.Fatalf("LockShard: %t, %v", got, err)
 	}
 	if b.lock(next, 3) {

@@ -7,8 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -30,7 +28,7 @@ var plants = map[string]func(*bundle){
 	},
 	"backlog_order_has_one_shard": func(b *bundle) {
 		b.wait(keyed("a", "k"), keyed("b", "k"))
-		b.spoil("UPDATE {{schema}}.headrace_backlog SET shard = (shard + 1) % 16 WHERE key = 'a'")
+		b.spoil("UPDATE {{schema}}.headrace_backlog SET shard = (shard + 1) % 64 WHERE key = 'a'")
 	},
 	"inbox_dead_has_letter": func(b *bundle) {
 		b.die(letter("a"))
@@ -44,9 +42,17 @@ var plants = map[string]func(*bundle){
 		b.park("a", inbox.Waiting)
 		b.spoil("DELETE FROM {{schema}}.headrace_backlog")
 	},
+	"backlog_place_is_one": func(b *bundle) {
+		b.wait(keyed("a", "k"), keyed("b", "l"))
+		b.spoil("UPDATE {{schema}}.headrace_backlog SET place = (SELECT max(place) FROM {{schema}}.headrace_backlog)")
+	},
+	"backlog_status_fits": func(b *bundle) {
+		b.wait(later(keyed("a", "k"), time.Hour), keyed("b", "l"))
+		b.spoil("UPDATE {{schema}}.headrace_backlog SET status = 'ready' WHERE key = 'a'")
+	},
 	"instances_ended_run_nothing": func(b *bundle) {
 		b.startInstance("a", "billing")
-		b.must(b.Store.Operations().Instances.Run(b.ctx, "a", killer))
+		b.mark("a", 0, false, "m")
 		b.spoil("UPDATE {{schema}}.headrace_instances SET ended_at = beat_at")
 	},
 	"keys_within_bounds": func(b *bundle) {
@@ -57,27 +63,26 @@ var plants = map[string]func(*bundle){
 		b.die(graves("a")...)
 		b.spoil("UPDATE {{schema}}.headrace_dead_letters SET state = 'redriven'")
 	},
+	"letters_conflict_once": func(b *bundle) {
+		conflicts := graves("a", "a")
+		conflicts[1].Delivery.Fingerprint = "another"
+		b.die(conflicts...)
+		b.exec(b.DB, "DROP INDEX {{schema}}.headrace_dead_letters_conflict")
+		b.spoil("UPDATE {{schema}}.headrace_dead_letters SET fingerprint = 'another'")
+	},
 	"letters_open_is_dead": func(b *bundle) {
 		b.die(letter("a"))
 		b.spoil("DELETE FROM {{schema}}.headrace_inbox WHERE key = 'a'")
-	},
-	"order_blocked_has_head": func(b *bundle) {
-		b.wait(ordered("head", "k"))
-		b.wait(blocked("a", "k"))
-		b.exec(b.DB, "UPDATE {{schema}}.headrace_inbox SET state = 'done' WHERE key = 'head'")
-		b.spoil("DELETE FROM {{schema}}.headrace_backlog WHERE key = 'head'")
-	},
-	"order_has_one_head": func(b *bundle) {
-		late := ordered("a", "k")
-		late.Delay = time.Hour
-		b.wait(late)
-		b.wait(ordered("b", "k"))
-		b.spoil("")
 	},
 	"outbox_behind_has_head": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked, outbox.Behind) })
 		b.spoil("DELETE FROM {{schema}}.headrace_outbox_held WHERE reason = 'parked'")
+	},
+	"outbox_held_fits": func(b *bundle) {
+		b.publish(rowsOf("t", "k", 1, 1)...)
+		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
+		b.spoil("UPDATE {{schema}}.headrace_outbox_held SET reason = 'backoff'")
 	},
 	"outbox_on_one_line": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)
@@ -87,7 +92,11 @@ var plants = map[string]func(*bundle){
 	"outbox_order_has_one_shard": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
-		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 16")
+		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 64")
+	},
+	"words_are_known": func(b *bundle) {
+		b.wait(item("a"))
+		b.spoil("UPDATE {{schema}}.headrace_backlog SET status = 'lost'")
 	},
 }
 
@@ -95,10 +104,11 @@ var plants = map[string]func(*bundle){
 // statement breaks one, and must be refused.
 var constrained = map[string][]string{
 	"shards_in_range": {
-		"UPDATE {{schema}}.headrace_backlog SET shard = 16", "UPDATE {{schema}}.headrace_backlog SET shard = -1",
-		"UPDATE {{schema}}.headrace_outbox SET shard = 16", "UPDATE {{schema}}.headrace_outbox_held SET shard = 16",
+		"UPDATE {{schema}}.headrace_backlog SET shard = 64", "UPDATE {{schema}}.headrace_backlog SET shard = -1",
+		"UPDATE {{schema}}.headrace_outbox SET shard = 64", "UPDATE {{schema}}.headrace_outbox_held SET shard = 64",
 	},
-	"keys_within_bounds": {"UPDATE {{schema}}.headrace_inbox SET key = ''"},
+	"keys_within_bounds":   {"UPDATE {{schema}}.headrace_inbox SET key = ''"},
+	"backlog_place_is_one": {"UPDATE {{schema}}.headrace_backlog SET place = id - 1"},
 }
 
 var checkTests = func() []test {
@@ -163,10 +173,13 @@ func (b *bundle) sound() {
 	for key, state := range map[string]inbox.State{"waits": inbox.Waiting, "died": inbox.Dead, "gone": inbox.Discarded} {
 		b.park(key, state)
 	}
-	late := ordered("late", "k")
-	late.Delay = time.Hour
-	b.wait(late, keyed("loose 1", "loose"), keyed("loose 2", "loose"))
-	b.wait(blocked("behind late", "k"), blocked("behind it", "k"))
+	b.wait(later(ordered("late", "k"), time.Hour), keyed("loose 1", "loose"), keyed("loose 2", "loose"), keyed("", "keyless"))
+	b.wait(ordered("behind late", "k"), ordered("behind it", "k"))
+	b.in(func(t *txn.Txn) { b.block(t, "behind late", "behind it") })
+	b.offer(item("leased"), item("waits for a lease"))
+	b.lease("t", time.Hour, 1)
+	b.startInstance("a", "billing")
+	b.mark("a", 0, false, "m1", "m2")
 	b.redrive(b.die(letter("redriven"))[0], "redriven")
 	b.die(graves("done", "died")[0])
 	b.publish(rowsOf("t", "k", 1, 6)...)
@@ -176,6 +189,7 @@ func (b *bundle) sound() {
 	})
 }
 
+//evidence:check
 func checkSound(b *bundle) {
 	if report := b.check(); !report.OK() {
 		b.Errorf("an empty store: %+v", report)
@@ -183,6 +197,7 @@ func checkSound(b *bundle) {
 	b.sound() // the end of the test checks
 }
 
+//evidence:check
 func checkRules(b *bundle) {
 	var names []string
 	for _, r := range b.check().Rules {
@@ -216,21 +231,4 @@ func checkConstraints(b *bundle) {
 			}
 		}
 	}
-	bad := []backlog.Item{blocked("loose", "k"), blocked("no key", "")}
-	bad[0].Strict = false
-	for _, i := range bad {
-		t := b.begin()
-		b.record(t, i.Delivery.Key, inbox.Waiting)
-		if err := b.Store.Backlog().Put(b.ctx, t, []backlog.Item{i}); err == nil {
-			b.Errorf("a blocked row without an order was taken: %q", i.Delivery.Key)
-		}
-		t.Rollback()
-	}
-	t := b.begin()
-	l := letter("class")
-	l.Class = dlq.Class("unknown")
-	if _, _, err := b.Store.Letters().Insert(b.ctx, t, l); err == nil {
-		b.Error("a letter of an unknown class was taken")
-	}
-	t.Rollback()
 }

@@ -13,16 +13,17 @@ import (
 const scope = "billing/orders.paid"
 
 var claimTests = []test{
-	{name: "new keys are won, and stand if committed", run: claimNew},
+	{name: "new keys are won, and kept if committed", run: claimNew},
 	{name: "a committed key is lost with its state and fingerprint", run: claimLost},
 	{name: "a rolled-back claim leaves no row", run: claimRolledBack},
 	{name: "a group wins some and loses some", run: claimMixed},
-	{name: "answers stand at the index of their claim", run: claimIndex},
+	{name: "an answer has the index of its claim", run: claimIndex},
 	{name: "no claims are no statement", run: claimNone},
 	{name: "the fingerprint is not part of the identity", run: claimFingerprint},
 	{name: "keys are told apart by their bytes", run: claimBytes},
 	{name: "keys of no bytes or over 512 are refused", run: claimLimits},
 	{name: "scopes share no keys", run: claimScopes},
+	{name: "a claim for the backlog leaves waiting rows", run: claimWaiting},
 	{name: "after many duplicates a claim says and does the same", run: claimAfterDuplicates},
 }
 
@@ -242,6 +243,20 @@ func claimScopes(b *bundle) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.Errorf("rows of 42 (-want +got):\n%s", diff)
 	}
+}
+
+func claimWaiting(b *bundle) {
+	b.in(func(t *txn.Txn) { b.win(t, "done") })
+	b.in(func(t *txn.Txn) {
+		got := b.request(t, inbox.ClaimRequest{Claims: claims("a", "done"), Waiting: true})
+		b.wantLost(got[1], "done", inbox.Done)
+		if got[0].Result != inbox.Won {
+			b.Errorf("%+v", got[0])
+		}
+		b.put(t, item("a"))
+	})
+	b.wantState("a", inbox.Waiting)
+	b.wantState("done", inbox.Done)
 }
 
 // claimAfterDuplicates: a store may look for rows before it claims, while most of what

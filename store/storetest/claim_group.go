@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -23,7 +24,8 @@ var groupTests = []test{
 	{name: "the lock timeout is not in force after the claim", run: lockTimeoutEnds, needs: concurrentWriters},
 	{name: "an unguarded claim fails where the wait is too long", run: unguarded, needs: concurrentWriters},
 	{name: "a single claim waits as long as it takes, or for the lock timeout", run: singleWaits, needs: concurrentWriters},
-	{name: "the idle timeout frees the claims of a stopped process", run: idleTimeout, needs: idleEnds},
+	{name: "the idle limit frees the claims of a stopped process", run: idleLimit, needs: serverLimits},
+	{name: "the limit of a statement cancels it, and the transaction goes on from a savepoint", run: statementLimit, needs: serverLimits},
 }
 
 // brief is a lock timeout, and window how long a test looks that something does
@@ -62,7 +64,9 @@ func (b *bundle) wantResults(got []inbox.Claimed, want ...inbox.Result) {
 }
 
 // secondLoses: a lookup in the statement of the claim would not see the row that
-// the claim waited for (DESIGN section 3, Claim).
+// the claim waited for (DESIGN §3 Claim).
+//
+//evidence:once
 func secondLoses(b *bundle) {
 	first, second := b.begin(), b.begin()
 	b.win(first, "a")
@@ -144,6 +148,8 @@ func (b *bundle) crossed(hold func(*txn.Txn), take func(t *txn.Txn, backward boo
 
 // groupsCross: two multi-row inserts with keys in opposite order deadlock unless
 // the store sorts them.
+//
+//evidence:hot-rows
 func groupsCross(b *bundle) {
 	for _, timeout := range []time.Duration{0, patience} {
 		b.crossed(func(t *txn.Txn) { b.win(t, "m") }, func(t *txn.Txn, backward bool) error {
@@ -157,6 +163,7 @@ func groupsCross(b *bundle) {
 	}
 }
 
+//evidence:once
 func groupsNeverDeadlock(b *bundle) {
 	const workers, rounds, size = 8, 12, 24
 	keys := make([]string, 2*size)
@@ -216,6 +223,8 @@ func (b *bundle) claimShuffled(random *rand.Rand, keys []string, size int, commi
 
 // lockTimeoutBusy: a plain lock timeout would abort the whole group and name no
 // key.
+//
+//evidence:busy
 func lockTimeoutBusy(b *bundle) {
 	holder := b.begin()
 	b.win(holder, "b", "d")
@@ -246,6 +255,8 @@ func lockTimeoutLost(b *bundle) {
 
 // lockTimeoutEnds: the timeout of the claim must not reach the handlers, whether
 // or not it struck.
+//
+//evidence:session
 func lockTimeoutEnds(b *bundle) {
 	b.exec(b.DB, "INSERT INTO {{schema}}.effects (scope, key) VALUES ('row', 'row')")
 	const touch = "UPDATE {{schema}}.effects SET key = key WHERE scope = 'row'"
@@ -278,7 +289,7 @@ func lockTimeoutEnds(b *bundle) {
 	}
 }
 
-// unguarded: whoever saves the savepoint learns that he has to claim again.
+// unguarded: the transaction that sets the savepoint learns that it has to claim again.
 func unguarded(b *bundle) {
 	holder, t := b.begin(), b.begin()
 	b.win(holder, "a")
@@ -318,14 +329,59 @@ func singleWaits(b *bundle) {
 	b.commit(t)
 }
 
-// idleTimeout: without it a stopped process keeps its claims for ever.
-func idleTimeout(b *bundle) {
+// idleLimit: without it a stopped process keeps its claims for ever.
+//
+//evidence:abandoned
+func idleLimit(b *bundle) {
 	stopped, next := b.begin(), b.begin()
-	b.request(stopped, inbox.ClaimRequest{Claims: claims("a"), IdleTimeout: brief})
+	b.request(stopped, inbox.ClaimRequest{Claims: claims("a"), Limits: txn.Limits{Idle: brief}})
 	b.win(next, "a") // waits until the server has ended the other
 	b.commit(next)
 	if err := b.Store.Commit(b.ctx, stopped, nil); err == nil {
 		b.Error("the transaction that the server ended was committed")
 	}
 	b.wantState("a", inbox.Done)
+}
+
+// statementLimit: the server ends a statement by itself, on each of the ways to work, and
+// says so; nothing else is lost.
+func statementLimit(b *bundle) {
+	b.exec(b.DB, "INSERT INTO {{schema}}.effects (scope, key) VALUES ('row', 'row')")
+	b.offer(item("leased"))
+	b.lease("t", time.Hour, 1)
+	limits := txn.Limits{Statement: brief}
+	for name, set := range map[string]func(*txn.Txn){
+		"claim": func(t *txn.Txn) { b.request(t, inbox.ClaimRequest{Claims: claims("a"), Limits: limits}) },
+		"bounded claim": func(t *txn.Txn) {
+			b.request(t, inbox.ClaimRequest{Claims: claims("b"), Limits: limits, LockTimeout: brief})
+		},
+		"shard": func(t *txn.Txn) {
+			if got, err := b.Store.Backlog().LockShard(b.ctx, t, consumer, 3, limits); err != nil || !got {
+				b.Fatalf("LockShard: %t, %v", got, err)
+			}
+		},
+		"fence": func(t *txn.Txn) {
+			if held, err := b.leases().Fence(b.ctx, t, b.leaseOf("leased", "t"), limits); err != nil || !held {
+				b.Fatalf("Fence: %t, %v", held, err)
+			}
+		},
+	} {
+		holder, t := b.begin(), b.begin()
+		b.exec(holder, "UPDATE {{schema}}.effects SET key = key WHERE scope = 'row'")
+		set(t)
+		before := t.Savepoint("suite")
+		b.must(before.Set(b.ctx))
+		_, err := t.ExecContext(b.ctx, b.statement("UPDATE {{schema}}.effects SET key = key WHERE scope = 'row'"))
+		var state interface{ SQLState() string }
+		if !errors.As(err, &state) || state.SQLState() != "57014" {
+			b.Errorf("%s: a statement over its limit: %v", name, err)
+		}
+		b.must(before.RollbackTo(b.ctx))
+		b.effect(t, name)
+		b.commit(t)
+		holder.Rollback()
+		if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.effects WHERE key = $1", name); n != 1 {
+			b.Errorf("%s: %d effects", name, n)
+		}
+	}
 }

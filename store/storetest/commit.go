@@ -26,6 +26,9 @@ var commitTests = []test{
 	{name: "the transaction outlives the context of Begin", run: beginContext},
 	{name: "statements see what was committed before them", run: readCommitted, needs: concurrentWriters},
 	{name: "a savepoint keeps what was before it", run: savepoint},
+	{name: "a savepoint moves, and keeps what was done since", run: savepointMove},
+	{name: "deferred constraints are checked before COMMIT, and stay deferred", run: checkDeferred, needs: func(c Capabilities) bool { return c.ChecksDeferred }},
+	{name: "deferred constraints cannot be checked before COMMIT", run: checkDeferredNot, needs: func(c Capabilities) bool { return !c.ChecksDeferred }},
 }
 
 func (b *bundle) effect(t *txn.Txn, key string) {
@@ -59,6 +62,7 @@ func events(n int) []outbox.Row {
 	return rows
 }
 
+//evidence:one-commit
 func commitAll(b *bundle) {
 	t := b.begin()
 	b.win(t, "a")
@@ -67,6 +71,7 @@ func commitAll(b *bundle) {
 	b.wantCommitted("a", true, 3)
 }
 
+//evidence:one-commit
 func rollbackNothing(b *bundle) {
 	t := b.begin()
 	b.win(t, "a")
@@ -136,6 +141,8 @@ func commitEnded(b *bundle) {
 // commitSwitched: without the comparison with the transaction of the claim, the
 // claims of neighbours that have not run yet are durable, and lost. A store may
 // refuse the attempt; a handler that passes over that is found out too.
+//
+//evidence:transaction
 func commitSwitched(b *bundle) {
 	run := func(queries ...string) func(*txn.Txn) {
 		return func(t *txn.Txn) {
@@ -178,6 +185,8 @@ func commitSwitched(b *bundle) {
 }
 
 // commitSwitchedDrain: in the drain no claim comes first, but a transition.
+//
+//evidence:transaction
 func commitSwitchedDrain(b *bundle) {
 	for n, rows := range [][]outbox.Row{nil, events(1)} {
 		key := fmt.Sprint("key-", n)
@@ -201,6 +210,8 @@ func commitSwitchedDrain(b *bundle) {
 
 // commitAborted: a handler that swallows the error of a statement returns nil;
 // the message must not be done (25P02).
+//
+//evidence:passed-over
 func commitAborted(b *bundle) {
 	for n, rows := range [][]outbox.Row{nil, events(1), nil} {
 		t := b.begin()
@@ -249,6 +260,7 @@ func commitBadEvent(b *bundle) {
 	b.wantCommitted("a", false, 0)
 }
 
+//evidence:culprit
 func commitDeferred(b *bundle) {
 	b.exec(b.DB, "CREATE TABLE {{schema}}.parents (id integer PRIMARY KEY)")
 	b.exec(b.DB, "CREATE TABLE {{schema}}.children (parent integer REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED)")
@@ -265,8 +277,10 @@ func commitDeferred(b *bundle) {
 	b.wantCommitted("a", true, 0)
 }
 
-// commitDeadContext: whoever is told that a commit is unknown claims again, and
-// learns what happened.
+// commitDeadContext: a caller that gets an unknown commit claims again, and learns what
+// happened.
+//
+//evidence:own-context
 func commitDeadContext(b *bundle) {
 	dead, cancel := context.WithCancel(b.ctx)
 	cancel()
@@ -307,6 +321,8 @@ func beginContext(b *bundle) {
 
 // readCommitted: under REPEATABLE READ a new shard holder sees rows that are
 // deleted already.
+//
+//evidence:isolation
 func readCommitted(b *bundle) {
 	const query = "SELECT count(*) FROM {{schema}}.effects"
 	t := b.begin()
@@ -318,23 +334,4 @@ func readCommitted(b *bundle) {
 		b.Errorf("%d effects in a statement after the commit, want 1", n)
 	}
 	t.Rollback()
-}
-
-func savepoint(b *bundle) {
-	t := b.begin()
-	b.win(t, "a")
-	b.must(t.Savepoint(b.ctx))
-	b.effect(t, "undone")
-	_, err := t.ExecContext(b.ctx, "SELECT no_such_column")
-	if err == nil {
-		b.Fatal("the statement did not fail")
-	}
-	b.must(t.RollbackTo(b.ctx))
-	b.must(t.Release(b.ctx))
-	b.effect(t, "a")
-	b.commit(t)
-	b.wantCommitted("a", true, 0)
-	if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.effects"); n != 1 {
-		b.Errorf("%d effects, want the one outside of the savepoint", n)
-	}
 }

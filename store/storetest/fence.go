@@ -16,7 +16,7 @@ var fenceTests = []test{
 	{name: "a fence waits for a takeover, and holds if it rolls back", run: fenceAfterRollback, needs: concurrentWriters},
 	{name: "a takeover passes over a row that is fenced", run: fenceBeforeTakeover, needs: concurrentWriters},
 	{name: "Extend does not wait for a row that is fenced, or claimed", run: fenceExtend, needs: concurrentWriters},
-	{name: "the idle timeout frees the row of a stopped process", run: fenceIdle, needs: idleEnds},
+	{name: "the idle limit frees the row of a stopped process", run: fenceIdle, needs: serverLimits},
 	{name: "of two holders one commits", run: fenceOne},
 }
 
@@ -24,8 +24,8 @@ var fenceTests = []test{
 func (b *bundle) ended() {
 	b.Helper()
 	b.offer(item("a"))
-	b.lease("old", time.Microsecond, 1)
-	b.await("the end of a lease", func() bool { found, _ := b.look(); return found })
+	b.lease("old", time.Minute, 1)
+	b.shift(time.Hour)
 }
 
 // complete is what a holder commits.
@@ -42,11 +42,12 @@ func (b *bundle) fenceBehind(end func(takeover *txn.Txn)) (held bool) {
 	b.ended()
 	takeover, late := b.begin(), b.begin()
 	b.wantKeys("taken over", b.leaseIn(takeover, "new", time.Hour, 1), "a")
+	l := b.leaseOf("a", "old")
 	answer := make(chan error, 1)
 	var wait sync.WaitGroup
 	wait.Go(func() {
 		var err error
-		held, err = b.leases().Fence(b.ctx, late, lease("a", "old"), 0)
+		held, err = b.leases().Fence(b.ctx, late, l, txn.Limits{})
 		answer <- err
 	})
 	b.awaitWaiters(1)
@@ -57,6 +58,7 @@ func (b *bundle) fenceBehind(end func(takeover *txn.Txn)) (held bool) {
 	return held
 }
 
+//evidence:lease
 func fenceAfterTakeover(b *bundle) {
 	if b.fenceBehind(func(t *txn.Txn) { b.commit(t) }) {
 		b.Error("the old holder passes the fence after a takeover")
@@ -69,6 +71,7 @@ func fenceAfterRollback(b *bundle) {
 	}
 }
 
+//evidence:lease
 func fenceBeforeTakeover(b *bundle) {
 	b.ended()
 	late, takeover := b.begin(), b.begin()
@@ -90,8 +93,8 @@ func fenceExtend(b *bundle) {
 	} {
 		holder, beat := b.begin(), b.begin()
 		hold(holder)
-		extended, locked, err := b.leases().Extend(b.ctx, beat, []backlog.Lease{lease("a", "old")}, time.Hour)
-		if err != nil || len(extended) != 0 || len(locked) != 1 || locked[0] != lease("a", "old") {
+		extended, locked, err := b.leases().Extend(b.ctx, beat, []backlog.Lease{b.leaseOf("a", "old")}, time.Hour)
+		if err != nil || len(extended) != 0 || len(locked) != 1 || locked[0] != b.leaseOf("a", "old") {
 			b.Errorf("while it is %s: extended %v, locked %v, %v", name, extended, locked, err)
 		}
 		beat.Rollback()
@@ -99,10 +102,11 @@ func fenceExtend(b *bundle) {
 	}
 }
 
+//evidence:abandoned
 func fenceIdle(b *bundle) {
 	b.ended()
 	stopped := b.begin()
-	if held, err := b.leases().Fence(b.ctx, stopped, lease("a", "old"), brief); err != nil || !held {
+	if held, err := b.leases().Fence(b.ctx, stopped, b.leaseOf("a", "old"), txn.Limits{Idle: brief}); err != nil || !held {
 		b.Fatalf("Fence: %t, %v", held, err)
 	}
 	b.await("the row of a stopped process", func() bool { return len(b.lease("new", time.Hour, 1)) == 1 })
@@ -110,6 +114,8 @@ func fenceIdle(b *bundle) {
 
 // fenceOne: the holder that lost its lease and the one that took over both come to
 // commit, in both orders.
+//
+//evidence:lease
 func fenceOne(b *bundle) {
 	b.ended()
 	b.lease("new", time.Hour, 1)

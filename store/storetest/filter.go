@@ -23,7 +23,7 @@ func (b *bundle) plots() map[string]dlq.Letter {
 	b.Helper()
 	letters := graves("discarded", "plain", "consumer", "handler", "topic", "class", "print")
 	letters[2].Consumer, letters[3].Handler, letters[4].Delivery.Topic = "shipping", "orders.lost", "refunds"
-	letters[5].Class, letters[6].ErrorPrint = dlq.Undecodable, "print-2"
+	letters[5].Class, letters[6].ErrorFingerprint = dlq.Undecodable, "print-2"
 	byKey := make(map[string]dlq.Letter)
 	for _, l := range letters {
 		id := b.die(l)[0]
@@ -50,7 +50,7 @@ func filterCases(l map[string]dlq.Letter) []filterCase {
 		{"handler", dlq.Filter{Handler: "orders.lost"}, []string{"handler"}},
 		{"topic", dlq.Filter{Topic: "refunds"}, []string{"topic"}},
 		{"class", dlq.Filter{Class: dlq.Undecodable}, []string{"class"}},
-		{"group", dlq.Filter{ErrorPrint: "print-2"}, []string{"print"}},
+		{"group", dlq.Filter{ErrorFingerprint: "print-2"}, []string{"print"}},
 		{"key", dlq.Filter{Key: "plain"}, []string{"plain"}},
 		{"pattern of a key", dlq.Filter{Key: "%"}, nil},
 		{"since, included", dlq.Filter{Since: from}, []string{"topic", "class", "print"}},
@@ -62,7 +62,7 @@ func filterCases(l map[string]dlq.Letter) []filterCase {
 		{"handler and topic", dlq.Filter{Handler: handler, Topic: "orders"}, []string{"plain", "consumer", "class", "print"}},
 		{"everything", dlq.Filter{
 			IDs: []int64{l["plain"].LetterID}, Consumer: consumer, Handler: handler, Topic: "orders", Class: dlq.Conflict,
-			ErrorPrint: "print-1", Key: "plain", Since: l["plain"].CreatedAt, Until: l["consumer"].CreatedAt, State: dlq.Open,
+			ErrorFingerprint: "print-1", Key: "plain", Since: l["plain"].CreatedAt, Until: l["consumer"].CreatedAt, State: dlq.Open,
 		}, []string{"plain"}},
 	}
 }

@@ -69,17 +69,16 @@ func keyed(key, orderKey string) backlog.Item {
 	return i
 }
 
-// ordered returns a ready row that is strict: the head of its order key.
+// ordered returns a ready row that is strict.
 func ordered(key, orderKey string) backlog.Item {
 	i := keyed(key, orderKey)
 	i.Strict = true
 	return i
 }
 
-// blocked returns a strict row that waits behind the head of its order key.
-func blocked(key, orderKey string) backlog.Item {
-	i := ordered(key, orderKey)
-	i.Blocked = true
+// later returns i with a delay.
+func later(i backlog.Item, delay time.Duration) backlog.Item {
+	i.Delay = delay
 	return i
 }
 
@@ -88,7 +87,7 @@ func letter(key string) dlq.Letter {
 	return dlq.Letter{
 		State: dlq.Open, Class: dlq.Permanent, Consumer: consumer, Handler: handler, Delivery: delivery(key),
 		Error: "card refused", Chain: []string{"*fmt.wrapError: card refused", "*card.Error: refused"},
-		Stack: "goroutine 1 [running]:", ErrorPrint: "print-1", Host: "host-1", Build: "v1.2.3",
+		Stack: "goroutine 1 [running]:", ErrorFingerprint: "print-1", Host: "host-1", Build: "v1.2.3",
 	}
 }
 

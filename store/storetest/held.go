@@ -29,7 +29,7 @@ var heldTests = []test{
 // held returns what ReadHeld says may be published.
 func (b *bundle) held(t *txn.Txn, shard, limit int) []outbox.HeldRow {
 	b.Helper()
-	rows, err := b.Store.Outbox().ReadHeld(b.ctx, t, shard, limit)
+	rows, err := b.Store.Outbox().ReadHeld(b.ctx, t, shard, limit, outbox.Topics{})
 	if err != nil {
 		b.Fatalf("ReadHeld: %v", err)
 	}
@@ -234,6 +234,8 @@ func heldNextIsDue(b *bundle) {
 
 // heldNoSkip: a due row behind one of its order that is not due stays where it is
 // (invariant 9).
+//
+//evidence:event-order
 func heldNoSkip(b *bundle) {
 	shard := shardOf("t", "k")
 	b.publish(rowsOf("t", "k", 1, 3)...)

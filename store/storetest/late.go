@@ -15,20 +15,22 @@ var lateTests = []test{
 	{name: "an event that commits late comes before those behind it", run: lateEvent, needs: concurrentWriters},
 	{name: "and so it does among chosen topics", run: lateTopic, needs: concurrentWriters},
 	{name: "work that commits late comes before that behind it", run: lateWork, needs: concurrentWriters},
+	{name: "and does so again after a rollback", run: lateAgain, needs: concurrentWriters},
 }
 
 // without runs f in t as if rows of a shard were done.
 func (b *bundle) without(t *txn.Txn, shard int, rows []outbox.Row, f func()) {
 	b.Helper()
-	b.must(t.Savepoint(b.ctx))
+	before := t.Savepoint("suite")
+	b.must(before.Set(b.ctx))
 	ids := make([]int64, len(rows))
 	for i := range rows {
 		ids[i] = rows[i].RowID
 	}
 	b.must(b.Store.Outbox().Delete(b.ctx, t, shard, ids))
 	f()
-	b.must(t.RollbackTo(b.ctx))
-	b.must(t.Release(b.ctx))
+	b.must(before.RollbackTo(b.ctx))
+	b.must(before.Release(b.ctx))
 }
 
 func rowIDs(items []backlog.Item) (ids []int64) {
@@ -67,6 +69,7 @@ func (b *bundle) overtake(read func(t *txn.Txn, after int64) []outbox.Row) (mark
 	return mark
 }
 
+//evidence:late-row
 func lateEvent(b *bundle) {
 	read := func(t *txn.Txn, after int64) []outbox.Row { return b.outboxRead(t, shardOf("t", "k"), after, 10) }
 	mark := b.overtake(read)
@@ -75,7 +78,7 @@ func lateEvent(b *bundle) {
 
 func lateTopic(b *bundle) {
 	read := func(t *txn.Txn, after int64) []outbox.Row {
-		rows, err := b.Store.Outbox().ReadTopics(b.ctx, t, shardOf("t", "k"), after, 10, outbox.Topics{Names: []string{"t"}})
+		rows, err := b.Store.Outbox().Read(b.ctx, t, shardOf("t", "k"), after, 10, outbox.Topics{Names: []string{"t"}})
 		b.must(err)
 		return rows
 	}
@@ -83,21 +86,18 @@ func lateTopic(b *bundle) {
 	b.in(func(t *txn.Txn) { b.wantIDs("above the mark", read(t, mark), "event-1", "event-3") })
 }
 
+//evidence:late-row
 func lateWork(b *bundle) {
 	line := shard.Of("customer")
-	put := func(t *txn.Txn, key string) {
-		b.record(t, key, inbox.Waiting)
-		b.must(b.Store.Backlog().Put(b.ctx, t, []backlog.Item{keyed(key, "customer")}))
-	}
 	first := b.begin()
 	defer first.Rollback()
-	put(first, "1")
+	b.waitIn(first, keyed("1", "customer"))
 	b.wait(keyed("2", "customer"))
 	mark := int64(0)
 	for range 3 {
 		b.in(func(t *txn.Txn) {
 			for _, i := range b.read(t, line, mark, 10) {
-				mark = i.RowID
+				mark = i.Place
 				b.done(t, i)
 			}
 		})
@@ -105,6 +105,45 @@ func lateWork(b *bundle) {
 	b.commit(first)
 	b.wait(keyed("3", "customer"))
 	b.in(func(t *txn.Txn) { b.wantKeys("above the mark", b.read(t, line, mark, 10), "1", "3") })
+}
+
+// lateAgain: a late row is still late when the transaction that read it was rolled back.
+func lateAgain(b *bundle) {
+	line := shard.Of("customer")
+	first := b.begin()
+	defer first.Rollback()
+	b.waitIn(first, keyed("1", "customer"))
+	b.wait(keyed("2", "customer"), keyed("left", "customer"))
+	mark := int64(0)
+	read := func(t *txn.Txn) (items []backlog.Item) {
+		items = b.read(t, line, mark, 10)
+		for _, i := range items {
+			if i.Delivery.Key != "left" {
+				b.done(t, i)
+			}
+		}
+		return items
+	}
+	for range 3 {
+		b.in(func(t *txn.Txn) {
+			for _, i := range read(t) {
+				mark = i.Place
+			}
+		})
+	}
+	b.commit(first)
+	for range 3 {
+		t := b.begin()
+		b.wantKeys("read before a rollback", read(t)[:1], "1")
+		t.Rollback()
+	}
+	b.wait(keyed("3", "customer"))
+	b.in(func(t *txn.Txn) {
+		keys := keysOf(read(t))
+		if len(keys) < 2 || keys[0] != "1" || keys[len(keys)-1] != "3" {
+			b.Errorf("read at last: %q", keys)
+		}
+	})
 }
 
 // done takes an item out of the backlog as if it were handled.

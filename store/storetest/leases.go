@@ -10,12 +10,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
 var leaseTests = []test{
-	{name: "diverted rows stand off the drain's line, and are claimed in their order", run: leaseDivert},
+	{name: "rows that wait for a lease are not ready, and are claimed by place", run: leaseMove},
 	{name: "a claim gives every field, byte for byte", run: leaseKeeps},
 	{name: "two claimers share the rows", run: leaseShared},
 	{name: "claimers of many processes take each row once", run: leaseRace},
@@ -24,30 +23,30 @@ var leaseTests = []test{
 	{name: "Extend moves the end, and tells what is lost", run: leaseExtend},
 	{name: "Look tells handlers apart, and when a lease ends", run: leaseLook},
 	{name: "Reschedule ends a lease", run: leaseReschedule},
-	{name: "Recall brings back what a handler left that is leased no more", run: leaseRecall},
-	{name: "a leased row is ahead of its order key", run: leaseOrder},
+	{name: "MoveBack makes the rows of a handler ready that is not leased any more", run: leaseMoveBack},
+	{name: "those whose lease has ended come before those that wait", run: leaseEndedFirst},
 	{name: "Depth counts what is leased", run: leaseDepth},
 }
 
 func (b *bundle) leases() backlog.Leases { return b.Store.Backlog().Leases }
 
-func lease(key, token string) backlog.Lease { return backlog.Lease{ID: id(key), Token: token} }
+// leaseOf names a lease of the row of key.
+func (b *bundle) leaseOf(key, token string) backlog.Lease {
+	b.Helper()
+	return backlog.Lease{RowID: b.rowID(b.DB, key), Token: token}
+}
 
-// offer puts items into the backlog and diverts them.
+// offer puts items into the backlog and has them wait for a lease.
 func (b *bundle) offer(items ...backlog.Item) {
 	b.Helper()
 	b.wait(items...)
-	b.in(func(t *txn.Txn) { b.divert(t) })
+	b.in(func(t *txn.Txn) { b.toLeased(t) })
 }
 
-// divert diverts all ready rows.
-func (b *bundle) divert(t *txn.Txn) {
+// toLeased has all ready rows wait for a lease.
+func (b *bundle) toLeased(t *txn.Txn) {
 	b.Helper()
-	var rows []int64
-	for _, i := range b.readAll(t) {
-		rows = append(rows, i.RowID)
-	}
-	b.must(b.leases().Divert(b.ctx, t, rows))
+	b.must(b.leases().MoveToLeased(b.ctx, t, rowIDs(b.readAll(t))))
 }
 
 // lease claims in a transaction of its own.
@@ -78,27 +77,27 @@ func (b *bundle) look() (bool, time.Duration) {
 // fence asks in t whether the lease is held.
 func (b *bundle) fence(t *txn.Txn, key, token string) bool {
 	b.Helper()
-	held, err := b.leases().Fence(b.ctx, t, lease(key, token), 0)
+	held, err := b.leases().Fence(b.ctx, t, b.leaseOf(key, token), txn.Limits{})
 	if err != nil {
 		b.Fatalf("Fence: %v", err)
 	}
 	return held
 }
 
-func leaseDivert(b *bundle) {
+func leaseMove(b *bundle) {
 	b.offer(item("a"), item("b"), item("c"))
 	b.wantKeys("ready", b.ready())
 	if p := b.poll(nil); len(p.Shards) != 0 || p.Due || p.Next != 0 {
-		b.Errorf("the drain finds diverted rows: %+v", p)
+		b.Errorf("the backlog is polled for rows that wait for a lease: %+v", p)
 	}
 	if found, _ := b.look(); !found {
-		b.Error("Look does not find diverted rows")
+		b.Error("Look does not find them")
 	}
 	b.wantKeys("the first two", b.lease("t1", time.Hour, 2), "a", "b")
 	b.wantKeys("the rest", b.lease("t2", time.Hour, 2), "c")
 	b.wantKeys("none is left", b.lease("t3", time.Hour, 2))
 	b.in(func(t *txn.Txn) {
-		b.must(b.leases().Divert(b.ctx, t, nil))
+		b.must(b.leases().MoveToLeased(b.ctx, t, nil))
 		b.must(b.leases().GiveBack(b.ctx, t, nil))
 		if some, more, err := b.leases().Extend(b.ctx, t, nil, time.Hour); err != nil || some != nil || more != nil {
 			b.Errorf("Extend of nothing: %v, %v, %v", some, more, err)
@@ -111,13 +110,13 @@ func leaseKeeps(b *bundle) {
 	for n, a := range awkward {
 		i := ordered(a.name, "order "+a.name)
 		i.Delivery.Payload, i.Delivery.Metadata, i.Delivery.Attempt = a.payload, a.metadata, n+2
-		i.Strict, i.Spent, i.LetterID, i.Redrives = n%2 == 0, n, int64(n)<<33, n+1
+		i.Strict, i.Spent, i.Reruns, i.LetterID, i.Redrives = n%2 == 0, n, n+3, int64(n)<<33, n+1
 		want = append(want, i)
 		want[n].Starts = 1
 	}
 	b.offer(want...)
 	got := b.lease("t", time.Hour, 100)
-	if diff := cmp.Diff(want, got, asKept, cmpopts.IgnoreFields(backlog.Item{}, "RowID")); diff != "" {
+	if diff := cmp.Diff(want, got, asKept, setByStores); diff != "" {
 		b.Errorf("leased (-want +got):\n%s", diff)
 	}
 }
@@ -178,15 +177,20 @@ func leaseRace(b *bundle) {
 	}
 }
 
-// leaseTakeover: whoever was frozen past its term finds the row under another token
+// leaseTakeover: a worker that was frozen past its term finds the row under another token
 // (INVARIANTS, fault 3).
+//
+//evidence:lease-lost
 func leaseTakeover(b *bundle) {
 	b.offer(item("a"))
-	b.lease("old", time.Microsecond, 1)
-	b.await("the end of a lease", func() bool { found, _ := b.look(); return found })
+	b.lease("old", time.Minute, 1)
+	b.shift(time.Hour)
+	if found, _ := b.look(); !found {
+		b.Error("Look does not find a lease that has ended")
+	}
 	b.in(func(t *txn.Txn) {
 		if !b.fence(t, "a", "old") {
-			b.Error("a lease that nobody took over is not held")
+			b.Error("a lease that was not taken over is not held")
 		}
 	})
 	items := b.lease("new", time.Hour, 1)
@@ -198,11 +202,11 @@ func leaseTakeover(b *bundle) {
 		if b.fence(t, "a", "old") {
 			b.Error("the old holder passes the fence")
 		}
-		extended, locked, err := b.leases().Extend(b.ctx, t, []backlog.Lease{lease("a", "old")}, time.Nanosecond)
+		extended, locked, err := b.leases().Extend(b.ctx, t, []backlog.Lease{b.leaseOf("a", "old")}, time.Nanosecond)
 		if err != nil || len(extended)+len(locked) != 0 {
 			b.Errorf("the old holder extends: %v, %v, %v", extended, locked, err)
 		}
-		b.must(b.leases().GiveBack(b.ctx, t, []backlog.Lease{lease("a", "old")}))
+		b.must(b.leases().GiveBack(b.ctx, t, []backlog.Lease{b.leaseOf("a", "old")}))
 		if !b.fence(t, "a", "new") {
 			b.Error("the new holder does not pass the fence")
 		}
@@ -214,11 +218,12 @@ func leaseTakeover(b *bundle) {
 	}
 }
 
+//evidence:lease-stop
 func leaseGiveBack(b *bundle) {
 	b.offer(item("a"), item("b"), item("c"))
 	b.lease("t", time.Hour, 2)
 	b.in(func(t *txn.Txn) {
-		b.must(b.leases().GiveBack(b.ctx, t, []backlog.Lease{lease("a", "t"), lease("b", "another"), lease("c", "t")}))
+		b.must(b.leases().GiveBack(b.ctx, t, []backlog.Lease{b.leaseOf("a", "t"), b.leaseOf("b", "another"), b.leaseOf("c", "t")}))
 	})
 	items := b.lease("u", time.Hour, 5)
 	b.wantKeys("after it was given back", items, "a", "c")
@@ -231,13 +236,14 @@ func leaseGiveBack(b *bundle) {
 
 func leaseExtend(b *bundle) {
 	b.offer(item("a"), item("b"), item("c"))
-	b.lease("t", time.Microsecond, 2)
+	b.lease("t", time.Minute, 2)
+	b.shift(time.Hour)
 	b.in(func(t *txn.Txn) {
-		asked := []backlog.Lease{lease("a", "t"), lease("b", "t"), lease("c", "t"), lease("a", "another"), lease("nobody", "t")}
+		asked := []backlog.Lease{b.leaseOf("a", "t"), b.leaseOf("b", "t"), b.leaseOf("c", "t"), b.leaseOf("a", "another"), {RowID: -1, Token: "t"}}
 		extended, locked, err := b.leases().Extend(b.ctx, t, asked, time.Hour)
 		b.must(err)
-		sorted := cmpopts.SortSlices(func(x, y backlog.Lease) bool { return x.ID.Key < y.ID.Key })
-		if diff := cmp.Diff([]backlog.Lease{lease("a", "t"), lease("b", "t")}, extended, sorted); diff != "" || len(locked) != 0 {
+		sorted := cmpopts.SortSlices(func(x, y backlog.Lease) bool { return x.RowID < y.RowID })
+		if diff := cmp.Diff([]backlog.Lease{b.leaseOf("a", "t"), b.leaseOf("b", "t")}, extended, sorted); diff != "" || len(locked) != 0 {
 			b.Errorf("extended (-want +got), and locked %v:\n%s", locked, diff)
 		}
 	})
@@ -264,37 +270,51 @@ func leaseLook(b *bundle) {
 }
 
 func leaseReschedule(b *bundle) {
-	b.offer(item("later"), item("now"))
+	b.offer(item("later"), item("now"), item("held"))
 	b.in(func(t *txn.Txn) {
-		for _, i := range b.leaseIn(t, "t", time.Hour, 2) {
-			delay := map[string]time.Duration{"later": time.Microsecond, "now": 0}[i.Delivery.Key]
-			b.must(b.Store.Backlog().Reschedule(b.ctx, t, i.RowID, delay, 7))
-		}
-		if b.fence(t, "later", "t") || !b.fence(t, "now", "t") {
-			b.Error("the row that waits is leased still, or the one that is run again is not")
-		}
+		b.leaseIn(t, "t", time.Hour, 3)
+		b.must(b.Store.Backlog().Reschedule(b.ctx, t, []backlog.Change{
+			{RowID: b.rowID(t, "later"), Delay: time.Minute, Attempt: 7}, {RowID: b.rowID(t, "now"), Attempt: 8},
+		}))
 	})
-	b.await("a due row", func() bool { return b.poll(nil).Due })
+	b.in(func(t *txn.Txn) {
+		if b.fence(t, "later", "t") || b.fence(t, "now", "t") || !b.fence(t, "held", "t") {
+			b.Error("what is run again is still leased, or what was left alone is not")
+		}
+		b.wantKeys("ready", b.readAll(t), "now")
+	})
+	b.shift(10 * time.Minute)
 	b.promote(5)
-	b.in(func(t *txn.Txn) { b.divert(t) })
+	b.in(func(t *txn.Txn) { b.toLeased(t) })
 	items := b.lease("u", time.Hour, 5)
-	b.wantKeys("leased again", items, "later")
-	if i := items[0]; i.Lost || i.Starts != 2 || i.Delivery.Attempt != 7 {
-		b.Errorf("lost %t, starts %d, attempt %d", i.Lost, i.Starts, i.Delivery.Attempt)
+	b.wantKeys("leased again", items, "now", "later")
+	for n, i := range items {
+		if i.Lost || i.Starts != 2 || i.Delivery.Attempt != 8-n {
+			b.Errorf("%s: lost %t, starts %d, attempt %d", i.Delivery.Key, i.Lost, i.Starts, i.Delivery.Attempt)
+		}
 	}
+	b.in(func(t *txn.Txn) { b.reschedule(t, "held", backlog.Change{Delay: time.Hour}) }) // Check looks at its token
 }
 
-func leaseRecall(b *bundle) {
+func leaseEndedFirst(b *bundle) {
+	b.offer(item("a"), item("b"), item("c"))
+	b.lease("t", time.Hour, 2)
+	b.in(func(t *txn.Txn) { b.must(b.leases().GiveBack(b.ctx, t, []backlog.Lease{b.leaseOf("a", "t")})) })
+	b.shift(2 * time.Hour)
+	b.wantKeys("the ended one first", b.lease("u", time.Hour, 2), "b", "a")
+	b.wantKeys("the rest", b.lease("u", time.Hour, 2), "c")
+}
+
+//evidence:strict-off
+func leaseMoveBack(b *bundle) {
 	b.offer(item("ended"), item("held"), item("waits"), item("more"))
-	b.lease("t", time.Microsecond, 1)
-	b.await("the end of a lease", func() bool { found, next := b.look(); return found && next == 0 })
+	b.lease("t", time.Minute, 1)
+	b.in(func(t *txn.Txn) { b.leaseIn(t, "u", 10*time.Hour, 1) })
+	b.shift(time.Hour)
 	b.in(func(t *txn.Txn) {
-		b.exec(t, "UPDATE {{schema}}.headrace_backlog SET line = 'leased', token = 'u', due_at = (SELECT max(due_at) FROM {{schema}}.headrace_backlog) WHERE key = 'held'")
-		_, _, err := b.leases().Extend(b.ctx, t, []backlog.Lease{lease("held", "u")}, time.Hour)
-		b.must(err)
-		b.recall(t, "orders", 10, 0)
-		b.recall(t, handler, 2, 2)
-		b.recall(t, handler, 10, 1)
+		b.moveBack(t, "orders", 10, 0)
+		b.moveBack(t, handler, 2, 2)
+		b.moveBack(t, handler, 10, 1)
 	})
 	keys := keysOf(b.ready())
 	slices.Sort(keys)
@@ -302,39 +322,16 @@ func leaseRecall(b *bundle) {
 		b.Errorf("ready (-want +got):\n%s", diff)
 	}
 	if p := b.poll(nil); len(p.Shards) == 0 {
-		b.Error("the drain does not find what was recalled")
+		b.Error("the backlog is polled in vain for what was moved back")
 	}
 }
 
-func (b *bundle) recall(t *txn.Txn, handler string, limit, want int) {
+func (b *bundle) moveBack(t *txn.Txn, handler string, limit, want int) {
 	b.Helper()
-	n, err := b.leases().Recall(b.ctx, t, consumer, handler, limit)
+	n, err := b.leases().MoveBack(b.ctx, t, consumer, handler, limit)
 	if err != nil || n != want {
-		b.Errorf("Recall of %s: %d, %v, want %d", handler, n, err, want)
+		b.Errorf("MoveBack of %s: %d, %v, want %d", handler, n, err, want)
 	}
-}
-
-func leaseOrder(b *bundle) {
-	b.wait(ordered("m1", "k"))
-	b.wait(blocked("m2", "k"))
-	b.in(func(t *txn.Txn) { b.divert(t) })
-	for _, line := range []string{"leasable", "leased"} {
-		b.in(func(t *txn.Txn) {
-			b.release(t, "k")
-			b.wantWaiting(t, []string{"k"}, "k")
-		})
-		b.wantKeys("ready behind a row that is "+line, b.ready())
-		b.lease("t", time.Hour, 5)
-	}
-	b.in(func(t *txn.Txn) {
-		if !b.fence(t, "m1", "t") {
-			b.Fatal("not held")
-		}
-		b.move(t, inbox.Waiting, inbox.Done, "m1")
-		b.exec(t, "DELETE FROM {{schema}}.headrace_backlog WHERE key = 'm1'")
-		b.release(t, "k")
-	})
-	b.wantKeys("ready after it", b.ready(), "m2")
 }
 
 func leaseDepth(b *bundle) {

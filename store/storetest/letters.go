@@ -17,6 +17,10 @@ var letterTests = []test{
 	{name: "a letter keeps every field, byte for byte", run: letterKeeps},
 	{name: "a letter without attempts fails now", run: letterFailsNow},
 	{name: "a message has one open letter by fingerprint", run: letterOnce},
+	{name: "a conflict that was decided stays decided", run: letterDecided},
+	{name: "letters are written many at a time, with ids in their order", run: letterBulk},
+	{name: "letters in opposite order never deadlock", run: lettersCross, needs: concurrentWriters},
+	{name: "a letter waits for one of the same message, and is not written beside it", run: letterAtOnce, needs: concurrentWriters},
 	{name: "a message may have a new letter after a redrive", run: letterAgain},
 	{name: "a letter that does not exist is ErrNotFound", run: letterNotFound},
 	{name: "each filter narrows, alone and combined", run: letterFilters},
@@ -29,24 +33,52 @@ var letterTests = []test{
 // insert writes l and returns its id; it must not be there yet.
 func (b *bundle) insert(t *txn.Txn, l dlq.Letter) int64 {
 	b.Helper()
-	id, written, err := b.Store.Letters().Insert(b.ctx, t, l)
-	if err != nil || !written || id == 0 {
-		b.Fatalf("Insert: id %d, written %t, %v", id, written, err)
+	return b.insertAll(t, l)[0]
+}
+
+// insertAll writes letters and returns their ids; none may be there yet.
+func (b *bundle) insertAll(t *txn.Txn, letters ...dlq.Letter) (ids []int64) {
+	b.Helper()
+	got, err := b.Store.Letters().Insert(b.ctx, t, letters)
+	if err != nil || len(got) != len(letters) {
+		b.Fatalf("Insert of %d: %+v, %v", len(letters), got, err)
 	}
-	return id
+	for _, i := range got {
+		if !i.Written || i.LetterID == 0 {
+			b.Fatalf("Insert: %+v", got)
+		}
+		ids = append(ids, i.LetterID)
+	}
+	return ids
+}
+
+// wantThere inserts a letter, which must be there already under that id.
+func (b *bundle) wantThere(what string, l dlq.Letter, id int64) {
+	b.Helper()
+	b.in(func(t *txn.Txn) {
+		got, err := b.Store.Letters().Insert(b.ctx, t, []dlq.Letter{l})
+		if err != nil || len(got) != 1 || got[0] != (dlq.Inserted{LetterID: id}) {
+			b.Errorf("%s: %+v, %v, want id %d, which was there", what, got, err, id)
+		}
+	})
 }
 
 // die writes letters with the inbox rows that say so, and returns their ids.
 func (b *bundle) die(letters ...dlq.Letter) (ids []int64) {
 	b.Helper()
 	b.in(func(t *txn.Txn) {
+		var r inbox.ClaimRequest
+		var dead []inbox.ID
 		for _, l := range letters {
 			if l.Class != dlq.Conflict {
-				_, err := b.Store.Inbox().Record(b.ctx, t, inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: l.Delivery.Fingerprint})
-				b.must(err)
+				r.Claims = append(r.Claims, inbox.Claim{ID: l.ID(), Fingerprint: l.Delivery.Fingerprint})
+				dead = append(dead, l.ID())
 			}
-			ids = append(ids, b.insert(t, l))
 		}
+		b.request(t, r)
+		_, err := b.Store.Inbox().Transition(b.ctx, t, dead, inbox.Done, inbox.Dead)
+		b.must(err)
+		ids = b.insertAll(t, letters...)
 	})
 	return ids
 }
@@ -70,6 +102,7 @@ func (b *bundle) wantLetter(got, want dlq.Letter) {
 	}
 }
 
+//evidence:bytes letter
 func letterKeeps(b *bundle) {
 	classes := []dlq.Class{dlq.Exhausted, dlq.Permanent, dlq.Undecodable}
 	for n, a := range awkward {
@@ -77,7 +110,7 @@ func letterKeeps(b *bundle) {
 		want.Delivery.Payload, want.Delivery.Metadata = a.payload, a.metadata
 		want.Delivery.OrderKey, want.Strict = "order "+a.name, n%2 == 0
 		want.Class, want.Attempts, want.Redrives, want.PreviousID = classes[n%3], n, n+1, int64(n)<<33
-		want.FirstPrint = "first"
+		want.FirstFingerprint = "first"
 		id := b.die(want)[0]
 		got := b.letter(id)
 		if got.LetterID != id || got.CreatedAt.IsZero() || got.ChangedAt.IsZero() || got.Delivery.Metadata == nil {
@@ -92,10 +125,7 @@ func letterKeeps(b *bundle) {
 func letterFailsNow(b *bundle) {
 	b.in(func(t *txn.Txn) { b.fail(t, "failed"); b.fail(t, "failed") })
 	attempts := b.attempts("failed")
-	b.await("the database's clock", func() bool {
-		a := b.letter(b.die(graves(fmt.Sprint(time.Now()))[0])[0])
-		return a.CreatedAt.After(attempts[1].At)
-	})
+	b.shift(time.Second)
 	conflict := letter("failed")
 	conflict.Class, conflict.Delivery.Fingerprint = dlq.Conflict, "another"
 	ids := b.die(letter("fresh"), letter("failed"), conflict)
@@ -111,31 +141,23 @@ func letterFailsNow(b *bundle) {
 	}
 }
 
+//evidence:conflict
 func letterOnce(b *bundle) {
 	id := b.die(letter("a"))[0]
 	again := letter("a")
 	again.Error = "another error"
-	b.in(func(t *txn.Txn) {
-		got, written, err := b.Store.Letters().Insert(b.ctx, t, again)
-		if err != nil || written || got != id {
-			b.Errorf("the second Insert: id %d, written %t, %v, want id %d", got, written, err, id)
-		}
-	})
+	b.wantThere("the second Insert", again, id)
 	if l := b.letter(id); l.Error != letter("a").Error {
 		b.Errorf("the letter was overwritten: %q", l.Error)
 	}
 	// A conflict has the same key and another fingerprint.
 	conflict := letter("a")
-	conflict.Class, conflict.Delivery.Fingerprint, conflict.FirstPrint = dlq.Conflict, "other print", "print of a"
+	conflict.Class, conflict.Delivery.Fingerprint, conflict.FirstFingerprint = dlq.Conflict, "other print", "print of a"
 	other := b.die(conflict)[0]
 	if other == id {
 		b.Error("a conflict shares the letter of the first")
 	}
-	b.in(func(t *txn.Txn) {
-		if got, written, err := b.Store.Letters().Insert(b.ctx, t, conflict); err != nil || written || got != other {
-			b.Errorf("the second Insert of a conflict: id %d, written %t, %v", got, written, err)
-		}
-	})
+	b.wantThere("the second Insert of a conflict", conflict, other)
 	b.wantLetter(b.letter(other), conflict)
 }
 
@@ -213,7 +235,7 @@ func letterGroups(b *bundle) {
 	var letters []dlq.Letter
 	add := func(key, print string, class dlq.Class) {
 		l := letter(key)
-		l.ErrorPrint, l.Class, l.Error = print, class, "error of "+key
+		l.ErrorFingerprint, l.Class, l.Error = print, class, "error of "+key
 		letters = append(letters, l)
 	}
 	add("a", "rare", dlq.Permanent)
@@ -226,18 +248,18 @@ func letterGroups(b *bundle) {
 	b.must(err)
 	for _, g := range groups {
 		if g.First.IsZero() || g.Last.Before(g.First) {
-			b.Errorf("group %s from %s to %s", g.ErrorPrint, g.First, g.Last)
+			b.Errorf("group %s from %s to %s", g.ErrorFingerprint, g.First, g.Last)
 		}
 	}
 	want := []dlq.Group{
-		{ErrorPrint: "common", Consumer: consumer, Handler: handler, Class: dlq.Exhausted, Count: 3, Sample: "error of e", SampleID: ids[4]},
-		{ErrorPrint: "common", Consumer: consumer, Handler: handler, Class: dlq.Permanent, Count: 1, Sample: "error of d", SampleID: ids[3]},
-		{ErrorPrint: "rare", Consumer: consumer, Handler: handler, Class: dlq.Permanent, Count: 1, Sample: "error of a", SampleID: ids[0]},
+		{ErrorFingerprint: "common", Consumer: consumer, Handler: handler, Class: dlq.Exhausted, Count: 3, Sample: "error of e", SampleID: ids[4]},
+		{ErrorFingerprint: "common", Consumer: consumer, Handler: handler, Class: dlq.Permanent, Count: 1, Sample: "error of d", SampleID: ids[3]},
+		{ErrorFingerprint: "rare", Consumer: consumer, Handler: handler, Class: dlq.Permanent, Count: 1, Sample: "error of a", SampleID: ids[0]},
 	}
 	if diff := cmp.Diff(want, groups, cmpopts.IgnoreFields(dlq.Group{}, "First", "Last")); diff != "" {
 		b.Errorf("groups (-want +got):\n%s", diff)
 	}
-	groups, err = b.Store.Letters().Groups(b.ctx, dlq.Filter{ErrorPrint: "rare"})
+	groups, err = b.Store.Letters().Groups(b.ctx, dlq.Filter{ErrorFingerprint: "rare"})
 	b.must(err)
 	if len(groups) != 1 || groups[0].Count != 1 {
 		b.Errorf("groups of a filter: %+v", groups)
@@ -250,7 +272,7 @@ func letterManyGroups(b *bundle) {
 	letters := make([]dlq.Letter, dlq.MaxWholeGroups+1)
 	for i := range letters {
 		letters[i] = letter(fmt.Sprint("key-", i))
-		letters[i].ErrorPrint = fmt.Sprint("print-", i)
+		letters[i].ErrorFingerprint = fmt.Sprint("print-", i)
 	}
 	b.die(letters...)
 	groups, err := b.Store.Letters().Groups(b.ctx, dlq.Filter{Consumer: consumer})

@@ -15,6 +15,7 @@ import (
 
 var modelTests = []test{
 	{name: "random lives of messages agree with a model", run: modelRandom},
+	{name: "random orders agree with a model", run: modelOrder},
 }
 
 // message is what the model knows of one message.
@@ -36,6 +37,7 @@ type lives struct {
 	messages map[string]*message
 }
 
+//evidence:life
 func modelRandom(b *bundle) {
 	runs := 0
 	rapid.Check(b.T, func(rt *rapid.T) {
@@ -164,10 +166,10 @@ func (l *lives) effect(t *txn.Txn, key string) error {
 func (l *lives) fail(t *txn.Txn, key string, m *message) error {
 	a := attempt(key)
 	a.ID = l.id(key)
-	n, err := l.b.Store.Inbox().AddAttempt(l.ctx(), t, a)
+	n, err := l.b.Store.Inbox().AddAttempts(l.ctx(), t, []inbox.Attempt{a})
 	m.attempts++
-	if err == nil && n != m.attempts {
-		err = fmt.Errorf("attempt has number %d, want %d", n, m.attempts)
+	if err == nil && n[0] != m.attempts {
+		err = fmt.Errorf("attempt has number %d, want %d", n[0], m.attempts)
 	}
 	return err
 }
@@ -175,13 +177,16 @@ func (l *lives) fail(t *txn.Txn, key string, m *message) error {
 func (l *lives) bury(t *txn.Txn, key string, m *message) error {
 	letter := letter(key)
 	letter.Consumer, letter.Delivery.Scope = l.consumer, l.scope
-	id, written, err := l.b.Store.Letters().Insert(l.ctx(), t, letter)
-	if err == nil && !written {
-		err = fmt.Errorf("letter %d is open already", id)
+	got, err := l.b.Store.Letters().Insert(l.ctx(), t, []dlq.Letter{letter})
+	if err == nil && !got[0].Written {
+		err = fmt.Errorf("letter %d is open already", got[0].LetterID)
 	}
-	m.state, m.lastOpen = inbox.Dead, id
+	if err != nil {
+		return err
+	}
+	m.state, m.lastOpen = inbox.Dead, got[0].LetterID
 	m.letters++
-	return err
+	return nil
 }
 
 func (l *lives) put(t *txn.Txn, key string) error {

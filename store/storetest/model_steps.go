@@ -30,14 +30,21 @@ func (l *lives) deliver(t *txn.Txn, key string, m message) (message, error) {
 	return m, nil
 }
 
-// first records a first verdict, and reports whether it stands.
+// first claims a message that failed, and reports whether it was won.
 func (l *lives) first(t *txn.Txn, key string, m message, to inbox.State) (bool, error) {
-	e := inbox.Entry{ID: l.id(key), State: to, Fingerprint: "f"}
-	stands, err := l.b.Store.Inbox().Record(l.ctx(), t, e)
-	if err == nil && stands != (m.state == "") {
-		err = fmt.Errorf("first verdict stands: %t, in state %q", stands, m.state)
+	r := inbox.ClaimRequest{Claims: []inbox.Claim{{ID: l.id(key), Fingerprint: "f"}}, Waiting: to == inbox.Waiting}
+	answers, err := l.b.Store.Inbox().Claim(l.ctx(), t, r)
+	if err != nil {
+		return false, err
 	}
-	return stands, err
+	won := answers[0].Result == inbox.Won
+	if won != (m.state == "") {
+		return won, fmt.Errorf("the claim is won: %t, in state %q", won, m.state)
+	}
+	if won && to == inbox.Dead {
+		_, err = l.b.Store.Inbox().Transition(l.ctx(), t, []inbox.ID{l.id(key)}, inbox.Done, inbox.Dead)
+	}
+	return won, err
 }
 
 func (l *lives) verdictWaiting(t *txn.Txn, key string, m message) (message, error) {
@@ -65,7 +72,9 @@ func (l *lives) verdictDead(t *txn.Txn, key string, m message) (message, error) 
 
 // row returns the ready row of key, where the model expects one.
 func (l *lives) row(t *txn.Txn, key string, m message) (backlog.Item, bool, error) {
-	rows, err := l.b.Store.Backlog().Read(l.ctx(), t, l.consumer, shard.Of(key), 0, 100)
+	r := reading(shard.Of(key), 0, 100)
+	r.Consumer = l.consumer
+	rows, err := l.b.Store.Backlog().Read(l.ctx(), t, r)
 	if err != nil {
 		return backlog.Item{}, false, err
 	}
@@ -109,7 +118,7 @@ func (l *lives) drainWaiting(t *txn.Txn, key string, m message) (message, error)
 	if err := l.fail(t, key, &m); err != nil {
 		return m, err
 	}
-	return m, l.b.Store.Backlog().Reschedule(l.ctx(), t, row.RowID, soon, 1)
+	return m, l.b.Store.Backlog().Reschedule(l.ctx(), t, []backlog.Change{{RowID: row.RowID, Delay: soon, Attempt: 1}})
 }
 
 func (l *lives) drainDead(t *txn.Txn, key string, m message) (message, error) {

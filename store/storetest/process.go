@@ -11,7 +11,7 @@ import (
 
 var processTests = []test{
 	{name: "a message is claimed once by two processes", run: processesClaim},
-	{name: "ids go up when the lines have run empty, in another process too", run: processesIDs},
+	{name: "ids go up when the tables have run empty, in another process too", run: processesIDs},
 	{name: "attempts go on in another process", run: processesAttempts},
 }
 
@@ -24,6 +24,8 @@ func (b *bundle) other() *bundle {
 
 // processesClaim: two processes take the same messages, and the effects are there
 // once (invariant 2).
+//
+//evidence:once
 func processesClaim(b *bundle) {
 	const messages = 40
 	var wait sync.WaitGroup
@@ -87,6 +89,7 @@ func processesIDs(b *bundle) {
 	}
 }
 
+//evidence:attempts
 func processesAttempts(b *bundle) {
 	b.in(func(t *txn.Txn) { b.win(t, "a") })
 	for want, b := range []*bundle{b, b.other(), b} {

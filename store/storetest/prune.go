@@ -20,23 +20,17 @@ var pruneTests = []test{
 	{name: "a batch that is cut off leaves nothing half", run: pruneCutOff},
 	{name: "a consumer prunes its own", run: pruneConsumer},
 	{name: "several prune at once, beside claims", run: pruneAtOnce},
-	{name: "letters that somebody decides on are passed over", run: prunePassesOver, needs: concurrentWriters},
+	{name: "letters that are being decided on are skipped", run: prunePassesOver, needs: concurrentWriters},
 	{name: "a claim that meets a pruned row is won", run: pruneAgainstClaim, needs: concurrentWriters},
 	{name: "a round is one process's until its time is over", run: pruneRounds},
 	{name: "a walk that begins nowhere is refused", run: pruneNowhere},
 }
 
-// plan is what the tests prune by; rows of old are twice as old as it.
+// plan is what the tests prune by.
 var plan = inbox.Plan{Window: 48 * time.Hour, DeadLetters: 24 * time.Hour}
 
-// age is Age; it fails the test on an error.
-func (b *bundle) age(hours int, key string) {
-	b.Helper()
-	b.must(b.Age(b.ctx, hours, key))
-}
-
-// ages writes a message of each fate, and makes it so old.
-func (b *bundle) ages(prefix string, hours int) {
+// fates writes a message of each fate.
+func (b *bundle) fates(prefix string) {
 	b.Helper()
 	b.park(prefix+"done", inbox.Done)
 	b.in(func(t *txn.Txn) { b.fail(t, prefix+"failed"); b.fail(t, prefix+"failed") })
@@ -56,9 +50,6 @@ func (b *bundle) ages(prefix string, hours int) {
 		b.move(t, inbox.Waiting, inbox.Done, prefix+"finished")
 		b.exec(t, "DELETE FROM {{schema}}.headrace_backlog WHERE key = $1", prefix+"finished")
 	})
-	for _, fate := range []string{"done", "failed", "conflict", "waiting", "dead", "discarded", "again", "finished"} {
-		b.age(hours, prefix+fate)
-	}
 }
 
 // rows is what is there of a key: its state, attempts, letters and audit rows.
@@ -84,7 +75,7 @@ func (b *bundle) wantRows(prefix string, want map[string]string) {
 	}
 }
 
-// whole is what ages writes.
+// whole is what fates writes.
 var whole = map[string]string{
 	"done": "done 0 0 0", "failed": "done 2 0 0", "conflict": "done 0 1 0", "waiting": "waiting 1 0 0", "dead": "dead 1 1 0",
 	"discarded": "discarded 0 1 1", "again": "waiting 0 1 1", "finished": "done 0 1 1",
@@ -121,11 +112,14 @@ func (b *bundle) prune(r inbox.PruneRequest, each func()) (total inbox.Pruned) {
 	return total
 }
 
-// Invariant 17 and DESIGN 3 "Retention": age counts from the last transition; what a row
+// Invariant 17 and DESIGN §3 Retention: age counts from the last transition; what a row
 // of the backlog or an open letter has to do with stays; a dead row goes with its letter.
+//
+//evidence:prune
 func pruneWhat(b *bundle) {
-	b.ages("old ", 96)
-	b.ages("young ", 0)
+	b.fates("old ")
+	b.shift(96 * time.Hour)
+	b.fates("young ")
 	r := inbox.PruneRequest{Plan: plan, Limit: 1000}
 	count, err := b.Store.Operations().Pruner.Count(b.ctx, r)
 	b.must(err)
@@ -144,9 +138,12 @@ func pruneWhat(b *bundle) {
 	}
 }
 
+//evidence:prune
 func pruneYoung(b *bundle) {
-	b.ages("a ", 23)
-	b.ages("b ", 47) // older than letters are kept, younger than messages
+	b.fates("b ") // older than letters are kept, younger than messages
+	b.shift(24 * time.Hour)
+	b.fates("a ")
+	b.shift(47 * time.Hour)
 	r := inbox.PruneRequest{Plan: plan, Limit: 1000}
 	count, err := b.Store.Operations().Pruner.Count(b.ctx, r)
 	b.must(err)
@@ -160,9 +157,12 @@ func pruneYoung(b *bundle) {
 	})
 }
 
+//evidence:prune
 func pruneOpen(b *bundle) {
-	b.ages("old ", 96)
-	b.ages("younger ", 60)
+	b.fates("old ")
+	b.shift(36 * time.Hour)
+	b.fates("younger ")
+	b.shift(96 * time.Hour)
 	open := plan
 	open.OpenLetters = 72 * time.Hour
 	r := inbox.PruneRequest{Plan: open, Limit: 1000}
@@ -181,8 +181,9 @@ func pruneOpen(b *bundle) {
 // nothing half, and the next one goes on.
 func pruneBatches(b *bundle) {
 	for n := range 3 {
-		b.ages(fmt.Sprintf("%d ", n), 96)
+		b.fates(fmt.Sprintf("%d ", n))
 	}
+	b.shift(96 * time.Hour)
 	done := b.prune(inbox.PruneRequest{Plan: plan, Limit: 1}, b.checkAtEnd)
 	if want := (inbox.Pruned{Messages: 12, Letters: 6}); done != want {
 		b.Errorf("removed %+v, want %+v", done, want)
@@ -196,7 +197,8 @@ func pruneBatches(b *bundle) {
 func pruneCutOff(b *bundle) {
 	r := inbox.PruneRequest{Plan: plan, Limit: 1000}
 	r.OpenLetters = 72 * time.Hour
-	b.ages("old ", 96)
+	b.fates("old ")
+	b.shift(96 * time.Hour)
 	b.exec(b.DB, "ALTER TABLE {{schema}}.headrace_attempts RENAME TO away")
 	_, failed := b.Store.Operations().Pruner.Messages(b.ctx, r)
 	b.exec(b.DB, "ALTER TABLE {{schema}}.away RENAME TO headrace_attempts")
@@ -214,14 +216,13 @@ func pruneCutOff(b *bundle) {
 }
 
 func pruneConsumer(b *bundle) {
-	b.ages("old ", 96)
+	b.fates("old ")
 	for _, other := range []string{"billing0/x", "billing/", "billin/g", "billing"} {
 		b.in(func(t *txn.Txn) {
-			_, err := b.Store.Inbox().Record(b.ctx, t, inbox.Entry{ID: inbox.ID{Scope: other, Key: "k"}, State: inbox.Done, Fingerprint: "f"})
-			b.must(err)
+			b.request(t, inbox.ClaimRequest{Claims: []inbox.Claim{{ID: inbox.ID{Scope: other, Key: "k"}, Fingerprint: "f"}}})
 		})
 	}
-	b.age(96, "k")
+	b.shift(96 * time.Hour)
 	for consumer, want := range map[string]inbox.Pruned{"nobody": {}, "billin": {Messages: 1}, "billing": {Messages: 5, Letters: 2}, "billing0": {Messages: 1}} {
 		r := inbox.PruneRequest{Plan: plan, Consumer: consumer, Limit: 2}
 		count, err := b.Store.Operations().Pruner.Count(b.ctx, r)
@@ -242,7 +243,7 @@ func pruneAtOnce(b *bundle) {
 			b.record(t, fmt.Sprint("old ", n), inbox.Done)
 		}
 	})
-	b.age(96, "")
+	b.shift(96 * time.Hour)
 	var mu sync.Mutex
 	removed := int64(0)
 	var wait sync.WaitGroup
@@ -274,7 +275,7 @@ func prunePassesOver(b *bundle) {
 	open := plan
 	open.OpenLetters = 72 * time.Hour
 	id := b.die(letter("dead"))[0]
-	b.age(96, "dead")
+	b.shift(96 * time.Hour)
 	t := b.begin()
 	b.take(t, dlq.Filter{IDs: []int64{id}}, dlq.Redriven, 0, 1)
 	if done := b.prune(inbox.PruneRequest{Plan: open, Limit: 10}, nil); done != (inbox.Pruned{}) {

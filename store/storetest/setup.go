@@ -99,9 +99,15 @@ type execer interface {
 
 // statement puts the schema's name into query.
 func (b *bundle) statement(query string) string {
-	s, err := sqlfile.Substitute(query, b.Schema)
+	s, err := sqlfile.Names{Schema: b.Schema}.Substitute(query)
 	b.must(err)
 	return s
+}
+
+// shift has the database's clock run ahead by d.
+func (b *bundle) shift(d time.Duration) {
+	b.Helper()
+	b.must(b.Shift(b.ctx, d))
 }
 
 // exec runs a statement and returns how many rows it changed.

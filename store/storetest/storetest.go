@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace/store"
 )
@@ -28,9 +29,9 @@ type Instance struct {
 	DB *sql.DB
 	// Schema is what {{schema}} becomes: quoted for the dialect.
 	Schema string
-	// Age moves the last transition of a key ("" for all), in the inbox and of its
-	// letters, so many hours back.
-	Age func(ctx context.Context, hours int, key string) error
+	// Shift has the database's clock run ahead by d, for all sessions: what {{now}} says
+	// in the statements of the store is that much later than it is.
+	Shift func(ctx context.Context, d time.Duration) error
 	// Reopen returns another store on the same database, as another process would
 	// open it. It is closed by the Cleanup of New's tb, before the database goes.
 	Reopen func() store.Store
@@ -48,9 +49,11 @@ type Capabilities struct {
 	// AbortsOnError: a failed statement aborts its transaction, which can then only
 	// roll back.
 	AbortsOnError bool
-	// IdleTimeout: ClaimRequest.IdleTimeout, and the idle of LockShard and Fence, end an idle
-	// transaction.
-	IdleTimeout bool
+	// ServerLimits: the server ends what exceeds the txn.Limits of Claim, LockShard and
+	// Fence.
+	ServerLimits bool
+	// ChecksDeferred: Txn.CheckDeferred checks the deferred constraints.
+	ChecksDeferred bool
 }
 
 type test struct {
@@ -62,7 +65,7 @@ type test struct {
 
 func concurrentWriters(c Capabilities) bool { return c.ConcurrentWriters }
 func oneWriter(c Capabilities) bool         { return !c.ConcurrentWriters }
-func idleEnds(c Capabilities) bool          { return c.IdleTimeout }
+func serverLimits(c Capabilities) bool      { return c.ServerLimits }
 
 // Run puts the driver through all tests, as subtests of t.
 func Run(t *testing.T, h Harness) {
@@ -73,8 +76,10 @@ func Run(t *testing.T, h Harness) {
 		{"Claim", claimTests},
 		{"Group", groupTests},
 		{"Verdict", verdictTests},
+		{"Attempts", attemptTests},
 		{"Commit", commitTests},
 		{"Backlog", backlogTests},
+		{"Read", readTests},
 		{"Shard", shardTests},
 		{"Processes", processTests},
 		{"Order", orderTests},
@@ -89,6 +94,7 @@ func Run(t *testing.T, h Harness) {
 		{"Alerts", alertTests},
 		{"Version", versionTests},
 		{"Instances", instanceTests},
+		{"Marks", markTests},
 		{"Pauses", pauseTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},

@@ -101,16 +101,16 @@ func takeWhole(b *bundle) {
 func takeFilter(b *bundle) {
 	letters := graves("a", "b", "c", "d", "e", "f")
 	for i := range letters {
-		letters[i].ErrorPrint = fmt.Sprintf("print-%d", i%2)
+		letters[i].ErrorFingerprint = fmt.Sprintf("print-%d", i%2)
 	}
 	ids := b.die(letters...)
 	b.in(func(t *txn.Txn) {
-		even := dlq.Filter{ErrorPrint: "print-0"}
+		even := dlq.Filter{ErrorFingerprint: "print-0"}
 		b.wantLetters("the first of a group", b.take(t, even, dlq.Redriven, 0, 1), ids[0])
 		b.wantLetters("above a letter", b.take(t, even, dlq.Redriven, ids[2], 10), ids[4])
 		b.wantLetters("the rest of the group", b.take(t, even, dlq.Redriven, 0, 10), ids[2])
 		b.wantLetters("by id", b.take(t, dlq.Filter{IDs: []int64{ids[5], ids[0], ids[3], ids[5]}}, dlq.Discarded, 0, 10), ids[3], ids[5])
-		b.wantLetters("by key", b.take(t, dlq.Filter{Key: "b", ErrorPrint: "print-0"}, dlq.Discarded, 0, 10))
+		b.wantLetters("by key", b.take(t, dlq.Filter{Key: "b", ErrorFingerprint: "print-0"}, dlq.Discarded, 0, 10))
 	})
 	open, err := b.Store.Letters().List(b.ctx, dlq.Filter{}, 0, 10)
 	b.must(err)
@@ -130,6 +130,7 @@ func takeRolledBack(b *bundle) {
 	}
 }
 
+//evidence:redrive
 func takePassesOver(b *bundle) {
 	ids := b.die(graves("a", "b", "c")...)
 	one, two := b.begin(), b.begin()
@@ -142,6 +143,8 @@ func takePassesOver(b *bundle) {
 }
 
 // takeOnce: command, web page and a double click make one redrive (invariant 13).
+//
+//evidence:redrive
 func takeOnce(b *bundle) {
 	const letters, workers = 40, 6
 	var dead []dlq.Letter
@@ -177,11 +180,11 @@ func takeOnce(b *bundle) {
 		}
 	}
 	if n, err := b.Store.Letters().Count(b.ctx, dlq.Filter{State: dlq.Redriven}); err != nil || n != letters {
-		b.Errorf("%d letters redriven, %v, want %d: nobody takes what all passed over", n, err, letters)
+		b.Errorf("%d letters redriven, %v, want %d: no request takes what all skipped", n, err, letters)
 	}
 }
 
-// redriveSome takes open letters that nobody else is taking, and puts their
+// redriveSome takes open letters that no other transaction is taking, and puts their
 // messages into the backlog.
 func (b *bundle) redriveSome(limit int) ([]int64, error) {
 	t, err := b.Store.Begin(b.ctx)

@@ -67,10 +67,11 @@ func versionRolledBack(b *bundle) {
 
 func versionSavepoint(b *bundle) {
 	b.in(func(t *txn.Txn) {
-		b.must(t.Savepoint(b.ctx))
+		before := t.Savepoint("suite")
+		b.must(before.Set(b.ctx))
 		b.newer(t, "a", 2)
-		b.must(t.RollbackTo(b.ctx))
-		b.must(t.Release(b.ctx))
+		b.must(before.RollbackTo(b.ctx))
+		b.must(before.Release(b.ctx))
 		if !b.newer(t, "a", 1) {
 			b.Error("a version of a savepoint that was rolled back is remembered")
 		}
