@@ -2,20 +2,20 @@ package headrace
 
 import "context"
 
-// Arrival is what a source says of a delivery beside its id, payload and metadata. The
-// zero value says nothing.
+// Arrival is a source's information about a delivery in addition to its id, payload and
+// metadata. The zero value means none.
 type Arrival struct {
-	// Coordinates say where the message stood on the broker.
+	// Coordinates are the message's position on the broker.
 	Coordinates Coordinates
-	// OrderKey is the broker's own name for messages that belong in order, as Kafka's
-	// record key is. It is the order key unless the consumer has a function of its own. On
-	// the way out the relay sets it to the event's OrderKey, for a sink to make the
-	// broker's own of it.
+	// OrderKey is the broker's own name for messages that belong in order, such as
+	// Kafka's record key. It is the order key unless the consumer has its own function.
+	// For published messages the relay sets it to the event's OrderKey, so that a sink
+	// can set the broker's.
 	OrderKey string
-	// Unreadable says why the record is no message that a codec could be given. Its
-	// payload then is the record's raw bytes, and the delivery becomes an undecodable
-	// dead letter, whose key comes from the message's id or the Coordinates. The text is
-	// kept with the letter, so it must hold nothing of the payload.
+	// Unreadable says why a codec cannot read the record. Its payload then is the
+	// record's raw bytes, and the delivery becomes an undecodable dead letter, whose key
+	// comes from the message's id or the Coordinates. The text is stored with the letter,
+	// so it must not contain any part of the payload.
 	Unreadable error
 }
 
@@ -27,13 +27,13 @@ func WithArrival(ctx context.Context, a Arrival) context.Context {
 	return context.WithValue(ctx, arrivalKey{}, a)
 }
 
-// ArrivalFrom returns what WithArrival stored; zero if nothing.
+// ArrivalFrom returns the Arrival of WithArrival; zero if there is none.
 func ArrivalFrom(ctx context.Context) Arrival {
 	a, _ := ctx.Value(arrivalKey{}).(Arrival)
 	return a
 }
 
-// WithCoordinates is WithArrival for a source that knows its coordinates and no more.
+// WithCoordinates is WithArrival for a source that has only coordinates.
 func WithCoordinates(ctx context.Context, c Coordinates) context.Context {
 	return WithArrival(ctx, Arrival{Coordinates: c})
 }

@@ -14,37 +14,36 @@ import (
 // Event is a message to publish. It becomes a row of the outbox, and the relay
 // publishes that row after the commit, at least once, always under the same ID.
 type Event struct {
-	// ID is the id that the published message carries. Default: a random UUID.
+	// ID is the id of the published message. Default: a random UUID.
 	ID string
-	// Topic is where to publish. Required.
+	// Topic is the topic to publish to. Required.
 	Topic string
-	// OrderKey names the events of Topic that must be published in the order in
-	// which they were written; empty means any order. Writers that want an order
-	// across transactions lock what the key stands for before they publish.
+	// OrderKey names the events of Topic that must be published in the order in which
+	// they were written; empty means any order. For an order across transactions, writers
+	// lock the entity of the key before they publish.
 	OrderKey string
 	// Value is encoded as JSON (or by the consumer's codec) into the payload.
 	// Exactly one of Value and Payload is used: Payload wins if it is not nil.
 	Value any
-	// Payload holds the bytes to publish as they are.
+	// Payload is published unchanged.
 	Payload []byte
 	// Metadata becomes the headers of the message. May be nil.
 	Metadata map[string]string
-	// Delay keeps the event back for this long after it was written, by the
-	// database's clock; 0 means at once. A delayed event stands outside the order
-	// of its OrderKey.
+	// Delay delays the event after it was written, by the database's clock; 0 means at
+	// once. A delayed event is not part of the order of its OrderKey.
 	Delay time.Duration
 	// Trace is stored with the event and published as traceparent and tracestate,
-	// unless Metadata has them. Default inside a handler: that of the message.
+	// unless Metadata has them. Default: in a handler that of the message, elsewhere that
+	// of the span in Publish's context.
 	Trace TraceContext
 }
 
-// maxName is the longest ID, Topic or OrderKey: stores keep them in columns with
-// indexes.
+// maxName is the longest ID, Topic or OrderKey: stores keep them in indexed columns.
 const maxName = 1 << 10
 
-// ErrInvalidEvent matches every refusal of an event: no topic, no payload, a
-// value that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is
-// longer than 1 KiB, holds NUL or is not valid UTF-8.
+// ErrInvalidEvent matches the error of an invalid event: no topic, no payload, a value
+// that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
+// 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
 // Encode returns e ready to be written: with an ID and a Payload. marshal turns
@@ -76,17 +75,14 @@ func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
 	return e, nil
 }
 
-// check refuses what no payload can mend.
+// check rejects events that are invalid whatever their payload.
 func (e Event) check() error {
 	if e.Topic == "" {
 		return fmt.Errorf("%w: Topic is empty", ErrInvalidEvent)
 	}
 	for _, name := range []struct{ field, value string }{{"ID", e.ID}, {"Topic", e.Topic}, {"OrderKey", e.OrderKey}} {
-		if len(name.value) > maxName {
-			return fmt.Errorf("%w: %s has %d bytes, at most %d are allowed", ErrInvalidEvent, name.field, len(name.value), maxName)
-		}
-		if !encode.Clean(name.value) {
-			return fmt.Errorf("%w: %s holds a NUL byte or is not valid UTF-8", ErrInvalidEvent, name.field)
+		if err := encode.Check(name.field, name.value, maxName); err != nil {
+			return fmt.Errorf("%w: %w", ErrInvalidEvent, err)
 		}
 	}
 	if e.Delay < 0 {

@@ -4,58 +4,114 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"regexp"
 	"strings"
 )
 
-// forbidden returns the first verb in query that a handler may not use, or "".
-// Statements that follow a semicolon are looked at too. In a handler that shares
-// its transaction, statements that change the session are refused as well, since
-// the next handler of the group would see the change.
-//
-// It reads the words of PostgreSQL and SQLite alike, and knows no grammar: the END of
-// a trigger's or a function's body is refused too. What it misses shows at the
-// commit, which finds another transaction than that of the claim.
-func forbidden(query string, alone bool) string {
-	verb := lexer{nests: true}.forbidden(query, alone)
-	if verb == "" && strings.Contains(query, "/*") {
-		verb = lexer{nests: false}.forbidden(query, alone)
-	}
-	return verb
+// refusal is a verb that a handler may not use.
+type refusal struct {
+	verb string
+	// session says that it changes the session. An Alone handler may do that; in a shared
+	// transaction the next handler would see the change.
+	session bool
+	// lasting says that the change may outlast the transaction.
+	lasting bool
 }
 
-// lexer tells words from what is quoted or commented out.
+// forbidden returns the first verb in query that a handler may not use, or the zero
+// refusal. It also checks statements after a semicolon.
+//
+// It knows the words of both PostgreSQL and SQLite, and no grammar: it also rejects the
+// END of a trigger's or a function's body. The commit finds the cases that it misses,
+// since the transaction is then not that of the claim.
+func forbidden(query string) refusal {
+	found := lexer{nests: true}.forbidden(query)
+	if found.verb == "" && strings.Contains(query, "/*") {
+		found = lexer{nests: false}.forbidden(query)
+	}
+	return found
+}
+
+// lexer separates words from quoted text and comments.
 type lexer struct {
 	nests bool // block comments nest: in PostgreSQL, not in SQLite
 }
 
-func (l lexer) forbidden(query string, alone bool) string {
+// forbidden returns the first refusal in query; verbs that end the transaction take
+// precedence over those that change the session.
+func (l lexer) forbidden(query string) (found refusal) {
+	if lower := strings.ToLower(query); strings.Contains(lower, "set_config") || strings.Contains(lower, "advisory_lock") {
+		found = l.calls(query)
+	}
 	for rest := query; ; {
 		verb, second, tail := l.nextStatement(rest)
 		switch verb {
 		case "BEGIN", "START", "COMMIT", "END", "ROLLBACK", "ABORT", "SAVEPOINT", "RELEASE":
-			return verb
+			return refusal{verb: verb}
 		case "PREPARE":
 			if second == "TRANSACTION" {
-				return "PREPARE TRANSACTION"
+				return refusal{verb: "PREPARE TRANSACTION"}
 			}
-		case "SET", "RESET", "DISCARD", "LISTEN", "PRAGMA", "ATTACH", "DETACH":
-			if !alone {
-				return verb + " (in a handler without consumer.Alone)"
+		case "CREATE":
+			if second == "TEMP" || second == "TEMPORARY" {
+				found = refusal{verb: "CREATE TEMPORARY", session: true, lasting: true}
 			}
+		case "DO": // its body is quoted
+			if strings.Contains(strings.ToLower(rest), "set_config") {
+				found = refusal{verb: "set_config", session: true, lasting: true}
+			}
+		case "SET":
+			ends := second == "LOCAL" || second == "TRANSACTION" || second == "CONSTRAINTS"
+			found = refusal{verb: verb, session: true, lasting: found.lasting || !ends}
+		case "RESET", "DISCARD", "LISTEN", "PRAGMA", "ATTACH", "DETACH":
+			found = refusal{verb: verb, session: true, lasting: true}
 		}
 		if tail == "" {
-			return ""
+			return found
 		}
 		rest = tail
 	}
 }
 
-// nextStatement returns the first two words of the first statement of s in upper
-// case, and what follows its semicolon.
+// sessionFunctions are the functions that change the session: set_config does the same as
+// SET, and the locks are held until the session ends.
+var sessionFunctions = []string{"pg_advisory_lock", "pg_advisory_lock_shared", "pg_try_advisory_lock", "pg_try_advisory_lock_shared", "set_config"}
+
+// local reports whether each set_config in query is local to the transaction, which its
+// third argument says.
+func local(query string) bool {
+	lower := strings.ToLower(query)
+	return strings.Count(lower, "set_config") == len(localConfig.FindAllString(lower, -1))
+}
+
+var localConfig = regexp.MustCompile(`set_config"?\s*\([^()]*,\s*true\s*\)`)
+
+// calls returns the refusal of the sessionFunctions that query calls, or the zero refusal.
+func (l lexer) calls(query string) (found refusal) {
+	for s := query; s != ""; {
+		tail := l.skip(s)
+		name := s[:len(s)-len(tail)]
+		for _, f := range sessionFunctions {
+			if (strings.EqualFold(name, f) || strings.Trim(name, `"`) == f) && strings.HasPrefix(l.blank(tail, space), "(") {
+				found = refusal{verb: f, session: true, lasting: found.lasting || f != "set_config" || !local(query)}
+			}
+		}
+		s = tail
+	}
+	return found
+}
+
+// nextStatement returns the first two words of the first statement of s in upper case,
+// and the text after its semicolon.
 func (l lexer) nextStatement(s string) (verb, second, tail string) {
 	verb, s = l.word(s)
-	if verb == "PREPARE" {
+	switch verb {
+	case "PREPARE", "SET":
 		second, s = l.word(s)
+	case "CREATE":
+		for second, s = l.word(s); second == "OR" || second == "REPLACE" || second == "LOCAL" || second == "GLOBAL"; {
+			second, s = l.word(s)
+		}
 	}
 	if !strings.Contains(s, ";") {
 		return verb, second, ""
@@ -66,57 +122,66 @@ func (l lexer) nextStatement(s string) (verb, second, tail string) {
 // word skips white space, comments and empty statements, and returns the word
 // that follows, in upper case.
 func (l lexer) word(s string) (string, string) {
+	s = l.blank(s, space+";("+byteOrderMark)
+	tail := strings.TrimLeftFunc(s, isLetter)
+	return strings.ToUpper(s[:len(s)-len(tail)]), tail
+}
+
+const (
+	space = " \t\r\n\f\v"
+	// byteOrderMark is white space to SQLite.
+	byteOrderMark = "\ufeff"
+)
+
+// blank returns s without the comments and the characters of cutset that it starts with.
+func (l lexer) blank(s, cutset string) string {
 	for {
-		s = strings.TrimLeft(s, " \t\r\n\f\v;(")
-		switch {
-		case strings.HasPrefix(s, byteOrderMark):
-			s = s[len(byteOrderMark):]
-		case strings.HasPrefix(s, "--"):
-			s = afterLine(s)
-		case strings.HasPrefix(s, "/*"):
-			s = l.afterComment(s)
-		default:
-			n := 0
-			for n < len(s) && isLetter(s[n]) {
-				n++
-			}
-			return strings.ToUpper(s[:n]), s[n:]
+		s = strings.TrimLeft(s, cutset)
+		if !strings.HasPrefix(s, "--") && !strings.HasPrefix(s, "/*") {
+			return s
 		}
+		s = l.skip(s)
 	}
 }
 
-// afterSemicolon returns what follows the first semicolon that stands outside of
-// quotes and comments, or "" where there is none.
+// afterSemicolon returns the text after the first semicolon outside of quotes and
+// comments, or "" if there is none.
 func (l lexer) afterSemicolon(s string) string {
 	for s != "" {
-		switch {
-		case s[0] == ';':
+		if s[0] == ';' {
 			return s[1:]
-		case s[0] == '\'' || s[0] == '"':
-			s = after(s[1:], s[:1])
-		case strings.HasPrefix(s, "--"):
-			s = afterLine(s)
-		case strings.HasPrefix(s, "/*"):
-			s = l.afterComment(s)
-		case s[0] == '$':
-			s = afterDollarQuote(s)
-		case inName(s[0]):
-			s = afterName(s)
-		default:
-			s = s[1:]
 		}
+		s = l.skip(s)
 	}
 	return ""
 }
 
-// after returns what follows the first sep in s, or "".
+// skip returns the text after the name, comment, quoted text or character that s starts
+// with.
+func (l lexer) skip(s string) string {
+	switch {
+	case s[0] == '\'' || s[0] == '"':
+		return after(s[1:], s[:1])
+	case strings.HasPrefix(s, "--"):
+		return afterLine(s)
+	case strings.HasPrefix(s, "/*"):
+		return l.afterComment(s)
+	case s[0] == '$':
+		return afterDollarQuote(s)
+	case inName(rune(s[0])):
+		return afterName(s)
+	}
+	return s[1:]
+}
+
+// after returns the text after the first sep in s, or "".
 func after(s, sep string) string {
 	_, tail, _ := strings.Cut(s, sep)
 	return tail
 }
 
-// afterLine returns what follows the line that s starts with. For PostgreSQL a
-// carriage return ends it too.
+// afterLine returns the text after the line that s starts with. In PostgreSQL a carriage
+// return also ends a line.
 func afterLine(s string) string {
 	if i := strings.IndexAny(s, "\r\n"); i >= 0 {
 		return s[i+1:]
@@ -124,7 +189,7 @@ func afterLine(s string) string {
 	return ""
 }
 
-// afterComment returns what follows the block comment that s starts with.
+// afterComment returns the text after the block comment that s starts with.
 func (l lexer) afterComment(s string) string {
 	if !l.nests {
 		return after(s[2:], "*/")
@@ -146,34 +211,27 @@ func (l lexer) afterComment(s string) string {
 	return ""
 }
 
-// afterDollarQuote returns what follows the dollar-quoted string that s may start
-// with; a lone dollar (a parameter) is passed over.
+// afterDollarQuote returns the text after the dollar-quoted string that s may start with;
+// it only skips a lone dollar (a parameter).
 func afterDollarQuote(s string) string {
-	n := 1
-	for n < len(s) && s[n] != '$' && inName(s[n]) {
-		n++
-	}
-	if n == len(s) || s[n] != '$' || isDigit(s[1]) {
+	tail := strings.TrimLeftFunc(s[1:], func(c rune) bool { return c != '$' && inName(c) })
+	if !strings.HasPrefix(tail, "$") || isDigit(rune(s[1])) {
 		return s[1:]
 	}
-	return after(s[n+1:], s[:n+1])
+	return after(tail[1:], s[:len(s)-len(tail)+1])
 }
 
-// afterName returns what follows the name or number that s starts with. A dollar
-// inside a name quotes nothing, and an E makes the string after it one with
-// backslashes.
+// afterName returns the text after the name or number that s starts with. A dollar inside
+// a name does not quote, and a name E makes the string after it one with backslashes.
 func afterName(s string) string {
-	n := 1
-	for n < len(s) && inName(s[n]) {
-		n++
+	tail := strings.TrimLeftFunc(s[1:], inName)
+	if len(tail) == len(s)-1 && s[0]|0x20 == 'e' && strings.HasPrefix(tail, "'") {
+		return afterEscaped(tail[1:])
 	}
-	if n == 1 && s[0]|0x20 == 'e' && strings.HasPrefix(s[1:], "'") {
-		return afterEscaped(s[2:])
-	}
-	return s[n:]
+	return tail
 }
 
-// afterEscaped returns what follows the string with backslashes that s stands in.
+// afterEscaped returns the text after the string with backslashes that s is inside of.
 func afterEscaped(s string) string {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -183,23 +241,20 @@ func afterEscaped(s string) string {
 			if !strings.HasPrefix(s[i+1:], "'") {
 				return s[i+1:]
 			}
-			i++ // two of them stand for one
+			i++ // two of them are one quote
 		}
 	}
 	return ""
 }
 
-// byteOrderMark is white space to SQLite.
-const byteOrderMark = "\ufeff"
+func isLetter(c rune) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
+func isDigit(c rune) bool  { return c >= '0' && c <= '9' }
 
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
-func isDigit(c byte) bool  { return c >= '0' && c <= '9' }
+// inName reports whether c may be in a name after its first byte.
+func inName(c rune) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '$' || c >= 0x80 }
 
-// inName reports whether c may stand in a name after its first byte.
-func inName(c byte) bool { return isLetter(c) || isDigit(c) || c == '_' || c == '$' || c >= 0x80 }
-
-// rowWith returns a row whose Scan gives err. database/sql has no constructor for
-// one; a pool that cannot connect makes it.
+// rowWith returns a row whose Scan returns err. database/sql has no constructor for one,
+// so a pool that cannot connect makes it.
 func rowWith(ctx context.Context, err error) *sql.Row {
 	db := sql.OpenDB(failing{err})
 	defer func() { _ = db.Close() }()

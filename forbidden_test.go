@@ -5,13 +5,15 @@ import (
 	"testing"
 )
 
-// DESIGN 3 "Group commit": a handler's Tx refuses statements that begin or end a
+// DESIGN §3 Batches: a handler's Tx refuses statements that begin or end a
 // transaction or set a savepoint.
+//
+//evidence:transaction
 func TestForbidden(t *testing.T) {
 	for query, want := range map[string]string{
 		"BEGIN": "BEGIN", "begin;": "BEGIN", "START TRANSACTION": "START", "COMMIT": "COMMIT", "commit work": "COMMIT", "End": "END",
-		"ROLLBACK": "ROLLBACK", "ROLLBACK TO SAVEPOINT headrace": "ROLLBACK", "ABORT": "ABORT", "SAVEPOINT a": "SAVEPOINT",
-		"RELEASE SAVEPOINT headrace": "RELEASE", "PREPARE TRANSACTION 'x'": "PREPARE TRANSACTION", "prepare\n/**/transaction 'x'": "PREPARE TRANSACTION",
+		"ROLLBACK": "ROLLBACK", "ROLLBACK TO SAVEPOINT headrace_nested": "ROLLBACK", "ABORT": "ABORT", "SAVEPOINT a": "SAVEPOINT",
+		"RELEASE SAVEPOINT headrace_nested": "RELEASE", "PREPARE TRANSACTION 'x'": "PREPARE TRANSACTION", "prepare\n/**/transaction 'x'": "PREPARE TRANSACTION",
 		"COMMIT PREPARED 'x'": "COMMIT",
 		// What may stand before it.
 		" \t\r\n\f\vCOMMIT": "COMMIT", ";;COMMIT": "COMMIT", "--\nCOMMIT": "COMMIT", "-- a\r\n-- b\nCOMMIT": "COMMIT", "--\rCOMMIT": "COMMIT",
@@ -24,10 +26,8 @@ func TestForbidden(t *testing.T) {
 		"SELECT /* ' */ 1; COMMIT": "COMMIT", "SELECT 1 -- '\n; COMMIT": "COMMIT", "SELECT typee'a'; COMMIT": "COMMIT",
 		"SELECT /* /* */ 1; COMMIT --*/": "COMMIT",
 	} {
-		for _, alone := range []bool{false, true} {
-			if got := forbidden(query, alone); got != want {
-				t.Errorf("%q: %q, want %q", query, got, want)
-			}
+		if got := forbidden(query); got.verb != want || got.session {
+			t.Errorf("%q: %+v, want %q", query, got, want)
 		}
 	}
 }
@@ -41,26 +41,27 @@ func TestAllowed(t *testing.T) {
 		"SELECT 'unterminated; COMMIT", "SELECT $$unterminated; COMMIT", "LOCK TABLE t", "DO $$ BEGIN PERFORM 1; END $$", "SELECT 'a\\'", "SELECT $", "SELECT $$",
 		"UPDATE t SET set = 1", "SELECT CASE WHEN a THEN b END",
 	} {
-		for _, alone := range []bool{false, true} {
-			if got := forbidden(query, alone); got != "" {
-				t.Errorf("%q is refused: %s", query, got)
-			}
+		if got := forbidden(query); got.verb != "" {
+			t.Errorf("%q is refused: %+v", query, got)
 		}
 	}
 }
 
 // Session state leaks into the next handler of a group.
+//
+//evidence:session
 func TestForbiddenUnlessAlone(t *testing.T) {
 	for _, query := range []string{
 		"SET LOCAL search_path = a", "set timezone = 'UTC'", "RESET ALL", "DISCARD TEMP", "LISTEN a", "PRAGMA foreign_keys = 0",
-		"ATTACH 'x' AS y", "DETACH y", "SELECT 1; SET ROLE other",
+		"ATTACH 'x' AS y", "DETACH y", "SELECT 1; SET ROLE other", "SELECT set_config('app.tenant', $1, true)",
+		"SELECT 1 FROM pg_catalog.Set_Config('a', 'b', false)", "CREATE TEMP TABLE t (a int)", "create temporary view v AS SELECT 1",
 	} {
-		if got := forbidden(query, false); !strings.HasSuffix(got, "(in a handler without consumer.Alone)") {
-			t.Errorf("%q: %q", query, got)
+		if got := forbidden(query); got.verb == "" || !got.session {
+			t.Errorf("%q: %+v", query, got)
 		}
-		if got := forbidden(query, true); got != "" {
-			t.Errorf("%q, alone: %q", query, got)
-		}
+	}
+	if got := forbidden("SELECT set_config('a', 'b', true); COMMIT"); got.session {
+		t.Errorf("the end of a transaction is allowed with consumer.Alone: %+v", got)
 	}
 }
 
@@ -71,13 +72,13 @@ func FuzzForbidden(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		forbidden(s, false)
+		forbidden(s)
 		quoted := "SELECT '" + strings.ReplaceAll(s, "'", "''") + "'"
-		if got := forbidden(quoted+"; COMMIT", true); got != "COMMIT" {
-			t.Fatalf("%q; COMMIT: %q", quoted, got)
+		if got := forbidden(quoted + "; COMMIT"); got.verb != "COMMIT" {
+			t.Fatalf("%q; COMMIT: %+v", quoted, got)
 		}
-		if got := forbidden(quoted, true); got != "" {
-			t.Fatalf("%q: %q", quoted, got)
+		if got := forbidden(quoted); got.verb != "" && got.verb != "set_config" {
+			t.Fatalf("%q: %+v", quoted, got)
 		}
 	})
 }
@@ -86,6 +87,6 @@ func BenchmarkForbidden(b *testing.B) {
 	const query = `INSERT INTO invoices (order_id, total, currency, created_at) VALUES ($1, $2, $3, now()) ON CONFLICT (order_id) DO NOTHING RETURNING id`
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = forbidden(query, false)
+		_ = forbidden(query)
 	}
 }

@@ -30,6 +30,8 @@ func topics(tx *headrace.Tx) (names []string) {
 }
 
 // INVARIANT 6: statements and events of a part stand or fall together.
+//
+//evidence:nested
 func TestNested(t *testing.T) {
 	tx, _ := handlerTx(t, database(t), headrace.TxOptions{})
 	part := func(n int, topic string, err error) headrace.Effects {
@@ -132,10 +134,10 @@ func TestNestedLeavesNoSavepoint(t *testing.T) {
 	open := 0
 	tx, _ := handlerTx(t, failing{look: func(ctx context.Context, query string) error {
 		switch query {
-		case "SAVEPOINT headrace":
+		case "SAVEPOINT headrace_nested":
 			open++
 			cancel()
-		case "RELEASE SAVEPOINT headrace":
+		case "RELEASE SAVEPOINT headrace_nested":
 			open--
 		}
 		return ctx.Err()
@@ -148,10 +150,10 @@ func TestNestedLeavesNoSavepoint(t *testing.T) {
 	}
 }
 
-// INVARIANT 3. Where the database does not do its part, nobody knows what is left of
+// INVARIANT 3. Where the database does not do its part, it is unknown what is left of
 // the part: the message fails even if the handler passes over the error.
 func TestNestedOnAFailingDatabase(t *testing.T) {
-	const savepoint, rollback, release = "SAVEPOINT headrace", "ROLLBACK TO SAVEPOINT headrace", "RELEASE SAVEPOINT headrace"
+	const savepoint, rollback, release = "SAVEPOINT headrace_nested", "ROLLBACK TO SAVEPOINT headrace_nested", "RELEASE SAVEPOINT headrace_nested"
 	for name, c := range map[string]struct {
 		statements []string
 		part       error // of the part
@@ -187,10 +189,11 @@ func TestNestedOnAFailingDatabase(t *testing.T) {
 // the part.
 func TestNestedPassesOverAnError(t *testing.T) {
 	dsn, _ := pgtest.New(t)
-	tx, under := handlerTx(t, pgtest.OpenDB(t, "postgres", dsn), headrace.TxOptions{})
-	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE effects (n int) ON COMMIT DROP"); err != nil {
+	db := pgtest.OpenDB(t, "postgres", dsn)
+	if _, err := db.Exec("CREATE TABLE effects (n int)"); err != nil {
 		t.Fatal(err)
 	}
+	tx, under := handlerTx(t, db, headrace.TxOptions{})
 	err := tx.Nested(ctx, func(ctx context.Context, tx *headrace.Tx) error {
 		publish(t, tx, "lost")
 		if _, err := tx.ExecContext(ctx, "INSERT INTO effects VALUES (1), (1/0)"); err == nil {

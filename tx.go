@@ -12,11 +12,10 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// DBTX is what a statement needs to run: *sql.DB, *sql.Conn, *sql.Tx and *Tx have
-// it, and so do the generated code of sqlc, sqlx, bun and gorm's ConnPool.
+// DBTX is the interface that statements need: *sql.DB, *sql.Conn, *sql.Tx and *Tx
+// implement it, and so do the generated code of sqlc, sqlx, bun and gorm's ConnPool.
 type DBTX interface {
-	// ExecContext runs a statement.
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	Execer
 	// PrepareContext prepares one; the caller closes it.
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 	// QueryContext runs a query; the caller closes the rows.
@@ -25,39 +24,52 @@ type DBTX interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
+// Execer is the part of DBTX that writing into the outbox needs: *sql.Tx, *Tx, bun.Tx,
+// *sqlx.Tx, gorm's ConnPool and ent's Tx implement it.
+type Execer interface {
+	// ExecContext runs a statement, as in database/sql.
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}
+
 // Effects is a piece of work done in a transaction.
 type Effects func(ctx context.Context, tx *Tx) error
 
-// Errors of Tx.
+// Errors to decide on.
 var (
-	// ErrForbidden matches the refusal of a statement that would end, begin or
-	// divide the transaction, or change the session under other handlers.
+	// ErrForbidden matches the error of a statement that would end, begin or divide the
+	// transaction, or change the session for other handlers.
 	ErrForbidden = errors.New("statement not allowed in a handler")
 	// ErrTxDone matches a use of a Tx after its handler has returned.
 	ErrTxDone = errors.New("the handler has returned: its Tx cannot be used any more")
 	// ErrNoTx matches a use of a nil Tx, such as TxFrom returns for a context that
 	// carries none.
-	ErrNoTx = errors.New("no transaction: the message's context carries none; is the Router attached (consumer.Attach), or the handler behind inbox.Middleware?")
+	ErrNoTx = errors.New("no transaction: the message's context carries none; is the Router attached (consumer.Attach)?")
 	// ErrNotAlone matches a use of Raw or SQL in a handler that shares its
 	// transaction with others.
 	ErrNotAlone = errors.New("needs a transaction of its own: register the handler with consumer.Alone()")
-	// ErrNoScope matches a use of Newer on a Tx that is not of a consumer's handler:
-	// nobody knows whose versions are meant.
+	// ErrNoScope matches a use of Newer on a Tx that is not of a consumer's handler, so
+	// that there is no scope for the versions.
 	ErrNoScope = errors.New("this Tx has no scope: versions are kept for handlers of a consumer")
+	// ErrOrder matches the error of consumer.Attach, and of Ready and Alive of its consumer,
+	// where a middleware of the Router undoes what headrace promises, or where handlers,
+	// middlewares and Attach were added to the Router in the wrong order. Its text says what
+	// to do. Messages stay unacknowledged.
+	ErrOrder = errors.New("middlewares in the wrong order")
 )
 
-// Versions remember the newest version that was applied of each entity. Stores have
-// them (inbox.Versions); a Tx only passes on what its handler asks.
+// Versions store the newest applied version of each entity. Stores implement it
+// (inbox.Versions); a Tx only passes its handler's calls on.
 type Versions interface {
-	// Newer raises the version of entity in scope to version, in t, and reports
-	// whether it was lower or there was none; false leaves it as it is. It locks the
-	// entity's row until t ends, and waits while another transaction holds it.
+	// Newer raises the version of entity in scope to version, in t, and reports whether
+	// it was lower or there was none; otherwise it leaves it unchanged. It locks the
+	// entity's row until t ends, and waits while another transaction holds it. An entity
+	// that is not a valid key (package inbox) is an error.
 	Newer(ctx context.Context, t *txn.Txn, scope, entity string, version int64) (bool, error)
 }
 
-// Tx is the transaction of a handler: its statements and the events it publishes
-// are committed together with the record that the message was handled, or not at
-// all. It is used by one goroutine at a time, and not after the handler returned.
+// Tx is the transaction of a handler: its statements and its events are committed
+// together with the record that the message was handled, or not at all. One goroutine at
+// a time may use it, and not after the handler returned.
 //
 // It has no Commit and no Rollback. Return an error to roll back.
 type Tx struct {
@@ -67,9 +79,10 @@ type Tx struct {
 	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
 	used   atomic.Bool
+	left   leftovers
 }
 
-// TxOptions are what an engine knows about the handler that a Tx is for.
+// TxOptions are an engine's data about the handler of a Tx.
 type TxOptions struct {
 	// Alone says that no other handler shares the transaction.
 	Alone bool
@@ -77,20 +90,34 @@ type TxOptions struct {
 	Encode func(any) ([]byte, error)
 	// Trace is the default for Event.Trace.
 	Trace TraceContext
-	// Scope is the handler's scope, and Versions keep its versions. Without them Newer
-	// is refused with ErrNoScope.
+	// Scope is the handler's scope, Versions store its versions. Without them Newer
+	// returns ErrNoScope.
 	Scope    string
 	Versions Versions
 }
 
-// NewTx returns the Tx that a handler is given on t. It is for engines and for
-// tests of handlers.
+// NewTx returns a handler's Tx on t. It is for engines and for tests of handlers.
 func NewTx(t *txn.Txn, o TxOptions) *Tx { return &Tx{txn: t, o: o} }
 
-// Publish writes events to the outbox with this transaction's commit. They are
-// encoded or copied at once, so a later change of a Value, a Payload or a Metadata
-// is not seen; an event that cannot be encoded or has no topic is refused with an
-// error that matches ErrInvalidEvent, and then none of the call's events is kept.
+type txKey struct{}
+
+// WithTx returns a context that carries tx, for code that gets a context and no
+// transaction, such as a Watermill handler.
+func WithTx(ctx context.Context, tx *Tx) context.Context {
+	return context.WithValue(ctx, txKey{}, tx)
+}
+
+// TxFrom returns the transaction that ctx carries, and whether it carries one. In a handler
+// of a Watermill Router with consumer.Attach, the message's context does.
+func TxFrom(ctx context.Context) (*Tx, bool) {
+	tx, ok := ctx.Value(txKey{}).(*Tx)
+	return tx, ok && tx != nil
+}
+
+// Publish writes events to the outbox with this transaction's commit. It encodes or
+// copies them at once, so later changes of a Value, a Payload or a Metadata have no
+// effect. If an event cannot be encoded or has no topic, the error matches
+// ErrInvalidEvent, and none of the call's events is kept.
 func (tx *Tx) Publish(events ...Event) error {
 	if err := tx.usable(); err != nil {
 		return err
@@ -111,12 +138,15 @@ func (tx *Tx) Publish(events ...Event) error {
 	return nil
 }
 
-// Nested runs f so that its statements and events count only if it returns nil;
-// its error is returned, and the transaction goes on as before f. It costs two
-// round trips to the database.
+// nestedSavepoint is a name that no other code of ours uses.
+const nestedSavepoint = "headrace_nested"
+
+// Nested runs f so that its statements and events count only if it returns nil. Otherwise
+// it returns f's error, and the transaction continues as before f. It costs two round
+// trips to the database.
 //
-// Where the database does not do its part, the message fails, even if the handler
-// passes over the error.
+// If the database fails to set or undo the savepoint, the message fails, even if the
+// handler ignores the error.
 func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	if err := tx.usable(); err != nil {
 		return err
@@ -124,39 +154,44 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("nested: %w", err)
 	}
-	// Once begun, the savepoint is not cut off by ctx: nobody would know whether it is
-	// set, and a rollback to it could go to another one of the same name.
+	// Once begun, ctx must not cut off the savepoint: it would be unknown whether it is
+	// set, and a rollback could go to another one of the same name.
 	own := context.WithoutCancel(ctx)
-	if err := tx.txn.Savepoint(own); err != nil {
+	if err := tx.txn.Savepoint(nestedSavepoint).Set(own); err != nil {
 		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
-	kept, finished := len(tx.events), false
+	kept, finished, failed, open := len(tx.events), false, tx.left.failed, tx.left.open()
 	defer func() {
 		if finished {
 			return
 		}
-		// f panicked: undo, and let the panic go on to the consumer.
+		// f panicked: undo, and let the panic continue to the consumer.
 		_ = tx.undo(own, kept)
 	}()
 	err = f(ctx, tx)
 	finished = true
+	tx.left.close(open)
+	tx.left.failed = failed // failures in f are undone, or the release fails
 	if err != nil {
+		tx.left.everFailed = true
 		return errors.Join(err, tx.undo(own, kept))
 	}
-	if err := tx.txn.Release(own); err != nil {
-		// f passed over the error of a statement: PostgreSQL lets it only go back.
+	if err := tx.txn.Savepoint(nestedSavepoint).Release(own); err != nil {
+		// f ignored the error of a statement: PostgreSQL only allows a rollback now.
 		return errors.Join(fmt.Errorf("nested: %w", err), tx.undo(own, kept))
 	}
 	return nil
 }
 
-// undo goes back to the newest savepoint and takes it away.
+// undo goes back to the newest savepoint and removes it.
 func (tx *Tx) undo(ctx context.Context, kept int) error {
 	tx.events = tx.events[:kept]
-	if err := tx.txn.RollbackTo(ctx); err != nil {
-		return tx.refuse(fmt.Errorf("nested: %w", err))
+	s := tx.txn.Savepoint(nestedSavepoint)
+	err := s.RollbackTo(ctx)
+	if err == nil {
+		err = s.Release(ctx)
 	}
-	if err := tx.txn.Release(ctx); err != nil {
+	if err != nil {
 		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	return nil
@@ -167,24 +202,35 @@ func (tx *Tx) ExecContext(ctx context.Context, query string, args ...any) (sql.R
 	if err := tx.allowed(query); err != nil {
 		return nil, err
 	}
-	return tx.txn.ExecContext(ctx, query, args...)
+	result, err := tx.txn.ExecContext(ctx, query, args...)
+	tx.left.ran(err)
+	return result, err
 }
 
-// PrepareContext prepares a statement in the transaction; the caller closes it.
+// PrepareContext prepares a statement in the transaction. The statement is closed with the
+// transaction, if the caller does not close it before. Close the rows of its queries before
+// the handler returns: Tx does not see them, and on PostgreSQL rows that stay open make the
+// message fail. On SQLite, a statement that is closed while its rows are open can end the
+// process: its driver then uses freed memory.
 func (tx *Tx) PrepareContext(ctx context.Context, query string) (*sql.Stmt, error) {
 	if err := tx.allowed(query); err != nil {
 		return nil, err
 	}
-	return tx.txn.PrepareContext(ctx, query)
+	stmt, err := tx.txn.PrepareContext(ctx, query)
+	tx.left.prepared(err)
+	return stmt, err
 }
 
-// QueryContext runs a query in the transaction; the caller closes the rows before
-// the next statement, since they hold the connection.
+// QueryContext runs a query in the transaction. The caller closes the rows before the
+// next statement, since they use the connection; otherwise they are closed when the
+// handler has returned.
 func (tx *Tx) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if err := tx.allowed(query); err != nil {
 		return nil, err
 	}
-	return tx.txn.QueryContext(ctx, query, args...)
+	rows, err := tx.txn.QueryContext(ctx, query, args...)
+	tx.left.queried(rows, err)
+	return rows, err
 }
 
 // QueryRowContext runs a query for one row in the transaction.
@@ -192,12 +238,14 @@ func (tx *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *s
 	if err := tx.allowed(query); err != nil {
 		return rowWith(ctx, err)
 	}
-	return tx.txn.QueryRowContext(ctx, query, args...)
+	row := tx.txn.QueryRowContext(ctx, query, args...)
+	tx.left.queriedRow(row)
+	return row
 }
 
-// Newer reports whether version is newer than what was applied of entity in the
-// handler's scope, and remembers it with this transaction's commit. Handlers call
-// inbox.Newer, which says more.
+// Newer reports whether version is newer than the applied version of entity in the
+// handler's scope, and stores it with this transaction's commit. Handlers call
+// inbox.Newer, which documents more.
 func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, error) {
 	if err := tx.usable(); err != nil {
 		return false, err
@@ -205,38 +253,44 @@ func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, er
 	if tx.o.Scope == "" || tx.o.Versions == nil {
 		return false, ErrNoScope
 	}
-	return tx.o.Versions.Newer(ctx, tx.txn, tx.o.Scope, entity, version)
+	newer, err := tx.o.Versions.Newer(ctx, tx.txn, tx.o.Scope, entity, version)
+	if newer || err != nil { // otherwise it wrote nothing
+		tx.left.ran(err)
+	}
+	return newer, err
 }
 
-// Raw gives f the driver's connection, for what database/sql cannot say (pgx
+// Raw calls f with the driver's connection, for operations that database/sql lacks (pgx
 // CopyFrom). Only for handlers registered with consumer.Alone.
 func (tx *Tx) Raw(f func(driverConn any) error) error {
 	if err := tx.alone(); err != nil {
 		return err
 	}
+	tx.left.outOfSight()
 	return tx.txn.Raw(f)
 }
 
-// SQL returns the transaction as a *sql.Tx, for libraries that insist on one. Do
-// not end it: the consumer would stop with an error that names the handler. Only
-// for handlers registered with consumer.Alone; otherwise ErrNotAlone.
+// SQL returns the transaction as a *sql.Tx, for libraries that need one. Do not end it:
+// the consumer would stop with an error that names the handler. Only for handlers
+// registered with consumer.Alone; otherwise ErrNotAlone.
 func (tx *Tx) SQL() (*sql.Tx, error) {
 	if err := tx.alone(); err != nil {
 		return nil, err
 	}
+	tx.left.outOfSight()
 	return tx.txn.SQL(), nil
 }
 
-// SetTrace sets the default for Event.Trace, for the events published from then on. It
-// is for engines, which begin a span when the handler begins.
+// SetTrace sets the default for Event.Trace, for later events. It is for engines, which
+// begin a span when the handler begins.
 func (tx *Tx) SetTrace(t TraceContext) { tx.o.Trace = t }
 
-// Events returns what Publish has gathered. It is for engines and tests.
+// Events returns the events passed to Publish. It is for engines and tests.
 func (tx *Tx) Events() []Event { return tx.events }
 
-// Close makes every later use fail with ErrTxDone, and returns the first refusal
-// that the handler met with, so that a swallowed one still fails the message. It
-// is for engines; it may be called while a stuck handler still uses tx.
+// Close makes every later use fail with ErrTxDone, and returns the first error of this Tx
+// that must fail the message even if the handler ignored it. It is for engines; it may be
+// called while a stuck handler still uses tx.
 func (tx *Tx) Close() error {
 	tx.done.Store(true)
 	if bad := tx.bad.Load(); bad != nil {
@@ -245,11 +299,11 @@ func (tx *Tx) Close() error {
 	return nil
 }
 
-// Used reports whether anything was done through tx: a statement, an event, a call of
-// Newer, Raw or SQL. It is for engines.
+// Used reports whether the handler used tx: a statement, an event, a call of Newer, Raw
+// or SQL. It is for engines.
 func (tx *Tx) Used() bool { return tx.used.Load() }
 
-// refuse remembers err for Close if it is the first, and returns it.
+// refuse stores err for Close if it is the first, and returns it.
 func (tx *Tx) refuse(err error) error {
 	tx.bad.CompareAndSwap(nil, &err)
 	return err
@@ -282,8 +336,15 @@ func (tx *Tx) allowed(query string) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	if verb := forbidden(query, tx.o.Alone); verb != "" {
-		return tx.refuse(fmt.Errorf("%w: %s", ErrForbidden, verb))
+	switch found := forbidden(query); {
+	case found.verb == "":
+	case !found.session:
+		return tx.refuse(fmt.Errorf("%w: %s", ErrForbidden, found.verb))
+	case !tx.o.Alone:
+		return tx.refuse(fmt.Errorf("%w: %s (in a handler without consumer.Alone)", ErrForbidden, found.verb))
+	default:
+		tx.left.session = true
+		tx.left.lasting = tx.left.lasting || found.lasting
 	}
 	return nil
 }

@@ -64,7 +64,7 @@ func everyStatement(tx *headrace.Tx, query string) map[string]error {
 	return map[string]error{"Exec": exec, "Prepare": prepare, "Query": q, "QueryRow": tx.QueryRowContext(ctx, query).Err()}
 }
 
-// DESIGN 3 "Group commit", fault 8: a handler that ends its transaction is refused,
+// DESIGN §3 Batches, fault 8: a handler that ends its transaction is refused,
 // and the message fails even if the handler passes over the error.
 func TestTxRefuses(t *testing.T) {
 	db := database(t)
@@ -87,6 +87,7 @@ func TestTxRefuses(t *testing.T) {
 	}
 }
 
+//evidence:session
 func TestTxSharedRefusesSessionState(t *testing.T) {
 	db := database(t)
 	tx, _ := handlerTx(t, db, headrace.TxOptions{})
@@ -114,6 +115,8 @@ func TestTxSharedRefusesSessionState(t *testing.T) {
 
 // Fault 8: a goroutine that a handler left behind cannot write into the next
 // handler's part of the transaction.
+//
+//evidence:left-behind
 func TestTxAfterTheHandler(t *testing.T) {
 	tx, _ := handlerTx(t, database(t), alone)
 	if err := tx.Close(); err != nil {
