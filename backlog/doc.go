@@ -1,26 +1,26 @@
-// Package backlog is the durable work list of a consumer: messages that wait for a
-// retry, and those that were redriven from the dead letters.
+// Package backlog is the durable work list of a consumer: retries, redrives, messages that
+// were taken in, local delivery, and leased work.
 //
 // # Nouns
 //
-// An [Item] is a row: a message for one handler. Ready rows stand in shards on the
-// ready line; delayed ones (their time has not come) and blocked ones (an earlier
-// message of their order key waits) stand off it.
+// An [Item] is a row: a message for one handler. Its status is ready, delayed (its time
+// has not come), blocked (an earlier message of its strict order key waits), leasable or
+// leased. Its id never changes. Its place orders the ready rows of a shard; the store
+// draws a new one each time that the row becomes ready.
 //
 // # Rules
 //
-// A message is in the backlog if and only if its inbox row is waiting; both change in
-// one commit. A shard is worked off by one worker at a time, over all processes, and
-// rows without an order key are spread over the shards.
+// A message is in the backlog if and only if its inbox row is waiting; both change in one
+// commit. One worker at a time works off a shard, over all processes. Rows without an
+// order key are spread over the shards.
 //
-// A look for work never walks over rows whose time has not come: they stand in
-// another index.
+// A poll never walks over rows that are not ready: those are in other indexes.
 //
-// In strict mode only the oldest waiting message of an order key stands on the ready
-// line or is delayed; the others are blocked behind it. Whoever adds to or takes from
-// a key holds its lock ([Order]).
+// In strict order a row runs when all earlier rows of its key are gone, or run before it
+// in the same transaction ([Order]). Only the worker that has the shard blocks rows. The
+// transaction that ends a row releases the rows that it blocked.
 //
 // # Caveats
 //
-// Without strict mode the backlog keeps no order.
+// Without strict order the backlog keeps no order.
 package backlog

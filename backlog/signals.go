@@ -6,31 +6,22 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// Signals wake those in this process who work off the backlogs of consumers, when rows
-// were put there by others. They are hints: without one the rows are found by the next
-// look. It is safe for concurrent use; a nil one wakes nobody.
+// Signals wake the workers of consumers' backlogs in this process after other code has
+// put rows there. They are hints: without one the next poll finds the rows. Safe for
+// concurrent use.
 type Signals struct {
 	mu         sync.Mutex
 	byConsumer map[string]*outbox.Signal
 }
 
-// NewSignals returns signals that nobody has given yet.
+// NewSignals returns Signals with none pending.
 func NewSignals() *Signals { return &Signals{byConsumer: make(map[string]*outbox.Signal)} }
 
-// Wake wakes who works off the backlog of consumer. It never blocks.
-func (s *Signals) Wake(consumer string) {
-	if s != nil {
-		s.of(consumer).Wake()
-	}
-}
+// Wake wakes the worker of consumer's backlog. It never blocks.
+func (s *Signals) Wake(consumer string) { s.of(consumer).Wake() }
 
-// C is received from by the one who works off the backlog of consumer.
-func (s *Signals) C(consumer string) <-chan struct{} {
-	if s == nil {
-		return nil
-	}
-	return s.of(consumer).C()
-}
+// C returns the channel that the worker of consumer's backlog receives from.
+func (s *Signals) C(consumer string) <-chan struct{} { return s.of(consumer).C() }
 
 func (s *Signals) of(consumer string) *outbox.Signal {
 	s.mu.Lock()

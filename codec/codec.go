@@ -8,27 +8,26 @@ import (
 // Codec turns payloads into values and back. Implementations are safe for
 // concurrent use.
 type Codec interface {
-	// Decode reads payload into the value that into points to. It may keep payload
-	// (see Raw), and does not change it. An error about the payload matches
-	// ErrUndecodable and shows nothing of its content.
+	// Decode reads payload into the value that into points to. It may keep payload (see
+	// Raw), and does not change it. An error about the payload matches ErrUndecodable and
+	// shows no part of its content.
 	Decode(payload []byte, into any) error
 	// Encode returns the payload of v.
 	Encode(v any) ([]byte, error)
-	// ContentType is the media type of what Encode returns.
+	// ContentType is the media type of Encode's result.
 	ContentType() string
 }
 
-// ErrUndecodable matches the error of a payload that a codec cannot read. Trying
-// again will not help.
+// ErrUndecodable matches the error of a payload that a codec cannot read. A retry will
+// not help.
 var ErrUndecodable = errors.New("undecodable payload")
 
-// Error says where and why a payload could not be decoded. It matches
-// ErrUndecodable, and does not wrap what the decoder said, since that may quote the
-// payload.
+// Error says where and why a payload could not be decoded. It matches ErrUndecodable, and
+// does not wrap the decoder's error, which may quote the payload.
 type Error struct {
 	// Offset is the byte at which the decoder stopped, from 0; -1 if unknown.
 	Offset int64
-	// Field is the path of the field as its Go struct names it for the codec,
+	// Field is the path of the field by the names that the codec uses for the Go struct,
 	// "order.total_price"; empty if unknown.
 	Field string
 	// Reason is a short text for people.
@@ -47,5 +46,5 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Is reports that e is an ErrUndecodable.
+// Is reports that e matches ErrUndecodable.
 func (e *Error) Is(target error) bool { return target == ErrUndecodable }

@@ -7,14 +7,14 @@
 //
 // # Rules
 //
-// The error of a payload that cannot be decoded matches [ErrUndecodable] and holds
-// nothing of the payload's content: positions, names of Go fields and types only. It
-// goes into logs, dead letters and alerts, and payloads do not.
+// The error of a payload that cannot be decoded matches [ErrUndecodable] and contains
+// nothing of the payload's content: only positions, names of Go fields and types. It goes
+// into logs, dead letters and alerts, where payloads must not appear.
 //
 // A codec is safe for concurrent use.
 //
 // # Caveats
 //
-// JSON reads as encoding/json does: a field's name matches in any case, of two
-// members of one name the later one counts, and text that is no UTF-8 is replaced.
+// JSON reads as encoding/json does: a field's name matches in any case, the later one of
+// two members of one name is used, and text that is not UTF-8 is replaced.
 package codec

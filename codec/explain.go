@@ -12,28 +12,25 @@ import (
 // explain turns an error of encoding/json, which may quote the payload, into an
 // Error, which does not.
 func (c *jsonCodec) explain(payload []byte, into any, err error) error {
-	var target *json.InvalidUnmarshalError
-	if errors.As(err, &target) {
+	if _, ok := errors.AsType[*json.InvalidUnmarshalError](err); ok {
 		return fmt.Errorf("decode JSON into %T: a pointer that is not nil is needed", into)
 	}
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return syntaxError(payload, syntax.Offset)
 	}
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return &Error{Offset: mismatch.Offset, Field: mismatch.Field, Reason: mismatched(mismatch)}
 	}
 	if c.known && c.unknownField(payload, into) {
 		return &Error{Offset: -1, Reason: fmt.Sprintf("a member that %s has no field for", reflect.TypeOf(into).Elem())}
 	}
-	// What a type's own UnmarshalJSON or UnmarshalText said is not shown: time's,
-	// for one, quotes what it could not read.
+	// The error of a type's own UnmarshalJSON or UnmarshalText is not shown: that of
+	// time, for example, quotes its input.
 	return &Error{Offset: -1, Reason: fmt.Sprintf("a value was refused by its Go type (%T)", err)}
 }
 
-// syntaxError says what is wrong with a payload that is no JSON. json counts the
-// bytes that it read, the wrong one included.
+// syntaxError returns the error for a payload that is not JSON. json counts the bytes
+// that it read, including the wrong one.
 func syntaxError(payload []byte, read int64) error {
 	switch {
 	case len(bytes.TrimSpace(payload)) == 0:
@@ -44,15 +41,15 @@ func syntaxError(payload []byte, read int64) error {
 	return &Error{Offset: max(read-1, 0), Reason: "not JSON: unexpected character"}
 }
 
-// unknownField reports whether payload is refused only for members without a field.
+// unknownField reports whether the only mistake in payload is members without a field.
 func (c *jsonCodec) unknownField(payload []byte, into any) bool {
 	lenient := jsonCodec{number: c.number}
 	fresh := reflect.New(reflect.TypeOf(into).Elem())
 	return lenient.unmarshal(payload, fresh.Interface()) == nil
 }
 
-// mismatched says what was expected and what was found, without the value: json
-// puts the digits of a number into Value.
+// mismatched returns what was expected and found, without the value: json puts the digits
+// of a number into Value.
 func mismatched(e *json.UnmarshalTypeError) string {
 	found, digits, _ := strings.Cut(e.Value, " ")
 	expected := kindName(e.Type)
@@ -68,24 +65,23 @@ func mismatched(e *json.UnmarshalTypeError) string {
 	return fmt.Sprintf("%s expected, %s found", expected, found)
 }
 
-// kindName names in JSON's words what t is decoded from.
+// kindName returns the JSON type that t is decoded from.
 func kindName(t reflect.Type) string {
 	if t == nil {
 		return "another type"
 	}
-	switch t.Kind() {
-	case reflect.String:
+	switch k := t.Kind(); {
+	case k == reflect.String:
 		return "string"
-	case reflect.Bool:
+	case k == reflect.Bool:
 		return "true or false"
-	case reflect.Struct, reflect.Map:
+	case k == reflect.Struct, k == reflect.Map:
 		return "object"
-	case reflect.Slice, reflect.Array:
+	case k == reflect.Slice, k == reflect.Array:
 		return "array"
-	case reflect.Pointer:
+	case k == reflect.Pointer:
 		return kindName(t.Elem())
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8,
-		reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr, reflect.Float32, reflect.Float64:
+	case k >= reflect.Int && k <= reflect.Float64:
 		return "number"
 	}
 	return t.String()

@@ -13,14 +13,13 @@ type JSONOption func(*jsonCodec)
 // instead of float64.
 func UseNumber() JSONOption { return func(c *jsonCodec) { c.number = true } }
 
-// DisallowUnknownFields refuses payloads with members that the struct has no field
-// for.
+// DisallowUnknownFields rejects payloads with members that the struct has no field for.
 func DisallowUnknownFields() JSONOption { return func(c *jsonCodec) { c.known = true } }
 
 type jsonCodec struct{ number, known bool }
 
-// JSON returns the codec for JSON as encoding/json reads and writes it. Exactly one
-// JSON value is accepted: anything but white space after it is an error.
+// JSON returns the codec for JSON, read and written by encoding/json. It accepts exactly
+// one JSON value: anything but white space after it is an error.
 func JSON(options ...JSONOption) Codec {
 	c := &jsonCodec{}
 	for _, o := range options {
@@ -37,18 +36,17 @@ func (*jsonCodec) Encode(v any) ([]byte, error) { return json.Marshal(v) }
 
 // Decode implements Codec.
 func (c *jsonCodec) Decode(payload []byte, into any) error {
-	err := c.unmarshal(payload, into)
-	if err == nil {
-		return nil
+	if err := c.unmarshal(payload, into); err != nil {
+		return c.explain(payload, into, err)
 	}
-	return c.explain(payload, into, err)
+	return nil
 }
 
 func (c *jsonCodec) unmarshal(payload []byte, into any) error {
 	if !c.number && !c.known {
 		return json.Unmarshal(payload, into)
 	}
-	// A decoder stops after the first value, so what follows is looked at before.
+	// A Decoder stops after the first value, so check first that there is only one.
 	if err := whole(payload); err != nil {
 		return err
 	}
@@ -67,19 +65,11 @@ func whole(payload []byte) error {
 	if json.Valid(payload) {
 		return nil
 	}
-	var skipped skip
-	return json.Unmarshal(payload, &skipped)
+	return json.Unmarshal(payload, new(json.RawMessage))
 }
-
-// skip reads any JSON value and keeps nothing.
-type skip struct{}
-
-// UnmarshalJSON implements json.Unmarshaler.
-func (*skip) UnmarshalJSON([]byte) error { return nil }
 
 // truncated reports whether payload is the beginning of a JSON value.
 func truncated(payload []byte) bool {
-	var skipped skip
-	err := json.NewDecoder(bytes.NewReader(payload)).Decode(&skipped)
+	err := json.NewDecoder(bytes.NewReader(payload)).Decode(new(json.RawMessage))
 	return err == io.ErrUnexpectedEOF || err == io.EOF
 }

@@ -2,8 +2,8 @@ package codec
 
 import "fmt"
 
-// Raw returns the codec for bodies of type []byte and string, which are the payload
-// as it is. It refuses every other type, and no payload.
+// Raw returns the codec for bodies of type []byte and string, which are the unchanged
+// payload. It rejects every other type, and accepts every payload.
 //
 // A []byte body is the payload itself, not a copy: neither may be changed. A nil
 // payload (a Kafka tombstone) gives a nil []byte.

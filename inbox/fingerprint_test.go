@@ -39,7 +39,7 @@ func TestPayloadNeverChanges(t *testing.T) {
 	}
 }
 
-// DESIGN 5, and a gateway that writes JSON anew makes no conflict.
+// DESIGN §5, and a gateway that writes JSON anew makes no conflict.
 func TestPayloadSame(t *testing.T) {
 	for _, same := range [][]string{
 		{`{"a":1,"b":[true,null]}`, `{"b":[true,null],"a":1}`, " { \"a\" : 1 ,\r\n\t\"b\" : [ true , null ] } "},

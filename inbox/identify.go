@@ -1,8 +1,6 @@
 package inbox
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -11,10 +9,11 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/encode"
 )
 
-// Received returns the delivery that m is at the handler of scope. It has no key yet:
-// see Identify. It shares its payload and metadata with m.
+// Received returns m as a delivery for the handler of scope. It has no key yet: see
+// Identify. It shares its payload and metadata with m.
 func Received(m *message.Message, scope, topic string) headrace.Delivery {
 	metadata := map[string]string(m.Metadata)
 	if metadata == nil {
@@ -28,11 +27,10 @@ func Received(m *message.Message, scope, topic string) headrace.Delivery {
 	}
 }
 
-// Identify sets d's Key and Fingerprint to what the functions find. Where one finds
-// nothing or panics, Identify returns why; then no handler can be given d, and what it
-// gets is only to keep it under: what was found, else the
-// message's own id, else its place on the broker, else a random key, because two
-// messages must never fall together; and a hash of the payload.
+// Identify sets d's Key and Fingerprint with the functions. If one fails or panics,
+// Identify returns an error; no handler can take d then. d then gets a key to store it
+// under: the key found, otherwise the message's own id, otherwise its position on the
+// broker, otherwise a random key; and the fingerprint of the payload.
 func Identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) error {
 	err := identify(d, key, fingerprint)
 	if err != nil {
@@ -53,24 +51,30 @@ func identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) (e
 		d.Fingerprint = ""
 		return fmt.Errorf("fingerprint: %w: the function panicked (%T)", ErrMalformed, p.Value)
 	}
+	if err == nil {
+		if err = encode.Check("it", d.Fingerprint, MaxFingerprintBytes); err != nil {
+			err = fmt.Errorf("%w: %w", ErrMalformed, err)
+		}
+	}
 	if err != nil {
+		d.Fingerprint = ""
 		return fmt.Errorf("fingerprint: %w", err)
 	}
 	return nil
 }
 
-// fallBack sets those of d's Key and Fingerprint that were not found.
+// fallBack sets d's Key and Fingerprint if they were not found.
 func fallBack(d *headrace.Delivery) {
 	if d.Key == "" {
 		key, err := Resolve(First(MessageID(), Position()), d)
-		if err != nil && d.ID != "" {
-			sum := sha256.Sum256([]byte(d.ID))
-			key, err = "sha256:"+hex.EncodeToString(sum[:]), nil
+		switch {
+		case err == nil:
+			d.Key = key
+		case d.ID != "":
+			d.Key = encode.Fit(d.ID, 0) // a hash
+		default:
+			d.Key = "unknown:" + uuid.NewString()
 		}
-		if err != nil {
-			key = "unknown:" + uuid.NewString()
-		}
-		d.Key = key
 	}
 	if d.Fingerprint == "" {
 		d.Fingerprint, _ = Payload()(d) // never fails: bytes have a hash

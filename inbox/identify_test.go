@@ -12,6 +12,8 @@ import (
 
 // DESIGN §5: what cannot be resolved is kept under a key, and two messages never fall
 // together.
+//
+//evidence:undecodable
 func TestIdentifyFallsBack(t *testing.T) {
 	t.Parallel()
 	absent, malformed := Header("x"), func(*headrace.Delivery) (string, error) { return "", ErrMalformed }
@@ -26,13 +28,14 @@ func TestIdentifyFallsBack(t *testing.T) {
 		{"long id", strings.Repeat("i", MaxKeyBytes+1), absent, Payload(), "sha256:"},
 		{"no id", "", absent, Payload(), "unknown:"},
 		{"bad fingerprint", "m1", Literal("k"), malformed, "k"},
+		{"long fingerprint", "m1", Literal("k"), func(*headrace.Delivery) (string, error) { return strings.Repeat("f", MaxFingerprintBytes+1), nil }, "k"},
 		{"fingerprint panics", "m1", Literal("k"), func(*headrace.Delivery) (string, error) { panic("boom") }, "k"},
 	} {
 		d := Received(message.NewMessage(tc.id, []byte("payload")), "c/h", "topic")
 		if err := Identify(&d, tc.key, tc.fp); !errors.Is(err, ErrAbsent) && !errors.Is(err, ErrMalformed) {
 			t.Errorf("%s: error %v", tc.name, err)
 		}
-		if !strings.HasPrefix(d.Key, tc.want) || len(d.Key) > MaxKeyBytes || d.Fingerprint == "" {
+		if !strings.HasPrefix(d.Key, tc.want) || len(d.Key) > MaxKeyBytes || d.Fingerprint == "" || len(d.Fingerprint) > MaxFingerprintBytes {
 			t.Errorf("%s: key %q, fingerprint %q", tc.name, d.Key, d.Fingerprint)
 		}
 	}

@@ -47,8 +47,10 @@ func fails(err error) inbox.KeyFunc {
 	return func(*headrace.Delivery) (string, error) { return "", fmt.Errorf("%w: for the test", err) }
 }
 
-// DESIGN 5: empty or over 512 bytes is refused, never "". INVARIANTS 3: 4, 19, 20,
+// DESIGN §5: empty or over 512 bytes is refused, never "". INVARIANTS 3: 4, 19, 20,
 // 21, 24.
+//
+//evidence:undecodable
 func TestResolveRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		key  string
@@ -97,7 +99,7 @@ func TestFirst(t *testing.T) {
 	if got := resolve(t, inbox.First(inbox.First(absent), value("b")), d); got != "b" {
 		t.Errorf("a nested First that is absent: %q", got)
 	}
-	// DESIGN 5: an absent part is different from a malformed one.
+	// DESIGN §5: an absent part is different from a malformed one.
 	refused(t, inbox.First(malformed, value("b")), d, inbox.ErrMalformed)
 	refused(t, inbox.First(absent, malformed, value("b")), d, inbox.ErrMalformed)
 	refused(t, inbox.First(absent, absent), d, inbox.ErrAbsent)
@@ -127,7 +129,7 @@ func TestJoin(t *testing.T) {
 	refused(t, inbox.Join(value(strings.Repeat("a", 300)), value(strings.Repeat("b", 300))), d, inbox.ErrMalformed)
 }
 
-// DESIGN 5: separators are escaped. Different parts never give one key.
+// DESIGN §5: separators are escaped. Different parts never give one key.
 func TestJoinIsInjective(t *testing.T) {
 	part := rapid.StringOfN(rapid.SampledFrom([]rune{'a', 'b', ':', '\\'}), 1, 4, -1)
 	lists := rapid.SliceOfN(part, 1, 4)
@@ -175,6 +177,8 @@ func TestConstructorsPanic(t *testing.T) {
 		"inbox.Header: the name is empty":                        func() { inbox.Header("") },
 		`inbox.JSON: the path [] is empty or has an empty name`:  func() { inbox.JSON() },
 		`inbox.JSON: the path ["a."] is empty or has an empty n`: func() { inbox.JSON("a.") },
+		`inbox.JSON: the path ["\xff"] is empty or has an empty`: func() { inbox.JSON("\xff") },
+		`inbox.JSON: the path ["a.�"] is empty or has an empty `: func() { inbox.JSON("a.\ufffd") },
 		"inbox.Fields: no paths":                                 func() { inbox.Fields() },
 		`inbox.Fields: the path "a..b" is empty or has an empty`: func() { inbox.Fields("x", "a..b") },
 	} {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/jsontext"
 )
 
 // Literal returns a KeyFunc whose key is always s, for use in Join. It panics if s is
@@ -18,10 +19,10 @@ func Literal(s string) KeyFunc {
 	return func(*headrace.Delivery) (string, error) { return s, nil }
 }
 
-// Header returns a KeyFunc that takes the value of a header as it is. The header of
-// exactly this name counts; where there is none, one whose name differs in the case
-// of ASCII letters only, and of several such the first in byte order. An empty value
-// is absent. It panics if name is empty.
+// Header returns a KeyFunc that returns the value of a header unchanged. It uses the
+// header of exactly this name; if there is none, one whose name differs only in case, and
+// of several such the first in byte order. An empty value is absent. It panics if name is
+// empty.
 func Header(name string) KeyFunc {
 	if name == "" {
 		panic("inbox.Header: the name is empty")
@@ -34,42 +35,22 @@ func Header(name string) KeyFunc {
 	}
 }
 
-// header returns the value of the header that Header describes, or "".
+// header returns the value that Header uses, or "".
 func header(d *headrace.Delivery, name string) string {
 	if value, ok := d.Metadata[name]; ok {
 		return value
 	}
 	found, value := "", ""
 	for n, v := range d.Metadata {
-		if equalFold(n, name) && (found == "" || n < found) {
+		if strings.EqualFold(n, name) && (found == "" || n < found) {
 			found, value = n, v
 		}
 	}
 	return value
 }
 
-// equalFold is strings.EqualFold for ASCII letters only: a Kelvin sign is no k.
-func equalFold(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		if lower(a[i]) != lower(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
-// MessageID returns a KeyFunc that takes the message's own id (Delivery.ID), the
-// Watermill UUID. It is absent where the sender gave none.
+// MessageID returns a KeyFunc that returns the message's own id (Delivery.ID), the
+// Watermill UUID. It is absent if the sender set none.
 func MessageID() KeyFunc {
 	return func(d *headrace.Delivery) (string, error) {
 		if d.ID == "" {
@@ -79,10 +60,9 @@ func MessageID() KeyFunc {
 	}
 }
 
-// Position returns a KeyFunc that takes where the message stood on its broker:
-// "kafka:orders:0:1042", each part escaped as by Join. It is absent where the broker
-// gave no position. Sent twice, a message has two positions: this tells deliveries
-// of one record apart from other records, and nothing more.
+// Position returns a KeyFunc that returns the message's position on its broker:
+// "kafka:orders:0:1042", each part escaped as by Join. It is absent if the broker has
+// none. A message that is sent twice has two positions.
 func Position() KeyFunc {
 	return func(d *headrace.Delivery) (string, error) {
 		c := d.Coordinates
@@ -93,10 +73,9 @@ func Position() KeyFunc {
 	}
 }
 
-// PayloadHash returns a KeyFunc that takes the SHA-256 of the payload in hex, 64
-// digits; of JSON in its canonical form (see Payload). Messages that say the same
-// are one message to it, so use it only where the payload holds what tells them
-// apart. An empty payload is absent.
+// PayloadHash returns a KeyFunc that returns the SHA-256 of the payload in hex, 64
+// digits; of JSON in its canonical form (see Payload). Messages with the same payload are
+// then one message. An empty payload is absent.
 func PayloadHash() KeyFunc {
 	return func(d *headrace.Delivery) (string, error) {
 		if len(d.Payload) == 0 {
@@ -107,7 +86,7 @@ func PayloadHash() KeyFunc {
 	}
 }
 
-// prefixes of what is hashed keep JSON in canonical form apart from bytes.
+// prefixes of the hashed text, so that canonical JSON and plain bytes differ.
 const (
 	jsonPrefix   = "json\n"
 	bytesPrefix  = "bytes\n"
@@ -115,13 +94,11 @@ const (
 )
 
 func hashPayload(payload []byte) [sha256.Size]byte {
-	c := canonicals.Get().(*canonical)
-	defer c.release()
-	c.out = append(c.out[:0], jsonPrefix...)
-	if !c.document(payload) {
-		c.out = append(append(c.out[:0], bytesPrefix...), payload...)
+	text, ok := jsontext.AppendCanonical([]byte(jsonPrefix), payload)
+	if !ok {
+		text = append([]byte(bytesPrefix), payload...)
 	}
-	return sha256.Sum256(c.out)
+	return sha256.Sum256(text)
 }
 
 // hasMediaType reports whether a header says that the payload is of media type t.
@@ -131,5 +108,5 @@ func hasMediaType(d *headrace.Delivery, t string) bool {
 		value = header(d, "content_type")
 	}
 	value, _, _ = strings.Cut(value, ";")
-	return equalFold(strings.TrimSpace(value), t)
+	return strings.EqualFold(strings.TrimSpace(value), t)
 }

@@ -5,20 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/headrace/headrace"
 )
 
-// CloudEvents returns a KeyFunc that takes the source and the id of a CloudEvent,
-// which together are unique by its specification, as Join would.
+// CloudEvents returns a KeyFunc that returns the source and the id of a CloudEvent,
+// joined as by Join; by its specification they are unique together.
 //
 // In binary mode the attributes are headers: ce-id (HTTP, NATS), ce_id (Kafka),
-// cloudEvents_id or cloudEvents:id (AMQP). In structured mode they are members of a
-// JSON payload, told by the content type application/cloudevents+json or by a member
-// specversion. What says that it is a CloudEvent and lacks id or source is
-// malformed; anything else is absent, batches of events too.
+// cloudEvents_id or cloudEvents:id (AMQP). In structured mode they are members of a JSON
+// payload with content type application/cloudevents+json, or with a member specversion. A
+// CloudEvent without id or source is malformed; any other message is absent.
 func CloudEvents() KeyFunc {
-	source, id, version := JSON("source"), JSON("id"), JSON("specversion")
+	structured, version := Join(JSON("source"), JSON("id")), JSON("specversion")
 	return func(d *headrace.Delivery) (string, error) {
 		key, err := binaryEvent(d)
 		if err == nil || !errors.Is(err, ErrAbsent) {
@@ -28,17 +28,14 @@ func CloudEvents() KeyFunc {
 		if !declared && !looksStructured(d, version) {
 			return "", err
 		}
-		values := make([]string, 2)
-		for i, f := range []KeyFunc{source, id} {
-			if values[i], err = f(d); err != nil {
-				return "", fmt.Errorf("%w: CloudEvent: %s", ErrMalformed, err)
-			}
+		if key, err = structured(d); err != nil {
+			return "", fmt.Errorf("%w: CloudEvent: %s", ErrMalformed, err)
 		}
-		return join(values...), nil
+		return key, nil
 	}
 }
 
-// eventPrefixes are what bindings put before an attribute's name.
+// eventPrefixes are the bindings' prefixes of attribute names.
 var eventPrefixes = []string{"ce-", "ce_", "cloudEvents_", "cloudEvents:"}
 
 func binaryEvent(d *headrace.Delivery) (string, error) {
@@ -58,18 +55,15 @@ func binaryEvent(d *headrace.Delivery) (string, error) {
 	return "", errNoEvent
 }
 
-// errNoEvent is made once: most messages of most consumers are no CloudEvents.
+// errNoEvent is made once: most messages are not CloudEvents.
 var errNoEvent = fmt.Errorf("%w: CloudEvent", ErrAbsent)
 
 // seenPrefixes reports which of eventPrefixes a header's name starts with, in one
 // pass over the headers.
 func seenPrefixes(d *headrace.Delivery) (seen [4]bool) {
 	for name := range d.Metadata {
-		if name == "" || lower(name[0]) != 'c' {
-			continue
-		}
 		for i, prefix := range eventPrefixes {
-			if len(name) > len(prefix) && equalFold(name[:len(prefix)], prefix) {
+			if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
 				seen[i] = true
 			}
 		}
@@ -77,8 +71,8 @@ func seenPrefixes(d *headrace.Delivery) (seen [4]bool) {
 	return seen
 }
 
-// looksStructured looks for the one member that every CloudEvent has and hardly
-// anything else; the search for its bytes spares most payloads the parse.
+// looksStructured looks for the member that every CloudEvent has and few other messages;
+// the search for its bytes saves parsing most payloads.
 func looksStructured(d *headrace.Delivery, version KeyFunc) bool {
 	if !bytes.Contains(d.Payload, []byte(`"specversion"`)) || !json.Valid(d.Payload) {
 		return false

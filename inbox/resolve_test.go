@@ -41,11 +41,10 @@ func TestHeader(t *testing.T) {
 		})
 	}
 	for name, d := range map[string]*headrace.Delivery{
-		"no headers":    {},
-		"none":          headers("Keys", "1", "Ke", "1", "", "1"),
-		"empty":         headers("Key", ""),
-		"empty, exact":  headers("Key", "", "key", "1"),
-		"not ASCII (K)": headers("\u212aey", "1"),
+		"no headers":   {},
+		"none":         headers("Keys", "1", "Ke", "1", "", "1"),
+		"empty":        headers("Key", ""),
+		"empty, exact": headers("Key", "", "key", "1"),
 	} {
 		t.Run(name, func(t *testing.T) { refused(t, inbox.Header("Key"), d, inbox.ErrAbsent) })
 	}

@@ -1,66 +1,58 @@
 package inbox
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
-	"strings"
 	"time"
 )
 
-// Retention says how long the record of what was handled is kept. Its zero value
-// keeps everything, unless the source declares its own retention. A duration that is
-// zero has the default that its comment names.
+// Retention says how long records of handled messages are kept. Its zero value keeps
+// everything, unless the source declares its own retention.
 type Retention struct {
-	// Window is the age after which the inbox row of a message that is done or
-	// discarded goes, with its attempts. A message that comes back after that is
-	// applied again. Default: computed, a tenth (an hour at least) above the least that
-	// is allowed.
+	// Window is the age at which the inbox row of a done or discarded message is removed,
+	// with its attempts. A message that comes back after that is applied again. Default:
+	// the minimum plus a tenth (at least an hour).
 	Window time.Duration
 	// SourceRetention is the longest time for which the source can deliver a message
-	// again, counted from when it was published: what the broker keeps at the most, with
-	// replays, and with the time by which it removes late. Default: what the
-	// Source declares by a method TopicRetention(topic string) time.Duration, or
-	// Retention() time.Duration for all; where it declares none, nothing is pruned.
+	// again, counted from when it was published, including replays and late removal.
+	// Default: the Source's declaration by a method TopicRetention(topic string)
+	// time.Duration, or Retention() time.Duration for all topics; without one, nothing is
+	// pruned.
 	SourceRetention time.Duration
-	// DeadLetters is the age after which a closed letter goes, with its audit rows. One
-	// whose message waits again, is dead again or was discarded stays with the
-	// message's row. Default: seven days.
+	// DeadLetters is the age at which a closed letter is removed, with its audit rows,
+	// unless its message waits or is dead again, or was discarded. Default: seven days.
 	DeadLetters time.Duration
-	// OpenLetters is the age after which a letter goes that nobody has decided on, with
-	// the row of its message: it is lost then. Longer than the source and the retries
-	// take. What is due only because of that (an older letter of the message) goes with
-	// the next round. Default: never.
+	// OpenLetters is the age at which an open letter is removed, with the row of its
+	// message: the message is lost then. It must exceed SourceRetention and the retries
+	// together. Default: never.
 	OpenLetters time.Duration
-	// Off leaves pruning to somebody else, as to headrace prune.
+	// Off turns pruning off, for example if headrace prune does it.
 	Off bool
 }
 
 // DefaultDeadLetters is Retention's default for DeadLetters.
 const DefaultDeadLetters = 7 * 24 * time.Hour
 
-// longest is more than anybody means.
+// longest is longer than any sensible retention.
 const longest = 100 * 365 * 24 * time.Hour
 
-// ErrWindow matches the refusal of a Retention under which a message could come back
-// after its record is gone (invariant 17).
+// ErrWindow matches the error of a Retention with which a message could come back after
+// its record is gone (invariant 17).
 var ErrWindow = errors.New("retention is too short")
 
-// ErrSourceRetention matches the refusal of a Retention that does not say for how long
-// the source can deliver a message again.
+// ErrSourceRetention matches the error of a Retention that does not say for how long the
+// source can deliver a message again.
 var ErrSourceRetention = errors.New("the source's retention is not known")
 
-// Plan is a Retention that was checked: the ages after which rows go.
+// Plan is a checked Retention: the ages at which rows are removed.
 type Plan struct {
-	// Window is the age at which messages that are done or discarded go.
-	Window time.Duration
-	// DeadLetters is the age at which closed letters go.
-	DeadLetters time.Duration
-	// OpenLetters is the age at which open letters go; 0 means never.
-	OpenLetters time.Duration
+	Window      time.Duration // of messages that are done or discarded
+	DeadLetters time.Duration // of closed letters
+	OpenLetters time.Duration // of open letters; 0 means never
 }
 
-// Validate returns an error that names the first field that cannot be meant, or nil.
+// Validate returns an error that names the first invalid field, or nil.
 func (r Retention) Validate() error {
 	for _, f := range []struct {
 		name string
@@ -81,11 +73,10 @@ func (r Retention) Validate() error {
 	return nil
 }
 
-// Plan computes what may go when: Window must exceed SourceRetention, retries (the
-// longest time that a message is retried: retry.Policy.Span) and DeadLetters together,
-// and OpenLetters the first two; the error matches ErrWindow where one does not, and
-// names the sum and its parts. Without SourceRetention it matches ErrSourceRetention.
-// Plan is pure.
+// Plan computes the ages. Window must exceed the sum of SourceRetention, retries (the
+// longest time that a message is retried: retry.Policy.Span) and DeadLetters, and
+// OpenLetters that of the first two. Otherwise the error matches ErrWindow, and names the
+// sum and its parts. Without SourceRetention it matches ErrSourceRetention.
 func (r Retention) Plan(retries time.Duration) (Plan, error) {
 	if err := r.Validate(); err != nil {
 		return Plan{}, err
@@ -93,47 +84,21 @@ func (r Retention) Plan(retries time.Duration) (Plan, error) {
 	if r.SourceRetention == 0 {
 		return Plan{}, ErrSourceRetention
 	}
-	p := Plan{Window: r.Window, DeadLetters: r.DeadLetters, OpenLetters: r.OpenLetters}
-	if p.DeadLetters == 0 {
-		p.DeadLetters = DefaultDeadLetters
-	}
-	back := []part{{r.SourceRetention, "of the source"}, {retries, "of retries"}}
-	all := append(back, part{p.DeadLetters, "of closed letters"})
-	least := sum(all)
+	p := Plan{Window: r.Window, DeadLetters: cmp.Or(r.DeadLetters, DefaultDeadLetters), OpenLetters: r.OpenLetters}
+	back := r.SourceRetention + min(retries, longest)
+	least := back + p.DeadLetters
+	returns := fmt.Sprintf("%s of the source + %s of retries", r.SourceRetention, retries)
+	all := fmt.Sprintf("%s (%s + %s of closed letters)", least, returns, p.DeadLetters)
 	switch {
 	case least > longest:
-		return Plan{}, fmt.Errorf("%w: no window exceeds %s", ErrWindow, terms(all))
+		return Plan{}, fmt.Errorf("%w: no window exceeds %s", ErrWindow, all)
 	case p.Window == 0:
 		p.Window = least + max(least/10, time.Hour)
 	case p.Window <= least:
-		return Plan{}, fmt.Errorf("%w: Window is %s and must exceed %s; leave it 0 to have it computed", ErrWindow, p.Window, terms(all))
+		return Plan{}, fmt.Errorf("%w: Window is %s and must exceed %s; leave it 0 to have it computed", ErrWindow, p.Window, all)
 	}
-	if p.OpenLetters != 0 && p.OpenLetters <= sum(back) {
-		return Plan{}, fmt.Errorf("%w: OpenLetters is %s and must exceed %s: the message could come back", ErrWindow, p.OpenLetters, terms(back))
+	if p.OpenLetters != 0 && p.OpenLetters <= back {
+		return Plan{}, fmt.Errorf("%w: OpenLetters is %s and must exceed %s (%s): the message could come back", ErrWindow, p.OpenLetters, back, returns)
 	}
 	return p, nil
-}
-
-// part is a term of the least window.
-type part struct {
-	d  time.Duration
-	of string
-}
-
-func sum(parts []part) (total time.Duration) {
-	for _, p := range parts {
-		if total > math.MaxInt64-p.d {
-			return math.MaxInt64
-		}
-		total += p.d
-	}
-	return total
-}
-
-func terms(parts []part) string {
-	var texts []string
-	for _, p := range parts {
-		texts = append(texts, fmt.Sprintf("%s %s", p.d, p.of))
-	}
-	return fmt.Sprintf("%s (%s)", sum(parts), strings.Join(texts, " + "))
 }

@@ -41,6 +41,8 @@ func TestRetentionPlan(t *testing.T) {
 }
 
 // Invariant 17: a window that is too short is refused with the sum and its parts.
+//
+//evidence:window
 func TestRetentionIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		r       inbox.Retention
@@ -76,6 +78,8 @@ func TestRetentionIsRefused(t *testing.T) {
 }
 
 // Invariant 17: whatever is given, a plan's window exceeds the sum.
+//
+//evidence:window
 func TestRetentionWindowExceedsTheSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := func(name string) time.Duration {

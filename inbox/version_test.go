@@ -8,7 +8,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// Outside of a consumer's handler nobody knows whose versions are meant; after the
+// Outside of a consumer's handler it is not known whose versions are meant; after the
 // handler nothing may be done.
 func TestNewerNeedsAHandler(t *testing.T) {
 	tx := headrace.NewTx(nil, headrace.TxOptions{})

@@ -1,25 +1,23 @@
-// Package instance holds the words for processes that run a consumer: which of them
-// run, which ended without a word, what one was doing when it did, and which
-// consumers a person has paused.
+// Package instance defines the stored data about processes that run a consumer: which of
+// them run, which ended unexpectedly, which messages ran then, and which consumers a
+// person has paused.
 //
 // # Nouns
 //
-// An [Instance] is one run of a consumer in one process. It beats while it runs. One
-// that neither beats nor has ended is dead once it has missed enough beats. A
-// [Pause] is a person's mark that a consumer shall take no messages. [Caution] is how
-// carefully an instance works while one before it may have been ended by a message,
-// and [Advice] what that means for one message.
+// An [Instance] is one run of a consumer in one process. It beats while it runs. An
+// instance that has not ended, but has missed enough beats, is dead. A [Mark] names the
+// messages that a worker is about to run. A [Suspect] is a message that was marked when
+// its process ended. A [Pause] says that a consumer shall take no messages.
 //
 // # Rules
 //
-// Time is the database's. An instance writes down the message that it is about to
-// run only in cautious mode, where it runs one at a time: so a death with a message
-// written down accuses that message and no other. A recorded attempt clears it: the
-// handler had returned.
+// All times are by the database's clock. Marks are written only for a while after an
+// instance ended unexpectedly: package internal/crashguard decides when. A death counts
+// once, against the messages that were marked.
 //
 // # Caveats
 //
-// A process that is stopped for longer than the time in which beats are missed looks
-// dead, and beats again when it goes on. On SQLite a handler that holds the one write
-// lock for that long makes everybody look dead, itself included, until it returns.
+// A process that is frozen for longer than Missed looks dead, and beats again when it
+// continues. On SQLite a handler that has the write lock for that long makes all
+// processes look dead, including its own, until it returns.
 package instance
