@@ -1,6 +1,7 @@
 package retry
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/fnv"
 	"math"
@@ -9,11 +10,11 @@ import (
 	"github.com/cenkalti/backoff/v4"
 )
 
-// MaxDelay is the longest delay that a policy or After may ask for.
+// MaxDelay is the longest delay of a policy or After.
 const MaxDelay = 30 * 24 * time.Hour
 
-// Backoff computes the delay before the next attempt: Initial, then Factor times
-// the one before, never above Max, less a share of up to Jitter.
+// Backoff computes the delay before the next attempt: first Initial, then Factor times
+// the previous one, at most Max, minus a share of up to Jitter.
 //
 // The zero value means the defaults: one second to one hour, factor 2, jitter 0.2.
 // In any other value each zero field but Jitter has its default.
@@ -26,9 +27,9 @@ type Backoff struct {
 	// Factor multiplies the delay from one attempt to the next. 1 keeps it constant.
 	// Default: 2.
 	Factor float64
-	// Jitter is the largest share, 0 to 1, that is taken off a delay, so that
-	// messages that failed together do not come back together. 0 means none, unless
-	// the whole Backoff is zero.
+	// Jitter is the largest share, 0 to 1, that is subtracted from a delay, so that
+	// messages that failed together do not come back together. 0 means none, unless the
+	// whole Backoff is zero.
 	Jitter float64
 }
 
@@ -39,9 +40,7 @@ func (b Backoff) withDefaults() Backoff {
 	if b == (Backoff{}) {
 		return defaultBackoff
 	}
-	if b.Factor == 0 {
-		b.Factor = defaultBackoff.Factor
-	}
+	b.Factor = cmp.Or(b.Factor, defaultBackoff.Factor)
 	switch {
 	case b.Initial == 0 && b.Max == 0:
 		b.Initial, b.Max = defaultBackoff.Initial, defaultBackoff.Max
@@ -53,13 +52,12 @@ func (b Backoff) withDefaults() Backoff {
 	return b
 }
 
-// Delay returns the delay after the attempt-th delayed failure, counted from 1 (a
-// smaller number counts as 1). It is a pure function: the same attempt and seed
-// give the same delay in every process and version. It is never negative and
-// never above Max. A value that Policy.Validate refuses gives a delay within
-// MaxDelay, and nothing more can be said about it.
+// Delay returns the delay after the attempt-th delayed failure, counted from 1 (a smaller
+// number counts as 1). It is a pure function: the same attempt and seed give the same
+// delay in every process and version. It is never negative and never above Max. For a
+// value that Policy.Validate rejects, only MaxDelay bounds the delay.
 //
-// The seed spreads: two seeds have different jitter. Use the message's key.
+// Different seeds have different jitter. Use the message's key.
 func (b Backoff) Delay(attempt int, seed string) time.Duration {
 	b = b.withDefaults()
 	plain := b.interval(attempt)
@@ -69,15 +67,13 @@ func (b Backoff) Delay(attempt int, seed string) time.Duration {
 	return min(max(plain, 0), MaxDelay)
 }
 
-// interval is the delay without jitter. The library's calculator is asked for one
-// interval after the other, on a fresh one each time, because NextBackOff changes
-// it; and with its randomization off, because that draws from a global source.
+// interval is the delay without jitter. b has its defaults.
 func (b Backoff) interval(attempt int) time.Duration {
 	calculator := b.calculator()
 	delay := calculator.NextBackOff()
 	for i := 1; i < attempt; i++ {
 		next := calculator.NextBackOff()
-		if next == delay { // at Max, or too small to grow: it stays there
+		if next == delay { // at Max, or too small to grow: it no longer changes
 			break
 		}
 		delay = next
@@ -85,23 +81,12 @@ func (b Backoff) interval(attempt int) time.Duration {
 	return delay
 }
 
-// calculator returns one that has given no interval yet. b has its defaults.
+// calculator returns a new calculator, whose NextBackOff returns each delay in turn. b has
+// its defaults. The library's randomization is off, because it uses a global source.
 func (b Backoff) calculator() *backoff.ExponentialBackOff {
-	calculator := &backoff.ExponentialBackOff{
-		InitialInterval: b.Initial,
-		Multiplier:      b.Factor,
-		MaxInterval:     b.Max,
-		Stop:            backoff.Stop,
-		Clock:           stopped{},
-	}
-	calculator.Reset()
-	return calculator
+	return backoff.NewExponentialBackOff(backoff.WithInitialInterval(b.Initial), backoff.WithMultiplier(b.Factor),
+		backoff.WithMaxInterval(b.Max), backoff.WithRandomizationFactor(0), backoff.WithMaxElapsedTime(0))
 }
-
-// stopped is a clock that stands still: how much time has passed is not asked for.
-type stopped struct{}
-
-func (stopped) Now() time.Time { return time.Time{} }
 
 // share maps seed and attempt to a number in [0, 1).
 func share(seed string, attempt int) float64 {
@@ -110,7 +95,7 @@ func share(seed string, attempt int) float64 {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(max(attempt, 1)))
 	_, _ = h.Write(n[:])
-	// FNV's last bytes move its high bits little; mix them (the finalizer of
+	// FNV's last bytes change its high bits little; mix them (the finalizer of
 	// MurmurHash3).
 	v := h.Sum64()
 	v ^= v >> 33

@@ -10,9 +10,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The delays are stored as times in the database, and computed anew by whoever looks:
+// The delays are stored as times in the database, and are computed again elsewhere:
 // they must not change from version to version. These were computed with another
 // program.
+//
+//evidence:policy
 func TestDelayNeverChanges(t *testing.T) {
 	var defaults retry.Backoff
 	for _, c := range []struct {
@@ -78,8 +80,10 @@ func backoffs(t *rapid.T) retry.Backoff {
 	}
 }
 
-// TRAPS "Retry": looking at a delay changed the next one. DESIGN 4: the delay is a
+// TRAPS "Retry": looking at a delay changed the next one. DESIGN §4: the delay is a
 // pure function, within the bounds of jitter and Max.
+//
+//evidence:policy
 func TestDelayProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, seed := backoffs(t), rapid.String().Draw(t, "seed")

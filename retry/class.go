@@ -11,21 +11,21 @@ type Class string
 
 // The classes of a failure.
 const (
-	// Transient is every failure that none of the other classes covers.
+	// Transient is every failure outside of the other classes.
 	Transient Class = "transient"
-	// Timeout: the attempt's deadline passed, or that of something it called.
+	// Timeout: the deadline of the attempt passed, or that of a call it made.
 	Timeout Class = "timeout"
 	// Panic: the handler panicked; see PanicError.
 	Panic Class = "panic"
 	// Lost: the lease of a leased handler ended and was not given back, because its
-	// process was killed, frozen or cut off. Classify never says so.
+	// process was killed, frozen or cut off. Classify never returns it.
 	Lost Class = "lost"
 	// PermanentFailure: the handler said with Permanent that no retry will help.
 	PermanentFailure Class = "permanent"
 )
 
-// Classify returns the class of a handler's error, or "" for nil. Permanent counts
-// wherever it stands in the chain, and before everything else.
+// Classify returns the class of a handler's error, or "" for nil. Permanent anywhere in
+// the chain takes precedence over all other classes.
 func Classify(err error) Class {
 	var panicked *PanicError
 	switch {
@@ -40,6 +40,3 @@ func Classify(err error) Class {
 	}
 	return Transient
 }
-
-// retryable reports whether failures of class c may be retried at all.
-func (c Class) retryable() bool { return c == Transient || c == Timeout || c == Panic || c == Lost }

@@ -95,3 +95,37 @@ func TestPanicError(t *testing.T) {
 		}
 	}
 }
+
+//evidence:postpone
+func TestPostpone(t *testing.T) {
+	if retry.Postpone(time.Second, nil) != nil || retry.PostponeWithin(time.Second, time.Second, nil) != nil {
+		t.Error("nil became an error")
+	}
+	err := fmt.Errorf("call: %w", retry.Postpone(time.Minute, io.EOF))
+	if !errors.Is(err, io.EOF) || err.Error() != "call: EOF (postponed for 1m0s)" {
+		t.Errorf("%v", err)
+	}
+	for name, c := range map[string]struct {
+		err          error
+		delay, bound time.Duration
+		ok           bool
+	}{
+		"nil":       {},
+		"none":      {err: io.EOF},
+		"zero":      {retry.Postpone(0, io.EOF), 0, 0, true},
+		"longest":   {retry.PostponeWithin(retry.MaxDelay, retry.MaxDelay+1, io.EOF), retry.MaxDelay, retry.MaxDelay + 1, true},
+		"joined":    {errors.Join(io.EOF, retry.Postpone(time.Minute, io.EOF)), time.Minute, 0, true},
+		"permanent": {retry.Permanent(retry.Postpone(time.Minute, io.EOF)), time.Minute, 0, true},
+		"after":     {retry.After(time.Hour, retry.Postpone(time.Minute, io.EOF)), time.Minute, 0, true},
+		"panic":     {err: &retry.PanicError{Value: retry.Postpone(time.Minute, io.EOF)}},
+		"wrapped":   {err, time.Minute, 0, true},
+		"bounded":   {retry.PostponeWithin(time.Second, time.Hour, io.EOF), time.Second, time.Hour, true},
+		"negative":  {retry.PostponeWithin(-time.Second, -time.Hour, io.EOF), 0, 0, true},
+		"too long":  {retry.Postpone(math.MaxInt64, io.EOF), retry.MaxDelay, 0, true},
+		"outermost": {retry.Postpone(time.Second, retry.Postpone(time.Hour, io.EOF)), time.Second, 0, true},
+	} {
+		if delay, bound, ok := retry.Postponed(c.err); delay != c.delay || bound != c.bound || ok != c.ok {
+			t.Errorf("%s: %s, %s, %t", name, delay, bound, ok)
+		}
+	}
+}

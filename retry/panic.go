@@ -3,7 +3,8 @@ package retry
 import (
 	"errors"
 	"fmt"
-	"unicode/utf8"
+
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // maxPanicText bounds how much of a panic's value Error shows.
@@ -13,20 +14,19 @@ const maxPanicText = 256
 // FailNow does.
 var ErrGoexit = errors.New("handler called runtime.Goexit")
 
-// PanicError is the error of an attempt that panicked. The runtime makes it.
+// PanicError is the error of an attempt that panicked. The framework makes it.
 //
-// It does not unwrap to Value: panic(retry.Permanent(err)) is a panic, not a
-// verdict.
+// It does not unwrap to Value: panic(retry.Permanent(err)) is a panic, not a permanent
+// failure.
 type PanicError struct {
-	// Value is what recover returned.
+	// Value is the result of recover.
 	Value any
-	// Stack is the stack of the goroutine that panicked, as debug.Stack gives it.
+	// Stack is the stack of the goroutine that panicked, from debug.Stack.
 	Stack []byte
 }
 
-// Error shows a value that is an error, a string, a number or a bool, cut at 256
-// bytes, and only the type of any other: such a value may be huge, or hold a
-// payload.
+// Error shows a value that is an error, a string, a number or a bool, cut at 256 bytes,
+// and only the type of any other: such a value may be huge, or contain a payload.
 func (e *PanicError) Error() string { return "panic: " + describe(e.Value) }
 
 func describe(value any) (text string) {
@@ -47,12 +47,8 @@ func describe(value any) (text string) {
 }
 
 func cut(s string) string {
-	if len(s) <= maxPanicText {
-		return s
+	if short := encode.Cut(s, maxPanicText); short != s {
+		return short + " […]"
 	}
-	n := maxPanicText
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + " […]"
+	return s
 }

@@ -1,49 +1,57 @@
 package retry
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
-// Policy says how often and how far apart a message is tried. The zero value means
-// the documented defaults. It is a value: copy it, and share it between goroutines
-// as long as nobody writes to Overrides.
+// Policy says how often and how far apart a message is tried. The zero value means the
+// documented defaults. It is a value: copy it. Goroutines may share it while no goroutine
+// writes to Overrides.
 type Policy struct {
-	// MaxAttempts is how many attempts a message has, the first included, over all
+	// MaxAttempts is how many attempts a message has, including the first, over all
 	// classes of failure. 1 means no retry. Default: 10. At most 1,000,000.
 	MaxAttempts int
-	// Immediate is how many failures are followed by another attempt at once, in the
-	// same place, before the first delay. 0 means none. Below MaxAttempts.
+	// Immediate is how many failures are followed by another attempt without a delay,
+	// before the first delay. 0 means none. Below MaxAttempts.
 	Immediate int
 	// Backoff is the delay between the attempts that are not immediate.
 	Backoff Backoff
+	// MaxPostpone is how long a message may be postponed (see Postpone) without an
+	// attempt in between; then it has failed. Default: 24 hours. At most MaxDelay.
+	MaxPostpone time.Duration
 	// Overrides replace parts of the policy for failures of a class: Transient,
 	// Timeout or Panic. May be nil.
 	Overrides map[Class]Override
 }
 
-// Override is what holds instead for failures of one class.
+// Override replaces parts of the policy for failures of one class.
 type Override struct {
-	// MaxAttempts gives a message up when the attempt of this number fails in this
-	// class; attempts of other classes count too. 0 means Policy.MaxAttempts, and
-	// more than that is refused.
+	// MaxAttempts makes a message a dead letter when the attempt of this number fails in
+	// this class; attempts of other classes count too. 0 means Policy.MaxAttempts; a
+	// larger number is an error.
 	MaxAttempts int
-	// Immediate replaces Policy.Immediate, also where it is 0.
+	// Immediate replaces Policy.Immediate, also if it is 0.
 	Immediate int
-	// Backoff replaces Policy.Backoff; the zero value leaves it.
+	// Backoff replaces Policy.Backoff, unless it is zero.
 	Backoff Backoff
 }
 
 // defaultMaxAttempts spans eight and a half minutes with the default Backoff.
 const defaultMaxAttempts = 10
 
-// Action is what follows a failed attempt.
+const defaultMaxPostpone = 24 * time.Hour
+
+// Action is what to do after a failed attempt.
 type Action int
 
 // The actions.
 const (
 	// Now: run the handler again at once.
 	Now Action = iota + 1
-	// Later: put the message off by Decision.Delay.
+	// Later: run the message again after Decision.Delay.
 	Later
-	// Never: give the message up.
+	// Never: make the message a dead letter.
 	Never
 )
 
@@ -60,29 +68,28 @@ func (a Action) String() string {
 	return "none"
 }
 
-// Decision is a policy's answer to a failure.
+// Decision is a policy's result for a failure.
 type Decision struct {
 	Action Action
-	// Delay is how long to wait where Action is Later; may be 0.
+	// Delay is how long to wait if Action is Later; may be 0.
 	Delay time.Duration
 }
 
-// WithDefaults returns p with its zero fields filled in. Overrides stay as they are.
+// WithDefaults returns p with defaults in its zero fields. Overrides stay as they are.
 func (p Policy) WithDefaults() Policy {
-	if p.MaxAttempts == 0 {
-		p.MaxAttempts = defaultMaxAttempts
-	}
+	p.MaxAttempts = cmp.Or(p.MaxAttempts, defaultMaxAttempts)
+	p.MaxPostpone = cmp.Or(p.MaxPostpone, defaultMaxPostpone)
 	p.Backoff = p.Backoff.withDefaults()
 	return p
 }
 
-// Decide says what follows the failure err of the given class (see Classify).
-// attempt is how many attempts the message has spent, this one included; less than
-// 1 counts as 1. seed is the message's key: see Backoff.Delay.
+// Decide returns what to do after the failure err of the given class (see Classify).
+// attempt is how many attempts the message has spent, including this one; less than 1
+// counts as 1. seed is the message's key: see Backoff.Delay.
 //
-// Never: err is Permanent, or the attempts are spent. Otherwise the delay of After
-// holds where err has one; then the immediate attempts, then the backoff. Decide is
-// pure. p should have passed Validate.
+// The action is Never if err is Permanent or the attempts are spent. Otherwise the delay
+// of After is used if err has one; then the immediate attempts, then the backoff. Decide
+// is pure. p should have passed Validate.
 func (p Policy) Decide(err error, class Class, attempt int, seed string) Decision {
 	attempt = max(attempt, 1)
 	p = p.forClass(class)
@@ -98,16 +105,14 @@ func (p Policy) Decide(err error, class Class, attempt int, seed string) Decisio
 	return Decision{Action: Later, Delay: p.Backoff.Delay(attempt-p.Immediate, seed)}
 }
 
-// forClass returns the policy that holds for failures of class.
+// forClass returns the policy for failures of class.
 func (p Policy) forClass(class Class) Policy {
 	p = p.WithDefaults()
 	o, ok := p.Overrides[class]
 	if !ok {
 		return p
 	}
-	if o.MaxAttempts != 0 {
-		p.MaxAttempts = o.MaxAttempts
-	}
+	p.MaxAttempts = cmp.Or(o.MaxAttempts, p.MaxAttempts)
 	p.Immediate = o.Immediate
 	if o.Backoff != (Backoff{}) {
 		p.Backoff = o.Backoff.withDefaults()

@@ -96,8 +96,10 @@ func TestOverrides(t *testing.T) {
 	}
 }
 
-// DESIGN 4, INVARIANT 11: attempts never exceed the policy, and what is decided is
+// DESIGN §4, INVARIANT 11: attempts never exceed the policy, and what is decided is
 // decided again in the same way.
+//
+//evidence:policy
 func TestDecideProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		attempts := rapid.IntRange(1, 100).Draw(t, "attempts")
@@ -129,11 +131,17 @@ func TestDecideProperties(t *testing.T) {
 
 func TestWithDefaults(t *testing.T) {
 	got := retry.Policy{}.WithDefaults()
-	if got.MaxAttempts != 10 || got.Immediate != 0 || got.Backoff != (retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: 0.2}) {
+	if got.MaxAttempts != 10 || got.Immediate != 0 || got.MaxPostpone != 24*time.Hour || got.Backoff != (retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: 0.2}) {
 		t.Errorf("defaults are %+v", got)
 	}
 	if err := (retry.Policy{}).Validate(); err != nil {
 		t.Errorf("the zero policy: %v", err)
+	}
+	if p := (retry.Policy{MaxPostpone: time.Second}).WithDefaults(); p.MaxPostpone != time.Second {
+		t.Errorf("MaxPostpone %s, want its own", p.MaxPostpone)
+	}
+	if err := (retry.Policy{MaxPostpone: retry.MaxDelay}).Validate(); err != nil {
+		t.Errorf("the longest: %v", err)
 	}
 	if again := got.WithDefaults(); again.Backoff != got.Backoff || again.MaxAttempts != got.MaxAttempts {
 		t.Errorf("defaults of the defaults are %+v", again)
@@ -152,25 +160,27 @@ func TestValidate(t *testing.T) {
 		"Immediate is negative (-2)":                                       {Immediate: -2},
 		"Immediate (3) is not below MaxAttempts (3)":                       {MaxAttempts: 3, Immediate: 3},
 		"Immediate (10) is not below MaxAttempts (10)":                     {Immediate: 10},
+		"MaxPostpone is negative (-1s)":                                    {MaxPostpone: -time.Second},
+		"MaxPostpone (720h0m0.000000001s) is above 720h0m0s":               {MaxPostpone: retry.MaxDelay + 1},
 		"Backoff.Initial is negative (-1s)":                                backoff(retry.Backoff{Initial: -time.Second}),
 		"Backoff.Max is negative (-1s)":                                    backoff(retry.Backoff{Initial: time.Second, Max: -time.Second}),
 		"Backoff.Max (1s) is below Backoff.Initial (2s)":                   backoff(retry.Backoff{Initial: 2 * time.Second, Max: time.Second}),
 		"Backoff.Max (721h0m0s) is above 720h0m0s":                         backoff(retry.Backoff{Max: 721 * time.Hour}),
 		"Backoff.Max (2562047h47m16.854775807s) is above 720h0m0s":         backoff(retry.Backoff{Initial: math.MaxInt64}),
-		"Backoff.Factor is not a finite number (NaN)":                      backoff(retry.Backoff{Factor: math.NaN()}),
-		"Backoff.Factor is not a finite number (+Inf)":                     backoff(retry.Backoff{Factor: math.Inf(1)}),
-		"Backoff.Factor (0.5) is below 1: delays would shrink":             backoff(retry.Backoff{Factor: 0.5}),
-		"Backoff.Factor (-2) is below 1: delays would shrink":              backoff(retry.Backoff{Factor: -2}),
-		"Backoff.Jitter is not a finite number (NaN)":                      backoff(retry.Backoff{Jitter: math.NaN()}),
-		"Backoff.Jitter is negative (-0.1)":                                backoff(retry.Backoff{Jitter: -0.1}),
-		"Backoff.Jitter (20) is above 1":                                   backoff(retry.Backoff{Jitter: 20}),
+		"Backoff.Factor (NaN) is not a finite number from 1 up":            backoff(retry.Backoff{Factor: math.NaN()}),
+		"Backoff.Factor (+Inf) is not a finite number from 1 up":           backoff(retry.Backoff{Factor: math.Inf(1)}),
+		"Backoff.Factor (0.5) is not a finite number from 1 up":            backoff(retry.Backoff{Factor: 0.5}),
+		"Backoff.Factor (-2) is not a finite number from 1 up":             backoff(retry.Backoff{Factor: -2}),
+		"Backoff.Jitter (NaN) is not from 0 to 1":                          backoff(retry.Backoff{Jitter: math.NaN()}),
+		"Backoff.Jitter (-0.1) is not from 0 to 1":                         backoff(retry.Backoff{Jitter: -0.1}),
+		"Backoff.Jitter (20) is not from 0 to 1":                           backoff(retry.Backoff{Jitter: 20}),
 		`Overrides["permanent"]: a permanent failure is never retried`:     override(retry.PermanentFailure, retry.Override{}),
 		`Overrides["timeuot"]: unknown class; there are "transient", "tim`: override("timeuot", retry.Override{}),
 		`Overrides[""]: unknown class`:                                     override("", retry.Override{}),
 		`Overrides["panic"].MaxAttempts is negative (-1)`:                  override(retry.Panic, retry.Override{MaxAttempts: -1}),
 		`Overrides["panic"].MaxAttempts (11) is above MaxAttempts (10)`:    override(retry.Panic, retry.Override{MaxAttempts: 11}),
 		`Overrides["panic"].Immediate (2) is not below MaxAttempts (2)`:    override(retry.Panic, retry.Override{MaxAttempts: 2, Immediate: 2}),
-		`Overrides["panic"].Backoff.Jitter (2) is above 1`:                 override(retry.Panic, retry.Override{Backoff: retry.Backoff{Jitter: 2}}),
+		`Overrides["panic"].Backoff.Jitter (2) is not from 0 to 1`:         override(retry.Panic, retry.Override{Backoff: retry.Backoff{Jitter: 2}}),
 	} {
 		if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), "retry: "+want) {
 			t.Errorf("got  %v\nwant retry: %s", err, want)

@@ -39,6 +39,8 @@ func TestSpan(t *testing.T) {
 }
 
 // No way through a policy takes longer than its span.
+//
+//evidence:policy
 func TestSpanIsABound(t *testing.T) {
 	classes := []retry.Class{retry.Transient, retry.Timeout, retry.Panic}
 	rapid.Check(t, func(t *rapid.T) {

@@ -11,12 +11,18 @@ import (
 // maxAttempts bounds Policy.MaxAttempts: a number above it is a mistake.
 const maxAttempts = 1_000_000
 
-// Validate returns an error that names the first field that cannot be meant, or
-// nil. Defaults are filled in before.
+// Validate returns an error that names the first invalid field, or nil. It applies the
+// defaults first.
 func (p Policy) Validate() error {
 	p = p.WithDefaults()
 	if err := validateCounts("", p.MaxAttempts, p.Immediate); err != nil {
 		return err
+	}
+	switch {
+	case p.MaxPostpone < 0:
+		return fmt.Errorf("retry: MaxPostpone is negative (%s)", p.MaxPostpone)
+	case p.MaxPostpone > MaxDelay:
+		return fmt.Errorf("retry: MaxPostpone (%s) is above %s", p.MaxPostpone, MaxDelay)
 	}
 	if err := p.Backoff.validate("Backoff"); err != nil {
 		return err
@@ -31,10 +37,11 @@ func (p Policy) Validate() error {
 
 func (p Policy) validateOverride(class Class) error {
 	field := fmt.Sprintf("Overrides[%q]", string(class))
-	if class == PermanentFailure {
+	switch class {
+	case Transient, Timeout, Panic, Lost:
+	case PermanentFailure:
 		return fmt.Errorf("retry: %s: a permanent failure is never retried", field)
-	}
-	if !class.retryable() {
+	default:
 		return fmt.Errorf("retry: %s: unknown class; there are %q, %q and %q", field, Transient, Timeout, Panic)
 	}
 	if o := p.Overrides[class]; o.MaxAttempts > p.MaxAttempts {
@@ -73,16 +80,10 @@ func (b Backoff) validate(field string) error {
 		return fmt.Errorf("retry: %s.Max (%s) is below %s.Initial (%s)", field, b.Max, field, b.Initial)
 	case b.Max > MaxDelay:
 		return fmt.Errorf("retry: %s.Max (%s) is above %s", field, b.Max, MaxDelay)
-	case math.IsNaN(b.Factor) || math.IsInf(b.Factor, 0):
-		return fmt.Errorf("retry: %s.Factor is not a finite number (%v)", field, b.Factor)
-	case b.Factor < 1:
-		return fmt.Errorf("retry: %s.Factor (%v) is below 1: delays would shrink", field, b.Factor)
-	case math.IsNaN(b.Jitter) || math.IsInf(b.Jitter, 0):
-		return fmt.Errorf("retry: %s.Jitter is not a finite number (%v)", field, b.Jitter)
-	case b.Jitter < 0:
-		return fmt.Errorf("retry: %s.Jitter is negative (%v)", field, b.Jitter)
-	case b.Jitter > 1:
-		return fmt.Errorf("retry: %s.Jitter (%v) is above 1", field, b.Jitter)
+	case !(b.Factor >= 1 && b.Factor <= math.MaxFloat64): // also not for NaN
+		return fmt.Errorf("retry: %s.Factor (%v) is not a finite number from 1 up", field, b.Factor)
+	case !(b.Jitter >= 0 && b.Jitter <= 1):
+		return fmt.Errorf("retry: %s.Jitter (%v) is not from 0 to 1", field, b.Jitter)
 	}
 	return nil
 }
