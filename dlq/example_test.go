@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -33,8 +34,8 @@ func Example() {
 		}
 	}
 
-	desk := dlq.NewDesk(st)
-	groups, err := desk.Groups(ctx, dlq.Filter{Consumer: "billing"})
+	admin := redrive.New(st)
+	groups, err := admin.Groups(ctx, dlq.Filter{Consumer: "billing"})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -43,12 +44,12 @@ func Example() {
 		fmt.Printf("%d letters of %s, %s: %s\n", g.Count, g.Handler, g.Class, g.Sample)
 	}
 
-	result, err := desk.Redrive(ctx, dlq.RedriveRequest{
-		Filter: dlq.Filter{ErrorPrint: groups[0].ErrorPrint},
+	result, err := admin.Redrive(ctx, redrive.Request{
+		Filter: dlq.Filter{ErrorFingerprint: groups[0].ErrorFingerprint},
 		By:     "ann", Reason: "the bank answers again",
 	})
-	fmt.Println(result.Redriven, "redriven,", err)
-	detail, err := desk.Show(ctx, groups[0].SampleID)
+	fmt.Println(result.Done, "redriven,", err)
+	detail, err := admin.Show(ctx, groups[0].SampleID)
 	fmt.Println("the letter is", detail.Letter.State, "and its message", detail.Inbox.State, err)
 	// Output:
 	// 3 letters of orders.paid, exhausted: charge order 10501: bank: timeout
@@ -57,24 +58,27 @@ func Example() {
 }
 
 func giveUp(ctx context.Context, st *sqlite.Store, order string) error {
-	failure := dlq.Describe(fmt.Errorf("charge order %s: %w", order, errors.New("bank: timeout")), nil)
+	failure := dlq.Describe(fmt.Errorf("charge order %s: %w", order, errors.New("bank: timeout")), nil, nil)
 	l := dlq.Letter{
 		Class: dlq.Exhausted, Consumer: "billing", Handler: "orders.paid",
 		Delivery: headrace.Delivery{
 			Scope: "billing/orders.paid", Key: "order:" + order, Fingerprint: "f", Topic: "orders.paid",
 			Payload: []byte(`{"id":` + order + `}`), ReceivedAt: time.Now(),
 		},
-		Error: failure.Error, ErrorPrint: failure.Print, Chain: failure.Chain, Stack: failure.Stack,
+		Error: failure.Error, ErrorFingerprint: failure.Fingerprint, Chain: failure.Chain, Stack: failure.Stack,
 	}
 	t, err := st.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback()
-	if _, err := st.Inbox().Record(ctx, t, inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: "f"}); err != nil {
+	if _, err := st.Inbox().Claim(ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{{ID: l.ID(), Fingerprint: "f"}}}); err != nil {
 		return err
 	}
-	if _, _, err := st.Letters().Insert(ctx, t, l); err != nil {
+	if _, err := st.Inbox().Transition(ctx, t, []inbox.ID{l.ID()}, inbox.Done, inbox.Dead); err != nil {
+		return err
+	}
+	if _, err := st.Letters().Insert(ctx, t, []dlq.Letter{l}); err != nil {
 		return err
 	}
 	return st.Commit(ctx, t, nil)

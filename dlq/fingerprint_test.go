@@ -21,6 +21,8 @@ type declined struct{ by string }
 
 func (d *declined) Error() string { return "declined by " + d.by }
 
+func fingerprint(err error, stack []byte) string { return dlq.Describe(err, stack, nil).Fingerprint }
+
 func TestFingerprintGroups(t *testing.T) {
 	same := map[string][]error{
 		"numbers":     {errors.New("order 17: total is -3.50"), errors.New("order 9123: total is 1")},
@@ -43,7 +45,7 @@ func TestFingerprintGroups(t *testing.T) {
 	}
 	prints := make(map[string]string)
 	for name, errs := range same {
-		a, b := dlq.Fingerprint(errs[0], nil), dlq.Fingerprint(errs[1], nil)
+		a, b := fingerprint(errs[0], nil), fingerprint(errs[1], nil)
 		if a != b {
 			t.Errorf("%s: %q and %q are in different groups", name, errs[0], errs[1])
 		}
@@ -63,7 +65,7 @@ func TestFingerprintSeparates(t *testing.T) {
 		{context.Canceled, context.DeadlineExceeded},
 	}
 	for _, pair := range apart {
-		if dlq.Fingerprint(pair[0], nil) == dlq.Fingerprint(pair[1], nil) {
+		if fingerprint(pair[0], nil) == fingerprint(pair[1], nil) {
 			t.Errorf("%q and %q are in one group", pair[0], pair[1])
 		}
 	}
@@ -72,10 +74,10 @@ func TestFingerprintSeparates(t *testing.T) {
 // A fingerprint that moved would split every group at the next deploy.
 func TestFingerprintIsStable(t *testing.T) {
 	err := fmt.Errorf("charge 4711: %w", &declined{"bank"})
-	if got, want := dlq.Fingerprint(err, nil), "c22faae52c5c1351"; got != want {
+	if got, want := fingerprint(err, nil), "c22faae52c5c1351"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got := dlq.Fingerprint(nil, nil); got != "" {
+	if got := fingerprint(nil, nil); got != "" {
 		t.Errorf("nil: %q", got)
 	}
 }
@@ -99,21 +101,21 @@ func TestFingerprintOfPanics(t *testing.T) {
 	if !strings.Contains(string(stack), "panicky(") {
 		t.Fatalf("inlined away: %s", stack)
 	}
-	if dlq.Fingerprint(err, stack) != dlq.Fingerprint(again, deeper) {
+	if fingerprint(err, stack) != fingerprint(again, deeper) {
 		t.Error("one function, two groups")
 	}
-	if dlq.Fingerprint(err, stack) == dlq.Fingerprint(other, elsewhere) {
+	if fingerprint(err, stack) == fingerprint(other, elsewhere) {
 		t.Error("two functions, one group")
 	}
 	moved := strings.ReplaceAll(string(stack), "_test.go:", "_test.go:9")
-	if dlq.Fingerprint(err, stack) != dlq.Fingerprint(err, []byte(moved)) {
+	if fingerprint(err, stack) != fingerprint(err, []byte(moved)) {
 		t.Error("line numbers change the group")
 	}
 }
 
 func TestChain(t *testing.T) {
 	path := &fs.PathError{Op: "open", Path: "f", Err: fs.ErrNotExist}
-	got := dlq.Chain(fmt.Errorf("read: %w", errors.Join(path, &declined{"bank"})))
+	got := dlq.Describe(fmt.Errorf("read: %w", errors.Join(path, &declined{"bank"})), nil, nil).Chain
 	want := []string{
 		"*fmt.wrapError: read: open f: file does not exist\ndeclined by bank",
 		"*errors.joinError: open f: file does not exist\ndeclined by bank",
@@ -142,8 +144,8 @@ func TestDescribeIsTotal(t *testing.T) {
 		"ring": ring{}, "nil pointer": null, "deep": deep, "wrapped nil pointer": fmt.Errorf("a: %w", null),
 		"long": errors.New(strings.Repeat("é\x00\xff", 1<<16)), "empty": errors.New(""),
 	} {
-		f := dlq.Describe(err, nil)
-		if f.Type == "" || len(f.Print) != 16 || len(f.Chain) == 0 || len(f.Chain) > 16 || len(f.Error) > 4096 {
+		f := dlq.Describe(err, nil, nil)
+		if f.Type == "" || len(f.Fingerprint) != 16 || len(f.Chain) == 0 || len(f.Chain) > 16 || len(f.Error) > 4096 {
 			t.Errorf("%s: %+v", name, f)
 		}
 		for _, text := range append(f.Chain, f.Error, f.Type) {
@@ -152,11 +154,11 @@ func TestDescribeIsTotal(t *testing.T) {
 			}
 		}
 	}
-	if f := dlq.Describe(nil, nil); f.Print != "" || f.Chain != nil {
+	if f := dlq.Describe(nil, nil, nil); f.Fingerprint != "" || f.Chain != nil {
 		t.Errorf("nil: %+v", f)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		dlq.Describe(errors.New(string(rapid.SliceOf(rapid.Byte()).Draw(t, "message"))), rapid.SliceOf(rapid.Byte()).Draw(t, "stack"))
+		dlq.Describe(errors.New(string(rapid.SliceOf(rapid.Byte()).Draw(t, "message"))), rapid.SliceOf(rapid.Byte()).Draw(t, "stack"), nil)
 	})
 }
 
@@ -167,7 +169,7 @@ func TestTypeSaysWhatWentWrong(t *testing.T) {
 		"*errors.errorString": errors.New("plain"),
 		"*pq.Error":           fmt.Errorf("insert: %w", &pq.Error{Code: "23505"}),
 	} {
-		if got := dlq.Describe(err, nil).Type; got != want {
+		if got := dlq.Describe(err, nil, nil).Type; got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)
 		}
 	}

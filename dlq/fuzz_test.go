@@ -8,6 +8,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
 )
@@ -20,7 +21,7 @@ func FuzzDescribe(f *testing.F) {
 	f.Add(strings.Repeat("a@b ", 2000), strings.Repeat("x", 20<<10))
 	f.Fuzz(func(t *testing.T, text, stack string) {
 		err := fmt.Errorf("outer: %w", errors.New(text))
-		got := dlq.Describe(err, []byte(stack))
+		got := dlq.Describe(err, []byte(stack), nil)
 		for _, s := range append([]string{got.Error, got.Stack}, got.Chain...) {
 			if !encode.Clean(s) || len(s) > 64<<10 {
 				t.Fatalf("%d bytes: %.100q", len(s), s)
@@ -29,27 +30,28 @@ func FuzzDescribe(f *testing.F) {
 		if len(dlq.CapStack([]byte(stack))) > 16<<10 {
 			t.Fatal("the stack is too long")
 		}
-		print := dlq.Fingerprint(err, []byte(stack))
-		if len(print) != 16 || print != dlq.Fingerprint(fmt.Errorf("outer: %w", errors.New(text)), []byte(stack)) {
+		print := fingerprint(err, []byte(stack))
+		if len(print) != 16 || print != fingerprint(fmt.Errorf("outer: %w", errors.New(text)), []byte(stack)) {
 			t.Fatalf("group %q", print)
 		}
 		one, two := fmt.Errorf("order 17 of 2026-01-02: %w", err), fmt.Errorf("order 9931 of 2027-11-12: %w", err)
 		// Of a longer text the end is not read, and where it ends depends on what stands before.
-		if len(text) < 3<<10 && dlq.Fingerprint(one, nil) != dlq.Fingerprint(two, nil) && utf8.ValidString(text) {
+		if len(text) < 3<<10 && fingerprint(one, nil) != fingerprint(two, nil) && utf8.ValidString(text) {
 			t.Fatalf("%.300q and %.300q are two groups", one, two)
 		}
 	})
 }
 
-// FuzzCopy: the copy of a letter has the headers of the message and ours, and whoever
-// forges ours is overruled.
+// FuzzCopy: the copy of a letter has the headers of the message and ours, and ours
+// replace forged ones.
 func FuzzCopy(f *testing.F) {
 	f.Add("a", "b", "boom")
 	f.Add(dlq.HeaderClass, "exhausted", "\xff")
 	f.Add("\x00", "\r\nX: y", "")
 	f.Fuzz(func(t *testing.T, name, value, said string) {
-		l := letter("m")
-		l.LetterID, l.Error, l.Delivery.Metadata = 7, said, map[string]string{name: value}
+		l := dlq.Letter{LetterID: 7, Class: dlq.Exhausted, Error: said, Delivery: headrace.Delivery{
+			Key: "m", Topic: "orders", Payload: []byte("x"), Metadata: map[string]string{name: value},
+		}}
 		before := maps.Clone(l.Delivery.Metadata)
 		e := dlq.Copy(l, "orders.dead")
 		if !maps.Equal(l.Delivery.Metadata, before) {

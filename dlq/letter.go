@@ -14,9 +14,9 @@ type State string
 const (
 	// Open: it waits for a person.
 	Open State = "open"
-	// Redriven: its message was put into the backlog of its handler again.
+	// Redriven: its message was put into its handler's backlog again.
 	Redriven State = "redriven"
-	// Discarded: it was given up, with a reason.
+	// Discarded: a person discarded it, with a reason.
 	Discarded State = "discarded"
 )
 
@@ -29,52 +29,50 @@ const (
 	Exhausted Class = "exhausted"
 	// Permanent: the handler said that no retry will help.
 	Permanent Class = "permanent"
-	// Conflict: the key was used before with another fingerprint. The message that
-	// had it first is not touched.
+	// Conflict: its key was used before by a message with another fingerprint. That first
+	// message is not touched.
 	Conflict Class = "conflict"
-	// Undecodable: no codec could read the payload, or no key could be had.
+	// Undecodable: no codec could read the payload, or the message has no key.
 	Undecodable Class = "undecodable"
-	// Crashed: each time that its handler was the only work running, the process
-	// ended.
+	// Crashed: the process ended each time that its handler was the only work running.
 	Crashed Class = "crashed"
 )
 
-// Letter is a message that was given up, whole.
+// Letter is a complete message that was given up.
 type Letter struct {
-	// LetterID names it for ever. Stores set it.
+	// LetterID is permanent. Stores set it.
 	LetterID int64
-	// State and Class say what became of it, and why it was given up.
+	// State says what became of it, Class why it was given up.
 	State State
 	Class Class
-	// Consumer and Handler had it; Delivery is the message as it came, byte for byte.
+	// Consumer and Handler gave it up; Delivery is the message as it came, byte for byte.
 	Consumer string
 	Handler  string
 	Delivery headrace.Delivery
 	// Strict is kept for a redrive: see backlog.Item.
 	Strict bool
 
-	// Error is the last error's message, capped; Chain the types and messages of what
-	// it wraps, outermost first; Stack the capped stack of a panic, or "".
+	// Error is the last error's message, capped. Chain has the types and messages of the
+	// errors that it wraps, outermost first. Stack is the capped stack of a panic, or "".
 	Error string
 	Chain []string
 	Stack string
-	// ErrorPrint groups letters that failed for the same reason: see Fingerprint.
-	ErrorPrint string
-	// FirstPrint is, for a conflict, the fingerprint that had the key first.
-	FirstPrint string
+	// ErrorFingerprint groups letters that failed for the same reason: see Failure.Fingerprint.
+	ErrorFingerprint string
+	// FirstFingerprint is, for a conflict, the fingerprint that had the key first.
+	FirstFingerprint string
 
-	// Attempts is how many attempts are recorded for the message; none for a
-	// conflict.
+	// Attempts is how many attempts are recorded for the message; 0 for a conflict.
 	Attempts int
-	// FirstFailure and LastFailure are when, by the database's clock.
+	// FirstFailure and LastFailure are by the database's clock.
 	FirstFailure time.Time
 	LastFailure  time.Time
 	// CreatedAt is when the letter was written and ChangedAt when its state last
 	// changed, by the database's clock. Stores set both.
 	CreatedAt time.Time
 	ChangedAt time.Time
-	// PreviousID is the letter that this message was redriven from when it failed
-	// again; 0 if none. Redrives counts them.
+	// PreviousID is the letter from which this message was redriven before it failed
+	// again; 0 if none. Redrives counts the redrives.
 	PreviousID int64
 	Redrives   int
 	// Host and Build say which process wrote it.
@@ -95,8 +93,8 @@ type Filter struct {
 	Handler  string
 	Topic    string
 	Class    Class
-	// ErrorPrint chooses one group.
-	ErrorPrint string
+	// ErrorFingerprint chooses one group.
+	ErrorFingerprint string
 	// Key chooses the letters of one message key.
 	Key string
 	// Since and Until bound CreatedAt: Since included, Until not. Zero means open.
@@ -107,25 +105,31 @@ type Filter struct {
 	AnyState bool
 }
 
-// WholeGroups reports whether f chooses open letters by what a group shares, and by
-// nothing else: stores count those faster.
+// WholeGroups reports whether f chooses open letters only by fields that all letters of a
+// group share: stores count those faster.
 func (f Filter) WholeGroups() bool {
 	return !f.AnyState && (f.State == "" || f.State == Open) && f.IDs == nil && f.Topic == "" && f.Key == "" &&
 		f.Since.IsZero() && f.Until.IsZero()
 }
 
-// MaxWholeGroups is up to how many groups are counted one by one.
+// Narrows reports whether f chooses fewer than all letters of its state.
+func (f Filter) Narrows() bool {
+	return f.IDs != nil || f.Consumer != "" || f.Handler != "" || f.Topic != "" || f.Class != "" ||
+		f.ErrorFingerprint != "" || f.Key != "" || !f.Since.IsZero() || !f.Until.IsZero()
+}
+
+// MaxWholeGroups is the largest number of groups that stores count one by one.
 const MaxWholeGroups = 1000
 
 // Group is the letters that failed for the same reason.
 type Group struct {
-	// ErrorPrint, Consumer, Handler and Class are what the letters share.
-	ErrorPrint string `json:"error_print"`
-	Consumer   string `json:"consumer"`
-	Handler    string `json:"handler"`
-	Class      Class  `json:"class"`
-	// Count is how many there are; First and Last are when those with the lowest and the
-	// highest id were written, by the database's clock.
+	// ErrorFingerprint, Consumer, Handler and Class are what the letters share.
+	ErrorFingerprint string `json:"error_fingerprint"`
+	Consumer         string `json:"consumer"`
+	Handler          string `json:"handler"`
+	Class            Class  `json:"class"`
+	// Count is the number of letters. First and Last are when those with the lowest and
+	// the highest id were written, by the database's clock.
 	Count int64     `json:"count"`
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
@@ -134,12 +138,12 @@ type Group struct {
 	SampleID int64  `json:"sample_id"`
 }
 
-// Audit is the record of what somebody did to a letter.
+// Audit is the record of one decision on a letter.
 type Audit struct {
-	// LetterID is the letter that it was done to.
+	// LetterID is the letter.
 	LetterID int64  `json:"letter_id"`
 	Action   string `json:"action"` // "redrive" or "discard"
-	// By and Reason are the words of who did it.
+	// By says who decided, Reason why, in that person's words.
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 	// NewKey is the key that the letter was redriven under; empty for its own.

@@ -3,19 +3,20 @@ package dlq
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/headrace/headrace/internal/encode"
 )
 
-// maxStack bounds a stored stack, in bytes: some eighty frames.
+// maxStack bounds a stored stack, in bytes: about eighty frames.
 const maxStack = 16 << 10
 
-// CapStack makes a stack fit a text column: at most 16 KiB, cut after a whole line.
-// The frames next to the panic are kept.
+// CapStack makes a stack fit a text column: at most 16 KiB, cut after a whole line. It
+// keeps the frames next to the panic.
 func CapStack(stack []byte) string {
 	if len(stack) <= maxStack {
-		return encode.Text(string(stack), maxStack) // escapes make it longer
+		return encode.Text(string(stack), maxStack) // escapes make the text longer
 	}
 	const room = 40 // for the mark
 	kept := stack[:maxStack-room]
@@ -26,18 +27,12 @@ func CapStack(stack []byte) string {
 	return encode.Text(string(kept)+mark, maxStack)
 }
 
-// firstFrame returns the name of the function that panicked, from what debug.Stack
-// returned: the first one outside of the runtime below the newest panic. Names
-// survive a rebuild; line numbers and addresses do not. "" where there is none.
+// firstFrame returns the name of the function that panicked, from the result of
+// debug.Stack: the first one outside of package runtime below the newest panic; "" if
+// there is none. Names survive a rebuild; line numbers and addresses do not.
 func firstFrame(stack []byte) string {
 	frames := functions(stack)
-	for i, name := range frames {
-		if name == "panic" {
-			frames = frames[i+1:]
-			break
-		}
-	}
-	for _, name := range frames {
+	for _, name := range frames[slices.Index(frames, "panic")+1:] {
 		if !strings.HasPrefix(name, "runtime.") && !strings.HasPrefix(name, "runtime/debug.") {
 			return name
 		}

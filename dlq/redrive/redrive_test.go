@@ -1,4 +1,4 @@
-package dlq_test
+package redrive_test
 
 import (
 	"context"
@@ -13,29 +13,32 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
-var everything = dlq.RedriveRequest{All: true, By: "ann", Reason: "fixed"}
+var everything = redrive.Request{All: true, By: "ann", Reason: "fixed"}
 
-func (b *bench) redrive(r dlq.RedriveRequest, redriven, skipped int) dlq.RedriveResult {
+func (b *fixture) redrive(r redrive.Request, redriven, skipped int) redrive.Result {
 	b.Helper()
-	result, err := b.desk.Redrive(b.ctx, r)
-	if err != nil || result.Redriven != redriven || result.Skipped != skipped {
+	result, err := b.admin.Redrive(b.ctx, r)
+	if err != nil || result.Done != redriven || result.Skipped != skipped {
 		b.Fatalf("%+v, %v; want %d redriven, %d skipped", result, err, redriven, skipped)
 	}
 	return result
 }
 
-func only(id int64) dlq.RedriveRequest {
-	return dlq.RedriveRequest{Filter: dlq.Filter{IDs: []int64{id}}, By: "ann", Reason: "fixed"}
+func only(id int64) redrive.Request {
+	return redrive.Request{Filter: dlq.Filter{IDs: []int64{id}}, By: "ann", Reason: "fixed"}
 }
 
 // Invariant 13: the message is handed over whole, with a new budget, and the audit row
 // says who did it.
+//
+//evidence:redrive
 func TestRedriveHandsTheMessageOver(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		l := letter("k", func(l *dlq.Letter) { l.Redrives, l.PreviousID = 3, 99 })
 		id := b.die(l)[0]
 		b.redrive(only(id), 1, 0)
@@ -45,14 +48,14 @@ func TestRedriveHandsTheMessageOver(t *testing.T) {
 			b.Fatalf("%d rows in the backlog", len(items))
 		}
 		want := backlog.Item{
-			RowID: items[0].RowID, Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery,
+			RowID: items[0].RowID, Place: items[0].Place, Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery,
 			Spent: 2, LetterID: id, Redrives: 4,
 		}
 		want.Delivery.Attempt = 1
 		if diff := cmp.Diff(want, items[0]); diff != "" {
 			b.Error(diff)
 		}
-		detail, err := b.desk.Show(b.ctx, id)
+		detail, err := b.admin.Show(b.ctx, id)
 		b.must(err)
 		if detail.Letter.State != dlq.Redriven || detail.Inbox.State != inbox.Waiting || len(detail.Attempts) != 2 || len(detail.Trail) != 1 {
 			b.Errorf("%+v", detail)
@@ -65,8 +68,10 @@ func TestRedriveHandsTheMessageOver(t *testing.T) {
 }
 
 // Invariant 13, fault 64: two commands and a double click redrive each letter once.
+//
+//evidence:redrive
 func TestRedriveOnceFromEightSides(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		ids := b.dieMany(120)
 		var total atomic.Int64
 		var wg sync.WaitGroup
@@ -74,13 +79,13 @@ func TestRedriveOnceFromEightSides(t *testing.T) {
 			wg.Go(func() {
 				r := everything
 				if i%2 == 0 {
-					r = dlq.RedriveRequest{Filter: dlq.Filter{IDs: ids}, By: "bob"}
+					r = redrive.Request{Filter: dlq.Filter{IDs: ids}, By: "bob"}
 				}
-				result, err := b.desk.Redrive(b.ctx, r)
+				result, err := b.admin.Redrive(b.ctx, r)
 				if err != nil {
 					b.Error(err)
 				}
-				total.Add(int64(result.Redriven))
+				total.Add(int64(result.Done))
 			})
 		}
 		wg.Wait()
@@ -96,8 +101,10 @@ func TestRedriveOnceFromEightSides(t *testing.T) {
 }
 
 // Invariant 13: a redrive passes through the inbox.
+//
+//evidence:redrive
 func TestRedriveOfWhatWasApplied(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		ids := b.dieMany(2)
 		b.redrive(only(ids[0]), 1, 0)
 		b.workOff(b.ready())
@@ -109,9 +116,9 @@ func TestRedriveOfWhatWasApplied(t *testing.T) {
 	})
 }
 
-// A letter whose message is not dead stays open and holds nobody else of its batch up.
+// A letter whose message is not dead stays open and does not hold up the others of its batch.
 func TestRedriveLeavesWhatDoesNotMove(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		ids := b.dieMany(5)
 		b.spoilt = true // as a repair by hand might leave it
 		b.in(func(t *txn.Txn) {
@@ -132,9 +139,11 @@ func TestRedriveLeavesWhatDoesNotMove(t *testing.T) {
 	})
 }
 
-// DESIGN, Verdicts: a conflict is redriven only under a new key.
+// DESIGN §3 Outcomes: a conflict is redriven only under a new key.
+//
+//evidence:redrive-conflict
 func TestRedriveConflict(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		first := b.die(letter("k"), letter("other"))[0]
 		id := b.die(letter("k", conflict))[0]
 		result := b.redrive(everything, 2, 1)
@@ -144,8 +153,8 @@ func TestRedriveConflict(t *testing.T) {
 
 		r := only(id)
 		r.NewKey = "other"
-		var partial *dlq.PartialError
-		if _, err := b.desk.Redrive(b.ctx, r); !errors.Is(err, dlq.ErrKeyTaken) || !errors.As(err, &partial) || partial.Done != 0 {
+		var partial *redrive.PartialError
+		if _, err := b.admin.Redrive(b.ctx, r); !errors.Is(err, redrive.ErrKeyTaken) || !errors.As(err, &partial) || partial.Done != 0 {
 			b.Errorf("a key that is taken: %v", err)
 		}
 		if b.letterState(id) != dlq.Open {
@@ -167,8 +176,9 @@ func TestRedriveConflict(t *testing.T) {
 	})
 }
 
+//evidence:redrive-conflict
 func TestNewKeyIsForConflictsOnly(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		id := b.dieMany(1)[0]
 		r := only(id)
 		r.NewKey = "k-2"
@@ -179,25 +189,25 @@ func TestNewKeyIsForConflictsOnly(t *testing.T) {
 	})
 }
 
-// DESIGN, Order: what waits goes first, and of several letters only one is ready.
+// What waits goes first, and letters in the order of their ids.
 func TestRedriveKeepsStrictOrder(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.die(letter("a1", strict("a")), letter("b1", strict("b")), letter("a2", strict("a")), letter("none", strict("")))
 		first := b.die(letter("b0", strict("b")))[0]
 		b.redrive(only(first), 1, 0)
 		b.redrive(everything, 4, 0)
-		if got := b.depth(); got != (backlog.Depth{Ready: 3, Blocked: 2}) {
+		if got := b.depth(); got != (backlog.Depth{Ready: 5}) {
 			b.Errorf("%+v", got)
 		}
 		b.check()
 		var order []string
-		for range 3 {
-			items := b.ready()
-			for _, item := range items {
-				order = append(order, item.Delivery.Key)
+		items := b.ready()
+		for _, item := range items {
+			if order = append(order, item.Delivery.Key); item.Behind {
+				b.Errorf("%s is behind a row that comes later", item.Delivery.Key)
 			}
-			b.workOff(items)
 		}
+		b.workOff(items)
 		slices.SortStableFunc(order, func(x, y string) int { return strings.Compare(x[:1], y[:1]) })
 		if got := strings.Join(order, " "); got != "a1 a2 b0 b1 none" {
 			b.Errorf("worked off %s", got)
@@ -207,17 +217,17 @@ func TestRedriveKeepsStrictOrder(t *testing.T) {
 
 // Fault 64, bad input 59: a redrive that is stopped says how far it came, and goes on.
 func TestRedriveStoppedInTheMiddle(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(60)
 		ctx, cancel := context.WithCancel(b.ctx)
 		r := everything
 		r.Progress = func(int) { cancel() }
-		result, err := b.desk.Redrive(ctx, r)
-		var partial *dlq.PartialError
-		if !errors.As(err, &partial) || !errors.Is(err, context.Canceled) || partial.Done != result.Redriven || partial.Unknown != 0 {
+		result, err := b.admin.Redrive(ctx, r)
+		var partial *redrive.PartialError
+		if !errors.As(err, &partial) || !errors.Is(err, context.Canceled) || partial.Done != result.Done || partial.Unknown != 0 {
 			b.Fatalf("%+v, %v", result, err)
 		}
-		done := result.Redriven
+		done := result.Done
 		if done == 0 || done == 60 || b.depth() != (backlog.Depth{Ready: int64(done)}) {
 			b.Fatalf("%d done, %+v", done, b.depth())
 		}
@@ -228,7 +238,7 @@ func TestRedriveStoppedInTheMiddle(t *testing.T) {
 
 // Fault 65: what fails again while the redrive runs is not sent round and round.
 func TestRedriveEndsAtWhatThereWas(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(30)
 		r := everything
 		late := 0
@@ -240,7 +250,7 @@ func TestRedriveEndsAtWhatThereWas(t *testing.T) {
 		if late < 2 {
 			b.Fatalf("only %d batches", late)
 		}
-		if n, err := b.desk.Count(b.ctx, dlq.Filter{}); err != nil || n != int64(late) {
+		if n, err := b.admin.Count(b.ctx, dlq.Filter{}); err != nil || n != int64(late) {
 			b.Errorf("%d open letters, %v", n, err)
 		}
 	})
@@ -248,22 +258,22 @@ func TestRedriveEndsAtWhatThereWas(t *testing.T) {
 
 // Bad input 54: ids twice, ids that do not exist, more ids than a batch holds.
 func TestRedriveByIDs(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		ids := b.dieMany(520)
 		wanted := append(slices.Clone(ids[:510]), ids[:100]...)
 		wanted = append(wanted, 1<<40, ids[3])
-		result := b.redrive(dlq.RedriveRequest{Filter: dlq.Filter{IDs: wanted}, By: "ann"}, 510, 1)
+		result := b.redrive(redrive.Request{Filter: dlq.Filter{IDs: wanted}, By: "ann"}, 510, 1)
 		if result.Skips[0].LetterID != 1<<40 {
 			b.Errorf("%+v", result.Skips)
 		}
-		if n, err := b.desk.Count(b.ctx, dlq.Filter{}); err != nil || n != 10 {
+		if n, err := b.admin.Count(b.ctx, dlq.Filter{}); err != nil || n != 10 {
 			b.Errorf("%d left, %v", n, err)
 		}
 	})
 }
 
 func TestRedriveLimitTakesTheOldest(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		ids := b.dieMany(40)
 		r := everything
 		r.Limit = 25

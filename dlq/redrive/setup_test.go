@@ -1,4 +1,4 @@
-package dlq_test
+package redrive_test
 
 import (
 	"context"
@@ -10,32 +10,33 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// bench is what a test of the desk works with. Its methods fail the test on an error.
-type bench struct {
+// fixture is what a test of the admin works with. Its methods fail the test on an error.
+type fixture struct {
 	*testing.T
-	kind string
-	ctx  context.Context
-	st   store.Store
-	desk *dlq.Desk
+	kind  string
+	ctx   context.Context
+	st    store.Store
+	admin *redrive.Admin
 	// spoilt says that the test left a violation on purpose.
 	spoilt bool
 }
 
 // onBoth runs f on a fresh store of each kind, and then the invariants over what f left.
-func onBoth(t *testing.T, f func(*bench)) {
+func onBoth(t *testing.T, f func(*fixture)) {
 	for name, open := range map[string]func(*testing.T) store.Store{"sqlite": openSQLite, "postgres": openPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 			t.Cleanup(cancel)
 			st := open(t)
-			b := &bench{T: t, kind: name, ctx: ctx, st: st, desk: dlq.NewDesk(st)}
+			b := &fixture{T: t, kind: name, ctx: ctx, st: st, admin: redrive.New(st)}
 			f(b)
 			b.check()
 		})
@@ -55,7 +56,7 @@ func openSQLite(t *testing.T) store.Store {
 	return st
 }
 
-func (b *bench) check() {
+func (b *fixture) check() {
 	b.Helper()
 	report, err := b.st.(store.Checker).Check(b.ctx)
 	b.must(err)
@@ -64,14 +65,14 @@ func (b *bench) check() {
 	}
 }
 
-func (b *bench) must(err error) {
+func (b *fixture) must(err error) {
 	b.Helper()
 	if err != nil {
 		b.Fatal(err)
 	}
 }
 
-func (b *bench) in(f func(t *txn.Txn)) {
+func (b *fixture) in(f func(t *txn.Txn)) {
 	b.Helper()
 	t, err := b.st.Begin(b.ctx)
 	b.must(err)
@@ -91,7 +92,7 @@ func letter(key string, change ...func(*dlq.Letter)) dlq.Letter {
 			Trace:       headrace.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}, Attempt: 9,
 			ReplyTopic: "receipts",
 		},
-		Error: "declined", ErrorPrint: "0123456789abcdef", Chain: []string{"*x.Error: declined"}, Attempts: 2,
+		Error: "declined", ErrorFingerprint: "0123456789abcdef", Chain: []string{"*x.Error: declined"}, Attempts: 2,
 	}
 	for _, c := range change {
 		c(&l)
@@ -104,38 +105,41 @@ func strict(orderKey string) func(*dlq.Letter) {
 }
 
 func conflict(l *dlq.Letter) {
-	l.Class, l.FirstPrint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
+	l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
 	l.Delivery.Fingerprint += "-other"
 }
 
 // die writes what the runtime writes when it gives a message up.
-func (b *bench) die(letters ...dlq.Letter) []int64 {
+func (b *fixture) die(letters ...dlq.Letter) []int64 {
 	b.Helper()
 	var ids []int64
 	b.in(func(t *txn.Txn) {
 		for _, l := range letters {
 			if l.Class != dlq.Conflict {
-				entry := inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: l.Delivery.Fingerprint}
-				if recorded, err := b.st.Inbox().Record(b.ctx, t, entry); err != nil || !recorded {
-					b.Fatalf("record %s: %v, %v", l.Delivery.Key, recorded, err)
+				claim := inbox.Claim{ID: l.ID(), Fingerprint: l.Delivery.Fingerprint}
+				won, err := b.st.Inbox().Claim(b.ctx, t, inbox.ClaimRequest{Claims: []inbox.Claim{claim}})
+				if err != nil || won[0].Result != inbox.Won {
+					b.Fatalf("claim %s: %v, %v", l.Delivery.Key, won, err)
 				}
+				_, err = b.st.Inbox().Transition(b.ctx, t, []inbox.ID{l.ID()}, inbox.Done, inbox.Dead)
+				b.must(err)
 				for range l.Attempts {
-					_, err := b.st.Inbox().AddAttempt(b.ctx, t, inbox.Attempt{ID: l.ID(), Class: "transient", Error: "declined", ErrorType: "*x.Error"})
+					_, err := b.st.Inbox().AddAttempts(b.ctx, t, []inbox.Attempt{{ID: l.ID(), Class: "transient", Error: "declined", ErrorType: "*x.Error"}})
 					b.must(err)
 				}
 			}
-			id, written, err := b.st.Letters().Insert(b.ctx, t, l)
-			if err != nil || !written {
-				b.Fatalf("insert %s: %v, %v", l.Delivery.Key, written, err)
+			inserted, err := b.st.Letters().Insert(b.ctx, t, []dlq.Letter{l})
+			if err != nil || !inserted[0].Written {
+				b.Fatalf("insert %s: %v, %v", l.Delivery.Key, inserted, err)
 			}
-			ids = append(ids, id)
+			ids = append(ids, inserted[0].LetterID)
 		}
 	})
 	return ids
 }
 
 // dieMany lets n messages die under the keys k0000, k0001, …
-func (b *bench) dieMany(n int, change ...func(*dlq.Letter)) []int64 {
+func (b *fixture) dieMany(n int, change ...func(*dlq.Letter)) []int64 {
 	b.Helper()
 	letters := make([]dlq.Letter, 0, n)
 	for i := range n {
@@ -144,14 +148,14 @@ func (b *bench) dieMany(n int, change ...func(*dlq.Letter)) []int64 {
 	return b.die(letters...)
 }
 
-func (b *bench) letterState(id int64) dlq.State {
+func (b *fixture) letterState(id int64) dlq.State {
 	b.Helper()
 	l, err := b.st.Letters().Get(b.ctx, id)
 	b.must(err)
 	return l.State
 }
 
-func (b *bench) inboxState(key string) inbox.State {
+func (b *fixture) inboxState(key string) inbox.State {
 	b.Helper()
 	entries, err := b.st.Inbox().Find(b.ctx, key)
 	b.must(err)
@@ -161,7 +165,7 @@ func (b *bench) inboxState(key string) inbox.State {
 	return entries[0].State
 }
 
-func (b *bench) depth() backlog.Depth {
+func (b *fixture) depth() backlog.Depth {
 	b.Helper()
 	d, err := b.st.Backlog().Depth(b.ctx, "billing")
 	b.must(err)
@@ -170,12 +174,14 @@ func (b *bench) depth() backlog.Depth {
 }
 
 // ready reads what can be worked off.
-func (b *bench) ready() []backlog.Item {
+func (b *fixture) ready() []backlog.Item {
 	b.Helper()
 	var all []backlog.Item
 	b.in(func(t *txn.Txn) {
 		for shard := range backlog.Shards {
-			items, err := b.st.Backlog().Read(b.ctx, t, "billing", shard, 0, 1000)
+			items, err := b.st.Backlog().Read(b.ctx, t, backlog.ReadRequest{
+				Consumer: "billing", Shard: shard, Limit: 1000, Bytes: 1 << 30, Handlers: []string{"orders.paid"},
+			})
 			b.must(err)
 			all = append(all, items...)
 		}
@@ -184,7 +190,7 @@ func (b *bench) ready() []backlog.Item {
 }
 
 // workOff does what the drain does with a message that is applied.
-func (b *bench) workOff(items []backlog.Item) {
+func (b *fixture) workOff(items []backlog.Item) {
 	b.Helper()
 	b.in(func(t *txn.Txn) {
 		for _, item := range items {
@@ -194,9 +200,6 @@ func (b *bench) workOff(items []backlog.Item) {
 				b.Fatalf("work off %s: %v, %v", id.Key, moved, err)
 			}
 			b.must(b.st.Backlog().Delete(b.ctx, t, []int64{item.RowID}))
-			if item.Strict && item.Delivery.OrderKey != "" {
-				b.must(b.st.Backlog().Order.Release(b.ctx, t, backlog.OrderKey{Scope: id.Scope, Key: item.Delivery.OrderKey}))
-			}
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package dlq_test
+package redrive_test
 
 import (
 	"fmt"
@@ -9,14 +9,17 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
 // Invariants 1, 2 and 13: whatever people do to letters while messages die, are applied
 // and fail again, each message is in one place, and is applied at most once.
-func TestDeskModel(t *testing.T) {
-	onBoth(t, func(b *bench) {
+//
+//evidence:life
+func TestRedriveModel(t *testing.T) {
+	onBoth(t, func(b *fixture) {
 		run, runs := 0, 25
 		if b.kind == "postgres" {
 			runs = 8 // a round trip costs more there, and the rules are the same
@@ -25,7 +28,7 @@ func TestDeskModel(t *testing.T) {
 			if run == runs {
 				return
 			}
-			m := &model{bench: b, t: t, prefix: fmt.Sprintf("r%d-", run), applied: make(map[string]int)}
+			m := &model{fixture: b, t: t, prefix: fmt.Sprintf("r%d-", run), applied: make(map[string]int)}
 			run++
 			t.Repeat(map[string]func(*rapid.T){
 				"die": m.dieOne, "conflict": m.conflictOne, "redrive": m.redriveSome, "discard": m.discardSome,
@@ -37,7 +40,7 @@ func TestDeskModel(t *testing.T) {
 }
 
 type model struct {
-	*bench
+	*fixture
 	t       *rapid.T
 	prefix  string
 	keys    []string
@@ -60,7 +63,7 @@ func (m *model) conflictOne(t *rapid.T) {
 	}
 	l := letter(rapid.SampledFrom(m.keys).Draw(t, "key"), conflict)
 	m.in(func(t *txn.Txn) {
-		_, _, err := m.st.Letters().Insert(m.ctx, t, l) // one that is open already stays the only one
+		_, err := m.st.Letters().Insert(m.ctx, t, []dlq.Letter{l}) // one that was there stays the only one
 		m.must(err)
 	})
 }
@@ -80,15 +83,15 @@ func (m *model) filter(t *rapid.T) dlq.Filter {
 }
 
 func (m *model) redriveSome(t *rapid.T) {
-	r := dlq.RedriveRequest{Filter: m.filter(t), Limit: rapid.IntRange(0, 3).Draw(t, "limit"), By: "ann"}
-	if _, err := m.desk.Redrive(m.ctx, r); err != nil {
+	r := redrive.Request{Filter: m.filter(t), Limit: rapid.IntRange(0, 3).Draw(t, "limit"), By: "ann"}
+	if _, err := m.admin.Redrive(m.ctx, r); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func (m *model) discardSome(t *rapid.T) {
-	r := dlq.DiscardRequest{Filter: m.filter(t), Limit: rapid.IntRange(1, 2).Draw(t, "limit"), By: "ann", Reason: "why not"}
-	if _, err := m.desk.Discard(m.ctx, r); err != nil {
+	r := redrive.Request{Filter: m.filter(t), Limit: rapid.IntRange(1, 2).Draw(t, "limit"), By: "ann", Reason: "why not"}
+	if _, err := m.admin.Discard(m.ctx, r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -119,11 +122,8 @@ func (m *model) failSome(*rapid.T) {
 				m.t.Fatalf("fail %s: %v, %v", l.Delivery.Key, moved, err)
 			}
 			m.must(m.st.Backlog().Delete(m.ctx, t, []int64{i.RowID}))
-			if _, written, err := m.st.Letters().Insert(m.ctx, t, l); err != nil || !written {
-				m.t.Fatalf("letter of %s: %v, %v", l.Delivery.Key, written, err)
-			}
-			if i.Strict {
-				m.must(m.st.Backlog().Order.Release(m.ctx, t, backlog.OrderKey{Scope: l.Delivery.Scope, Key: l.Delivery.OrderKey}))
+			if inserted, err := m.st.Letters().Insert(m.ctx, t, []dlq.Letter{l}); err != nil || !inserted[0].Written {
+				m.t.Fatalf("letter of %s: %v, %v", l.Delivery.Key, inserted, err)
 			}
 		}
 	})
@@ -132,7 +132,7 @@ func (m *model) failSome(*rapid.T) {
 // settle sends everything again until nothing is left, and then looks where it went.
 func (m *model) settle() {
 	m.check()
-	if _, err := m.desk.Redrive(m.ctx, everything); err != nil {
+	if _, err := m.admin.Redrive(m.ctx, everything); err != nil {
 		m.t.Fatal(err)
 	}
 	for items := m.some(); len(items) > 0; items = m.some() {

@@ -1,4 +1,4 @@
-package dlq_test
+package redrive_test
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -48,13 +49,15 @@ func lostRace(_, rollback func() error) error {
 	return errors.Join(txn.ErrRolledBack, serialization{}, rollback())
 }
 
-// DESIGN, COMMIT: a redrive whose commit has no answer is read again.
+// DESIGN §3 COMMIT: a redrive whose commit has no answer is read again.
+//
+//evidence:unknown
 func TestRedriveReadsAgain(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(50)
 		st := &faulty{Store: b.st, fail: []func(commit, rollback func() error) error{lostCommit, lostAnswer, lostRace, lostAnswer}}
-		result, err := dlq.NewDesk(st).Redrive(b.ctx, everything)
-		if err != nil || result.Redriven != 50 || result.Skipped != 0 {
+		result, err := redrive.New(st).Redrive(b.ctx, everything)
+		if err != nil || result.Done != 50 || result.Skipped != 0 {
 			b.Errorf("%+v, %v", result, err)
 		}
 		if len(st.fail) != 0 || b.depth() != (backlog.Depth{Ready: 50}) {
@@ -65,16 +68,16 @@ func TestRedriveReadsAgain(t *testing.T) {
 
 // Whatever is wrong for good ends the redrive, with what was done before in the error.
 func TestRedriveEndsWithWhatItDid(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(50)
 		broken := errors.New("disk full")
 		st := &faulty{Store: b.st, fail: []func(commit, rollback func() error) error{
 			lostAnswer,
 			func(_, rollback func() error) error { return errors.Join(txn.ErrRolledBack, broken, rollback()) },
 		}}
-		result, err := dlq.NewDesk(st).Redrive(b.ctx, everything)
-		var partial *dlq.PartialError
-		if !errors.As(err, &partial) || !errors.Is(err, broken) || partial.Done != 10 || result.Redriven != 10 {
+		result, err := redrive.New(st).Redrive(b.ctx, everything)
+		var partial *redrive.PartialError
+		if !errors.As(err, &partial) || !errors.Is(err, broken) || partial.Done != 10 || result.Done != 10 {
 			b.Errorf("%+v, %v", result, err)
 		}
 		b.check()
@@ -84,14 +87,14 @@ func TestRedriveEndsWithWhatItDid(t *testing.T) {
 
 // A driver's own words for a cancelled statement do not hide that it was cancelled.
 func TestRedriveSaysThatItWasCancelled(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(5)
 		ctx, cancel := context.WithCancel(b.ctx)
 		broken := errors.New("canceling statement due to user request")
 		st := &faulty{Store: b.st, fail: []func(commit, rollback func() error) error{
 			func(_, rollback func() error) error { cancel(); return errors.Join(broken, rollback()) },
 		}}
-		if _, err := dlq.NewDesk(st).Redrive(ctx, everything); !errors.Is(err, context.Canceled) || !errors.Is(err, broken) {
+		if _, err := redrive.New(st).Redrive(ctx, everything); !errors.Is(err, context.Canceled) || !errors.Is(err, broken) {
 			b.Error(err)
 		}
 	})
@@ -112,13 +115,15 @@ func (c cancelling) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row)
 	return c.Store.Commit(ctx, t, events)
 }
 
-// DESIGN, COMMIT: a commit that is under way does not end with the caller's context.
+// DESIGN §3 COMMIT: a commit that is under way does not end with the caller's context.
+//
+//evidence:own-context
 func TestRedriveCommitsAlthoughCancelled(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(20)
 		ctx, cancel := context.WithCancel(b.ctx)
-		result, err := dlq.NewDesk(cancelling{b.st, cancel}).Redrive(ctx, everything)
-		if !errors.Is(err, context.Canceled) || result.Redriven != 10 {
+		result, err := redrive.New(cancelling{b.st, cancel}).Redrive(ctx, everything)
+		if !errors.Is(err, context.Canceled) || result.Done != 10 {
 			b.Errorf("%+v, %v", result, err)
 		}
 	})
@@ -135,17 +140,19 @@ func (noTrail) Trail(context.Context, int64) ([]dlq.Audit, error) {
 	return nil, errors.New("connection refused")
 }
 
-// What nobody knows is said, and the same request goes on whatever it was.
+// An unknown outcome is reported, and the same request can be repeated in each case.
+//
+//evidence:unknown
 func TestRedriveWithUnknownOutcome(t *testing.T) {
-	onBoth(t, func(b *bench) {
+	onBoth(t, func(b *fixture) {
 		b.dieMany(30)
 		st := &faulty{Store: b.st, fail: []func(commit, rollback func() error) error{
 			func(commit, _ func() error) error { return commit() }, lostAnswer,
 		}}
-		desk := dlq.NewDesk(unreadable{st})
-		desk.SetPatience(time.Second)
-		result, err := desk.Redrive(b.ctx, everything)
-		var partial *dlq.PartialError
+		admin := redrive.New(unreadable{st})
+		admin.SetStoreTimeout(time.Second)
+		result, err := admin.Redrive(b.ctx, everything)
+		var partial *redrive.PartialError
 		if !errors.As(err, &partial) || !errors.Is(err, txn.ErrCommitUnknown) || partial.Done != 10 || partial.Unknown != 20 {
 			b.Errorf("%+v, %v", result, err)
 		}

@@ -1,0 +1,122 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store is the part of a store.Store that an Admin needs.
+type Store interface {
+	// Begin, Commit, Inbox, Backlog and Letters are as in store.Store.
+	Begin(ctx context.Context) (*txn.Txn, error)
+	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
+	Inbox() inbox.Store
+	Backlog() backlog.Tables
+	Letters() dlq.Store
+}
+
+// Admin shows dead letters and decides on them. It is safe for concurrent use, also by
+// several processes: each letter is decided on once.
+type Admin struct {
+	st Store
+	// storeTimeout bounds a commit, and the check of one with unknown outcome. Neither
+	// ends with the caller's context.
+	storeTimeout time.Duration
+}
+
+// New returns the Admin of a store.
+func New(st Store) *Admin { return &Admin{st: st, storeTimeout: 30 * time.Second} }
+
+// Errors of an Admin.
+var (
+	// ErrInvalid matches the error of an invalid request; nothing was changed.
+	ErrInvalid = errors.New("invalid request")
+	// ErrKeyTaken matches a redrive under a new key that another message has used.
+	ErrKeyTaken = errors.New("the new key is taken")
+)
+
+// maxList bounds a page of List.
+const maxList = 1000
+
+// List returns at most limit letters of f with an id below before (0: the newest ones),
+// newest first, without payload, metadata and stack. limit is 1 to 1000; otherwise the
+// error matches ErrInvalid.
+func (a *Admin) List(ctx context.Context, f dlq.Filter, before int64, limit int) ([]dlq.Letter, error) {
+	if limit < 1 || limit > maxList {
+		return nil, fmt.Errorf("list dead letters: %w: limit %d is not in 1..%d", ErrInvalid, limit, maxList)
+	}
+	letters, err := a.st.Letters().List(ctx, f, before, limit)
+	return letters, wrap("list dead letters", err)
+}
+
+// Count returns the number of letters of f.
+func (a *Admin) Count(ctx context.Context, f dlq.Filter) (int64, error) {
+	n, err := a.st.Letters().Count(ctx, f)
+	return n, wrap("count dead letters", err)
+}
+
+// Groups returns the letters of f grouped by the reason of their failure, largest group
+// first.
+func (a *Admin) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
+	groups, err := a.st.Letters().Groups(ctx, f)
+	return groups, wrap("group dead letters", err)
+}
+
+// wrap prefixes err, which may be nil, with what.
+func wrap(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+// Detail is a letter with everything recorded about it.
+type Detail struct {
+	// Letter is the letter with its payload.
+	Letter dlq.Letter
+	// Attempts are the recorded runs of the message, oldest first; none for a conflict.
+	Attempts []inbox.Attempt
+	// Trail are the decisions on the letter, oldest first.
+	Trail []dlq.Audit
+	// Inbox is the message's inbox row; for a conflict, that of the message that had the
+	// key first. Its State is "" if there is no row.
+	Inbox inbox.Entry
+}
+
+// Show returns a complete letter, or an error that matches dlq.ErrNotFound. It reads the
+// parts one after the other, not in one snapshot.
+func (a *Admin) Show(ctx context.Context, id int64) (Detail, error) {
+	detail, err := a.show(ctx, id)
+	return detail, wrap(fmt.Sprintf("show dead letter %d", id), err)
+}
+
+func (a *Admin) show(ctx context.Context, id int64) (d Detail, err error) {
+	if d.Letter, err = a.st.Letters().Get(ctx, id); err != nil {
+		return Detail{}, err
+	}
+	if d.Trail, err = a.st.Letters().Trail(ctx, id); err != nil {
+		return Detail{}, err
+	}
+	entries, err := a.st.Inbox().Find(ctx, d.Letter.Delivery.Key)
+	if err != nil {
+		return Detail{}, err
+	}
+	if i := slices.IndexFunc(entries, func(e inbox.Entry) bool { return e.ID == d.Letter.ID() }); i >= 0 {
+		d.Inbox = entries[i]
+	}
+	if d.Letter.Class == dlq.Conflict {
+		// The attempts under this key belong to the message that had it first.
+		return d, nil
+	}
+	d.Attempts, err = a.st.Inbox().Attempts(ctx, d.Letter.ID())
+	return d, err
+}

@@ -1,0 +1,181 @@
+package redrive
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// A batch is one transaction. Its size depends on the size of the payloads, since letters
+// are read completely.
+const (
+	firstBatch = 10
+	maxBatch   = 500
+	batchBytes = 16 << 20
+)
+
+// maxInFlight is how many batches run at a time: one takes letters, the others apply and
+// commit.
+const maxInFlight = 3
+
+// maxAudit bounds Audit.By and Audit.Reason, in bytes.
+const maxAudit = 1 << 10
+
+// mover moves the open letters of a request to another state, batch by batch.
+type mover struct {
+	*Admin
+	to    dlq.State
+	r     Request
+	audit dlq.Audit // the row to write for each letter, without its id
+	// apply makes the other changes of the move, in its transaction. Letters that it
+	// refuses stay open: the batch is undone and repeated without them.
+	apply func(m *mover, ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error)
+
+	newest  int64 // the highest id at the start
+	size    int   // letters of the next batch
+	unknown int
+	Result
+}
+
+func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request,
+	apply func(*mover, context.Context, *txn.Txn, []dlq.Letter) ([]Skip, error),
+) (Result, error) {
+	err := r.check(to)
+	if err != nil {
+		return Result{}, wrap(action, err)
+	}
+	m := &mover{Admin: a, to: to, r: r, apply: apply, size: firstBatch, audit: dlq.Audit{
+		Action: action, By: encode.Text(r.By, maxAudit), Reason: encode.Text(r.Reason, maxAudit), NewKey: r.NewKey,
+	}}
+	if err = m.run(ctx); err != nil {
+		// A driver may return an error of its own for a statement that was cancelled.
+		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+			err = fmt.Errorf("%w: %w", ctx.Err(), err)
+		}
+		err = &PartialError{Done: m.Done, Unknown: m.unknown, Err: err}
+	}
+	return m.Result, wrap(action, err)
+}
+
+func (m *mover) run(ctx context.Context) error {
+	f := m.r.Filter
+	m.newest = math.MaxInt64
+	if f.IDs == nil {
+		newest, err := m.st.Letters().List(ctx, f, 0, 1)
+		if err != nil {
+			return fmt.Errorf("find the newest letter: %w", err)
+		}
+		if len(newest) == 0 {
+			return nil
+		}
+		m.newest = newest[0].LetterID
+	}
+	for _, part := range parts(f) {
+		if err := m.part(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part moves the letters of one filter. While batches apply and commit, the next one
+// takes its letters.
+func (m *mover) part(ctx context.Context, f dlq.Filter) (err error) {
+	seen := make(map[int64]bool, len(f.IDs))
+	var inFlight []*batch
+	for after, more := int64(0), true; more && after < m.newest; {
+		limit := m.next(inFlight)
+		if limit == 0 && len(inFlight) == 0 {
+			return nil
+		}
+		keep := maxInFlight - 1
+		if limit > 0 {
+			b := m.start(ctx, f, after, limit, inFlight)
+			inFlight = append(inFlight, b)
+			read := <-b.read
+			for _, id := range read {
+				seen[id], after = true, id
+			}
+			more = len(read) == limit
+		}
+		if limit == 0 || m.Done == 0 { // the first batch shows how large the next may be
+			keep = 0
+		}
+		if inFlight, err = m.wait(inFlight, keep); err != nil {
+			return err
+		}
+	}
+	if _, err := m.wait(inFlight, 0); err != nil {
+		return err
+	}
+	for _, id := range f.IDs {
+		if !seen[id] {
+			m.skip(Skip{LetterID: id, Why: "there is no open letter of that id, or another decision on it is under way"})
+		}
+	}
+	return nil
+}
+
+// next is how many letters the next batch takes; 0 if batches in flight may use up the
+// limit.
+func (m *mover) next(inFlight []*batch) int {
+	if m.r.Limit == 0 {
+		return m.size
+	}
+	left := m.r.Limit - m.Done
+	for _, b := range inFlight {
+		left -= b.limit
+	}
+	return min(m.size, max(left, 0))
+}
+
+// wait waits for the first batches, until keep are left, and counts their results. After
+// an error it waits for all, and returns the first error.
+func (m *mover) wait(inFlight []*batch, keep int) (_ []*batch, err error) {
+	for len(inFlight) > keep {
+		b := inFlight[0]
+		inFlight = inFlight[1:]
+		<-b.ended
+		m.unknown += b.unknown
+		if b.err == nil {
+			m.count(b)
+		} else if err == nil {
+			err, keep = b.err, 0
+		}
+	}
+	return inFlight, err
+}
+
+// count adds the result of a committed batch.
+func (m *mover) count(b *batch) {
+	for _, skip := range b.skips {
+		m.skip(skip)
+	}
+	if len(b.taken) == 0 {
+		return
+	}
+	m.Done += len(b.taken)
+	bytes := 0
+	for _, l := range b.taken {
+		bytes += len(l.Delivery.Payload) + len(l.Stack)
+	}
+	m.size = min(maxBatch, max(1, batchBytes*len(b.taken)/(bytes+1)))
+	if m.r.Progress != nil {
+		m.r.Progress(m.Done)
+	}
+}
+
+func (m *mover) skip(skip Skip) {
+	if skip.LetterID > m.newest {
+		return
+	}
+	m.Skipped++
+	if len(m.Skips) < maxSkips {
+		m.Skips = append(m.Skips, skip)
+	}
+}

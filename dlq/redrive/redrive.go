@@ -1,0 +1,139 @@
+package redrive
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Redrive puts open letters into the backlog of the handler that gave them up, with a new
+// budget of attempts, oldest first. It works in batches. One commit makes the letters
+// redriven and their inbox rows waiting, and writes the backlog and audit rows. Up to
+// three batches run at a time, each on its own connection. Redrive blocks until all are
+// done or ctx ends, and may be called again at any time.
+//
+// It skips and counts letters whose message is no longer dead (it was applied meanwhile,
+// or waits already), and conflicts if there is no NewKey. They stay open.
+//
+// The error matches ErrInvalid and nothing was done, or it is a *PartialError, which
+// matches ErrKeyTaken if NewKey is in use.
+func (a *Admin) Redrive(ctx context.Context, r Request) (Result, error) {
+	return a.move(ctx, "redrive", dlq.Redriven, r, (*mover).redrive)
+}
+
+// Discard gives open letters up, oldest first, in batches of one commit each: the letter
+// and its dead inbox row become discarded, and an audit row is written. A redelivery of
+// the message is then a duplicate. The inbox row of a conflict belongs to another message
+// and stays as it is. Letters keep their payload until retention removes them.
+//
+// It blocks until all are done or ctx ends, and may be called again at any time. The
+// error matches ErrInvalid and nothing was done, or it is a *PartialError.
+func (a *Admin) Discard(ctx context.Context, r Request) (Result, error) {
+	return a.move(ctx, "discard", dlq.Discarded, r, (*mover).discard)
+}
+
+// discard refuses no letter: if a message is no longer dead, its letter can go too.
+func (m *mover) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
+	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
+	if len(own) == 0 {
+		return nil, nil
+	}
+	_, err := m.transition(ctx, t, own, inbox.Discarded)
+	return nil, err
+}
+
+// redrive puts the messages into the backlog.
+func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
+	if refused := m.conflicts(letters); len(refused) > 0 {
+		return refused, nil
+	}
+	if refused, err := m.revive(ctx, t, letters); err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	items := make([]backlog.Item, 0, len(letters))
+	for _, l := range letters {
+		items = append(items, m.item(l))
+	}
+	if err := m.st.Backlog().Put(ctx, t, items); err != nil {
+		return nil, fmt.Errorf("put into the backlog: %w", err)
+	}
+	return nil, nil
+}
+
+// conflicts refuses a conflict without a new key. It also refuses a new key for any other
+// letter: the row of its old key would stay dead with no open letter.
+func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
+	for _, l := range letters {
+		switch {
+		case l.Class == dlq.Conflict && m.r.NewKey == "":
+			refused = append(refused, Skip{l.LetterID, "it is a conflict: its key belongs to another message; give it a new key or discard it"})
+		case l.Class != dlq.Conflict && m.r.NewKey != "":
+			refused = append(refused, Skip{l.LetterID, "only a conflict may have a new key"})
+		}
+	}
+	return refused
+}
+
+// revive moves the inbox rows from dead to waiting, or inserts a row for the new key.
+func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
+	if m.r.NewKey != "" {
+		d := letters[0].Delivery
+		claimed, err := m.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{
+			Claims:  []inbox.Claim{{ID: inbox.ID{Scope: d.Scope, Key: m.r.NewKey}, Fingerprint: d.Fingerprint}},
+			Waiting: true,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("record the new key: %w", err)
+		}
+		if claimed[0].Result != inbox.Won {
+			return nil, ErrKeyTaken
+		}
+		return nil, nil
+	}
+	moved, err := m.transition(ctx, t, letters, inbox.Waiting)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range letters {
+		if !moved[l.ID()] {
+			refused = append(refused, Skip{l.LetterID, "its message is not dead any more"})
+		}
+	}
+	return refused, nil
+}
+
+// transition moves the inbox rows of letters from dead to state.
+func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
+	ids := make([]inbox.ID, 0, len(letters))
+	for _, l := range letters {
+		ids = append(ids, l.ID())
+	}
+	list, err := m.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
+	if err != nil {
+		return nil, fmt.Errorf("move inbox rows: %w", err)
+	}
+	moved := make(map[inbox.ID]bool, len(list))
+	for _, id := range list {
+		moved[id] = true
+	}
+	return moved, nil
+}
+
+// item is the backlog row of a letter: the message as it came, with a new budget of
+// attempts.
+func (m *mover) item(l dlq.Letter) backlog.Item {
+	item := backlog.Item{
+		Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery, Strict: l.Strict,
+		Spent: l.Attempts, LetterID: l.LetterID, Redrives: l.Redrives + 1,
+	}
+	item.Delivery.Attempt = 1
+	if m.r.NewKey != "" {
+		item.Delivery.Key = m.r.NewKey
+	}
+	return item
+}
