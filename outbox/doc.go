@@ -3,33 +3,32 @@
 //
 // # Nouns
 //
-// A [Row] is an event in the outbox. [Outbox] writes rows for callers that have a
-// transaction of their own; handlers use headrace.Tx.Publish instead. The relay
-// (package outbox/relay) publishes rows and deletes them. An [Order] is a topic and
-// an order key; a row that is held off the ready line has a [Reason].
+// A [Row] is an event in the outbox. [Outbox] writes rows for callers that have their own
+// transaction; handlers use headrace.Tx.Publish instead. The relay (package outbox/relay)
+// publishes rows and deletes them. An [Order] is a topic and an order key. A held row,
+// which is not ready, has a [Reason].
 //
 // # Rules
 //
-// An event and the change that it tells of are committed together or not at all.
-// Publish therefore refuses a *sql.DB, a *sql.Conn and whatever else begins
-// transactions without being in one: there the event would be committed alone,
-// whatever became of the change.
+// An event and the change that it describes are committed together or not at all. Publish
+// therefore rejects a *sql.DB, a *sql.Conn and other values that begin transactions but
+// are not in one: there the event would be committed alone, even if the change is not.
 //
-// Rows of an order are published by RowID, which is drawn when the row is written.
-// Writers in several transactions that want one order lock what the order key
-// stands for (SELECT … FOR UPDATE) before they publish.
+// Rows of an order are published by RowID, which the database assigns when the row is
+// written. If several transactions write to one order, each first locks the entity of the
+// order key (SELECT … FOR UPDATE).
 //
-// The relay of this process is woken by [Outbox.Wake] after the commit; without it
-// the rows are found by its next look, within a second.
+// After the commit, [Outbox.Wake] wakes the relay of this process. Without it, the relay
+// finds the rows with its next poll, within a second.
 //
-// A [Publisher] writes what is published through Watermill (cqrs.EventBus, a handler's
-// own publisher), in the transaction that each message's context carries ([WithTx]).
+// A [Publisher] writes messages published through Watermill (cqrs.EventBus, a handler's
+// own publisher), in the transaction in each message's context ([WithTx]).
 //
 // # Caveats
 //
-// Events are published at least once, each time under the same id; consumers of
-// this framework drop the repetition.
+// Events are published at least once, each time under the same id; consumers of this
+// framework drop duplicates.
 //
-// A value that only wraps ExecContext cannot be looked into: whoever passes one
-// sees to it that it is in a transaction.
+// Publish cannot look into a value that only wraps ExecContext: the caller makes sure
+// that it is in a transaction.
 package outbox

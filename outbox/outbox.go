@@ -7,15 +7,15 @@ import (
 	"fmt"
 	"reflect"
 
+	"go.opentelemetry.io/otel/propagation"
+
 	"github.com/headrace/headrace"
 )
 
-// ErrNoTransaction matches the refusal to publish through something that is in no
-// transaction.
+// ErrNoTransaction matches the error of Publish for a value that is not in a transaction.
 var ErrNoTransaction = errors.New("not in a transaction")
 
-// Writer is what Outbox needs of a database; what Outbox() of a store returns is
-// one.
+// Writer is the part of a store that Outbox needs; Outbox() of a store returns one.
 type Writer interface {
 	// Insert writes rows with a statement of q.
 	Insert(ctx context.Context, q headrace.Execer, rows []Row) error
@@ -23,20 +23,21 @@ type Writer interface {
 	Signal() *Signal
 }
 
-// Outbox writes events in transactions of the caller's. It is safe for concurrent
-// use, though a transaction is not.
+// Outbox writes events in the caller's transactions. It is safe for concurrent use,
+// though a transaction is not.
 type Outbox struct{ w Writer }
 
-// New returns the outbox that w writes, as in outbox.New(st.Outbox()).
+// New returns an outbox that writes to w, as in outbox.New(st.Outbox()).
 func New(w Writer) *Outbox { return &Outbox{w: w} }
 
 // Publish writes events, in this order, in the transaction tx: a *sql.Tx, *sqlx.Tx,
-// bun.Tx, ent's Tx or the ConnPool of a gorm transaction, of the outbox's own
-// database; or a *headrace.Tx, whose commit then writes them. They are published
-// after the caller's commit, and never if it rolls back.
+// bun.Tx, ent's Tx or the ConnPool of a gorm transaction, of the outbox's own database;
+// or a *headrace.Tx, whose commit then writes them. The relay publishes them after the
+// caller's commit, and never if it rolls back. An event without a Trace gets that of the
+// span in ctx, so that a trace goes on from an HTTP request to the handler of its event.
 //
-// The error matches headrace.ErrInvalidEvent or ErrNoTransaction where nothing was
-// written for that reason. After any other the transaction can only be rolled back.
+// If the error matches headrace.ErrInvalidEvent or ErrNoTransaction, nothing was written.
+// After any other error the transaction can only be rolled back.
 func (o *Outbox) Publish(ctx context.Context, tx headrace.Execer, events ...headrace.Event) error {
 	if own, ok := tx.(*headrace.Tx); ok {
 		return own.Publish(events...)
@@ -47,11 +48,14 @@ func (o *Outbox) Publish(ctx context.Context, tx headrace.Execer, events ...head
 	if len(events) == 0 {
 		return nil
 	}
-	rows := make([]Row, 0, len(events))
+	rows, trace := make([]Row, 0, len(events)), traceOf(ctx)
 	for _, e := range events {
 		e, err := e.Encode(nil)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
+		}
+		if e.Trace == (headrace.TraceContext{}) {
+			e.Trace = trace
 		}
 		rows = append(rows, RowOf(e))
 	}
@@ -61,13 +65,19 @@ func (o *Outbox) Publish(ctx context.Context, tx headrace.Execer, events ...head
 	return nil
 }
 
-// Wake makes the relay of this process look at once. Call it after the commit; it
-// never blocks. It does nothing for relays of other processes.
+// traceOf returns the trace context of the span in ctx; zero if there is none.
+func traceOf(ctx context.Context) headrace.TraceContext {
+	t := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, t)
+	return headrace.TraceFrom(t)
+}
+
+// Wake makes the relay of this process poll at once. Call it after the commit. It never
+// blocks, and does nothing for relays of other processes.
 func (o *Outbox) Wake() { o.w.Signal().Wake() }
 
-// plain returns the *sql.Tx that tx is made around, where it shows it: some libraries'
-// own ExecContext wants placeholders of another kind (bun's), and ours are the
-// database's.
+// plain returns the *sql.Tx inside tx, if it is exported: some libraries' ExecContext
+// (bun's) wants placeholders of another kind than the database's, which we use.
 func plain(tx headrace.Execer) headrace.Execer {
 	v := reflect.Indirect(reflect.ValueOf(tx))
 	if v.Kind() != reflect.Struct {
@@ -83,25 +93,15 @@ func plain(tx headrace.Execer) headrace.Execer {
 	return tx
 }
 
-// inTransaction refuses what is known to be in no transaction. What can commit is
-// in one; what can begin and cannot commit is a pool or a connection (*sql.DB,
-// *sql.Conn, *sqlx.DB, bun.DB, gorm's pool of prepared statements).
+// inTransaction rejects values that are known to be in no transaction. A value with
+// Commit is in one. A value with BeginTx but no Commit is a pool or a connection
+// (*sql.DB, *sql.Conn, *sqlx.DB, bun.DB, gorm's pool of prepared statements).
 func inTransaction(tx headrace.Execer) error {
-	switch tx := tx.(type) {
-	case nil:
+	v := reflect.ValueOf(tx)
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return fmt.Errorf("%w: the transaction is nil", ErrNoTransaction)
-	case *sql.Tx:
-		if tx == nil {
-			return fmt.Errorf("%w: the transaction is nil", ErrNoTransaction)
-		}
-		return nil
-	case *headrace.Tx:
-		if tx == nil {
-			return fmt.Errorf("%w: the transaction is nil", ErrNoTransaction)
-		}
-		return nil
 	}
-	t := reflect.TypeOf(tx)
+	t := v.Type()
 	if _, commits := t.MethodByName("Commit"); commits {
 		return nil
 	}

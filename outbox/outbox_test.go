@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/pgtest"
@@ -60,6 +61,8 @@ func count(t *testing.T, st store.Store) int64 {
 }
 
 // INVARIANTS 6: events stand or fall with the caller's transaction.
+//
+//evidence:event
 func TestEventsAreCommittedWithTheTransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, st database, ob *outbox.Outbox) {
 		ctx := context.Background()
@@ -106,8 +109,10 @@ func (w wrapper) ExecContext(ctx context.Context, query string, args ...any) (sq
 	return w.tx.ExecContext(ctx, query, args...)
 }
 
-// DESIGN §8: outbox writers take what is in a transaction, and refuse what would
+// Outbox writers take what is in a transaction, and refuse what would
 // commit the event alone.
+//
+//evidence:event
 func TestPublishNeedsATransaction(t *testing.T) {
 	onEach(t, func(t *testing.T, st database, ob *outbox.Outbox) {
 		ctx := context.Background()
@@ -198,6 +203,30 @@ func TestPublishInAHandler(t *testing.T) {
 	})
 }
 
+// The trace of a request goes on in the event that it writes, unless the event has its own.
+//
+//evidence:trace
+func TestPublishTakesTheSpanOfItsContext(t *testing.T) {
+	const span, own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1bf7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
+	request := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": span})
+	onEach(t, func(t *testing.T, st database, ob *outbox.Outbox) {
+		tx, err := st.db.BeginTx(request, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if err := ob.Publish(request, tx, event, headrace.Event{Topic: "orders", Payload: []byte("{}"), Trace: headrace.TraceContext{Parent: own}}); err != nil {
+			t.Fatal(err)
+		}
+		for _, parent := range []string{span, own} {
+			var n int
+			if err := tx.QueryRowContext(request, "SELECT count(*) FROM headrace_outbox WHERE trace_parent = $1", parent).Scan(&n); err != nil || n != 1 {
+				t.Errorf("%d events with %s, want 1: %v", n, parent, err)
+			}
+		}
+	})
+}
+
 func TestWake(t *testing.T) {
 	onEach(t, func(t *testing.T, st database, ob *outbox.Outbox) {
 		ob.Wake()
@@ -205,7 +234,7 @@ func TestWake(t *testing.T) {
 		<-st.Outbox().Signal().C()
 		select {
 		case <-st.Outbox().Signal().C():
-			t.Error("two wake-ups that nobody waited for are two")
+			t.Error("two wake-ups without a reader are two")
 		default:
 		}
 	})

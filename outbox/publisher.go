@@ -12,9 +12,9 @@ import (
 )
 
 // Publisher is a Watermill Publisher that writes messages into the outbox, in the
-// transaction that each message's context carries: cqrs.EventBus and everything else
-// that publishes through Watermill work with it unchanged. It is safe for concurrent
-// use, though a transaction is not.
+// transaction that each message's context carries. cqrs.EventBus and all other code that
+// publishes through Watermill work with it unchanged. It is safe for concurrent use,
+// though a transaction is not.
 type Publisher struct {
 	o       *Outbox
 	options PublisherOptions
@@ -27,7 +27,7 @@ type PublisherOptions struct {
 	OrderKey func(topic string, m *message.Message) string
 }
 
-// NewPublisher returns a Publisher into the outbox that w writes, as in
+// NewPublisher returns a Publisher that writes to w, as in
 // outbox.NewPublisher(st.Outbox(), outbox.PublisherOptions{}).
 func NewPublisher(w Writer, options PublisherOptions) *Publisher {
 	if options.OrderKey == nil {
@@ -37,15 +37,13 @@ func NewPublisher(w Writer, options PublisherOptions) *Publisher {
 }
 
 // Publish writes messages, in this order, each in the transaction of its own context:
-// the one of WithTx, else the one of headrace.WithTx, which handlers behind
-// inbox.Middleware and consumer.Attach find in theirs. A message that the relay
-// publishes has the UUID, metadata and payload that it was given here; one without a
-// UUID gets one. No messages are no error.
+// the one of WithTx, else the one of headrace.WithTx, which the handlers of a Router with
+// consumer.Attach find in theirs. A message that the relay publishes has the UUID, metadata
+// and payload that it was given here; one without a UUID gets one. No messages are no error.
 //
-// The error matches ErrNoTransaction where a message's context carries no transaction
-// and headrace.ErrInvalidEvent where a message cannot be an event, and then none of
-// the messages is written. After any other error the transactions that the messages
-// carry can only be rolled back.
+// The error matches ErrNoTransaction if a message's context carries no transaction, and
+// headrace.ErrInvalidEvent if a message is not a valid event; then none of the messages
+// is written. After any other error the messages' transactions can only be rolled back.
 func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 	parts, err := p.divide(topic, messages)
 	if err != nil {
@@ -62,15 +60,15 @@ func (p *Publisher) Publish(topic string, messages ...*message.Message) error {
 // Close does nothing: the outbox belongs to its store.
 func (*Publisher) Close() error { return nil }
 
-// part is what goes into one transaction.
+// part is the events for one transaction.
 type part struct {
 	tx     headrace.Execer
 	first  *message.Message
 	events []headrace.Event
 }
 
-// divide gives each message to its transaction, and refuses before anything is
-// written what would be refused later.
+// divide groups the messages by their transaction. It rejects every invalid message
+// before any is written.
 func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, error) {
 	var parts []*part
 	for i, m := range messages {
@@ -97,8 +95,8 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 	return parts, nil
 }
 
-// EventOf returns m as an event of topic: with its UUID, metadata, payload and trace. An
-// empty payload is one; a UUID that is empty is replaced when the event is written.
+// EventOf returns m as an event of topic, with its UUID, metadata, payload and trace. An
+// empty payload is valid; an empty UUID is replaced when the event is written.
 func EventOf(topic string, m *message.Message, orderKey string) headrace.Event {
 	payload := []byte(m.Payload)
 	if payload == nil {
@@ -110,10 +108,10 @@ func EventOf(topic string, m *message.Message, orderKey string) headrace.Event {
 	}
 }
 
-// same reports whether a and b are one transaction; values of a type that cannot be
-// compared are taken for two, which only costs a statement.
+// same reports whether a and b are one transaction. Values of a type that cannot be
+// compared count as two, which only costs a statement.
 func same(a, b headrace.Execer) bool {
-	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+	return reflect.ValueOf(a).Comparable() && a == b
 }
 
 var _ message.Publisher = (*Publisher)(nil)

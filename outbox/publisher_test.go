@@ -48,7 +48,7 @@ func stored(t *testing.T, st database) (events []headrace.Event) {
 	}
 	defer tx.Rollback()
 	for shard := range outbox.Shards {
-		rows, err := st.Outbox().Read(t.Context(), tx, shard, 0, 100)
+		rows, err := st.Outbox().Read(t.Context(), tx, shard, 0, 100, outbox.Topics{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +107,7 @@ func TestPublisherUnderAnEventProcessor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// What inbox.Middleware does, in the fewest words.
+		// A transaction for each message, in its context.
 		router.AddMiddleware(func(h message.HandlerFunc) message.HandlerFunc {
 			return func(m *message.Message) ([]*message.Message, error) {
 				tx := begin(t, st)

@@ -8,15 +8,15 @@ import (
 	"github.com/headrace/headrace/internal/shard"
 )
 
-// Shards is the number of lines of the outbox: at most that many relays publish at
-// a time, over all processes.
+// Shards is the number of parts of the outbox: at most that many relays publish at a
+// time, over all processes.
 const Shards = shard.Count
 
 // Row is an event in the outbox.
 type Row struct {
 	// RowID orders the rows of a shard. Stores set it.
 	RowID int64
-	// Shard is where the row stands: RowOf sets it.
+	// Shard is the row's shard: RowOf sets it.
 	Shard int
 	// Event is what will be published: with ID and Payload, without Value.
 	Event headrace.Event
@@ -29,8 +29,8 @@ type Row struct {
 // spread counts the rows without an order key that this process has made.
 var spread atomic.Uint32
 
-// together is how many of them in a row go to the same shard. Were each to go to
-// another one, a few events would cost the relay as many transactions.
+// together is how many of them go to the same shard in a row. If each went to another
+// one, a few events would cost the relay as many transactions.
 const together = 64
 
 // RowOf returns the row for an encoded event. Rows of an Order share a shard.
@@ -41,22 +41,22 @@ func RowOf(e headrace.Event) Row {
 	return Row{Shard: shard.Of(e.Topic + "\x00" + e.OrderKey), Event: e}
 }
 
-// Order names the rows that keep their order: those of a topic with one order key.
+// Order names the rows that keep their order: those of one topic and order key.
 type Order struct {
 	// Topic and Key are those of the events.
 	Topic string
 	Key   string
 }
 
-// Block is an Order whose rows have to wait on the held line.
+// Block is an Order with held rows that must be published first.
 type Block struct {
 	Order
-	// First is the RowID of the first of them. It is never Behind, so that there is
-	// always a row of the Order that a Poll can find or a person sees.
+	// First is the RowID of the first held row. It is never Behind, so every blocked
+	// Order has a row that a Poll finds or that is Parked.
 	First int64
 }
 
-// Reason says why a row is held off the ready line.
+// Reason says why a row is held.
 type Reason string
 
 // The reasons.
@@ -66,30 +66,30 @@ const (
 	// Backoff: the sink refused it, and it will be tried again. Rows of its Order
 	// wait behind it.
 	Backoff Reason = "backoff"
-	// Parked: the sink refused it too often. It waits for a person, and the rows of
-	// its Order with it.
+	// Parked: the sink refused it too often. It waits for a person to act, and the later
+	// rows of its Order wait for it.
 	Parked Reason = "parked"
 	// Behind: an earlier row of its Order is held.
 	Behind Reason = "behind"
 )
 
-// Hold takes a row off the ready line, or changes why and until when it is held.
+// Hold makes a row held, or changes why and until when it is held.
 type Hold struct {
 	// Row is the row, with its Shard and RowID.
 	Row Row
-	// Reason is why. For Delayed and Backoff, Delay is for how long from now.
+	// Reason is why it is held. For Delayed and Backoff, Delay is how long from now.
 	Reason Reason
 	Delay  time.Duration
-	// Attempts is how often the sink refused it so far.
+	// Attempts is how often the sink has refused it.
 	Attempts int
-	// Error is the sink's word, capped; it is shown to operators.
+	// Error is the sink's error text, capped; it is shown to operators.
 	Error string
 }
 
-// HeldRow is a row off the ready line.
+// HeldRow is a held row.
 type HeldRow struct {
 	Row
-	// Reason is why it is held, and Error the sink's last word, capped.
+	// Reason is why it is held, and Error the sink's latest error text, capped.
 	Reason Reason
 	// DueIn is how long until it is due; 0 or less if it is due, or if it is Parked
 	// or Behind.
@@ -97,20 +97,23 @@ type HeldRow struct {
 	Error string
 }
 
-// Poll is what an idle look at the outbox finds.
+// Poll is the result of polling the outbox.
 type Poll struct {
-	// Shards that have ready rows beyond their marks, or held rows that are due.
+	// Shards have ready rows above their marks, or held rows that are due.
 	Shards []int
-	// Next is how long until the next held row will be due; 0 where there is none.
+	// Next is how long until the next held row is due; 0 if there is none.
 	Next time.Duration
+	// Tops are the highest RowIDs of the shards' ready rows, of any topic, so that the
+	// next poll can begin there; nil if the poll was for all topics.
+	Tops []int64
 }
 
 // Status says how much the outbox holds.
 type Status struct {
 	Ready   int64 `json:"ready"`   // can be published now
 	Delayed int64 `json:"delayed"` // delayed events, and those in backoff
-	Parked  int64 `json:"parked"`  // waits for a person
-	Behind  int64 `json:"behind"`  // waits behind one of those
+	Parked  int64 `json:"parked"`  // wait for a person to act
+	Behind  int64 `json:"behind"`  // wait behind one of those
 	// Oldest is the age of the oldest ready row: the lag of the relay; 0 if none.
 	Oldest time.Duration `json:"oldest_ns"`
 }

@@ -1,13 +1,13 @@
 package outbox
 
-// Signal wakes one waiter, and is remembered until it waits. It is safe for
-// concurrent use and never blocks the one who wakes.
+// Signal wakes one waiter, now or when it next waits. It is safe for concurrent use, and
+// Wake never blocks.
 type Signal struct{ c chan struct{} }
 
-// NewSignal returns a signal that nobody has given yet.
+// NewSignal returns a signal that is not set.
 func NewSignal() *Signal { return &Signal{c: make(chan struct{}, 1)} }
 
-// Wake gives the signal; giving it again before it was received changes nothing.
+// Wake sets the signal; if it is set already, Wake does nothing.
 func (s *Signal) Wake() {
 	select {
 	case s.c <- struct{}{}:
@@ -15,5 +15,5 @@ func (s *Signal) Wake() {
 	}
 }
 
-// C is received from by the one who waits.
+// C returns the channel that the waiter receives from.
 func (s *Signal) C() <-chan struct{} { return s.c }

@@ -8,83 +8,70 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Store keeps the outbox's rows on two lines: ready ones, and held ones apart, so
-// that a look for work never walks over rows whose time has not come. Drivers
-// implement it. Methods that take a transaction leave its end to the caller.
+// Store keeps the outbox's rows: the held ones apart from the ready ones, so that a poll
+// never walks over rows whose time has not come. Drivers implement it. The caller ends
+// the transaction that it passes to a method.
 type Store interface {
-	// Insert writes rows in one statement, in the order given; those with a Delay
-	// onto the held line. q is any transaction of this database. No rows is no
-	// statement.
+	// Insert writes rows in one statement, in the order given; those with a Delay become
+	// held. q is any transaction of this database. For no rows it runs no statement.
 	Insert(ctx context.Context, q headrace.Execer, rows []Row) error
-	// Poll looks, without a transaction and without writing, for shards with rows
-	// above marks[shard] or with due ones. marks has Shards elements.
-	Poll(ctx context.Context, marks []int64) (Poll, error)
+	// Poll looks for shards with rows of these topics above marks[shard], or with due
+	// ones. It uses no transaction and does not write. marks has Shards elements. It
+	// walks over rows of other topics above the marks.
+	Poll(ctx context.Context, marks []int64, topics Topics) (Poll, error)
 	// LockShard takes the shard for this transaction, without waiting, and reports
-	// whether it got it. What the holder before committed is seen by the statements
-	// after this one. idle ends the transaction on the server when it idles for longer
-	// between two statements, so that a process that was stopped does not keep the
-	// shard; 0 leaves the server's setting. A store without such a thing (SQLite)
-	// ignores it.
+	// whether it got it. The statements after this one see the commits of the previous
+	// holder. The server ends the transaction if it idles for longer than idle between
+	// two statements, so that a frozen process does not keep the shard; 0 leaves the
+	// server's setting. SQLite has no such setting and ignores it.
 	LockShard(ctx context.Context, t *txn.Txn, shard int, idle time.Duration) (bool, error)
-	// Read returns at most limit ready rows, by RowID, to a caller that has dealt with
-	// those up to after: the rows above it. What commits late may stand below: then, and
-	// for as long as the store cannot tell, it begins there, so that a row never comes
-	// after one of its order that was written behind it.
-	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]Row, error)
-	// ReadHeld returns at most limit held rows of the shard that may be published
-	// now, by RowID: those Delayed or in Backoff that are due, and those Behind
-	// whose Order has no row in Backoff or Parked that is not due.
-	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]HeldRow, error)
+	// Read returns at most limit ready rows of these topics above after, by RowID; the
+	// caller has dealt with those up to after. Rows that commit late may be below it: as
+	// long as the store cannot rule that out, it begins lower, so that a row never comes
+	// after a later row of its order.
+	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics Topics) ([]Row, error)
+	// ReadHeld returns at most limit held rows of these topics that may be published now,
+	// by RowID: rows that are Delayed or in Backoff and due, and rows Behind whose Order
+	// has no row that is Parked or in Backoff and not due.
+	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics Topics) ([]HeldRow, error)
 	// Blocked returns the orders of the shard that have a held row other than a
 	// Delayed one, and the first such row of each.
 	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Block, error)
-	// Delete removes published rows from either line; those that are gone already are
-	// passed over. Where the first row of an Order goes from the held line, the one
-	// Behind it is due, so that a Poll finds it.
+	// Delete removes published rows, held or ready, and skips those that are gone. If it
+	// removes the first held row of an Order, the row Behind it becomes due, so that a
+	// Poll finds it.
 	Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error
-	// Hold moves rows onto the held line, or updates those that stand there; those
-	// that are gone are passed over.
+	// Hold makes rows held, or updates those that are held already. It skips rows that
+	// are gone.
 	Hold(ctx context.Context, t *txn.Txn, holds []Hold) error
 }
 
-// Topics chooses rows by their topics: those of Names, or with Except all others.
+// Topics chooses rows by topic: those in Names, or with Except all others. The zero value
+// chooses all rows.
 type Topics struct {
 	Names  []string
 	Except bool
 }
 
-// Chooser looks at rows of chosen topics only, for routes, which take theirs past all
-// others, however many stand there. Drivers implement it beside Store.
-type Chooser interface {
-	// PollTopics is Store.Poll for chosen topics. It walks over the others above the
-	// marks, and returns the highest RowID on the ready line of each shard, so that the
-	// next look can begin there.
-	PollTopics(ctx context.Context, marks []int64, topics Topics) (Poll, []int64, error)
-	// ReadTopics is Store.Read for chosen topics.
-	ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics Topics) ([]Row, error)
-	// ReadHeldTopics is Store.ReadHeld for chosen topics.
-	ReadHeldTopics(ctx context.Context, t *txn.Txn, shard int, limit int, topics Topics) ([]HeldRow, error)
-}
-
-// SingleWriter is implemented by a Store whose transactions keep every other writer
-// of the database waiting (SQLite). Nobody may wait for a sink inside of one, the
-// less so since the sink may write into the same database: the relay then reads in
-// one transaction, publishes without any, and deletes in another. Two processes may
-// publish the same row then, each in order and under the same id.
+// SingleWriter is implemented by a Store whose transactions block every other writer of
+// the database (SQLite). The relay must not call a sink inside such a transaction, all
+// the more since the sink may write into the same database. So it reads in one
+// transaction, publishes without one, and deletes in another. Two processes may then
+// publish the same row, each in order and under the same id.
 type SingleWriter interface {
-	// SingleWriter does nothing; having it says it.
+	// SingleWriter does nothing; it marks the type.
 	SingleWriter()
 }
 
-// Admin is what operators need of the outbox. Drivers implement it beside Store.
+// Admin is the interface for operators of the outbox. Drivers implement it beside Store.
 type Admin interface {
 	// Status counts. It reads indexes of the whole outbox.
 	Status(ctx context.Context) (Status, error)
 	// Parked returns at most limit parked rows above after, by RowID, without their
 	// payloads.
 	Parked(ctx context.Context, after int64, limit int) ([]HeldRow, error)
-	// Unpark makes parked rows due at once with their attempts forgotten, all of them
-	// where rows is empty, and returns how many.
+	// Unpark makes parked rows due at once and resets their attempts, for all parked rows
+	// if rows is empty, and returns how many.
 	Unpark(ctx context.Context, rows []int64) (int, error)
 	// Signal wakes the relay of this store in this process.
 	Signal() *Signal

@@ -4,11 +4,14 @@ import (
 	"testing"
 
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/outbox"
 )
 
-// The mark never passes a row that stays where it stands: the rows after it in its
+// The mark never passes a row that stays where it is: the rows after it in its
 // order would be read without it.
+//
+//evidence:event-order
 func TestTheMarkStaysBelowWhatIsLeft(t *testing.T) {
 	ready := []outbox.Row{{RowID: 11}, {RowID: 12}, {RowID: 15}}
 	for name, c := range map[string]struct {
@@ -24,7 +27,7 @@ func TestTheMarkStaysBelowWhatIsLeft(t *testing.T) {
 		"late and left below it": {settlement{left: 5}, 3, drain.Result{Mark: 4}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := &batch{after: 10, limit: c.limit, ready: ready}
+			b := &batch{after: 10, Batch: &outboxread.Batch{Limit: c.limit, Ready: ready}}
 			if got := b.result(&c.settled); got != c.want {
 				t.Errorf("result %+v, want %+v", got, c.want)
 			}

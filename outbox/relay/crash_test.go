@@ -81,6 +81,8 @@ func (s *mortalSink) Close() error { return nil }
 
 // INVARIANTS 7: a relay that is killed between publish and delete publishes again,
 // under the same id; nothing is lost, and the shard is free at once.
+//
+//evidence:confirmed
 func TestKilledBetweenPublishAndDelete(t *testing.T) {
 	t.Parallel()
 	databases := map[string]func(t *testing.T, o *orders) opener{
@@ -141,6 +143,8 @@ func (b *bundle) kill(o orders) error {
 
 // DESIGN §3 COMMIT: where the outcome of the commit is unknown, or it was refused,
 // the relay publishes again.
+//
+//evidence:unknown confirmed
 func TestAFailedCommitIsPublishedAgain(t *testing.T) {
 	for _, outcome := range []error{txn.ErrCommitUnknown, txn.ErrRolledBack} {
 		t.Run(outcome.Error(), func(t *testing.T) {

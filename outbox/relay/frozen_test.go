@@ -22,6 +22,8 @@ func (signalling) Close() error                                { return nil }
 
 // INVARIANTS 23, Shutdown: a relay on a frozen network returns within its bound, with
 // nil where its statements can be cut, and an error where one is left behind.
+//
+//evidence:frozen-stop
 func TestRunOnAFrozenNetwork(t *testing.T) {
 	for _, driver := range []string{"open", "postgres"} {
 		t.Run(driver, func(t *testing.T) {

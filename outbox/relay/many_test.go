@@ -50,6 +50,8 @@ func TestTwoRelaysAtOnce(t *testing.T) {
 }
 
 // The same while the sink fails: what one relay holds, the other does not skip.
+//
+//evidence:event-order
 func TestTwoRelaysUnderAFailingSink(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		n := 0
@@ -109,15 +111,17 @@ func (b *bundle) pending(events ...headrace.Event) *sql.Tx {
 	return tx
 }
 
-// DESIGN §3 Drain: a transaction that drew a lower id may commit after the relay has
+// DESIGN §3 Backlog and drain: a transaction that drew a lower id may commit after the relay has
 // gone past it, and neither holds the others up nor is it skipped.
+//
+//evidence:late-row
 func TestALateCommitter(t *testing.T) {
 	onPostgres(t, func(b *bundle) {
 		late := b.pending(event("t", "k", "late"))
 		b.relay(b.st, b.options())
 		b.publish(event("t", "k", "early"), event("t", "", "free"))
 		b.untilEmpty()
-		if err := late.Commit(); err != nil { // nobody is woken
+		if err := late.Commit(); err != nil { // no relay is woken
 			b.Fatal(err)
 		}
 		b.untilPolling("the late one is published", func() bool { return b.sink.times("late") == 1 })
@@ -148,7 +152,7 @@ func TestALateCommitterOfAHeldOrder(t *testing.T) {
 	})
 }
 
-// DESIGN §3 Drain: while somebody's long snapshot keeps the deleted rows alive, the
+// DESIGN §3 Backlog and drain: while a long snapshot keeps the deleted rows alive, the
 // relay reads beyond them, and not again from the bottom each time.
 func TestALongSnapshot(t *testing.T) {
 	onPostgres(t, func(b *bundle) {
@@ -182,6 +186,8 @@ func TestALongSnapshot(t *testing.T) {
 
 // DESIGN §3 Claim: every transaction of the framework bounds how long it may idle,
 // above what its round may take.
+//
+//evidence:abandoned
 func TestTransactionsHaveAnIdleBound(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		watch := &limits{}

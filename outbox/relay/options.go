@@ -13,67 +13,73 @@ import (
 
 // Options tune a Relay. The zero value works.
 type Options struct {
-	// Workers is how many shards are published at a time. Each holds a database
-	// connection meanwhile (not on SQLite). Default 2.
+	// Workers is how many shards are published at a time. Each uses a database connection
+	// (not on SQLite). Default 2.
 	Workers int
 	// Concurrency is how many calls of Publish a batch makes at a time. Default 16.
 	Concurrency int
 	// BatchRows is the largest number of rows in a batch. Default 1,000.
 	BatchRows int
-	// BatchBytes is the payload that a batch shall hold about, going by the size of
-	// the rows before; at least one row. Default 4 MiB.
+	// BatchBytes is the approximate payload of a batch, estimated from the size of
+	// earlier rows; at least one row. Default 4 MiB.
 	BatchBytes int
 
 	// PublishTimeout is how long a call of Publish may take. Default 30 s.
 	PublishTimeout time.Duration
 	// StopTimeout is how long Run lets calls of Publish finish after its context has
-	// ended. Their messages' context ends after that. Default 10 s.
+	// ended. Then it cancels their messages' context. Default 10 s.
 	StopTimeout time.Duration
-	// MaxStuck is after how many calls of Publish that have not returned in time no
-	// other is made; those under way then may add to them. Default: twice Concurrency.
+	// MaxStuck bounds the calls of Publish that have not returned in time: at that number
+	// the relay makes no other call, though calls under way may still add to them.
+	// Default: twice Concurrency.
 	MaxStuck int
 
-	// MaxAttempts is how many times a row is refused before it is parked. Default 10.
+	// MaxAttempts is how often the sink refuses a row before it is parked. Default 10.
 	MaxAttempts int
 	// Backoff is the delay before a refused row is tried again. Default: 1 s to
 	// 5 min, factor 2, jitter 0.2.
 	Backoff retry.Backoff
 
-	// MinPoll and MaxPoll are the least and the most time between two looks at the
-	// outbox, while it is busy and idle. An event that finds the relay busy waits half of
-	// MinPoll. Default 2 ms and 1 s.
+	// MinPoll and MaxPoll are the time between two polls of the outbox while it is busy
+	// and while it is idle. An event waits on average half of MinPoll if the relay is
+	// busy. Default 2 ms and 1 s.
 	MinPoll, MaxPoll time.Duration
 
-	// Routes give events to consumers of the same database instead of publishing them.
-	// Without a sink the rows of all other topics stay where they are. Default: none.
+	// Routes deliver events to consumers of the same database instead of publishing them.
+	// Without a sink, rows of other topics stay in the outbox. Default: none.
 	Routes []Route
 	// DeadLetterTopic names the topic for the copy of a dead letter of topic that a route
-	// made; "" means no copy. Default: always "".
+	// created; "" means no copy. Default: always "".
 	DeadLetterTopic func(topic string) string
 
-	// Logger is told of stalls, failures of the database and parked rows. Default:
+	// Redact rewrites the texts of the sink's errors before they are stored or logged.
+	// Default: credentials are masked, as far as they can be recognised. That is also done
+	// before Redact is called.
+	Redact func(text string) string
+	// Logger logs stalls, failures of the database and parked rows. Default:
 	// slog.Default().
 	Logger *slog.Logger
-	// OnParked is told of each row that was parked, after the commit; OnStalled the
-	// sink's error when the relay stalls, and nil when it goes on; OnError the first
-	// error of the database, and nil when all is well again. They must not block, and
-	// may be called by several goroutines at once. May be nil.
+	// OnParked is called for each parked row, after the commit. OnStalled is called with
+	// the sink's error when the relay stalls, and with nil when it goes on. OnError is
+	// called with the first error of the database, and with nil when the database works
+	// again. They must not block, and several goroutines may call them at once. May be
+	// nil.
 	OnParked  func(Parked)
 	OnStalled func(error)
 	OnError   func(error)
 
-	// Name tells the relay's metrics from those of relays of other databases in the same
-	// process; it becomes a label. Default: "relay", and the name of the consumer that
-	// the relay was started for.
+	// Name is the label that separates the relay's metrics from those of other relays in
+	// the same process. Default: "relay", or the name of the consumer that started the
+	// relay.
 	Name string
-	// TracerProvider makes the span of each send; MeterProvider the instruments, whose
-	// gauges ask the outbox at most once in 10 s while Run is under way. Default:
+	// TracerProvider makes the span of each send, MeterProvider the instruments. The
+	// gauges query the outbox at most once in 10 s while Run is under way. Default:
 	// otel.GetTracerProvider() and otel.GetMeterProvider().
 	TracerProvider trace.TracerProvider
 	MeterProvider  metric.MeterProvider
 }
 
-// Parked is a row that waits for a person, without its payload.
+// Parked is a row that waits for a person to act, without its payload.
 type Parked struct {
 	// RowID, EventID, Topic and OrderKey name the row and its event.
 	RowID    int64
@@ -82,20 +88,16 @@ type Parked struct {
 	OrderKey string
 	// Attempts is how often the sink refused it.
 	Attempts int
-	// Error is the sink's word, capped.
+	// Error is the sink's error text, capped.
 	Error string
 }
 
-// cutTime is how long the last statements have when the life of the messages is over;
-// past it their connections are cut, and leaveTime after that they are left behind.
+// cutTime is how long the last statements may take after the messages' context has ended;
+// then their connections are closed. leaveTime later the relay abandons them.
 const (
 	cutTime   = 10 * time.Second
 	leaveTime = 5 * time.Second
 )
-
-// stuckGrace is how long a publish is waited for once more after its context has
-// been cancelled.
-const stuckGrace = time.Second
 
 func (o Options) validate() error {
 	for _, n := range []struct {

@@ -34,6 +34,8 @@ func (b *bundle) company() (stop func()) {
 // DESIGN §3 Relay, INVARIANTS 9: a row that the sink refuses is parked with its
 // reason, and its order with it, also rows written later; others flow. Unparked,
 // the order goes on where it stopped.
+//
+//evidence:parked
 func TestAPoisonRowParksAloneWithItsOrder(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		b.sink.refusing(only("bad-1"))
@@ -100,6 +102,8 @@ func TestALongOrderIsUnparked(t *testing.T) {
 }
 
 // Neither a refused delayed event nor one without an order holds others up.
+//
+//evidence:parked
 func TestRefusedRowsOutsideOfAnOrder(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		b.sink.refusing(only("delayed", "free"))
@@ -121,6 +125,8 @@ func TestRefusedRowsOutsideOfAnOrder(t *testing.T) {
 
 // DESIGN §3 Relay: attempts are spent only while the same sink confirms other
 // rows. An outage parks nothing, puts nothing off, and is tried less and less.
+//
+//evidence:sink-away
 func TestAnOutageParksNothing(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		b.sink.refusing(everything)

@@ -16,6 +16,8 @@ import (
 
 // INVARIANTS 7: what is committed is published, whole, and what was rolled back is
 // not.
+//
+//evidence:event
 func TestPublishesWhatWasCommitted(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		e := headrace.Event{
@@ -77,6 +79,8 @@ func TestSinkIsToldTheOrderKey(t *testing.T) {
 
 // INVARIANTS 9: per order, first appearances are in the order of the rows, whatever
 // the sink does in between; INVARIANTS 7: repetitions look the same.
+//
+//evidence:event-order
 func TestOrderUnderAFailingSink(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		seed := rand.Uint64()
@@ -163,7 +167,7 @@ func TestMessagesGoTogether(t *testing.T) {
 	})
 }
 
-// The sink confirms only some messages of a call: nobody knows which, so that each
+// The sink confirms only some messages of a call: it is unknown which, so each
 // is published again alone, and only the refused one is put off.
 func TestACallThatFailsInTheMiddle(t *testing.T) {
 	onEach(t, func(b *bundle) {

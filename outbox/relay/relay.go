@@ -15,64 +15,62 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/intake"
-	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/internal/local"
+	"github.com/headrace/headrace/internal/outboxread"
+	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
-	"github.com/headrace/headrace/store/txn"
 )
 
-// Store is what a Relay needs of a database. Every store.Store is one.
+// Store is the part of a store.Store that a Relay needs.
 type Store interface {
-	// Begin, Commit and Outbox are those of store.Store.
-	Begin(ctx context.Context) (*txn.Txn, error)
-	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
+	store.Transactor
+	// Outbox is what is relayed.
 	Outbox() store.Outbox
-	// Operations has the alerts, where parked rows are told of.
+	// Operations has the alerts, for those of parked rows.
 	Operations() store.Operations
-	// Inbox, Backlog and Letters are where routes put events.
+	// Inbox, Backlog and Letters are written for routes.
 	Inbox() inbox.Store
 	Backlog() backlog.Tables
 	Letters() dlq.Store
 }
 
-// errHung is the error of a Run that left a goroutine behind.
+// ErrStuck matches the error of a call of Publish that did not return in time, and that
+// of Run if such calls still run when it returns.
+var ErrStuck = publish.ErrStuck
+
+// errHung is the error of a Run that abandoned a goroutine.
 var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
 
-// ErrRunning is the error of a second Run while the first goes on.
+// ErrRunning is the error of a second Run while the first still runs.
 var ErrRunning = errors.New("relay: is running already")
 
 // Relay publishes the rows of one outbox through one sink. Its methods are safe
 // for concurrent use.
 type Relay struct {
 	store Store
-	// apart says that nobody may wait for the sink inside of a transaction.
-	apart bool
-	book  time.Duration // bookTime
-	o     Options
-	sink  *sink
-	stall *stall
-	size  size
-	// refused holds for each shard the rows that the last round was refused without
-	// spending an attempt, and how many rows the sink had confirmed then. It belongs
-	// to whoever works on the shard.
-	refused [shard.Count]map[int64]int64
-	running atomic.Bool
+	// withoutTx says that no transaction may be open during a call of the sink.
+	withoutTx    bool
+	storeTimeout time.Duration
+	o            Options
+	hasSink      bool
+	publisher    *publish.Publisher
+	stall        *stall
+	running      atomic.Bool
+	telemetry    *telemetry.Telemetry
 
-	telemetry *telemetry.Telemetry
-	sends     *telemetry.Sender
-
-	routes atomic.Pointer[table]
-	intake *intake.Intake
+	routes   atomic.Pointer[table]
+	recorder *outcome.Recorder
 	// woken wakes the sink's drain and routed that of local delivery.
 	woken, routed *outbox.Signal
 }
 
 // New returns a relay from st to sink that does not run yet. sink is any Watermill
-// Publisher whose Publish returns after the broker has the messages; the relay
-// never closes it. It may be nil where Options.Routes are given: only their topics are
-// relayed then. The error names an option that cannot be meant.
+// Publisher whose Publish returns after the broker has the messages; the relay never
+// closes it. It may be nil if Options.Routes is set: then only their topics are relayed.
+// The error names an invalid option.
 func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 	if st == nil {
 		return nil, errors.New("relay: the store is required")
@@ -89,11 +87,13 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
 	r := &Relay{
-		store: st, o: o, sink: newSink(sink, o), stall: newStall(o), book: bookTime,
-		telemetry: t, sends: t.Sender(o.Name),
-		intake: newIntake(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
+		store: st, o: o, hasSink: sink != nil, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
+		publisher: publish.New(sink, publish.Options{
+			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
+		}),
+		recorder: newRecorder(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
 	}
-	_, r.apart = st.Outbox().(outbox.SingleWriter)
+	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
 	if err := r.addRoutes(o.Routes); err != nil {
 		return nil, fmt.Errorf("relay: Options.Routes: %w", err)
 	}
@@ -102,7 +102,7 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 
 // addRoutes adds routes, also while the relay runs. It is not called concurrently.
 func (r *Relay) addRoutes(routes []Route) error {
-	next, err := r.routes.Load().with(routes, r.sink.publisher != nil)
+	next, err := r.routes.Load().with(routes, r.hasSink)
 	if err != nil {
 		return err
 	}
@@ -111,13 +111,12 @@ func (r *Relay) addRoutes(routes []Route) error {
 	return nil
 }
 
-// Run publishes until ctx ends, and returns when everything that it began has
-// returned, but for calls of Publish that do not return: it waits for them until
-// StopTimeout and a second have passed, and then returns an error that matches
-// ErrStuck and says how many. Ten seconds after StopTimeout the connections of open
-// transactions are cut, and five seconds later statements are left behind on
-// connections that the store cannot reach; the error says so. It may be called again
-// after it has returned.
+// Run publishes until ctx ends, and returns when everything that it began has returned.
+// Calls of Publish are an exception: Run waits for them until StopTimeout and a second
+// have passed, and then returns an error that matches ErrStuck and says how many still
+// run. Ten seconds after StopTimeout it closes the connections of open transactions. Five
+// seconds later it abandons statements on connections that the store cannot interrupt;
+// the error says so. Run may be called again after it has returned.
 func (r *Relay) Run(ctx context.Context) error {
 	if r.running.Swap(true) {
 		return ErrRunning
@@ -127,21 +126,21 @@ func (r *Relay) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("relay: %w", err)
 	}
-	// A message's context outlives the batch, and ctx for as long as Run waits.
+	// A message's context outlives the batch, and ctx while Run waits.
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
-	// What still waits for the database at the very end is cut off.
-	over, cut := context.WithCancel(context.WithoutCancel(ctx))
+	// cut closes the connections that still wait for the database at the very end.
+	cutOff, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
 	drained := make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
 	goroutines.Go(func() { r.passOn(ctx) })
 	var drains sync.WaitGroup
-	if r.sink.publisher != nil {
-		drains.Go(func() { drain.New(&line{Relay: r, life: life, over: over}, r.draining(r.woken)).Run(ctx) })
+	if r.hasSink {
+		drains.Go(func() { drain.New(&line{r, life, r.reader(cutOff)}, r.draining(r.woken)).Run(ctx) })
 	}
-	drains.Go(func() { drain.New(&local{Relay: r, over: over}, r.draining(r.routed)).Run(ctx) })
+	drains.Go(func() { drain.New(r.local(cutOff), r.draining(r.routed)).Run(ctx) })
 	go func() { // ends with the drains
 		drains.Wait()
 		close(drained)
@@ -153,14 +152,34 @@ func (r *Relay) Run(ctx context.Context) error {
 	default:
 		err = errHung
 	}
-	return errors.Join(err, r.sink.wait(stuckGrace), closeGauges(gauges))
+	return errors.Join(err, wrap(r.publisher.Wait()), closeGauges(gauges))
+}
+
+// local is the line of the topics that routes deliver to consumers.
+func (r *Relay) local(cutOff context.Context) *local.Line {
+	return local.New(local.Options{
+		Store: r.store, Reader: r.reader(cutOff), Routes: func() local.Routes { return r.routes.Load() },
+		StoreTimeout: r.storeTimeout, Recorder: r.recorder, Logger: r.o.Logger,
+	})
+}
+
+func (r *Relay) reader(cutOff context.Context) *outboxread.Reader {
+	return &outboxread.Reader{Store: r.store, Cut: cutOff, Bytes: r.o.BatchBytes, Rows: r.o.BatchRows}
+}
+
+// wrap prefixes an error, which may be nil, with "relay".
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("relay: %w", err)
 }
 
 func (r *Relay) draining(wake *outbox.Signal) drain.Options {
 	return drain.Options{Workers: r.o.Workers, MinPoll: r.o.MinPoll, MaxPoll: r.o.MaxPoll, Wake: wake.C(), OnState: r.database}
 }
 
-// passOn wakes both drains when the outbox is.
+// passOn wakes both drains when the outbox's signal fires.
 func (r *Relay) passOn(ctx context.Context) {
 	for {
 		select {
@@ -173,8 +192,8 @@ func (r *Relay) passOn(ctx context.Context) {
 	}
 }
 
-// endAfter returns once the drains have ended, or are left behind. It ends the life of
-// the messages StopTimeout after ctx has ended, and cuts the transactions off later.
+// endAfter returns when the drains have ended, or after the last timeout. It ends the
+// messages' context StopTimeout after ctx has ended, and cuts the transactions off later.
 func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut func()) {
 	select {
 	case <-ctx.Done():
@@ -196,7 +215,7 @@ func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut 
 	}
 }
 
-// database reports how the database does.
+// database reports that the database fails, or works again.
 func (r *Relay) database(err error) {
 	if err != nil {
 		r.o.Logger.Error("relay: the outbox cannot be read or written; trying again", "error", encode.Said(err))
@@ -206,42 +225,42 @@ func (r *Relay) database(err error) {
 	r.o.OnError(err)
 }
 
-// Stalled reports whether the sink confirms nothing at present.
+// Stalled reports whether the relay is stalled: the sink confirms nothing.
 func (r *Relay) Stalled() bool { return r.stall.reason() != nil }
 
-// Status is what the outbox holds and how its publishing goes.
+// Status is the content of the outbox and the state of publishing.
 type Status struct {
 	outbox.Status
-	// Stalled says that the sink confirms nothing at present.
+	// Stalled says that the sink currently confirms nothing.
 	Stalled bool `json:"stalled"`
-	// Stuck is how many calls of Publish have not returned in time, and still not.
+	// Stuck is how many calls of Publish have run over their timeout and still run.
 	Stuck int64 `json:"stuck"`
-	// LastError is the sink's latest error in this process, capped; "" if there was
-	// none. It may be long past.
+	// LastError is the sink's latest error in this process, capped; "" if there was none.
+	// It may be old.
 	LastError string `json:"last_error,omitempty"`
 }
 
-// Status counts the outbox and says how its publishing goes in this process.
+// Status counts the outbox and adds the state of publishing in this process.
 func (r *Relay) Status(ctx context.Context) (Status, error) {
 	s, err := r.store.Outbox().Status(ctx)
 	if err != nil {
 		return Status{}, fmt.Errorf("relay: status: %w", err)
 	}
-	return Status{Status: s, Stalled: r.Stalled(), Stuck: r.sink.stuck.Load(), LastError: r.stall.lastError()}, nil
+	return Status{Status: s, Stalled: r.Stalled(), Stuck: r.publisher.Stuck(), LastError: r.stall.lastError()}, nil
 }
 
-// line is the outbox as the drain sees it.
+// line implements drain.Line for the outbox.
 type line struct {
 	*Relay
-	life context.Context // of the messages
-	over context.Context // of the transactions
+	life   context.Context // of the messages
+	reader *outboxread.Reader
 }
 
 // Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.book)
+	ctx, cancel := context.WithTimeout(ctx, l.storeTimeout)
 	defer cancel()
-	p, err := l.look(ctx, marks)
+	p, err := l.store.Outbox().Poll(ctx, marks, l.routes.Load().rest)
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
 	}
@@ -250,16 +269,6 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 		next = p.Next
 	}
 	return drain.Polled{Shards: shards, Next: next}, nil
-}
-
-// look looks for rows that are for the sink.
-func (l *line) look(ctx context.Context, marks []int64) (outbox.Poll, error) {
-	topics := l.routes.Load().rest
-	if len(topics.Names) == 0 {
-		return l.store.Outbox().Poll(ctx, marks)
-	}
-	p, _, err := l.store.Outbox().PollTopics(ctx, marks, topics)
-	return p, err
 }
 
 // Work implements drain.Line: one batch.

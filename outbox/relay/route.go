@@ -10,12 +10,12 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// Route gives the events of a topic to a handler of a consumer of the same database,
+// Route delivers the events of a topic to a handler of a consumer of the same database,
 // through its backlog and without a broker, instead of publishing them through the sink.
-// Several routes of one topic give each event to each of their handlers.
+// With several routes for one topic, each of their handlers gets each event.
 //
-// Every relay of the outbox, in every process, must have the same routes: one that does
-// not know a route publishes the events through its sink.
+// Every relay of the outbox, in every process, must have the same routes: a relay without
+// the route publishes the events through its sink.
 type Route struct {
 	// Topic names the events. Required.
 	Topic string
@@ -24,21 +24,21 @@ type Route struct {
 	Consumer string
 	// Handler is the handler's name. Default: Topic, as for handlers.
 	Handler string
-	// Key says what the key of an event is for the handler. Where the handler gets
-	// messages from a broker as well, give what the handler has. Default: the event's
-	// id, as inbox.MessageID has it; the hash of one that is longer than a key may be.
+	// Key returns the key of an event for the handler. If the handler also gets messages
+	// from a broker, use the handler's KeyFunc. Default: the event's id, as for
+	// inbox.MessageID, or its hash if the id is longer than a key may be.
 	Key inbox.KeyFunc
-	// Fingerprint covers what the event says. Default: inbox.Payload.
+	// Fingerprint is a hash of the event's content. Default: inbox.Payload.
 	Fingerprint inbox.FingerprintFunc
-	// OrderKey names the events that the handler must be given in order; the
-	// delivery's own OrderKey is that of the event. Default: the event's.
+	// OrderKey names the events that the handler must get in order; the delivery's own
+	// OrderKey is that of the event. Default: the event's.
 	OrderKey func(d *headrace.Delivery) string
-	// Strict is the handler's Strict, and must be the same: a later event of an order
-	// key waits while an earlier one waits for its retry. Default: false.
+	// Strict must be the same as the handler's: a later event of an order key waits while
+	// an earlier one waits for its retry. Default: false.
 	Strict bool
-	// AndSink publishes the events of Topic through the sink as well. The handler is
-	// given an event once the sink has confirmed it, so an outage of the sink holds it
-	// up. One route of a topic that says so is enough. Default: false.
+	// AndSink also publishes the events of Topic through the sink. The handler gets an
+	// event after the sink has confirmed it, so an outage of the sink delays the handler.
+	// It is enough to set it on one route of a topic. Default: false.
 	AndSink bool
 }
 
@@ -47,15 +47,15 @@ func (r *Route) name() string {
 	return fmt.Sprintf("route of %q to %s/%s", r.Topic, r.Consumer, r.Handler)
 }
 
-// scope is that of the handler.
+// scope is the handler's scope.
 func (r *Route) scope() string { return r.Consumer + "/" + r.Handler }
 
 var messageID = inbox.MessageID()
 
-// eventID is the key of an event by its id. An id may have 1 KiB, a key MaxKeyBytes. Such
-// an id is not refused when the event is published: rows that have one stand in outboxes,
-// and sinks take them. The hash of it is what Identify keeps an undecodable message under,
-// as these were before: one of them that is published again meets its letter.
+// eventID is the key of an event: its id. An id may have 1 KiB, a key MaxKeyBytes. An
+// event with a longer id is not rejected: outboxes already contain such rows, and sinks
+// accept them. Its key is the hash that Identify uses for undecodable messages. These
+// events were such messages before, so one that is published again finds its letter.
 func eventID(d *headrace.Delivery) (string, error) {
 	if len(d.ID) > inbox.MaxKeyBytes {
 		return encode.Fit(d.ID, inbox.MaxKeyBytes), nil
@@ -63,7 +63,7 @@ func eventID(d *headrace.Delivery) (string, error) {
 	return messageID(d)
 }
 
-// withDefaults fills what is zero, and refuses what cannot be.
+// withDefaults sets zero fields to their defaults, and rejects invalid ones.
 func (r Route) withDefaults() (Route, error) {
 	if r.Topic == "" {
 		return r, errors.New("Route.Topic is empty")
@@ -90,19 +90,19 @@ func (r Route) withDefaults() (Route, error) {
 	return r, nil
 }
 
-// ErrRoute matches the refusal of routes that contradict each other, or a relay without
-// a sink.
+// ErrRoute matches the error for routes that contradict each other or need a missing
+// sink.
 var ErrRoute = errors.New("routes contradict each other")
 
-// table are the routes of a relay. It is never changed, only replaced.
+// table is the set of routes of a relay. It is never changed, only replaced.
 type table struct {
 	byTopic map[string][]Route
-	sinks   map[string]bool // topics that go to the sink as well
+	sinks   map[string]bool // topics that also go to the sink
 	// local are the topics that do not go to the sink, and rest all others.
 	local, rest outbox.Topics
 }
 
-// with returns the table with more routes. Of a route that is there already, the first
+// with returns the table with more routes. If a route exists already, the first one
 // counts.
 func (t *table) with(routes []Route, sink bool) (*table, error) {
 	next := &table{byTopic: make(map[string][]Route), sinks: make(map[string]bool)}

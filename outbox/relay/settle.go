@@ -8,106 +8,96 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/intake"
+	"github.com/headrace/headrace/internal/local"
+	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// settlement is what a round changes in the outbox.
+// settlement is the changes of a run to the outbox.
 type settlement struct {
 	deletes []int64
 	holds   []outbox.Hold
-	// left is the lowest ready row that stays where it stands; 0 if none does.
+	// left is the lowest ready row that stays ready; 0 if none does.
 	left int64
-	// why says of each parked row, in the order of holds, why the sink refuses it.
+	// why has the sink's error for each parked row, in the order of holds.
 	why []dlq.Failure
-	// heldLeft says that held rows that could be published stay.
+	// heldLeft says that some held rows that could be published stay as they are.
 	heldLeft bool
 }
 
 func (s *settlement) empty() bool { return len(s.deletes) == 0 && len(s.holds) == 0 }
 
-// settlement decides what becomes of each row.
+// settlement decides the outcome of each row.
 func (b *batch) settlement() *settlement {
 	s := &settlement{}
-	items := b.round.items
-	for i := range items {
-		it := &items[i]
+	entries := b.run.Entries
+	for i := range entries {
+		e := &entries[i]
 		switch {
-		case it.state == confirmed:
-			s.deletes = append(s.deletes, it.row.RowID)
-		case it.state == blocked:
-			s.holds = append(s.holds, holdBehind(b.blocks, it.row))
-		case it.state == refused && b.round.counts(it):
-			s.holds = append(s.holds, b.putOff(it, s))
-			b.holdFollowers(items, it, s)
+		case e.State == publish.Confirmed:
+			s.deletes = append(s.deletes, e.Row.RowID)
+		case e.State == publish.Blocked:
+			s.holds = append(s.holds, b.HoldBehind(e.Row))
+		case e.State == publish.Refused && b.run.Counts(e):
+			s.holds = append(s.holds, b.putOff(e, s))
+			b.holdFollowers(e, s)
 		}
 	}
-	for i := range items {
-		if it := &items[i]; it.state == left || it.state == refused && !b.round.counts(it) {
-			if it.held != "" {
+	for i := range entries {
+		if e := &entries[i]; e.State == publish.Left || e.State == publish.Refused && !b.run.Counts(e) {
+			if e.Held != "" {
 				s.heldLeft = true
-			} else if s.left == 0 || it.row.RowID < s.left {
-				s.left = it.row.RowID
+			} else if s.left == 0 || e.Row.RowID < s.left {
+				s.left = e.Row.RowID
 			}
 		}
 	}
 	return s
 }
 
-// holdBehind holds a ready row of an order that has held rows. One that comes before
-// them, because its transaction committed late, is due at once: nothing is ahead
-// of it.
-func holdBehind(blocks map[outbox.Order]int64, r *outbox.Row) outbox.Hold {
-	order := outbox.Order{Topic: r.Event.Topic, Key: r.Event.OrderKey}
-	if r.RowID < blocks[order] {
-		blocks[order] = r.RowID
-		return outbox.Hold{Row: *r, Reason: outbox.Backoff}
-	}
-	return outbox.Hold{Row: *r, Reason: outbox.Behind}
-}
-
-// putOff holds a refused row until it is tried again, or parks it.
-func (b *batch) putOff(it *item, s *settlement) outbox.Hold {
-	f := describe(it.err)
+// putOff holds a refused row until its next attempt, or parks it.
+func (b *batch) putOff(e *publish.Entry, s *settlement) outbox.Hold {
+	f := describe(e.Err, b.o.Redact)
 	h := outbox.Hold{
-		Row:      *it.row,
+		Row:      *e.Row,
 		Reason:   outbox.Backoff,
-		Attempts: it.row.Attempts + 1,
+		Attempts: e.Row.Attempts + 1,
 		Error:    encode.Text(f.Error, maxError),
 	}
 	if h.Attempts >= b.o.MaxAttempts {
-		if it.sure {
+		if e.Sure {
 			h.Reason = outbox.Parked
 			s.why = append(s.why, f)
 			return h
 		}
 		h.Attempts = b.o.MaxAttempts - 1
 	}
-	h.Delay = b.o.Backoff.Delay(h.Attempts, it.row.Event.ID)
-	if it.held == outbox.Delayed {
-		h.Reason = outbox.Delayed // it stands outside of the order
+	h.Delay = b.o.Backoff.Delay(h.Attempts, e.Row.Event.ID)
+	if e.Held == outbox.Delayed {
+		h.Reason = outbox.Delayed // it is outside of the order
 	}
 	return h
 }
 
-// holdFollowers holds the rows that come after it in its order.
-func (b *batch) holdFollowers(items []item, it *item, s *settlement) {
-	for n := it.next; n > 0; n = items[n].next {
-		f := &items[n]
-		f.state = waiting
-		// Those that stand Behind stay there.
-		if f.held == outbox.Behind {
-			continue
+// holdFollowers holds the later rows of e's order.
+func (b *batch) holdFollowers(e *publish.Entry, s *settlement) {
+	entries := b.run.Entries
+	for n := e.Next; n > 0; n = entries[n].Next {
+		f := &entries[n]
+		f.State = publish.Waiting
+		if f.Held == outbox.Behind {
+			continue // it is held already
 		}
-		s.holds = append(s.holds, outbox.Hold{Row: *f.row, Reason: outbox.Behind, Attempts: f.row.Attempts})
+		s.holds = append(s.holds, outbox.Hold{Row: *f.Row, Reason: outbox.Behind, Attempts: f.Row.Attempts})
 	}
 }
 
-// settle records s and commits. The rows are published again where it fails.
+// settle records s and commits. If that fails, the rows are published again.
 func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 	o := b.store.Outbox()
-	// In this order, so that Delete finds the rows that come behind the deleted ones.
+	// Hold runs before Delete, so that Delete finds the rows behind the deleted ones.
 	if len(s.holds) > 0 {
 		if err := o.Hold(ctx, t, s.holds); err != nil {
 			return fmt.Errorf("hold refused rows: %w", err)
@@ -128,7 +118,7 @@ func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 	if err := b.store.Commit(ctx, t, taking.Copies); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	b.wake(messages, taking)
+	local.Wake(b.store, messages, taking)
 	return nil
 }
 
@@ -150,20 +140,19 @@ func (b *batch) alertParked(ctx context.Context, t *txn.Txn, holds []outbox.Hold
 	return nil
 }
 
-// handOver gives the rows that the sink has confirmed to their routes as well.
-func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messages []intake.Message, taking intake.Taking, err error) {
+// handOver also delivers the rows that the sink has confirmed to their routes.
+func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messages []outcome.Message, taking outcome.Intake, err error) {
 	if len(b.table.sinks) == 0 {
 		return nil, taking, nil
 	}
-	items := b.round.items
-	for i := range items {
-		if it := &items[i]; it.state == confirmed && b.table.sinks[it.row.Event.Topic] {
-			messages = append(messages, b.table.messages(it.row)...)
+	entries := b.run.Entries
+	for i := range entries {
+		if e := &entries[i]; e.State == publish.Confirmed && b.table.sinks[e.Row.Event.Topic] {
+			messages = append(messages, b.table.Messages(e.Row)...)
 		}
 	}
-	waiting := *b.intake
-	waiting.LockTimeout = 0 // it waits, since a rollback would have all of it published again
-	taking, err = waiting.Take(ctx, t, messages)
+	// It waits for keys, since after a rollback everything would be published again.
+	taking, err = b.recorder.Intake(ctx, t, messages, outcome.Limits{})
 	if err == nil && taking.Busy {
 		err = errors.New("a key is held elsewhere")
 	}
@@ -173,7 +162,8 @@ func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messag
 	return messages, taking, nil
 }
 
-// tellParked tells of the parked rows: the log without the sink's words, the hook with.
+// tellParked reports the parked rows: to the log without the sink's error text, to the
+// hook with it.
 func (b *batch) tellParked(s *settlement) {
 	why := s.why
 	for i := range s.holds {
@@ -185,7 +175,7 @@ func (b *batch) tellParked(s *settlement) {
 		why = why[1:]
 		b.o.Logger.Error("relay: a row is parked: the sink refuses it and takes others",
 			"row", h.Row.RowID, "event", e.ID, "topic", e.Topic, "attempts", h.Attempts,
-			"error_type", f.Type, "error_print", f.Print)
+			"error_type", f.Type, "error_fingerprint", f.Fingerprint)
 		b.o.OnParked(Parked{
 			RowID: h.Row.RowID, EventID: e.ID, Topic: e.Topic, OrderKey: e.OrderKey, Attempts: h.Attempts, Error: h.Error,
 		})

@@ -12,11 +12,11 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// ErrOtherSink is the error of acquiring the relay of a store that publishes
-// through another sink in this process already.
+// ErrOtherSink is the error of Acquire if the relay of the store in this process has
+// another sink.
 var ErrOtherSink = errors.New("relay: the store is relayed to another sink in this process; give its consumers the same one")
 
-// shared is a running relay and those who use it.
+// shared is a running relay with its number of users.
 type shared struct {
 	relay *Relay
 	sink  message.Publisher
@@ -27,19 +27,19 @@ type shared struct {
 }
 
 // relays are the running relays of this process, by the signal of their store.
-var relays struct {
+var relays = struct {
 	mu       sync.Mutex
 	open     map[*outbox.Signal]*shared
-	stopping map[*outbox.Signal]chan struct{} // the newest that was stopped
-}
+	stopping map[*outbox.Signal]chan struct{} // closed when the relay that was stopped last has ended
+}{open: make(map[*outbox.Signal]*shared), stopping: make(map[*outbox.Signal]chan struct{})}
 
-// Acquire returns the relay of st in this process, which runs from the first
-// Acquire to the last release. The options are those of the first, but for the routes:
-// those of all are added up. An st that is relayed to another sink already, or without
-// one, is refused with ErrOtherSink, and routes that contradict others with ErrRoute.
+// Acquire returns the relay of st in this process. It runs from the first Acquire to the
+// last release, with the options of the first; the routes of all are added up. The error
+// matches ErrOtherSink if the relay has another sink, and ErrRoute if routes contradict
+// others.
 //
-// release never blocks, but for the last one: it waits until Run has returned, or
-// until ctx ends, and returns Run's error or that of ctx. Later calls do nothing.
+// Only the last release blocks: it waits until Run has returned or ctx ends, and returns
+// the error of Run or ctx. Later calls do nothing.
 func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release func(ctx context.Context) error, err error) {
 	if st == nil {
 		return nil, nil, errors.New("relay: the store is required")
@@ -63,8 +63,8 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 	}, nil
 }
 
-// join adds a user's routes. They stay until the relay ends: an event that a route was
-// to deliver must not go to the sink because that user was stopped first.
+// join adds a user's routes. They stay until the relay ends: an event for a route must
+// not go to the sink because that user stopped first.
 func (s *shared) join(sink message.Publisher, routes []Route) error {
 	if !same(s.sink, sink) {
 		return fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
@@ -75,8 +75,8 @@ func (s *shared) join(sink message.Publisher, routes []Route) error {
 	return nil
 }
 
-// start runs a relay once the one before it has ended. Its goroutine is waited for
-// by the last release.
+// start runs a relay after the previous one has ended. The last release waits for its
+// goroutine.
 func start(st Store, sink message.Publisher, o Options, key *outbox.Signal) (*shared, error) {
 	r, err := New(st, sink, o)
 	if err != nil {
@@ -92,10 +92,6 @@ func start(st Store, sink message.Publisher, o Options, key *outbox.Signal) (*sh
 		}
 		s.err = r.Run(ctx)
 	}()
-	if relays.open == nil {
-		relays.open = make(map[*outbox.Signal]*shared)
-		relays.stopping = make(map[*outbox.Signal]chan struct{})
-	}
 	relays.open[key] = s
 	return s, nil
 }
@@ -130,10 +126,8 @@ func (s *shared) leave(key *outbox.Signal) bool {
 	return true
 }
 
-// same compares two sinks; those of a type that cannot be compared are different.
+// same reports whether two sinks are the same, or both are missing; those of a type that
+// cannot be compared are different.
 func same(a, b message.Publisher) bool {
-	if a == nil && b == nil {
-		return true
-	}
-	return a != nil && b != nil && reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
+	return a == nil && b == nil || reflect.ValueOf(a).Comparable() && a == b
 }

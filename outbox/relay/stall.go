@@ -1,11 +1,11 @@
 package relay
 
 import (
-	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/shard"
 )
 
@@ -15,17 +15,17 @@ const (
 	mostStall  = 5 * time.Second
 )
 
-// maxError bounds the sink's words where they are kept.
+// maxError bounds the length of a stored sink error, in bytes.
 const maxError = 1024
 
-// stall knows whether the sink confirms anything. While it does not, each shard is
-// tried after a pause of its own, which grows.
+// stall records whether the sink confirms anything. While it does not, the relay tries
+// each shard after a pause, which grows.
 type stall struct {
 	o Options
-	// reports is held while the hooks are told, so that they hear in order.
+	// reports is held while the hooks are called, so that their calls are in order.
 	reports  sync.Mutex
-	watchers map[*watcher]bool // guarded by reports
-	log      stallLog          // guarded by reports
+	watchers map[*func(error)]bool // guarded by reports
+	log      stallLog              // guarded by reports
 
 	mu     sync.Mutex
 	err    error // why it is stalled; nil if it is not
@@ -37,13 +37,6 @@ type stall struct {
 }
 
 func newStall(o Options) *stall { return &stall{o: o} }
-
-// verdict is what a batch says about the sink.
-type verdict struct {
-	confirmed int   // rows
-	refusal   error // the last one; nil if there was none
-	outage    bool  // something was refused, and nothing confirmed
-}
 
 func (s *stall) reason() error {
 	s.mu.Lock()
@@ -57,8 +50,8 @@ func (s *stall) lastError() string {
 	return s.last
 }
 
-// choose returns which of the shards that have work to visit now, and how long
-// until the next of the others may be; 0 if there are none.
+// choose returns which of the shards that have work to visit now, and how long until the
+// next of the others may be visited; 0 if there are none.
 func (s *stall) choose(shards []int, now time.Time) (chosen []int, next time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,8 +69,8 @@ func (s *stall) choose(shards []int, now time.Time) (chosen []int, next time.Dur
 	return chosen, next
 }
 
-// enter reports whether a batch of the shard may begin, and whether it shall only
-// try out the sink.
+// enter reports whether a batch of the shard may begin, and whether it is only a probe of
+// the sink.
 func (s *stall) enter(shard int, now time.Time) (probe, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,58 +80,60 @@ func (s *stall) enter(shard int, now time.Time) (probe, ok bool) {
 	return true, !now.Before(s.shards[shard].tryAt)
 }
 
-// leave is told what a batch found.
-func (s *stall) leave(shard int, v verdict, now time.Time) {
+// leave records the result of a batch.
+func (s *stall) leave(shard int, v publish.Verdict, now time.Time) {
 	s.reports.Lock()
 	defer s.reports.Unlock()
 	was, is := s.learn(shard, v, now)
-	s.log.note(s.o.Logger, was, is, now)
+	s.log.note(&s.o, was, is, now)
 	if (was == nil) != (is == nil) {
 		s.tell(is)
 	}
 }
 
-// logEvery bounds the lines of a sink that fails now and then.
+// logEvery is the least time between two logged stalls.
 const logEvery = 10 * time.Second
 
-// stallLog logs that the relay stalls and goes on: each stall of logEvery at once where
-// it is the first, else the next one, or what lasts of it.
+// stallLog logs when the relay stalls and goes on. It logs a stall at once if the last
+// logged one is logEvery ago; otherwise the next stall, or this one if it still lasts
+// then.
 type stallLog struct {
-	said   bool      // the last line says that it is stalled
+	said   bool      // the last line said that it is stalled
 	at     time.Time // of the last such line
 	stalls int       // since then
 }
 
-func (l *stallLog) note(logger *slog.Logger, was, is error, now time.Time) {
+func (l *stallLog) note(o *Options, was, is error, now time.Time) {
 	if was == nil && is != nil {
 		l.stalls++
 	}
 	switch {
 	case is != nil && !l.said && now.Sub(l.at) >= logEvery:
-		f := describe(is)
-		logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
-			"error_type", f.Type, "error_print", f.Print, "stalls", l.stalls)
+		f := describe(is, o.Redact)
+		o.Logger.Error("relay: stalled, the sink confirms nothing; nothing is put off or parked",
+			"error", encode.Text(f.Error, maxError), "error_type", f.Type, "error_fingerprint", f.Fingerprint, "stalls", l.stalls)
 		*l = stallLog{said: true, at: now}
 	case is == nil && l.said:
-		logger.Info("relay: the sink confirms again")
+		o.Logger.Info("relay: the sink confirms again")
 		l.said = false
 	}
 }
 
-// learn returns why the relay was stalled before the batch and is after it.
-func (s *stall) learn(i int, v verdict, now time.Time) (was, is error) {
+// learn records the result, and returns why the relay was stalled before the batch and is
+// after it.
+func (s *stall) learn(i int, v publish.Verdict, now time.Time) (was, is error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was = s.err
-	if v.refusal != nil {
-		s.last = encode.Text(describe(v.refusal).Error, maxError)
+	if v.Refusal != nil {
+		s.last = encode.Text(describe(v.Refusal, s.o.Redact).Error, maxError)
 	}
 	switch {
-	case v.confirmed > 0:
+	case v.Confirmed > 0:
 		s.err = nil
 		clear(s.shards[:])
-	case v.outage:
-		s.err = v.refusal
+	case v.Outage:
+		s.err = v.Refusal
 		at := &s.shards[i]
 		at.pause = min(max(2*at.pause, firstStall), mostStall)
 		at.tryAt = now.Add(at.pause)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/headrace/headrace/internal/publish"
 )
 
 // While the relay is stalled each shard is tried by itself, after pauses that grow;
@@ -26,7 +28,7 @@ func TestAStalledRelayPauses(t *testing.T) {
 		if _, ok := s.enter(3, now); !ok {
 			t.Fatal("the shard is not tried after its pause")
 		}
-		s.leave(3, verdict{refusal: down, outage: true}, now)
+		s.leave(3, publish.Verdict{Refusal: down, Outage: true}, now)
 		if _, ok := s.enter(3, now); ok {
 			t.Fatal("the shard is tried again at once")
 		}
@@ -44,8 +46,8 @@ func TestAStalledRelayPauses(t *testing.T) {
 	if probe, ok := s.enter(4, now); !probe || !ok {
 		t.Error("another shard is not tried meanwhile")
 	}
-	s.leave(3, verdict{refusal: down, outage: true}, now)
-	s.leave(4, verdict{confirmed: 1}, now)
+	s.leave(3, publish.Verdict{Refusal: down, Outage: true}, now)
+	s.leave(4, publish.Verdict{Confirmed: 1}, now)
 	if probe, ok := s.enter(3, now); probe || !ok {
 		t.Error("one confirmation did not end the stall for the other shard")
 	}
@@ -65,55 +67,29 @@ func TestAFlappingSinkLogsLittle(t *testing.T) {
 	s := newStall(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), OnStalled: func(error) { heard++ }})
 	now := time.Now()
 	for range 600 { // a minute
-		s.leave(1, verdict{refusal: io.EOF, outage: true}, now)
-		s.leave(1, verdict{confirmed: 1}, now.Add(time.Millisecond))
+		s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now)
+		s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(time.Millisecond))
 		now = now.Add(100 * time.Millisecond)
 	}
 	stalled, again := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "confirms again")
 	if stalled != 6 || again != 6 || heard != 1200 || !strings.Contains(log.String(), "stalls=100") {
 		t.Errorf("%d times stalled, %d times well, %d calls of the hook:\n%s", stalled, again, heard, log.String())
 	}
-	s.leave(1, verdict{refusal: io.EOF, outage: true}, now) // at 60 s: due
-	s.leave(1, verdict{confirmed: 1}, now.Add(time.Second))
+	s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now) // at 60 s: due
+	s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(time.Second))
 	log.Reset()
 	for _, after := range []time.Duration{2, 6, 9} {
-		s.leave(1, verdict{refusal: io.EOF, outage: true}, now.Add(after*time.Second))
+		s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now.Add(after*time.Second))
 	}
 	if log.Len() > 0 {
 		t.Errorf("too soon: %s", log.String())
 	}
-	s.leave(1, verdict{refusal: io.EOF, outage: true}, now.Add(11*time.Second))
+	s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now.Add(11*time.Second))
 	if !strings.Contains(log.String(), "level=ERROR") {
 		t.Error("a stall that lasts was not logged")
 	}
-	s.leave(1, verdict{confirmed: 1}, now.Add(12*time.Second))
+	s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(12*time.Second))
 	if !strings.Contains(log.String(), "confirms again") {
 		t.Error("its end was not logged")
 	}
-}
-
-// Fewer messages go together after a failed call, and in calls that take long, so
-// that one that fails or hangs slowly is found all the same.
-func TestHowManyMessagesGoTogether(t *testing.T) {
-	s := newSink(nil, Options{PublishTimeout: 8 * time.Second, MaxStuck: 1})
-	want := func(n int) {
-		t.Helper()
-		if got := s.atOnce(); got != n {
-			t.Errorf("%d messages together, want %d", got, n)
-		}
-	}
-	want(256)
-	for _, n := range []int{64, 16, 4, 1, 1} {
-		s.learn(10, time.Second, errors.New("failed"))
-		want(n)
-	}
-	s.learn(1, time.Second, errors.New("a single one says nothing"))
-	for _, n := range []int{2, 4, 8} {
-		s.learn(1, time.Microsecond, nil)
-		want(n)
-	}
-	for range 20 {
-		s.learn(1, 100*time.Millisecond, nil)
-	}
-	want(10) // a second's worth
 }

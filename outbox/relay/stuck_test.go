@@ -34,6 +34,8 @@ func (b *bundle) hang(topic string) (release func()) {
 // DESIGN §3 Relay: a publish that ignores its context is bounded from outside. Its
 // row is put off and parked like any other; the calls that are left behind are
 // bounded, and Run says how many there are.
+//
+//evidence:sink-away
 func TestAStuckPublishIsLeftBehind(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		release := b.hang("stuck")
@@ -73,6 +75,8 @@ func TestAStuckPublishIsLeftBehind(t *testing.T) {
 
 // A sink that hangs altogether is an outage: once MaxStuck calls are left behind
 // there are no more.
+//
+//evidence:sink-away
 func TestASinkThatHangs(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		release := b.hang("t")
@@ -131,6 +135,8 @@ func (b *bundle) untilPolling(what string, cond func() bool) {
 
 // Run lets a publish under way finish, whose context goes on meanwhile, and deletes
 // its row: no repetition after a clean stop.
+//
+//evidence:stop
 func TestStopFinishesWhatIsUnderWay(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		release := b.hang("t")
