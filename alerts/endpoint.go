@@ -5,15 +5,14 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"strconv"
 	"strings"
 )
 
-// endpoint checks the URL of a webhook. No error shows more of it than its scheme: its
-// path and query may hold a secret.
+// endpoint checks the URL of a webhook. Errors show only its scheme: its path and query
+// may contain a secret. The address of the host is checked when it is dialed.
 func endpoint(raw string, o WebhookOptions) (*url.URL, error) {
 	u, err := url.Parse(raw)
-	if err != nil { // it holds the URL
+	if err != nil { // the error contains the URL
 		return nil, errors.New("the URL cannot be parsed")
 	}
 	switch {
@@ -28,25 +27,11 @@ func endpoint(raw string, o WebhookOptions) (*url.URL, error) {
 	case u.Opaque != "" || u.Hostname() == "":
 		return nil, errors.New("the URL names no host")
 	}
-	if err := checkPort(u); err != nil {
-		return nil, err
-	}
-	return u, checkHost(u.Hostname(), o)
+	return u, checkHost(strings.ToLower(u.Hostname()), o)
 }
 
-func checkPort(u *url.URL) error {
-	port := u.Port()
-	if port == "" && strings.HasSuffix(u.Host, ":") {
-		return errors.New("the URL's port is empty")
-	}
-	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
-		return errors.New("the URL's port is not from 1 to 65535")
-	}
-	return nil
-}
-
-// checkHost refuses what can be told before it is looked up; the rest is refused when
-// it is dialed.
+// checkHost rejects hosts that are wrong before a look-up: addresses of private networks,
+// and names that mean this machine or that a resolver takes for an address.
 func checkHost(host string, o WebhookOptions) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if !mayDial(addr, o.Allow) {
@@ -54,32 +39,16 @@ func checkHost(host string, o WebhookOptions) error {
 		}
 		return nil
 	}
-	labels := strings.Split(strings.ToLower(host), ".")
-	last := labels[len(labels)-1]
+	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {
+	case strings.ContainsFunc(host, func(c rune) bool { return c > 'z' }):
+		return errors.New("the URL's host is not a name of ASCII letters, digits and hyphens (write an international name as xn--…)")
 	case last == "":
 		return errors.New("the URL's host ends with a dot: leave it out")
-	case len(host) > 253 || !plainLabels(labels):
-		return errors.New("the URL's host is not a name of ASCII letters, digits and hyphens (write an international name as xn--…)")
-	case last[0] >= '0' && last[0] <= '9':
-		// 2130706433, 0x7f.1, 0177.0.0.1, 127.1: resolvers take them for addresses.
+	case last[0] >= '0' && last[0] <= '9': // 2130706433, 0x7f.1, 0177.0.0.1, 127.1
 		return errors.New("the URL's host looks like an address in a form of its own: write it as 192.0.2.1 or [2001:db8::1], or give its name")
 	case last == "localhost" && len(o.Allow) == 0:
 		return fmt.Errorf("%w: localhost is this machine", ErrAddress)
 	}
 	return nil
-}
-
-func plainLabels(labels []string) bool {
-	for _, label := range labels {
-		if label == "" || len(label) > 63 {
-			return false
-		}
-		for _, c := range []byte(label) {
-			if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-				return false
-			}
-		}
-	}
-	return true
 }

@@ -5,14 +5,14 @@ type Kind string
 
 // The kinds of alert.
 const (
-	// FirstDeadLetter: a message became a dead letter, the first of its handler and
-	// ErrorPrint that an alert tells of.
+	// FirstDeadLetter: a message became a dead letter, the first alert for its handler
+	// and ErrorFingerprint.
 	FirstDeadLetter Kind = "first_dead_letter"
-	// DeadLetter: more messages became dead letters for a reason that was told before.
+	// DeadLetter: more messages became dead letters for a reason that had an alert.
 	DeadLetter Kind = "dead_letter"
-	// RowParked: the relay set outbox rows of a topic aside, because the sink refuses
-	// them and takes others. They and the later rows of their order keys wait for a
-	// person.
+	// RowParked: the relay parked outbox rows of a topic, because the sink refuses them
+	// and confirms others. They and the later rows of their order keys wait for a person
+	// to act.
 	RowParked Kind = "row_parked"
 	// Paused: a consumer stopped taking messages, because its database does not
 	// answer, or a person paused it.
@@ -24,8 +24,8 @@ const (
 	// HandlerStuck: a handler did not return after its deadline: it ignores its context,
 	// or a statement of its transaction gets no answer.
 	HandlerStuck Kind = "handler_stuck"
-	// WrongOrder: the middlewares of a Router stand in an order in which messages would
-	// be lost; all stay unacknowledged.
+	// WrongOrder: a middleware of a Router does something by which messages would be lost
+	// or applied twice; all stay unacknowledged (headrace.ErrOrder).
 	WrongOrder Kind = "wrong_order"
 	// RelayStalled: the sink confirms nothing; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"
@@ -33,10 +33,10 @@ const (
 	RelayResumed Kind = "relay_resumed"
 )
 
-// Stored reports whether alerts of this kind are rows of the database, written by
-// the transaction of what they tell of: they are sent at least once. The others are
-// of this process and are lost with it.
+// Stored reports whether alerts of this kind are rows of the database, written in the
+// transaction that they report: they are sent at least once. The others belong to this
+// process and are lost with it.
 func (k Kind) Stored() bool { return k == DeadLetter || k == FirstDeadLetter || k == RowParked }
 
-// Good reports whether the kind says that something is well again.
+// Good reports whether the kind means that something works again.
 func (k Kind) Good() bool { return k == Resumed || k == RelayResumed }

@@ -1,23 +1,20 @@
 package alerts
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 )
 
 // Log returns a hook that writes alerts to logger: the Good kinds at level info, all
-// others at level warn. nil means slog.Default. It never fails.
+// others at level warn. A nil logger means slog.Default. It never fails.
 func Log(logger *slog.Logger) Hook {
 	return func(ctx context.Context, a Alert) error {
-		l := logger
-		if l == nil {
-			l = slog.Default()
-		}
 		level := slog.LevelWarn
 		if a.Kind.Good() {
 			level = slog.LevelInfo
 		}
-		l.LogAttrs(ctx, level, "alert: "+a.Text, attributes(a)...)
+		cmp.Or(logger, slog.Default()).LogAttrs(ctx, level, "alert: "+a.Text, attributes(a)...)
 		return nil
 	}
 }
@@ -26,7 +23,7 @@ func attributes(a Alert) []slog.Attr {
 	attrs := []slog.Attr{slog.String("kind", string(a.Kind))}
 	for _, field := range []struct{ name, value string }{
 		{"consumer", a.Consumer}, {"handler", a.Handler}, {"topic", a.Topic},
-		{"class", a.Class}, {"error_print", a.ErrorPrint},
+		{"class", a.Class}, {"error_fingerprint", a.ErrorFingerprint},
 	} {
 		if field.value != "" {
 			attrs = append(attrs, slog.String(field.name, field.value))

@@ -3,27 +3,22 @@ package alerts
 import (
 	"context"
 	"errors"
+	"slices"
 )
 
-// Multi returns a hook that calls each of hooks in turn; nil ones are passed over.
-// One that fails does not keep the alert from the ones after it. Where some failed,
-// their errors are joined, and another try calls all of them again: a hook whose
-// receiver must not see an alert twice goes by Alert.ID. A panic goes on when all
-// were called.
+// Multi returns a hook that calls each of hooks in turn, except nil ones. If one fails,
+// the later ones are called anyway. The errors are joined, and a retry calls all of them
+// again: a hook whose receiver must not get an alert twice checks Alert.ID. A panic
+// continues after all hooks were called.
 func Multi(hooks ...Hook) Hook {
-	return func(ctx context.Context, a Alert) error {
-		errs := make([]error, 0, len(hooks))
-		callAll(ctx, a, hooks, &errs)
-		return errors.Join(errs...)
-	}
-}
-
-func callAll(ctx context.Context, a Alert, hooks []Hook, errs *[]error) {
-	for i, hook := range hooks {
-		if hook != nil {
-			defer callAll(ctx, a, hooks[i+1:], errs) // also when this one panics
-			*errs = append(*errs, hook(ctx, a))
-			return
+	return func(ctx context.Context, a Alert) (err error) {
+		var errs []error
+		defer func() { err = errors.Join(errs...) }() // after all others
+		for _, hook := range slices.Backward(hooks) {
+			if hook != nil { // deferred, so that the others are called when it panics
+				defer func() { errs = append(errs, hook(ctx, a)) }()
+			}
 		}
+		return nil
 	}
 }

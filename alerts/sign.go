@@ -13,7 +13,7 @@ import (
 // secretPrefix marks a secret of the Standard Webhooks specification.
 const secretPrefix = "whsec_"
 
-// key reads a secret. No error shows any of it.
+// key reads a secret. Errors show no part of it.
 func key(secret string) ([]byte, error) {
 	k, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil {
@@ -25,7 +25,7 @@ func key(secret string) ([]byte, error) {
 	return k, nil
 }
 
-// sign is the value of the webhook-signature header.
+// sign returns the value of the webhook-signature header.
 func sign(key []byte, id string, at time.Time, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	_, _ = mac.Write([]byte(id + "." + strconv.FormatInt(at.Unix(), 10) + ".")) // a hash never fails

@@ -2,6 +2,7 @@ package alerts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -12,25 +13,25 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"syscall"
 	"time"
 )
 
-// WebhookOptions change a Webhook. The zero value is right for a receiver in the
+// WebhookOptions configure a Webhook. The zero value is right for a receiver on the
 // public internet.
 type WebhookOptions struct {
 	// Timeout bounds a call in all, from the look-up of the name to the end of the
 	// answer. At most 5 s. Default 5 s.
 	Timeout time.Duration
-	// Allow are networks that may be dialed though they are private or special, for a
-	// receiver of your own network. Default: none.
+	// Allow are private or special networks that may be dialed, for a receiver in your
+	// own network. Default: none.
 	Allow []netip.Prefix
-	// Plain takes a URL with http as well: for tests and receivers on this machine,
-	// since anybody on the way can read and change what is sent. Default: https only.
+	// Plain also accepts an http URL, for tests and receivers on this machine: others in
+	// the network can read and change the requests. Default: https only.
 	Plain bool
-	// RootCAs are who may have signed the receiver's certificate. Default: the
-	// system's.
+	// RootCAs are the authorities for the receiver's certificate. Default: the system's.
 	RootCAs *x509.CertPool
 }
 
@@ -46,34 +47,31 @@ const (
 //
 //	{"version": 1, "type": "headrace.first_dead_letter", "timestamp": "2026-01-02T03:04:05Z",
 //	 "data": {"id": "alert-…", "kind": "first_dead_letter", "consumer": "billing", "handler": "orders.paid",
-//	  "topic": "orders", "class": "permanent", "error_print": "…", "letter_id": 7, "text": "…",
+//	  "topic": "orders", "class": "permanent", "error_fingerprint": "…", "letter_id": 7, "text": "…",
 //	  "count": 1, "groups": 1, "since": "2026-01-02T03:04:05Z"}}
 //
-// The fields of data are those of Alert, timestamp is its At; texts that are empty and
-// a letter_id of 0 are left out. A payload, a key or the words of an error are never
-// in it.
+// The fields of data are those of Alert, timestamp is its At. Empty texts and a letter_id
+// of 0 are left out. It never contains a payload, a key or the text of an error.
 //
-// It is signed by the Standard Webhooks specification
+// The request is signed by the Standard Webhooks specification
 // (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md),
-// for which most languages have a library: the headers webhook-id, which is Alert.ID
-// and the same when the alert is tried again, webhook-timestamp in Unix seconds, and
-// webhook-signature, "v1," and the base64 of HMAC-SHA256 over "id.timestamp.body".
-// secret is what the specification calls so: "whsec_" and 24 to 64 bytes in base64.
+// for which most languages have a library. The headers are webhook-id, which is Alert.ID
+// and the same in a retry, webhook-timestamp in Unix seconds, and webhook-signature,
+// "v1," and the base64 of HMAC-SHA256 over "id.timestamp.body". secret is the
+// specification's secret: "whsec_" and 24 to 64 bytes in base64.
 //
-// Any answer but 2xx is a failure, a redirect too: none is followed. Retry-After of a
-// 429 or 503 is kept, for 15 minutes at most. No more than 4 KiB of an answer are
-// read. Proxies of the environment are not used. Addresses that are not of the public
-// internet are refused when they are dialed, whatever name led to them (ErrAddress).
+// Any response but 2xx is a failure, also a redirect: none is followed. Retry-After of a
+// 429 or 503 is observed, up to 15 minutes. At most 4 KiB of a response are read. Proxies
+// of the environment are not used. Addresses outside of the public internet are rejected
+// when they are dialed, whatever name led to them (ErrAddress).
 //
-// The error names what is wrong with the arguments, and shows neither the secret nor
-// the URL. It may be called by several goroutines at once.
+// The error names the mistake in the arguments, and shows neither the secret nor the URL.
+// Several goroutines may call Webhook and the hook at once.
 func Webhook(rawURL, secret string, o WebhookOptions) (Hook, error) {
 	if o.Timeout < 0 || o.Timeout > maxTimeout {
 		return nil, fmt.Errorf("alerts: webhook: option Timeout (%s) is not from 0 to %s: 0 gives the default", o.Timeout, maxTimeout)
 	}
-	if o.Timeout == 0 {
-		o.Timeout = maxTimeout
-	}
+	o.Timeout = cmp.Or(o.Timeout, maxTimeout)
 	for _, p := range o.Allow {
 		if !p.IsValid() {
 			return nil, errors.New("alerts: webhook: option Allow holds a network that is not one")
@@ -87,22 +85,20 @@ func Webhook(rawURL, secret string, o WebhookOptions) (Hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("alerts: webhook: %w", err)
 	}
-	w := &webhook{url: u, key: k, timeout: o.Timeout, client: client(o)}
-	return w.send, nil
+	return (&webhook{url: u, key: k, client: client(o)}).send, nil
 }
 
 type webhook struct {
-	url     *url.URL
-	key     []byte
-	timeout time.Duration
-	client  *http.Client
+	url    *url.URL
+	key    []byte
+	client *http.Client
 }
 
-// client makes a client that keeps nothing between two calls, connections included.
+// client makes a client that keeps nothing between two calls, not even connections.
 func client(o WebhookOptions) *http.Client {
 	dialer := &net.Dialer{
-		// It sees the address that a name was resolved to, just before it is dialed: a
-		// name that resolves to another address the next time gains nothing.
+		// It sees the resolved address just before it is dialed, so a name that later
+		// resolves to another address cannot bypass the check.
 		ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil || !mayDial(at.Addr(), o.Allow) {
@@ -112,6 +108,7 @@ func client(o WebhookOptions) *http.Client {
 		},
 	}
 	return &http.Client{
+		Timeout:       o.Timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{
 			Proxy: nil, DialContext: dialer.DialContext, DisableKeepAlives: true, DisableCompression: true,
@@ -127,8 +124,6 @@ func (w *webhook) send(ctx context.Context, a Alert) error {
 	if err != nil {
 		return &HookError{Reason: "webhook: the alert cannot be encoded"}
 	}
-	ctx, cancel := context.WithTimeout(ctx, w.timeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(content))
 	if err != nil {
 		return &HookError{Reason: "webhook: the request cannot be made"}
@@ -144,12 +139,12 @@ func (w *webhook) send(ctx context.Context, a Alert) error {
 		return failure(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	// The answer is of no use; reading some of it lets the receiver finish.
+	// The response is not needed; reading some of it lets the receiver finish.
 	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer)
 	return answered(response, now)
 }
 
-// answered is the error of an answer, or nil.
+// answered returns the error of a response, or nil.
 func answered(r *http.Response, now time.Time) error {
 	if r.StatusCode >= 200 && r.StatusCode < 300 {
 		return nil
@@ -161,7 +156,7 @@ func answered(r *http.Response, now time.Time) error {
 	return e
 }
 
-// retryAfter reads the header of that name; 0 where it says nothing.
+// retryAfter reads the header of that name; 0 if it has no valid value.
 func retryAfter(value string, now time.Time) time.Duration {
 	if seconds, err := strconv.Atoi(value); err == nil {
 		return min(time.Duration(min(max(seconds, 0), 86400))*time.Second, mostRetryAfter)
@@ -172,34 +167,32 @@ func retryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-// mostRetryAfter is how long a receiver can put off the next try.
+// mostRetryAfter is the longest delay that a receiver can ask for.
 const mostRetryAfter = 15 * time.Minute
 
-// failure says what went wrong with a call, without the words of others: they hold
-// the URL, or what a receiver sent.
+// failure returns the error of a failed call, without texts of others: they contain the
+// URL, or data from the receiver.
 func failure(err error) error {
 	e := &HookError{Reason: "webhook: the answer is not one of HTTP"}
-	var (
-		timeout     net.Error
-		certificate *tls.CertificateVerificationError
-		handshake   tls.RecordHeaderError
-		alert       tls.AlertError
-		name        *net.DNSError
-		operation   *net.OpError
-	)
 	switch {
 	case errors.Is(err, ErrAddress):
 		e.Reason, e.Err = "webhook: "+ErrAddress.Error(), ErrAddress
 	case errors.Is(err, context.Canceled):
 		e.Reason, e.Err = "webhook: cancelled", context.Canceled
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), os.IsTimeout(err):
 		e.Reason, e.Err = "webhook: no answer in time", context.DeadlineExceeded
-	case errors.As(err, &certificate), errors.As(err, &handshake), errors.As(err, &alert):
+	case wraps[*tls.CertificateVerificationError](err), wraps[tls.RecordHeaderError](err), wraps[tls.AlertError](err):
 		e.Reason = "webhook: TLS: the receiver's certificate is not trusted, or it does not speak TLS"
-	case errors.As(err, &name):
+	case wraps[*net.DNSError](err):
 		e.Reason = "webhook: the host's name cannot be looked up"
-	case errors.As(err, &operation):
+	case wraps[*net.OpError](err):
 		e.Reason = "webhook: the receiver cannot be reached"
 	}
 	return e
+}
+
+// wraps reports whether err is an E or wraps one.
+func wraps[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
 }

@@ -50,7 +50,7 @@ func receiver(t *testing.T, handler http.HandlerFunc, change func(*alerts.Webhoo
 
 var full = alerts.Alert{
 	ID: "alert-1", Kind: alerts.FirstDeadLetter, Consumer: "billing", Handler: "{{.Secret}}\r\nX: y", Topic: strings.Repeat("é", 4000),
-	Class: "permanent", ErrorPrint: "f00", LetterID: 7, Text: "</script>\xff", Count: 3, Groups: 1,
+	Class: "permanent", ErrorFingerprint: "f00", LetterID: 7, Text: "</script>\xff", Count: 3, Groups: 1,
 	Since: time.Unix(1, 0), At: time.Unix(2, 0),
 }
 
@@ -127,7 +127,7 @@ func TestWebhookFaults(t *testing.T) {
 		"302 to metadata":  {handler: answer(302, "Location", "http://169.254.169.254/"), status: 302},
 		"307 inside":       {handler: answer(307, "Location", inside.URL), status: 307},
 		"hang":             {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = 50 * time.Millisecond }, is: context.DeadlineExceeded},
-		"hang in the body": {handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); w.(http.Flusher).Flush(); hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = 50 * time.Millisecond }, status: 500},
+		"hang in the body": {handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); w.(http.Flusher).Flush(); hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = time.Second }, status: 500},
 		"huge header":      {handler: answer(200, "X", strings.Repeat("x", 64<<10))},
 		"broken":           {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
 		"unknown signer":   {handler: answer(200), change: func(o *alerts.WebhookOptions) { o.RootCAs = x509.NewCertPool() }},

@@ -1,6 +1,7 @@
 package alerting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,19 +15,19 @@ import (
 const (
 	// hookTime is how long a hook may take for one alert.
 	hookTime = 10 * time.Second
-	// graceTime is what a hook has to return in after its context was cancelled.
+	// graceTime is how long a hook may take to return after its context was cancelled.
 	graceTime = 100 * time.Millisecond
 )
 
-// ErrHookStuck matches the error of a hook that did not return, and of the calls
-// that were not made because of it.
+// ErrHookStuck matches the error of a hook that did not return, and of the calls that
+// were skipped because of it.
 var ErrHookStuck = errors.New("the alert hook does not return")
 
 // errPanicked is the error of a hook that panicked or ended its goroutine.
 var errPanicked = errors.New("the alert hook panicked")
 
-// Caller calls a hook, one call at a time. A call that does not return is left
-// behind, and no other is made until it has. It is safe for concurrent use.
+// Caller calls a hook, one call at a time. If a call does not return in time, the Caller
+// abandons it and makes no other call until it returns. It is safe for concurrent use.
 type Caller struct {
 	hook   alerts.Hook
 	logger *slog.Logger
@@ -34,25 +35,22 @@ type Caller struct {
 	stuck  atomic.Bool
 }
 
-// NewCaller returns a caller of hook. nil means slog.Default.
+// NewCaller returns a caller of hook. A nil logger means slog.Default.
 func NewCaller(hook alerts.Hook, logger *slog.Logger) *Caller {
-	if logger == nil {
-		logger = slog.Default()
-	}
-	return &Caller{hook: hook, logger: logger, slot: make(chan struct{}, 1)}
+	return &Caller{hook: hook, logger: cmp.Or(logger, slog.Default()), slot: make(chan struct{}, 1)}
 }
 
-// Call gives a to the hook, and returns its error. It blocks until the hook has
-// returned, ctx has ended, or the hook has had its time. A failure is logged.
+// Call calls the hook with a, and returns its error. It blocks until the hook has
+// returned, ctx has ended, or the hook's time is over. A failure is logged.
 func (c *Caller) Call(ctx context.Context, a alerts.Alert) error {
 	err := c.call(ctx, a)
 	if err != nil && !errors.Is(err, errNotBegun) {
-		c.logger.Warn("an alert was not passed on", "kind", string(a.Kind), "consumer", a.Consumer, "error", reason(err))
+		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "consumer", a.Consumer, "error", reason(err))
 	}
 	return err
 }
 
-// errNotBegun is the error of a call that ctx kept from being made.
+// errNotBegun is the error of a call that was not made because ctx had ended.
 var errNotBegun = errors.New("the alert hook was not called")
 
 func (c *Caller) call(ctx context.Context, a alerts.Alert) error {
@@ -72,7 +70,7 @@ func (c *Caller) call(ctx context.Context, a alerts.Alert) error {
 	defer cancel()
 	result := make(chan error, 1)
 	go func() { // Wait waits for it
-		err := errPanicked // or it ends the goroutine
+		err := errPanicked // also if it ends the goroutine
 		defer func() {
 			result <- err
 			<-c.slot
@@ -99,17 +97,17 @@ func (c *Caller) call(ctx context.Context, a alerts.Alert) error {
 	return ErrHookStuck
 }
 
-// run calls the hook and survives its panic.
+// run calls the hook and recovers from its panic.
 func (c *Caller) run(ctx context.Context, a alerts.Alert) (err error) {
 	returned := false
 	defer func() {
 		if value := recover(); !returned {
-			// The type only: a panic's value may hold anything.
+			// Only the type: a panic's value may contain anything.
 			err = fmt.Errorf("%w: %T", errPanicked, value)
 		}
 	}()
 	err = c.hook(ctx, a)
-	_, _ = reason(err), delay(1, err) // call its methods here, where its panic is survived
+	_, _ = reason(err), delay(1, err) // call err's methods here, where a panic is recovered
 	returned = true
 	return err
 }
@@ -120,19 +118,16 @@ func (c *Caller) Wait(ctx context.Context) error {
 	select {
 	case c.slot <- struct{}{}:
 		<-c.slot
-		return nil
-	default:
-	}
-	select {
-	case c.slot <- struct{}{}:
-		<-c.slot
-		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("close alerts: %w: %w", ErrHookStuck, context.Cause(ctx))
+		if len(c.slot) > 0 {
+			return fmt.Errorf("close alerts: %w: %w", ErrHookStuck, context.Cause(ctx))
+		}
 	}
+	return nil
 }
 
-// reason is what may be logged of err: the words of others may hold anything.
+// reason returns the part of err that may be logged: texts of others may contain
+// anything.
 func reason(err error) string {
 	var ours *alerts.HookError
 	switch {
@@ -146,22 +141,18 @@ func reason(err error) string {
 	return fmt.Sprintf("%T", err)
 }
 
-// The delay before an alert is tried again doubles from the first to the last.
+// The delay before a retry doubles from the first to the last.
 const (
 	firstRetry = 15 * time.Second
 	lastRetry  = 5 * time.Minute
-	// mostAfter is the longest that a receiver can put off the next try.
+	// mostAfter is the longest delay that a receiver can ask for.
 	mostAfter = 15 * time.Minute
 )
 
-// delay is how long to wait after that many failures, the last of which was err.
+// delay is the wait after that many failures, the last of which was err.
 func delay(failures int, err error) time.Duration {
-	d := lastRetry
-	if failures < 6 {
-		d = min(firstRetry<<max(failures-1, 0), lastRetry)
-	}
-	var said *alerts.HookError
-	if errors.As(err, &said) {
+	d := min(firstRetry<<min(max(failures-1, 0), 5), lastRetry)
+	if said, ok := errors.AsType[*alerts.HookError](err); ok {
 		d = max(d, min(said.RetryAfter, mostAfter))
 	}
 	return d

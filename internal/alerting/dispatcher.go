@@ -7,49 +7,38 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/alerts"
-	"github.com/headrace/headrace/outbox"
 )
 
-// Dispatcher sends the alerts of this process, from a goroutine of its own. It is
-// safe for concurrent use.
+// Dispatcher sends the alerts of this process, in its own goroutine. It is safe for
+// concurrent use.
 type Dispatcher struct {
-	caller *Caller
-	signal *outbox.Signal
+	*worker
 
-	mu     sync.Mutex // guards the book and closed
-	book   *book
-	closed bool
-	told   int64 // of the dropped ones, by the goroutine
-
-	life   context.Context // of the calls
-	cancel context.CancelFunc
-	close  chan struct{}
-	done   chan struct{}
+	mu        sync.Mutex // guards the debouncer and closed
+	debouncer *debouncer
+	closed    bool
+	told      int64 // how many dropped ones were logged; used by the goroutine only
 }
 
 // NewDispatcher starts a dispatcher. The caller closes it.
 func NewDispatcher(c *Caller, o alerts.Options) *Dispatcher {
-	d := &Dispatcher{
-		caller: c, signal: outbox.NewSignal(), book: newBook(o),
-		close: make(chan struct{}), done: make(chan struct{}),
-	}
-	d.life, d.cancel = context.WithCancel(context.Background())
+	d := &Dispatcher{worker: newWorker(c), debouncer: newDebouncer(o)}
 	go d.run()
 	return d
 }
 
-// Send counts a in and returns at once. The first of its group is sent soon, others
-// when it is due. A zero a.At becomes now. Alerts of too many groups, and those sent
-// to a closed dispatcher, are dropped and counted.
+// Send adds a to its group and returns at once. The first alert of a group is sent soon,
+// others when the group is due. A zero a.At becomes now. Alerts of too many groups, and
+// those sent to a closed dispatcher, are dropped and counted.
 func (d *Dispatcher) Send(a alerts.Alert) {
 	d.mu.Lock()
 	if a.At.IsZero() {
-		a.At = time.Now() // under the lock: the newest is the last one
+		a.At = time.Now() // under the lock, so that the newest is the last one
 	}
 	if d.closed {
-		d.book.dropped++
+		d.debouncer.dropped++
 	} else {
-		d.book.add(a)
+		d.debouncer.add(a)
 	}
 	d.mu.Unlock()
 	d.signal.Wake()
@@ -59,30 +48,19 @@ func (d *Dispatcher) Send(a alerts.Alert) {
 func (d *Dispatcher) Dropped() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.book.dropped
+	return d.debouncer.dropped
 }
 
-// Close takes no more alerts, tries once to pass on all that wait, and returns when
-// the goroutine has ended. When ctx ends first, the hook's context is cancelled and
-// the others are dropped; if the hook does not return shortly after that, the error
-// matches ErrHookStuck and its call is left behind. Further calls wait in the same
-// way.
+// Close accepts no more alerts: see worker.Close.
 func (d *Dispatcher) Close(ctx context.Context) error {
 	d.mu.Lock()
-	if !d.closed {
-		d.closed = true
-		close(d.close)
-	}
+	d.closed = true
 	d.mu.Unlock()
-	stop := context.AfterFunc(ctx, d.cancel)
-	defer stop()
-	<-d.done // soon after ctx has ended: no call outlasts its context by more than graceTime
-	d.cancel()
-	return d.caller.Wait(ctx)
+	return d.worker.Close(ctx)
 }
 
-// run is the goroutine. Drops are logged here and not in Send, since a log sink may
-// block as well.
+// run is the goroutine. It logs dropped alerts, not Send, since a log sink may block as
+// well.
 func (d *Dispatcher) run() {
 	defer close(d.done)
 	timer := time.NewTimer(time.Hour)
@@ -94,60 +72,49 @@ func (d *Dispatcher) run() {
 		case <-d.close:
 			open = false
 		}
-		next, ok := d.flush(!open)
-		if !ok {
-			next = time.Hour
-		}
-		timer.Reset(next)
+		timer.Reset(d.flush(!open))
 	}
 }
 
-// flush sends what is due, and returns how long until something is.
-func (d *Dispatcher) flush(all bool) (next time.Duration, ok bool) {
+// flush sends the alerts that are due, and returns how long until the next is.
+func (d *Dispatcher) flush(all bool) time.Duration {
 	d.mu.Lock()
-	list := d.book.take(time.Now(), all)
+	list := d.debouncer.take(time.Now(), all)
 	d.mu.Unlock()
 	for _, a := range list {
 		d.send(a, all)
 	}
 	d.mu.Lock()
-	now := time.Now()
-	at, ok := d.book.next(now)
-	dropped := d.book.dropped
+	next, dropped := d.debouncer.next(time.Now()), d.debouncer.dropped
 	d.mu.Unlock()
-	d.tell(dropped)
-	return at.Sub(now), ok
+	if dropped > d.told {
+		d.caller.logger.Warn("alerts dropped: the hook fails, there are too many groups, or the consumer ends", "count", dropped-d.told)
+		d.told = dropped
+	}
+	return next
 }
 
-// send calls the hook, unless a is not true any more. What it fails for is tried again,
-// unless it is the last try.
+// send calls the hook, unless a newer alert says the opposite of a. A failed alert is
+// retried, unless last is set.
 func (d *Dispatcher) send(a alerts.Alert, last bool) {
 	d.mu.Lock()
-	recalled := d.book.recall(a)
+	recalled := d.debouncer.recall(a)
 	d.mu.Unlock()
 	if recalled {
 		return
 	}
 	said := a
 	if a.Groups > 1 {
-		said.Text = fmt.Sprintf("%s (and the like elsewhere: %d in all)", a.Text, a.Groups)
+		said.Text = fmt.Sprintf("%s (one of %d such alerts)", a.Text, a.Groups)
 	}
 	err := d.caller.Call(d.life, said)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err == nil {
-		d.book.passed(a)
+		d.debouncer.passed(a)
 		return
 	}
-	if last || !d.book.failed(a, time.Now(), err) {
-		d.book.dropped += max(a.Count, 1)
-	}
-}
-
-// tell logs how many alerts were dropped since it last did.
-func (d *Dispatcher) tell(dropped int64) {
-	if dropped > d.told {
-		d.caller.logger.Warn("alerts dropped: the hook fails, there are too many groups, or the consumer ends", "count", dropped-d.told)
-		d.told = dropped
+	if last || !d.debouncer.failed(a, time.Now(), err) {
+		d.debouncer.dropped += max(a.Count, 1)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 )
 
-// compose makes the alert of a group that is due.
+// compose makes the alert of a due group.
 func compose(d alerts.Due) alerts.Alert {
 	a := d.Alert
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d", a.Consumer, d.Grp, a.Since.UnixMicro()))
@@ -24,7 +24,7 @@ func compose(d alerts.Due) alerts.Alert {
 		a.Text = fmt.Sprintf("%s for a reason that was not seen before: see headrace dlq show %d", deadLetters(a.Count), a.LetterID)
 	default:
 		a.Kind = alerts.DeadLetter
-		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq ls --group %s", deadLetters(a.Count), a.ErrorPrint)
+		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq ls --group %s", deadLetters(a.Count), a.ErrorFingerprint)
 	}
 	return a
 }
@@ -36,7 +36,7 @@ func deadLetters(n int64) string {
 	return fmt.Sprintf("%d messages became dead letters", n)
 }
 
-// composeRest makes the alert that sums up the groups beside list.
+// composeRest makes the alert that sums up the groups that are not in list.
 func composeRest(namespace string, taken alerts.Taken, list []alerts.Due) alerts.Alert {
 	a := alerts.Alert{
 		ID: "alert-" + uuid.NewString(), Kind: alerts.DeadLetter, Consumer: namespace,

@@ -8,29 +8,37 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// errLost says that another reader has taken the lease.
+// errLost says that another reader has the lease.
 var errLost = errors.New("the lease of the alerts is another's")
 
-// round passes on what is due of a namespace, and reports whether there may be more
-// rows to count. Nothing is written where nothing waits.
-func (r *Reader) round(namespace string) (more bool, err error) {
-	ctx, cancel := context.WithTimeout(r.life, bookTime)
+// work sends the due alerts of a namespace, and reports whether there may be more rows to
+// count. It writes nothing if no alert waits.
+func (r *Reader) work(namespace string) (more bool, err error) {
+	ctx, cancel := context.WithTimeout(r.life, storeTimeout)
 	defer cancel()
 	waiting, err := r.store().Waiting(ctx, namespace, r.owner)
 	if err != nil || !waiting {
 		return false, err
 	}
 	leased := time.Now()
-	taken, err := r.take(ctx, namespace)
+	var taken alerts.Taken
+	err = r.in(ctx, func(t *txn.Txn) (err error) {
+		taken, err = r.store().Take(ctx, t, alerts.TakeRequest{
+			Namespace: namespace, Owner: r.owner, Lease: r.lease, Limit: r.o.PerMinute,
+			Rows: takeRows, Expire: expireTime, Forget: forgetTime,
+		})
+		return err
+	})
 	if err != nil || !taken.OK {
 		return false, err
 	}
 	r.holds[namespace] = true
 	if taken.Expired > 0 {
-		r.logger.Warn("alerts dropped: nobody could pass them on for a day", "consumer", namespace, "count", taken.Expired)
+		r.caller.logger.Warn("alerts dropped: they could not be sent for a day", "consumer", namespace, "count", taken.Expired)
 	}
 	err = r.pass(namespace, taken, leased)
 	if errors.Is(err, errLost) {
@@ -41,40 +49,17 @@ func (r *Reader) round(namespace string) (more bool, err error) {
 
 func (r *Reader) store() alerts.Store { return r.st.Operations().Alerts }
 
-// take counts rows and finds out what is due.
-func (r *Reader) take(ctx context.Context, namespace string) (taken alerts.Taken, err error) {
-	err = r.in(ctx, func(t *txn.Txn) (err error) {
-		taken, err = r.store().Take(ctx, t, alerts.TakeRequest{
-			Namespace: namespace, Owner: r.owner, Lease: r.lease, Limit: r.o.PerMinute,
-			Rows: takeRows, Expire: expireTime, Forget: forgetTime,
-		})
-		return err
-	})
-	return taken, err
-}
-
-// in runs f in a transaction and commits. An unknown outcome is an error: what was
-// taken is taken again.
+// in runs f in a transaction and commits. An unknown outcome is an error: the reader then
+// takes the same alerts again.
 func (r *Reader) in(ctx context.Context, f func(*txn.Txn) error) error {
-	t, err := r.st.Begin(ctx)
-	if err != nil {
-		return fmt.Errorf("alerts: begin: %w", err)
-	}
-	if err := f(t); err != nil {
-		if ctx.Err() != nil || txn.Classify(err) == txn.Connection {
-			t.Discard() // a rollback could wait for ever
-		} else {
-			t.Rollback()
-		}
+	if err := store.Transact(ctx, r.st, f); err != nil {
 		return fmt.Errorf("alerts: %w", err)
-	}
-	if err := r.st.Commit(ctx, t, nil); err != nil {
-		return fmt.Errorf("alerts: commit: %w", err)
 	}
 	return nil
 }
 
-// pass calls the hook for what may be sent now. No transaction is open meanwhile.
+// pass calls the hook for the alerts that may be sent now. No transaction is open
+// meanwhile.
 func (r *Reader) pass(namespace string, taken alerts.Taken, leased time.Time) error {
 	list, room := taken.Due, r.o.PerMinute-taken.Tried
 	if taken.Groups > int64(room) {
@@ -95,11 +80,11 @@ func (r *Reader) pass(namespace string, taken alerts.Taken, leased time.Time) er
 	return nil
 }
 
-// send calls the hook and records what came of it. A crash in between sends the alert
+// send calls the hook and records the result. After a crash in between, the alert is sent
 // again.
 func (r *Reader) send(s alerts.Settlement, a alerts.Alert, failures int, leased time.Time) error {
 	if time.Since(leased) > r.lease/2 {
-		return errLost // it may be soon: better look again
+		return errLost // the lease may be lost soon: look again first
 	}
 	err := r.caller.Call(r.life, a)
 	if errors.Is(err, errNotBegun) {
@@ -122,15 +107,16 @@ func (r *Reader) send(s alerts.Settlement, a alerts.Alert, failures int, leased 
 	return err
 }
 
-// record returns a context for what is recorded also while the reader closes.
+// record returns a context for writing the result, also while the reader closes.
 func (r *Reader) record() (context.Context, context.CancelFunc) {
+	limit := storeTimeout
 	if r.life.Err() != nil {
-		return context.WithTimeout(context.WithoutCancel(r.life), lastTime)
+		limit = lastTime
 	}
-	return context.WithTimeout(context.WithoutCancel(r.life), bookTime)
+	return context.WithTimeout(context.WithoutCancel(r.life), limit)
 }
 
-// release gives the leases back, so that another process need not wait for their end.
+// release gives the leases back, so that another process need not wait until they end.
 func (r *Reader) release() {
 	ctx, cancel := r.record()
 	defer cancel()
@@ -139,8 +125,8 @@ func (r *Reader) release() {
 			continue
 		}
 		err := r.in(ctx, func(t *txn.Txn) error { return r.store().Release(ctx, t, namespace, r.owner) })
-		if err != nil { // it ends by itself
-			r.logger.Info("alerts: the lease was not given back", "consumer", namespace, "error", encode.Said(err))
+		if err != nil { // the lease ends by itself
+			r.caller.logger.Info("alerts: the lease was not given back", "consumer", namespace, "error", encode.Said(err))
 		}
 	}
 }

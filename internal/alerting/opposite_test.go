@@ -40,8 +40,8 @@ func TestLastWordIsTrueSoon(t *testing.T) {
 			}
 			time.Sleep(time.Hour)
 			mustClose(t, d)
-			if n.said() != bad+" "+good+" "+bad || groups(d) != 0 || len(d.book.pairs) != 0 {
-				t.Errorf("later: %s; %d groups and %d pairs kept", n.said(), groups(d), len(d.book.pairs))
+			if n.said() != bad+" "+good+" "+bad || groups(d) != 0 {
+				t.Errorf("later: %s; %d groups kept", n.said(), groups(d))
 			}
 		})
 	}
@@ -182,9 +182,9 @@ func TestWordThatBecomesFalseInItsTurn(t *testing.T) {
 			}
 			d.mu.Lock()
 			if !refused {
-				d.book.add(alerts.Alert{Kind: alerts.HandlerStuck, Consumer: "c", At: time.Now()})
+				d.debouncer.add(alerts.Alert{Kind: alerts.HandlerStuck, Consumer: "c", At: time.Now()})
 			}
-			d.book.add(alerts.Alert{Kind: alerts.Paused, Consumer: "c", At: time.Now().Add(time.Nanosecond)})
+			d.debouncer.add(alerts.Alert{Kind: alerts.Paused, Consumer: "c", At: time.Now().Add(time.Nanosecond)})
 			d.mu.Unlock()
 			d.signal.Wake()
 			time.Sleep(time.Hour)
@@ -232,8 +232,8 @@ func TestLastWordWhereThereIsNoRoom(t *testing.T) {
 		d, _ := start(n.hook)
 		turns(d, time.Second, alerts.Paused)
 		d.mu.Lock()
-		for i := len(d.book.groups); i < maxGroups; i++ {
-			d.book.groups[group{alerts.HandlerStuck, "billing", string(rune(i))}] = &entry{due: time.Now().Add(time.Hour)}
+		for i := len(d.debouncer.groups); i < maxGroups; i++ {
+			d.debouncer.groups[group{alerts.HandlerStuck, "billing", string(rune(i))}] = &entry{quiet: map[alerts.Kind]time.Time{alerts.HandlerStuck: time.Now().Add(time.Hour)}}
 		}
 		d.mu.Unlock()
 		turns(d, time.Second, alerts.Resumed)
