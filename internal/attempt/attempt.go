@@ -13,8 +13,8 @@ type Panic struct {
 	Stack []byte
 }
 
-// Catch runs f and returns its error, or the panic that it ended with. Where f calls
-// runtime.Goexit, Catch does not return.
+// Catch runs f and returns its error, or its panic. If f calls runtime.Goexit, Catch does
+// not return.
 func Catch(f func() error) (p *Panic, err error) {
 	returned := false
 	defer func() {
@@ -30,8 +30,8 @@ func Catch(f func() error) (p *Panic, err error) {
 	return nil, err
 }
 
-// Probe gives err to look, and returns the panic of err's methods, as those of a nil
-// pointer in an error panic: whoever decides on err calls them where nobody recovers.
+// Probe calls look with err, and returns the panic of err's methods, which panic for
+// example on a nil pointer in an error. Other code calls these methods without a recover.
 func Probe(err error, look func(error)) *Panic {
 	if err == nil {
 		return nil
@@ -40,8 +40,8 @@ func Probe(err error, look func(error)) *Panic {
 	return p
 }
 
-// Ended says of an error that came after the end of the attempt's context how that
-// ended: drivers report it as a cancelled statement or a lost connection.
+// Ended adds the error of ctx to err if ctx, the attempt's context, has ended: drivers
+// report that as a cancelled statement or a lost connection.
 func Ended(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err

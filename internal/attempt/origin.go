@@ -5,10 +5,13 @@ import (
 	"runtime/debug"
 )
 
-// Origin says who runs: the host, and which build of the user's program, by the
-// revision that it was built from or the module's version. What is not known is empty.
+// Origin returns the host, and the build of the user's program: HEADRACE_BUILD, else its
+// VCS revision or the module's version. Unknown values are empty.
 func Origin() (host, build string) {
 	host, _ = os.Hostname()
+	if build = os.Getenv("HEADRACE_BUILD"); build != "" {
+		return host, build
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return host, ""

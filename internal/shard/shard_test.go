@@ -1,15 +1,20 @@
 package shard
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
-// DESIGN §3 Drain, TRAPS Databases (hashtext may change): the shard of an order key and
+// DESIGN §3 Backlog and drain, TRAPS Databases (hashtext may change): the shard of an order key and
 // the number of a lock are stored, or shared by processes of different versions, and
 // never change. These were computed with another program (FNV-1a, in Python).
+//
+//evidence:shard
 func TestNumbersNeverChange(t *testing.T) {
-	if Count != 16 {
-		t.Errorf("there are %d shards; the migrations say 16", Count)
+	if Count != 64 {
+		t.Errorf("there are %d shards; the migrations say 64", Count)
 	}
-	for key, want := range map[string]int{"a": 0, "k": 6, "customer-1": 8, "order:10492": 6, "café": 2} {
+	for key, want := range map[string]int{"a": 32, "k": 38, "customer-1": 24, "order:10492": 6, "café": 34} {
 		if got := Of(key); got != want {
 			t.Errorf("shard of %q is %d, want %d", key, got, want)
 		}
@@ -40,5 +45,22 @@ func TestRowsWithoutAnOrderKeyAreSpread(t *testing.T) {
 		if seen[shard] == 0 {
 			t.Errorf("no row came to shard %d", shard)
 		}
+	}
+}
+
+// One visit finds the rows that are written soon after each other, but no more than it can
+// work off; those of the next time are in the next shard.
+func TestRowsShareAShard(t *testing.T) {
+	start := time.Now().Add(time.Hour) // the shard of earlier rows is too old
+	first := Next(start, 3)
+	if later := Next(start.Add(togetherTime-1), togetherRows-3); later != first {
+		t.Errorf("shards %d and %d, want one", first, later)
+	}
+	full := Next(start.Add(togetherTime-1), 1)
+	if full == first {
+		t.Errorf("shard %d got more than %d rows", first, togetherRows)
+	}
+	if old := Next(start.Add(2*togetherTime), 1); old == full {
+		t.Errorf("shard %d got rows for more than %s", full, togetherTime)
 	}
 }

@@ -1,0 +1,295 @@
+package batch
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/breaker"
+	"github.com/headrace/headrace/internal/execute"
+	"github.com/headrace/headrace/internal/judge"
+	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/runner"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// claims says how the messages of a part are claimed: live deliveries, rows of the
+// backlog, or the one under a lease.
+type claims interface {
+	// claim claims the tasks of pt in t. Its error is from our own statements.
+	claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error)
+	// reads reports whether claim finds the tasks of pt itself.
+	reads(pt *part) bool
+	// runs reports whether handlers run.
+	runs() bool
+}
+
+// claimed is the result of a claim.
+type claimed struct {
+	// tasks are to run: their inbox rows are Done in the transaction.
+	tasks []*task.Task
+	// settled are those that already have an outcome; it counts when the commit succeeds.
+	settled []settled
+	// busy are those that other transactions work on. If there are any, the claim has
+	// done nothing else that counts, and part is to be claimed again without them.
+	busy []*task.Task
+	// gone are backlog rows whose messages other transactions have ended.
+	gone []*task.Task
+	// copies are outbox rows of dead letters.
+	copies []outbox.Row
+	// wrote says that the transaction has written more than claims.
+	wrote bool
+	// read says that the tasks were only read, because the guard must see them first.
+	read bool
+	// then is called after the commit with its failures; may be nil.
+	then func([]*outcome.Failure)
+}
+
+type settled struct {
+	task    *task.Task
+	outcome task.Outcome
+}
+
+// attempt is one transaction for a part.
+type attempt struct {
+	p       *Processor
+	c       claims
+	part    *part
+	t       *txn.Txn
+	claimed claimed
+	x       *execute.Execution
+	start   time.Time
+	stuck   bool // a handler was abandoned
+}
+
+// run claims the part, runs the handlers, records and commits. It returns nil if the
+// transaction is committed, or there was nothing to commit; the outcomes are then
+// settled.
+func (a *attempt) run() *trouble {
+	a.start = time.Now()
+	var err error
+	if a.t, err = a.p.begin(); err != nil {
+		return a.trouble(judge.Claim, err)
+	}
+	defer a.t.Rollback() // before the store is pinged, which may need the connection
+	if tr := a.claim(); tr != nil {
+		return tr
+	}
+	if len(a.claimed.busy) > 0 || a.claimed.read {
+		return nil // rolled back: see Processor.step
+	}
+	if len(a.claimed.tasks) == 0 && !a.claimed.wrote && len(a.claimed.gone) == 0 {
+		a.settle(nil) // others have committed what the claim read
+		return nil
+	}
+	if tr := a.execute(); tr != nil {
+		return tr
+	}
+	return a.commit()
+}
+
+func (a *attempt) claim() *trouble {
+	ctx, cancel := context.WithTimeout(a.p.cancelled, a.p.StoreTimeout) // no handler has begun
+	defer cancel()
+	var err error
+	if a.claimed, err = a.c.claim(ctx, a.t, a.part); err == nil {
+		return nil
+	}
+	if !a.part.keyByKey && txn.Classify(err) == txn.LockTimeout && len(a.part.tasks) > 1 {
+		a.part.keyByKey = true
+		return &trouble{Trouble: &execute.Trouble{Err: err}, part: a.part, again: true}
+	}
+	return a.trouble(judge.Claim, err)
+}
+
+// trouble describes an error of our own statements.
+func (a *attempt) trouble(phase judge.Phase, err error) *trouble {
+	return &trouble{Trouble: execute.NewTrouble(phase, err, a.part.tasks), part: a.part}
+}
+
+// execute runs the handlers in their own goroutine.
+func (a *attempt) execute() *trouble {
+	a.x = execute.New(execute.Plan{
+		Txn: a.t, Tasks: a.claimed.tasks, Before: a.part.before, Spaced: a.part.spaced, Checked: a.part.checked, Singly: a.part.singly,
+		Known: a.p.memory.Knows, Versions: a.p.Versions, Cancelled: a.p.cancelled, Own: a.p.Own,
+	})
+	if !a.x.Calls() {
+		return nil
+	}
+	lost := a.p.Runner.Run(a.p.cancelled, a.x.Run)
+	switch {
+	case lost != nil:
+		return a.lost(lost)
+	case a.x.Trouble() == nil:
+		return nil
+	}
+	tr := &trouble{Trouble: a.x.Trouble(), part: a.part}
+	a.t.Rollback()
+	if err := a.t.Lost(); errors.Is(err, sql.ErrTxDone) {
+		tr.Facts.Switched, tr.Err = true, switched(err)
+	} else if err != nil {
+		tr.Facts.Lost = true
+	}
+	return tr
+}
+
+// switched is the error of a transaction that a handler has ended through Tx.SQL.
+func switched(err error) error { return fmt.Errorf("%w: %w", inbox.ErrSwitched, err) }
+
+// lost is the trouble of a handler that did not return.
+func (a *attempt) lost(l *runner.Lost) *trouble {
+	c := l.What.(*execute.Call)
+	if a.stuck = l.Stuck; l.Stuck {
+		c.LeftBehind()
+		a.t.Discard()
+	} else {
+		a.t.Rollback()
+	}
+	err := l.Err
+	if a.p.cancelled.Err() != nil && l.Stuck { // abandoned because of a stop: no failure of the message
+		err = fmt.Errorf("%w: %w", err, context.Canceled)
+	}
+	tr := &trouble{part: a.part, Trouble: &execute.Trouble{Err: err, Known: a.x.Failures(), Facts: judge.Facts{
+		Phase: judge.Handler, Lost: a.t.Lost() != nil, Late: l.Stuck, Messages: 1, Unclear: len(c.Tasks()) > 1,
+		Cancelled: a.p.cancelled.Err() != nil,
+	}}}
+	if tasks := c.Tasks(); len(tasks) == 1 {
+		tr.Culprits = []*outcome.Failure{{Task: tasks[0], Err: err, Took: tasks[0].Handler.Timeout}}
+	}
+	return tr
+}
+
+// commit records the failures and commits.
+func (a *attempt) commit() *trouble {
+	ctx, cancel := a.p.Own()
+	defer cancel()
+	failures, applied := a.x.Failures(), a.x.Applied()
+	if len(applied)+len(failures) != len(a.claimed.tasks) {
+		err := fmt.Errorf("%d messages were claimed, %d applied and %d failed: nothing is committed", len(a.claimed.tasks), len(applied), len(failures))
+		return &trouble{part: a.part, Trouble: &execute.Trouble{Err: err, Facts: judge.Facts{Switched: true}}}
+	}
+	if a.x.SessionChanged() { // our own statements need the session's role and settings
+		if err := a.t.Restore(ctx); err != nil {
+			if errors.Is(err, sql.ErrTxDone) {
+				err = switched(err)
+			}
+			return a.afterHandlers(judge.Record, err, breaker.Claims)
+		}
+	}
+	copies, err := a.p.Recorder.Record(ctx, a.t, outcome.Batch{Applied: applied, Failed: failures, Gone: a.claimed.gone})
+	if err != nil {
+		return a.afterHandlers(judge.Record, err, breaker.Failures)
+	}
+	rows := append(append(a.claimed.copies, copies...), a.x.Events()...)
+	err = a.p.Store.Commit(ctx, a.t, rows)
+	switch {
+	case err == nil:
+		if len(rows) > 0 {
+			a.p.Wake()
+		}
+		a.p.Breaker.OK()
+		a.settle(failures)
+		a.wake(failures)
+		if a.claimed.then != nil {
+			a.claimed.then(failures)
+		}
+		return nil
+	case errors.Is(err, txn.ErrCommitUnknown):
+		for _, t := range a.part.tasks {
+			t.Unknown = true
+		}
+		tr := a.trouble(judge.Commit, err)
+		tr.Facts.Unknown, tr.Known = true, a.x.Failures()
+		return tr
+	case errors.Is(err, txn.ErrRolledBack):
+		return a.afterHandlers(judge.Commit, err, breaker.Events)
+	}
+	return a.afterHandlers(judge.Record, err, breaker.Events)
+}
+
+// afterHandlers describes an error of our own statements after handlers have run. Earlier
+// failures are known; the cause may be one of the handlers that succeeded.
+func (a *attempt) afterHandlers(phase judge.Phase, err error, probe breaker.Probe) *trouble {
+	tr := a.trouble(phase, err)
+	tr.Known, tr.Probe = a.x.Failures(), probe
+	switch applied := a.x.Applied(); len(applied) {
+	case 0: // no handler has left changes that could be the cause
+		tr.Facts.Phase = judge.Claim
+	case 1:
+		if tr.Facts.Class == txn.Aborted && phase == judge.Record {
+			err = execute.PassedOver(err)
+		}
+		tr.Culprits = []*outcome.Failure{{Task: applied[0], Err: err}}
+		fallthrough
+	default:
+		tr.Facts.Messages = len(applied)
+	}
+	return tr
+}
+
+// settle ends the tasks whose outcomes are committed.
+func (a *attempt) settle(failures []*outcome.Failure) {
+	if a.x != nil {
+		a.x.Learn(time.Since(a.start))
+		for _, t := range a.x.Applied() {
+			a.p.settle(t, task.Applied)
+		}
+	}
+	for _, f := range failures {
+		a.p.report(f)
+	}
+	for _, s := range a.claimed.settled {
+		if f := a.p.memory.Knows(s.task); f != nil && s.outcome != task.Applied && f.Outcome == s.outcome {
+			a.p.report(f) // a COMMIT without an answer had recorded it
+			continue
+		}
+		a.p.settle(s.task, s.outcome)
+	}
+}
+
+// wake wakes the backlog's worker if rows were put there.
+func (a *attempt) wake(failures []*outcome.Failure) {
+	waits := !a.c.runs() && a.claimed.wrote
+	for _, f := range failures {
+		waits = waits || f.Outcome == task.Waiting
+	}
+	if waits {
+		a.p.Store.Backlog().Signals.Wake(a.part.tasks[0].Handler.Consumer)
+	}
+}
+
+// report reports a failure that is recorded, and ends its task.
+func (p *Processor) report(f *outcome.Failure) {
+	t := f.Task
+	switch {
+	case f.Kind == outcome.HeldBack:
+		t.End(telemetry.RolledBack)
+		return
+	case f.Class != "":
+		t.Failed(f.Class, f.Description.Type, f.Description.Fingerprint)
+	}
+	if f.Kind != outcome.Stale {
+		p.Failed(f)
+	}
+	p.settle(t, f.Outcome)
+}
+
+// Report reports failures that were committed outside of an attempt, and wakes the relay
+// if events were written.
+func (p *Processor) Report(failures []*outcome.Failure, events bool) {
+	if events {
+		p.Wake()
+	}
+	for _, f := range failures {
+		p.report(f)
+	}
+	if len(failures) > 0 {
+		p.Store.Backlog().Signals.Wake(failures[0].Task.Handler.Consumer)
+	}
+}

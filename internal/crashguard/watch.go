@@ -1,0 +1,223 @@
+package crashguard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+const (
+	// forgetAfter is how long instances are kept, forgetEvery how often old ones are
+	// removed.
+	forgetAfter = 24 * time.Hour
+	forgetEvery = time.Hour
+	// maxSuspects bounds how many suspects are read.
+	maxSuspects = 10_000
+)
+
+// Run writes the instance's row, beats, and watches the other instances, until ctx ends.
+// It keeps trying while the database does not answer.
+func (g *Guard) Run(ctx context.Context) {
+	w := &watch{g: g, beats: make(map[string]time.Time)}
+	start := func(ctx context.Context) error { return g.instances.Start(ctx, g.self) }
+	g.begun.Store(true)
+	for !g.do(ctx, "start", start) || !g.do(ctx, "look at the other instances", w.look) {
+		if !sleep.For(ctx, g.Look) {
+			return
+		}
+	}
+	close(g.started)
+	forget, beat := time.Time{}, time.Now()
+	for {
+		pause := g.Beat
+		if g.Advises() {
+			pause = g.Look
+		}
+		if !sleep.For(ctx, pause) {
+			return
+		}
+		if time.Since(beat) >= g.Beat {
+			beat = time.Now()
+			if g.do(ctx, "beat", g.beat) && time.Since(forget) >= forgetEvery {
+				forget = time.Now()
+				g.do(ctx, "forget old instances", func(ctx context.Context) error { return g.instances.Forget(ctx, forgetAfter) })
+			}
+		}
+		g.do(ctx, "look at the other instances", w.look)
+	}
+}
+
+// End records that the instance ended normally, after Run and all its work. Without it the
+// other instances mark for a while.
+func (g *Guard) End(ctx context.Context) error {
+	if !g.begun.Load() {
+		return nil
+	}
+	return g.instances.End(ctx, g.self.ID) // also if Start had no answer
+}
+
+// do calls f with a deadline, and reports whether it returned no error.
+func (g *Guard) do(ctx context.Context, what string, f func(context.Context) error) bool {
+	bounded, cancel := context.WithTimeout(ctx, statement)
+	defer cancel()
+	err := f(bounded)
+	if err == nil || ctx.Err() == nil {
+		g.tell(what, err)
+	}
+	return err == nil
+}
+
+// tell logs the first failure of what, and its first success after that: while a database
+// does not answer, or a handler holds its lock, every try fails.
+func (g *Guard) tell(what string, err error) {
+	g.mu.Lock()
+	was := g.failing[what]
+	g.failing[what] = err != nil
+	g.mu.Unlock()
+	switch {
+	case err != nil && !was:
+		g.Logger.Warn("cannot "+what+"; trying again", "consumer", g.self.Consumer, "error", encode.Said(err))
+	case err == nil && was:
+		g.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
+	}
+}
+
+func (g *Guard) beat(ctx context.Context) error {
+	err := g.instances.Beat(ctx, g.self.ID)
+	if errors.Is(err, instance.ErrUnknown) { // removed while it did not beat
+		err = g.instances.Start(ctx, g.self)
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range g.idle() { // no message runs there now
+		g.unmark(ctx, n)
+	}
+	return nil
+}
+
+// idle takes the free slots whose marks contain messages.
+func (g *Guard) idle() (idle []int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for n := range g.slots {
+		if s := &g.slots[n]; !s.taken && s.written {
+			s.taken, idle = true, append(idle, n)
+		}
+	}
+	return idle
+}
+
+// watch decides when to mark, and which messages are suspects.
+type watch struct {
+	g *Guard
+	// started is when our own instance started, by the database's clock.
+	started time.Time
+	beats   map[string]time.Time // the first known beats of instances
+	told    bool                 // the log says that messages are marked
+}
+
+// look reads the instances, counts deaths, and reads the suspects.
+func (w *watch) look(ctx context.Context) error {
+	g := w.g
+	list, err := g.instances.List(ctx, g.self.Consumer)
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		if i.ID == g.self.ID {
+			w.started = i.Started
+		}
+	}
+	dead, marking, doubtful := false, false, make(map[string]bool)
+	for _, i := range list {
+		switch {
+		case i.ID == g.self.ID || !i.Ended.IsZero():
+		case i.Dead(g.Missed):
+			if i.Counted.IsZero() {
+				if _, err := g.marks.CountDeath(ctx, i.ID, g.Missed); err != nil {
+					return err
+				}
+			}
+			dead, marking = true, marking || i.DeadFor < g.lasts(i)
+		case w.doubt(i):
+			marking, doubtful[i.ID] = true, true
+		}
+	}
+	k := &knowledge{}
+	if dead || len(doubtful) > 0 || len(g.known.Load().suspects) > 0 {
+		if k.suspects, err = g.suspects(ctx); err != nil {
+			return err
+		}
+	}
+	if len(doubtful) > 0 {
+		if k.elsewhere, err = g.elsewhere(ctx, doubtful); err != nil {
+			return err
+		}
+	}
+	g.known.Store(k)
+	w.set(marking)
+	return nil
+}
+
+// doubt reports whether an instance may be dead: it existed when we started, and has not
+// beaten since.
+func (w *watch) doubt(i instance.Instance) bool {
+	if _, seen := w.beats[i.ID]; !seen {
+		w.beats[i.ID] = i.Beat
+	}
+	return i.Beat.Equal(w.beats[i.ID]) && i.Started.Before(w.started)
+}
+
+func (w *watch) set(marking bool) {
+	w.g.marking.Store(marking)
+	switch log := w.g.Logger.With("consumer", w.g.self.Consumer); {
+	case marking && !w.told:
+		log.Warn("another process of the consumer ended unexpectedly, or is not known to run: messages are marked before they run")
+	case !marking && w.told:
+		log.Info("messages are not marked any more")
+	}
+	w.told = marking
+}
+
+// lasts is how long other processes mark after the death of i.
+func (g *Guard) lasts(i instance.Instance) time.Duration {
+	lived := 2 * (i.Beat.Sub(i.Started) + g.Beat)
+	if lived > g.Most { // it met its cause long after its start
+		lived = 0
+	}
+	return max(lived, g.Missed)
+}
+
+func (g *Guard) suspects(ctx context.Context) (map[instance.Hash]instance.Suspect, error) {
+	list, err := g.marks.Suspects(ctx, g.self.Consumer, maxSuspects)
+	if err != nil {
+		return nil, err
+	}
+	suspects := make(map[instance.Hash]instance.Suspect, len(list))
+	for _, s := range list {
+		suspects[s.Message] = s
+	}
+	return suspects, nil
+}
+
+// elsewhere returns the messages in the marks of instances that may be dead.
+func (g *Guard) elsewhere(ctx context.Context, doubtful map[string]bool) (map[instance.Hash]bool, error) {
+	marks, err := g.marks.Marks(ctx, g.self.Consumer, g.self.ID)
+	if err != nil {
+		return nil, err
+	}
+	elsewhere := make(map[instance.Hash]bool)
+	for _, m := range marks {
+		for _, message := range m.Messages {
+			if doubtful[m.Instance] {
+				elsewhere[message] = true
+			}
+		}
+	}
+	return elsewhere, nil
+}

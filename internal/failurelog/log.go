@@ -1,0 +1,94 @@
+package failurelog
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/task"
+)
+
+const (
+	// logEvery is the least time between two lines about the same failure of a handler.
+	logEvery = 10 * time.Second
+	// maxLogged bounds the failures that are told apart.
+	maxLogged = 1000
+	// maxLogError bounds an error's text in a line, in bytes.
+	maxLogError = 1 << 10
+)
+
+// Log logs failures. It is safe for concurrent use.
+type Log struct {
+	Logger *slog.Logger
+
+	mu    sync.Mutex
+	kinds map[kind]*count
+}
+
+// kind is what the failures of one line have in common.
+type kind struct {
+	handler, fingerprint string
+	next                 task.Outcome
+}
+
+type count struct {
+	at   time.Time // of the last line
+	more int       // since then
+}
+
+// due reports whether a failure of kind k is to be logged now, and how many were not
+// logged since the last line.
+func (l *Log) due(k kind, now time.Time) (more int, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.kinds == nil || len(l.kinds) >= maxLogged {
+		l.kinds = make(map[kind]*count)
+	}
+	c := l.kinds[k]
+	if c == nil {
+		c = new(count)
+		l.kinds[k] = c
+	}
+	if now.Sub(c.at) < logEvery {
+		c.more++
+		return 0, false
+	}
+	more, *c = c.more, count{at: now}
+	return more, true
+}
+
+// Failed logs which message failed, why, and what follows.
+func (l *Log) Failed(f *outcome.Failure) {
+	h, d := f.Task.Handler, &f.Task.Delivery
+	more, ok := l.due(kind{h.Name, f.Description.Fingerprint, f.Outcome}, time.Now())
+	if !ok {
+		return
+	}
+	level, text := slog.LevelInfo, "message failed"
+	switch {
+	case f.Outcome == task.Dead:
+		level = slog.LevelWarn
+	case f.Postponed:
+		text = "message postponed"
+	}
+	attrs := []slog.Attr{
+		slog.String("consumer", h.Consumer), slog.String("handler", h.Name), slog.String("key", d.Key),
+		slog.String("error", encode.Text(f.Description.Error, maxLogError)), slog.String("class", f.Class),
+		slog.String("error_type", f.Description.Type), slog.String("error_fingerprint", f.Description.Fingerprint),
+		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took), slog.String("next", f.Outcome.String()), slog.Duration("in", f.Delay),
+	}
+	if f.LetterID > 0 {
+		attrs = append(attrs, slog.Int64("letter", f.LetterID))
+	}
+	if parent := strings.Split(d.Trace.Parent, "-"); len(parent) == 4 { // a traceparent of W3C
+		attrs = append(attrs, slog.String("trace_id", parent[1]))
+	}
+	if more > 0 {
+		attrs = append(attrs, slog.Int("not_logged", more))
+	}
+	l.Logger.LogAttrs(context.Background(), level, text, attrs...)
+}

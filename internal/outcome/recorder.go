@@ -1,0 +1,312 @@
+package outcome
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store is the part of a store.Store that a Recorder needs.
+type Store interface {
+	Inbox() inbox.Store
+	Backlog() backlog.Tables
+	Letters() dlq.Store
+}
+
+// Recorder writes outcomes. It is safe for concurrent use.
+type Recorder struct {
+	Store Store
+	// Alerts gets an alert for each letter; nil means none.
+	Alerts alerts.Appender
+	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
+	DeadTopic func(topic string) string
+	// Host and Build are written into attempts and letters.
+	Host, Build string
+	// Redact rewrites the texts of errors before they are kept; nil leaves them.
+	Redact func(string) string
+}
+
+// Batch is the messages of a transaction. Their inbox rows are Done in it.
+type Batch struct {
+	// Applied are those whose effects are in the transaction, Failed the others.
+	Applied []*task.Task
+	Failed  []*Failure
+	// Gone are backlog rows whose messages other transactions have ended.
+	Gone []*task.Task
+}
+
+// releaseLimit is how many blocked rows of an order key become ready when the row before
+// them has ended.
+const releaseLimit = 64
+
+// Record writes the outcomes of b into t, and returns the outbox rows for copies of dead
+// letters. It sets Outcome and the fields after it in each failure.
+func (r *Recorder) Record(ctx context.Context, t *txn.Txn, b Batch) ([]outbox.Row, error) {
+	var copies []outbox.Row
+	if len(b.Failed) > 0 {
+		err := r.decide(ctx, t, b.Failed)
+		if err == nil {
+			err = r.move(ctx, t, b.Failed)
+		}
+		if err == nil {
+			err = r.retry(ctx, t, b.Failed)
+		}
+		if err == nil {
+			copies, err = r.deadLetters(ctx, t, b.Failed)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return copies, r.leave(ctx, t, b)
+}
+
+// decide records attempts, and sets the outcome of each failure.
+func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) error {
+	var spent []*Failure
+	for _, f := range failed {
+		f.Outcome, f.Class, f.Attempt, f.Delay, f.letter, f.Postponed = task.Waiting, "", 0, 0, "", false
+		switch f.Kind {
+		case Stale:
+			f.Outcome = task.Stale
+		case Undecodable:
+			f.dead(dlq.Undecodable)
+		case Crashed:
+			f.dead(dlq.Crashed)
+		case Rerun:
+			f.Delay = RerunPause(f.Task.Reruns)
+		case HeldBack:
+			f.Outcome = task.Released
+		default:
+			if !f.postpone() {
+				spent = append(spent, f)
+			}
+		}
+		f.Description = dlq.Describe(f.Err, f.Stack, r.Redact)
+	}
+	if err := r.attempts(ctx, t, spent); err != nil {
+		return err
+	}
+	for _, f := range spent {
+		if err := r.policy(ctx, t, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *Failure) dead(class dlq.Class) {
+	f.Outcome, f.letter, f.Class = task.Dead, class, string(class)
+}
+
+// attempts records failed attempts.
+func (r *Recorder) attempts(ctx context.Context, t *txn.Txn, spent []*Failure) error {
+	if len(spent) == 0 {
+		return nil
+	}
+	rows := make([]inbox.Attempt, len(spent))
+	for i, f := range spent {
+		f.Class = string(f.classify())
+		rows[i] = inbox.Attempt{
+			ID: f.Task.ID(), Class: f.Class, Error: f.Description.Error, ErrorType: f.Description.Type,
+			Duration: f.Took, Host: r.Host, Build: r.Build, Trace: f.Task.Delivery.Trace,
+		}
+	}
+	numbers, err := r.Store.Inbox().AddAttempts(ctx, t, rows)
+	if err != nil {
+		return fmt.Errorf("record attempts: %w", err)
+	}
+	for i, f := range spent {
+		f.Attempt = numbers[i]
+	}
+	return nil
+}
+
+// policy sets the outcome of an attempt by the handler's policy.
+func (r *Recorder) policy(ctx context.Context, t *txn.Txn, f *Failure) error {
+	d, h, before := f.Task.Delivery, f.Task.Handler, 0
+	if f.Task.Item != nil {
+		before = f.Task.Item.Spent
+	}
+	class := retry.Class(f.Class)
+	decision := h.Policy.Decide(f.Err, class, f.Attempt-before, d.Scope+"\x00"+d.Key)
+	switch {
+	case decision.Action != retry.Never:
+		f.Delay = decision.Delay
+	case class == retry.Lost:
+		// A deploy that kills its processes must not make dead letters: lost leases do
+		// that only if there were several.
+		lost, err := r.Store.Backlog().Leases.Lost(ctx, t, f.Task.ID(), before)
+		if err != nil {
+			return err
+		}
+		if lost >= MaxLost {
+			f.letter, f.Outcome = dlq.Crashed, task.Dead
+		}
+	case retry.IsPermanent(f.Err):
+		f.letter, f.Outcome = dlq.Permanent, task.Dead
+	default:
+		f.letter, f.Outcome = dlq.Exhausted, task.Dead
+	}
+	return nil
+}
+
+// MaxLost is how many lost leases make a message a dead letter.
+const MaxLost = 3
+
+// move moves the inbox rows.
+func (r *Recorder) move(ctx context.Context, t *txn.Txn, failed []*Failure) error {
+	var waiting, dead, stale []inbox.ID
+	for _, f := range failed {
+		switch id := f.Task.ID(); f.Outcome {
+		case task.Dead:
+			dead = append(dead, id)
+		case task.Stale:
+			stale = append(stale, id)
+		default:
+			waiting = append(waiting, id)
+		}
+	}
+	for state, ids := range map[inbox.State][]inbox.ID{inbox.Waiting: waiting, inbox.Dead: dead} {
+		if len(ids) == 0 {
+			continue
+		}
+		moved, err := r.Store.Inbox().Transition(ctx, t, ids, inbox.Done, state)
+		if err != nil {
+			return fmt.Errorf("done to %s: %w", state, err)
+		}
+		if len(moved) != len(ids) {
+			return fmt.Errorf("done to %s: %d of %d rows were there", state, len(moved), len(ids))
+		}
+	}
+	if len(stale) == 0 {
+		return nil
+	}
+	if err := r.Store.Inbox().MarkStale(ctx, t, stale); err != nil {
+		return fmt.Errorf("mark stale: %w", err)
+	}
+	return nil
+}
+
+// retry puts messages that run again into the backlog, or reschedules their rows.
+func (r *Recorder) retry(ctx context.Context, t *txn.Txn, failed []*Failure) error {
+	var items []backlog.Item
+	var changes []backlog.Change
+	for _, f := range failed {
+		if f.Outcome != task.Waiting {
+			continue
+		}
+		next, reruns, reason := f.Task.Delivery.Attempt, 0, f.Description.Error
+		switch {
+		case f.Attempt > 0:
+			next, reason = f.Attempt+1, ""
+		case f.Kind == Rerun:
+			reruns = f.Task.Reruns + 1
+		case f.Postponed: // only an attempt begins both anew, or each would let the other go on for ever
+			reruns = f.Task.Reruns
+		}
+		if row := f.Task.Item; row != nil {
+			changes = append(changes, backlog.Change{RowID: row.RowID, Delay: f.Delay, Attempt: next, Reruns: reruns, Postponed: f.Postponed, Reason: reason})
+			continue
+		}
+		item := Item(f.Task)
+		item.Delivery.Attempt, item.Delay, item.Reruns, item.Reason = next, f.Delay, reruns, reason
+		if f.Postponed {
+			item.Postponed = 1 // begins now
+		}
+		items = append(items, item)
+	}
+	if len(items) > 0 {
+		if err := r.Store.Backlog().Put(ctx, t, items); err != nil {
+			return fmt.Errorf("retry later: %w", err)
+		}
+	}
+	if len(changes) > 0 {
+		if err := r.Store.Backlog().Reschedule(ctx, t, changes); err != nil {
+			return fmt.Errorf("retry later: %w", err)
+		}
+	}
+	return nil
+}
+
+// Item is the backlog row of a message, as its handler is registered now.
+func Item(t *task.Task) backlog.Item {
+	h := t.Handler
+	item := backlog.Item{Consumer: h.Consumer, Handler: h.Name, Delivery: t.Delivery, Strict: h.Strict, Spread: h.Pace.Slow()}
+	if t.Item != nil {
+		item.LetterID, item.Redrives = t.Item.LetterID, t.Item.Redrives
+	}
+	return item
+}
+
+// deadLetters writes the letters, and returns the outbox rows of their copies.
+func (r *Recorder) deadLetters(ctx context.Context, t *txn.Txn, failed []*Failure) ([]outbox.Row, error) {
+	var letters []dlq.Letter
+	var of []*Failure
+	for _, f := range failed {
+		if f.letter == "" {
+			continue
+		}
+		l := r.letter(Item(f.Task), f.letter, f.Description)
+		l.Attempts = f.Attempt
+		if f.Kind == Crashed {
+			recorded, err := r.Store.Inbox().Attempts(ctx, f.Task.ID())
+			if err != nil {
+				return nil, fmt.Errorf("read attempts: %w", err)
+			}
+			l.Attempts = len(recorded)
+		}
+		letters, of = append(letters, l), append(of, f)
+		f.Task.Letter = f.letter
+	}
+	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
+	for i, w := range written {
+		of[i].LetterID = w.LetterID
+	}
+	return copies, err
+}
+
+// letter is the dead letter of the message m.
+func (r *Recorder) letter(m backlog.Item, class dlq.Class, f dlq.Failure) dlq.Letter {
+	return dlq.Letter{
+		Class: class, Consumer: m.Consumer, Handler: m.Handler, Delivery: m.Delivery, Strict: m.Strict, PreviousID: m.LetterID, Redrives: m.Redrives,
+		Error: f.Error, Chain: f.Chain, Stack: f.Stack, ErrorFingerprint: f.Fingerprint, Host: r.Host, Build: r.Build,
+	}
+}
+
+// conflict is the letter of the message m, whose key belongs to the one with the
+// fingerprint first. bad is why no handler can take m; nil if one can.
+func (r *Recorder) conflict(m backlog.Item, bad error, first string) dlq.Letter {
+	reason := errors.New("the key was used before with other content")
+	if bad != nil {
+		reason = fmt.Errorf("%w; and: %w", reason, bad)
+	}
+	l := r.letter(m, dlq.Conflict, dlq.Describe(reason, nil, r.Redact))
+	l.FirstFingerprint = first
+	return l
+}
+
+// Conflicts writes the letters of live messages whose keys belong to others. first are
+// the fingerprints of those, in the same order.
+func (r *Recorder) Conflicts(ctx context.Context, t *txn.Txn, tasks []*task.Task, first []string) ([]outbox.Row, error) {
+	letters := make([]dlq.Letter, len(tasks))
+	for i, one := range tasks {
+		letters[i] = r.conflict(Item(one), one.Bad, first[i])
+	}
+	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
+	for i, w := range written {
+		if tasks[i].Letter = ""; w.Written {
+			tasks[i].Letter = dlq.Conflict
+		}
+	}
+	return copies, err
+}
