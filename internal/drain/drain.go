@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Drain drains a Line. It may be run again after Run has returned, not twice at
-// once.
+// Drain drains a Line. Run may be called again after it has returned, not concurrently.
 type Drain struct {
 	line Line
 	o    Options
@@ -41,8 +40,8 @@ func (d *Drain) Run(ctx context.Context) {
 	goroutines.Wait()
 }
 
-// run is a Drain while it runs. Its fields belong to the goroutine of coordinate;
-// the others only use the channels.
+// run is the state of Run. Its fields belong to the goroutine of coordinate; the others
+// only use the channels.
 type run struct {
 	Options
 	line    Line
@@ -79,7 +78,7 @@ func (r *run) worker(ctx context.Context) {
 		result, err := r.line.Work(ctx, j.shard, j.after)
 		select {
 		case r.results <- outcome{j, result, time.Since(start), err}:
-		case <-ctx.Done(): // nobody listens any more
+		case <-ctx.Done(): // coordinate has ended
 		}
 	}
 }
@@ -95,7 +94,7 @@ func (r *run) poller(ctx context.Context) {
 	}
 }
 
-// coordinate hands out the work until ctx ends.
+// coordinate distributes the work until ctx ends.
 func (r *run) coordinate(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -137,8 +136,8 @@ func (r *run) ask(now time.Time) {
 	r.pace.asked()
 }
 
-// pollAt returns when to poll next; false if there is no sense in it now, because
-// a poll is under way or every shard is being worked on already.
+// pollAt returns when to poll next; false if a poll is under way or every shard is being
+// worked on.
 func (r *run) pollAt() (time.Time, bool) {
 	if r.pace.asking || r.shards.idle() == 0 {
 		return time.Time{}, false

@@ -8,9 +8,12 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/shard"
 )
 
-// DESIGN §3 Drain: shards are visited round robin.
+// DESIGN §3 Backlog and drain: shards are visited round robin.
+//
+//evidence:fair
 func TestShardsAreVisitedInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
@@ -51,6 +54,8 @@ func TestAShardHasOneWorker(t *testing.T) {
 }
 
 // Idle polling costs one cheap statement about once in MaxPoll.
+//
+//evidence:idle
 func TestIdlePollsGrowApart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
@@ -64,6 +69,7 @@ func TestIdlePollsGrowApart(t *testing.T) {
 	})
 }
 
+//evidence:fair
 func TestWakePollsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
@@ -110,8 +116,10 @@ func TestPollsWhenTheNextRowIsDue(t *testing.T) {
 	})
 }
 
-// DESIGN §3 Drain: a late committer may stand below the mark; the bottom is read
+// DESIGN §3 Backlog and drain: a late committer may stand below the mark; the bottom is read
 // again at short intervals, and the mark saves the rest of the polls from it.
+//
+//evidence:late-row
 func TestTheBottomIsReadAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
@@ -136,6 +144,8 @@ func TestTheBottomIsReadAgain(t *testing.T) {
 }
 
 // The same while a shard always has more: no poll finds the row then.
+//
+//evidence:late-row
 func TestTheBottomIsReadAgainUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)
@@ -160,7 +170,27 @@ func TestTheBottomIsReadAgainUnderLoad(t *testing.T) {
 	})
 }
 
-// Where a look at the bottom is dear, because somebody's long snapshot keeps what was
+// A line that skips rows is not made to walk over them each time; the bottom is read all the same.
+func TestMarksPassSkippedRows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLine(t)
+		l.tops = make([]int64, shard.Count)
+		l.tops[0], l.tops[1] = 50, 50
+		l.add(1, 10, 20)
+		l.during(time.Second, drain.Options{MaxPoll: 20 * time.Millisecond, BottomEvery: time.Second / 2}, func() {
+			time.Sleep(time.Second)
+			l.add(0, 40, 70)
+		})
+		if l.worked[40].IsZero() || l.worked[70].IsZero() {
+			t.Error("a row beside the skipped ones was never worked off")
+		}
+		if marks := l.polls[1].marks; marks[0] != 50 || marks[1] >= 50 {
+			t.Errorf("the second poll begins at %d where rows were skipped, and at %d where some were found", marks[0], marks[1])
+		}
+	})
+}
+
+// Where a look at the bottom is dear, because a long snapshot keeps what was
 // deleted, it takes a tenth of the time.
 func TestADearBottomIsReadLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -230,6 +260,8 @@ func TestRunWaitsForItsWork(t *testing.T) {
 
 // A failing shard pauses alone, longer each time, and is reported once, as is its
 // recovery.
+//
+//evidence:fair
 func TestAFailingShardPausesAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLine(t)

@@ -2,16 +2,16 @@ package drain
 
 import "slices"
 
-// pollFails stands for the poll among the shards.
+// pollFails is the number of the poll in failing, where others are shards.
 const pollFails = -1
 
-// health knows what fails, and reports the first failure and the last recovery.
+// health records what fails, and reports the first failure and the last recovery.
 type health struct {
 	report  func(error)
 	failing []int
 }
 
-// learn is told how a visit to part went.
+// learn records the result of a visit to part.
 func (h *health) learn(part int, err error) {
 	at := slices.Index(h.failing, part)
 	switch {
@@ -28,8 +28,8 @@ func (h *health) learn(part int, err error) {
 	}
 }
 
-// settle is told which shards have work: one that failed and has none any more,
-// because another process did it, is well.
+// settle takes the shards that have work: a shard that failed and has no more work,
+// because another process did it, has recovered.
 func (h *health) settle(found []int) {
 	for _, part := range slices.Clone(h.failing) {
 		if !slices.Contains(found, part) {

@@ -5,42 +5,42 @@ import (
 	"time"
 )
 
-// Line is a work list in shards. Its methods are called by several goroutines, but
-// never two Works for one shard at once, nor two Polls.
+// Line is a work list in shards. Several goroutines call its methods, but Work never runs
+// twice at once for one shard, nor Poll.
 //
-// ctx is the one that Run was given. An implementation that must finish what it
-// began detaches itself (context.WithoutCancel) under a deadline of its own, since
-// Run waits for it.
+// ctx is the context of Run. An implementation that must finish its work detaches itself
+// (context.WithoutCancel) with its own deadline, since Run waits for it.
 type Line interface {
-	// Poll looks for shards with rows above marks[shard] or with rows that have
-	// become due. It should cost one statement, and must not keep marks.
+	// Poll looks for shards with rows above marks[shard] or with rows that have become
+	// due. It should need only one statement, and must not keep marks.
 	Poll(ctx context.Context, marks []int64) (Polled, error)
-	// Work works off a batch of the rows of shard above the RowID after, and any
-	// that have become due.
+	// Work processes a batch of the rows of shard above the RowID after, and rows that
+	// have become due.
 	Work(ctx context.Context, shard int, after int64) (Result, error)
 }
 
-// Polled is what a look at the line found.
+// Polled is the result of a poll.
 type Polled struct {
-	// Shards have rows to work off.
+	// Shards have rows to process.
 	Shards []int
-	// Next is how long until a row will be due that is not yet; 0 if there is none
-	// or nobody knows.
+	// Next is how long until the next row is due; 0 if there is none or it is unknown.
 	Next time.Duration
+	// Tops are for a line that skips rows: up to this RowID, a shard that is not among
+	// Shards had only rows to be skipped. The marks move there. Nil for other lines.
+	Tops []int64
 }
 
-// Result says how a batch went.
+// Result is the result of a batch.
 type Result struct {
-	// Mark is the RowID up to which the shard's ready rows have been dealt with: the
-	// highest one read, if none below it was left where it stood. 0 or what Work was
-	// given as after moves nothing.
+	// Mark is the RowID up to which the shard's ready rows are done: the highest one
+	// read, unless a lower row was left. 0 or the value of after changes nothing.
 	Mark int64
-	// Rows is how many rows were moved: worked off, put off, set aside. 0 says that
-	// the visit brought nothing, and the shard rests.
+	// Rows is how many rows were processed, postponed or set aside. After 0 the shard
+	// rests.
 	Rows int
-	// More says that rows above Mark are likely to be there: the shard is visited
-	// again without a poll, in its turn.
+	// More says that there are probably rows above Mark: the shard is visited again in
+	// its turn, without a poll.
 	More bool
-	// Skipped says that another process holds the shard.
+	// Skipped says that another process has the shard.
 	Skipped bool
 }

@@ -6,34 +6,34 @@ import (
 	"github.com/headrace/headrace/internal/shard"
 )
 
-// Options of a Drain. The zero value works.
+// Options configure a Drain. The zero value works.
 type Options struct {
-	// Workers is how many shards are worked on at a time, each with a connection of
-	// its own. Default 4; never more than there are shards.
+	// Workers is how many shards are worked on at a time, each with its own connection.
+	// Default 4; never more than there are shards.
 	Workers int
 	// MinPoll is the least time between two polls. Default 5 ms.
 	MinPoll time.Duration
-	// MaxPoll is the most time between two polls of an idle line, give or take a
+	// MaxPoll is the most time between two polls of an idle line, plus or minus a
 	// quarter. Default 1 s.
 	MaxPoll time.Duration
-	// BottomEvery is how often the rows below the marks are looked for. Where a look
-	// takes long it is done less often, so that it takes about a tenth of the time,
-	// down to once in 5 s. Default 100 ms.
+	// BottomEvery is how often to look for rows below the marks. If such a look takes
+	// long it is done less often, so that it takes about a tenth of the time, down to
+	// once in 5 s. Default 100 ms.
 	BottomEvery time.Duration
 	// MaxPause bounds the pause after failures, which starts at 50 ms and doubles.
 	// Default 5 s.
 	MaxPause time.Duration
 	// Wake makes the next poll come at once. May be nil.
 	Wake <-chan struct{}
-	// OnState is told the first error after all was well, and nil once all is well
-	// again. It is called by one goroutine, and must not block. May be nil.
+	// OnState is called with the first error, and with nil when everything works again,
+	// by one goroutine. It must not block. May be nil.
 	OnState func(error)
 }
 
 const (
 	firstPause = 50 * time.Millisecond
-	// slowBottom is for how many times the cost of a look at the bottom it is left
-	// alone, and maxBottom for how long at most.
+	// slowBottom is the pause after a look at the bottom, as a multiple of its duration,
+	// and maxBottom the longest pause.
 	slowBottom = 10
 	maxBottom  = 5 * time.Second
 )

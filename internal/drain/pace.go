@@ -11,13 +11,13 @@ type pace struct {
 	last     time.Time     // when the last one ended
 	at       time.Time     // when the next one is due by the interval
 	dueAt    time.Time     // when the next row is due; zero if none
-	pause    time.Duration // of the last failure; 0 if it did not fail
+	pause    time.Duration // after the last failure; 0 if it did not fail
 }
 
 func newPace(o Options) *pace { return &pace{o: o, interval: o.MinPoll} }
 
-// next returns when to poll. queued says that work waits for a worker already;
-// restEnds is when a shard with work may be visited, zero for none.
+// next returns when to poll. queued says that shards wait for a worker already; restEnds
+// is when a shard with work may be visited, zero for none.
 func (p *pace) next(queued bool, restEnds time.Time) time.Time {
 	if p.pause > 0 {
 		return p.at
@@ -26,7 +26,7 @@ func (p *pace) next(queued bool, restEnds time.Time) time.Time {
 	if floor := p.last.Add(p.o.MinPoll); p.woken || at.Before(floor) {
 		at = floor
 	}
-	// The workers have enough to do; look only so often that every shard gets its
+	// The workers have enough to do; poll only often enough that every shard gets its
 	// turn.
 	if busy := p.last.Add(p.o.BottomEvery); queued && at.Before(busy) {
 		at = busy
@@ -36,7 +36,7 @@ func (p *pace) next(queued bool, restEnds time.Time) time.Time {
 
 func (p *pace) wake() { p.woken, p.interval = true, p.o.MinPoll }
 
-// active is told of work done: there is likely to be more soon.
+// active makes the next poll come soon: after work there is likely to be more.
 func (p *pace) active() {
 	p.interval = p.o.MinPoll
 	p.at = earlier(p.at, p.last.Add(p.interval))
@@ -59,7 +59,7 @@ func (p *pace) failed(now time.Time) {
 	p.at = now.Add(jitter(p.pause))
 }
 
-// earlier returns the first of a and b, where zero is never.
+// earlier returns the first of a and b; zero means never.
 func earlier(a, b time.Time) time.Time {
 	if b.IsZero() || !a.IsZero() && a.Before(b) {
 		return a

@@ -2,18 +2,19 @@ package drain
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/internal/shard"
 )
 
-// shards knows where each shard stands.
+// shards holds the state of each shard.
 type shards struct {
 	o     Options
 	all   [shard.Count]state
 	queue []int // in turn
-	// bottom says that the poll under way looks below the marks, and bottomAt when
-	// the next one shall.
+	// bottom says that the poll under way looks below the marks; bottomAt is when the
+	// next one should.
 	bottom   bool
 	bottomAt time.Time
 }
@@ -21,14 +22,14 @@ type shards struct {
 type state struct {
 	mark int64
 	busy bool // in the queue, or being worked on
-	// bottom says that the next batch begins there.
+	// bottom says that the next batch begins below the mark.
 	bottom bool
-	// Of a shard that had more each time, and was not polled for: when to begin at the
+	// For a shard that had more rows each time, and was not polled: when to begin at the
 	// bottom again, and how long the latest batch took that did not.
 	bottomAt time.Time
 	usual    time.Duration
-	// restUntil is when the shard may be visited again, and rest how long the last
-	// rest was; wanted says that a poll found it while it rested.
+	// restUntil is when the shard may be visited again, and rest how long the last rest
+	// was; wanted says that a poll found rows in it while it rested.
 	restUntil time.Time
 	rest      time.Duration
 	wanted    bool
@@ -47,8 +48,8 @@ func (s *shards) idle() int {
 	return n
 }
 
-// restEnds returns when the first of the shards that were found while they rested
-// may be visited; zero if there is none.
+// restEnds returns when the first resting shard with work may be visited; zero if there
+// is none.
 func (s *shards) restEnds() time.Time {
 	var first time.Time
 	for i := range s.all {
@@ -60,7 +61,7 @@ func (s *shards) restEnds() time.Time {
 	return first
 }
 
-// marks returns what to poll with.
+// marks returns the marks for the next poll.
 func (s *shards) marks(now time.Time) []int64 {
 	marks := make([]int64, shard.Count)
 	s.bottom = !now.Before(s.bottomAt)
@@ -73,17 +74,22 @@ func (s *shards) marks(now time.Time) []int64 {
 	return marks
 }
 
-// found queues what a poll has found.
+// found queues the shards that a poll has found, and moves the marks of the others.
 func (s *shards) found(a answer, now time.Time) {
 	if s.bottom {
 		s.bottomAt = now.Add(s.bottomPause(a.took))
+	}
+	for i, top := range a.Tops {
+		if st := &s.all[i]; !st.busy && !slices.Contains(a.Shards, i) {
+			st.mark = max(st.mark, top)
+		}
 	}
 	for _, i := range a.Shards {
 		if i < 0 || i >= len(s.all) || s.all[i].busy {
 			continue
 		}
 		st := &s.all[i]
-		st.bottom = st.bottom || s.bottom // what was found may stand below the mark
+		st.bottom = st.bottom || s.bottom // the rows may be below the mark
 		if now.Before(st.restUntil) {
 			st.wanted = true
 			continue
@@ -110,7 +116,7 @@ func (s *shards) started(j job) {
 	s.all[j.shard].bottom = false
 }
 
-// finished learns from a visit, and queues the shard again if it has more.
+// finished records the result of a visit, and queues the shard again if it has more.
 func (s *shards) finished(o outcome, now time.Time) {
 	st := &s.all[o.shard]
 	st.busy = false
@@ -124,7 +130,7 @@ func (s *shards) finished(o outcome, now time.Time) {
 	default:
 		st.rest = 0
 	}
-	// After a full batch from the bottom, rows may stand between it and the mark.
+	// After a full batch from the bottom, there may be rows between it and the mark.
 	if o.More || o.Mark > st.mark {
 		st.mark = o.Mark
 	}
@@ -135,8 +141,8 @@ func (s *shards) finished(o outcome, now time.Time) {
 	}
 }
 
-// plan decides where the next batch of a shard with more begins. At most every other
-// begins at the bottom, so that it shows what that costs.
+// plan decides where the next batch of a shard with more rows begins. At most every other
+// one begins at the bottom, so that its cost can be measured.
 func (s *shards) plan(st *state, o outcome, now time.Time) {
 	if o.after > 0 {
 		st.usual = o.took
@@ -156,14 +162,14 @@ func (s *shards) restAfter(st *state, first, most time.Duration, now time.Time) 
 	st.restUntil = now.Add(jitter(st.rest))
 }
 
-// bottomPause is how long to leave the bottom alone after a look at it that cost
-// that much, so that all shards together spend a tenth of the workers' time there.
+// bottomPause is the pause after a look at the bottom with that cost, so that all shards
+// together spend a tenth of the workers' time there.
 func (s *shards) bottomPause(cost time.Duration) time.Duration {
 	share := max(1, float64(shard.Count-s.idle())/float64(s.o.Workers))
 	return max(s.o.BottomEvery, min(time.Duration(slowBottom*share*float64(cost)), maxBottom))
 }
 
-// jitter varies d by a quarter either way, so that processes do not beat together.
+// jitter changes d by up to a quarter, so that processes do not run in step.
 func jitter(d time.Duration) time.Duration {
 	return d - d/4 + time.Duration(rand.Int64N(int64(d/2)+1))
 }

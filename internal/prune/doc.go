@@ -1,18 +1,17 @@
-// Package prune removes what retention lets go, in small batches beside the work.
+// Package prune removes rows after their retention, in small batches between other work.
 //
 // # Nouns
 //
-// A [Round] walks once over the inbox and the letters of a consumer. [Keeper] begins
-// one each time that one is due, for as long as it runs.
+// A [Round] walks once over the inbox and the letters of a consumer. A [Keeper] starts a
+// round whenever one is due.
 //
 // # Rules
 //
-// Each batch is a transaction of its own, so a round may end anywhere: the next one
-// goes on from where it was, or from the start. After each batch it rests for a
-// multiple of the time that the batch took, so that it never has more than a share of
-// the database, and less when the database is busy.
+// Each batch is its own transaction, so a round may end anywhere: the next one continues
+// from there, or from the start. After each batch it rests for a multiple of the batch's
+// time, so that it uses only a share of the database, and less when the database is busy.
 //
 // One process at a time works on a consumer's round: the round is a row, taken for a
-// short time and kept while it goes on (inbox.Pruner). A process that dies in it is
-// followed by another one.
+// short time and kept while it continues (inbox.Pruner). If the process dies, another one
+// continues.
 package prune

@@ -1,59 +1,58 @@
 package prune
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
-// Keeper prunes for one consumer as long as it runs. Its fields are set before Run.
+// Keeper prunes one consumer's rows while it runs. Its fields are set before Run.
 type Keeper struct {
 	Pruner   inbox.Pruner
 	Consumer string
 	Plan     inbox.Plan
-	// Look is how often it asks whether a round is due. Default: a minute.
+	// Look is how often it checks whether a round is due. Default: a minute.
 	Look time.Duration
-	// Done is told of each round that came to its end, Failed of each that did not; the
-	// next one goes on. From Run's goroutine.
+	// Done is called with each finished round, Failed with the error of each other one;
+	// the next round continues it. Both are called from Run's goroutine.
 	Done   func(inbox.Pruned)
 	Failed func(error)
 }
 
 const (
-	// lease is how long a round is a process's without a word of it.
+	// lease is how long a process keeps a round without renewing it.
 	lease = 2 * time.Minute
-	// word is how often it gives one.
+	// word is how often the process renews it.
 	word = 10 * time.Second
-	// share is the rest after a batch: a fifth of the time is work.
+	// share is the rest after a batch, as a multiple: a fifth of the time is work.
 	share = 4
-	// lastWord bounds the statement that gives the round back at the end.
+	// lastWord bounds the statement that releases the round at the end.
 	lastWord = 5 * time.Second
 )
 
-// pause is the time from the end of a round to the next: rows are kept by a few
-// hundredths longer than they must be, and each is read a few times in its life.
+// pause is the time from the end of a round to the next: rows are kept a few percent
+// longer than necessary, and each is read only a few times.
 func pause(window time.Duration) time.Duration {
 	return min(max(window/24, time.Minute), 24*time.Hour)
 }
 
-// Run looks and prunes until ctx ends. It blocks; it returns within the time of one
-// batch and a last statement.
+// Run checks and prunes until ctx ends. It blocks; after the end of ctx it returns within
+// the time of one batch and a last statement.
 func (k *Keeper) Run(ctx context.Context) {
-	look := k.Look
-	if look == 0 {
-		look = time.Minute
-	}
+	look := cmp.Or(k.Look, time.Minute)
 	for ctx.Err() == nil {
 		if err := k.round(ctx); err != nil && ctx.Err() == nil {
 			k.Failed(err)
 		}
-		sleep(ctx, look)
+		sleep.For(ctx, look)
 	}
 }
 
-// round goes through the consumer's round if it is due and nobody else has it.
+// round runs the consumer's round if it is due and no other process has it.
 func (k *Keeper) round(ctx context.Context) error {
 	position, due, err := k.Pruner.Take(ctx, k.Consumer, lease)
 	if err != nil || !due {
@@ -78,10 +77,10 @@ func (k *Keeper) round(ctx context.Context) error {
 	case kept != nil:
 		return kept
 	case err != nil && ctx.Err() == nil:
-		if done.Next == position { // it may be the place that is wrong
+		if done.Next == position { // the position itself may be the mistake
 			done.Next = ""
 		}
-		// Nobody is in a hurry where something is wrong.
+		// After an error, wait for the whole lease.
 		return errors.Join(err, k.Pruner.Keep(own, k.Consumer, done.Next, lease))
 	case err != nil:
 		return k.Pruner.Keep(own, k.Consumer, done.Next, 0)

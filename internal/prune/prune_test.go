@@ -38,8 +38,8 @@ func setup(t *testing.T, n int) *sqlite.Store {
 	defer tx.Rollback()
 	for i := range n {
 		for _, age := range []string{"old", "young"} {
-			e := inbox.Entry{ID: inbox.ID{Scope: "c/h", Key: fmt.Sprint(age, i)}, State: inbox.Done, Fingerprint: "f"}
-			if _, err := st.Inbox().Record(t.Context(), tx, e); err != nil {
+			c := inbox.Claim{ID: inbox.ID{Scope: "c/h", Key: fmt.Sprint(age, i)}, Fingerprint: "f"}
+			if _, err := st.Inbox().Claim(t.Context(), tx, inbox.ClaimRequest{Claims: []inbox.Claim{c}}); err != nil {
 				t.Fatal(err)
 			}
 		}

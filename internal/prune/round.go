@@ -1,58 +1,55 @@
 package prune
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
-// Options say how a round goes on.
+// Options configure a round.
 type Options struct {
 	// Limit is the most messages, or letters, that one batch removes. Default 1000.
 	Limit int
-	// Rest is how long a round rests after a batch, as a multiple of the time that the
-	// batch took; 2 ms at least. Default 0: no longer than that.
+	// Rest is how long a round rests after a batch, as a multiple of the batch's time; at
+	// least 2 ms. Default 0: only the 2 ms.
 	Rest int
-	// Progress is told after each batch what went so far, and where the round stands.
-	// May be nil.
+	// Progress is called after each batch with the totals so far and the position. May be
+	// nil.
 	Progress func(done inbox.Pruned)
 }
 
 // defaultLimit keeps a batch at about ten milliseconds.
 const defaultLimit = 1000
 
-// leastRest lets the writers of other processes in: SQLite's lock is not fair.
+// leastRest lets other processes write: SQLite's lock is not fair.
 const leastRest = 2 * time.Millisecond
 
-// longestRest bounds what one slow batch costs.
+// longestRest bounds the rest after a slow batch.
 const longestRest = 5 * time.Second
 
-// The halves of a round, as its position begins.
+// The halves of a round. Its position is one of them, a space and the place within it.
 const (
-	messages = "messages "
-	letters  = "letters "
+	messages = "messages"
+	letters  = "letters"
 )
 
-// Round removes what plan lets go of consumer ("" for all), from position on ("" is the
-// start). It returns what went, and in Next where it stood when it ended early: by an
-// error, or with ctx. It blocks until the walk has come to its end.
+// Round removes the rows of consumer ("" for all) that plan allows, from position on (""
+// is the start). It returns how many, and in Next the position if it ended early: by an
+// error, or with ctx. It blocks until the walk has ended.
 func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, position string, o Options) (inbox.Pruned, error) {
-	if o.Limit == 0 {
-		o.Limit = defaultLimit
-	}
-	total := inbox.Pruned{Next: position}
-	if total.Next == "" {
-		total.Next = messages
-	}
+	limit := cmp.Or(o.Limit, defaultLimit)
+	total := inbox.Pruned{Next: cmp.Or(position, messages+" ")}
 	for total.Next != "" {
 		if err := ctx.Err(); err != nil {
 			return total, fmt.Errorf("prune: %w", err)
 		}
 		start := time.Now()
-		done, err := within(ctx, p, inbox.PruneRequest{Plan: plan, Consumer: consumer, From: total.Next, Limit: o.Limit})
+		done, err := batch(ctx, p, inbox.PruneRequest{Plan: plan, Consumer: consumer, From: total.Next, Limit: limit})
 		if err != nil {
 			return total, fmt.Errorf("prune: %w", err)
 		}
@@ -61,51 +58,35 @@ func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, posit
 			o.Progress(total)
 		}
 		if total.Next != "" {
-			sleep(ctx, min(max(time.Duration(o.Rest)*time.Since(start), leastRest), longestRest))
+			sleep.For(ctx, min(max(time.Duration(o.Rest)*time.Since(start), leastRest), longestRest))
 		}
 	}
 	return total, nil
 }
 
-// batchTime bounds one batch, so that a connection that was cut holds up nobody for good.
+// batchTime bounds one batch, so that a cut connection does not block the round forever.
 const batchTime = 2 * time.Minute
 
-func within(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (inbox.Pruned, error) {
+// batch removes a batch of the half in the request's position.
+func batch(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (done inbox.Pruned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
-	return batch(ctx, p, r)
-}
-
-// batch removes a batch of the half that the request's position names.
-func batch(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (inbox.Pruned, error) {
-	if from, ok := strings.CutPrefix(r.From, messages); ok {
-		r.From = from
-		done, err := p.Messages(ctx, r)
-		if done.Next == "" {
-			done.Next = letters
-		} else {
-			done.Next = messages + done.Next
-		}
-		return done, err
-	}
-	from, ok := strings.CutPrefix(r.From, letters)
-	if !ok {
-		return inbox.Pruned{}, fmt.Errorf("%q is no position of a round", r.From)
-	}
+	half, from, ok := strings.Cut(r.From, " ")
 	r.From = from
-	done, err := p.Letters(ctx, r)
-	if done.Next != "" {
-		done.Next = letters + done.Next
+	then := ""
+	switch {
+	case ok && half == messages:
+		then = letters + " "
+		done, err = p.Messages(ctx, r)
+	case ok && half == letters:
+		done, err = p.Letters(ctx, r)
+	default:
+		return inbox.Pruned{}, fmt.Errorf("%q is no position of a round", half)
+	}
+	if done.Next == "" {
+		done.Next = then
+	} else {
+		done.Next = half + " " + done.Next
 	}
 	return done, err
-}
-
-// sleep waits for d or the end of ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -1,0 +1,96 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
+)
+
+// alertSender sends alerts: those of this process, and those that are rows: the
+// consumer's own, and with a sink the relay's. Both use the same hook.
+type alertSender struct {
+	rt         *Runtime
+	dispatcher *alerting.Dispatcher
+	rows       *alerting.Reader
+	pausing    sync.Mutex // see pauseChanged
+}
+
+func newAlertSender(rt *Runtime) *alertSender {
+	namespaces := []string{rt.Name}
+	if rt.Sink != nil {
+		namespaces = append(namespaces, "")
+	}
+	caller := alerting.NewCaller(rt.Alert, rt.Logger)
+	return &alertSender{
+		rt: rt, dispatcher: alerting.NewDispatcher(caller, rt.Alerts),
+		rows: alerting.NewReader(rt.Store, caller, rt.Alerts, namespaces...),
+	}
+}
+
+// close ends both, each with one more try, within Grace.
+func (s *alertSender) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), Grace)
+	defer cancel()
+	sent := make(chan error, 1)
+	go func() { sent <- s.dispatcher.Close(ctx) }()
+	// The last statements have an extra second, and a rollback its own time.
+	err := atMost(3*Grace, "alerts", func() error { return s.rows.Close(ctx) })
+	return errors.Join(err, <-sent)
+}
+
+// send sends an alert about this process.
+func (s *alertSender) send(kind alerts.Kind, h *task.Handler, text string) {
+	a := alerts.Alert{Kind: kind, Consumer: s.rt.Name, Text: text, At: time.Now()}
+	if h != nil {
+		a.Handler, a.Topic = h.Name, h.Topic
+	}
+	s.dispatcher.Send(a)
+}
+
+// outcome wakes the reader after an outcome that wrote an alert row.
+func (s *alertSender) outcome(o task.Outcome) {
+	if o == task.Dead || o == task.Conflict {
+		s.rows.Wake()
+	}
+}
+
+// pauseChanged reports whether the consumer takes messages; resumed is the text if it
+// does. The database and a person may both pause it: the end of one pause does not end
+// the other. Only one call at a time reads and sends, so that the newest alert is right.
+// A person's reason is not sent: it stays in the table.
+func (s *alertSender) pauseChanged(resumed string) {
+	s.pausing.Lock()
+	defer s.pausing.Unlock()
+	_, paused := s.rt.Pause.Get()
+	switch {
+	case s.rt.Breaker.Err() != nil:
+		s.send(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
+	case paused:
+		s.send(alerts.Paused, nil, "a person paused the consumer, and it takes no messages: see headrace consumer ls")
+	default:
+		s.send(alerts.Resumed, nil, resumed)
+	}
+}
+
+// relayStalled reports a change of the relay, which the consumers of a store share.
+func (s *alertSender) relayStalled(cause error) {
+	if cause == nil {
+		s.send(alerts.RelayResumed, nil, "the sink confirms events again")
+		return
+	}
+	s.send(alerts.RelayStalled, nil, "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status")
+}
+
+// gauge returns the gauges that need no query.
+func (s *alertSender) gauge() []telemetry.Value {
+	return []telemetry.Value{{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()}}
+}
+
+// Alert sends an alert about this process. h may be nil.
+func (r *Run) Alert(kind alerts.Kind, h *task.Handler, text string) { r.alerts.send(kind, h, text) }

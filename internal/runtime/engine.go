@@ -1,0 +1,97 @@
+package runtime
+
+import (
+	"fmt"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/batch"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/execute"
+	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/runner"
+	"github.com/headrace/headrace/internal/task"
+)
+
+// batchOptions are the options shared by live messages, the backlog and leased work.
+func (r *Run) batchOptions() *batch.Options {
+	rt := r.rt
+	host, build := attempt.Origin()
+	recorder := &outcome.Recorder{
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic, Host: host, Build: build, Redact: rt.Redact,
+	}
+	return &batch.Options{
+		Recorder: recorder, Breaker: rt.Breaker, Guard: r.instance.start(r, recorder),
+		Store: boundedStore{rt.Store, r.deadline}, Runner: &runner.Runner{
+			Grace: Grace, Sessions: &r.calls, Check: execute.CheckError,
+			Stuck: func(what any) { r.stuck(what.(task.Call)) },
+			Returned: func(what any) {
+				what.(task.Call).Returned()
+				rt.left.add(what.(task.Call), -1)
+			},
+		},
+		MaxBatch: rt.MaxBatch, BatchTime: rt.BatchTime, StoreTimeout: storeTimeout, LockTimeout: lockTimeout,
+		Versions: rt.Store.Operations().Versions, Wake: rt.Store.Outbox().Signal().Wake,
+		Failed: rt.failed,
+		Ended:  func(_ *task.Task, o task.Outcome) { rt.Counters.Backlog[o].Add(1); r.alerts.outcome(o) },
+		Fatal:  r.fail,
+	}
+}
+
+// stuck counts and reports a call that was abandoned.
+func (r *Run) stuck(call task.Call) {
+	r.rt.left.add(call, 1)
+	h, _ := call.Of()
+	r.alerts.send(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its context had ended, and still runs: it ignores the context, or a statement of its transaction gets no answer", Grace))
+}
+
+// failed counts and logs a failure.
+func (rt *Runtime) failed(f *outcome.Failure) {
+	rt.Counters.Failed.Add(1)
+	rt.failures.Failed(f)
+}
+
+// deadTopic names the topic for the copy of a dead letter. If the user's function panics,
+// or returns a topic that no event may have, it logs that and there is no copy: recording
+// an outcome never fails because of it.
+func (rt *Runtime) deadTopic(topic string) (dead string) {
+	p, err := attempt.Catch(func() error {
+		if dead = rt.DeadLetterTopic(topic); dead == "" {
+			return nil
+		}
+		_, err := headrace.Event{Topic: dead, Payload: []byte{}}.Encode(nil)
+		return err
+	})
+	if p != nil {
+		err = fmt.Errorf("name the topic: panic of type %T", p.Value)
+	}
+	if err != nil {
+		rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", rt.Name, "topic", topic, "error", err)
+		return ""
+	}
+	return dead
+}
+
+func (r *Run) breakerChanged(cause error) {
+	if cause != nil {
+		r.rt.Logger.Error("paused: our own statements fail", "consumer", r.rt.Name, "error", encode.Said(cause))
+	}
+	r.alerts.pauseChanged("messages are handled again")
+}
+
+func (r *Run) backlogState(err error) {
+	if r.Stopping.Err() != nil {
+		return // the error may come from its context
+	}
+	if err != nil {
+		r.rt.Breaker.Fail(err)
+		return
+	}
+	r.rt.Breaker.OK()
+}
+
+func (rt *Runtime) unknownHandler(name string) {
+	rt.Logger.Warn("the backlog holds a message for a handler that is not registered here; it waits there",
+		"consumer", rt.Name, "handler", name)
+}

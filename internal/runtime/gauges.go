@@ -1,0 +1,43 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/telemetry"
+)
+
+// letterClasses are the classes that open dead letters are counted by.
+var letterClasses = []dlq.Class{dlq.Exhausted, dlq.Permanent, dlq.Conflict, dlq.Undecodable, dlq.Crashed}
+
+// depths queries how much waits for this consumer, over all its processes.
+func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {
+	d, err := rt.Store.Backlog().Depth(ctx, rt.Name)
+	if err != nil {
+		return nil, fmt.Errorf("gauges: %w", err)
+	}
+	values := []telemetry.Value{
+		{Gauge: telemetry.Backlog, Kind: "ready", N: d.Ready},
+		{Gauge: telemetry.Backlog, Kind: "delayed", N: d.Delayed - d.Postponed},
+		{Gauge: telemetry.Backlog, Kind: "postponed", N: d.Postponed},
+		{Gauge: telemetry.Backlog, Kind: "blocked", N: d.Blocked},
+		{Gauge: telemetry.Backlog, Kind: "leased", N: d.Leased},
+		{Gauge: telemetry.BacklogOldest, Age: d.Oldest},
+	}
+	for _, class := range letterClasses {
+		n, err := rt.Store.Letters().Count(ctx, dlq.Filter{State: dlq.Open, Consumer: rt.Name, Class: class})
+		if err != nil {
+			return nil, fmt.Errorf("gauges: %w", err)
+		}
+		values = append(values, telemetry.Value{Gauge: telemetry.Letters, Kind: string(class), N: n})
+	}
+	return values, nil
+}
+
+// closeGauges unregisters the gauges, before the user closes the store.
+func (r *Run) closeGauges() error {
+	ctx, cancel := context.WithTimeout(context.Background(), Grace)
+	defer cancel()
+	return r.gauges.Close(ctx)
+}

@@ -1,0 +1,136 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/task"
+)
+
+// receive subscribes to the topic of h and passes its deliveries to the engine until the
+// consumer stops. If the channel is closed before that, the consumer stops with an error.
+func (r *Run) receive(h *Handler) {
+	if h.Source == nil {
+		h.sub.Set("local")
+		return
+	}
+	if !r.rt.Pause.Wait(r.Stopping) {
+		return
+	}
+	messages, err := r.subscribe(h)
+	if err != nil && r.Stopping.Err() != nil {
+		return // the stop ended the Subscribe
+	}
+	if err != nil {
+		h.sub.Set("failed")
+		r.fail(fmt.Errorf("subscribe to %q: %w", h.Topic, err))
+		return
+	}
+	h.sub.Set("open")
+	ended := r.Forward(r.Stopping, h.Source, h.Topic, messages, func(m *message.Message) bool {
+		r.accept(h, m)
+		return true
+	})
+	if ended && r.Stopping.Err() == nil {
+		h.sub.Set("ended")
+		r.alerts.send(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
+		r.fail(fmt.Errorf("topic %q: %w", h.Topic, ErrSubscriptionEnded))
+	}
+}
+
+// subscribe subscribes, after the source has confirmed that it meets the demands.
+func (r *Run) subscribe(h *Handler) (<-chan *message.Message, error) {
+	if h.Check != nil {
+		if err := h.Check(r.Stopping); err != nil {
+			return nil, err
+		}
+	}
+	return h.Source.Subscribe(r.Subscribed, h.Topic)
+}
+
+// Forward calls take for each message, while the database works and the consumer is not
+// paused, until ctx ends, take returns false, or messages is closed. It reports whether
+// messages was closed.
+func (r *Run) Forward(ctx context.Context, source message.Subscriber, topic string, messages <-chan *message.Message, take func(*message.Message) bool) (ended bool) {
+	for r.open(ctx, source, topic) {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-r.rt.Pause.Begun():
+		case m, ok := <-messages:
+			if !ok {
+				return true
+			}
+			if !take(m) {
+				return false
+			}
+		}
+	}
+	return false
+}
+
+// pauser is a consumer.Pauser.
+type pauser interface {
+	Pause(topic string)
+	Resume(topic string)
+}
+
+// open waits while the database does not work, or the consumer is paused: the source is
+// not read, and a pauser fetches nothing.
+func (r *Run) open(ctx context.Context, source message.Subscriber, topic string) bool {
+	if p, ok := source.(pauser); ok && (r.rt.Pause.Paused() || r.rt.Breaker.Err() != nil) {
+		p.Pause(topic)
+		defer p.Resume(topic)
+	}
+	for r.rt.Pause.Wait(ctx) && r.rt.Breaker.Wait(ctx) {
+		if !r.rt.Pause.Paused() {
+			return true
+		}
+	}
+	return false
+}
+
+// accept turns m into a task of h when there is room for it.
+func (r *Run) accept(h *Handler, m *message.Message) {
+	size := int64(len(m.Payload))
+	if !r.Budget.Take(size) {
+		m.Nack()
+		return
+	}
+	r.Process(h.Task(m, h.Topic), h, func(o task.Outcome) {
+		r.Budget.Give(size)
+		if o == task.Released {
+			r.giveBack(m)
+			return
+		}
+		m.Ack()
+	})
+}
+
+// Process passes t to h, and calls settle with its outcome.
+func (r *Run) Process(t *task.Task, h *Handler, settle func(task.Outcome)) {
+	r.rt.Counters.Delivered.Add(1)
+	t.Settle = func(o task.Outcome) {
+		r.rt.Counters.Live[o].Add(1)
+		r.alerts.outcome(o)
+		settle(o)
+	}
+	h.dispatch.Add(t)
+}
+
+// giveBack returns m to the broker, while the consumer runs after a pause, since some
+// brokers redeliver at once.
+func (r *Run) giveBack(m *message.Message) {
+	if r.Stopping.Err() != nil {
+		m.Nack()
+		return
+	}
+	r.nacks.Go(func() {
+		sleep.For(r.Stopping, r.rt.NackPause)
+		m.Nack()
+	})
+}

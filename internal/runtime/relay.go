@@ -1,0 +1,103 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/headrace/headrace/outbox/relay"
+)
+
+// Relays reports whether the consumer publishes or routes events of the outbox.
+func (rt *Runtime) Relays() bool { return rt.Sink != nil || len(rt.Routes) > 0 }
+
+// routes returns Routes with this consumer as the default, or an error if one of its own
+// handlers does not fit its route.
+func (rt *Runtime) routes() ([]relay.Route, error) {
+	routes := slices.Clone(rt.Routes)
+	for i := range routes {
+		r := &routes[i]
+		r.Consumer, r.Handler = cmp.Or(r.Consumer, rt.Name), cmp.Or(r.Handler, r.Topic)
+		if r.Consumer != rt.Name {
+			continue
+		}
+		h := rt.handler(r.Handler)
+		if h == nil {
+			return nil, fmt.Errorf("option Config.Routes: topic %q: there is no handler %q: register one of that name", r.Topic, r.Handler)
+		}
+		if h.Strict != r.Strict {
+			return nil, fmt.Errorf("option Config.Routes: topic %q: Route.Strict is %t and that of handler %q is %t: they must be the same (leased handlers are always strict)",
+				r.Topic, r.Strict, r.Handler, h.Strict)
+		}
+	}
+	return routes, nil
+}
+
+// startRelay joins the relay of the store in this process, if there is a sink or a route,
+// and starts the gauges.
+func (r *Run) startRelay() (err error) {
+	rt := r.rt
+	routes, err := rt.routes()
+	if err != nil {
+		return err
+	}
+	if r.gauges, err = rt.Telemetry.Watch("headrace.consumer", rt.Name, r.alerts.gauge, rt.depths); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.closeGauges())
+		}
+	}()
+	if !rt.Relays() {
+		return nil
+	}
+	o := rt.Relay
+	o.Routes = slices.Concat(o.Routes, routes)
+	if o.DeadLetterTopic == nil {
+		o.DeadLetterTopic = rt.deadTopic
+	}
+	if o.Redact == nil {
+		o.Redact = rt.Redact
+	}
+	o.Name, o.Logger = cmp.Or(o.Name, rt.Name), cmp.Or(o.Logger, rt.Logger)
+	o.TracerProvider, o.MeterProvider = cmp.Or(o.TracerProvider, rt.TracerProvider), cmp.Or(o.MeterProvider, rt.MeterProvider)
+	parked := o.OnParked
+	o.OnParked = func(p relay.Parked) {
+		r.alerts.rows.Wake()
+		if parked != nil {
+			parked(p)
+		}
+	}
+	shared, leave, err := relay.Acquire(rt.Store, rt.Sink, o)
+	if err != nil {
+		return err
+	}
+	forget := shared.Watch(r.alerts.relayStalled)
+	r.leave = func(ctx context.Context) error {
+		forget()
+		return leave(ctx)
+	}
+	return nil
+}
+
+// relayTime is the least time that the relay has at a stop, unless DrainTimeout is shorter.
+const relayTime = 5 * time.Second
+
+// relayLeft is how long the relay may take, that long after a stop began.
+func relayLeft(drain, gone time.Duration) time.Duration {
+	return max(drain-gone, min(drain, relayTime))
+}
+
+// leaveRelay waits for the relay for what is left of DrainTimeout since the stop began.
+func (r *Run) leaveRelay(began time.Time) error {
+	if r.leave == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), relayLeft(r.rt.DrainTimeout, time.Since(began)))
+	defer cancel()
+	return r.leave(ctx)
+}

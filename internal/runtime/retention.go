@@ -1,0 +1,99 @@
+package runtime
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/prune"
+)
+
+// retainer is a Source that declares for how long it can deliver a message again, 0 if
+// unknown; topicRetainer declares it for each topic.
+type (
+	retainer      interface{ Retention() time.Duration }
+	topicRetainer interface {
+		TopicRetention(topic string) time.Duration
+	}
+)
+
+// Prunes returns what may be pruned, and whether anything may. An error names the option
+// with which a message could come back after its record is gone.
+func (rt *Runtime) Prunes() (plan inbox.Plan, on bool, err error) {
+	r := rt.Retention
+	if r.Off {
+		return inbox.Plan{}, false, nil
+	}
+	if r.SourceRetention == 0 {
+		r.SourceRetention = rt.declared()
+	}
+	retries := time.Duration(0)
+	for _, h := range rt.handlers {
+		retries = max(retries, h.Policy.Span(h.Timeout+Grace))
+	}
+	plan, err = r.Plan(retries)
+	switch {
+	case err == nil:
+		return plan, true, nil
+	case errors.Is(err, inbox.ErrSourceRetention) && r == (inbox.Retention{}):
+		return inbox.Plan{}, false, nil // the user did not ask for pruning
+	case errors.Is(err, inbox.ErrSourceRetention):
+		err = fmt.Errorf("%w: give SourceRetention, the longest time for which the source can deliver a message again", err)
+	}
+	return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w", err)
+}
+
+// localRetention is used if a consumer has no sources: routed messages come by one
+// commit, once. An hour is longer than any repetition of ours.
+const localRetention = time.Hour
+
+// declared is the longest time for which one of the sources can deliver a message again;
+// 0 if one of them does not declare it, as those of a Router.
+func (rt *Runtime) declared() time.Duration {
+	longest := localRetention
+	for _, h := range rt.handlers {
+		var declared time.Duration
+		switch source := h.Source.(type) {
+		case nil:
+			if h.Topic != "" {
+				continue
+			}
+		case topicRetainer:
+			declared = source.TopicRetention(h.Topic)
+		case retainer:
+			declared = source.Retention()
+		}
+		if declared <= 0 {
+			return 0
+		}
+		longest = max(longest, declared)
+	}
+	return longest
+}
+
+// startPruning removes old rows, if their age limit is known, until the run stops.
+func (r *Run) startPruning() {
+	log := r.rt.Logger.With("consumer", r.rt.Name)
+	plan, on, err := r.rt.Prunes()
+	if err != nil || r.rt.Retention.Off { // an earlier check has returned the error
+		return
+	}
+	if !on {
+		log.Info("nothing is pruned, since it is not known for how long the source can deliver a message again: " +
+			"set Config.Retention.SourceRetention, or run headrace prune")
+		return
+	}
+	log.Info("old messages are pruned", "window", plan.Window, "dead_letters", plan.DeadLetters, "open_letters", plan.OpenLetters)
+	keeper := &prune.Keeper{
+		Pruner: r.rt.Store.Operations().Pruner, Consumer: r.rt.Name, Plan: plan,
+		Done: func(done inbox.Pruned) {
+			if done.Messages+done.Letters > 0 {
+				log.Info("pruned", "messages", done.Messages, "letters", done.Letters)
+			}
+		},
+		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", encode.Said(err)) },
+	}
+	r.workers.Go(func() { keeper.Run(r.Stopping) })
+}

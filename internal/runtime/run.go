@@ -1,0 +1,192 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/internal/batch"
+	"github.com/headrace/headrace/internal/dispatch"
+	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/lease"
+	"github.com/headrace/headrace/internal/pause"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
+)
+
+// Run is a Runtime while it runs.
+type Run struct {
+	rt *Runtime
+	// Stopping ends when the consumer should stop, cancelled when its drain time is over.
+	// Subscribed outlives both until everything taken has been settled, or a Subscribe
+	// hangs, because some adapters drop their deliveries when it ends. deadline ends when
+	// waits for the database are cut off.
+	Stopping, cancelled, Subscribed, deadline context.Context
+
+	stop                     context.CancelCauseFunc
+	cancel, unsubscribe, cut context.CancelFunc
+
+	// Budget bounds the deliveries in flight. Receivers are the goroutines that read
+	// sources, Taken the messages that a Router has.
+	Budget           *dispatch.Budget
+	Receivers, Taken sync.WaitGroup
+
+	alerts   *alertSender
+	instance instanceRun
+	gauges   *telemetry.Watch
+	leave    func(context.Context) error // the shared relay; nil without a sink
+	backlog  *drain.Drain
+	workers  sync.WaitGroup // batches and the backlog's drain
+	calls    sync.WaitGroup // goroutines inside user functions
+	nacks    sync.WaitGroup
+}
+
+// Run handles messages until ctx ends, or until an error that only a person can fix: see
+// consumer.Consumer.
+func (rt *Runtime) Run(ctx context.Context) error {
+	r, err := rt.Start(ctx)
+	if err != nil {
+		return err
+	}
+	r.StartBacklog()
+	for _, h := range rt.handlers {
+		r.Receivers.Go(func() { r.receive(h) })
+	}
+	<-r.Stopping.Done()
+	stopped := r.Finish()
+	cause := context.Cause(r.Stopping)
+	if ctx.Err() != nil && errors.Is(cause, context.Cause(ctx)) {
+		cause = nil
+	}
+	if err := errors.Join(cause, stopped); err != nil {
+		return fmt.Errorf("consumer %s: %w", rt.Name, err)
+	}
+	return nil
+}
+
+// Start starts the work on deliveries. Finish ends it.
+func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
+	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes)}
+	r.Stopping, r.stop = context.WithCancelCause(ctx)
+	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
+	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
+	r.alerts = newAlertSender(rt)
+	rt.Breaker.OnChange = r.breakerChanged
+	rt.Pause.OnChange = func() { r.alerts.pauseChanged("a person resumed the consumer, and it takes messages again") }
+	if err := r.startRelay(); err != nil {
+		r.end()
+		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.close()))
+	}
+	r.startWorkers()
+	rt.setRunning(true)
+	return r, nil
+}
+
+func (r *Run) end() {
+	r.stop(nil)
+	r.cancel()
+	r.cut()
+	r.unsubscribe()
+}
+
+func (r *Run) startWorkers() {
+	rt := r.rt
+	r.startPruning()
+	p := batch.New(r.Stopping, r.cancelled, r.batchOptions())
+	leases := &lease.Options{Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled}
+	r.startDispatch(p)
+	var registered []*task.Handler
+	workers := 0
+	for _, h := range rt.handlers {
+		registered = append(registered, h.Handler)
+		if h.Leased == nil {
+			workers += h.Concurrency
+			continue
+		}
+		h.lease = lease.New(h.Handler, leases)
+		r.workers.Go(h.lease.Run)
+	}
+	workers = min(max(workers, 1), backlog.Shards)
+	w := batch.NewWorker(p, batch.WorkerOptions{
+		Consumer: rt.Name, Handlers: registered, Bytes: rt.MaxInFlightBytes / int64(workers),
+		Leased: func(name string) { rt.handler(name).lease.Wake() }, Unknown: rt.unknownHandler,
+	})
+	r.workers.Go(func() { w.Tidy(r.Stopping) })
+	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
+	r.workers.Go(func() { watch.Run(r.Stopping) })
+	r.backlog = drain.New(pausable{w, rt}, drain.Options{
+		Workers: workers, Wake: rt.Store.Backlog().Signals.C(rt.Name), OnState: r.backlogState, MinPoll: backlogPoll,
+	})
+}
+
+// startDispatch starts the workers of deliveries. What goes into the backlog first shares
+// them, whatever its handler: few transactions then hold many messages.
+func (r *Run) startDispatch(p *batch.Processor) {
+	inflight := dispatch.NewInflight()
+	work := func(h *Handler) {
+		r.workers.Go(func() { h.dispatch.Work(r.Stopping, func() int { return p.Room(h.Handler) }, p.Process) })
+	}
+	var intake *dispatch.Dispatcher
+	takers := 0
+	for _, h := range r.rt.handlers {
+		started := 0
+		if h.dispatch = dispatch.New(inflight, p.Room(h.Handler)); h.Intake {
+			if intake == nil {
+				intake = h.dispatch
+			}
+			h.dispatch, started = intake, takers
+			takers = max(takers, h.Concurrency)
+		}
+		for range h.Concurrency - started {
+			work(h)
+		}
+	}
+}
+
+// backlogPoll is the least time between two looks at the backlog. Rows that come meanwhile,
+// as retries do, share a transaction.
+const backlogPoll = 20 * time.Millisecond
+
+// StartBacklog begins to work the backlog off. It is called once, before Finish.
+func (r *Run) StartBacklog() {
+	r.workers.Go(func() { r.backlog.Run(r.Stopping) })
+}
+
+// Stop makes the consumer stop.
+func (r *Run) Stop() { r.stop(nil) }
+
+// fail stops the consumer because of err.
+func (r *Run) fail(err error) {
+	r.rt.Fail(err)
+	r.stop(err)
+}
+
+// pausable begins no rows of the backlog while the consumer is paused, or runs no
+// handlers. It continues to poll, which shows whether the database answers.
+type pausable struct {
+	drain.Line
+	rt *Runtime
+}
+
+func (p pausable) paused() bool { return p.rt.Pause.Paused() || p.rt.Refused() != nil }
+
+// Poll implements drain.Line.
+func (p pausable) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
+	polled, err := p.Line.Poll(ctx, marks)
+	if p.paused() {
+		polled = drain.Polled{}
+	}
+	return polled, err
+}
+
+// Work implements drain.Line.
+func (p pausable) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
+	if p.paused() {
+		return drain.Result{}, nil
+	}
+	return p.Line.Work(ctx, shard, after)
+}

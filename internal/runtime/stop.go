@@ -1,0 +1,153 @@
+package runtime
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Finish ends everything, in the order of the package's rules. The run is stopping
+// already.
+func (r *Run) Finish() error {
+	defer r.end()
+	defer r.rt.setRunning(false)
+	began := time.Now()
+	r.Budget.Close()
+	var err error
+	// A Subscribe that hangs may need the end of its context.
+	if !within(&r.Receivers, time.Second) {
+		r.unsubscribe()
+		if !within(&r.Receivers, Grace) {
+			err = errReceiving
+		}
+	}
+	for _, h := range r.rt.handlers {
+		h.dispatch.Stop()
+	}
+	hung := r.endWork()
+	if !within(&r.calls, Grace) {
+		err = errors.Join(err, fmt.Errorf("handlers still run: %s: %w (%s)", r.rt.left.names(), ErrDrainTimeout, r.rt.DrainTimeout))
+	}
+	if !within(&r.Taken, Grace) {
+		err = errors.Join(err, errTaken)
+	}
+	r.unsubscribe()
+	r.nacks.Wait()
+	r.instance.end(hung == nil)
+	return errors.Join(err, hung, r.leaveRelay(began), r.closeGauges(), r.alerts.close())
+}
+
+// endWork waits for the batches and the backlog's drain, within the time limits of a
+// stop.
+func (r *Run) endWork() error {
+	if within(&r.workers, r.rt.DrainTimeout) {
+		return nil
+	}
+	r.cancel()
+	if within(&r.workers, RecordTime) {
+		return nil
+	}
+	r.cut()
+	if within(&r.workers, cutTime) {
+		return nil
+	}
+	return fmt.Errorf("messages: %w", errHung)
+}
+
+// within waits for wg for at most d, and reports whether wg was done.
+func within(wg *sync.WaitGroup, d time.Duration) bool {
+	done := make(chan struct{})
+	go func() { // ends with wg, unless a handler never returns
+		wg.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// atMost calls f, which should return within limit, and abandons it if it does not.
+func atMost(limit time.Duration, what string, f func() error) error {
+	var err error
+	var wg sync.WaitGroup
+	wg.Go(func() { err = f() })
+	if !within(&wg, limit) {
+		return fmt.Errorf("%s: %w", what, errHung)
+	}
+	return err
+}
+
+// boundedStore is a store whose transactions are cut off at the time limit of a stop;
+// after it, Begin fails.
+type boundedStore struct {
+	store.Store
+	deadline context.Context
+}
+
+// Begin implements store.Store.
+func (s boundedStore) Begin(ctx context.Context) (*txn.Txn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.deadline, cancel)()
+	t, err := s.Store.Begin(ctx)
+	if err == nil {
+		t.CutAfter(s.deadline)
+	}
+	return t, err
+}
+
+// leftBehind counts abandoned handlers: they ignored their context. The zero value has
+// none; it is safe for concurrent use.
+type leftBehind struct {
+	mu       sync.Mutex
+	calls    int
+	messages map[string]int // by handler
+}
+
+// add counts an abandoned call; n is 1, and -1 when it has returned, which may come first.
+func (l *leftBehind) add(call task.Call, n int) {
+	h, messages := call.Of()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.messages == nil {
+		l.messages = make(map[string]int)
+	}
+	l.calls += n
+	l.messages[h.Name] += n * messages
+}
+
+func (l *leftBehind) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.calls
+}
+
+// names names the abandoned handlers, and their number of messages; never the messages.
+func (l *leftBehind) names() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var names []string
+	for name, messages := range l.messages {
+		if messages > 0 {
+			names = append(names, fmt.Sprintf("%q (messages: %d)", name, messages))
+		}
+	}
+	if len(names) == 0 {
+		return "they have just returned"
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}

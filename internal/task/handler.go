@@ -1,0 +1,89 @@
+package task
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/retry"
+)
+
+// Handler is a registration: what to run for the messages of a topic, and how.
+type Handler struct {
+	Consumer string
+	Name     string
+	Topic    string
+	Scope    string // Consumer and Name
+	// Alone gives each message a transaction of its own.
+	Alone bool
+	// Batch passes all messages of a transaction to Run at once.
+	Batch bool
+	// Strict keeps the order of keys across retries and processes. It needs Intake.
+	Strict bool
+	// Intake takes messages into the backlog, and runs them from there.
+	Intake bool
+	// Leased configures a leased handler; nil for any other. It needs Intake and Strict.
+	// Run then gets the result of the work as Input.Effects.
+	Leased *Leased
+	// Timeout bounds a run in a transaction.
+	Timeout time.Duration
+	Policy  retry.Policy
+	// Decode turns the payload into the Input.Body for Run.
+	Decode func(d *headrace.Delivery) (any, error)
+	// Encode turns Event.Value into bytes; nil means JSON.
+	Encode func(any) ([]byte, error)
+	// Run calls the user's function with one input, or with those of a batch (Batch).
+	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
+	// Telemetry records runs and outcomes; nil records nothing.
+	Telemetry *telemetry.Handler
+	// Pace learns from each transaction.
+	Pace Pace
+}
+
+// Leased configures a leased handler.
+type Leased struct {
+	// Slots is how many messages it works on at a time.
+	Slots int
+	// Term is how long a lease lasts if it is not extended.
+	Term time.Duration
+	// Timeout bounds the work, which uses no transaction.
+	Timeout time.Duration
+	// Work does the work, and returns the effects to commit; nil for none.
+	Work func(ctx context.Context, in Input) (headrace.Effects, error)
+}
+
+// Call describes a call of the user's function to a runner.
+type Call interface {
+	// Of returns the handler, and the number of messages.
+	Of() (*Handler, int)
+	// Returned is called when an abandoned call returns.
+	Returned()
+}
+
+// Input is the input of one run of a handler. Each run has its own, so that no other run
+// sees what a handler changes in it, even an abandoned one.
+type Input struct {
+	Delivery headrace.Delivery
+	Body     any
+	Receipt  *telemetry.Receipt
+	// Effects are the result of a leased handler's work.
+	Effects headrace.Effects
+}
+
+// Resolve decodes the payload into t.Body, or sets t.Bad to the error. A panic of the
+// codec is such an error.
+func (h *Handler) Resolve(t *Task) {
+	t.Body, t.Bad = h.decode(&t.Delivery)
+	t.used = false
+}
+
+func (h *Handler) decode(d *headrace.Delivery) (body any, err error) {
+	p, err := attempt.Catch(func() error { body, err = h.Decode(d); return err })
+	if p != nil {
+		return nil, fmt.Errorf("decode: panic of type %T", p.Value)
+	}
+	return body, err
+}
