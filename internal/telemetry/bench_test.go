@@ -39,11 +39,11 @@ func TestNothingIsAllocatedWithoutSDK(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { one(h, d, false) }); n != 0 {
 		t.Errorf("%v allocations for a message", n)
 	}
-	if n := testing.AllocsPerRun(1000, func() { one(h, d, true); h.Group(64) }); n > 8 {
+	if n := testing.AllocsPerRun(1000, func() { one(h, d, true); h.Batch(64) }); n > 8 {
 		t.Errorf("%v allocations for a transaction", n)
 	}
 	if n := testing.AllocsPerRun(1000, func() { one(nil, d, true) }); n != 0 {
-		t.Errorf("%v allocations for nobody", n)
+		t.Errorf("%v allocations without telemetry", n)
 	}
 }
 

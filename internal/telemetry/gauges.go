@@ -5,77 +5,67 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// gauges are the instruments that are read, not recorded with.
+// gauges are the instruments that are read by callbacks.
 type gauges struct {
-	backlog, letters, outbox, stalled metric.Int64ObservableGauge
-	backlogOldest, outboxOldest       metric.Float64ObservableGauge
-	dropped                           metric.Int64ObservableCounter
+	counts map[Gauge]metric.Int64Observable
+	ages   map[Gauge]metric.Float64Observable
 }
 
-// Gauge is one of them.
+// Gauge is one of the gauges.
 type Gauge int
 
 // The gauges.
 const (
-	Backlog       Gauge = iota // rows by line
+	Backlog       Gauge = iota // rows by status
 	BacklogOldest              // age of the oldest ready row
 	Letters                    // open letters by class
-	Outbox                     // rows by line
+	Outbox                     // rows by status
 	OutboxOldest               // age of the oldest ready row
 	Stalled                    // 1 while a relay's sink confirms nothing
-	AlertsDropped              // alerts that no hook was given
+	AlertsDropped              // alerts that were not sent
 )
 
-func (m *maker) gauges() gauges {
+// labels are the names of the attribute that has a value's Kind.
+var labels = map[Gauge]string{Backlog: "headrace.status", Outbox: "headrace.status", Letters: "headrace.class"}
+
+func newGauges(m *maker, meter metric.Meter) gauges {
+	count, age, total := meter.Int64ObservableGauge, meter.Float64ObservableGauge, meter.Int64ObservableCounter
 	return gauges{
-		backlog:       m.count("headrace.backlog.messages", "{message}", "Messages in the backlog by line."),
-		backlogOldest: m.age("headrace.backlog.oldest.age", "How long the oldest ready row of the backlog has been ready."),
-		letters:       m.count("headrace.dead_letters.open", "{message}", "Dead letters that nobody has decided on, by class."),
-		outbox:        m.count("headrace.outbox.messages", "{message}", "Events in the outbox by line."),
-		outboxOldest:  m.age("headrace.outbox.oldest.age", "Age of the oldest event that can be published."),
-		stalled:       m.count("headrace.relay.stalled", "1", "1 while the sink confirms nothing, otherwise 0."),
-		dropped:       m.total("headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
+		counts: map[Gauge]metric.Int64Observable{
+			Backlog:       instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status."),
+			Letters:       instrument(m, count, "headrace.dead_letters.open", "{message}", "Open dead letters by class."),
+			Outbox:        instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
+			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, otherwise 0."),
+			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
+		},
+		ages: map[Gauge]metric.Float64Observable{
+			BacklogOldest: instrument(m, age, "headrace.backlog.oldest.age", "s", "How long the oldest ready row of the backlog has been ready."),
+			OutboxOldest:  instrument(m, age, "headrace.outbox.oldest.age", "s", "Age of the oldest event that can be published."),
+		},
 	}
 }
 
-func (m *maker) count(name, unit, says string) metric.Int64ObservableGauge {
-	i, err := m.meter.Int64ObservableGauge(name, metric.WithUnit(unit), metric.WithDescription(says))
-	return made(m, name, i, err)
+func (g gauges) all() (list []metric.Observable) {
+	for _, count := range g.counts {
+		list = append(list, count)
+	}
+	for _, age := range g.ages {
+		list = append(list, age)
+	}
+	return list
 }
 
-func (m *maker) age(name, says string) metric.Float64ObservableGauge {
-	i, err := m.meter.Float64ObservableGauge(name, metric.WithUnit("s"), metric.WithDescription(says))
-	return made(m, name, i, err)
-}
-
-func (m *maker) total(name, unit, says string) metric.Int64ObservableCounter {
-	i, err := m.meter.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(says))
-	return made(m, name, i, err)
-}
-
-func (g gauges) all() []metric.Observable {
-	return []metric.Observable{g.backlog, g.backlogOldest, g.letters, g.outbox, g.outboxOldest, g.stalled, g.dropped}
-}
-
-// show hands values to a reader.
+// show passes values to a reader.
 func (g gauges) show(o metric.Observer, owner attribute.KeyValue, values []Value) {
 	for _, v := range values {
-		own := metric.WithAttributes(owner)
-		switch v.Gauge {
-		case Backlog:
-			o.ObserveInt64(g.backlog, v.N, own, metric.WithAttributes(attribute.String("headrace.line", v.Kind)))
-		case Letters:
-			o.ObserveInt64(g.letters, v.N, own, metric.WithAttributes(attribute.String("headrace.class", v.Kind)))
-		case Outbox:
-			o.ObserveInt64(g.outbox, v.N, own, metric.WithAttributes(attribute.String("headrace.line", v.Kind)))
-		case BacklogOldest:
-			o.ObserveFloat64(g.backlogOldest, v.Age.Seconds(), own)
-		case OutboxOldest:
-			o.ObserveFloat64(g.outboxOldest, v.Age.Seconds(), own)
-		case Stalled:
-			o.ObserveInt64(g.stalled, v.N, own)
-		case AlertsDropped:
-			o.ObserveInt64(g.dropped, v.N, own)
+		attributes := []attribute.KeyValue{owner}
+		if label := labels[v.Gauge]; label != "" {
+			attributes = append(attributes, attribute.String(label, v.Kind))
+		}
+		if age := g.ages[v.Gauge]; age != nil {
+			o.ObserveFloat64(age, v.Age.Seconds(), metric.WithAttributes(attributes...))
+		} else {
+			o.ObserveInt64(g.counts[v.Gauge], v.N, metric.WithAttributes(attributes...))
 		}
 	}
 }

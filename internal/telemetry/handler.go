@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,37 +15,34 @@ import (
 // Handler records for one registration. It is safe for concurrent use; nil records
 // nothing.
 type Handler struct {
-	t                  *Telemetry
-	consumer, name     string
-	common             []metric.AddOption
-	size               []metric.RecordOption
-	processed, drained [][]metric.AddOption // by outcome
-	systems            systems
+	t              *Telemetry
+	consumer, name string
+	common         []metric.AddOption
+	size           []metric.RecordOption
+	outcomes       [][]metric.AddOption
+	last           atomic.Pointer[system] // of the latest message
+	systems        memo[source, *system]
 }
 
-// Handler returns what records for a handler of consumer. outcomes names what may
-// become of a message, in the order of the numbers that Settled and Drained are given.
+// Handler returns the Handler of a consumer's handler. outcomes are the names for the
+// numbers passed to Settled and BacklogEnded.
 func (t *Telemetry) Handler(consumer, handler string, outcomes []string) *Handler {
 	if t == nil {
 		return nil
 	}
 	own := []attribute.KeyValue{attribute.String("headrace.consumer", consumer), attribute.String("headrace.handler", handler)}
 	set := metric.WithAttributeSet(attribute.NewSet(own...))
-	h := &Handler{
-		t: t, consumer: consumer, name: handler,
-		common: []metric.AddOption{set}, size: []metric.RecordOption{set},
-	}
-	h.systems.all = make(map[source]*system)
+	h := &Handler{t: t, consumer: consumer, name: handler, common: []metric.AddOption{set}, size: []metric.RecordOption{set}}
 	for _, outcome := range outcomes {
-		one := []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(append(own[:2:2], attribute.String("headrace.outcome", outcome))...))}
-		h.processed, h.drained = append(h.processed, one), append(h.drained, one)
+		labels := attribute.NewSet(append(own[:2:2], attribute.String("headrace.outcome", outcome))...)
+		h.outcomes = append(h.outcomes, []metric.AddOption{metric.WithAttributeSet(labels)})
 	}
 	return h
 }
 
 var background = context.Background()
 
-// Delivered counts a delivery that begins its way.
+// Delivered counts a delivery when it begins.
 func (h *Handler) Delivered(d *headrace.Delivery) {
 	if h == nil {
 		return
@@ -58,28 +56,28 @@ func (h *Handler) Settled(outcome int) {
 	if h == nil {
 		return
 	}
-	h.t.processed.Add(background, 1, h.processed[outcome]...)
+	h.t.processed.Add(background, 1, h.outcomes[outcome]...)
 	h.t.inFlight.Add(background, -1, h.common...)
 }
 
-// Drained counts a backlog row that has its outcome.
-func (h *Handler) Drained(outcome int) {
+// BacklogEnded counts a backlog row that has its outcome.
+func (h *Handler) BacklogEnded(outcome int) {
 	if h == nil {
 		return
 	}
-	h.t.drained.Add(background, 1, h.drained[outcome]...)
+	h.t.drained.Add(background, 1, h.outcomes[outcome]...)
 }
 
-// Group counts the messages whose handlers ran in one transaction.
-func (h *Handler) Group(size int) {
+// Batch counts the messages whose handlers ran in one transaction.
+func (h *Handler) Batch(size int) {
 	if h == nil {
 		return
 	}
-	h.t.groupSize.Record(background, int64(size), h.size...)
+	h.t.batchSize.Record(background, int64(size), h.size...)
 }
 
-// Buried counts a dead letter of a class.
-func (h *Handler) Buried(d *headrace.Delivery, class string) {
+// DeadLettered counts a dead letter of a class.
+func (h *Handler) DeadLettered(d *headrace.Delivery, class string) {
 	if h == nil {
 		return
 	}
@@ -88,8 +86,8 @@ func (h *Handler) Buried(d *headrace.Delivery, class string) {
 		attribute.String("headrace.class", class), semconv.MessagingDestinationName(h.system(d).of.topic)))
 }
 
-// Took records how long one run took, with the message d or with d first; class is that of its failure, "" if it did not
-// fail.
+// Took records how long one run took, for the message d or a batch that begins with d.
+// class is that of its failure, "" if it did not fail.
 func (h *Handler) Took(d *headrace.Delivery, took time.Duration, class string) {
 	if h == nil {
 		return

@@ -8,16 +8,15 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// Receipt names the span in which a delivery was received. nil means that it was not
-// recorded by any SDK.
+// Receipt is the span in which a delivery was received. nil means that no SDK recorded it.
 type Receipt struct {
 	span trace.Span
 	sc   trace.SpanContext
 	root bool // the message continues it
 }
 
-// Receive begins the span in which d is received, under its trace context, and where
-// d has none, under that of ctx: d then continues the span. The caller calls Taken.
+// Receive begins the span in which d is received, as a child of its trace context. If d has
+// none, the span is a child of ctx, and d continues it. The caller calls Taken.
 func (h *Handler) Receive(ctx context.Context, d *headrace.Delivery) *Receipt {
 	if h == nil || h.t.silent() {
 		return nil
@@ -34,7 +33,7 @@ func (h *Handler) Receive(ctx context.Context, d *headrace.Delivery) *Receipt {
 	return r
 }
 
-// Taken ends the span: the delivery has been resolved, or cannot be.
+// Taken ends the span: the message was identified, or is bad.
 func (r *Receipt) Taken(bad bool) {
 	if r == nil {
 		return
@@ -46,8 +45,7 @@ func (r *Receipt) Taken(bad bool) {
 	r.span = nil
 }
 
-// link is the link from a run to the span of the receive, where that is not its
-// parent anyway.
+// link is the link from a run to the span of the receive, if that is not its parent.
 func (r *Receipt) link() (trace.Link, bool) {
 	if r == nil || r.root {
 		return trace.Link{}, false

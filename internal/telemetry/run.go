@@ -12,21 +12,22 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// What became of a run, beside the outcomes of its message.
+// Results of a run, in addition to the outcomes of its message.
 const (
 	// Again: it failed, and the message is run again at once.
 	Again = "again"
-	// Worked: the work of a leased handler is done; what it returned is committed apart.
+	// Worked: the work of a leased handler is done; its effects are committed separately.
 	Worked = "worked"
-	// RolledBack: it was undone by no failure of its own, and is run again or given back.
+	// RolledBack: it was undone without a failure of its own, and is run again or given
+	// back.
 	RolledBack = "rolled_back"
-	// NoAnswer: its COMMIT had no answer; the message is claimed again to find out.
+	// NoAnswer: its COMMIT had no answer; the message is claimed again to find the
+	// outcome.
 	NoAnswer = "commit_without_answer"
 )
 
-// Run is the span of one run of a handler. It begins with the run and tells what
-// became of it, which the commit decides. It is safe for concurrent use; nil is
-// not recorded.
+// Run is the span of one run of a handler. It ends with the outcome, which the commit
+// decides. It is safe for concurrent use; nil is not recorded.
 type Run struct {
 	span trace.Span
 
@@ -35,10 +36,10 @@ type Run struct {
 	ended bool
 }
 
-// Start begins the run of one message, as a child of its trace context, and returns
-// the context for the handler and the trace context for what it publishes: the zero
-// one where no SDK made the span. first says that it is the first run of a
-// transaction: without an SDK, the others are not even tried.
+// Start begins the run of one message, as a child of its trace context. It returns the
+// context for the handler and the trace context for its events, the zero one if no SDK
+// made the span. first says that it is the first run of a transaction: without an SDK,
+// later ones do not try to make a span.
 func (h *Handler) Start(ctx context.Context, d *headrace.Delivery, r *Receipt, first bool) (context.Context, headrace.TraceContext, *Run) {
 	if h == nil || !first && h.t.silent() {
 		return ctx, headrace.TraceContext{}, nil
@@ -48,19 +49,25 @@ func (h *Handler) Start(ctx context.Context, d *headrace.Delivery, r *Receipt, f
 	if link, ok := r.link(); ok {
 		o = with(o, trace.WithLinks(link))
 	}
-	own, span, ok := h.t.start(under(ctx, d.Trace), system.process, o)
-	if !ok {
-		return ctx, headrace.TraceContext{}, nil
-	}
-	run := newRun(span)
-	if run != nil {
-		span.SetAttributes(attribute.Int("headrace.attempt", d.Attempt))
-	}
-	return own, stored(own), run
+	return h.begin(ctx, under(ctx, d.Trace), system.process, o, attribute.Int("headrace.attempt", d.Attempt))
 }
 
-// StartBatch begins the run of n messages in one call of the handler: a span of its
-// own trace with a link to each of them. message returns the nth, and its receipt.
+// begin begins the span of a run under parent, for Start and StartBatch.
+func (h *Handler) begin(ctx, parent context.Context, name string, o []trace.SpanStartOption, about attribute.KeyValue) (context.Context, headrace.TraceContext, *Run) {
+	own, span, ok := h.t.start(parent, name, o)
+	switch {
+	case !ok:
+		return ctx, headrace.TraceContext{}, nil
+	case !span.IsRecording():
+		span.End()
+		return own, stored(own), nil
+	}
+	span.SetAttributes(about)
+	return own, stored(own), &Run{span: span}
+}
+
+// StartBatch begins the run of n messages in one call of the handler: a span with its own
+// trace and a link to each of them. message returns the nth, and its receipt.
 func (h *Handler) StartBatch(ctx context.Context, n int, message func(int) (*headrace.Delivery, *Receipt)) (context.Context, headrace.TraceContext, *Run) {
 	if h == nil {
 		return ctx, headrace.TraceContext{}, nil
@@ -81,27 +88,11 @@ func (h *Handler) StartBatch(ctx context.Context, n int, message func(int) (*hea
 		}
 		o = with(o, trace.WithLinks(links...))
 	}
-	// Which of the messages' traces should it be in? None.
-	own, span, ok := h.t.start(ctx, system.process, append(o[:len(o):len(o)], trace.WithNewRoot()))
-	if !ok {
-		return ctx, headrace.TraceContext{}, nil
-	}
-	run := newRun(span)
-	if run != nil {
-		span.SetAttributes(semconv.MessagingBatchMessageCount(n))
-	}
-	return own, stored(own), run
+	o = with(o, trace.WithNewRoot()) // the span is in no message's trace
+	return h.begin(ctx, ctx, system.process, o, semconv.MessagingBatchMessageCount(n))
 }
 
-func newRun(span trace.Span) *Run {
-	if !span.IsRecording() {
-		span.End()
-		return nil
-	}
-	return &Run{span: span}
-}
-
-// Returned says that the handler returned just now.
+// Returned records the time at which the handler returned.
 func (r *Run) Returned() {
 	if r == nil {
 		return
@@ -111,20 +102,20 @@ func (r *Run) Returned() {
 	r.at = time.Now()
 }
 
-// Fail says how the run failed: the class of the failure, the error's Go type and its
-// print.
-func (r *Run) Fail(class, goType, print string) {
+// Fail records how the run failed: the class of the failure, the error's Go type and its
+// fingerprint.
+func (r *Run) Fail(class, goType, fingerprint string) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.ended {
-		fail(r.span, class, goType, print)
+		fail(r.span, class, goType, fingerprint)
 	}
 }
 
-// End ends the span as of when the handler returned; the first outcome counts.
+// End ends the span at the time when the handler returned; only the first outcome counts.
 func (r *Run) End(outcome string) {
 	if r == nil {
 		return

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -13,34 +12,33 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// Sender records what a relay sends. It is safe for concurrent use; nil records
+// Sender records the sends of a relay. It is safe for concurrent use; nil records
 // nothing.
 type Sender struct {
 	t      *Telemetry
 	relay  string
-	mu     sync.Mutex
-	topics map[string]*topic
+	topics memo[string, *topic]
 }
 
-// topic is what is recorded with for one topic.
+// topic holds the options for recording one topic.
 type topic struct {
 	span string
 	open []trace.SpanStartOption
 	sent []metric.AddOption
 }
 
-// maxTopics bounds the topics that are told apart: a handler may make up their names.
+// maxTopics bounds the recorded topics: a handler may generate their names.
 const maxTopics = 256
 
-// Sender returns what records for a relay of that name.
+// Sender returns the Sender of the relay of that name.
 func (t *Telemetry) Sender(relay string) *Sender {
 	if t == nil {
 		return nil
 	}
-	return &Sender{t: t, relay: relay, topics: make(map[string]*topic)}
+	return &Sender{t: t, relay: relay}
 }
 
-// common are the attributes of everything that is recorded of a send.
+// common returns the attributes of every record of a send.
 func (s *Sender) common() []attribute.KeyValue {
 	return []attribute.KeyValue{
 		semconv.MessagingSystemKey.String(systemName("")), semconv.MessagingOperationName("send"),
@@ -48,26 +46,13 @@ func (s *Sender) common() []attribute.KeyValue {
 	}
 }
 
-func (s *Sender) topic(name string) *topic {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.topics[name]; known != nil {
-		return known
-	}
-	if len(s.topics) >= maxTopics {
-		name = other
-		if known := s.topics[name]; known != nil {
-			return known
-		}
-	}
+func (s *Sender) newTopic(name string) *topic {
 	own := append(s.common(), semconv.MessagingDestinationName(name))
-	made := &topic{
+	return &topic{
 		span: "send " + name,
 		open: []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindProducer), trace.WithAttributes(own...)},
 		sent: []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(own...))},
 	}
-	s.topics[name] = made
-	return made
 }
 
 // Sending is a call of the sink under way. The zero value records nothing.
@@ -84,14 +69,14 @@ func (s *Sender) Begin(name string, n int) Sending {
 	if s == nil {
 		return Sending{}
 	}
-	return Sending{s: s, topic: s.topic(name), n: n, began: time.Now()}
+	return Sending{s: s, topic: s.topics.get(name, maxTopics, other, s.newTopic), n: n, began: time.Now()}
 }
 
 // Send begins the send of the next event of the call, as a child of t, and returns the
-// context and the trace context of its message: ctx and t where no SDK made a span.
+// context and the trace context of its message: ctx and t if no SDK made a span.
 func (c *Sending) Send(ctx context.Context, t headrace.TraceContext) (context.Context, headrace.TraceContext) {
 	if c.s == nil || len(c.spans) > 0 && c.spans[0] == nil {
-		return ctx, t // the first of the call told that there is no SDK
+		return ctx, t // the first send of the call found no SDK
 	}
 	o := c.topic.open
 	if c.n > 1 && !c.s.t.silent() {
@@ -104,7 +89,7 @@ func (c *Sending) Send(ctx context.Context, t headrace.TraceContext) (context.Co
 	return own, stored(own)
 }
 
-// End ends the call; class says why it failed, "" if it did not.
+// End ends the call; class is that of its failure, "" if it did not fail.
 func (c *Sending) End(class, goType string) {
 	if c.s == nil {
 		return

@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"sync"
-	"sync/atomic"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -13,8 +12,8 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// systemName is the conventions' name for a broker. Where a source does not say what
-// it is, all that is known is that Watermill stands before it.
+// systemName is the conventions' name for a broker. If a source does not name its broker,
+// only Watermill is known.
 func systemName(broker string) string {
 	switch broker {
 	case "":
@@ -27,13 +26,16 @@ func systemName(broker string) string {
 	return broker
 }
 
-// other stands for what is not listed, by the conventions.
+// other is the conventions' value for one that is not listed.
 const other = "_OTHER"
 
-// classes are the values of error.type of a run that failed.
-var classes = []string{string(retry.Transient), string(retry.Timeout), string(retry.Panic), string(retry.PermanentFailure), other}
+// Postponed is the error.type of a run whose handler asked to run later.
+const Postponed = "postponed"
 
-// system is what a handler records with for the messages of one topic of one broker.
+// classes are the values of error.type of a run that failed.
+var classes = []string{Postponed, string(retry.Transient), string(retry.Timeout), string(retry.Panic), string(retry.PermanentFailure), other}
+
+// system holds the options for recording messages of one topic of one broker.
 type system struct {
 	of               source
 	receive, process string // names of spans
@@ -43,7 +45,7 @@ type system struct {
 	took             map[string][]metric.RecordOption // by class; "" is a success
 }
 
-// source is where messages come from, as far as labels tell.
+// source is the origin of messages, for labels.
 type source struct{ broker, topic string }
 
 func newSystem(h *Handler, of source) *system {
@@ -71,34 +73,39 @@ func newSystem(h *Handler, of source) *system {
 	return s
 }
 
-// maxSystems bounds what is told apart: a handler has a topic and a broker, or a few,
-// but a label must stay bounded whatever sources and stored rows say.
+// maxSystems bounds the recorded systems. A handler has a topic and a broker, or a few;
+// the bound protects against other values in sources and stored rows.
 const maxSystems = 16
 
-// systems are the systems that a handler has met.
-type systems struct {
-	last atomic.Pointer[system]
-	mu   sync.Mutex
-	all  map[source]*system
-}
-
-// system returns what to record with for d.
+// system returns the options for recording d.
 func (h *Handler) system(d *headrace.Delivery) *system {
-	s, of := &h.systems, source{d.Coordinates.Broker, d.Topic}
-	if last := s.last.Load(); last != nil && last.of == of {
+	of := source{d.Coordinates.Broker, d.Topic}
+	if last := h.last.Load(); last != nil && last.of == of {
 		return last
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	found := s.all[of]
-	if found == nil && len(s.all) >= maxSystems {
-		of = source{other, other}
-		found = s.all[of]
-	}
-	if found == nil {
-		found = newSystem(h, of)
-		s.all[of] = found
-	}
-	s.last.Store(found)
+	found := h.systems.get(of, maxSystems, source{other, other}, func(of source) *system { return newSystem(h, of) })
+	h.last.Store(found)
 	return found
+}
+
+// memo keeps one value for each key. It is safe for concurrent use.
+type memo[K comparable, V any] struct {
+	mu  sync.Mutex
+	all map[K]V
+}
+
+// get returns the value of key, made once. Keys above the bound share the value of rest.
+func (m *memo[K, V]) get(key K, bound int, rest K, create func(K) V) V {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, known := m.all[key]; !known && len(m.all) >= bound {
+		key = rest
+	}
+	if _, known := m.all[key]; !known {
+		if m.all == nil {
+			m.all = make(map[K]V)
+		}
+		m.all[key] = create(key)
+	}
+	return m.all[key]
 }

@@ -10,8 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Value is one value of a gauge. Kind is its line or class, one of a few; "" where the
-// gauge has none.
+// Value is one value of a gauge. Kind is its status or class; "" if the gauge has none.
 type Value struct {
 	Gauge Gauge
 	Kind  string
@@ -19,16 +18,16 @@ type Value struct {
 	Age   time.Duration
 }
 
-// Bounds of what readers of gauges may cost.
+// Bounds of the queries for gauges.
 const (
-	// period is how long an answer serves all readers.
+	// period is how long a result is used for all readers.
 	period = 10 * time.Second
 	// queryTime bounds the queries; readTime how long a reader waits for them.
 	queryTime = 5 * time.Second
 	readTime  = time.Second
 )
 
-// Watch asks for gauges when somebody reads them. Close it before what it asks.
+// Watch queries gauges when they are read. Close it before the database.
 type Watch struct {
 	t      *Telemetry
 	owner  attribute.KeyValue
@@ -47,9 +46,8 @@ type Watch struct {
 	values []Value       // of the latest query; nil where it failed
 }
 
-// Watch registers gauges. ask answers those that need a query, know those that the
-// process knows; it may be nil. owner is the attribute that tells them from those of
-// others. Nothing is asked before somebody reads.
+// Watch registers gauges. ask queries the database for gauges; know returns those that
+// the process knows, and may be nil. owner and name are the label of the gauges.
 func (t *Telemetry) Watch(owner, name string, know func() []Value, ask func(ctx context.Context) ([]Value, error)) (*Watch, error) {
 	w := &Watch{t: t, owner: attribute.String(owner, name), know: know, ask: ask, read: readTime, now: time.Now}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
@@ -71,8 +69,8 @@ func (w *Watch) observe(ctx context.Context, o metric.Observer) error {
 	return nil
 }
 
-// latest returns the values, which are at most period old, or nothing where the
-// database does not give them in time.
+// latest returns the values, which are at most period old, or none if the database does
+// not return them in time.
 func (w *Watch) latest(ctx context.Context) []Value {
 	w.mu.Lock()
 	if w.under == nil && !w.closed && (w.asked.IsZero() || w.now().Sub(w.asked) >= period) {
@@ -85,7 +83,7 @@ func (w *Watch) latest(ctx context.Context) []Value {
 		return w.values
 	}
 	w.mu.Unlock()
-	// Only who asked first waits for long: a query that hangs must not hold up each reader.
+	// Only the first reader waits long: a query that hangs must not delay each of them.
 	timer := time.NewTimer(max(0, w.read-w.now().Sub(asked)))
 	defer timer.Stop()
 	select {
@@ -98,13 +96,13 @@ func (w *Watch) latest(ctx context.Context) []Value {
 	return w.values
 }
 
-// query asks once. It is waited for by Close.
+// query runs ask once. Close waits for it.
 func (w *Watch) query(done chan struct{}) {
 	ctx, cancel := context.WithTimeout(w.ctx, queryTime)
 	defer cancel()
 	values, err := w.ask(ctx)
 	if err != nil {
-		values = nil // who pauses for the same reason says so
+		values = nil // the consumer's pause is logged elsewhere
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,8 +110,8 @@ func (w *Watch) query(done chan struct{}) {
 	close(done)
 }
 
-// Close takes the gauges away and waits for the query under way, but no longer than
-// until ctx ends: a driver may ignore its context for as long as its connection hangs.
+// Close unregisters the gauges and waits for the query under way until ctx ends: a driver
+// may ignore its context while its connection hangs.
 func (w *Watch) Close(ctx context.Context) error {
 	if w == nil {
 		return nil

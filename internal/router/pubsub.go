@@ -1,0 +1,196 @@
+package router
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/runtime"
+	"github.com/headrace/headrace/internal/task"
+)
+
+// subscriber is between a handler's Subscriber and the Router.
+type subscriber struct {
+	a     *Attachment
+	inner message.Subscriber
+}
+
+var errTwiceAttached = fmt.Errorf("%w: consumer.Attach was called twice with this Router: one Attach is for all of its handlers", headrace.ErrOrder)
+
+// decorateSubscriber is the Router's SubscriberDecorator.
+func (a *Attachment) decorateSubscriber(inner message.Subscriber) (message.Subscriber, error) {
+	if _, second := inner.(*subscriber); second {
+		a.rt.Fail(errTwiceAttached)
+		return nil, errTwiceAttached
+	}
+	return &subscriber{a: a, inner: inner}, nil
+}
+
+// subscription is one subscription of the Router.
+type subscription struct {
+	*runtime.Subscription
+	a      *Attachment
+	r      *runtime.Run
+	topic  string
+	name   string          // of the handler; "" before the first message
+	router context.Context // ends when the Router stops the subscription
+	cancel context.CancelFunc
+	source message.Subscriber
+	in     <-chan *message.Message
+	out    chan *message.Message
+	taken  sync.WaitGroup // messages that the Router has
+	left   func()         // the Router gets no more; idempotent
+}
+
+// Subscribe implements message.Subscriber. The subscription below does not end with ctx,
+// which the Router ends, but when everything taken from it has been settled.
+func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
+	r, err := s.a.begin()
+	if err != nil {
+		return nil, err
+	}
+	sub := &subscription{
+		Subscription: s.a.rt.Subscribe(topic, ""), a: s.a, r: r, topic: topic, router: ctx,
+		source: s.inner, out: make(chan *message.Message), left: sync.OnceFunc(func() { s.a.left(r) }),
+	}
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(r.Subscribed, cancel)
+	sub.cancel = func() { stop(); cancel() }
+	if sub.in, err = s.inner.Subscribe(own, topic); err != nil {
+		sub.cancel()
+		sub.Set("failed")
+		s.a.rt.Fail(fmt.Errorf("subscribe to %q: %w", topic, err))
+		r.Receivers.Done()
+		s.a.left(r)
+		return nil, err
+	}
+	sub.Set("open")
+	// serve may wait for room or the database until the run ends.
+	context.AfterFunc(ctx, sub.left)
+	go sub.serve()
+	return sub.out, nil
+}
+
+// Close implements message.Subscriber: the Router is closing. It blocks until everything
+// taken has been settled, and then closes the subscriber below.
+func (s *subscriber) Close() error {
+	if r := s.a.running(); r != nil {
+		r.Stop()
+		<-s.a.ended
+	}
+	return s.inner.Close()
+}
+
+// serve passes deliveries to the Router until the Router stops, and closes the Router's
+// channel when all of them are settled. It ends with the channel below, which its
+// Subscriber closes.
+func (s *subscription) serve() {
+	s.forward()
+	s.r.Receivers.Done()
+	s.left()
+	s.taken.Wait()
+	s.cancel()
+	close(s.out)
+	for m := range s.in {
+		m.Nack()
+	}
+}
+
+// forward passes deliveries to the Router until the Router or the run stops.
+func (s *subscription) forward() {
+	ctx, cancel := context.WithCancel(s.router)
+	defer cancel()
+	defer context.AfterFunc(s.r.Stopping, cancel)()
+	ended := s.r.Forward(ctx, s.source, s.topic, s.in, s.take)
+	switch {
+	case s.r.Stopping.Err() != nil:
+	case s.router.Err() != nil:
+		s.Set("stopped")
+	case ended: // a Router continues without it, silently
+		s.Set("ended")
+		s.a.rt.Fail(fmt.Errorf("topic %q: %w", s.topic, runtime.ErrSubscriptionEnded))
+		s.r.Alert(alerts.SubscriptionEnded, &task.Handler{Name: s.name, Topic: s.topic},
+			"the broker ended the subscription; the Router goes on without it: restart the process")
+	}
+}
+
+// take passes m to the Router when there is room for it, and reports false if the Router
+// or the run stops.
+func (s *subscription) take(m *message.Message) bool {
+	if s.a.disordered.Load() { // a middleware outside could acknowledge it
+		s.a.pause()
+		m.Nack()
+		return true
+	}
+	size := int64(len(m.Payload))
+	if !s.r.Budget.Take(size) {
+		m.Nack()
+		return false
+	}
+	if s.r.Stopping.Err() != nil || s.router.Err() != nil {
+		s.r.Budget.Give(size)
+		m.Nack()
+		return false
+	}
+	s.name = message.HandlerNameFromCtx(m.Context())
+	s.Name(s.name)
+	d := newDelivery(s.a, m)
+	s.taken.Add(1)
+	s.r.Taken.Go(func() {
+		defer s.taken.Done()
+		d.follow()
+		s.r.Budget.Give(size)
+	})
+	s.out <- d.copy // the Router receives until the channel is closed
+	return true
+}
+
+// publisher is between a handler's Publisher and the Router. The Router publishes no
+// handler's messages with it, which are in the outbox, but those that a middleware outside
+// adds.
+type publisher struct {
+	message.Publisher
+	a *Attachment
+}
+
+// decoratePublisher is the Router's PublisherDecorator. A handler may have no Publisher;
+// decorators outside would call a nil one.
+func (a *Attachment) decoratePublisher(inner message.Publisher) (message.Publisher, error) {
+	if inner == nil {
+		return noPublisher{}, nil
+	}
+	return &publisher{inner, a}, nil
+}
+
+// noPublisher refuses the messages that a middleware outside adds.
+type noPublisher struct{}
+
+func (noPublisher) Publish(string, ...*message.Message) error {
+	return message.ErrOutputInNoPublisherHandler
+}
+
+func (noPublisher) Close() error { return nil }
+
+// Close implements message.Publisher. The Router closes a handler's publisher when that
+// handler has ended, while others may still use it. The one below is closed when
+// everything taken has been settled. If the Router is closing, Close waits for that, so
+// that Router.Run does not return earlier.
+func (p *publisher) Close() error {
+	a := p.a
+	a.mu.Lock()
+	r := a.run
+	if r != nil && r.Stopping.Err() == nil {
+		a.later = append(a.later, p.Publisher)
+		a.mu.Unlock()
+		return nil
+	}
+	a.mu.Unlock()
+	if r != nil {
+		<-a.ended
+	}
+	return p.Publisher.Close()
+}
