@@ -39,6 +39,8 @@ func (p *probed) Check(ctx context.Context) (store.Report, error) {
 
 // Invariant 5, DESIGN §2: nothing is acknowledged before the commit that says where it
 // is, whatever becomes of it: applied, retried now or later, dead, undecodable, conflict.
+//
+//evidence:ack
 func TestAckComesAfterTheCommit(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var mu sync.Mutex

@@ -52,6 +52,8 @@ func hopeless(context.Context, *headrace.Tx, *headrace.Message[body]) error {
 
 // INVARIANT 19: the first dead letter of a kind, and none within the quiet time; of
 // conflicts and undecodable messages too. INVARIANT 20: no words of the error.
+//
+//evidence:alert
 func TestAlertOfDeadLetters(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config, told := b.alertsTo()
@@ -61,7 +63,7 @@ func TestAlertOfDeadLetters(t *testing.T) {
 		b.acked(b.deliver("a", `{"n":1}`))
 		a := b.told(told, alerts.FirstDeadLetter)
 		letters := b.letters(dlq.Filter{})
-		if len(letters) != 1 || a.LetterID != letters[0].LetterID || a.ErrorPrint != letters[0].ErrorPrint || a.Consumer != "test" || a.Handler != topic ||
+		if len(letters) != 1 || a.LetterID != letters[0].LetterID || a.ErrorFingerprint != letters[0].ErrorFingerprint || a.Consumer != "test" || a.Handler != topic ||
 			a.Topic != topic || a.Class != "permanent" || a.Count != 1 || a.At.IsZero() || a.ID == "" {
 			b.Errorf("%d letters, alert %+v", len(letters), a)
 		}
@@ -119,8 +121,10 @@ func (s refusing) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) e
 	return s.Store.Commit(ctx, t, events)
 }
 
-// DESIGN 3 "Alerts": the alert's row and the letter are one commit: of a verdict that
+// DESIGN §3 Alerts: the alert's row and the letter are one commit: of a verdict that
 // was rolled back there is no alert.
+//
+//evidence:alert
 func TestAlertOfRolledBackVerdict(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		st := refusing{b.st, make(chan struct{}, 2)}
@@ -140,6 +144,8 @@ func TestAlertOfRolledBackVerdict(t *testing.T) {
 }
 
 // INVARIANT 19: a hook that hangs, panics or fails holds up no message.
+//
+//evidence:hook
 func TestAlertHookHoldsUpNothing(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		release, called := make(chan struct{}), make(chan struct{}, 1000)

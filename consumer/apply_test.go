@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,6 +16,8 @@ import (
 )
 
 // Invariant 2: however often a message is delivered, its effect is there once.
+//
+//evidence:once
 func TestEffectsAppliedOnce(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -72,6 +75,8 @@ func TestDuplicateDuringTheHandlerWaits(t *testing.T) {
 }
 
 // Two consumers of the same name (two processes) share the inbox.
+//
+//evidence:once
 func TestTwoProcessesOneEffect(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		one := b.consumer(b.config())
@@ -100,6 +105,8 @@ func TestTwoProcessesOneEffect(t *testing.T) {
 }
 
 // Invariant 6: events leave if and only if the effects are committed.
+//
+//evidence:one-commit
 func TestEventsShareTheCommit(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -124,6 +131,7 @@ func TestEventsShareTheCommit(t *testing.T) {
 	})
 }
 
+//evidence:neighbours
 func TestBatchHandler(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var largest atomic.Int64 // the backlog's run beside the source's
@@ -178,6 +186,8 @@ func TestBatchHandler(t *testing.T) {
 }
 
 // Group commit: while one commit is on its way, messages gather; the next takes them.
+//
+//evidence:gather
 func TestMessagesGatherIntoGroups(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -208,7 +218,66 @@ func TestMessagesGatherIntoGroups(t *testing.T) {
 	})
 }
 
+// Handlers of a batch run in the order of their order keys, and within a key as they came:
+// transactions that run at once touch the user's rows in one order.
+func TestBatchRunsInOrderOfKeys(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		config := b.config()
+		config.Concurrency, config.BatchTime, config.OrderKey = 1, time.Hour, ofCustomer
+		c := b.consumer(config)
+		first, goOn := make(chan struct{}), make(chan struct{})
+		var order []string
+		consumer.Handle(c, topic, func(_ context.Context, _ *headrace.Tx, m *headrace.Message[body]) error {
+			if order = append(order, m.ID); m.ID == "first" {
+				close(first)
+				<-goOn
+			}
+			return nil
+		})
+		b.start(c)
+		all := []*message.Message{b.deliver("first", `{}`)}
+		<-first
+		for n, customer := range []string{"c", "b", "c", "a", "b"} {
+			all = append(all, b.deliverFor(customer, fmt.Sprint(customer, n), n))
+		}
+		b.eventually("all are taken in", func() bool { return c.Stats().InFlight == int64(len(all)) })
+		close(goOn)
+		b.acked(all...)
+		if got := strings.Join(order, " "); got != "first a3 b1 b4 c0 c2" {
+			b.Errorf("they ran as %s", got)
+		}
+	})
+}
+
+// The context of a handler does not end with that of its delivery: a Router cancels it in
+// Close, and a Pub/Sub with its subscription.
+func TestHandlerOutlivesItsDelivery(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		type key struct{}
+		ctx, cancel := context.WithCancel(context.WithValue(b.Context(), key{}, "value"))
+		defer cancel()
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			cancel()
+			if ctx.Value(key{}) != "value" {
+				b.Error("the handler does not see the values of the delivery's context")
+			}
+			return insert(ctx, tx, m)
+		})
+		m := message.NewMessage("m", []byte(`{}`))
+		m.SetContext(ctx)
+		b.src.DeliverMessage(topic, m)
+		b.start(c)
+		b.acked(m)
+		if b.effects("m") != 1 || len(b.attempts("m")) != 0 {
+			b.Errorf("%d effects and %d attempts", b.effects("m"), len(b.attempts("m")))
+		}
+	})
+}
+
 // Invariant 14: what the handler sees is what was sent.
+//
+//evidence:bytes
 func TestHandlerSeesTheDelivery(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		got := make(chan headrace.Delivery, 1)

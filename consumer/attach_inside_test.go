@@ -3,7 +3,6 @@ package consumer_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,23 +16,21 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/retry"
 )
 
 // around are the middlewares that must not stand around a handler, by what the error
 // calls them.
-func (b *bundle) around(poison message.Publisher) map[string]message.HandlerMiddleware {
+func around(poison message.Publisher) map[string]message.HandlerMiddleware {
 	return map[string]message.HandlerMiddleware{
-		"Retry":            middleware.Retry{MaxRetries: 2, InitialInterval: time.Millisecond}.Middleware,
-		"Deduplicator":     deduplicator(),
-		"Duplicator":       middleware.Duplicator,
-		"IgnoreErrors":     middleware.NewIgnoreErrors([]error{errBoom}).Middleware,
-		"PoisonQueue":      made(middleware.PoisonQueue(poison, "poison")),
-		"InstantAck":       middleware.InstantAck,
-		"inbox.Middleware": made(inbox.Middleware(b.st, "test", inbox.MiddlewareOptions{NackPause: time.Millisecond})),
-		"retry.Middleware": made(retry.Middleware(retry.Policy{MaxAttempts: 2, Backoff: quick.Backoff}, retry.MiddlewareOptions{NackPause: time.Millisecond})),
-		"dlq.Middleware":   made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{NackPause: time.Millisecond})),
+		"Retry":        middleware.Retry{MaxRetries: 2, InitialInterval: time.Millisecond}.Middleware,
+		"Deduplicator": deduplicator(),
+		"Duplicator":   middleware.Duplicator,
+		"IgnoreErrors": middleware.NewIgnoreErrors([]error{errBoom}).Middleware,
+		"PoisonQueue":  made(middleware.PoisonQueue(poison, "poison")),
+		"InstantAck":   middleware.InstantAck,
 	}
 }
 
@@ -42,7 +39,7 @@ func (b *bundle) around(poison message.Publisher) map[string]message.HandlerMidd
 func TestAttachRefusesRivalsAroundTheHandler(t *testing.T) {
 	t.Parallel()
 	b := setupSQLite(t)
-	for want, m := range b.around(&published{}) {
+	for want, m := range around(&published{}) {
 		for where, attach := range map[string]func(r *routed) error{
 			"registered": func(r *routed) error {
 				r.router.AddHandler("h", topic, b.src, reply, r.own, m(answer))
@@ -70,46 +67,45 @@ func deeper(m message.HandlerMiddleware) message.HandlerMiddleware {
 	}
 }
 
-// What only a run shows is found at the first message: nothing of it is kept, it stays
-// unacknowledged, it spends no attempt, and people are told.
-func TestAttachRivalsAroundTheHandlerAtTheFirstMessage(t *testing.T) {
+// What is hidden inside is found by what it does. One that repeats or hides a failure, or
+// passes over the next attempt, fails the attempt: the message becomes a dead letter, or its
+// effect is there once. One that runs the handler again after it succeeded is refused.
+//
+//evidence:attach-order
+func TestAttachRivalsHiddenInside(t *testing.T) {
 	t.Parallel()
-	for name := range setupSQLite(t).around(nil) {
-		for where, attach := range map[string]func(r *routed, config consumer.Config, m message.HandlerMiddleware, f message.HandlerFunc){
-			"registered": func(r *routed, config consumer.Config, m message.HandlerMiddleware, f message.HandlerFunc) {
-				f = m(f)
-				r.router.AddConsumerHandler("h", topic, r.src, func(m *message.Message) error { _, err := f(m); return err })
-				r.attach(config)
-			},
-			"inside": func(r *routed, config consumer.Config, m message.HandlerMiddleware, f message.HandlerFunc) {
-				r.router.AddHandler("h", topic, r.src, reply, r.own, f)
-				r.attach(config, nothing, deeper(m), nothing)
-			},
-		} {
-			t.Run(name+" "+where, func(t *testing.T) {
-				t.Parallel()
-				b := setupSQLite(t)
-				r, poison := b.router(), &published{}
-				runs := 0
-				config, told := r.telling()
-				attach(r, config, b.around(poison)[name], func(m *message.Message) ([]*message.Message, error) {
-					runs++
-					err := effect(m)
-					if err == nil && runs == 1 {
-						err = errBoom
-					}
-					return nil, err
-				})
-				r.run()
-				r.held(name)
-				if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, name) || len(told) != 0 {
-					t.Errorf("%+v and %d more", a, len(told))
+	for name, m := range around(&published{}) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setupSQLite(t)
+			r := b.router()
+			var n runs
+			r.router.AddConsumerHandler("h", topic, b.src, func(m *message.Message) error {
+				if err := effect(m); err != nil || n.next(m.UUID) > 1 || name == "Duplicator" {
+					return err
 				}
-				if n := b.failed("m1"); n != 0 || where == "inside" && (runs != 0 || poison.count() != 0) {
-					t.Errorf("%d attempts, %d runs, %d poisoned", n, runs, poison.count())
-				}
+				return errBoom
 			})
-		}
+			config, told := r.telling()
+			r.attach(config, nothing, deeper(m), nothing)
+			r.run()
+			switch name {
+			case "Duplicator":
+				r.held("more than once in an attempt")
+			case "Deduplicator":
+				b.acked(b.deliver("m1", "{}"))
+				b.eventually("it is dead", func() bool { return b.state("m1") == inbox.Dead })
+				if n := b.attemptsOf("h", "m1"); len(n) != 3 || !strings.Contains(n[1].Error, "skipped a message") {
+					t.Errorf("%+v", n)
+				}
+			default:
+				b.acked(b.deliver("m1", "{}"))
+				b.eventually("it is done", func() bool { return b.state("m1") == inbox.Done })
+				if b.effects("m1") != 1 || b.failed("m1") != 1 || n.of("m1") != 2 || len(told) != 0 {
+					t.Errorf("%d effects, %d failed attempts, %d runs, %d alerts", b.effects("m1"), b.failed("m1"), n.of("m1"), len(told))
+				}
+			}
+		})
 	}
 }
 
@@ -134,49 +130,6 @@ func next(told chan alerts.Alert) (a alerts.Alert) {
 func (b *bundle) failed(key string) int {
 	b.Helper()
 	return len(b.attemptsOf("h", key))
-}
-
-// A handler that asks for nothing: Retry asks the context itself, and between inside and
-// the handler the stack is looked at.
-func TestAttachRivalsAroundAHandlerThatAsksNothing(t *testing.T) {
-	t.Parallel()
-	quiet := func(*message.Message) ([]*message.Message, error) { return nil, nil }
-	for name, c := range map[string]struct {
-		f      message.HandlerFunc
-		inside list
-	}{
-		"Retry":      {f: deeper(middleware.Retry{MaxRetries: 1}.Middleware)(quiet)},
-		"Duplicator": {f: quiet, inside: list{deeper(middleware.Duplicator)}},
-	} {
-		b := setupSQLite(t)
-		r := b.router()
-		r.router.AddHandler("h", topic, b.src, reply, r.own, c.f)
-		config, _ := r.telling()
-		r.attach(config, c.inside...)
-		r.run()
-		r.held(name)
-	}
-}
-
-// A rival on a path that the first messages did not take is found on its first one.
-func TestAttachRivalAfterTheFirstMessages(t *testing.T) {
-	onEachStore(t, func(b *bundle) {
-		r := b.router()
-		late := deeper(middleware.Retry{MaxRetries: 2, InitialInterval: time.Millisecond}.Middleware)(answer)
-		r.router.AddHandler("h", topic, b.src, reply, r.own, func(m *message.Message) ([]*message.Message, error) {
-			if m.UUID == "m1" {
-				return late(m)
-			}
-			return answer(m)
-		})
-		config, _ := r.telling()
-		r.attach(config)
-		r.run()
-		for i := range 20 {
-			b.acked(b.deliver(fmt.Sprintf("before-%d", i), "{}"))
-		}
-		r.held("remove the middleware Retry")
-	})
 }
 
 // Middlewares of the program's own inside: one that calls the handler again after it
@@ -217,6 +170,8 @@ func TestAttachOwnMiddlewaresInsideThatAreHeld(t *testing.T) {
 // A run that failed after it had used the transaction fails its attempt, whatever a
 // middleware inside makes of that: it calls again, or passes over the error. Config.Retry
 // has the handler run again, and its effect is there once.
+//
+//evidence:attach-order
 func TestAttachFailedRunFailsTheAttempt(t *testing.T) {
 	for name, inside := range map[string]message.HandlerMiddleware{
 		"again": func(next message.HandlerFunc) message.HandlerFunc {
@@ -305,10 +260,10 @@ func TestAttachHandlerGoesOnAfterItsReturn(t *testing.T) {
 	r.run()
 	b.acked(b.deliver("m0", "{}"))
 	close(returned)
-	if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "goes on in a goroutine") {
+	if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "a goroutine of it asks") {
 		t.Errorf("%+v", a)
 	}
-	r.held("goes on in a goroutine")
+	r.held("a goroutine of it asks")
 }
 
 // The backlog is not worked off by a handler in a rival: no attempt is spent.
@@ -322,7 +277,7 @@ func TestAttachRivalHoldsTheBacklog(t *testing.T) {
 		if err := first.close(); err != nil {
 			b.Fatal(err)
 		}
-		if _, err := dlq.NewDesk(b.st).Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
+		if _, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
 			b.Fatal(err)
 		}
 		before := b.failed("m1")
@@ -332,7 +287,7 @@ func TestAttachRivalHoldsTheBacklog(t *testing.T) {
 		config, told := r.telling()
 		r.attach(config, deeper(middleware.Duplicator))
 		r.run()
-		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "Duplicator") {
+		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "more than once in an attempt") {
 			b.Errorf("%+v", a)
 		}
 		if err := errors.Join(r.close(), channel.Close()); err != nil {

@@ -15,11 +15,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/retry"
 )
-
-type list = []message.HandlerMiddleware
 
 // nothing is a middleware that may stand anywhere outside.
 func nothing(next message.HandlerFunc) message.HandlerFunc {
@@ -31,7 +27,7 @@ func hidden(m message.HandlerMiddleware) message.HandlerMiddleware {
 	return func(next message.HandlerFunc) message.HandlerFunc { return m(next) }
 }
 
-// unseen adds m when the plugin of Attach has looked.
+// unseen adds m when the plugin of Attach has added its own.
 func (r *routed) unseen(m ...message.HandlerMiddleware) {
 	r.router.AddPlugin(func(router *message.Router) error { router.AddMiddleware(m...); return nil })
 }
@@ -46,58 +42,6 @@ func made(m message.HandlerMiddleware, err error) message.HandlerMiddleware {
 
 func deduplicator() message.HandlerMiddleware {
 	return (&middleware.Deduplicator{KeyFactory: middleware.NewMessageHasherSHA256(64), Repository: &keys{}}).Middleware
-}
-
-// Wrong order: Router.Run fails before it subscribes, names the middleware and says what
-// to do. A middleware that was added after Attach would be passed over for messages from
-// the backlog; the others acknowledge or settle messages that are not kept.
-func TestAttachWrongOrderStopsTheRouter(t *testing.T) {
-	poison := made(middleware.PoisonQueue(&published{}, "poison"))
-	b := setupSQLite(t)
-	letters := made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{}))
-	effectsOnce := made(inbox.Middleware(b.st, "test", inbox.MiddlewareOptions{}))
-	retries := made(retry.Middleware(retry.Policy{}, retry.MiddlewareOptions{}))
-	for name, c := range map[string]struct {
-		before, after, handler, handlerAfter list
-		want                                 string
-	}{
-		"late":                {after: list{nothing}, want: "add middlewares before consumer.Attach"},
-		"late, of Watermill":  {before: list{middleware.Recoverer}, after: list{middleware.CorrelationID}, want: "middleware.CorrelationID): add middlewares before"},
-		"late, handler":       {handlerAfter: list{nothing}, want: "handler \"h\": middlewares in the wrong order: a middleware was added after consumer.Attach"},
-		"late, poison":        {before: list{poison}, after: list{nothing}, want: "remove the middleware PoisonQueue"},
-		"poison":              {before: list{poison}, want: "remove the middleware PoisonQueue"},
-		"poison, handler":     {handler: list{poison}, want: "handler \"h\": middlewares in the wrong order: remove the middleware PoisonQueue"},
-		"retry":               {before: list{middleware.Retry{MaxRetries: 3}.Middleware}, want: "remove the middleware Retry"},
-		"retry by pointer":    {before: list{(&middleware.Retry{MaxRetries: 3}).Middleware}, want: "remove the middleware Retry"},
-		"deduplicator":        {before: list{deduplicator()}, want: "remove the middleware Deduplicator"},
-		"instant ack":         {before: list{middleware.InstantAck}, want: "remove the middleware InstantAck"},
-		"instant ack, second": {before: list{nothing, middleware.InstantAck, nothing}, want: "remove the middleware InstantAck"},
-		"our letters":         {before: list{letters}, want: "dlq.Middleware of headrace: Attach does their work"},
-		"our inbox":           {before: list{effectsOnce}, want: "remove the middleware inbox.Middleware"},
-		"our retries":         {handler: list{retries}, want: "retry.Middleware"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			b := setupSQLite(t)
-			r := b.router()
-			handler := r.router.AddConsumerHandler("h", topic, b.src, effect)
-			r.router.AddMiddleware(c.before...)
-			handler.AddMiddleware(c.handler...)
-			r.attach(r.attached())
-			r.router.AddMiddleware(c.after...)
-			handler.AddMiddleware(c.handlerAfter...)
-			contexts := r.subscribing()
-			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-			defer cancel()
-			for what, err := range map[string]error{"Run": r.router.Run(ctx), "Ready": r.c.Ready(), "Alive": r.c.Alive()} {
-				if !errors.Is(err, headrace.ErrOrder) || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("%s: %v, want %q", what, err, c.want)
-				}
-			}
-			if len(contexts) != 0 {
-				t.Error("it subscribed")
-			}
-		})
-	}
 }
 
 // async does not wait for the handler.
@@ -116,33 +60,27 @@ func asyncCopy(next message.HandlerFunc) message.HandlerFunc {
 	}
 }
 
-// What the Router's list does not show is found at the first message: nothing is handled
-// or acknowledged, and people are told.
+// What is wrong outside is found at the first message, or when the Router starts: nothing is
+// handled or acknowledged, and people are told.
+//
+//evidence:attach-order
 func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
-	poison := &published{}
-	b := setupSQLite(t)
-	letters := made(dlq.Middleware(b.st, "test", dlq.MiddlewareOptions{NackPause: time.Millisecond}))
-	early := func(next message.HandlerFunc) message.HandlerFunc {
-		return func(m *message.Message) ([]*message.Message, error) { m.Ack(); return next(m) }
-	}
 	for name, c := range map[string]struct {
 		outside, late message.HandlerMiddleware
 		want          string
 	}{
-		"late":         {late: nothing, want: "add middlewares before consumer.Attach"},
-		"poison":       {outside: hidden(made(middleware.PoisonQueue(poison, "poison"))), want: "remove the middleware PoisonQueue"},
-		"retry":        {outside: hidden(middleware.Retry{MaxRetries: 3}.Middleware), want: "remove the middleware Retry"},
-		"deduplicator": {outside: hidden(deduplicator()), want: "remove the middleware Deduplicator"},
-		"instant ack":  {outside: hidden(middleware.InstantAck), want: "remove the middleware InstantAck"},
+		"late":        {late: nothing, want: "a middleware was added while the Router started"},
+		"instant ack": {outside: middleware.InstantAck, want: "acknowledges messages before their handler has run"},
 		"inlined": {outside: func(next message.HandlerFunc) message.HandlerFunc { return middleware.InstantAck(next) },
-			want: "remove the middleware InstantAck"},
-		"letters": {outside: hidden(letters), want: "dlq.Middleware"},
-		"early":   {outside: early, want: "acknowledges messages before their handler has run"},
-		"async":   {outside: async, want: "acknowledges messages before their handler has run"},
+			want: "acknowledges messages before their handler has run"},
+		"early": {outside: func(next message.HandlerFunc) message.HandlerFunc {
+			return func(m *message.Message) ([]*message.Message, error) { m.Ack(); return next(m) }
+		}, want: "acknowledges messages before their handler has run"},
+		"async": {outside: async, want: "acknowledges messages before their handler has run"},
 		"strange": {outside: func(next message.HandlerFunc) message.HandlerFunc {
 			return func(m *message.Message) ([]*message.Message, error) { return next(m.Copy()) }
-		}, want: "hands on a message of its own"},
-		"async, strange": {outside: asyncCopy, want: "hands on a message of its own"},
+		}, want: "passes on a message of its own"},
+		"async, strange": {outside: asyncCopy, want: "passes on a message of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := setupSQLite(t)
@@ -151,23 +89,99 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 			if c.outside != nil {
 				r.router.AddMiddleware(c.outside)
 			}
-			config := r.attached()
-			config.NackPause = 20 * time.Millisecond
-			told := make(chan alerts.Alert, 10)
-			config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
+			config, told := r.telling()
 			r.attach(config)
 			if c.late != nil {
 				r.unseen(c.late)
 			}
 			r.run()
 			r.held(c.want)
-			if a := <-told; a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, c.want) || len(told) != 0 {
+			if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, c.want) || len(told) != 0 {
 				t.Errorf("%+v and %d more", a, len(told))
 			}
-			if n, err := b.st.Letters().List(t.Context(), dlq.Filter{}, 0, 10); err != nil || len(n) != 0 || poison.count() != 0 {
-				t.Errorf("%d letters, %d messages poisoned, %v", len(n), poison.count(), err)
+			if n, err := b.st.Letters().List(t.Context(), dlq.Filter{}, 0, 10); err != nil || len(n) != 0 {
+				t.Errorf("%d letters, %v", len(n), err)
 			}
 		})
+	}
+}
+
+// cut ends the context of the first message, whose delivery is given back for that.
+func cut() message.HandlerMiddleware {
+	var once sync.Once
+	return func(next message.HandlerFunc) message.HandlerFunc {
+		return func(m *message.Message) ([]*message.Message, error) {
+			ctx, cancel := context.WithCancel(m.Context())
+			defer cancel()
+			once.Do(cancel)
+			m.SetContext(ctx)
+			return next(m)
+		}
+	}
+}
+
+// What a middleware outside makes of a message that is given back is compared with that:
+// Deduplicator would drop its redelivery, and PoisonQueue publishes it.
+//
+//evidence:attach-order
+func TestAttachWrongOrderAfterAGiveBack(t *testing.T) {
+	for want, m := range map[string]message.HandlerMiddleware{
+		"skips a message that was given back before":            deduplicator(),
+		"ignores the error of a message that is given back":     made(middleware.PoisonQueue(&published{}, "poison")),
+		"ignores the error of a message that is given back, as": middleware.NewIgnoreErrors([]error{context.Canceled, errors.New("given back to be delivered again: context canceled")}).Middleware,
+	} {
+		t.Run(want, func(t *testing.T) {
+			b := setupSQLite(t)
+			r := b.router()
+			r.router.AddConsumerHandler("h", topic, b.src, effect)
+			r.router.AddMiddleware(m, cut())
+			config, told := r.telling()
+			r.attach(config)
+			r.run()
+			if b.outcome(b.deliver("m1", "{}")) {
+				t.Error("m1 was acknowledged")
+			}
+			if strings.HasPrefix(want, "ignores the error") { // the others show at the redelivery
+				b.eventually("it is found", func() bool { return r.c.Alive() != nil })
+			}
+			r.held(want)
+			if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, want) {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+}
+
+// A redelivery that comes to its handler is applied, and its duplicates may be passed over
+// after that.
+func TestAttachGivenBackAndApplied(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	r := b.router()
+	r.router.AddConsumerHandler("h", topic, b.src, effect)
+	var applied sync.Map
+	r.router.AddMiddleware(func(next message.HandlerFunc) message.HandlerFunc {
+		return func(m *message.Message) ([]*message.Message, error) {
+			if _, ok := applied.Load(m.UUID); ok {
+				return nil, nil
+			}
+			out, err := next(m)
+			if err == nil {
+				applied.Store(m.UUID, true)
+			}
+			return out, err
+		}
+	}, middleware.Retry{MaxRetries: 2, InitialInterval: time.Millisecond}.Middleware, cut())
+	config, _ := r.telling()
+	r.attach(config)
+	r.run()
+	if b.outcome(b.deliver("m1", "{}")) {
+		t.Error("m1 was acknowledged")
+	}
+	b.acked(b.deliver("m1", "{}"))
+	b.acked(b.deliver("m1", "{}"))
+	if err := errors.Join(r.c.Ready(), r.close(), r.c.Wait(b.Context())); err != nil || b.effects("m1") != 1 {
+		t.Errorf("%v, %d effects", err, b.effects("m1"))
 	}
 }
 
@@ -243,20 +257,29 @@ func TestAttachHandlerAcksItself(t *testing.T) {
 	}
 }
 
-// A second Attach is refused at once; the first goes on.
+// A second Attach is refused by Router.Run, before it subscribes.
 func TestAttachTwice(t *testing.T) {
 	t.Parallel()
-	b := setupSQLite(t)
-	r := b.router()
-	r.router.AddConsumerHandler("h", topic, b.src, effect)
-	r.attach(r.attached())
-	if _, err := consumer.Attach(r.router, b.st, r.attached()); !errors.Is(err, headrace.ErrOrder) || !strings.Contains(err.Error(), "called before with this Router") {
-		t.Errorf("second Attach: %v", err)
-	}
-	r.run()
-	b.acked(b.deliver("m1", "{}"))
-	if b.effects("m1") != 1 {
-		t.Error("no effect")
+	for name, between := range map[string]func(r *routed){"": func(*routed) {}, "with a decorator between": func(r *routed) { r.subscribing() }} {
+		b := setupSQLite(t)
+		r := b.router()
+		r.router.AddConsumerHandler("h", topic, b.src, effect)
+		config, _ := r.telling()
+		r.attach(config)
+		between(r)
+		r.attach(config)
+		if name == "" {
+			ctx, cancel := context.WithTimeout(b.Context(), 10*time.Second)
+			defer cancel()
+			if err := r.router.Run(ctx); !errors.Is(err, headrace.ErrOrder) || !strings.Contains(err.Error(), "called twice with this Router") {
+				t.Errorf("Router.Run: %v", err)
+			}
+			continue
+		}
+		r.run()
+		if b.outcome(b.deliver("m1", "{}")) || b.effects("m1") != 0 {
+			t.Error("m1 was handled")
+		}
 	}
 }
 
@@ -291,6 +314,8 @@ func (k *keys) IsDuplicate(_ context.Context, key string) (bool, error) {
 
 // Watermill's Deduplicator inside would take the second attempt for a duplicate, and
 // lose the message; it and its like are refused at once.
+//
+//evidence:attach-order
 func TestAttachRefusesRivalsInside(t *testing.T) {
 	t.Parallel()
 	b := setupSQLite(t)

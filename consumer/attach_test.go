@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/retry"
@@ -156,6 +157,8 @@ func answer(m *message.Message) ([]*message.Message, error) {
 
 // Delivered three times, applied once; what the handler returns is published by the
 // relay, and nothing by the Router.
+//
+//evidence:attach
 func TestAttachAppliesOnce(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		r := b.router()
@@ -190,8 +193,28 @@ func TestAttachAppliesOnce(t *testing.T) {
 	})
 }
 
+// A handler may have no Publisher; what others have put around it is called all the same.
+//
+//evidence:attach
+func TestAttachWithoutAPublisher(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		r := b.router()
+		r.router.AddPublisherDecorators(message.MessageTransformPublisherDecorator(func(*message.Message) {}))
+		r.router.AddHandler("invoices", topic, b.src, reply, nil, answer)
+		r.attach(r.attached())
+		r.run()
+		b.acked(b.deliver("m1", `{"n":1}`))
+		b.eventually("the answer", func() bool { return r.sink.count() == 1 })
+		if err := r.close(); err != nil {
+			b.Error(err)
+		}
+	})
+}
+
 // Each attempt has a message of its own, with the Router's values in its context, also
 // from the backlog, where no Router is; and what it returns then is published as well.
+//
+//evidence:attach
 func TestAttachRunsAgain(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		r := b.router()
@@ -231,6 +254,8 @@ func TestAttachRunsAgain(t *testing.T) {
 
 // A message that cannot be applied is a dead letter, and a redrive runs the handler and
 // publishes what it returns where the Router would have.
+//
+//evidence:attach
 func TestAttachRedrives(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		r := b.router()
@@ -249,8 +274,8 @@ func TestAttachRedrives(t *testing.T) {
 			b.Errorf("%s, a copy on %q", b.state("m1"), r.sink.topics[0])
 		}
 		mended.Store("yes", true)
-		desk := dlq.NewDesk(b.st)
-		if _, err := desk.Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
+		admin := redrive.New(b.st)
+		if _, err := admin.Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
 			b.Fatal(err)
 		}
 		b.eventually("the answer", func() bool { return r.sink.count() == 2 })
@@ -346,7 +371,6 @@ func TestAttachConfig(t *testing.T) {
 		{"Config.Sink is nil", func(r *routed, c *consumer.Config) { handled(r); c.Sink = nil }},
 		{"no handlers", func(r *routed, c *consumer.Config) {}},
 		{"negative", func(r *routed, c *consumer.Config) { handled(r); c.NackPause = -1 }},
-		{"CloseTimeout", func(r *routed, c *consumer.Config) { handled(r); c.DrainTimeout = time.Minute }},
 		{"handler name", func(r *routed, c *consumer.Config) {
 			r.router.AddConsumerHandler(strings.Repeat("x", 121), topic, b.src, effect)
 		}},

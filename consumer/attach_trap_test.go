@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/retry"
 )
@@ -44,6 +45,8 @@ func (s subscribing) Subscribe(ctx context.Context, topic string) (<-chan *messa
 // Trap, Router.Close: it cancels what handlers are doing at once. Here what was begun
 // finishes, is acknowledged and published before Run returns, and what was not begun is
 // given back.
+//
+//evidence:attach
 func TestAttachCloseDrains(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		r := b.router()
@@ -358,7 +361,7 @@ func TestAttachWrongOrderHoldsTheBacklog(t *testing.T) {
 	if err := first.close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dlq.NewDesk(b.st).Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
+	if _, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "m1"}, By: "ann", Reason: "mended"}); err != nil {
 		t.Fatal(err)
 	}
 	r := b.router()

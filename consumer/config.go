@@ -1,8 +1,10 @@
 package consumer
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -14,22 +16,24 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
 )
 
-// Config says how a Consumer works. New requires only Source, unless every
-// handler is registered with From or Local; Attach requires Name and Sink. A field that is zero has the default that its comment names.
+// Config configures a Consumer. New requires only Source, unless every handler is
+// registered with From or Local; Attach requires Name and Sink. A zero field has the
+// default that its comment names.
 type Config struct {
-	// Name is the consumer's name for Attach, and required there: it is part of the
-	// scope of every key, so two services of one database with one name would take each
-	// other's messages for duplicates. New is given the name as an argument, and refuses
-	// another one here.
+	// Name is the consumer's name for Attach, and required there. It is part of the scope
+	// of every key: if two services of one database have one name, each takes the other's
+	// messages for duplicates. New takes the name as an argument, and rejects a different
+	// one here.
 	Name string
-	// Source is where deliveries come from: any Watermill Subscriber. It must give a
-	// message again that was neither acknowledged nor given back. Default: none; then
-	// each handler is registered with From or Local. Attach refuses it: the Router
-	// subscribes.
+	// Source is where deliveries come from: any Watermill Subscriber. It must redeliver a
+	// message that was neither acknowledged nor given back. Default: none; then register
+	// each handler with From or Local. Attach rejects it: the Router subscribes.
 	Source message.Subscriber
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
@@ -47,61 +51,62 @@ type Config struct {
 
 	// Key says what the key of a message is. Default: inbox.DefaultKey.
 	Key inbox.KeyFunc
-	// Fingerprint covers what the message says. Default: inbox.Payload.
+	// Fingerprint is a hash of the message's content. Default: inbox.Payload.
 	Fingerprint inbox.FingerprintFunc
 	// OrderKey names the messages that must be handled in order of arrival; "" means
 	// any order. Default: what the source says (headrace.Arrival), which is the record's
 	// key on Kafka and "" elsewhere.
 	OrderKey func(d *headrace.Delivery) string
 	// Strict keeps the order of an order key also across retries and processes: later
-	// messages wait behind one that waits for its retry. It costs two statements a
-	// group. Default: false.
+	// messages wait behind one that waits for its retry. Messages go through the backlog
+	// then, which costs about two thirds of the throughput. Over all processes, at most as
+	// many messages run at once as the backlog has shards (backlog.Shards). Without Strict,
+	// later messages of an order key overtake one that fails. Default: false.
 	Strict bool
 	// Retry is the policy for failed messages. Default: retry.Policy's own.
 	Retry retry.Policy
 	// Codec decodes payloads and encodes event values. Default: codec.JSON().
 	Codec codec.Codec
 
-	// Concurrency is how many groups of one handler run at once, each on a database
-	// connection of its own. Default 4.
+	// Concurrency is how many batches of one handler run at once, each on a database
+	// connection of its own; as many again work off the backlog. Default 4.
 	Concurrency int
 	// MaxBatch is the largest number of messages in one transaction. Default 64.
 	MaxBatch int
 	// BatchTime is how long the handlers of one transaction should take together;
-	// groups grow no larger than that. Default 100 ms.
+	// batches grow no larger than that. Default 100 ms.
 	BatchTime time.Duration
 	// MaxInFlight is how many deliveries are held at once, over all handlers.
 	// Default 512.
 	MaxInFlight int
-	// MaxInFlightBytes is how many bytes of payload are held at once; a larger message
-	// is taken alone. Default 64 MiB.
+	// MaxInFlightBytes is how many bytes of payload are held at once, and how many are
+	// read from the backlog at once; a larger message is processed alone. Default 64 MiB.
 	MaxInFlightBytes int64
-	// BacklogWorkers is how many shards of the backlog are worked off at once.
-	// Default 2.
-	BacklogWorkers int
 
 	// HandlerTimeout is how long one run of a handler may take, a batch included. It
 	// must be below the time in which the broker takes a message for lost.
 	//
-	// Then its context ends, and it has a grace of 5 seconds to return. What it returns
-	// within the grace counts: an error is a failed attempt, a timeout; nil is success,
-	// and its effects are committed, so a handler that ignores the context may take up to
-	// the grace longer than this. After the grace it is left behind, its transaction is
-	// rolled back, and the attempt has failed, whatever it returns later.
-	// Default 30 s.
+	// After that time the run's context ends, and the run has a grace of 5 seconds to
+	// return. Its result within the grace counts: an error is a failed attempt, a
+	// timeout; nil is success, and its effects are committed. So a handler that ignores
+	// the context may take up to the grace longer than this. After the grace the consumer
+	// abandons the run and rolls its transaction back. The attempt has failed, whatever
+	// the run returns later. Default 30 s.
 	HandlerTimeout time.Duration
-	// DrainTimeout is how long handlers may finish after the consumer was told to stop.
-	// Default 30 s; for Attach two thirds of the Router's CloseTimeout, which must be
-	// longer than it, or 20 s.
+	// DrainTimeout is how long handlers may finish after the consumer began to stop. What
+	// they leave of it, and 5 s at least, is the relay's. With Attach it must be shorter
+	// than the Router's CloseTimeout (30 s by default): after that, Router.Run returns even
+	// if handlers still run. Default 20 s: with handlers that observe their context a stop
+	// ends within Kubernetes' 30 s.
 	DrainTimeout time.Duration
-	// NackPause is the least time before a delivery is given back while the consumer
+	// NackPause is the shortest wait before a delivery is given back while the consumer
 	// runs. Default 1 s.
 	NackPause time.Duration
 
-	// DeadLetterTopic names the topic for the copies of a topic's dead letters;
-	// returning "" makes no copy, and nor does a topic that no event may have, which is
-	// logged. Default: the topic with ".dead" appended. Without a Sink no copies are
-	// made.
+	// DeadLetterTopic names the topic for the copies of a topic's dead letters. If it
+	// returns "" there is no copy; if it returns an invalid topic there is none either,
+	// which is logged. Default: the topic with ".dead" appended. Without a Sink there are
+	// no copies.
 	DeadLetterTopic func(topic string) string
 
 	// Retention says when the records of old messages and letters are pruned. Its zero
@@ -109,63 +114,61 @@ type Config struct {
 	// the adapters under broker do that can know (see inbox.Retention.SourceRetention).
 	Retention inbox.Retention
 
-	// Logger takes what operators should know; no payloads, and no words of handlers'
-	// errors, which are in the attempts and the dead letters. Default: slog.Default.
+	// Redact rewrites the texts of errors of handlers and of the sink before they are
+	// logged, stored or sent: in attempts, dead letters and the outbox. Several goroutines
+	// call it at once. Before that, credentials are masked as far as they can be
+	// recognised: passwords in URLs, values of parameters such as password and token, and
+	// bearer tokens. Default: no more than that.
+	Redact func(text string) string
+	// Logger logs what operators should know, each failed attempt among it: the error, the
+	// handler, the key and the trace, once in 10 s for failures with the same cause, with
+	// their number. It never logs payloads or header values. Default: slog.Default.
 	Logger *slog.Logger
-	// Alert is told what a person should look at, from a goroutine of its own; what it
-	// does never holds up work, and what it fails for is tried again (see
+	// Alert receives alerts that a person should look at, in its own goroutine. It never
+	// delays other work, and an alert that it returns an error for is sent again (see
 	// alerts.Hook). Default: alerts.Log(Logger).
 	Alert alerts.Hook
-	// Alerts say how often it is told. The zero value has its own defaults: the first
-	// of a group at once, those that follow once in 5 minutes, 10 in a minute in all.
+	// Alerts limit how often Alert is called. The zero value has its own defaults: the
+	// first alert of a group at once, later ones once in 5 minutes, 10 in a minute in
+	// all.
 	Alerts alerts.Options
 
-	// TracerProvider makes the spans of receiving, processing and sending. Without an
-	// SDK they cost next to nothing. Default: otel.GetTracerProvider().
+	// TracerProvider makes the spans of receiving, processing and sending. Without an SDK
+	// they cost almost nothing. Default: otel.GetTracerProvider().
 	TracerProvider trace.TracerProvider
-	// MeterProvider makes the instruments; see docs/operate.md for their names. Gauges
-	// of what waits in the database are there while Run is under way, and ask it at most
-	// once in 10 s. Default: otel.GetMeterProvider().
+	// MeterProvider makes the instruments; see docs/operate.md for their names. The
+	// gauges of the rows that wait in the database exist while Run is under way, and
+	// query it at most once in 10 s. Default: otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 }
 
-// leastTime is the shortest time that anybody means: below it somebody wrote a number
-// without a unit, which Go takes for nanoseconds.
+// leastTime is the shortest sensible time. A shorter one is a number without a unit,
+// which Go takes for nanoseconds.
 const leastTime = time.Millisecond
 
-// validate returns an error that names the first field that cannot be.
+// validate returns an error that names the first invalid field.
 func (c Config) validate() error {
-	for _, n := range []struct {
-		name  string
-		value int64
+	const unlimited = math.MaxInt64
+	for _, o := range []struct {
+		name               string
+		value, least, most int64 // besides 0, which is the default
 	}{
-		{"Concurrency", int64(c.Concurrency)}, {"MaxBatch", int64(c.MaxBatch)},
-		{"MaxInFlight", int64(c.MaxInFlight)}, {"MaxInFlightBytes", c.MaxInFlightBytes},
-		{"BacklogWorkers", int64(c.BacklogWorkers)}, {"BatchTime", int64(c.BatchTime)},
-		{"HandlerTimeout", int64(c.HandlerTimeout)}, {"DrainTimeout", int64(c.DrainTimeout)},
-		{"NackPause", int64(c.NackPause)},
+		{"Concurrency", int64(c.Concurrency), 1, 1000},
+		{"MaxBatch", int64(c.MaxBatch), 1, 10_000},
+		{"MaxInFlight", int64(c.MaxInFlight), 1, 1_000_000},
+		{"MaxInFlightBytes", c.MaxInFlightBytes, 1, unlimited},
+		{"BatchTime", int64(c.BatchTime), 1, unlimited},
+		{"HandlerTimeout", int64(c.HandlerTimeout), int64(leastTime), unlimited},
+		{"DrainTimeout", int64(c.DrainTimeout), int64(leastTime), unlimited},
+		{"NackPause", int64(c.NackPause), int64(leastTime), unlimited},
 	} {
-		if n.value < 0 {
-			return fmt.Errorf("option Config.%s is negative (%d): 0 gives the default", n.name, n.value)
-		}
-	}
-	for _, n := range []struct {
-		name  string
-		value time.Duration
-	}{{"HandlerTimeout", c.HandlerTimeout}, {"DrainTimeout", c.DrainTimeout}, {"NackPause", c.NackPause}} {
-		if n.value > 0 && n.value < leastTime {
-			return fmt.Errorf("option Config.%s is %s: give it a unit, as in 30*time.Second", n.name, n.value)
-		}
-	}
-	for _, n := range []struct {
-		name       string
-		value, max int
-	}{
-		{"Concurrency", c.Concurrency, 1000}, {"MaxBatch", c.MaxBatch, 10_000},
-		{"MaxInFlight", c.MaxInFlight, 1_000_000}, {"BacklogWorkers", c.BacklogWorkers, 1000},
-	} {
-		if n.value > n.max {
-			return fmt.Errorf("option Config.%s is %d: more than %d is a mistake", n.name, n.value, n.max)
+		switch {
+		case o.value < 0:
+			return fmt.Errorf("option Config.%s is negative (%d): 0 gives the default", o.name, o.value)
+		case o.value > 0 && o.value < o.least:
+			return fmt.Errorf("option Config.%s is %s: give it a unit, as in 30*time.Second", o.name, time.Duration(o.value))
+		case o.value > o.most:
+			return fmt.Errorf("option Config.%s is %d: more than %d is a mistake", o.name, o.value, o.most)
 		}
 	}
 	if err := c.Retry.Validate(); err != nil {
@@ -180,17 +183,21 @@ func (c Config) validate() error {
 	return nil
 }
 
-// withDefaults fills what is zero.
+// withDefaults sets the zero fields to their defaults.
 func (c Config) withDefaults() Config {
-	or(&c.Concurrency, 4)
-	or(&c.MaxBatch, 64)
-	or(&c.BatchTime, 100*time.Millisecond)
-	or(&c.MaxInFlight, 512)
-	or(&c.MaxInFlightBytes, 64<<20)
-	or(&c.BacklogWorkers, 2)
-	or(&c.HandlerTimeout, 30*time.Second)
-	or(&c.DrainTimeout, 30*time.Second)
-	or(&c.NackPause, time.Second)
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
+	c.MaxBatch = cmp.Or(c.MaxBatch, 64)
+	c.BatchTime = cmp.Or(c.BatchTime, 100*time.Millisecond)
+	c.MaxInFlight = cmp.Or(c.MaxInFlight, 512)
+	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, 64<<20)
+	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	c.NackPause = cmp.Or(c.NackPause, time.Second)
+	c.Codec = cmp.Or(c.Codec, codec.JSON())
+	c.Logger = cmp.Or(c.Logger, slog.Default())
+	c.TracerProvider = cmp.Or(c.TracerProvider, otel.GetTracerProvider())
+	c.MeterProvider = cmp.Or(c.MeterProvider, otel.GetMeterProvider())
+	c.Retry = c.Retry.WithDefaults()
 	if c.Key == nil {
 		c.Key = inbox.DefaultKey()
 	}
@@ -200,34 +207,24 @@ func (c Config) withDefaults() Config {
 	if c.OrderKey == nil {
 		c.OrderKey = func(d *headrace.Delivery) string { return d.OrderKey }
 	}
-	if c.Codec == nil {
-		c.Codec = codec.JSON()
-	}
 	if c.DeadLetterTopic == nil {
 		c.DeadLetterTopic = func(topic string) string { return topic + ".dead" }
 	}
 	if c.Sink == nil {
 		c.DeadLetterTopic = func(string) string { return "" }
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
 	if c.Alert == nil {
 		c.Alert = alerts.Log(c.Logger)
 	}
-	if c.TracerProvider == nil {
-		c.TracerProvider = otel.GetTracerProvider()
-	}
-	if c.MeterProvider == nil {
-		c.MeterProvider = otel.GetMeterProvider()
-	}
-	c.Retry = c.Retry.WithDefaults()
 	return c
 }
 
-func or[T int | int64 | time.Duration | string](field *T, otherwise T) {
-	var zero T
-	if *field == zero {
-		*field = otherwise
+// runtime are the options of the consumer's runtime. The config has its defaults.
+func (c Config) runtime(st store.Store) runtime.Options {
+	return runtime.Options{
+		Name: c.Name, Store: st, Sink: c.Sink, Routes: c.Routes, Relay: c.Relay,
+		Concurrency: c.Concurrency, MaxBatch: c.MaxBatch, BatchTime: c.BatchTime, MaxInFlight: c.MaxInFlight, MaxInFlightBytes: c.MaxInFlightBytes,
+		DrainTimeout: c.DrainTimeout, NackPause: c.NackPause, DeadLetterTopic: c.DeadLetterTopic, Retention: c.Retention,
+		Logger: c.Logger, Redact: c.Redact, Alert: c.Alert, Alerts: c.Alerts, TracerProvider: c.TracerProvider, MeterProvider: c.MeterProvider,
 	}
 }

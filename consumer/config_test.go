@@ -15,6 +15,8 @@ import (
 
 // Bad configuration dies at start, with an error that names the option (bad input
 // 34–37, 44).
+//
+//evidence:refused-at-start
 func TestNewRefusesBadOptions(t *testing.T) {
 	b := setupSQLite(t)
 	for _, c := range []struct {
@@ -26,7 +28,6 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{"Config.MaxBatch", func(c *consumer.Config) { c.MaxBatch = -1 }},
 		{"Config.MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = math.MinInt }},
 		{"Config.MaxInFlightBytes", func(c *consumer.Config) { c.MaxInFlightBytes = -5 }},
-		{"Config.BacklogWorkers", func(c *consumer.Config) { c.BacklogWorkers = -5 }},
 		{"Config.HandlerTimeout", func(c *consumer.Config) { c.HandlerTimeout = -time.Second }},
 		{"Config.DrainTimeout", func(c *consumer.Config) { c.DrainTimeout = -time.Second }},
 		{"Config.NackPause", func(c *consumer.Config) { c.NackPause = -time.Second }},
@@ -51,6 +52,8 @@ func TestNewRefusesBadOptions(t *testing.T) {
 }
 
 // What is wrong with a registration comes out of Run, and names the handler.
+//
+//evidence:refused-at-start
 func TestRunRefusesBadRegistrations(t *testing.T) {
 	b := setupSQLite(t)
 	for _, c := range []struct {

@@ -1,7 +1,9 @@
 package consumer_test
 
 import (
+	"cmp"
 	"context"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -16,26 +18,29 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// held is a store whose second transaction, the verdict on a first failure, waits.
+// held is a store whose transactions wait until they may begin. All of them do, since the
+// consumer's timed work begins some too, and they must not pass for the one that is meant.
 type held struct {
 	store.Store
-	begun atomic.Int64
-	reach chan struct{} // closed when the second is asked for
+	armed atomic.Bool   // what begins from now on is held
+	reach chan struct{} // closed when the first is asked for
+	once  sync.Once
 	goOn  chan struct{}
 }
 
 func (h *held) Begin(ctx context.Context) (*txn.Txn, error) {
-	if h.begun.Add(1) == 2 {
-		close(h.reach)
+	if h.armed.Load() {
+		h.once.Do(func() { close(h.reach) })
 		<-h.goOn
 	}
 	return h.Store.Begin(ctx)
 }
 
-// Verdicts, conflict: between a failed run and its verdict another process takes the
-// key for a message with other content. The verdict is dropped, and the message is
-// kept as a conflict; with the same content it is a duplicate.
-func TestVerdictMeetsAnotherMessageOfItsKey(t *testing.T) {
+// Between a failed run and the record of it another process takes the key for a message
+// with other content. The failure is dropped, and the message is kept as a conflict.
+//
+//evidence:first-record
+func TestFailureMeetsAnotherMessageOfItsKey(t *testing.T) {
 	for _, verdict := range []error{retry.Permanent(errBoom), retry.After(time.Hour, errBoom), inbox.ErrStale} {
 		t.Run(verdict.Error(), func(t *testing.T) {
 			onEachStore(t, func(b *bundle) { testLateVerdict(b, verdict) })
@@ -52,7 +57,10 @@ func testLateVerdict(b *bundle, verdict error) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	consumer.Handle(late, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return verdict })
+	consumer.Handle(late, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		slow.armed.Store(true)
+		return cmp.Or(insert(ctx, tx, m), verdict) // what it wrote has to be undone, and so has its claim
+	})
 	c := b.consumer(b.config())
 	consumer.Handle(c, topic, insert)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -78,6 +86,8 @@ func testLateVerdict(b *bundle, verdict error) {
 }
 
 // Messages that cannot be decoded and share a key are kept one by one.
+//
+//evidence:undecodable
 func TestUndecodableOfOneKey(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())

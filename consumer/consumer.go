@@ -1,57 +1,31 @@
 package consumer
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
-	"github.com/headrace/headrace/internal/caution"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/group"
-	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/internal/router"
+	"github.com/headrace/headrace/internal/runtime"
+	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/store"
 )
 
 // Consumer runs handlers. Make one with New, register handlers, then Run it once.
 // Ready, Alive, Stats and Subscriptions may be called from any goroutine.
 type Consumer struct {
-	name     string
-	st       store.Store
 	config   Config
-	handlers []*handler
+	rt       *runtime.Runtime
+	router   *router.Attachment // nil unless made by Attach
 	mistakes mistakes
-	router   *attachment // nil without one
 	started  atomic.Bool
-
-	gate      *group.Gate
-	hold      *hold
-	pace      pace
-	guard     atomic.Pointer[caution.Guard] // nil before Run
-	stats     counters
-	telemetry *telemetry.Telemetry
-
-	mu      sync.Mutex
-	running bool
-	fatal   error
-	stuck   int
 }
 
-// handler is a registration with what turns a message into a task for it.
-type handler struct {
-	*group.Handler
-	resolve resolver
-	sub     subscription
-	source  message.Subscriber // nil for one that subscribes to nothing
-	engine  *group.Engine
-	// concurrency is how many groups run at once; 0 means Config.Concurrency.
-	concurrency int
-}
-
-// New returns a consumer that does not run yet. name is part of the scope of every
-// key that it has ever handled, and must not change; it holds no slash and at most
-// 120 bytes. The error names the option that cannot be.
+// New returns a consumer that does not run yet. name is part of the scope of every key
+// that it has ever handled, so it must not change. It contains no slash and is at most
+// 120 bytes. The error names the invalid option.
 func New(name string, st store.Store, config Config) (*Consumer, error) {
 	if err := encode.ConsumerName(name); err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
@@ -62,46 +36,108 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 	if config.Name != "" && config.Name != name {
 		return nil, fmt.Errorf("consumer %s: option Config.Name is %q: leave it empty, New is given the name", name, config.Name)
 	}
-	if err := config.validate(); err != nil {
-		return nil, fmt.Errorf("consumer %s: %w", name, err)
-	}
-	c := &Consumer{name: name, st: st, config: config.withDefaults()}
-	c.gate, c.hold, c.pace = group.NewGate(nil), newHold(), usualPace
-	if err := c.observe(); err != nil {
+	config.Name = name
+	c, err := open(st, config)
+	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", name, err)
 	}
 	return c, nil
 }
 
-// Name returns the consumer's name.
-func (c *Consumer) Name() string { return c.name }
+func open(st store.Store, config Config) (*Consumer, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	rt, err := runtime.New(config.runtime(st))
+	return &Consumer{config: config, rt: rt}, err
+}
 
-// add takes a registration, or what is wrong with it.
-func (c *Consumer) add(topic string, r registration, h *group.Handler) {
-	wrong := r.mistakes
+// Name returns the consumer's name.
+func (c *Consumer) Name() string { return c.config.Name }
+
+// Runtime is for package consumertest and tests of this module.
+func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
+
+// Run handles messages until ctx ends, and then returns nil, or until an error that only
+// a person can fix, and returns that. It blocks meanwhile, and returns when every
+// goroutine that it started has ended. Exceptions are handlers that ignore their context,
+// a Source whose Subscribe does, and statements without an answer on connections that the
+// store cannot interrupt; the error then matches ErrDrainTimeout. Package postgres says
+// which connections those are.
+//
+// When ctx ends, the consumer begins nothing new. It gives deliveries that it has not
+// begun back to the broker, and work under way has Config.DrainTimeout to finish. With a
+// Sink or a route the relay has what is left of it, and 5 s at least. If handlers ignore
+// their context, or the network drops the database's answers, Run returns at most about a
+// minute after those times. A consumer runs once.
+func (c *Consumer) Run(ctx context.Context) error {
+	if c.router != nil {
+		return fmt.Errorf("consumer %s: it is attached to a Router: call the Router's Run", c.Name())
+	}
+	if !c.started.CompareAndSwap(false, true) {
+		return fmt.Errorf("consumer %s: %w", c.Name(), ErrRunning)
+	}
+	if err := c.Err(); err != nil {
+		return err
+	}
+	return c.rt.Run(ctx)
+}
+
+// Err returns the mistakes that are known before Run, which would return them: those of
+// registrations and of Config.Retention, and that no handler is registered. Call it when
+// all handlers are registered.
+func (c *Consumer) Err() error {
+	err := c.mistakes.err()
+	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
+		err = errors.New("no handler is registered: call consumer.Handle")
+	}
+	if err == nil {
+		_, _, err = c.rt.Prunes()
+	}
+	if err != nil {
+		return fmt.Errorf("consumer %s: %w", c.Name(), err)
+	}
+	return nil
+}
+
+// handler returns a registration with the consumer's configuration.
+func (c *Consumer) handler(name string) *runtime.Handler {
+	return &runtime.Handler{
+		Handler: &task.Handler{
+			Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encode: c.config.Codec.Encode,
+		},
+		Key: c.config.Key, Fingerprint: c.config.Fingerprint, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
+	}
+}
+
+// add adds a registration, or records its mistakes.
+func (c *Consumer) add(r *registration) {
+	r.setSource(c.config.Source)
 	if c.started.Load() {
-		wrong = append(wrong, ErrRunning)
+		r.mistake("%w", ErrRunning)
 	}
-	if topic == "" {
-		wrong = append(wrong, fmt.Errorf("the topic is empty"))
-	} else if err := encode.Name("handler name", h.Name); err != nil {
-		wrong = append(wrong, err)
+	if r.Topic == "" {
+		r.mistake("the topic is empty")
+	} else if err := encode.Name("handler name", r.Name); err != nil {
+		r.mistake("%w", err)
 	}
-	if err := c.checkSource(r); err != nil {
-		wrong = append(wrong, err)
-	}
-	for _, other := range c.handlers {
-		if other.Name == h.Name {
-			wrong = append(wrong, fmt.Errorf("there is another handler of that name: use consumer.Name"))
+	for _, other := range c.rt.Handlers() {
+		switch {
+		case other.Name == r.Name:
+			r.mistake("there is another handler of that name: use consumer.Name")
+		case other.Topic == r.Topic && sameSource(other.Source, r.Source):
+			r.mistake("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
+				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		}
 	}
-	for _, err := range wrong {
-		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", h.Name, err))
+	for _, err := range r.mistakes {
+		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", r.Name, err))
 	}
-	h.Telemetry = c.telemetry.Handler(c.name, h.Name, group.Outcomes())
-	c.handlers = append(c.handlers, &handler{
-		Handler: h, source: c.sourceOf(r),
-		resolve: resolver{handler: h, key: r.key, fingerprint: r.fingerprint, orderKey: r.orderKey},
-		sub:     subscription{topic: topic, handler: h.Name}, concurrency: r.concurrency,
-	})
+	if r.Leased != nil {
+		r.Leased.Slots, r.Leased.Timeout = r.Concurrency, r.Timeout
+		r.Strict, r.Alone, r.Timeout = true, true, c.config.HandlerTimeout
+	}
+	r.Check = c.checkOf(r.Handler)
+	c.rt.Add(r.Handler)
 }

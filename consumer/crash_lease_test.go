@@ -2,11 +2,17 @@ package consumer_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
@@ -20,6 +26,8 @@ const slowTopic = "reports.due"
 
 // A leased handler that kills its process is found by its lost leases. Neither a message
 // that other handlers run meanwhile is accused, nor one that was leased beside it.
+//
+//evidence:lease-lost
 func TestLeasedKillerIsFound(t *testing.T) {
 	onEachDatabase(t, func(c *crash) {
 		ids, slow := series(20), []string{"s0", "s1", "killer", "s3", "s4"}
@@ -36,6 +44,8 @@ func TestLeasedKillerIsFound(t *testing.T) {
 }
 
 // With a killer of another handler in the same process both are found, and no other.
+//
+//evidence:killer
 func TestKillersOfBothKindsAreFound(t *testing.T) {
 	onEachDatabase(t, func(c *crash) {
 		ids, slow := series(20), []string{"s0", "killer", "s2"}
@@ -57,51 +67,122 @@ func TestKillersOfBothKindsAreFound(t *testing.T) {
 	})
 }
 
-// While a process is cautious it begins no leased work, however much waits, and handles
-// the messages of other handlers; leased work begins when caution ends.
-func TestCautionBeginsNoLeasedWork(t *testing.T) {
+// suspect makes suspects of messages, as if a process had died that had marked them.
+func (b *bundle) suspect(handler string, ids ...string) {
+	b.Helper()
+	o := b.st.Operations()
+	dead := instance.Instance{ID: "dead", Consumer: "test"}
+	m := instance.Mark{Instance: dead.ID}
+	for _, id := range ids {
+		m.Messages = append(m.Messages, instance.HashOf(inbox.ID{Scope: "test/" + handler, Key: id}))
+	}
+	counted := false
+	err := errors.Join(o.Instances.Start(b.Context(), dead), o.Marks.Mark(b.Context(), m))
+	b.eventually("its death is counted", func() bool {
+		var failed error
+		counted, failed = o.Marks.CountDeath(b.Context(), dead.ID, 0)
+		err = errors.Join(err, failed)
+		return counted || failed != nil
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// While a suspect runs, it is the only work of its process: no leased work begins, and no
+// other message.
+//
+//evidence:suspect
+func TestSuspectRunsAlone(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
-		if err := b.st.Operations().Instances.Start(b.Context(), instance.Instance{ID: "dead", Consumer: "test"}); err != nil {
-			b.Fatal(err)
-		}
-		var mu sync.Mutex
-		var begun, handled []instance.Caution
+		b.suspect(topic, "suspect")
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		var others atomic.Int32
 		c := b.consumer(b.config())
 		consumer.Hurry(c, 20)
-		note := func(list *[]instance.Caution) {
-			mu.Lock()
-			defer mu.Unlock()
-			*list = append(*list, c.Caution())
-		}
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
-			note(&handled)
+			if m.ID != "suspect" {
+				others.Add(1)
+				return insert(ctx, tx, m)
+			}
+			close(begun)
+			<-goOn
+			if n := others.Load(); n != 0 {
+				b.Errorf("%d others ran beside the suspect", n)
+			}
 			return insert(ctx, tx, m)
 		})
 		consumer.HandleLeased(c, slowTopic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
-			note(&begun)
+			others.Add(1)
 			return effectsOf(m), nil
 		})
 		b.start(c)
-		b.acked(b.src.Deliver(slowTopic, "slow", []byte(`{}`), nil))
-		b.acked(b.deliver("quick", `{}`))
+		suspect := b.deliver("suspect", `{}`)
+		<-begun
+		slow, quick := b.src.Deliver(slowTopic, "slow", []byte(`{}`), nil), b.deliver("quick", `{}`)
+		time.Sleep(100 * time.Millisecond) // they have time to begin, if they may
+		close(goOn)
+		b.acked(suspect, slow, quick)
 		b.eventually("the leased work is done", func() bool { return b.effects("slow") == 1 })
-		mu.Lock()
-		defer mu.Unlock()
-		if len(handled) != 1 || handled[0] != instance.Cautious {
-			b.Errorf("the other message was handled at %v", handled)
-		}
-		if len(begun) != 1 || begun[0] != instance.Normal {
-			b.Errorf("leased work began at %v", begun)
+		suspects, err := b.st.Operations().Marks.Suspects(b.Context(), "test", 10)
+		if err != nil || len(suspects) != 0 {
+			b.Errorf("%+v, %v: its handler returned, so it is no suspect any more", suspects, err)
 		}
 	})
 }
 
+// In strict order nothing overtakes a suspect: what comes after it waits until it has run.
+func TestNothingOvertakesASuspect(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
+		b.suspect(topic, "m2", "m3", "m5")
+		config := b.config()
+		config.OrderKey, config.Strict = ofCustomer, true
+		c := b.consumer(config)
+		consumer.Hurry(c, 20)
+		consumer.Handle(c, topic, appendTo)
+		var all []*message.Message
+		for n := range 8 {
+			all = append(all, b.deliverFor("c", fmt.Sprint("m", n), n))
+		}
+		b.start(c)
+		b.acked(all...)
+		b.eventually("all are applied", func() bool { return len(b.sequence("c")) == 8 })
+		if got := b.sequence("c"); !slices.Equal(got, upTo(8)) {
+			b.Errorf("applied in the order %v", got)
+		}
+	})
+}
+
+// Where a suspect takes long, other work goes on beside it. (On SQLite it would wait for the
+// one lock that the suspect has.)
+//
+//evidence:suspect
+func TestOthersGoOnBesideASlowSuspect(t *testing.T) {
+	t.Parallel()
+	b := setupPostgres(t)
+	b.suspect(slowTopic, "suspect")
+	goOn := make(chan struct{})
+	c := b.consumer(b.config())
+	consumer.Hurry(c, 20) // half a second
+	consumer.Handle(c, slowTopic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		<-goOn
+		return nil
+	})
+	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		close(goOn) // or the suspect never ends
+		return nil
+	})
+	b.start(c)
+	b.acked(b.src.Deliver(slowTopic, "suspect", []byte(`{}`), nil), b.deliver("other", `{}`))
+}
+
 // A stop while a message waits for its turn behind one that runs does not wait for it.
+//
+//evidence:suspect
 func TestStopWaitsForNobodysTurn(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
-		if err := b.st.Operations().Instances.Start(b.Context(), instance.Instance{ID: "dead", Consumer: "test"}); err != nil {
-			b.Fatal(err)
-		}
+		b.suspect(topic, "first", "second")
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		c := b.consumer(b.config())
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {

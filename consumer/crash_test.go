@@ -19,8 +19,8 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/retry"
@@ -245,9 +245,11 @@ func (c *crash) appliedOnce(ids []string, except string) {
 	}
 }
 
-// DESIGN 3, messages that kill the process: one that kills its process each time is
+// DESIGN §3 Crash guard: one that kills its process each time is
 // found after three deaths as the only work running; all others are applied, once. A
 // redrive gives it a new budget: it is run again, and found again.
+//
+//evidence:killer
 func TestKillerIsFound(t *testing.T) {
 	onEachDatabase(t, func(c *crash) {
 		ids := series(40)
@@ -261,7 +263,7 @@ func TestKillerIsFound(t *testing.T) {
 		if len(letters) != 1 || letters[0].Delivery.Key != "m17" || c.state("m17") != inbox.Dead || c.effects("m17") != 0 {
 			c.Fatalf("%+v, state %s", letters, c.state("m17"))
 		}
-		if _, err := dlq.NewDesk(c.st).Redrive(c.Context(), dlq.RedriveRequest{Filter: dlq.Filter{IDs: []int64{letters[0].LetterID}}, By: "ana"}); err != nil {
+		if _, err := redrive.New(c.st).Redrive(c.Context(), redrive.Request{Filter: dlq.Filter{IDs: []int64{letters[0].LetterID}}, By: "ana"}); err != nil {
 			c.Fatal(err)
 		}
 		o.Later, o.Messages = "", []string{"m17"} // the broker's copy is a duplicate
@@ -271,7 +273,7 @@ func TestKillerIsFound(t *testing.T) {
 		if open := c.count("SELECT count(*) FROM headrace_dead_letters WHERE state = 'open' AND class = 'crashed'"); open != 1 {
 			c.Errorf("%d open letters", open)
 		}
-		if _, err := dlq.NewDesk(c.st).Redrive(c.Context(), dlq.RedriveRequest{All: true, By: "ana"}); err != nil {
+		if _, err := redrive.New(c.st).Redrive(c.Context(), redrive.Request{All: true, By: "ana"}); err != nil {
 			c.Fatal(err)
 		}
 		if killed := c.restart(orders{Messages: []string{"m17"}}); killed != 0 || c.effects("m17") != 1 {
@@ -281,6 +283,8 @@ func TestKillerIsFound(t *testing.T) {
 }
 
 // The same for a killer that waits in the backlog: the drain writes down what it runs.
+//
+//evidence:killer
 func TestKillerInTheBacklogIsFound(t *testing.T) {
 	onEachDatabase(t, func(c *crash) {
 		ids := series(20)
@@ -295,7 +299,9 @@ func TestKillerInTheBacklogIsFound(t *testing.T) {
 	})
 }
 
-// A deploy with kill -9, ten times under load, accuses nobody.
+// A deploy with kill -9, ten times under load, counts against no message.
+//
+//evidence:innocent
 func TestKilledDeploysAccuseNobody(t *testing.T) {
 	onEachDatabase(t, func(c *crash) {
 		ids := series(3000)
@@ -317,13 +323,15 @@ func TestKilledDeploysAccuseNobody(t *testing.T) {
 	})
 }
 
-// Where another process of the consumer lives and beats, a new one is cautious no longer
-// than until it has seen that; one that died without a word keeps it cautious.
-func TestCautionEndsWithABeat(t *testing.T) {
+// Where another process of the consumer lives and beats, a new one marks its messages no
+// longer than until it has seen that.
+//
+//evidence:after-kill
+func TestMarkingEndsWithABeat(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		first, _ := b.pausing(insert)
 		b.start(first)
-		b.eventually("the first is normal", func() bool { return first.Caution() == instance.Normal })
+		b.eventually("the first does not mark", func() bool { return !consumer.MarkingOf(first) })
 		config := b.config()
 		config.Source = memsource.New()
 		second := b.consumer(config)
@@ -332,13 +340,13 @@ func TestCautionEndsWithABeat(t *testing.T) {
 		ctx, stop := context.WithCancel(b.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- second.Run(ctx) }()
-		b.eventually("the second is normal", func() bool { return second.Caution() == instance.Normal })
+		b.eventually("the second does not mark", func() bool { return !consumer.MarkingOf(second) })
 		stop()
 		if err := <-ended; err != nil {
 			b.Error(err)
 		}
 		list, err := b.st.Operations().Instances.List(b.Context(), "test")
-		if err != nil || len(list) != 2 || list[0].Ended.IsZero() || !list[1].Ended.IsZero() || list[1].Outlived {
+		if err != nil || len(list) != 2 || list[0].Ended.IsZero() || !list[1].Ended.IsZero() || !list[1].Counted.IsZero() {
 			b.Errorf("%+v, %v", list, err)
 		}
 	})

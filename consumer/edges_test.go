@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
@@ -43,6 +44,8 @@ func (f fragile) Encode(value any) ([]byte, error) {
 
 // Functions of the Config that panic cost their message, which is kept whole, and
 // nothing else. A letter that the codec panics on may be redriven.
+//
+//evidence:panic
 func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		on := func(word string, d *headrace.Delivery) {
@@ -73,8 +76,8 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 		if b.state("panic") != inbox.Dead || b.state("fine") != inbox.Done {
 			b.Errorf("states %q, %q", b.state("panic"), b.state("fine"))
 		}
-		result, err := dlq.NewDesk(b.st).Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "codec"}, By: "test", Reason: "try"})
-		if err != nil || result.Redriven != 1 {
+		result, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "codec"}, By: "test", Reason: "try"})
+		if err != nil || result.Done != 1 {
 			b.Fatalf("%+v, %v", result, err)
 		}
 		b.eventually("it is dead again", func() bool {
@@ -85,6 +88,8 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 }
 
 // A dead-letter topic that no event may have makes no copy; the verdict stands.
+//
+//evidence:copies
 func TestBadDeadLetterTopicMakesNoCopy(t *testing.T) {
 	for name, bad := range map[string]string{"too long": strings.Repeat("x", 1025), "no text": "\xff", "NUL": "a\x00"} {
 		t.Run(name, func(t *testing.T) {
@@ -116,6 +121,8 @@ func TestBadDeadLetterTopicMakesNoCopy(t *testing.T) {
 
 // Conflict: garbage under a key that was used is kept as a letter, not acknowledged
 // as a duplicate.
+//
+//evidence:conflict
 func TestGarbageUnderAUsedKeyIsKept(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -229,6 +236,8 @@ func TestSameMessageAgain(t *testing.T) {
 }
 
 // What is infrastructure: while the database is not to be had the source is not read.
+//
+//evidence:outage
 func TestSourceIsNotReadDuringAnOutage(t *testing.T) {
 	b := setupSQLite(t)
 	f := b.failing()
@@ -255,6 +264,8 @@ func TestSourceIsNotReadDuringAnOutage(t *testing.T) {
 
 // Shutdown during an outage ends at once: everything is given back, no attempt is
 // spent, nothing is dead.
+//
+//evidence:outage
 func TestStopDuringAnOutage(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		f := b.failing()
@@ -337,6 +348,8 @@ func TestAliveWhileHandlersHang(t *testing.T) {
 }
 
 // A handler that never returns does not keep Run from returning, with an error.
+//
+//evidence:left-behind
 func TestHandlerThatNeverReturns(t *testing.T) {
 	t.Parallel()
 	b := setupSQLite(t)
@@ -356,6 +369,8 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 
 // Bad input 34: a pool of one connection is slow, and enough for handlers, verdicts,
 // backlog, redrive and relay together.
+//
+//evidence:in-flight
 func TestPoolOfOne(t *testing.T) {
 	t.Parallel()
 	dsn, schema := pgtest.New(t)
@@ -380,24 +395,34 @@ func TestPoolOfOne(t *testing.T) {
 			return retry.Permanent(errBoom)
 		case m.Body.N == 3:
 			return fmt.Errorf("a call: %w", net.ErrClosed) // looks like a lost connection
+		case m.Body.N == 4: // loses the one connection: whose fault that is, the store is asked on another
+			_, err := tx.ExecContext(ctx, "SELECT pg_terminate_backend(pg_backend_pid())")
+			return err
 		}
 		return errors.Join(insert(ctx, tx, m), tx.Publish(headrace.Event{Topic: "done", Value: m.Body.N}))
 	}
 	for n := range 3 {
-		consumer.Handle(c, topic, work, consumer.Name(fmt.Sprint("h", n)))
+		consumer.Handle(c, fmt.Sprint(topic, n), work)
 	}
 	b.start(c)
 	var all []*message.Message
 	for n := range 20 {
-		all = append(all, b.deliverFor(fmt.Sprint("c", n%3), fmt.Sprint("m", n), n))
+		all = append(all, b.src.Deliver(fmt.Sprint(topic, n%3), fmt.Sprint("m", n), fmt.Appendf(nil, `{"n":%d}`, n),
+			map[string]string{"customer": fmt.Sprint("c", n%3)}))
 	}
 	b.acked(all...)
 	b.eventually("the third is dead", func() bool { return b.state("m3") == inbox.Dead })
-	if _, err := dlq.NewDesk(b.st).Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m2"}, By: "test", Reason: "try"}); err != nil {
+	b.eventually("so is the fourth", func() bool {
+		if err := c.Ready(); err != nil {
+			b.Fatalf("a lost connection is taken for an outage: %v", err)
+		}
+		return b.state("m4") == inbox.Dead
+	})
+	if _, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "m2"}, By: "test", Reason: "try"}); err != nil {
 		t.Fatal(err)
 	}
 	for n := range 20 {
 		id := fmt.Sprint("m", n)
-		b.eventually(id, func() bool { return n == 3 || b.effects(id) == 1 })
+		b.eventually(id, func() bool { return n == 3 || n == 4 || b.effects(id) == 1 })
 	}
 }

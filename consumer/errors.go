@@ -1,37 +1,38 @@
 package consumer
 
 import (
-	"errors"
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
+
+	"github.com/headrace/headrace/internal/runtime"
 )
 
-// ErrSubscriptionEnded matches the error of Run when a subscription's channel was
-// closed although nobody had asked for it.
-var ErrSubscriptionEnded = errors.New("subscription ended")
+// ErrSubscriptionEnded matches the error of Run when the source closed a subscription's
+// channel although the consumer had not closed it.
+var ErrSubscriptionEnded = runtime.ErrSubscriptionEnded
 
 // ErrDrainTimeout matches the error of Run when handlers were still running after
 // DrainTimeout, and names them; their messages are delivered again. A Subscribe of the
 // Source that ignores its context counts as well, and so does a statement that the
 // database does not answer.
-var ErrDrainTimeout = errors.New("still running after the drain time")
+var ErrDrainTimeout = runtime.ErrDrainTimeout
 
 // ErrRunning matches the error of a second Run, and of a registration after Run.
-var ErrRunning = errors.New("the consumer has been started")
+var ErrRunning = runtime.ErrRunning
 
-// BatchError is returned by a handler of HandleBatch that knows which messages
-// failed: their indexes, and why. Everything the handler wrote is rolled back, and
-// the others are handled again without those.
+// ErrNotRunning matches the error of Ready and Alive before Run and after it.
+var ErrNotRunning = runtime.ErrNotRunning
+
+// BatchError is the error of a HandleBatch handler that knows which messages failed:
+// their indexes, and why. All writes of the handler are rolled back, and it runs again
+// for the other messages.
 type BatchError map[int]error
 
-// Error names how many failed, and the first of them.
+// Error returns how many failed, and the first error.
 func (e BatchError) Error() string {
-	indexes := make([]int, 0, len(e))
-	for i := range e {
-		indexes = append(indexes, i)
-	}
-	sort.Ints(indexes)
+	indexes := slices.Sorted(maps.Keys(e))
 	if len(indexes) == 0 {
 		return "no message of the batch failed"
 	}
@@ -39,18 +40,12 @@ func (e BatchError) Error() string {
 }
 
 // Unwrap returns the errors.
-func (e BatchError) Unwrap() []error {
-	list := make([]error, 0, len(e))
-	for _, err := range e {
-		list = append(list, err)
-	}
-	return list
-}
+func (e BatchError) Unwrap() []error { return slices.Collect(maps.Values(e)) }
 
 // FailedAt returns the errors by index.
 func (e BatchError) FailedAt() map[int]error { return e }
 
-// mistakes gathers what is wrong with the registrations.
+// mistakes collects the mistakes in the registrations.
 type mistakes []error
 
 func (m mistakes) err() error {

@@ -63,7 +63,7 @@ func runUntilApplied(topic string, bodies []string, register func(c *consumer.Co
 	return rows
 }
 
-// Slow work: a report that somebody else writes. No transaction and no connection is
+// Slow work: a report that another service writes. No transaction and no connection is
 // held meanwhile; what it came to is committed once.
 func ExampleHandleLeased() {
 	write := func(ctx context.Context, o Order) (string, error) { return "about order " + o.ID, nil } // takes minutes

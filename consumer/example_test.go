@@ -52,8 +52,9 @@ func Example() {
 	c, err := consumer.New("billing", st, consumer.Config{
 		Source: source, // an adapter under broker/, or any Watermill Subscriber
 		Sink:   sink,   // the same, or any Watermill Publisher: for what handlers publish
-		Key:    inbox.First(inbox.Join(inbox.Header("shop"), inbox.Literal("order"), inbox.JSON("id")), inbox.MessageID()),
-		Retry:  retry.Policy{MaxAttempts: 8, Immediate: 2, Backoff: retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: .2}},
+		// What names the order, however often it is sent. A message without it is a dead letter.
+		Key:   inbox.Join(inbox.Header("shop"), inbox.Literal("order"), inbox.JSON("id")),
+		Retry: retry.Policy{MaxAttempts: 8, Immediate: 2, Backoff: retry.Backoff{Initial: time.Second, Max: time.Hour, Factor: 2, Jitter: .2}},
 	})
 	if err != nil {
 		log.Fatal(err)

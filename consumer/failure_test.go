@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/retry"
 )
@@ -28,6 +29,8 @@ func (b *bundle) letters(f dlq.Filter) []dlq.Letter {
 
 // Verdicts: each failed attempt is committed before the next starts; at the limit
 // the letter, the mark and the copy are one commit, and the source is acknowledged.
+//
+//evidence:letter
 func TestExhaustedMessageIsKeptWhole(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -53,7 +56,7 @@ func TestExhaustedMessageIsKeptWhole(t *testing.T) {
 			b.Fatal(err)
 		}
 		if string(l.Delivery.Payload) != `{"n":1}` || l.Delivery.Metadata["h"] != "\xfe" || l.Class != dlq.Exhausted ||
-			l.Attempts != 3 || !strings.Contains(l.Error, "charge order 4711") || len(l.Chain) < 2 || l.ErrorPrint == "" ||
+			l.Attempts != 3 || !strings.Contains(l.Error, "charge order 4711") || len(l.Chain) < 2 || l.ErrorFingerprint == "" ||
 			l.FirstFailure.IsZero() || l.LastFailure.Before(l.FirstFailure) {
 			b.Errorf("letter %+v", l)
 		}
@@ -66,6 +69,8 @@ func TestExhaustedMessageIsKeptWhole(t *testing.T) {
 
 // A failure belongs to its culprit: neighbours of the group are applied, and have no
 // attempts.
+//
+//evidence:neighbours
 func TestNeighboursOfAPoisonMessageAreApplied(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -105,6 +110,8 @@ func TestNeighboursOfAPoisonMessageAreApplied(t *testing.T) {
 }
 
 // Retry now, later from the backlog, and then it works.
+//
+//evidence:retry
 func TestTransientFailureIsRetried(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var r runs
@@ -136,6 +143,8 @@ func TestTransientFailureIsRetried(t *testing.T) {
 
 // retry.After: later, at that time, by the backlog; a redelivery meanwhile is a
 // duplicate.
+//
+//evidence:retry
 func TestAfterWaitsInTheBacklog(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -157,6 +166,8 @@ func TestAfterWaitsInTheBacklog(t *testing.T) {
 }
 
 // Conflict: same key, other fingerprint. A letter of its own; the first is untouched.
+//
+//evidence:conflict
 func TestConflictIsALetterOfItsOwn(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -168,7 +179,7 @@ func TestConflictIsALetterOfItsOwn(t *testing.T) {
 			b.Errorf("%d effects, state %q", b.effects("m"), b.state("m"))
 		}
 		letters := b.letters(dlq.Filter{})
-		if len(letters) != 1 || letters[0].Class != dlq.Conflict || letters[0].FirstPrint == "" || letters[0].FirstPrint == letters[0].Delivery.Fingerprint {
+		if len(letters) != 1 || letters[0].Class != dlq.Conflict || letters[0].FirstFingerprint == "" || letters[0].FirstFingerprint == letters[0].Delivery.Fingerprint {
 			b.Errorf("letters %+v", letters)
 		}
 	})
@@ -176,6 +187,8 @@ func TestConflictIsALetterOfItsOwn(t *testing.T) {
 
 // Undecodable bytes, and messages without any id, end as letters, not in a loop.
 // Two of them without an id never fall together (trap: adapters' UUID "").
+//
+//evidence:undecodable
 func TestUndecodableEndsAsLetter(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -197,6 +210,8 @@ func TestUndecodableEndsAsLetter(t *testing.T) {
 }
 
 // Fault 5: a panic and a Goexit are failures of the message; the process lives.
+//
+//evidence:panic
 func TestPanicAndGoexitAreContained(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -230,6 +245,8 @@ func TestPanicAndGoexitAreContained(t *testing.T) {
 }
 
 // ErrStale: what the handler wrote is rolled back, and the message is done.
+//
+//evidence:stale
 func TestStaleIsDoneWithoutEffect(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var r runs
@@ -259,6 +276,8 @@ func TestStaleIsDoneWithoutEffect(t *testing.T) {
 }
 
 // Invariant 13 and Order: a redriven letter is handled by its handler, once.
+//
+//evidence:redrive
 func TestRedriveGoesThroughTheInbox(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var r runs
@@ -271,9 +290,9 @@ func TestRedriveGoesThroughTheInbox(t *testing.T) {
 		})
 		b.start(c)
 		b.acked(b.deliver("m", `{"n":1}`))
-		desk := dlq.NewDesk(b.st)
+		admin := redrive.New(b.st)
 		for range 2 {
-			if _, err := desk.Redrive(b.Context(), dlq.RedriveRequest{Filter: dlq.Filter{Key: "m"}, By: "test", Reason: "mended"}); err != nil {
+			if _, err := admin.Redrive(b.Context(), redrive.Request{Filter: dlq.Filter{Key: "m"}, By: "test", Reason: "mended"}); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -286,6 +305,8 @@ func TestRedriveGoesThroughTheInbox(t *testing.T) {
 
 // Verdicts: a failed attempt is committed before the next one starts, so that it
 // counts although the process dies in the next.
+//
+//evidence:attempts
 func TestAttemptIsCommittedBeforeTheNextStarts(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		found := make(chan int, 1)

@@ -33,12 +33,15 @@ func (*counting) Close() error { return nil }
 // INVARIANTS 23, Shutdown, with the network to PostgreSQL frozen both ways: whatever
 // hangs, groups, drain, relay, alerts, heartbeat and pauses, Run returns within its
 // bound. After the thaw another process finishes, and each effect is there once.
+//
+//evidence:frozen-stop
 func TestStopWhileTheNetworkIsFrozen(t *testing.T) {
 	for _, c := range []struct {
 		driver string
-		hangs  bool // statements that nobody can cut
+		hangs  bool // statements that cannot be cut
 	}{{"open", false}, {"pgx", false}, {"postgres", true}} {
-		t.Run(c.driver, func(t *testing.T) { // alone: it measures time
+		t.Run(c.driver, func(t *testing.T) {
+			t.Parallel() // they wait, most of the time
 			b, dsn, schema := newPostgres(t, "postgres")
 			stopFrozen(b, c.driver, dsn, schema, c.hangs)
 			if !t.Failed() {
@@ -129,8 +132,10 @@ func finish(b *bundle, schema string) {
 	}
 }
 
-// A network that is frozen for longer than a handler has is nobody's failure: the message
+// A network that is frozen for longer than a handler has is no failure of a message: it
 // is applied after the thaw, and so is one that is run from the backlog.
+//
+//evidence:outage
 func TestFrozenNetworkSpendsNoAttempt(t *testing.T) {
 	b, dsn, schema := newPostgres(t, "postgres")
 	network, through := pgtest.NewProxy(t, dsn)

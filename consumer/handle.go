@@ -5,66 +5,59 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ThreeDotsLabs/watermill/message"
-
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/group"
+	"github.com/headrace/headrace/internal/runtime"
+	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
 )
 
-// Func handles one message. Its effects go through tx; returning an error rolls
-// them back and spends an attempt (see package retry for the exceptions).
+// Func handles one message. Its effects go through tx. If it returns an error, they are
+// rolled back and the message has spent an attempt (see package retry for the
+// exceptions).
 type Func[T any] func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[T]) error
 
-// BatchFunc handles several messages in one transaction. A BatchError says which of
-// them failed; after any other error they are run again one by one, to find out.
+// BatchFunc handles several messages in one transaction. A BatchError says which of them
+// failed. After any other error they run again one by one, to find the failing one.
 type BatchFunc[T any] func(ctx context.Context, tx *headrace.Tx, ms []*headrace.Message[T]) error
 
 // Option changes one registration.
 type Option func(*registration)
 
 type registration struct {
-	name        string
-	alone       bool
-	strict      bool
-	intake      bool
-	lease       time.Duration                                                // 0 for the default
-	work        func(context.Context, group.Input) (headrace.Effects, error) // of a leased handler
-	concurrency int
-	timeout     time.Duration
-	policy      retry.Policy
-	codec       codec.Codec
-	key         inbox.KeyFunc
-	fingerprint inbox.FingerprintFunc
-	orderKey    func(*headrace.Delivery) string
-	source      message.Subscriber // its own; nil for the consumer's
-	local       bool               // it has none
-	mistakes    mistakes
+	*runtime.Handler
+	codec    codec.Codec
+	local    bool // no source
+	mistakes []error
 }
 
-// Name names the handler; with the consumer's name it is the scope of its keys, and
-// must never change while messages of it are known. Default: the topic.
+// mistake records a mistake, which Run returns.
+func (r *registration) mistake(format string, args ...any) {
+	r.mistakes = append(r.mistakes, fmt.Errorf(format, args...))
+}
+
+// Name names the handler. With the consumer's name it is the scope of the handler's keys,
+// and must never change while their messages are known. Default: the topic.
 func Name(name string) Option {
-	return func(r *registration) { r.name = name }
+	return func(r *registration) { r.Name = name }
 }
 
 // Alone gives each message a transaction of its own: for a handler that calls other
 // systems, changes the session, or uses Tx.Raw or Tx.SQL.
 func Alone() Option {
-	return func(r *registration) { r.alone = true }
+	return func(r *registration) { r.Alone = true }
 }
 
 // Timeout overrides Config.HandlerTimeout.
 func Timeout(d time.Duration) Option {
 	return func(r *registration) {
 		if d <= 0 {
-			r.mistakes = append(r.mistakes, fmt.Errorf("Timeout(%s) is not positive", d))
+			r.mistake("Timeout(%s) is not positive", d)
 		} else if d < leastTime {
-			r.mistakes = append(r.mistakes, fmt.Errorf("Timeout(%s): give it a unit, as in 30*time.Second", d))
+			r.mistake("Timeout(%s): give it a unit, as in 30*time.Second", d)
 		}
-		r.timeout = d
+		r.Timeout = d
 	}
 }
 
@@ -72,45 +65,55 @@ func Timeout(d time.Duration) Option {
 func Retry(p retry.Policy) Option {
 	return func(r *registration) {
 		if err := p.Validate(); err != nil {
-			r.mistakes = append(r.mistakes, err)
+			r.mistake("%w", err)
 		}
-		r.policy = p.WithDefaults()
+		r.Policy = p.WithDefaults()
 	}
 }
 
 // Codec overrides Config.Codec.
 func Codec(c codec.Codec) Option {
-	return func(r *registration) { r.codec = c }
+	return func(r *registration) {
+		if c == nil {
+			r.mistake("Codec(nil)")
+			return
+		}
+		r.codec = c
+	}
 }
 
 // Key overrides Config.Key and, where it is not nil, Config.Fingerprint.
 func Key(key inbox.KeyFunc, fingerprint inbox.FingerprintFunc) Option {
 	return func(r *registration) {
-		r.key = key
+		if key == nil {
+			r.mistake("Key(nil, …)")
+			return
+		}
+		r.Key = key
 		if fingerprint != nil {
-			r.fingerprint = fingerprint
+			r.Fingerprint = fingerprint
 		}
 	}
 }
 
-// Handle registers f for the messages of topic. What is wrong with a registration
-// comes out of Run.
+// Handle registers f for the messages of topic. Run returns the mistakes in a
+// registration.
 //
-// f promises to touch nothing but the database, through its Tx: it shares its
-// transaction with the handlers of other messages, and is run again if one of them
-// makes the transaction fail. Use Alone for a handler that cannot promise that.
+// f promises to touch nothing but the database, through its Tx: it shares its transaction
+// with the handlers of other messages, and runs again if one of them makes the
+// transaction fail. Use Alone for a handler that cannot promise that.
 func Handle[T any](c *Consumer, topic string, f Func[T], options ...Option) {
-	run := func(ctx context.Context, tx *headrace.Tx, inputs []group.Input) error {
+	run := func(ctx context.Context, tx *headrace.Tx, inputs []task.Input) error {
 		return f(ctx, tx, messageOf[T](&inputs[0]))
 	}
 	register[T](c, topic, f == nil, false, run, options)
 }
 
-// HandleBatch registers f for the messages of topic, up to Config.MaxBatch of them
-// at a time. It promises what Handle asks for. Messages of one order key stand in
-// order of arrival.
+// HandleBatch registers f for the messages of topic, up to Config.MaxBatch of them at a
+// time. f promises the same as for Handle. Messages of one order key are in order of
+// arrival.
 func HandleBatch[T any](c *Consumer, topic string, f BatchFunc[T], options ...Option) {
-	run := func(ctx context.Context, tx *headrace.Tx, inputs []group.Input) error {
+	run := func(ctx context.Context, tx *headrace.Tx, inputs []task.Input) error {
 		messages := make([]*headrace.Message[T], len(inputs))
 		for i := range inputs {
 			messages[i] = messageOf[T](&inputs[i])
@@ -120,42 +123,27 @@ func HandleBatch[T any](c *Consumer, topic string, f BatchFunc[T], options ...Op
 	register[T](c, topic, f == nil, true, run, options)
 }
 
-func messageOf[T any](in *group.Input) *headrace.Message[T] {
+func messageOf[T any](in *task.Input) *headrace.Message[T] {
 	body, _ := in.Body.(T) // Decode made it
 	return &headrace.Message[T]{Delivery: in.Delivery, Body: body}
 }
 
-func register[T any](c *Consumer, topic string, missing, batch bool, run func(context.Context, *headrace.Tx, []group.Input) error, options []Option) {
-	r := registration{
-		name: topic, strict: c.config.Strict, timeout: c.config.HandlerTimeout, policy: c.config.Retry, codec: c.config.Codec,
-		key: c.config.Key, fingerprint: c.config.Fingerprint, orderKey: c.config.OrderKey,
-	}
+func register[T any](c *Consumer, topic string, missing, batch bool, run func(context.Context, *headrace.Tx, []task.Input) error, options []Option) {
+	r := &registration{Handler: c.handler(topic), codec: c.config.Codec}
+	r.Topic, r.Batch, r.Run = topic, batch, run
 	for _, option := range options {
-		option(&r)
+		option(r)
 	}
 	if missing {
-		r.mistakes = append(r.mistakes, fmt.Errorf("the function is nil"))
+		r.mistake("the function is nil")
 	}
-	if r.codec == nil {
-		r.mistakes = append(r.mistakes, fmt.Errorf("Codec(nil)"))
-		r.codec = c.config.Codec
-	}
-	if r.key == nil {
-		r.mistakes = append(r.mistakes, fmt.Errorf("Key(nil, …)"))
-		r.key = c.config.Key
-	}
-	decode := func(d *headrace.Delivery) (any, error) {
+	r.Decode = func(d *headrace.Delivery) (any, error) {
 		var body T
 		if err := r.codec.Decode(d.Payload, &body); err != nil {
 			return nil, err
 		}
 		return body, nil
 	}
-	h := &group.Handler{
-		Consumer: c.name, Name: r.name, Topic: topic, Scope: c.name + "/" + r.name,
-		Alone: r.alone, Batch: batch, Strict: r.strict, Intake: r.intake, Timeout: r.timeout, Policy: r.policy,
-		Decode: decode, Encode: r.codec.Encode, Run: run,
-	}
-	r.leased(c, h)
-	c.add(topic, r, h)
+	r.Encode = r.codec.Encode
+	c.add(r)
 }

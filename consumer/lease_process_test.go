@@ -25,6 +25,7 @@ import (
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/store/storetest"
 )
 
 // leaseTerm is short, so that a test can wait for its end, and far longer than a probe of
@@ -164,8 +165,8 @@ func (b *bundle) offerLeased(id string) {
 		Metadata: map[string]string{}, Attempt: 1,
 	}
 	e := inbox.Entry{ID: inbox.ID{Scope: d.Scope, Key: id}, State: inbox.Waiting, Fingerprint: d.Fingerprint}
-	if ok, err := b.st.Inbox().Record(b.Context(), t, e); err != nil || !ok {
-		b.Fatal(ok, err)
+	if err := storetest.Enter(b.Context(), b.st.Inbox(), t, e); err != nil {
+		b.Fatal(err)
 	}
 	if err := b.st.Backlog().Put(b.Context(), t, []backlog.Item{{Consumer: "test", Handler: topic, Delivery: d}}); err != nil {
 		b.Fatal(err)
@@ -206,6 +207,8 @@ func (b *bundle) freeze(c *leaseChild) {
 
 // INVARIANTS, fault 3 (River's JobCompleteTx committed both): a holder that stands still
 // past its term, and goes on when another has taken over and committed, changes nothing.
+//
+//evidence:lease
 func TestLeasedZombie(t *testing.T) {
 	onEachShared(t, func(b *bundle, env ...string) {
 		b.offerLeased("a")
@@ -243,6 +246,8 @@ func TestLeasedZombie(t *testing.T) {
 
 // A process that is killed while it works counts an attempt each time, which gives the
 // message up only when there were three: the policy of one attempt alone would at once.
+//
+//evidence:lease-lost
 func TestLeasedKilled(t *testing.T) {
 	for kills, want := range map[int]inbox.State{2: inbox.Done, 3: inbox.Dead} {
 		t.Run(fmt.Sprint(kills), func(t *testing.T) {

@@ -29,8 +29,10 @@ func (b *bundle) depth() (ready, leased int64) {
 	return d.Ready + d.Delayed + d.Blocked, d.Leased
 }
 
-// DESIGN 3, leased mode: the message is off the broker before the work begins, and its
+// DESIGN §3 Leases: the message is off the broker before the work begins, and its
 // effects and events are there once.
+//
+//evidence:lease
 func TestLeasedIsAppliedOnce(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -118,6 +120,8 @@ func TestLeasedFailures(t *testing.T) {
 }
 
 // The key's later rows are not ready meanwhile: also where the first is tried again.
+//
+//evidence:lease-order
 func TestLeasedKeepsOrder(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -161,7 +165,9 @@ func TestLeasedKeepsOrder(t *testing.T) {
 	})
 }
 
-// A leased handler whose slots are all taken stands in nobody's way.
+// A leased handler whose slots are all taken holds up no other handler.
+//
+//evidence:lease-apart
 func TestLeasedDelaysNoOther(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -186,6 +192,8 @@ func TestLeasedDelaysNoOther(t *testing.T) {
 
 // At the end of its drain time a consumer cancels the work, and gives its leases back
 // at no attempt's cost: the next one takes them at once.
+//
+//evidence:lease-stop
 func TestLeasedStop(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -223,6 +231,8 @@ func TestLeasedStop(t *testing.T) {
 }
 
 // A handler that was leased once and is not any more finds its rows.
+//
+//evidence:strict-off
 func TestLeasedNoMore(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -297,6 +307,8 @@ func TestLeaseOptions(t *testing.T) {
 }
 
 // Slow work holds no connection: eight at once with a pool of two.
+//
+//evidence:lease-apart
 func TestLeasedHoldsNoConnection(t *testing.T) {
 	b := setupPostgres(t)
 	b.db.SetMaxOpenConns(2)
@@ -325,6 +337,8 @@ func TestLeasedHoldsNoConnection(t *testing.T) {
 
 // Intake acknowledges what the backlog has, and leaves a handler what it may be: alone,
 // for batches, retried.
+//
+//evidence:intake
 func TestIntake(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())

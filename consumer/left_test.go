@@ -40,13 +40,13 @@ func TestRunNamesWhoWasLeftBehind(t *testing.T) {
 		<-begun
 		err := b.halt()
 		close(goOn)
-		if !errors.Is(err, consumer.ErrDrainTimeout) || !strings.Contains(err.Error(), `left behind: "orders.paid" (messages: 1), "slow" (messages: 2): still`) {
+		if !errors.Is(err, consumer.ErrDrainTimeout) || !strings.Contains(err.Error(), `still run: "orders.paid" (messages: 1), "slow" (messages: 2): still`) {
 			b.Errorf("Run returned %v", err)
 		}
 		if strings.Contains(err.Error(), "canary") || strings.Contains(err.Error(), "other") {
 			b.Errorf("Run returned %v", err)
 		}
-		b.eventually("nobody is left", func() bool { return consumer.LeftBehind(c) == 0 })
+		b.eventually("no call is left", func() bool { return consumer.LeftBehind(c) == 0 })
 	})
 }
 
@@ -70,12 +70,12 @@ func TestWaitNamesWhoWasLeftBehind(t *testing.T) {
 	go func() { closed <- r.close() }()
 	err := r.c.Wait(b.Context())
 	close(goOn)
-	if !errors.Is(err, consumer.ErrDrainTimeout) || !strings.Contains(err.Error(), `left behind: "invoices" (messages: 1): still`) ||
+	if !errors.Is(err, consumer.ErrDrainTimeout) || !strings.Contains(err.Error(), `still run: "invoices" (messages: 1): still`) ||
 		strings.Contains(err.Error(), "canary") {
 		b.Errorf("Wait returned %v", err)
 	}
 	if err := <-closed; err != nil {
 		b.Error(err)
 	}
-	b.eventually("nobody is left", func() bool { return consumer.LeftBehind(r.c) == 0 })
+	b.eventually("no call is left", func() bool { return consumer.LeftBehind(r.c) == 0 })
 }

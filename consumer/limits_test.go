@@ -23,6 +23,8 @@ import (
 
 // Invariant 18: in flight is bounded by number and by bytes; one message above the
 // bytes is taken alone.
+//
+//evidence:in-flight
 func TestInFlightIsBounded(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -57,6 +59,8 @@ func TestInFlightIsBounded(t *testing.T) {
 
 // Trap Nack: one message was delivered 587,788 times in a second. A delivery whose
 // context has ended is given back, and not at once.
+//
+//evidence:subscription
 func TestNackPauses(t *testing.T) {
 	b := setupSQLite(t)
 	config := b.config()
@@ -83,6 +87,8 @@ func TestNackPauses(t *testing.T) {
 
 // Faults 5 and 7: a handler that ignores its deadline is left behind; its message
 // is a failed attempt, others go on, and what it does later has no effect.
+//
+//evidence:left-behind
 func TestStuckHandlerIsLeftBehind(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		goOn, late := make(chan struct{}), make(chan error, 1)
@@ -118,6 +124,8 @@ func TestStuckHandlerIsLeftBehind(t *testing.T) {
 
 // The same inside a statement that ignores the handler's context: a connection of the
 // store's own is cut, and the statement ends with it.
+//
+//evidence:left-behind
 func TestStuckStatementIsCut(t *testing.T) {
 	t.Parallel()
 	dsn, schema := pgtest.New(t)
@@ -147,6 +155,8 @@ func TestStuckStatementIsCut(t *testing.T) {
 
 // A sink publishes what handlers publish, and copies of dead letters under
 // "<topic>.dead" with the payload as it came.
+//
+//evidence:copies
 func TestSinkGetsEventsAndLetters(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		sink := &sink{got: make(chan *message.Message, 10)}
@@ -195,6 +205,8 @@ func (s *sink) Close() error { return nil }
 
 // Claim: keys that another process works on are left alone for a while, in a group and
 // alone; no other message waits for them.
+//
+//evidence:busy
 func TestBusyKeysDoNotHoldUpOthers(t *testing.T) {
 	for name, first := range map[string]int{"within": 3, "at the head": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -80,6 +80,8 @@ func TestSourcePerHandler(t *testing.T) {
 
 // A route takes an event to a handler through the database: once for each key, in one
 // commit, with its trace; a key that is used again with other content is a dead letter.
+//
+//evidence:local
 func TestLocalDelivery(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var mu sync.Mutex
@@ -221,6 +223,8 @@ func TestRoutesBesideASink(t *testing.T) {
 
 // Strict order holds over a route: events of an order key are applied in the order in
 // which they were written, though one of them has to wait for its retry.
+//
+//evidence:local
 func TestStrictOrderOverARoute(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")

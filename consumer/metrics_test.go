@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -16,6 +17,8 @@ import (
 )
 
 // INVARIANTS 22: the counters reconcile with each other, with Stats and with the tables.
+//
+//evidence:counters
 func TestMetricsReconcile(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		o := observe(b)
@@ -103,12 +106,17 @@ func TestGauges(t *testing.T) {
 			if m.Body.N == 1 {
 				return retry.Permanent(errBoom)
 			}
+			if m.Body.N == 3 {
+				return retry.Postpone(time.Hour, errBoom)
+			}
 			return errBoom
 		})
 		b.start(c)
-		b.acked(b.deliver("a", `{"n": 1}`), b.deliver("b", `{"n": 2}`), b.deliver("c", `{"n": 2}`))
-		if got := first.sum("headrace.backlog.messages", "headrace.line", "delayed", "headrace.consumer", "test"); got != 2 {
-			b.Errorf("%d delayed, want 2", got)
+		b.acked(b.deliver("a", `{"n": 1}`), b.deliver("b", `{"n": 2}`), b.deliver("c", `{"n": 2}`), b.deliver("d", `{"n": 3}`))
+		for status, want := range map[string]int64{"ready": 0, "delayed": 2, "postponed": 1, "blocked": 0, "leased": 0} {
+			if got := first.sum("headrace.backlog.messages", "headrace.status", status, "headrace.consumer", "test"); int64(got) != want {
+				b.Errorf("%d %s, want %d", got, status, want)
+			}
 		}
 		if got := first.sum("headrace.dead_letters.open", "headrace.class", "permanent"); got != 1 {
 			b.Errorf("%d open letters, want 1", got)
@@ -139,7 +147,7 @@ func TestRelayMetrics(t *testing.T) {
 		if got := o.sum("messaging.client.sent.messages", "messaging.destination.name", "invoices"); got != 1 {
 			b.Errorf("%d sent", got)
 		}
-		if got := o.sum("headrace.outbox.messages", "headrace.line", "delayed", "headrace.relay", "test"); got != 1 {
+		if got := o.sum("headrace.outbox.messages", "headrace.status", "delayed", "headrace.relay", "test"); got != 1 {
 			b.Errorf("%d delayed events, want 1", got)
 		}
 	})
@@ -150,6 +158,8 @@ const canary = "canary-4711"
 
 // INVARIANTS 20: nothing that is exported holds a payload, a header, a key, an id, a
 // position, or the words of an error or a panic.
+//
+//evidence:secret
 func TestTelemetryIsConfidential(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		o := observe(b)
@@ -196,7 +206,7 @@ func TestTelemetryIsConfidential(t *testing.T) {
 				fmt.Fprintln(&text, p.attrs.ToSlice())
 			}
 		}
-		if !strings.Contains(text.String(), "panic") || !strings.Contains(text.String(), "headrace.error.print") {
+		if !strings.Contains(text.String(), "panic") || !strings.Contains(text.String(), "headrace.error.fingerprint") {
 			b.Errorf("the failures are not in it:\n%s", text.String())
 		}
 		for _, word := range []string{canary, errBoom.Error(), "no such card"} {
@@ -209,6 +219,8 @@ func TestTelemetryIsConfidential(t *testing.T) {
 
 // With durable intake, and with a lease, the counters reconcile as well, and a
 // letter is counted once however often its message comes.
+//
+//evidence:intake counters
 func TestMetricsOfIntakeAndLease(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		o := observe(b)

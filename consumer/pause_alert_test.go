@@ -18,12 +18,12 @@ func TestResumedWhenNothingPauses(t *testing.T) {
 		over       func(b *bundle, c *consumer.Consumer)
 	}{
 		{"the database first", "a person resumed the consumer", func(b *bundle, c *consumer.Consumer) {
-			consumer.GateOf(c).OK()
+			consumer.BreakerOf(c).OK()
 			must(b, c.Resume(b.Context(), "ben"))
 		}},
 		{"the person first", "messages are handled again", func(b *bundle, c *consumer.Consumer) {
 			must(b, c.Resume(b.Context(), "ben"))
-			consumer.GateOf(c).OK()
+			consumer.BreakerOf(c).OK()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestResumedWhenNothingPauses(t *testing.T) {
 			b.start(con)
 			b.acked(b.deliver("first", `{}`))
 			must(b, con.Pause(b.Context(), "ana", ""))
-			consumer.GateOf(con).Fail(errBoom)
+			consumer.BreakerOf(con).Fail(errBoom)
 			c.over(b, con)
 			must(b, b.halt()) // what waits is told
 			close(said)

@@ -57,8 +57,10 @@ func (l *alertLog) of(kind alerts.Kind) int {
 func (b *bundle) pauses() instance.Pauses { return b.st.Operations().Pauses }
 
 // A paused consumer takes nothing: neither from its source nor from the backlog. What it
-// had taken is worked off. It is ready, and says that it is paused; a mark by somebody
-// else is seen without a word to this process.
+// had taken is worked off. It is ready, and says that it is paused; a pause that
+// another process sets is seen too.
+//
+//evidence:pause
 func TestPause(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		_, oneWriter := b.st.(*sqlite.Store)
@@ -134,6 +136,8 @@ func (b *bundle) more(what string, n func() int) {
 }
 
 // A row that waits in the backlog when the pause begins is not begun.
+//
+//evidence:pause
 func TestPauseHoldsTheBacklog(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		st := b.watched()
@@ -164,6 +168,8 @@ func TestPauseHoldsTheBacklog(t *testing.T) {
 }
 
 // A pause survives: a consumer that starts paused takes nothing until it is resumed.
+//
+//evidence:pause
 func TestPauseSurvivesARestart(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		st := b.watched()

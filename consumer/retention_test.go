@@ -11,7 +11,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/retry"
@@ -47,9 +47,11 @@ func (r *runs) insertUnlessFirst(id string) consumer.Func[body] {
 // hourly keeps what an hour's source needs.
 var hourly = inbox.Retention{SourceRetention: time.Hour, DeadLetters: time.Hour}
 
-// DESIGN 3 "Retention": the consumer prunes its old messages, and those only. One that
+// DESIGN §3 Retention: the consumer prunes its old messages, and those only. One that
 // comes back after the window is applied again; one within it is a duplicate. A dead
 // message stays with its letter, and its redrive has one effect.
+//
+//evidence:prune
 func TestRetention(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -78,8 +80,8 @@ func TestRetention(t *testing.T) {
 		if b.effects("old") != 2 || b.effects("young") != 1 || b.effects("dead") != 0 {
 			b.Errorf("effects: old %d, young %d, dead %d", b.effects("old"), b.effects("young"), b.effects("dead"))
 		}
-		desk := dlq.NewDesk(b.st)
-		if report, err := desk.Redrive(b.Context(), dlq.RedriveRequest{All: true, By: "ann", Reason: "mended"}); err != nil || report.Redriven != 1 {
+		admin := redrive.New(b.st)
+		if report, err := admin.Redrive(b.Context(), redrive.Request{All: true, By: "ann", Reason: "mended"}); err != nil || report.Done != 1 {
 			b.Fatalf("%+v, %v", report, err)
 		}
 		b.eventually("the redriven message is applied", func() bool { return b.state("dead") == inbox.Done })
@@ -130,6 +132,8 @@ func TestRetentionOfEachTopic(t *testing.T) {
 
 // Invariant 17: what a source, the retries of the slowest handler and the letters need
 // is computed, and less is refused at the start with the sum and its parts.
+//
+//evidence:window
 func TestRetentionIsRefusedAtTheStart(t *testing.T) {
 	for name, c := range map[string]struct {
 		declared time.Duration

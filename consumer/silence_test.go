@@ -15,6 +15,8 @@ import (
 // What is infrastructure: a database that neither refuses nor answers makes a consumer not
 // ready within seconds, also one that has nothing to do, over a driver that never gives
 // up. People are told once, and that it is over only when it is.
+//
+//evidence:outage
 func TestSilentDatabase(t *testing.T) {
 	for _, driver := range []string{"open", "postgres"} {
 		t.Run(driver, func(t *testing.T) {

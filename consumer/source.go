@@ -2,40 +2,42 @@ package consumer
 
 import (
 	"context"
-	"errors"
+	"reflect"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/internal/runtime"
 )
 
-// Demands are what a handler asks of the source that its deliveries come from. A broker
-// takes a message for lost after a time of its own, and gives up on it after a number of
-// deliveries of its own; either below these would work against the consumer.
+// Demands are what a handler needs from the source of its deliveries. A broker takes a
+// message for lost after its own timeout, and gives up on it after its own number of
+// deliveries. If either limit is lower than these, the broker works against the consumer.
 type Demands struct {
 	// HandlerTimeout is the longest that one run of the handler may take.
 	HandlerTimeout time.Duration
-	// Hold is how long a delivery may stay unsettled while everything is well: its runs
-	// at once after each other, and the wait for a connection and a commit. An outage of
-	// the database makes it longer; the delivery then only comes again.
+	// Hold is how long a delivery may stay unsettled in normal operation: its immediate
+	// runs, one after another, and the wait for a connection and a commit. In an outage
+	// of the database it takes longer; the broker then only delivers it again.
 	Hold time.Duration
-	// Deliveries is how often a message must be given before the broker may give up on
-	// it. Failed attempts are no deliveries, since they are in the database; deaths of
-	// the process and outages are.
+	// Deliveries is how often the broker must be willing to deliver a message. A failed
+	// attempt does not cause a delivery, since it is in the database; deaths of the
+	// process and outages do.
 	Deliveries int
 	// InFlight is how many deliveries the consumer holds at once.
 	InFlight int
 }
 
-// Checker is a source with limits of its own. Run calls Check for each of its topics
-// before it subscribes; an error, which names the limit and says what to set, ends Run.
+// Checker is a source with its own limits. Run calls Check for each of its topics before
+// it subscribes. An error ends Run; it names the limit and says what to set.
 type Checker interface {
 	Check(ctx context.Context, topic string, d Demands) error
 }
 
-// Pauser is a source that can stop fetching from its broker while nothing may be begun:
-// a person paused the consumer, or the database is away. Deliveries that it has handed
-// over may still be settled. Both are idempotent and do not block; the subscription of
-// another topic goes on.
+// Pauser is a source that can stop fetching from its broker while the consumer begins no
+// work: a person paused it, or the database is unavailable. Deliveries that the source
+// has handed over may still be settled. Both methods are idempotent and do not block;
+// they affect the subscription of one topic only.
 type Pauser interface {
 	// Pause stops the fetching of topic's messages.
 	Pause(topic string)
@@ -47,52 +49,52 @@ type Pauser interface {
 func From(source message.Subscriber) Option {
 	return func(r *registration) {
 		if source == nil {
-			r.mistakes = append(r.mistakes, errors.New("From(nil): give a Watermill Subscriber"))
+			r.mistake("From(nil): give a Watermill Subscriber")
 		}
-		r.source = source
+		r.Source = source
 	}
 }
 
-// Local says that the handler subscribes to nothing: it is given what routes and
+// Local says that the handler has no source: it gets the messages that routes and
 // redrives put into its backlog (see Config.Routes).
 func Local() Option {
 	return func(r *registration) { r.local = true }
 }
 
-// sourceOf returns where the deliveries of a registration come from; nil if from nowhere.
-func (c *Consumer) sourceOf(r registration) message.Subscriber {
+// setSource gives r the consumer's source, unless it has its own or none.
+func (r *registration) setSource(source message.Subscriber) {
 	switch {
-	case r.local:
-		return nil
-	case r.source != nil:
-		return r.source
+	case r.local && r.Source != nil:
+		r.mistake("Local() and From(…): it has a source or none")
+	case !r.local && r.Source == nil:
+		if r.Source = source; source == nil && len(r.mistakes) == 0 {
+			r.mistake("it has no source: set Config.Source, or register it with consumer.From or consumer.Local")
+		}
 	}
-	return c.config.Source
 }
 
-// checkSource returns why a registration cannot get its deliveries, or nil.
-func (c *Consumer) checkSource(r registration) error {
-	switch {
-	case r.local && r.source != nil:
-		return errors.New("Local() and From(…): it has a source or none")
-	case !r.local && c.sourceOf(r) == nil && len(r.mistakes) == 0:
-		return errors.New("it has no source: set Config.Source, or register it with consumer.From or consumer.Local")
-	}
-	return nil
+// sameSource reports whether a and b are one subscriber. nil is the same as none.
+func sameSource(a, b message.Subscriber) bool {
+	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 
-// deliveries is how often a message must be given before its broker may give up on it:
-// a message that kills its process is found after three deaths as the only work under
-// way, and the deaths of neighbours and outages come on top.
+// deliveries is how often the broker must be willing to deliver a message. The consumer
+// finds a message that kills its process after three deaths with it as the only work
+// under way; deaths caused by other messages and outages come on top.
 const deliveries = 10
 
-// demands are what h asks of its source.
-func (c *Consumer) demands(h *handler) Demands {
-	runs := time.Duration(1 + h.Policy.Immediate)
-	return Demands{
+// checkOf returns a function that checks at the start whether the source of h meets its
+// demands; nil if the source has no limits of its own.
+func (c *Consumer) checkOf(h *runtime.Handler) func(context.Context) error {
+	limited, ok := h.Source.(Checker)
+	if !ok {
+		return nil
+	}
+	d := Demands{
 		HandlerTimeout: h.Timeout,
-		Hold:           runs*(h.Timeout+grace) + bookTime,
+		Hold:           time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
 		Deliveries:     deliveries,
 		InFlight:       c.config.MaxInFlight,
 	}
+	return func(ctx context.Context) error { return limited.Check(ctx, h.Topic, d) }
 }

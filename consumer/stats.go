@@ -1,13 +1,9 @@
 package consumer
 
-import (
-	"sync/atomic"
-
-	"github.com/headrace/headrace/internal/group"
-)
+import "github.com/headrace/headrace/internal/task"
 
 // Stats counts what this process did since Run began. Delivered is the sum of the
-// outcomes of deliveries and of what is in flight; rows of the backlog count apart.
+// outcomes of deliveries and of InFlight; rows of the backlog count separately.
 type Stats struct {
 	Delivered  int64 // deliveries received
 	Applied    int64 // deliveries whose effects were committed
@@ -26,35 +22,18 @@ type Stats struct {
 	InFlight   int64 // deliveries that have no outcome yet
 }
 
-type counters struct {
-	delivered, failed           atomic.Int64
-	live                        [group.Released + 1]atomic.Int64
-	backApplied, backDead, back atomic.Int64
-}
-
 // Stats returns the counts. They are taken one after the other, not at one moment.
 func (c *Consumer) Stats() Stats {
-	s := &c.stats
-	live := func(o group.Outcome) int64 { return s.live[o].Load() }
+	n := &c.rt.Counters
+	live := func(o task.Outcome) int64 { return n.Live[o].Load() }
 	stats := Stats{
-		Applied: live(group.Applied), Duplicates: live(group.Duplicate), Stale: live(group.Stale),
-		Waiting: live(group.Waiting), Dead: live(group.Dead), Conflicts: live(group.Conflict), Released: live(group.Released),
-		BacklogApplied: s.backApplied.Load(), BacklogDead: s.backDead.Load(), BacklogStale: s.back.Load(),
-		FailedRuns: s.failed.Load(),
+		Applied: live(task.Applied), Duplicates: live(task.Duplicate), Stale: live(task.Stale),
+		Waiting: live(task.Waiting), Dead: live(task.Dead), Conflicts: live(task.Conflict), Released: live(task.Released),
+		BacklogApplied: n.Backlog[task.Applied].Load(), BacklogDead: n.Backlog[task.Dead].Load(), BacklogStale: n.Backlog[task.Stale].Load(),
+		FailedRuns: n.Failed.Load(),
 	}
-	stats.Delivered = s.delivered.Load()
+	stats.Delivered = n.Delivered.Load()
 	ended := stats.Applied + stats.Duplicates + stats.Stale + stats.Waiting + stats.Dead + stats.Conflicts + stats.Released
 	stats.InFlight = max(0, stats.Delivered-ended)
 	return stats
-}
-
-func (s *counters) drained(o group.Outcome) {
-	switch o {
-	case group.Applied:
-		s.backApplied.Add(1)
-	case group.Dead:
-		s.backDead.Add(1)
-	case group.Stale:
-		s.back.Add(1)
-	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -34,6 +34,8 @@ func parentIn(m *message.Message) trace.SpanContext {
 
 // One message fails, waits in the backlog, succeeds there, and publishes an event: all
 // of it is one trace by what the rows keep.
+//
+//evidence:trace
 func TestOneTraceThroughBacklogAndOutbox(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		o := observe(b)
@@ -54,7 +56,7 @@ func TestOneTraceThroughBacklogAndOutbox(t *testing.T) {
 
 		receive, runs := o.one("receive "+topic), o.some("process "+topic, 3)
 		o.child(receive, origin)
-		for i, want := range []string{"again", "waiting", "applied"} {
+		for i, want := range []string{"waiting", "waiting", "applied"} {
 			run := runs[i]
 			o.child(run, origin)
 			if got := value(run, "headrace.outcome"); got != want {
@@ -65,8 +67,8 @@ func TestOneTraceThroughBacklogAndOutbox(t *testing.T) {
 			}
 		}
 		o.linked(runs[0], receive.SpanContext())
-		o.linked(runs[1], receive.SpanContext())
-		o.linked(runs[2]) // another process might have it: there is no receive
+		o.linked(runs[1]) // from the backlog: another process might have it, so there is no receive
+		o.linked(runs[2])
 		o.child(send, runs[2].SpanContext())
 		o.kinds(receive, runs[2], send)
 
@@ -98,6 +100,8 @@ func (o *observed) kinds(receive, process, send sdktrace.ReadOnlySpan) {
 
 // A message without a trace begins one where it is received, and keeps it in the
 // letter: its redrive goes on in the same trace.
+//
+//evidence:trace
 func TestRedriveGoesOnInTheTrace(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		o := observe(b)
@@ -120,7 +124,7 @@ func TestRedriveGoesOnInTheTrace(t *testing.T) {
 		}
 		o.child(o.one("send "+topic+".dead"), receive.SpanContext())
 
-		if _, err := dlq.NewDesk(b.st).Redrive(b.Context(), dlq.RedriveRequest{All: true, By: "test"}); err != nil {
+		if _, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{All: true, By: "test"}); err != nil {
 			b.Fatal(err)
 		}
 		send := o.one("send invoices")
@@ -150,7 +154,7 @@ func TestGroupDoesNotMixTraces(t *testing.T) {
 		b.start(c)
 		b.acked(messages...)
 		sends := o.some("send invoices", n)
-		if largest := o.sum("headrace.group.size"); largest != n {
+		if largest := o.sum("headrace.batch.size"); largest != n {
 			o.Errorf("%d messages in groups, want %d", largest, n)
 		}
 		o.eventually("published", func() bool { return len(o.sink.of("invoices")) == n })
@@ -215,6 +219,8 @@ func TestBatchIsLinked(t *testing.T) {
 
 // A process without an SDK passes the trace on in what it stores: the retry, in another
 // process and perhaps hours later, goes on in it.
+//
+//evidence:trace
 func TestAnotherProcessGoesOnInTheTrace(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()

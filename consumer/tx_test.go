@@ -18,6 +18,8 @@ import (
 
 // Group commit: statements that end the transaction are refused, and a swallowed
 // refusal still fails the message.
+//
+//evidence:transaction
 func TestHandlerCannotEndItsTransaction(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -52,26 +54,48 @@ func endTransaction(ctx context.Context, tx *headrace.Tx) error {
 
 // Group commit: a transaction that was ended behind our back stops the consumer with
 // an error that names the handler.
+//
+//evidence:transaction
 func TestSwitchedTransactionStopsTheConsumer(t *testing.T) {
-	b := setupPostgres(t)
-	c := b.consumer(b.config())
-	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
-		return endTransaction(ctx, tx)
-	}, consumer.Alone())
-	b.start(c)
-	m := b.deliver("m", `{}`)
-	err := b.wait()
-	if !errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "test/"+topic) {
-		b.Errorf("Run returned %v", err)
-	}
-	select {
-	case <-m.Acked():
-		b.Error("the message was acknowledged")
-	default:
+	for name, end := range map[string]func(ctx context.Context, tx *headrace.Tx) error{
+		"statements": endTransaction,
+		"Commit": func(_ context.Context, tx *headrace.Tx) error {
+			raw, err := tx.SQL()
+			return errors.Join(err, raw.Commit())
+		},
+		"Rollback": func(_ context.Context, tx *headrace.Tx) error {
+			raw, err := tx.SQL()
+			return errors.Join(err, raw.Rollback())
+		},
+		"Commit, and an error": func(_ context.Context, tx *headrace.Tx) error {
+			raw, err := tx.SQL()
+			return errors.Join(err, raw.Commit(), errBoom)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setupPostgres(t)
+			c := b.consumer(b.config())
+			consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, _ *headrace.Message[body]) error {
+				return end(ctx, tx)
+			}, consumer.Alone())
+			b.start(c)
+			m := b.deliver("m", `{}`)
+			err := b.wait()
+			if !errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "test/"+topic) {
+				b.Errorf("Run returned %v", err)
+			}
+			select {
+			case <-m.Acked():
+				b.Error("the message was acknowledged")
+			default:
+			}
+		})
 	}
 }
 
 // SQLite goes further: its commit hook refuses a handler's COMMIT.
+//
+//evidence:transaction
 func TestSQLiteRefusesTheHandlersCommit(t *testing.T) {
 	b := setupSQLite(t)
 	c := b.consumer(b.config())
@@ -90,6 +114,8 @@ func TestSQLiteRefusesTheHandlersCommit(t *testing.T) {
 }
 
 // Raw and SQL are for Alone handlers only.
+//
+//evidence:session
 func TestGroupedHandlerHasNoRawTransaction(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		got := make(chan error, 2)
@@ -133,6 +159,8 @@ func TestTxIsClosedAfterTheHandler(t *testing.T) {
 
 // Fault 9: a failed statement whose error is swallowed aborts the transaction on
 // PostgreSQL; the message must not be done, and its neighbours must be.
+//
+//evidence:passed-over
 func TestSwallowedErrorIsNotDone(t *testing.T) {
 	b := setupPostgres(t)
 	c := b.consumer(b.config())
@@ -159,6 +187,8 @@ func TestSwallowedErrorIsNotDone(t *testing.T) {
 }
 
 // COMMIT: a deferred constraint fails there; single runs find whom it meant.
+//
+//evidence:culprit
 func TestDeferredConstraintFindsItsCulprit(t *testing.T) {
 	b := setupPostgres(t)
 	b.exec("ALTER TABLE effects ADD CONSTRAINT once UNIQUE (seq) DEFERRABLE INITIALLY DEFERRED")
@@ -184,6 +214,8 @@ func TestDeferredConstraintFindsItsCulprit(t *testing.T) {
 }
 
 // Nested: a part that fails on its own leaves nothing, and the rest counts.
+//
+//evidence:nested
 func TestNested(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
@@ -217,20 +249,33 @@ func TestNested(t *testing.T) {
 
 // Trap PoisonQueue publishes the message as the handler changed it: each run has a
 // body of its own, and the letter holds the bytes as they came.
+//
+//evidence:bytes
 func TestRunsDoNotSeeEachOthersChanges(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var r runs
-		c := b.consumer(b.config())
-		consumer.Handle(c, topic, func(_ context.Context, _ *headrace.Tx, m *headrace.Message[map[string]any]) error {
+		config := b.config()
+		config.Concurrency = 1
+		c := b.consumer(config)
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[map[string]any]) error {
 			if m.Body["changed"] != nil {
 				r.next("saw a change")
 			}
 			m.Body["changed"] = true
-			return errBoom
+			if r.next(m.ID); m.ID == "m" {
+				_, err := tx.ExecContext(ctx, "INSERT INTO effects (msg) VALUES ('m')")
+				return errors.Join(errBoom, err)
+			}
+			return nil
 		})
+		before := b.deliver("before", `{"n":0}`) // it runs again because of m
+		m := b.deliver("m", `{"n":1}`)
 		b.start(c)
-		b.acked(b.deliver("m", `{"n":1}`))
+		b.acked(before, m)
 		b.eventually("it is dead", func() bool { return b.state("m") == inbox.Dead })
+		if r.of("before") != 2 {
+			b.Errorf("its neighbour ran %d times, want 2", r.of("before"))
+		}
 		if r.of("saw a change") > 0 {
 			b.Error("a run saw what another one changed")
 		}

@@ -24,6 +24,8 @@ func upsert(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) err
 
 // inbox.Newer through a consumer: an older message and an equal one leave no effect,
 // and are done as stale; single handlers, batches, one group and many.
+//
+//evidence:stale
 func TestNewer(t *testing.T) {
 	handlers := map[string]func(*consumer.Consumer){
 		"single": func(c *consumer.Consumer) { consumer.Handle(c, topic, upsert) },
@@ -73,6 +75,8 @@ func TestNewer(t *testing.T) {
 
 // Two processes, many entities, every order: what stands is the newest, and nothing
 // was applied after something newer.
+//
+//evidence:stale
 func TestNewerInTwoProcesses(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		const entities, versions = 5, 12
@@ -142,6 +146,7 @@ func TestNewerIsRolledBack(t *testing.T) {
 		})
 		b.start(c)
 		b.acked(b.deliver("m", `{}`))
+		b.eventually("the second run is applied", func() bool { return b.state("m") == inbox.Done })
 		if b.effects("m") != 1 || r.of("m") != 2 {
 			b.Errorf("%d effects, %d runs", b.effects("m"), r.of("m"))
 		}

@@ -50,6 +50,8 @@ func logged(config *consumer.Config) *bytes.Buffer {
 
 // INVARIANT 20: the words of handlers', sinks', hooks', codecs' and key functions' errors
 // are in no log.
+//
+//evidence:secret
 func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
@@ -91,7 +93,7 @@ func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 		if strings.Contains(text, "s3cr3t") {
 			b.Errorf("the logs have words of the user's:\n%s", text)
 		}
-		for _, want := range []string{"relay: stalled", "message failed", "an alert was not passed on", "no copy of a dead letter"} {
+		for _, want := range []string{"relay: stalled", "message failed", "an alert was not sent", "no copy of a dead letter"} {
 			if !strings.Contains(text, want) {
 				b.Errorf("the logs have no %q:\n%s", want, text)
 			}
@@ -99,8 +101,10 @@ func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 	})
 }
 
-// INVARIANT 20: a handler that fails because the database went away is nobody's failure,
-// and its words still do not reach the logs, nor Ready; in the drain neither.
+// INVARIANT 20: a handler that fails because the database went away is no failure of its
+// message, and its words still do not reach the logs, nor Ready; in the drain neither.
+//
+//evidence:secret
 func TestLogsHaveNoWordsOfAHandlerInAnOutage(t *testing.T) {
 	for _, from := range []string{"source", "backlog"} {
 		t.Run(from, func(t *testing.T) {

@@ -1,0 +1,124 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/memsource"
+)
+
+// pair returns two consumers of one store, the second with its own source.
+func pair(b *bundle) (first, second *consumer.Consumer) {
+	b.Helper()
+	first = b.consumer(b.config())
+	config := b.config()
+	config.Source = memsource.New()
+	second, err := consumer.New("mailing", b.st, config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return first, second
+}
+
+func handled(c *consumer.Consumer) {
+	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return nil })
+}
+
+// Consumers have one life: they are probed together and stop together.
+func TestRunOfTwoConsumers(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		first, second := pair(b)
+		handled(first)
+		handled(second)
+		probes := consumer.Probes(first, second)
+		ask := func(path string) (int, string) {
+			w := httptest.NewRecorder()
+			probes.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil))
+			return w.Code, w.Body.String()
+		}
+		for _, path := range []string{"/readyz", "/livez"} {
+			code, text := ask(path)
+			if code != http.StatusServiceUnavailable || !strings.Contains(text, "test: ") || !strings.Contains(text, "mailing: ") {
+				b.Errorf("%s before Run: %d %q", path, code, text)
+			}
+		}
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- consumer.Run(ctx, first, second) }()
+		b.eventually("both are ready", func() bool { code, text := ask("/readyz"); return code == http.StatusOK && text == "ok\n" })
+		if code, text := ask("/livez"); code != http.StatusOK || text != "ok\n" {
+			b.Errorf("alive: %d %q", code, text)
+		}
+		b.acked(b.deliver("m1", "{}"))
+		stop()
+		if err := <-ended; err != nil {
+			b.Errorf("Run: %v", err)
+		}
+		if err := errors.Join(first.Alive(), second.Alive()); !errors.Is(err, consumer.ErrNotRunning) {
+			b.Errorf("after the stop: %v", err)
+		}
+	})
+}
+
+// When one ends, all are stopped; the error is that one's.
+func TestRunEndsWithTheFirst(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		first, second := pair(b)
+		handled(first)
+		handled(second)
+		b.start(second) // it cannot run twice
+		b.eventually("the second runs", func() bool { return second.Ready() == nil })
+		if err := consumer.Run(b.Context(), first, second); !errors.Is(err, consumer.ErrRunning) || !strings.HasPrefix(err.Error(), "consumer mailing: ") {
+			b.Errorf("Run: %v", err)
+		}
+		if err := first.Alive(); !errors.Is(err, consumer.ErrNotRunning) {
+			b.Errorf("the first: %v", err)
+		}
+		if err := b.halt(); err != nil {
+			b.Errorf("the second: %v", err)
+		}
+	})
+}
+
+// A list of consumers that is empty by mistake is no success.
+func TestRunWithoutConsumers(t *testing.T) {
+	if err := consumer.Run(t.Context()); err == nil {
+		t.Error("Run without consumers returned nil")
+	}
+	if err := consumer.Run(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "consumer 1 of 1 is nil") {
+		t.Errorf("Run of nil: %v", err)
+	}
+	w := httptest.NewRecorder()
+	consumer.Probes().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/readyz", nil))
+	if w.Code != http.StatusServiceUnavailable {
+		t.Errorf("ready without consumers: %d %q", w.Code, w.Body)
+	}
+}
+
+// Mistakes are known before anything runs.
+func TestErr(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		first, second := pair(b)
+		if err := first.Err(); err == nil || !strings.Contains(err.Error(), "consumer test: no handler is registered") {
+			b.Errorf("without a handler: %v", err)
+		}
+		handled(first)
+		if err := first.Err(); err != nil {
+			b.Errorf("a good one: %v", err)
+		}
+		consumer.Handle[body](second, topic, nil)
+		err := second.Err()
+		if err == nil || !strings.Contains(err.Error(), "the function is nil") {
+			b.Errorf("a mistake: %v", err)
+		}
+		if ran := consumer.Run(b.Context(), first, second); ran == nil || ran.Error() != err.Error() || first.Alive() == nil {
+			b.Errorf("Run with a mistake: %v; alive: %v", ran, first.Alive())
+		}
+	})
+}
