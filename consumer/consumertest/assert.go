@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
 
-// AppliedOnce asserts, after Settle, that m is done at each handler that has taken it, and
-// that its effect is there once: query gives the number of times, such as
+// AppliedOnce asserts, after Settle, that each handler that took m is done with it and
+// that the effect exists once. query counts the effects, for example
 //
 //	k.AppliedOnce(m, "SELECT count(*) FROM invoices WHERE order_id = $1", "10492")
 //
-// The table should have no unique index on what query counts, or an effect that was
-// applied twice does not show.
+// The table should have no unique index on the counted columns: it would hide an effect
+// that was applied twice.
 func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
 	k.t.Helper()
 	k.Settle()
@@ -35,7 +36,7 @@ func (k *Kit) AppliedOnce(m Message, query string, args ...any) {
 	}
 	switch {
 	case n == 1:
-	case unapplied: // the tables were shown
+	case unapplied: // the tables are shown already
 		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v%s", n, m, query, args, hint(n, entries))
 	default:
 		k.t.Errorf("AppliedOnce: %d effects, want 1: %s\n\t%s %v\n%s%s", n, m, query, args, k.tables(m), hint(n, entries))
@@ -62,8 +63,8 @@ func hint(n int, entries []inbox.Entry) string {
 	return "\nNone: did the handler return nil without its effect, or does the query look elsewhere?"
 }
 
-// Skipped asserts, after Settle, that m is done and nothing was applied, because the
-// handler returned inbox.ErrStale (see inbox.Newer).
+// Skipped asserts, after Settle, that m is done without effects because the handler
+// returned inbox.ErrStale (see inbox.Newer).
 func (k *Kit) Skipped(m Message) {
 	k.t.Helper()
 	k.Settle()
@@ -72,9 +73,9 @@ func (k *Kit) Skipped(m Message) {
 	}
 }
 
-// DeadLettered asserts, after Settle, that m is an open dead letter of this class. Where
-// cause is not nil the last failed attempt must match it by errors.Is, or the letter's
-// error hold its text. It returns the letter.
+// DeadLettered asserts, after Settle, that m is an open dead letter of this class, and
+// returns the letter. If cause is not nil, the last failed attempt must match it by
+// errors.Is, or the letter's error must contain its text.
 func (k *Kit) DeadLettered(m Message, class dlq.Class, cause error) dlq.Letter {
 	k.t.Helper()
 	k.Settle()
@@ -94,7 +95,7 @@ func (k *Kit) DeadLettered(m Message, class dlq.Class, cause error) dlq.Letter {
 	return l
 }
 
-// failedBy reports whether cause made the letter.
+// failedBy reports whether cause is the reason of the letter.
 func (k *Kit) failedBy(l dlq.Letter, cause error) bool {
 	k.mu.Lock()
 	runs := k.runs[l.ID()]
@@ -110,8 +111,8 @@ func (k *Kit) failedBy(l dlq.Letter, cause error) bool {
 	return strings.Contains(l.Error, cause.Error())
 }
 
-// State returns where m is, at the first of its handlers that has taken it: done,
-// waiting, dead or discarded; "" where none has.
+// State returns the state of m at the first of its handlers that took it: done, waiting,
+// dead or discarded; "" if no handler took it.
 func (k *Kit) State(m Message) inbox.State {
 	k.t.Helper()
 	for _, e := range k.entries(m) {
@@ -120,7 +121,7 @@ func (k *Kit) State(m Message) inbox.State {
 	return ""
 }
 
-// Attempts returns the failed attempts at m that are recorded, oldest first.
+// Attempts returns the recorded failed attempts of m, oldest first.
 func (k *Kit) Attempts(m Message) []inbox.Attempt {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
@@ -136,8 +137,8 @@ func (k *Kit) Attempts(m Message) []inbox.Attempt {
 	return all
 }
 
-// Delays returns for how long m was put off after each of its failures, as the policy or
-// retry.After asked, though it took no time here.
+// Delays returns the delays that the policy or retry.After gave m after its failures. In
+// the test they take no time.
 func (k *Kit) Delays(m Message) []time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -148,7 +149,7 @@ func (k *Kit) Delays(m Message) []time.Duration {
 	return all
 }
 
-// Redrive sends the open dead letter of m again, as a person does, and does not wait: see
+// Redrive redrives the open dead letter of m, as an operator does. It does not wait: see
 // Settle.
 func (k *Kit) Redrive(m Message) {
 	k.t.Helper()
@@ -164,19 +165,19 @@ func (k *Kit) Redrive(m Message) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	done, err := dlq.NewDesk(k.place.kit).Redrive(ctx, dlq.RedriveRequest{Filter: filter, By: "consumertest"})
-	if err != nil || done.Redriven == 0 {
-		k.t.Fatalf("Redrive: %d redriven, %v %v: %s\n%s", done.Redriven, done.Skips, err, m, k.tables(m))
+	done, err := redrive.New(k.place.kit).Redrive(ctx, redrive.Request{Filter: filter, By: "consumertest"})
+	if err != nil || done.Done == 0 {
+		k.t.Fatalf("Redrive: %d redriven, %v %v: %s\n%s", done.Done, done.Skips, err, m, k.tables(m))
 	}
 	k.story.add("redriven: %s", m)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, p := range k.slots { // or it would be looked for within a second
+	for _, p := range k.slots { // otherwise the poll finds it, within a second
 		p.st.Backlog().Signals.Wake(p.c.Name())
 	}
 }
 
-// all reports whether m has entries, and each of them is so.
+// all reports whether entries is not empty and so holds for each of them.
 func all(entries []inbox.Entry, so func(inbox.Entry) bool) bool {
 	return len(entries) > 0 && !slices.ContainsFunc(entries, func(e inbox.Entry) bool { return !so(e) })
 }
@@ -187,7 +188,7 @@ func (k *Kit) known(m Message) []inbox.ID {
 	return k.ids(m)
 }
 
-// entries are the rows of m in the inbox.
+// entries returns the rows of m in the inbox.
 func (k *Kit) entries(m Message) (list []inbox.Entry) {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
@@ -206,10 +207,10 @@ func (k *Kit) entries(m Message) (list []inbox.Entry) {
 	return list
 }
 
-// maxLetters is how many letters of a test the kit looks through.
+// maxLetters bounds the letters of a test that the kit reads.
 const maxLetters = 1000
 
-// letters are those of m in any state, newest first, whole.
+// letters returns the letters of m in any state, newest first, with payloads.
 func (k *Kit) letters(m Message) (own []dlq.Letter) {
 	k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
@@ -220,7 +221,7 @@ func (k *Kit) letters(m Message) (own []dlq.Letter) {
 		if err != nil {
 			break
 		}
-		// One without a key is under a key of its own each time.
+		// A message without a key gets a new key in each letter.
 		if l.Delivery.Topic != m.Topic || l.Class != dlq.Undecodable && !slices.Contains(ids, l.ID()) {
 			continue
 		}
@@ -234,7 +235,7 @@ func (k *Kit) letters(m Message) (own []dlq.Letter) {
 	return own
 }
 
-// tables say what is stored of m.
+// tables describes the rows of m.
 func (k *Kit) tables(m Message) string {
 	k.t.Helper()
 	var lines []string

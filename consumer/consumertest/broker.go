@@ -10,9 +10,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// broker keeps what was sent until it is acknowledged, and delivers it again after it
-// was given back or the process that had it died. Subscriptions of a topic share its
-// deliveries.
+// broker keeps a message until it is acknowledged. It delivers the message again after a
+// nack or a crash of its process. Subscriptions of a topic share its deliveries.
 type broker struct {
 	story *story
 	pulse *pulse
@@ -25,7 +24,7 @@ type broker struct {
 	sent    int
 }
 
-// waiter is a place where deliveries are waited for.
+// waiter is a place where a subscription waits for deliveries.
 type waiter struct {
 	slot  int
 	topic string
@@ -33,11 +32,11 @@ type waiter struct {
 
 // delivery is a message on its way to one subscription.
 type delivery struct {
-	n int // as the story counts them
+	n int // the number in the story
 	m Message
-	// slot is the process that is to have it, or any where it is negative.
+	// slot is the process that must get it; negative is any process.
 	slot int
-	// together, where it is not nil, holds this back until all wait for it.
+	// together, if not nil, holds the delivery back until all slots wait for it.
 	together *barrier
 }
 
@@ -66,7 +65,7 @@ func (b *broker) send(m Message) {
 	b.wake()
 }
 
-// sendTogether queues m once for each of n processes, to be delivered when all of them
+// sendTogether queues m once for each of n processes. It is delivered when all of them
 // wait for it.
 func (b *broker) sendTogether(m Message, n int) {
 	b.mu.Lock()
@@ -84,7 +83,7 @@ func (b *broker) push(d *delivery) {
 	b.queue = append(b.queue, d)
 }
 
-// outstanding says what is not acknowledged yet.
+// outstanding lists the deliveries that are not acknowledged yet.
 func (b *broker) outstanding() (list []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -125,8 +124,8 @@ func (b *broker) take(ctx context.Context, p *process, topic string) *delivery {
 	return nil
 }
 
-// fits reports whether p may have d now. Where several are to have it at once, and all
-// of them wait, it is theirs from then on.
+// fits reports whether p may have d now. A delivery for several slots is free once all of
+// them wait, and stays free.
 func (b *broker) fits(d *delivery, p *process) bool {
 	if d.slot >= 0 && d.slot != p.slot {
 		return false
@@ -166,7 +165,7 @@ func (b *broker) giveBack(d *delivery) {
 	b.wake()
 }
 
-// lose puts what p had back, in the order in which it was sent.
+// lose puts the deliveries of p back, in the order in which they were sent.
 func (b *broker) lose(p *process) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -216,11 +215,11 @@ func (s source) Subscribe(ctx context.Context, topic string) (<-chan *message.Me
 	return out, nil
 }
 
-// settle waits for what becomes of m, until the process is gone.
+// settle waits for the ack or nack of m, until the process is gone.
 func (s source) settle(d *delivery, m *message.Message) {
 	select {
 	case <-m.Acked():
-		select { // or the test would be over before the process comes to AfterAck
+		select { // otherwise the test could end before AfterAck
 		case <-s.p.acks:
 		case <-s.p.gone.Done():
 		}

@@ -23,7 +23,7 @@ func guarded(f textFunc, d *headrace.Delivery) (text string, err error) {
 	return f(d)
 }
 
-// apply changes d, which nobody else has.
+// apply changes d. The caller must not share d.
 func (c Change) apply(d *headrace.Delivery) {
 	switch c {
 	case Redelivered:
@@ -47,7 +47,7 @@ func (c Change) apply(d *headrace.Delivery) {
 	}
 }
 
-// addedHeaders are what brokers, proxies and tracers add.
+// addedHeaders are headers that brokers, proxies and tracers add.
 var addedHeaders = map[string]string{
 	headrace.TraceParentHeader: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
 	headrace.TraceStateHeader:  "vendor=1",
@@ -57,9 +57,9 @@ var addedHeaders = map[string]string{
 	"Date":                     "Sat, 21 Nov 2026 12:00:00 GMT",
 }
 
-// recased writes each name in lower case, or in upper case where it was lower already.
-// Names that differ in case only stay as they are: which of them counts is for the
-// function to say.
+// recased writes each name in lower case, or in upper case if it is in lower case
+// already. If names differ in case only, it changes nothing: the function decides which
+// one counts.
 func recased(metadata map[string]string) map[string]string {
 	out := make(map[string]string, len(metadata))
 	for name, value := range metadata {
@@ -75,7 +75,7 @@ func recased(metadata map[string]string) map[string]string {
 	return out
 }
 
-// rewritten is a JSON document as another program would write it.
+// rewritten writes a JSON document as another program would.
 func rewritten(payload []byte) ([]byte, bool) {
 	d := json.NewDecoder(bytes.NewReader(payload))
 	d.UseNumber()
@@ -85,12 +85,12 @@ func rewritten(payload []byte) ([]byte, bool) {
 	}
 	var out bytes.Buffer
 	write(&out, value, "\n")
-	// Half of a surrogate pair is read as this: then the document would be another one.
+	// Half of a surrogate pair is read as \ufffd: that would be another document.
 	return out.Bytes(), !bytes.Contains(out.Bytes(), []byte(`\ufffd`))
 }
 
-// write writes value with the members of objects in descending order, one a line, and
-// every character of a string that is no ASCII letter or digit escaped.
+// write writes value with the members of objects in descending order, one a line. It
+// escapes every character of a string except ASCII letters and digits.
 func write(out *bytes.Buffer, value any, line string) {
 	switch v := value.(type) {
 	case map[string]any:

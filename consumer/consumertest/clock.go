@@ -13,18 +13,18 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// soon is how long everything waits that would wait for longer.
+// soon replaces every longer delay.
 const soon = time.Millisecond
 
-// clock is the store of a process, on which waiting takes no time: what was put off is
-// due at once, and what the policy asked for is noted.
+// clock is the store of a process without waiting times: a delayed row is due at once,
+// and the kit notes the delay that the policy gave.
 type clock struct {
 	store.Store
 	p *process
 }
 
-// watched is the store as the process is given it: nothing has come to rest while it
-// commits, or comes to the point after that.
+// watched is the store that the process gets. Settle waits while it commits, and until
+// the point after the commit.
 type watched struct {
 	store.Store
 	k *Kit
@@ -38,7 +38,7 @@ func (w *watched) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) e
 	return err
 }
 
-// Begin has the transaction look into the test's schema first.
+// Begin puts the test's schema first in the search path of the transaction.
 func (c *clock) Begin(ctx context.Context) (*txn.Txn, error) {
 	t, err := c.Store.Begin(ctx)
 	if place := c.p.k.place; err == nil && place.path != "" {
@@ -62,7 +62,7 @@ func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 	moved := k.moved[t]
 	delete(k.moved, t)
 	k.mu.Unlock()
-	if moved { // or it would be looked for within a second
+	if moved { // otherwise the poll finds it, within a second
 		c.Store.Backlog().Signals.Wake(c.p.c.Name())
 	}
 	return nil
@@ -78,10 +78,11 @@ func (c *clock) Backlog() backlog.Tables {
 func (c *clock) Operations() store.Operations {
 	o := c.Store.Operations()
 	o.Instances = clockInstances{o.Instances, c.p}
+	o.Marks = clockMarks{o.Marks, c.p}
 	return o
 }
 
-// noteDelay notes that t puts a message off for d, and returns for how long it does.
+// noteDelay notes that t delays a message by d, and returns the delay to use instead.
 func (k *Kit) noteDelay(t *txn.Txn, id inbox.ID, d time.Duration) time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -96,7 +97,7 @@ func (k *Kit) noteDelay(t *txn.Txn, id inbox.ID, d time.Duration) time.Duration 
 	return soon
 }
 
-// clockBacklog puts nothing off.
+// clockBacklog shortens every delay.
 type clockBacklog struct {
 	backlog.Store
 	p *process
@@ -110,21 +111,25 @@ func (b clockBacklog) Put(ctx context.Context, t *txn.Txn, items []backlog.Item)
 	return b.Store.Put(ctx, t, items)
 }
 
-func (b clockBacklog) Read(ctx context.Context, t *txn.Txn, consumer string, shard int, after int64, limit int) ([]backlog.Item, error) {
-	items, err := b.Store.Read(ctx, t, consumer, shard, after, limit)
+func (b clockBacklog) Read(ctx context.Context, t *txn.Txn, r backlog.ReadRequest) ([]backlog.Item, error) {
+	items, err := b.Store.Read(ctx, t, r)
 	b.p.k.noteRows(items)
 	return items, err
 }
 
-func (b clockBacklog) Reschedule(ctx context.Context, t *txn.Txn, row int64, delay time.Duration, attempt int) error {
+func (b clockBacklog) Reschedule(ctx context.Context, t *txn.Txn, changes []backlog.Change) error {
+	changes = slices.Clone(changes)
 	k := b.p.k
-	k.mu.Lock()
-	id := k.rows[row]
-	k.mu.Unlock()
-	return b.Store.Reschedule(ctx, t, row, k.noteDelay(t, id, delay), attempt)
+	for i := range changes {
+		k.mu.Lock()
+		id := k.rows[changes[i].RowID]
+		k.mu.Unlock()
+		changes[i].Delay = k.noteDelay(t, id, changes[i].Delay)
+	}
+	return b.Store.Reschedule(ctx, t, changes)
 }
 
-// noteRows remembers whose the rows are.
+// noteRows remembers the messages of the rows.
 func (k *Kit) noteRows(items []backlog.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -145,12 +150,12 @@ func (l clockLeases) Claim(ctx context.Context, t *txn.Txn, consumer, handler, t
 	l.p.k.mu.Lock()
 	defer l.p.k.mu.Unlock()
 	for i := range items {
-		l.p.leases = append(l.p.leases, backlog.Lease{ID: idOf(items[i].Delivery), Token: token})
+		l.p.leases = append(l.p.leases, backlog.Lease{RowID: items[i].RowID, Token: token})
 	}
 	return items, err
 }
 
-// clockInstances tells of the crashed processes that they have been silent for long.
+// clockInstances makes crashed processes look silent for long.
 type clockInstances struct {
 	instance.Store
 	p *process
@@ -176,12 +181,19 @@ func (s clockInstances) List(ctx context.Context, consumer string) ([]instance.I
 	return list, err
 }
 
-// Deaths is asked with no patience where every other process of the test is dead.
-func (s clockInstances) Deaths(ctx context.Context, id, consumer string, m inbox.ID, missed time.Duration) (deaths, unsure int, err error) {
+// clockMarks counts the deaths of crashed processes without waiting.
+type clockMarks struct {
+	markStore
+	p *process
+}
+
+type markStore interface{ instance.Marks }
+
+func (s clockMarks) CountDeath(ctx context.Context, id string, missed time.Duration) (bool, error) {
 	s.p.k.mu.Lock()
-	if len(s.p.k.slots) == 1 {
+	if s.p.k.deadInstances[id] {
 		missed = 0
 	}
 	s.p.k.mu.Unlock()
-	return s.Store.Deaths(ctx, id, consumer, m, missed)
+	return s.markStore.CountDeath(ctx, id, missed)
 }

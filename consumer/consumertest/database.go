@@ -24,26 +24,26 @@ var files embed.FS
 // Database says where a test runs. Make one with SQLite, Postgres or PostgresDB.
 type Database struct{ make func(t testing.TB) *place }
 
-// SQLite is a file of the test's own in a temporary directory.
+// SQLite is a new file in a temporary directory.
 func SQLite() Database { return Database{makeSQLite} }
 
-// Postgres is a schema of the test's own in the database of dsn, a URL or key=value
-// pairs. It is made for the test and dropped after it, with all that is in it. Names
-// without a schema mean it on every connection of the kit. The role needs the right to
-// create schemas.
+// Postgres is a new schema in the database of dsn, a URL or key=value pairs. The kit
+// creates it for the test and drops it with all tables afterwards. Names without a schema
+// mean this schema on every connection of the kit. The role needs the right to create
+// schemas.
 func Postgres(dsn string) Database {
 	return Database{func(t testing.TB) *place { return makePostgres(t, dsn) }}
 }
 
-// PostgresDB is Postgres on connections of the caller's (lib/pq, or pgx through its
-// stdlib package), who closes them after the test. Names without a schema mean the
-// test's schema in handlers' transactions, and in Kit.Exec and Kit.Count; on a
-// connection that you take from db yourself they do not: use Kit.Schema there.
+// PostgresDB is Postgres on the caller's db (lib/pq, or the stdlib package of pgx); the
+// caller closes it after the test. Names without a schema mean the test's schema in
+// handlers' transactions, Kit.Exec and Kit.Count. On a connection that you take from db
+// yourself they do not: use Kit.Schema there.
 func PostgresDB(db *sql.DB) Database {
 	return Database{func(t testing.TB) *place { return makePostgresDB(t, db) }}
 }
 
-// openStore is a store with what the kit asks of it.
+// openStore is what the kit needs of a store.
 type openStore interface {
 	store.Store
 	store.Checker
@@ -55,12 +55,12 @@ type place struct {
 	db *sql.DB
 	// schema is where the tables are, "" on SQLite.
 	schema string
-	// open opens a store of its own, as each process has one.
+	// open opens a new store; each process has its own.
 	open func(ctx context.Context, migrate bool) (openStore, error)
-	// path is the statement that makes a transaction look into schema first; "" if every
-	// connection does already.
+	// path is the statement that puts schema first in a transaction's search path; "" if
+	// every connection does so already.
 	path string
-	// kit is the store of the kit itself, which no process has.
+	// kit is the kit's own store; no process uses it.
 	kit openStore
 }
 
@@ -75,7 +75,7 @@ func makeSQLite(t testing.TB) *place {
 	return p
 }
 
-// conns bounds the connections of each process: the server's are shared.
+// conns bounds the connections of each process: all tests share those of the server.
 const conns = 8
 
 func makePostgres(t testing.TB, dsn string) *place {
@@ -85,7 +85,7 @@ func makePostgres(t testing.TB, dsn string) *place {
 	if err != nil {
 		t.Fatalf("consumertest.Postgres: %v", err)
 	}
-	// Unchecked: for the schema alone, which is not there yet.
+	// Unchecked: the schema does not exist yet.
 	admin, err := postgres.Open(t.Context(), dsn, postgres.Options{Unchecked: true, MaxConns: 1})
 	if err != nil {
 		t.Fatalf("consumertest.Postgres: %v", err)
@@ -114,7 +114,7 @@ func makePostgresDB(t testing.TB, db *sql.DB) *place {
 	return p
 }
 
-// ready makes the tables, and opens the kit's own store.
+// ready creates the tables and opens the kit's own store.
 func (p *place) ready(t testing.TB) {
 	t.Helper()
 	st, err := p.open(t.Context(), true)
@@ -129,7 +129,7 @@ func (p *place) ready(t testing.TB) {
 	})
 }
 
-// ownSchema makes schema until the test ends.
+// ownSchema creates schema and drops it when the test ends.
 func ownSchema(t testing.TB, db *sql.DB, schema string) {
 	t.Helper()
 	if _, err := db.ExecContext(t.Context(), statement("create_schema", schema)); err != nil {
@@ -142,10 +142,10 @@ func ownSchema(t testing.TB, db *sql.DB, schema string) {
 	})
 }
 
-// newSchema is a name that needs no quotes.
+// newSchema returns a new name that needs no quotes.
 func newSchema() string { return "headrace_test_" + strings.ToLower(rand.Text()) }
 
-// statement is a file of queries, for schema.
+// statement returns a query of the embedded files, for schema.
 func statement(name, schema string) string {
 	all, err := sqlfile.Load(files, "queries", `"`+schema+`"`)
 	if err != nil {
@@ -154,8 +154,8 @@ func statement(name, schema string) string {
 	return sqlfile.Get(all, name)
 }
 
-// withSearchPath is dsn with schema first in the search path of its connections. Its
-// error shows nothing of dsn, which may hold a password.
+// withSearchPath returns dsn with schema first in the search path. Its error shows
+// nothing of dsn, which may hold a password.
 func withSearchPath(dsn, schema string) (string, error) {
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
 		return dsn + " search_path=" + schema + ",public", nil

@@ -8,8 +8,8 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/around"
 	"github.com/headrace/headrace/internal/fault"
+	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -20,28 +20,28 @@ type When int
 const (
 	// BeforeEffects: the handler is not called.
 	BeforeEffects When = iota
-	// AfterEffects: the handler has done all its work and returned nil; the error is
-	// returned in its place, and what it wrote by its Tx is rolled back.
+	// AfterEffects: the handler did all its work and returned nil. The kit returns the
+	// error instead, and the writes of the handler's Tx are rolled back.
 	AfterEffects
 )
 
-// injected is a failure that is still to happen.
+// injected is a failure to inject.
 type injected struct {
 	m       Message
 	attempt int
 	when    When
 	err     error
-	// happened says that it did, and recorded how many attempts of the message were
-	// recorded then.
+	// happened says that the failure happened, recorded how many attempts of the message
+	// were recorded at that time.
 	happened bool
 	recorded int
 }
 
-// FailAttempt has the attempt of number n (from 1) at handling m fail with err, as if the
-// handler had returned it: the attempt counts, and the policy decides. A retry.Permanent
-// error makes a dead letter. In a batch, only m fails. An attempt that is run again at no
-// cost, because its process crashed or a neighbour in its group failed, fails again. A
-// failure that did not happen by the end of the test fails it.
+// FailAttempt makes attempt n (from 1) at handling m fail with err, as if the handler had
+// returned it: the attempt counts, and the policy decides. A retry.Permanent error makes
+// a dead letter. In a batch, only m fails. If the attempt is repeated without being
+// counted, because its process crashed or another message of its group failed, it fails
+// again. If the failure did not happen by the end of the test, the test fails.
 func (k *Kit) FailAttempt(m Message, n int, when When, err error) {
 	k.t.Helper()
 	k.check(m)
@@ -53,7 +53,7 @@ func (k *Kit) FailAttempt(m Message, n int, when When, err error) {
 	k.faults = append(k.faults, &injected{m: m, attempt: n, when: when, err: err})
 }
 
-// run is a run of the handler that came to its end.
+// run is a completed run of the handler.
 type run struct {
 	process, attempt int
 	err              error
@@ -61,12 +61,12 @@ type run struct {
 
 func idOf(d headrace.Delivery) inbox.ID { return inbox.ID{Scope: d.Scope, Key: d.Key} }
 
-// around stands around the handlers of p.
-func (p *process) around(_ context.Context, r around.Run, do func() error) error {
+// intercept runs in place of the handlers of p.
+func (p *process) intercept(_ context.Context, r runtime.Call, do func() error) error {
 	if p.crashed() {
 		return errCrashed
 	}
-	if r.Stage != around.Applying {
+	if r.Stage != runtime.Applying {
 		if err := p.inject(r, BeforeEffects); err != nil {
 			return err
 		}
@@ -75,12 +75,12 @@ func (p *process) around(_ context.Context, r around.Run, do func() error) error
 	if p.crashed() {
 		return errCrashed
 	}
-	if err == nil && r.Stage != around.Working {
+	if err == nil && r.Stage != runtime.Working {
 		if err = p.inject(r, AfterEffects); err != nil {
 			return err
 		}
 	}
-	if err == nil && r.Stage != around.Applying && p.at(fault.MidHandler) != nil {
+	if err == nil && r.Stage != runtime.Applying && p.at(fault.MidHandler) != nil {
 		return errCrashed
 	}
 	for i, d := range r.Deliveries {
@@ -95,7 +95,7 @@ func (p *process) crashed() bool {
 	return p.dead
 }
 
-// blamed is what err says of the message i of a batch.
+// blamed returns the error that err has for message i of a batch.
 func blamed(err error, i int) error {
 	var batch consumer.BatchError
 	if errors.As(err, &batch) {
@@ -104,8 +104,8 @@ func blamed(err error, i int) error {
 	return err
 }
 
-// inject returns the failure that was asked for.
-func (p *process) inject(r around.Run, when When) error {
+// inject returns the failure that the test requested.
+func (p *process) inject(r runtime.Call, when When) error {
 	for i, d := range r.Deliveries {
 		err := p.k.takeFault(d, when)
 		if err == nil {
@@ -120,8 +120,8 @@ func (p *process) inject(r around.Run, when When) error {
 	return nil
 }
 
-// takeFault returns the failure that d is to have now. It has it until the attempt is
-// recorded: one that was not counts for nothing, and is made again.
+// takeFault returns the failure for d, until the attempt is recorded: an attempt that is
+// not recorded does not count and is repeated.
 func (k *Kit) takeFault(d headrace.Delivery, when When) error {
 	f := k.fault(d, when)
 	if f == nil {
@@ -154,15 +154,15 @@ func (k *Kit) fault(d headrace.Delivery, when When) *injected {
 }
 
 // ran notes a run.
-func (p *process) ran(r around.Run, d headrace.Delivery, err error) {
+func (p *process) ran(r runtime.Call, d headrace.Delivery, err error) {
 	said, what := "ok", "run of"
 	if err != nil {
 		said = "failed: " + err.Error()
 	}
 	switch r.Stage {
-	case around.Working:
+	case runtime.Working:
 		what = "work on"
-	case around.Applying:
+	case runtime.Applying:
 		what = "effects of"
 	}
 	k := p.k
@@ -179,18 +179,18 @@ func (p *process) ran(r around.Run, d headrace.Delivery, err error) {
 	k.runs[idOf(d)] = append(k.runs[idOf(d)], run{p.n, d.Attempt, err})
 }
 
-// ids are what m is at each handler of its topic. Called with mu held.
+// ids returns the id of m at each handler of its topic. The caller holds mu.
 func (k *Kit) ids(m Message) (list []inbox.ID) {
-	if k.inside.Identify == nil {
+	if k.runtime == nil {
 		return nil
 	}
-	for _, d := range k.inside.Identify(m.Topic, m.watermill()) {
+	for _, d := range k.runtime.Identify(m.Topic, m.watermill()) {
 		list = append(list, idOf(d))
 	}
 	return list
 }
 
-// isOf reports whether id is m at one of its handlers. Called with mu held.
+// isOf reports whether id is m at one of its handlers. The caller holds mu.
 func (k *Kit) isOf(m Message, id inbox.ID) bool {
 	for _, own := range k.ids(m) {
 		if own == id {

@@ -11,56 +11,54 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// Change is something that happens to a message on its way without making it another
-// one.
+// Change is a change of a message on its way that leaves it the same message.
 type Change string
 
-// The changes that a key has to bear. Each is made alone, and then all together.
+// The changes that a key must survive. Each is tried alone, and then all together.
 const (
-	// Redelivered: the broker delivers it once more, to another process.
+	// Redelivered: the broker delivers the message again, to another process.
 	Redelivered Change = "delivered again by the broker"
-	// Resent: its sender sends it once more, with another message id, at another place
-	// on the broker.
+	// Resent: the sender sends the message again, with another message id, at another
+	// position on the broker.
 	Resent Change = "sent again by its sender, under another message id"
-	// MoreHeaders: brokers and proxies add headers, and change those of a trace.
+	// MoreHeaders: brokers and proxies add headers and change those of a trace.
 	MoreHeaders Change = "headers added on the way"
 	// HeaderCase: a proxy writes the names of headers in another case.
 	HeaderCase Change = "names of headers in another case"
-	// Reserialised: a gateway reads the JSON payload and writes it anew: members in
-	// another order, other white space, characters escaped otherwise. Numbers keep
-	// their digits. A payload that is no JSON stays as it is.
+	// Reserialised: a gateway reads the JSON payload and writes it again, with members in
+	// another order, other white space and other escapes. Numbers keep their digits. A
+	// payload that is not JSON stays as it is.
 	Reserialised Change = "JSON written anew"
 )
 
 // changes in the order in which they are tried.
 var changes = []Change{Redelivered, Resent, MoreHeaders, HeaderCase, Reserialised}
 
-// StableKey fails the test unless key gives m one and the same valid key, however m is
-// changed on its way: see [Change]. except are changes that do not happen to this
-// message, each a decision that should be visible in the test: Resent for a key that is
-// the sender's message id, for example.
+// StableKey fails the test unless key gives m the same valid key after every [Change].
+// except are changes that do not happen to this message, each a decision that the test
+// should show: Resent, for example, if the key is the sender's message id.
 //
-// It also calls key from several goroutines and some hundred times in a row, and fails
-// where key changes the delivery or panics. Where t is a *testing.T it calls key in a
-// bubble of package testing/synctest as well, in which seconds, days and years pass
-// between the calls: a key with today's date in it fails. A test that runs in a bubble
-// itself, and another testing.TB, have no such clock: there a key that changes with the
-// time is found only if it changes while the test runs (a *testing.T logs that).
+// It also calls key from several goroutines and some hundred times in a row, and fails if
+// key changes the delivery or panics. If t is a *testing.T it also calls key in a bubble
+// of package testing/synctest, in which seconds, days and years pass between the calls: a
+// key that contains today's date fails. A test that runs in a bubble itself, and another
+// testing.TB, have no such clock. There StableKey finds a key that depends on the time
+// only if it changes during the test (a *testing.T logs that).
 func StableKey(t testing.TB, key inbox.KeyFunc, m Message, except ...Change) {
 	t.Helper()
 	resolve := func(d *headrace.Delivery) (string, error) { return inbox.Resolve(key, d) }
 	stable(t, "key", resolve, m, except)
 }
 
-// StableFingerprint is StableKey for a fingerprint: one that changes on the way turns a
-// redelivery into a conflict.
+// StableFingerprint is StableKey for a fingerprint. A fingerprint that changes on the way
+// turns a redelivery into a conflict.
 func StableFingerprint(t testing.TB, fingerprint inbox.FingerprintFunc, m Message, except ...Change) {
 	t.Helper()
 	stable(t, "fingerprint", fingerprint, m, except)
 }
 
-// DistinctKeys fails the test unless key gives each of ms a key of its own: a key that
-// is too coarse drops messages as duplicates, or makes conflicts of them.
+// DistinctKeys fails the test unless each of ms has a different key. A key that is too
+// coarse drops messages as duplicates or makes conflicts of them.
 func DistinctKeys(t testing.TB, key inbox.KeyFunc, ms ...Message) {
 	t.Helper()
 	seen := make(map[string]Message, len(ms))
@@ -102,7 +100,7 @@ func stable(t testing.TB, what string, f textFunc, m Message, except []Change) {
 	}
 }
 
-// first returns what f gives m as it is.
+// first returns the text of f for the unchanged m.
 func first(t testing.TB, what string, f textFunc, m Message) (string, bool) {
 	t.Helper()
 	d, before := m.delivery(), m.delivery()
@@ -130,7 +128,7 @@ func same(t testing.TB, what string, f textFunc, d headrace.Delivery, want strin
 }
 
 // atOnce calls f from several goroutines, as the handlers of a consumer do, and reports
-// whether it bore that.
+// whether all results were the same.
 func atOnce(t testing.TB, what string, f textFunc, m Message, want string) bool {
 	t.Helper()
 	var calls sync.WaitGroup
@@ -151,10 +149,10 @@ func atOnce(t testing.TB, what string, f textFunc, m Message, want string) bool 
 	return true
 }
 
-// delivery is m as a key function sees it.
+// delivery returns m as a key function gets it.
 func (m Message) delivery() headrace.Delivery {
 	d := inbox.Received(m.watermill(), "test/"+m.Topic, m.Topic)
-	if d.Coordinates.IsZero() { // brokers have some
+	if d.Coordinates.IsZero() { // brokers give some
 		d.Coordinates = headrace.Coordinates{Broker: "test", Topic: m.Topic, Partition: "0", Position: "1"}
 	}
 	return d

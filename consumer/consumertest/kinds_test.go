@@ -3,9 +3,8 @@ package consumertest_test
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"slices"
 	"testing"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill"
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -15,7 +14,6 @@ import (
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 )
@@ -90,19 +88,11 @@ func TestLeasedHandler(t *testing.T) {
 // A message that crashes its process each time becomes a dead letter.
 func TestMessageThatKills(t *testing.T) {
 	onEach(t, func(t *testing.T, db consumertest.Database) {
-		var first atomic.Pointer[consumer.Consumer]
-		k := kit(t, db, func(p *consumertest.Process) (*consumer.Consumer, error) {
-			c, err := wire(p)
-			first.CompareAndSwap(nil, c)
-			return c, err
-		})
+		k := kit(t, db, wire)
 		k.Deliver(paid("0"))
 		k.Settle()
-		for first.Load().Caution() != instance.Normal { // it says so to nobody
-			time.Sleep(time.Millisecond)
-		}
-		// The first runs in normal mode, which accuses nobody.
-		k.CrashAt(consumertest.MidHandler, consumertest.MidHandler, consumertest.MidHandler, consumertest.MidHandler)
+		// The first runs unmarked, which accuses no message, and the second in a batch.
+		k.CrashAt(slices.Repeat([]consumertest.Point{consumertest.MidHandler}, 5)...)
 		k.Deliver(paid("1"))
 		k.DeadLettered(paid("1"), dlq.Crashed, nil)
 		k.NotPublished(consumertest.Event{Key: "1"})

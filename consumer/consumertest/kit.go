@@ -12,13 +12,13 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/around"
+	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Kit is a test of one consumer. Make one with New. Its methods are for the goroutine of
-// the test; those that assert or wait end the test, or mark it as failed, with what was
-// expected, what the tables hold and what happened.
+// Kit is a test of one consumer. Make one with New. Only the goroutine of the test may
+// call its methods. Those that assert or wait end the test or mark it as failed, and show
+// the expectation, the rows of the tables and what happened.
 type Kit struct {
 	t      testing.TB
 	place  *place
@@ -34,10 +34,10 @@ type Kit struct {
 
 	mu       sync.Mutex
 	slots    map[int]*process
-	count    int // processes so far
-	inside   around.Inside
-	failed   error // why the test cannot go on
-	told     bool  // and that it was said
+	count    int              // processes so far
+	runtime  *runtime.Runtime // of the newest process
+	failed   error            // why the test cannot go on
+	told     bool             // and that the test was told
 	stopping bool
 	ended    bool // nothing is logged any more
 
@@ -49,13 +49,13 @@ type Kit struct {
 	delays        map[inbox.ID][]time.Duration
 	runs          map[inbox.ID][]run
 	published     []Event
-	relayed       map[string]string // the order keys of events that stood in the outbox
+	relayed       map[string]string // the order keys of events from the outbox
 }
 
-// New prepares a test on a database of its own. Nothing runs yet: make tables with Exec.
-// The first message starts the first process. When the test ends everything is stopped,
-// the invariants that are visible in the tables are checked (store.Checker), and the
-// database is removed.
+// New prepares a test on a new database. Nothing runs yet: create tables with Exec. The
+// first message starts the first process. At the end of the test the kit stops
+// everything, checks the invariants that the tables show (store.Checker), and removes the
+// database.
 func New(t testing.TB, database Database, wire Wire) *Kit {
 	t.Helper()
 	if database.make == nil {
@@ -74,15 +74,15 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	return k
 }
 
-// DB is the database of the test, for statements of its own. On SQLite a statement that
-// writes waits for its turn among the consumer's transactions.
+// DB is the database of the test, for your own statements. On SQLite a statement that
+// writes waits for the consumer's transactions.
 func (k *Kit) DB() *sql.DB { return k.place.db }
 
-// Schema is the name of the test's own schema on PostgreSQL, which needs no quotes; "" on
+// Schema is the name of the test's schema on PostgreSQL, which needs no quotes; "" on
 // SQLite.
 func (k *Kit) Schema() string { return k.place.schema }
 
-// Exec runs a statement on the test's own tables, and ends the test where it fails.
+// Exec runs a statement on the test's tables. It ends the test if the statement fails.
 func (k *Kit) Exec(query string, args ...any) {
 	k.t.Helper()
 	err := k.within(false, func(ctx context.Context, tx *sql.Tx) error {
@@ -94,7 +94,7 @@ func (k *Kit) Exec(query string, args ...any) {
 	}
 }
 
-// Count returns the number that query gives, and ends the test where there is none.
+// Count returns the number that query gives. It ends the test if there is none.
 func (k *Kit) Count(query string, args ...any) int {
 	k.t.Helper()
 	n, err := k.number(query, args)
@@ -114,8 +114,8 @@ func (k *Kit) number(query string, args []any) (n int, err error) {
 // statementTime bounds a statement of the test.
 const statementTime = 30 * time.Second
 
-// within runs f in a transaction that sees the test's schema first. One that only reads
-// waits for nobody.
+// within runs f in a transaction that has the test's schema first. A transaction that
+// only reads does not wait for others.
 func (k *Kit) within(reads bool, f func(ctx context.Context, tx *sql.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
@@ -136,8 +136,8 @@ func (k *Kit) within(reads bool, f func(ctx context.Context, tx *sql.Tx) error) 
 }
 
 // Deliver hands each of the messages to the broker, which delivers them to the running
-// process. It does not wait: see Settle. The same message several times is several
-// deliveries of it.
+// process. It does not wait: see Settle. To deliver a message several times, pass it
+// several times.
 func (k *Kit) Deliver(ms ...Message) {
 	k.t.Helper()
 	k.start(1)
@@ -147,13 +147,13 @@ func (k *Kit) Deliver(ms ...Message) {
 	}
 }
 
-// DeliverAtOnce delivers m once to each of n processes at the same time. It starts those
-// that are missing; they go on running side by side until the test ends.
+// DeliverAtOnce delivers m once to each of n processes at the same time. It starts the
+// missing processes; all run until the test ends.
 //
-// It tests the claim: the handler runs in one of the processes, and the others find the
-// message taken. So it does not find an effect outside of the transaction, which is made
-// once here as well: FailAttempt with AfterEffects, or CrashAt(MidHandler) or
-// CrashAt(BeforeCommit), does.
+// It tests the claim: the handler runs in one process, and the others find the message
+// claimed. It does not find an effect outside of the transaction, because the handler
+// runs once here too. FailAttempt with AfterEffects, CrashAt(MidHandler) and
+// CrashAt(BeforeCommit) find one.
 func (k *Kit) DeliverAtOnce(n int, m Message) {
 	k.t.Helper()
 	if n < 1 {
@@ -164,8 +164,8 @@ func (k *Kit) DeliverAtOnce(n int, m Message) {
 	k.broker.sendTogether(m, n)
 }
 
-// Redeliver delivers m once more after everything delivered so far has settled, and its
-// effects are committed, and waits until that has settled too.
+// Redeliver waits until everything delivered so far has settled, delivers m again, and
+// waits until that has settled too.
 func (k *Kit) Redeliver(m Message) {
 	k.t.Helper()
 	k.Settle()
@@ -180,7 +180,7 @@ func (k *Kit) check(m Message) {
 	}
 }
 
-// start starts processes until there are n.
+// start starts processes until n run.
 func (k *Kit) start(n int) {
 	k.t.Helper()
 	for slot := range n {
@@ -199,7 +199,7 @@ func (k *Kit) start(n int) {
 	}
 }
 
-// end stops everything and looks at what is left.
+// end stops everything and checks what is left.
 func (k *Kit) end() {
 	k.t.Helper()
 	k.mu.Lock()
@@ -216,7 +216,7 @@ func (k *Kit) end() {
 		k.t.Errorf("%v\n%s", k.failed, k.tell())
 	}
 	for _, p := range k.crashes {
-		k.t.Errorf("CrashAt(%q): nobody came to this point\n%s", p, k.tell())
+		k.t.Errorf("CrashAt(%q): no process reached this point\n%s", p, k.tell())
 	}
 	for _, f := range k.faults {
 		if !f.happened {
@@ -228,7 +228,7 @@ func (k *Kit) end() {
 	}
 }
 
-// invariants are those that the tables show.
+// invariants checks the invariants that the tables show.
 func (k *Kit) invariants() error {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()

@@ -10,22 +10,23 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// Message is what a sender sends. Delivering it twice is one message that comes again:
-// same bytes, same id, same headers.
+// Message is what a sender sends. A Message delivered twice is one message that comes
+// again: same bytes, same id, same headers.
 type Message struct {
-	// Topic is where it is delivered. Required.
+	// Topic is the topic of the delivery. Required.
 	Topic string
-	// ID is Watermill's UUID; "" for a sender that gives none.
+	// ID is Watermill's UUID; "" if the sender sets none.
 	ID string
 	// Payload is the body, byte for byte.
 	Payload []byte
 	// Metadata are the headers. May be nil.
 	Metadata map[string]string
-	// Coordinates say where it stands on its broker; zero where nobody knows.
+	// Coordinates are the message's place on its broker; zero if unknown.
 	Coordinates headrace.Coordinates
 }
 
-// JSON returns a message whose payload is body as JSON. It panics where body has none.
+// JSON returns a message whose payload is body as JSON. It panics if body cannot be
+// encoded.
 func JSON(topic, id string, body any) Message {
 	payload, err := json.Marshal(body)
 	if err != nil {
@@ -34,7 +35,7 @@ func JSON(topic, id string, body any) Message {
 	return Message{Topic: topic, ID: id, Payload: payload}
 }
 
-// With returns m with one more header.
+// With returns a copy of m with one more header.
 func (m Message) With(header, value string) Message {
 	m.Metadata = maps.Clone(m.Metadata)
 	if m.Metadata == nil {
@@ -44,12 +45,12 @@ func (m Message) With(header, value string) Message {
 	return m
 }
 
-// String names m for people: its topic, id and payload.
+// String describes m: its topic, id and payload.
 func (m Message) String() string {
 	return fmt.Sprintf("%s id %q %s", m.Topic, m.ID, shown(m.Payload))
 }
 
-// watermill returns m as a subscriber gives it: nothing in it is shared with m.
+// watermill returns m as a subscriber gives it. It shares no memory with m.
 func (m Message) watermill() *message.Message {
 	made := message.NewMessage(m.ID, append([]byte(nil), m.Payload...))
 	maps.Copy(made.Metadata, m.Metadata)
@@ -59,10 +60,10 @@ func (m Message) watermill() *message.Message {
 	return made
 }
 
-// maxShown is how much of a payload a failure shows.
+// maxShown is how many bytes of a payload a failure shows.
 const maxShown = 300
 
-// shown is a payload for people. This is a test: it may be seen.
+// shown returns a readable payload. In a test, payloads may be shown.
 func shown(payload []byte) string {
 	if len(payload) > maxShown {
 		return fmt.Sprintf("%q… (%d bytes)", payload[:maxShown], len(payload))

@@ -8,7 +8,7 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// clockOutbox notes what the relay reads: the Sink gets it by right.
+// clockOutbox notes the rows that the relay reads: the relay may publish them.
 type clockOutbox struct {
 	store.Outbox
 	k *Kit
@@ -27,20 +27,14 @@ func (c *clock) Outbox() store.Outbox {
 	return o
 }
 
-func (o clockOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
-	rows, err := o.Outbox.Read(ctx, t, shard, after, limit)
+func (o clockOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
+	rows, err := o.Outbox.Read(ctx, t, shard, after, limit, topics)
 	o.note(rows)
 	return rows, err
 }
 
-func (o clockOutbox) ReadTopics(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
-	rows, err := o.Outbox.ReadTopics(ctx, t, shard, after, limit, topics)
-	o.note(rows)
-	return rows, err
-}
-
-func (o clockOutbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
-	held, err := o.Outbox.ReadHeld(ctx, t, shard, limit)
+func (o clockOutbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics outbox.Topics) ([]outbox.HeldRow, error) {
+	held, err := o.Outbox.ReadHeld(ctx, t, shard, limit, topics)
 	for i := range held {
 		o.note([]outbox.Row{held[i].Row})
 	}

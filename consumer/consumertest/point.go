@@ -2,71 +2,73 @@ package consumertest
 
 import (
 	"slices"
+	"time"
 
 	"github.com/headrace/headrace/internal/fault"
 )
 
-// Point is a place on the way of a message, at which a process can crash.
+// Point is a point in the handling of a message at which a process can crash.
 type Point string
 
-// The points, in the order in which a message comes by them.
+// The points, in the order in which a message reaches them.
 const (
-	// AfterReceive: a message came from the broker; no handler has been given it.
+	// AfterReceive: the broker delivered a message; no handler has it yet.
 	AfterReceive Point = Point(fault.AfterReceive)
 	// AfterClaim: the message is claimed in an open transaction, or under a lease.
 	AfterClaim Point = Point(fault.AfterClaim)
-	// MidHandler: the handler has done all its work, and has not returned yet. Nothing is
-	// committed, and what it did outside of its transaction stays.
+	// MidHandler: the handler did all its work but has not returned yet. Nothing is
+	// committed; effects outside of its transaction stay.
 	MidHandler Point = Point(fault.MidHandler)
 	// BeforeCommit: the handler has returned; its transaction is about to commit.
 	BeforeCommit Point = Point(fault.BeforeCommit)
-	// AfterCommit: the effects are committed; the broker does not know yet.
+	// AfterCommit: the effects are committed; the message is not acknowledged yet.
 	AfterCommit Point = Point(fault.AfterCommit)
-	// AfterAck: the broker knows.
+	// AfterAck: the message is acknowledged.
 	AfterAck Point = Point(fault.AfterAck)
 
-	// RelaySelected: the relay has read what a handler published.
+	// RelaySelected: the relay has read an event of a handler.
 	RelaySelected Point = Point(fault.RelaySelected)
-	// RelayPublished: the Sink has taken it; the outbox does not know yet, so that the
-	// next process publishes it again, under the same id.
+	// RelayPublished: the Sink took the event, but it is still in the outbox. The next
+	// process publishes it again, under the same id.
 	RelayPublished Point = Point(fault.RelayPublished)
-	// RelayDeleting: it is about to leave the outbox.
+	// RelayDeleting: the relay is about to delete the event from the outbox.
 	RelayDeleting Point = Point(fault.RelayDeleting)
-	// RelayBeforeCommit and RelayAfterCommit stand about the commit by which it leaves.
+	// RelayBeforeCommit and RelayAfterCommit are before and after the commit of that.
 	RelayBeforeCommit Point = Point(fault.RelayBeforeCommit)
 	RelayAfterCommit  Point = Point(fault.RelayAfterCommit)
 
-	// LetterBeforeCommit and LetterAfterCommit stand about the commit of a dead letter.
+	// LetterBeforeCommit and LetterAfterCommit are before and after the commit of a dead
+	// letter.
 	LetterBeforeCommit Point = Point(fault.LetterBeforeCommit)
 	LetterAfterCommit  Point = Point(fault.LetterAfterCommit)
 )
 
-// HandlerPoints are those that a message comes by which is applied, in order.
+// HandlerPoints are the points that an applied message reaches, in order.
 func HandlerPoints() []Point {
 	return []Point{AfterReceive, AfterClaim, MidHandler, BeforeCommit, AfterCommit, AfterAck}
 }
 
-// RelayPoints are those that a published event comes by.
+// RelayPoints are the points that a published event reaches.
 func RelayPoints() []Point {
 	return []Point{RelaySelected, RelayPublished, RelayDeleting, RelayBeforeCommit, RelayAfterCommit}
 }
 
-// LetterPoints are those that a message comes by which becomes a dead letter.
+// LetterPoints are the points that a message reaches when it becomes a dead letter.
 func LetterPoints() []Point { return []Point{LetterBeforeCommit, LetterAfterCommit} }
 
-// known are all of them.
+// known reports whether p is one of the points above.
 func (p Point) known() bool {
 	return slices.Contains(slices.Concat(HandlerPoints(), RelayPoints(), LetterPoints()), p)
 }
 
-// CrashAt has a process crash when it next comes to the point: it commits, publishes and
-// acknowledges nothing any more, and its open transactions roll back. The next one is
-// started on the same database then, and the broker delivers again what was not
-// acknowledged. Of several points each stands for one crash, in this order.
+// CrashAt makes a process crash when it next reaches the point: it commits, publishes and
+// acknowledges nothing more, and its open transactions roll back. Then another process
+// starts on the same database, and the broker delivers the unacknowledged messages again.
+// Each of several points is one crash, in this order.
 //
-// The crash is simulated in this process: statements that a handler sends on connections
-// of its own are not cut off, and what it keeps in memory is still there. A crash whose
-// point nobody came to by the end of the test fails it.
+// The kit simulates the crash in this process: statements that a handler sends on other
+// connections are not cut off, and the process keeps its memory. If no process reaches
+// the point by the end of the test, the test fails.
 func (k *Kit) CrashAt(points ...Point) {
 	k.t.Helper()
 	for _, p := range points {
@@ -95,7 +97,7 @@ func (p *process) at(point fault.Point) error {
 	}
 	k.crashes = k.crashes[1:]
 	p.dead = true
-	p.cut()
+	p.c.Runtime().DrainTimeout = time.Millisecond // work under way must not finish
 	p.stop()
 	k.story.add("process %d CRASHED at %s", p.n, point)
 	return errCrashed

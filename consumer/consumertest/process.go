@@ -13,42 +13,42 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/internal/around"
+	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/fault"
 	"github.com/headrace/headrace/store"
 )
 
-// Wire puts together a consumer as the program does: consumer.New, and then the handlers.
-// It is called once for each process that the test starts, after a crash too, so
-// everything that a process has in memory is made in it.
+// Wire builds a consumer as the program does: consumer.New, and then the handlers. The
+// kit calls it for each process that it starts, also after a crash. So Wire must create
+// everything that a process has in memory.
 type Wire func(p *Process) (*consumer.Consumer, error)
 
-// Process is what a Wire is given in place of the world outside.
+// Process is what a Wire gets instead of the real database, broker and logger.
 type Process struct {
 	// Store is for consumer.New or consumer.Attach.
 	Store store.Store
 	// Source is for Config.Source and consumer.From, or for a Router's handlers: the
-	// kit's broker. It delivers what the test delivers, again after a crash.
+	// kit's broker. It delivers the test's messages, after a crash again.
 	Source message.Subscriber
-	// Sink is for Config.Sink: it keeps what is published for Kit.Published.
+	// Sink is for Config.Sink: it keeps published messages for Kit.Published.
 	Sink message.Publisher
 	// Logger is for Config.Logger: it writes into the test's log.
 	Logger *slog.Logger
-	// DB is the database beside the Store, as Kit.DB.
+	// DB is the database for statements outside of the Store, like Kit.DB.
 	DB *sql.DB
-	// Run is what runs the process until ctx ends. Default: the consumer's Run. With
-	// consumer.Attach, set it to the Router's.
+	// Run runs the process until ctx ends. Default: the consumer's Run. With
+	// consumer.Attach, set it to the Router's Run.
 	Run func(ctx context.Context) error
 }
 
-// errCrashed is the error of everything that a crashed process tries.
+// errCrashed is the error of every call of a crashed process.
 var errCrashed = errors.New("consumertest: the process has crashed")
 
-// hurry is how many times as often instances beat: a process is known to be dead after
-// one second, not after twelve.
+// hurry is how many times faster instances beat: a process is known to be dead after one
+// second instead of twelve.
 const hurry = 12
 
-// process is a consumer on a store of its own.
+// process is a consumer on its own store.
 type process struct {
 	k    *Kit
 	n    int // from 1, over all processes of the test
@@ -56,14 +56,13 @@ type process struct {
 	st   openStore
 	c    *consumer.Consumer
 	run  func(context.Context) error
-	cut  func() // see around.Inside
 
 	soft       context.Context
 	stop       context.CancelFunc
 	gone       context.Context // ends when Run has returned
 	leave      context.CancelFunc
 	goroutines sync.WaitGroup
-	// acks has one for each acknowledgement that came to AfterAck.
+	// acks has one entry for each acknowledgement that reached AfterAck.
 	acks chan struct{}
 
 	// Guarded by Kit.mu.
@@ -118,17 +117,17 @@ func (p *process) wire() error {
 	if p.run = outside.Run; p.run == nil {
 		p.run = p.c.Run
 	}
-	inside := around.Open(p.c)
-	p.cut = inside.Cut
-	inside.Put(p.around)
-	inside.Hurry(hurry)
+	rt := p.c.Runtime()
+	rt.Intercept(p.intercept)
+	rt.Hurry(hurry)
+	rt.Process = crashguard.NewProcess()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.inside = inside
+	k.runtime = rt
 	return nil
 }
 
-// supervise runs p to its end, and starts the next one where it crashed.
+// supervise runs p to its end, and starts the next process if p crashed.
 func (k *Kit) supervise(p *process) {
 	err := p.run(p.soft)
 	p.stop()
@@ -149,7 +148,7 @@ func (k *Kit) supervise(p *process) {
 		k.story.add("process %d follows on the same database", k.peek())
 		err = k.boot(p.slot)
 	case err == nil && !stopping:
-		err = fmt.Errorf("process %d ended although nobody stopped it", p.n)
+		err = fmt.Errorf("process %d ended before the test stopped it", p.n)
 	}
 	if err != nil {
 		k.mu.Lock()
@@ -166,11 +165,11 @@ func (k *Kit) peek() int {
 	return k.count + 1
 }
 
-// buried bounds what is done after a crash.
+// buried bounds the work after a crash.
 const buried = 10 * time.Second
 
-// bury lets the time pass after which what a dead process held is free: the terms of its
-// leases. What other processes ask about it, it has been silent for long (see clock).
+// bury ends the leases of a dead process at once. Other processes see it as silent for
+// long (see clock).
 func (k *Kit) bury(p *process) error {
 	k.mu.Lock()
 	leases := p.leases

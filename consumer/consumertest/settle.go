@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// patience is for how long nothing may happen while something is to be done.
+// patience is how long Settle waits without any progress.
 const patience = 30 * time.Second
 
-// Settle waits until everything has come to rest: each delivery is acknowledged, the
-// backlog is empty, what was published has left the outbox (where the consumer has a
-// Sink or Routes), and crashed processes have been followed by others. It looks each
-// time that something happens, and never sleeps. Where nothing happens for 30 seconds,
-// or the test's deadline comes near, it ends the test and says what is left.
+// Settle waits until no work is left: each delivery is acknowledged, the backlog is
+// empty, the outbox is empty too (if the consumer has a Sink or Routes), and another
+// process runs for each crashed one. It checks after each event and never sleeps. If
+// nothing happens for 30 seconds, or the test's deadline is near, it ends the test and
+// shows what is left.
 //
-// Delays pass at once: a retry, whatever the policy's backoff, and an event's Delay wait
-// for a millisecond. Kit.Delays says what was asked for.
+// Delays take no time: a retry, whatever the policy's backoff, and an event's Delay wait
+// for a millisecond. Kit.Delays returns the delays that the policy gave.
 func (k *Kit) Settle() {
 	k.t.Helper()
 	k.start(1)
@@ -48,7 +48,7 @@ func (k *Kit) Settle() {
 	}
 }
 
-// deadline ends shortly before the test's own, so that there is time to say why.
+// deadline ends shortly before the test's own deadline, which leaves time for the report.
 func (k *Kit) deadline() (context.Context, context.CancelFunc) {
 	type deadliner interface {
 		Deadline() (time.Time, bool)
@@ -62,19 +62,19 @@ func (k *Kit) deadline() (context.Context, context.CancelFunc) {
 	return context.WithCancel(ctx)
 }
 
-// left says what has not come to rest. The error is one after which nothing will.
+// left lists the work that is left. After an error there will be no progress.
 //
-// Each step of a message is looked for before the one that follows it: a process marks
-// itself as crashed before it lets go of what it had.
+// It looks at each step of a message before the next one: a process marks itself as
+// crashed before it gives up its messages.
 func (k *Kit) left() ([]string, error) {
 	left := k.broker.outstanding()
 	k.mu.Lock()
-	relays, failed := k.inside.Relays, k.failed
+	relays, failed := k.runtime.Relays(), k.failed
 	k.mu.Unlock()
 	if failed != nil {
 		return nil, failed
 	}
-	if len(left) == 0 { // else the database need not be asked
+	if len(left) == 0 { // otherwise no query is needed
 		var err error
 		if left, err = k.leftInTables(relays); err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (k *Kit) left() ([]string, error) {
 	defer k.mu.Unlock()
 	for _, p := range k.slots {
 		if p.dead {
-			left = append(left, fmt.Sprintf("process %d has crashed, and is not followed by another yet", p.n))
+			left = append(left, fmt.Sprintf("process %d has crashed and no other process has started yet", p.n))
 		}
 	}
 	return left, k.failed

@@ -13,27 +13,27 @@ import (
 	"github.com/headrace/headrace/dlq"
 )
 
-// Event is a message that was published, or a pattern of one: a field that is zero fits
-// anything.
+// Event is a published message, or a pattern of one: a zero field matches everything.
 type Event struct {
-	// Topic is where it was published.
+	// Topic is the topic.
 	Topic string
-	// Key is its order key (headrace.Event.OrderKey).
+	// Key is the order key (headrace.Event.OrderKey).
 	Key string
-	// Payload is its body. As a pattern, JSON fits JSON that says the same: the order of
-	// members and white space do not count.
+	// Payload is the body. As a pattern, JSON matches equal JSON: the order of members
+	// and white space do not count.
 	Payload []byte
-	// Metadata are its headers. As a pattern, those that must be there; others may be.
+	// Metadata are the headers. In a pattern, those that the event must have; it may have
+	// others.
 	Metadata map[string]string
-	// ID is the id that it was published under. The relay publishes at least once: copies
-	// under one ID are one event.
+	// ID is the event's id. The relay publishes at least once: copies with the same ID
+	// are one event.
 	ID string
 
-	// past says that it did not stand in the outbox.
+	// past says that the event did not come from the outbox.
 	past bool
 }
 
-// String names e for people.
+// String describes e.
 func (e Event) String() string {
 	parts := []string{"topic " + fmt.Sprintf("%q", e.Topic)}
 	if e.Key != "" {
@@ -51,7 +51,7 @@ func (e Event) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// fits reports whether got is what the pattern e asks for.
+// fits reports whether got matches the pattern e.
 func (e Event) fits(got Event) bool {
 	if e.Topic != "" && e.Topic != got.Topic || e.Key != "" && e.Key != got.Key || e.ID != "" && e.ID != got.ID {
 		return false
@@ -73,7 +73,7 @@ func saysTheSame(a, b []byte) bool {
 	return ok && also && reflect.DeepEqual(x, y)
 }
 
-// document is what a JSON document says, its numbers digit by digit.
+// document decodes a JSON document; numbers keep their digits.
 func document(payload []byte) (value any, ok bool) {
 	if !json.Valid(payload) {
 		return nil, false
@@ -83,7 +83,7 @@ func document(payload []byte) (value any, ok bool) {
 	return value, d.Decode(&value) == nil
 }
 
-// sink keeps what a process publishes.
+// sink keeps the messages that a process publishes.
 type sink struct{ p *process }
 
 // Publish implements message.Publisher.
@@ -105,8 +105,8 @@ func (s *sink) Publish(topic string, messages ...*message.Message) error {
 // Close implements message.Publisher.
 func (*sink) Close() error { return nil }
 
-// Events returns what was published to topic, or anywhere where it is empty, in the
-// order in which it was first published, each once. It does not wait: see Settle.
+// Events returns the messages published to topic ("" is all topics), each once, in the
+// order of their first publication. It does not wait: see Settle.
 func (k *Kit) Events(topic string) []Event {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -121,8 +121,8 @@ func (k *Kit) Events(topic string) []Event {
 	return list
 }
 
-// fitting are the events that fit want. The copies of dead letters are events as well;
-// they are meant only by who names a topic.
+// fitting returns the events that match want. The copies of dead letters are events too;
+// only a pattern with a topic matches them.
 func (k *Kit) fitting(want Event) (list []Event) {
 	for _, e := range k.Events(want.Topic) {
 		_, letter := e.Metadata[dlq.HeaderLetter]
@@ -133,7 +133,7 @@ func (k *Kit) fitting(want Event) (list []Event) {
 	return list
 }
 
-// pastOutbox is how often e was published although it was not in the outbox.
+// pastOutbox returns how often e was published without coming from the outbox.
 func (k *Kit) pastOutbox(e Event) (n int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -145,10 +145,11 @@ func (k *Kit) pastOutbox(e Event) (n int) {
 	return n
 }
 
-// Published asserts, after Settle, that one event that fits want was published: one, and
-// not one for each delivery or attempt. Several copies of one event (same ID) are one.
-// It also fails where the event did not come out of the outbox, as one that a handler
-// hands to the Sink itself. A pattern without a Topic leaves out the copies of dead letters.
+// Published asserts, after Settle, that exactly one event that matches want was
+// published, not one for each delivery or attempt. Copies of an event (same ID) count as
+// one. It also fails if the event did not come from the outbox, such as one that a
+// handler hands to the Sink itself. A pattern without a Topic ignores the copies of dead
+// letters.
 func (k *Kit) Published(want Event) {
 	k.t.Helper()
 	k.Settle()
@@ -166,8 +167,8 @@ func (k *Kit) Published(want Event) {
 	}
 }
 
-// NotPublished asserts, after Settle, that no event was published that fits pattern. One
-// without a Topic leaves out the copies of dead letters, which are published as well.
+// NotPublished asserts, after Settle, that no published event matches pattern. A pattern
+// without a Topic ignores the copies of dead letters, which are published too.
 func (k *Kit) NotPublished(pattern Event) {
 	k.t.Helper()
 	k.Settle()

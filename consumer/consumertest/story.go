@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// story is what happened in a test, for the one who reads its failure.
+// story is what happened in a test, for the reader of its failure.
 type story struct {
 	mu    sync.Mutex
 	lines []string
-	told  int // of lines
+	told  int // how many lines tell has returned
 }
 
 func (s *story) add(format string, args ...any) {
@@ -19,11 +19,11 @@ func (s *story) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-// maxStory is how many lines of it a failure shows.
+// maxStory is how many lines a failure shows.
 const maxStory = 40
 
-// tell returns the last lines that were not told before: a test that fails in several
-// ways shows each once.
+// tell returns the last of the lines that it has not returned before: a test that fails
+// in several ways shows each line once.
 func (s *story) tell() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,8 +39,8 @@ func (s *story) tell() string {
 	return what + from + indent(lines)
 }
 
-// What is said where a handler on SQLite did not get the write lock, or may not have got
-// it before its context ended.
+// Texts for a handler on SQLite that did not get the write lock, or whose context ended
+// while it may have waited for it.
 const (
 	waited = "\nA handler waited for SQLite's write lock until it gave up."
 	late   = "\nA handler ran out of time. Did it wait for SQLite's write lock?"
@@ -48,7 +48,7 @@ const (
 		"(Process.DB, Kit.DB) waits for itself. Write by the handler's Tx; effects outside of it are tested on PostgreSQL."
 )
 
-// tell is the end of a failure.
+// tell returns the end of a failure's text.
 func (k *Kit) tell() string {
 	switch {
 	case k.locked.Load():
@@ -66,7 +66,7 @@ func indent(lines []string) string {
 	return "\n\t" + strings.Join(lines, "\n\t")
 }
 
-// pulse is felt by all who wait for something to happen.
+// pulse wakes the goroutines that wait for an event of the test.
 type pulse struct {
 	mu   sync.Mutex
 	next chan struct{}
@@ -74,7 +74,7 @@ type pulse struct {
 
 func newPulse() *pulse { return &pulse{next: make(chan struct{})} }
 
-// beat wakes everybody who has called felt.
+// beat wakes all goroutines that called felt.
 func (p *pulse) beat() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,7 @@ func (p *pulse) beat() {
 	p.next = make(chan struct{})
 }
 
-// felt returns what is closed by the next beat.
+// felt returns a channel that the next beat closes.
 func (p *pulse) felt() <-chan struct{} {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// rowOfCalls is how often a function is called on one message: a counter in it shows,
-// though it be divided by a hundred.
+// rowOfCalls is how often a function is called on one message. It is high enough to find
+// a counter that is divided by a hundred.
 const rowOfCalls = 300
 
-// inARow calls f many times, and reports whether it bore that.
+// inARow calls f many times and reports whether all results were the same.
 func inARow(t testing.TB, what string, f textFunc, m Message, want string) bool {
 	t.Helper()
 	for i := range rowOfCalls {
@@ -35,14 +35,14 @@ func result(got string, err error) string {
 // steps are how far the clock moves between calls.
 var steps = []time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Hour, 31 * 24 * time.Hour, 366 * 24 * time.Hour, 40 * 366 * 24 * time.Hour}
 
-// bubbleTime bounds, by the real clock, the calls in a bubble: its clock stands still
-// while a goroutine that f started waits for the network.
+// bubbleTime bounds the calls in a bubble by the real clock: the bubble's clock stands
+// still while a goroutine of f waits for the network.
 const bubbleTime = 3 * time.Second
 
-// outcome is what came of the calls in a bubble.
+// outcome is the result of the calls in a bubble.
 type outcome struct{ verdict, untried string }
 
-// overTime calls f at other times of a clock that is not the real one.
+// overTime calls f at other times, on the clock of a bubble.
 func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
 	t.Helper()
 	own, ok := t.(*testing.T)
@@ -55,7 +55,7 @@ func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
 	}
 	received := time.Now()
 	said, ended := make(chan outcome, 2), make(chan struct{}) // the first counts
-	go func() {                                               // of its own: a clock that stands still must not hang the test
+	go func() {                                               // a separate goroutine: a clock that stands still must not hang the test
 		defer close(ended)
 		defer func() { // the test runs in a bubble, or f leaves a goroutine behind in this one
 			said <- outcome{untried: fmt.Sprint(recover())}
@@ -80,7 +80,7 @@ func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
 	}
 }
 
-// timed calls f in a bubble, and says what is wrong. The delivery is the same each time.
+// timed calls f in a bubble and returns the problem. The delivery is the same each time.
 func timed(what string, f textFunc, m Message, want string, received time.Time) string {
 	for _, step := range steps {
 		time.Sleep(step)

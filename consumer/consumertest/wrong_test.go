@@ -138,7 +138,7 @@ func TestEndOfTheConsumerIsFound(t *testing.T) {
 	}), "Settle: ", inbox.ErrSwitched.Error())
 }
 
-// A fault that nobody came to has proved nothing.
+// A fault that did not happen has proved nothing.
 func TestUnreachedFaultsAreFound(t *testing.T) {
 	says(t, verdict(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wire)
@@ -146,7 +146,7 @@ func TestUnreachedFaultsAreFound(t *testing.T) {
 		k.FailAttempt(paid("1"), 2, consumertest.BeforeEffects, errTotal)
 		k.Deliver(paid("1"))
 		k.AppliedOnce(paid("1"), invoiced, "1")
-	}), `CrashAt("letter-after-commit"): nobody came to this point`, "FailAttempt: there was no attempt 2 of orders.paid")
+	}), `CrashAt("letter-after-commit"): no process reached this point`, "FailAttempt: there was no attempt 2 of orders.paid")
 }
 
 // What breaks an invariant of the tables fails every test.
