@@ -12,6 +12,8 @@ import (
 const module = "github.com/headrace/headrace"
 
 // The tree of this module keeps every rule.
+//
+//evidence:layers
 func TestTree(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -25,10 +27,27 @@ func TestTree(t *testing.T) {
 	if tree.Package("./internal/archtest") == nil {
 		t.Fatal("this package is not in the tree: the root is wrong")
 	}
-	for _, rule := range Rules() {
+	for _, rule := range Rules {
 		for _, violation := range rule.Check(tree) {
 			t.Error(violation)
 		}
+	}
+	for _, violation := range Unknown(tree, Rules, Placed) {
+		t.Error(violation)
+	}
+}
+
+// A layer or a rule that names no package is refused: it would hold for nothing.
+func TestSetsNamePackages(t *testing.T) {
+	t.Parallel()
+	tree := load(t, map[string]string{"inbox/a.go": "package inbox", "tests/crash/a.go": "package crash"})
+	rules := []Rule{{Package: Set{Ours}, Except: Set{"./gone"}, MayNotImport: Set{"./cmd/...", "github.com/lib/pq"}, But: Set{"./inbox/below"}}}
+	var got []string
+	for _, v := range Unknown(tree, rules, Set{"./inbox", "./tests/...", "./ledger"}) {
+		got = append(got, v.Where)
+	}
+	if want := []string{"./cmd/...", "./gone", "./inbox/below", "./ledger"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -62,34 +81,34 @@ func TestRulesCanFail(t *testing.T) {
 }
 
 // A rule that no case breaks may never have worked.
+//
+//evidence:layers
 func TestEveryRuleIsBroken(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
-	for _, rule := range Rules() {
-		if names[rule.ID()] {
-			t.Errorf("two rules are called %q", rule.ID())
+	for _, rule := range Rules {
+		if names[rule.Name] {
+			t.Errorf("two rules are called %q", rule.Name)
 		}
-		names[rule.ID()] = true
-		broken := func(tc ruleCase) bool { return tc.rule == rule.ID() && len(tc.want) > 0 }
+		names[rule.Name] = true
+		broken := func(tc ruleCase) bool { return tc.rule == rule.Name && len(tc.want) > 0 }
 		if !slices.ContainsFunc(allCases(), broken) {
-			t.Errorf("no case breaks the rule %q", rule.ID())
+			t.Errorf("no case breaks the rule %q", rule.Name)
 		}
 	}
 }
 
 func allCases() []ruleCase {
-	return slices.Concat(importCases, sourceCases, sizeCases(), documentedCases)
+	return slices.Concat(importCases, sourceCases, sizeCases(), packageSizeCases(), documentedCases)
 }
 
 func ruleNamed(t *testing.T, name string) Rule {
 	t.Helper()
-	for _, rule := range Rules() {
-		if rule.ID() == name {
-			return rule
-		}
+	i := slices.IndexFunc(Rules, func(r Rule) bool { return r.Name == name })
+	if i < 0 {
+		t.Fatalf("no rule is called %q", name)
 	}
-	t.Fatalf("no rule is called %q", name)
-	return nil
+	return Rules[i]
 }
 
 func load(t *testing.T, files map[string]string) *Tree {

@@ -2,7 +2,7 @@ package archtest
 
 var importCases = []ruleCase{
 	{
-		rule: "words stand at the bottom",
+		rule: "the domain stands at the bottom",
 		files: map[string]string{
 			"inbox/a.go":           importing("inbox", ".", "./internal/drain"),
 			"retry/a.go":           importing("retry", "./store/sqlite"),
@@ -14,7 +14,7 @@ var importCases = []ruleCase{
 		want: []string{".: imports ./consumer", "./inbox: imports ./internal/drain", "./retry: imports ./store/sqlite"},
 	},
 	{
-		rule: "words know no database driver",
+		rule: "the domain knows no database driver",
 		files: map[string]string{
 			// Through a package without a place, told once, and where it begins.
 			"inbox/a.go":         importing("inbox", "./internal/odd"),
@@ -32,7 +32,7 @@ var importCases = []ruleCase{
 		},
 	},
 	{
-		rule: "leaves know no other word",
+		rule: "leaves know nothing of ours",
 		files: map[string]string{
 			"store/txn/a.go":       importing("txn", "database/sql", "."),
 			"internal/shard/a.go":  importing("shard", "github.com/google/uuid", "hash/fnv"),
@@ -42,13 +42,13 @@ var importCases = []ruleCase{
 		want: []string{"./internal/shard: imports github.com/google/uuid", "./store/txn: imports ."},
 	},
 	{
-		rule: "engines know the words only",
+		rule: "engines know the domain only",
 		files: map[string]string{
 			"internal/drain/a.go": importing("drain", "./backlog", "./store"),
-			"internal/group/a.go": importing("group", "./consumer", "./internal/drain"),
+			"internal/batch/a.go": importing("batch", "./consumer", "./internal/drain"),
 			"outbox/relay/a.go":   importing("relay", "github.com/lib/pq"),
 		},
-		want: []string{"./internal/group: imports ./consumer", "./outbox/relay: imports github.com/lib/pq"},
+		want: []string{"./internal/batch: imports ./consumer", "./outbox/relay: imports github.com/lib/pq"},
 	},
 	{
 		rule: "the runtime knows no driver",
@@ -59,7 +59,7 @@ var importCases = []ruleCase{
 		want: []string{"./consumer: imports ./broker/kafka", "./consumer: imports ./store/postgres"},
 	},
 	{
-		rule: "drivers know the words only",
+		rule: "drivers know the domain only",
 		files: map[string]string{
 			"store/sqlite/a.go":     importing("sqlite", "./inbox", "./internal/migrate", "./internal/drain"),
 			"store/postgres/a.go":   importing("postgres", "./outbox/relay", "github.com/lib/pq"),
@@ -68,6 +68,14 @@ var importCases = []ruleCase{
 		want: []string{
 			"./internal/migrate: imports ./consumer", "./store/postgres: imports ./outbox/relay", "./store/sqlite: imports ./internal/drain",
 		},
+	},
+	{
+		rule: "the judge knows no store",
+		files: map[string]string{
+			"internal/judge/a.go": importing("judge", "./store/txn", "./store", "errors"),
+			"internal/batch/a.go": importing("batch", "./inbox"),
+		},
+		want: []string{"./internal/judge: imports ./store"},
 	},
 	{
 		rule: "postgres is not sqlite",
@@ -94,9 +102,9 @@ var importCases = []ruleCase{
 		rule: "adapters know no driver",
 		files: map[string]string{
 			"broker/kafka/a.go": importing("kafka", "./consumer", "./store/postgres"),
-			"internal/web/a.go": importing("web", "./dlq", "modernc.org/sqlite"),
+			"broker/nats/a.go":  importing("nats", "./dlq", "modernc.org/sqlite"),
 		},
-		want: []string{"./broker/kafka: imports ./store/postgres", "./internal/web: imports modernc.org/sqlite"},
+		want: []string{"./broker/kafka: imports ./store/postgres", "./broker/nats: imports modernc.org/sqlite"},
 	},
 	{
 		rule: "tests stay out of binaries",
@@ -117,7 +125,7 @@ var importCases = []ruleCase{
 		},
 	},
 	{
-		rule: "words are not observed",
+		rule: "the domain is not observed",
 		files: map[string]string{
 			"retry/a.go":        importing("retry", "go.opentelemetry.io/otel/trace"),
 			"inbox/a.go":        importing("inbox", "./internal/telemetry"),
@@ -127,11 +135,11 @@ var importCases = []ruleCase{
 		want: []string{"./inbox: imports ./internal/telemetry", "./retry: imports go.opentelemetry.io/otel/trace"},
 	},
 	{
-		rule: "what observes knows the words only",
+		rule: "what observes knows the domain only",
 		files: map[string]string{
-			"internal/telemetry/a.go": importing("telemetry", ".", "./retry", "./internal/group", "go.opentelemetry.io/otel"),
+			"internal/telemetry/a.go": importing("telemetry", ".", "./retry", "./internal/batch", "go.opentelemetry.io/otel"),
 		},
-		want: []string{"./internal/telemetry: imports ./internal/group"},
+		want: []string{"./internal/telemetry: imports ./internal/batch"},
 	},
 	{
 		rule: "only wiring chooses an SDK",
@@ -151,9 +159,9 @@ var importCases = []ruleCase{
 		files: map[string]string{
 			"cmd/headrace/main.go": importing("main", "github.com/spf13/cobra", "github.com/vbauerster/mpb/v8"),
 			"dlq/a.go":             importing("dlq", "github.com/vbauerster/mpb/v8"),
-			"internal/web/a.go":    importing("web", "github.com/spf13/cobra"),
+			"internal/drain/a.go":  importing("drain", "github.com/spf13/cobra"),
 		},
-		want: []string{"./dlq: imports github.com/vbauerster/mpb/v8", "./internal/web: imports github.com/spf13/cobra"},
+		want: []string{"./dlq: imports github.com/vbauerster/mpb/v8", "./internal/drain: imports github.com/spf13/cobra"},
 	},
 	{
 		rule: "Watermill's middlewares and components are not used",

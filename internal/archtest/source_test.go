@@ -4,7 +4,7 @@ import "testing"
 
 var sourceCases = []ruleCase{
 	{
-		rule: "words start no goroutine",
+		rule: "the domain starts no goroutine",
 		files: map[string]string{
 			"inbox/a.go":          "package inbox\nfunc f() {\n\tgo f()\n}",
 			"inbox/a_test.go":     "package inbox\nfunc g() { go f() }",
@@ -12,6 +12,14 @@ var sourceCases = []ruleCase{
 			"internal/drain/a.go": "package drain\nfunc f() { go f() }",
 		},
 		want: []string{"inbox/a.go:3: starts a goroutine"},
+	},
+	{
+		rule: "the judge is pure",
+		files: map[string]string{
+			"internal/judge/a.go": "package judge\nimport \"database/sql\"\nimport clock \"time\"\nimport \"errors\"\n",
+			"internal/batch/a.go": "package batch\nimport \"time\"\n",
+		},
+		want: []string{"internal/judge/a.go:2: imports database/sql", "internal/judge/a.go:3: imports time"},
 	},
 	{
 		rule: "SQL stands in .sql files",

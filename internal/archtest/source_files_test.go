@@ -20,6 +20,17 @@ func goroutines(f *File) []Finding {
 	return found
 }
 
+// impure finds imports of a database or of the clock.
+func impure(f *File) []Finding {
+	var found []Finding
+	for _, spec := range f.AST.Imports {
+		if path := f.imported(spec); path == "database/sql" || path == "time" {
+			found = append(found, Finding{f.at(spec.Pos()), "imports " + path})
+		}
+	}
+	return found
+}
+
 // statement recognises the beginning of SQL by the words that have to follow each other, so that neither
 // "update the row" in an error nor "DELETE /letters/{id}" in a route is any. SAVEPOINT and the like are not
 // in it: they are the same on every database.

@@ -8,7 +8,7 @@ import (
 )
 
 // unexplained finds exported names that no comment speaks of. Those of internal packages and of programs are
-// nobody's to look up. A field or an interface's method may be named in the comment of its type or of another
+// left out: users do not look them up. A field or an interface's method may be named in the comment of its type or of another
 // field instead of having one of its own; a constant or a variable is covered by the comment of its group.
 func unexplained(f *File) []Finding {
 	if f.AST.Name.Name == "main" || strings.Contains(f.pkg.Path+"/", "/internal/") || ast.IsGenerated(f.AST) {
