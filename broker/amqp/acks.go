@@ -2,8 +2,8 @@ package amqp
 
 import "sync"
 
-// acks tells the broker what was settled. What comes while one is sent goes together:
-// those that leave no gap below them in one frame. It is safe for concurrent use.
+// acks sends settlements to the broker. Those that arrive while one is sent go together;
+// acks without a gap below them go in one frame. It is safe for concurrent use.
 type acks struct {
 	ch      settler
 	settled chan verdict
@@ -13,13 +13,13 @@ type acks struct {
 	closed bool
 }
 
-// settler is what of a channel is needed.
+// settler is the part of a channel that acks needs.
 type settler interface {
 	Ack(tag uint64, multiple bool) error
 	Nack(tag uint64, multiple, requeue bool) error
 }
 
-// verdict is what became of a delivery.
+// verdict is the settlement of a delivery.
 type verdict struct {
 	tag uint64
 	ack bool
@@ -31,7 +31,7 @@ func newAcks(ch settler, prefetch int) *acks {
 	return a
 }
 
-// settle tells the broker about a delivery. After close it does nothing: the channel has
+// settle settles a delivery at the broker. After close it does nothing: the channel has
 // ended, and the message comes again.
 func (a *acks) settle(tag uint64, ack bool) {
 	a.mu.RLock()
@@ -41,7 +41,7 @@ func (a *acks) settle(tag uint64, ack bool) {
 	}
 }
 
-// close waits until everything that was settled is told to the broker.
+// close waits until all settlements are sent to the broker.
 func (a *acks) close() {
 	a.mu.Lock()
 	closed := a.closed
@@ -74,8 +74,8 @@ func (a *acks) run() {
 	}
 }
 
-// note keeps an ack for later, and sends a nack. An error says that the channel is
-// closed, and the broker requeues what it was not told about.
+// note stores an ack for later, and sends a nack. An error means that the channel is
+// closed; the broker then requeues what it was not told about.
 func note(ch settler, l *ledger, v verdict) {
 	if !v.ack {
 		_ = ch.Nack(v.tag, false, true) // see above
@@ -99,16 +99,17 @@ func send(ch settler, l *ledger) {
 	l.unsent = l.unsent[:0]
 }
 
-// ledger knows which deliveries of a channel are settled. Their tags count from 1 without
-// a gap.
+// ledger records which deliveries of a channel are settled. Their tags count from 1
+// without a gap.
 type ledger struct {
-	low     uint64          // all below are settled, and the broker knows
-	settled map[uint64]bool // those from low on; true for an ack that is not sent
+	low     uint64          // all below are settled, also at the broker
+	settled map[uint64]bool // those from low on; true for an ack that was not sent
 	unsent  []uint64        // acks
 }
 
-// advance moves low over what is settled, and returns the highest tag below it whose ack
-// is not sent; 0 if there is none. An ack of all up to that one settles nothing else.
+// advance moves low past settled deliveries, and returns the highest tag below it whose
+// ack was not sent; 0 if there is none. An ack of all deliveries up to that tag settles
+// no others.
 func (l *ledger) advance() (up uint64) {
 	for {
 		unsent, settled := l.settled[l.low]

@@ -4,10 +4,12 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/headrace/headrace/internal/sleep"
 )
 
 // pause is the time between two attempts to connect: doubled each time, with jitter, so
-// that a broker that comes back is not met by all its clients at once.
+// that not all clients connect at once when a broker comes back.
 type pause struct{ next time.Duration }
 
 const (
@@ -19,20 +21,8 @@ const (
 func (p *pause) wait(ctx context.Context) bool {
 	d := max(p.next, firstPause)
 	p.next = min(2*d, lastPause)
-	return sleep(ctx, d/2+rand.N(d/2+1))
+	return sleep.For(ctx, d/2+rand.N(d/2+1))
 }
 
 // reset makes the next pause the shortest.
 func (p *pause) reset() { p.next = 0 }
-
-// sleep waits for d, and reports false when ctx ends first.
-func sleep(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

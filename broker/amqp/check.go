@@ -12,10 +12,10 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// Check implements consumer.Checker. It makes the queue, where Topology.Declare says so,
-// or looks whether it is there, and compares the broker's limits with what the handler
-// asks for. While the broker is not to be reached, it is tried for Server.Timeout. Errors
-// name the option, or what to set at the broker.
+// Check implements consumer.Checker. It makes the queue, if Topology.Declare is set, or
+// checks that it exists, and compares the broker's limits with the handler's demands.
+// While the broker is unreachable, it retries for Server.Timeout. Errors name the option,
+// or what to set at the broker.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	p, err := s.o.place(topic)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	return nil
 }
 
-// reach is prepare, tried again while nobody answers.
+// reach is prepare, repeated while the broker does not answer.
 func (s *Source) reach(ctx context.Context, p place) (version, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errNoAnswer)
 	defer cancel()
@@ -52,14 +52,14 @@ func (s *Source) reach(ctx context.Context, p place) (version, error) {
 
 var errNoAnswer = errors.New("the broker does not answer in time")
 
-// answered reports whether err is the broker's word, or ours, so that trying again
-// changes nothing.
+// answered reports whether err comes from the broker or from us, so that a retry will not
+// help.
 func answered(err error) bool {
 	var answer *amqp091.Error
 	return errors.As(err, &answer) && answer.Server || hopeless(err) || errors.Is(err, ErrClosed)
 }
 
-// told are the limits that the options and the version of the broker say.
+// told returns the limits by the options and the broker's version.
 func (s *Source) told(v version) limits {
 	found := limits{deliveries: s.o.DeliveryLimit}
 	switch {
@@ -82,7 +82,7 @@ func (s *Source) checkTimeout(found limits, d consumer.Demands) error {
 		d.Hold.Round(time.Second), limit)
 }
 
-// checkDeliveries compares the queue's delivery limit, which the protocol does not tell.
+// checkDeliveries checks the queue's delivery limit, which the protocol does not show.
 func checkDeliveries(p place, found limits, d consumer.Demands) error {
 	switch limit := found.deliveries; {
 	case limit == 0:

@@ -30,10 +30,12 @@ var conformed = rabbit{amqp.Quorum}
 
 func TestMain(m *testing.M) { brokertest.Main(m, conformed) }
 
+//evidence:amqp
 func TestConformanceQuorum(t *testing.T) {
 	conform(t, amqp.Quorum)
 }
 
+//evidence:amqp
 func TestConformanceClassic(t *testing.T) {
 	conform(t, amqp.Classic)
 }
@@ -116,7 +118,7 @@ func (r rabbit) Addr() string {
 	return fmt.Sprintf("%s:%d", uri.Host, uri.Port)
 }
 
-// Left asks the management API: the protocol tells nobody what others hold. This list is
+// Left asks the management API: the protocol does not tell what others hold. This list is
 // younger than what the API has of a single queue.
 func (r rabbit) Left(ctx context.Context, topic string) (int, error) {
 	base := os.Getenv("HEADRACE_TEST_RABBITMQ_MANAGEMENT")

@@ -9,16 +9,15 @@ import (
 )
 
 var (
-	// ErrClosed is returned by what was closed before.
+	// ErrClosed is the error of a closed Source or Sink.
 	ErrClosed = errors.New("amqp: closed")
-	// ErrReturned matches the error of a message that no queue takes: the queue that
-	// the topic stands for does not exist, or nothing is bound to the exchange.
+	// ErrReturned matches the error of a message that no queue takes: the topic's queue
+	// does not exist, or no queue is bound to the exchange.
 	ErrReturned = errors.New("no queue takes it (returned)")
-	// ErrNotConfirmed matches the error of a message that the broker has refused to
-	// keep, or of which nobody knows whether it has it, because the connection or the
-	// channel ended first.
+	// ErrNotConfirmed matches the error of a message that the broker refused, or that it
+	// may or may not have, because the connection or the channel ended first.
 	ErrNotConfirmed = errors.New("not confirmed")
-	// ErrBlocked matches the error of Publish while the broker takes no messages,
+	// ErrBlocked matches the error of Publish while the broker accepts no messages,
 	// because it is short of memory or disk.
 	ErrBlocked = errors.New("the broker takes no messages: it is short of memory or disk")
 	// ErrTooLarge matches the error of a message that the protocol cannot carry: its
@@ -26,17 +25,17 @@ var (
 	ErrTooLarge = errors.New("too large for the protocol")
 )
 
-// PublishError is what Publish returns where it knows what became of each message. It
-// matches what the failures match.
+// PublishError is the error of Publish if the result of each message is known. It matches
+// the errors of its failures.
 type PublishError struct {
 	// Messages is how many were to be published.
 	Messages int
-	// Failures are those that the broker does not have, or may not have, in the order in
-	// which they were given. All the others it has.
+	// Failures are the messages that the broker does not have, or may not have, in their
+	// order. It has all the others.
 	Failures []Failure
 }
 
-// Failure is a message that Publish has not published.
+// Failure is a message that was not published.
 type Failure struct {
 	// Index is its place among the messages of the call, from 0.
 	Index int
@@ -44,7 +43,7 @@ type Failure struct {
 	Err error
 }
 
-// Error implements error. It holds no ids and nothing of a payload.
+// Error implements error. It contains no ids and nothing of a payload.
 func (e *PublishError) Error() string {
 	if e.Messages == 1 {
 		return "amqp: " + e.Failures[0].Err.Error()
@@ -90,8 +89,8 @@ func refusal(err error, codes ...int) *amqp091.Error {
 	return nil
 }
 
-// hopeless reports whether trying to connect again cannot help: credentials or the
-// virtual host are refused.
+// hopeless reports whether connecting again cannot help: the broker refuses the
+// credentials or the virtual host.
 func hopeless(err error) bool {
 	var e *amqp091.Error
 	return errors.As(err, &e) && (e.Code == amqp091.AccessRefused || e.Code == amqp091.NotAllowed)

@@ -6,25 +6,25 @@ import (
 	"net"
 )
 
-// guard reads along with the client, and replaces headers that the client would end the
-// connection for: the broker would send the same message first over the next connection,
-// and so on. A message whose headers were replaced has unreadableHeader among them.
+// guard reads the data before the client, and replaces headers for which the client would
+// end the connection: the broker would send the same message first over the next
+// connection, and so on. A message with replaced headers has unreadableHeader among them.
 type guard struct {
 	net.Conn
 	in    *bufio.Reader
 	ready []byte // for the client, before anything else
-	pass  int    // bytes of the frame that are passed on as they come
+	pass  int    // bytes of the frame to pass on unchanged
 	blind bool   // it is not the protocol that we know
 }
 
-// unreadableHeader holds the headers that could not be read, as bytes without the last few.
+// unreadableHeader contains the unreadable headers, as bytes without the last few.
 const unreadableHeader = "headrace-unreadable-headers"
 
 const (
 	frameHead     = 7 // type, channel and length of what follows, without the end mark
 	contentHeader = 2 // a frame's type
-	// maxContentHeader is the largest frame that is looked at. The broker sends none above
-	// the size that was agreed to.
+	// maxContentHeader is the largest frame that guard inspects. The broker sends none
+	// above the agreed size.
 	maxContentHeader = 1 << 20
 )
 
@@ -51,7 +51,7 @@ func (g *guard) Read(p []byte) (n int, err error) {
 				return n + k, err
 			}
 			g.pass, n = max(g.pass-k, 0), n+k
-		case n > 0 && g.in.Buffered() < frameHead: // the next frame may take its time
+		case n > 0 && g.in.Buffered() < frameHead: // the next frame may take a while
 			return n, nil
 		default:
 			if err := g.next(); err != nil {
@@ -62,7 +62,7 @@ func (g *guard) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// next looks at the frame that comes now.
+// next inspects the next frame.
 func (g *guard) next() error {
 	head, err := g.in.Peek(frameHead)
 	if err != nil {
@@ -70,7 +70,7 @@ func (g *guard) next() error {
 	}
 	kind, size := head[0], binary.BigEndian.Uint32(head[3:])
 	switch {
-	case kind == 0 || kind > 8 || size > 1<<30: // as the greeting of a broker that speaks another version
+	case kind == 0 || kind > 8 || size > 1<<30: // such as the greeting of a broker with another version
 		g.blind = true
 	case kind != contentHeader || size > maxContentHeader:
 		g.pass = frameHead + int(size) + 1
@@ -84,8 +84,8 @@ func (g *guard) next() error {
 	return nil
 }
 
-// readFull is io.ReadFull, except that a frame that ends too early is an error as the
-// connection had it.
+// readFull is io.ReadFull, except that a frame that ends too early returns the
+// connection's own error.
 func readFull(r *bufio.Reader, p []byte) error {
 	for n := 0; n < len(p); {
 		k, err := r.Read(p[n:])
@@ -104,7 +104,7 @@ const (
 	hasHeaders         = 1 << 13
 )
 
-// readable returns frame, a content header, or one with other headers in their place.
+// readable returns frame, a content header, or a copy with its headers replaced.
 func readable(frame []byte) []byte {
 	const fixed = frameHead + 2 + 2 + 8 // class, weight, size of the body
 	body := len(frame) - 1
@@ -127,7 +127,7 @@ func readable(frame []byte) []byte {
 	table := frame[at+4 : at+4+length]
 	made := binary.BigEndian.AppendUint32(append([]byte(nil), frame[:at]...), 0)
 	made = append(append(append(made, byte(len(unreadableHeader))), unreadableHeader...), 'x')
-	kept := table[:max(0, length-1-len(unreadableHeader)-1-4)] // no frame becomes longer than it was
+	kept := table[:max(0, length-1-len(unreadableHeader)-1-4)] // no frame becomes longer
 	made = append(binary.BigEndian.AppendUint32(made, uint32(len(kept))), kept...)
 	binary.BigEndian.PutUint32(made[at:], uint32(len(made)-at-4))
 	made = append(made, frame[at+4+length:]...)
@@ -135,7 +135,7 @@ func readable(frame []byte) []byte {
 	return made
 }
 
-// What the client takes at most, in amqp091-go v1.16.
+// The limits of the client, in amqp091-go v1.16.
 const (
 	maxNesting = 32
 	maxFields  = 8192

@@ -48,6 +48,8 @@ func nested(depth int) (b []byte) {
 
 // Trap: the client ends the connection for such headers, and the broker sends them again
 // first thing over the next. Guard: guard.
+//
+//evidence:amqp
 func TestGuardReplacesWhatTheClientCannotRead(t *testing.T) {
 	many := bytes.Repeat([]byte{1, 'n', 'V'}, maxFields+1)
 	for name, c := range map[string]struct {

@@ -9,20 +9,20 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// window is how many messages wait for their confirmation on a channel.
+// window is how many messages of a channel wait for their confirmation.
 const window = 256
 
 // lane is a channel in confirm mode, used by one call of Publish at a time.
 type lane struct {
 	conn    *amqp091.Connection
 	ch      *amqp091.Channel
-	returns chan amqp091.Return // holds as many as can come, so that the client never waits
+	returns chan amqp091.Return // has room for all returns of a window, so that the client never waits
 	lost    chan *amqp091.Error
 	reason  *amqp091.Error // what lost said
 	stuck   bool           // confirmations are missing
 }
 
-// lane returns a channel, after the topic's topology is made over its connection.
+// lane returns a channel, after making the topic's topology over its connection.
 func (s *Sink) lane(ctx context.Context, topic string, p place) (*lane, error) {
 	conn, err := s.link.get(ctx)
 	if err != nil {
@@ -34,8 +34,8 @@ func (s *Sink) lane(ctx context.Context, topic string, p place) (*lane, error) {
 	return s.open(ctx, conn, topic, p)
 }
 
-// idle returns a channel that an earlier call has left; nil if there is none, or the
-// topic's topology is to be made first.
+// idle returns a channel of an earlier call; nil if there is none, or the topic's
+// topology must be made first.
 func (s *Sink) idle(conn *amqp091.Connection, topic string) *lane {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *Sink) idle(conn *amqp091.Connection, topic string) *lane {
 }
 
 // open opens a channel. A broker that has just run short of memory or disk reads no
-// requests, and the client would wait for as long as that lasts: Publish does not.
+// requests, and the client would wait until that ends; open does not.
 func (s *Sink) open(ctx context.Context, conn *amqp091.Connection, topic string, p place) (*lane, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errNoAnswer)
 	defer cancel()
@@ -84,7 +84,7 @@ func (s *Sink) fresh(conn *amqp091.Connection, topic string, p place) (*lane, er
 	if err := s.make(conn, topic, p); err != nil {
 		return nil, err
 	}
-	if l := s.idle(conn, topic); l != nil { // it was only the topology that was missing
+	if l := s.idle(conn, topic); l != nil { // only the topology was missing
 		return l, nil
 	}
 	ch, err := conn.Channel()
@@ -100,12 +100,12 @@ func (s *Sink) fresh(conn *amqp091.Connection, topic string, p place) (*lane, er
 	}, nil
 }
 
-// giveBack keeps l for the next call, unless it has ended or holds confirmations of this
-// one.
+// giveBack keeps l for the next call, unless it has ended or is missing confirmations of
+// this call.
 func (s *Sink) giveBack(l *lane) {
 	switch {
 	case l.ch.IsClosed():
-	case l.stuck: // the broker may not read, so that closing takes as long as the connection lives
+	case l.stuck: // the broker may not read, so closing could last as long as the connection
 		s.owned.Go(func() { _ = l.ch.Close() }) // an error says that it is closed
 	default:
 		s.mu.Lock()
@@ -114,7 +114,7 @@ func (s *Sink) giveBack(l *lane) {
 	}
 }
 
-// make makes what a topic stands for, where Declare says so, once for each connection.
+// make makes the topology of a topic if Declare is set, once for each connection.
 func (s *Sink) make(conn *amqp091.Connection, topic string, p place) error {
 	s.mu.Lock()
 	made := s.o.Declare == "" || s.made[topic] == conn
@@ -127,7 +127,7 @@ func (s *Sink) make(conn *amqp091.Connection, topic string, p place) error {
 		return fmt.Errorf("open a channel: %w", err)
 	}
 	if p.exchange != "" {
-		err = s.o.prepareExchange(ch, p.exchange) // whose queues are their consumers'
+		err = s.o.prepareExchange(ch, p.exchange) // its queues belong to their consumers
 	} else {
 		err = s.o.prepare(ch, p, versionOf(conn))
 	}
@@ -143,13 +143,13 @@ func (s *Sink) make(conn *amqp091.Connection, topic string, p place) error {
 	return nil
 }
 
-// sent is a message that was given to the broker.
+// sent is a message that was sent to the broker.
 type sent struct {
 	confirmed *amqp091.DeferredConfirmation
 	err       error
 }
 
-// publish gives messages, a window at most, to the broker and waits until each is
+// publish sends messages, at most a window, to the broker and waits until each is
 // confirmed. from is the index of the first.
 func (l *lane) publish(ctx context.Context, o SinkOptions, p place, messages []*message.Message, from int) (failures []Failure) {
 	all := make([]sent, len(messages))
@@ -187,10 +187,10 @@ func (l *lane) send(o SinkOptions, p place, m *message.Message) sent {
 	return sent{confirmed: confirmed}
 }
 
-// await waits for one confirmation. Once it has come, so has the message's return: the
-// broker sends that first, and the client passes things on in their order.
+// await waits for one confirmation. When it has come, so has the message's return: the
+// broker sends that first, and the client keeps the order.
 func (l *lane) await(ctx context.Context, timer *time.Timer, c *amqp091.DeferredConfirmation) error {
-	if l.stuck { // only what is there already counts
+	if l.stuck { // only a confirmation that is already here counts
 		select {
 		case <-c.Done():
 		default:
@@ -215,12 +215,13 @@ func (l *lane) await(ctx context.Context, timer *time.Timer, c *amqp091.Deferred
 	return fmt.Errorf("%w: the broker refuses it", ErrNotConfirmed)
 }
 
-// why returns the broker's reason for the end of the channel, if it gives one, else err.
+// why returns the broker's reason for the end of the channel, if it gives one, otherwise
+// err.
 func (l *lane) why(err error) error {
 	if l.reason == nil {
 		timer := time.NewTimer(goodbye)
 		defer timer.Stop()
-		select { // the client marks a channel as closed a moment before it says why
+		select { // the client marks a channel as closed just before it sends the reason
 		case l.reason = <-l.lost:
 		case <-timer.C:
 		}
@@ -231,7 +232,7 @@ func (l *lane) why(err error) error {
 	return fmt.Errorf("%w: %w", ErrNotConfirmed, err)
 }
 
-// returned puts what was returned to the messages that it was.
+// returned assigns each return to its message.
 func (l *lane) returned(messages []*message.Message, all []sent) {
 	for {
 		select {
@@ -255,7 +256,7 @@ func (l *lane) match(r amqp091.Return, messages []*message.Message, all []sent) 
 			return
 		}
 	}
-	for i := range all { // nobody knows which: none counts as published
+	for i := range all { // the message is unknown: none counts as published
 		if all[i].err == nil {
 			all[i].err = err
 		}

@@ -12,22 +12,21 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// link is a connection that is made when it is asked for and not there. It is safe for
-// concurrent use.
+// link is a connection that is made when it is needed. It is safe for concurrent use.
 type link struct {
 	server Server
 	life   context.Context // ends with close
 	end    context.CancelFunc
 	owned  sync.WaitGroup
-	// blocked is why the broker takes no messages; nil while it does.
+	// blocked is why the broker accepts no messages; nil while it does.
 	blocked atomic.Pointer[string]
 
 	mu   sync.Mutex
 	dial *dial // the last one; nil before the first
-	lost bool  // and not yet there again, which was logged
+	lost bool  // lost and not yet restored, which was logged
 }
 
-// dial is an attempt to connect. Its result stands when done is closed.
+// dial is an attempt to connect. Its result is final when done is closed.
 type dial struct {
 	done   chan struct{}
 	conn   *amqp091.Connection
@@ -41,8 +40,8 @@ func newLink(s Server) *link {
 	return l
 }
 
-// get returns the connection, and makes one if there is none. Concurrent calls share
-// one attempt.
+// get returns the connection, and makes one if there is none. Concurrent calls share one
+// attempt.
 func (l *link) get(ctx context.Context) (*amqp091.Connection, error) {
 	d, err := l.current()
 	if err != nil {
@@ -56,7 +55,7 @@ func (l *link) get(ctx context.Context) (*amqp091.Connection, error) {
 	}
 }
 
-// current returns the attempt under way, the one that holds the connection, or a new one.
+// current returns the attempt under way, the one with the connection, or a new one.
 func (l *link) current() (*dial, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +108,7 @@ func (l *link) report(err error) {
 	}
 }
 
-// watch logs the end of conn, and follows what the broker says of itself meanwhile.
+// watch logs the end of conn, and records meanwhile whether the broker blocks it.
 func (l *link) watch(conn *amqp091.Connection) {
 	closed := conn.NotifyClose(make(chan *amqp091.Error, 1))
 	blocked := conn.NotifyBlocked(make(chan amqp091.Blocking, 1))
@@ -150,8 +149,8 @@ func (l *link) connect(d *dial) error {
 	return nil
 }
 
-// open opens the socket, over which secure is spoken where it is not nil. The client
-// clears its deadline after the handshake.
+// open opens the socket, with TLS if secure is not nil. The client clears its deadline
+// after the handshake.
 func (l *link) open(network, addr string, secure *tls.Config) (net.Conn, error) {
 	dialer := net.Dialer{Timeout: l.server.Timeout}
 	socket, err := dialer.DialContext(l.life, network, addr)
@@ -174,8 +173,8 @@ func (l *link) open(network, addr string, secure *tls.Config) (net.Conn, error) 
 	return newGuard(conn), nil
 }
 
-// bounded ends a write that the peer does not read: the client sets no deadline for
-// writes, so that Publish would wait as long as the broker is short of memory.
+// bounded ends a write if the peer does not read: the client sets no deadline for writes,
+// so that Publish would wait as long as the broker is short of memory.
 type bounded struct {
 	net.Conn
 	timeout time.Duration
@@ -208,8 +207,8 @@ func (l *link) close() {
 const goodbye = 2 * time.Second
 
 // hangUp closes the connection. A broker that is short of memory or disk does not answer,
-// and its heartbeats put the client's own deadline off: then the socket goes. Errors say
-// that the broker has not heard of it, which makes no difference.
+// and its heartbeats extend the client's own deadline; then hangUp closes the socket. An
+// error means that the broker does not know of the close, which does not matter.
 func (d *dial) hangUp() {
 	timer := time.AfterFunc(goodbye, func() { _ = d.socket.Close() })
 	defer timer.Stop()

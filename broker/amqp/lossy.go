@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// streamKind is the type of a queue that is none: nothing is taken out of it.
+// streamKind is the type of a stream, which is not a queue: messages stay in it.
 const streamKind Kind = "stream"
 
-// bounding are the properties by which a queue forgets what the broker has confirmed. A
-// policy has them under these names, an argument with x- before.
+// bounding are the properties by which a queue drops messages that the broker has
+// confirmed. A policy has these names; an argument has the prefix x-.
 var bounding = []struct{ name, effect string }{
 	{"max-length", "drops the oldest message when it is full"},
 	{"max-length-bytes", "drops the oldest message when it is full"},
@@ -19,7 +19,7 @@ var bounding = []struct{ name, effect string }{
 }
 
 // losses says how the queue loses messages that the broker has confirmed, and by which
-// setting; "" where it does not. Its owner may bound it and let it refuse what is too much.
+// setting; "" if it does not. A bounded queue that rejects new messages loses none.
 func (i queueInfo) losses() (string, error) {
 	var found []string
 	for _, own := range []struct {
@@ -55,8 +55,8 @@ func (i queueInfo) losses() (string, error) {
 	return strings.Join(found, ", and "), nil
 }
 
-// refuses reports whether a queue that is full refuses what comes. The argument counts
-// before the policy, and quorum queues do not know reject-publish-dlx.
+// refuses reports whether a full queue rejects new messages. The argument takes
+// precedence over the policy, and quorum queues do not support reject-publish-dlx.
 func (i queueInfo) refuses(argument, policy json.RawMessage) bool {
 	overflow := argument
 	if overflow == nil {
@@ -71,7 +71,7 @@ func (i queueInfo) refuses(argument, policy json.RawMessage) bool {
 	return false
 }
 
-// checkKind refuses queues that lose messages, and those that are none.
+// checkKind rejects queues that lose messages, and streams.
 func (s *Source) checkKind(p place, found limits) error {
 	switch {
 	case found.stream:
@@ -83,7 +83,7 @@ func (s *Source) checkKind(p place, found limits) error {
 	return nil
 }
 
-// errStream says what a topic may not stand for.
+// errStream says that a topic's queue is a stream.
 type errStream struct{ queue string }
 
 // Error implements error.

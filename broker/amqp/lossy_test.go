@@ -16,6 +16,8 @@ var modest = consumer.Demands{HandlerTimeout: time.Second, Hold: 5 * time.Second
 
 // Rule: a queue that loses what the broker has confirmed is refused at start, by name,
 // where the management API tells; UnsafeLossy takes it.
+//
+//evidence:amqp-queue
 func TestLossyQueueIsRefused(t *testing.T) {
 	b := setup(t)
 	api := variable(t, "HEADRACE_TEST_RABBITMQ_MANAGEMENT")
@@ -53,6 +55,8 @@ func TestLossyQueueIsRefused(t *testing.T) {
 }
 
 // Rule: and so is one that does it by a policy.
+//
+//evidence:amqp-queue
 func TestLossyPolicyIsRefused(t *testing.T) {
 	b := setup(t)
 	api := variable(t, "HEADRACE_TEST_RABBITMQ_MANAGEMENT")
@@ -67,6 +71,8 @@ func TestLossyPolicyIsRefused(t *testing.T) {
 
 // Rule: a stream is no queue: it remembers of no consumer what was done. It is refused at
 // start by Check, where the management API tells, and by Subscribe in any case.
+//
+//evidence:amqp-queue
 func TestStreamIsRefused(t *testing.T) {
 	b := setup(t)
 	api := variable(t, "HEADRACE_TEST_RABBITMQ_MANAGEMENT")

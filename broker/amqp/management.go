@@ -11,24 +11,25 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/internal/sleep"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// limits are what the broker does to deliveries by itself.
+// limits are the broker's limits for deliveries.
 type limits struct {
-	deliveries int           // 0: not known, Unlimited: none
+	deliveries int           // 0: unknown, Unlimited: none
 	timeout    time.Duration // 0: the broker's own
-	losses     string        // how it loses messages; "": not, or not known
-	stream     bool          // it is one
+	losses     string        // how it loses messages; "": not, or unknown
+	stream     bool          // it is a stream
 }
 
-// queueInfo is what the management API tells of a queue.
+// queueInfo is the management API's data about a queue.
 type queueInfo struct {
 	Type       string          `json:"type"`
 	Durable    bool            `json:"durable"`
 	AutoDelete bool            `json:"auto_delete"`
 	Exclusive  bool            `json:"exclusive"`
-	Arguments  json.RawMessage `json:"arguments"` // an empty array where there are none, as is Policy
+	Arguments  json.RawMessage `json:"arguments"` // an empty array if there are none; so is Policy
 	Policy     json.RawMessage `json:"effective_policy_definition"`
 }
 
@@ -41,22 +42,22 @@ type bounds struct {
 	ArgumentTimeout *int64 `json:"x-consumer-timeout"`
 }
 
-// policyPause is how long it takes to ask again for a policy. The API knows it seconds
-// after the queue is made.
+// policyPause is the pause before asking for a policy again. The API has it seconds after
+// the queue is made.
 const policyPause = 250 * time.Millisecond
 
-// ask reads the limits of a queue from the management API, and waits for Server.Timeout
-// while it does not tell the queue's policy.
+// ask reads the limits of a queue from the management API, and waits up to Server.Timeout
+// for the queue's policy.
 func (s *Source) ask(ctx context.Context, queue string, v version) (limits, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.o.Timeout)
 	defer cancel()
 	info, err := s.read(ctx, queue)
-	for err == nil && info.Policy == nil && sleep(ctx, policyPause) {
+	for err == nil && info.Policy == nil && sleep.For(ctx, policyPause) {
 		var next queueInfo
 		if next, err = s.read(ctx, queue); err == nil {
 			info = next
 		} else if ctx.Err() != nil {
-			err = nil // what it said before counts
+			err = nil // use the earlier answer
 		}
 	}
 	if err != nil {
@@ -68,7 +69,7 @@ func (s *Source) ask(ctx context.Context, queue string, v version) (limits, erro
 	return info.limits(v)
 }
 
-// read reads what the management API tells of a queue.
+// read reads the management API's data about a queue.
 func (s *Source) read(ctx context.Context, queue string) (queueInfo, error) {
 	uri, err := amqp091.ParseURI(s.o.URL)
 	if err != nil {
@@ -79,7 +80,7 @@ func (s *Source) read(ctx context.Context, queue string) (queueInfo, error) {
 	if err != nil {
 		return queueInfo{}, withoutURL(err)
 	}
-	once := &http.Transport{DisableKeepAlives: true} // it is asked at start only
+	once := &http.Transport{DisableKeepAlives: true} // it is used only at start
 	answer, err := (&http.Client{Transport: once}).Do(request)
 	if err != nil {
 		return queueInfo{}, withoutURL(err)
@@ -117,7 +118,8 @@ func (i queueInfo) limits(v version) (limits, error) {
 	return found, nil
 }
 
-// object decodes an object, or the empty array that the API has for one without members.
+// object decodes an object, or the empty array that the API returns for one without
+// members.
 func object(raw json.RawMessage, into any) error {
 	if len(raw) == 0 || raw[0] != '{' {
 		return nil
@@ -125,8 +127,8 @@ func object(raw json.RawMessage, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// least is the limit that counts where an argument and a policy have one: the lower. A
-// negative one is none.
+// least is the effective limit of an argument and a policy: the lower one. A negative one
+// means none.
 func least[T int | int64](a, b *T) (T, bool) {
 	switch {
 	case a == nil && b == nil:

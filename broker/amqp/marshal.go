@@ -7,9 +7,9 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// marshal returns what is published for m: the payload as it is, the metadata as
-// headers, the id as the official adapter writes it and, where it fits, as message-id.
-// frame is the size of a frame that the broker agreed to. The error matches ErrTooLarge.
+// marshal returns the publishing for m: the payload unchanged, the metadata as headers,
+// the id in the official adapter's header and, if it fits, as message-id. frame is the
+// frame size agreed with the broker. The error matches ErrTooLarge.
 func marshal(m *message.Message, frame int) (amqp091.Publishing, error) {
 	headers := make(amqp091.Table, len(m.Metadata)+1)
 	size := frameOverhead + len(idHeader) + len(m.UUID) + min(len(m.UUID), maxShort)
@@ -34,8 +34,8 @@ func marshal(m *message.Message, frame int) (amqp091.Publishing, error) {
 			size += len(property.value) + 1
 		}
 	}
-	// Headers are one frame. The broker ends the connection, and with it everybody
-	// else's messages, when it is given a larger one.
+	// Headers are one frame. If it is too large the broker ends the connection, and with
+	// it the messages of all other calls.
 	if frame > 0 && size > frame {
 		return amqp091.Publishing{}, fmt.Errorf("%w: the headers take %d bytes, a frame has %d", ErrTooLarge, size, frame)
 	}
@@ -43,9 +43,10 @@ func marshal(m *message.Message, frame int) (amqp091.Publishing, error) {
 }
 
 const (
-	// fieldOverhead is what a header takes beside its name and value: two lengths and
-	// a type.
+	// fieldOverhead is the size of a header in addition to its name and value: two
+	// lengths and a type.
 	fieldOverhead = 1 + 1 + 4
-	// frameOverhead is what a frame of properties takes beside them, with room to spare.
+	// frameOverhead is the size of a frame of properties in addition to them, with a
+	// margin.
 	frameOverhead = 128
 )

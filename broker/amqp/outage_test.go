@@ -144,7 +144,7 @@ func TestMemoryAlarm(t *testing.T) {
 		}
 		return errors.Is(err, amqp.ErrBlocked)
 	})
-	// A socket that nobody reads takes no large message. Guard: bounded.
+	// A socket without a reader takes no large message. Guard: bounded.
 	patient := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * patience})
 	began := time.Now()
 	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > patience {

@@ -14,24 +14,24 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// Server says where the broker is and how it is spoken to. URL is required.
+// Server is the broker's address and how to connect. URL is required.
 type Server struct {
 	// URL is the broker's, amqp://user:password@host:5672/vhost or amqps://. It never
-	// reaches a log or an error. Of its query auth_mechanism and server_name_indication
-	// count; certificates are given by TLS.
+	// appears in a log or an error. Of its query only auth_mechanism and
+	// server_name_indication are used; give certificates in TLS.
 	URL string
-	// Name is what operators see beside the connection. Default "headrace".
+	// Name is shown to operators with the connection. Default "headrace".
 	Name string
 	// TLS is used for an amqps URL. Default: the system's authorities, and the URL's host.
 	TLS *tls.Config
-	// Heartbeat is how often both sides say that they live; after three silent ones the
-	// connection is taken for lost. At least 1 s. Default 10 s.
+	// Heartbeat is how often both sides send a sign of life; after three missing ones the
+	// connection counts as lost. At least 1 s. Default 10 s.
 	Heartbeat time.Duration
-	// Timeout bounds one attempt to connect, and one write: a broker that has no memory
-	// or disk left stops reading. Default 10 s.
+	// Timeout bounds one attempt to connect, and one write: a broker without memory or
+	// disk stops reading. Default 10 s.
 	Timeout time.Duration
-	// Logger is told once when a connection is lost or cannot be made, and once when it
-	// is there again. Default: slog.Default().
+	// Logger logs once when a connection is lost or cannot be made, and once when it is
+	// restored. Default: slog.Default().
 	Logger *slog.Logger
 }
 
@@ -66,9 +66,8 @@ func (s Server) validate() error {
 	return nil
 }
 
-// target returns what the client is told to connect to, in plain, and what is to be spoken
-// beneath, nil for nothing. TLS is not left to the client, because guard has to read what
-// it reads.
+// target returns the plain URL for the client, and the TLS configuration beneath, nil for
+// none. The client does not do TLS itself, because guard must read the same data.
 func (s Server) target() (string, *tls.Config) {
 	uri, err := amqp091.ParseURI(s.URL)
 	if err != nil || uri.Scheme != "amqps" {
@@ -89,7 +88,7 @@ func (s Server) target() (string, *tls.Config) {
 	return plain.String(), secure
 }
 
-// withoutURL returns err without the URL, which holds a password and which errors of
+// withoutURL returns err without the URL, which contains a password and which errors of
 // package url repeat.
 func withoutURL(err error) error {
 	var wrapped *url.Error

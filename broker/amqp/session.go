@@ -7,29 +7,29 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/headrace/headrace/internal/sleep"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// session is the time between a channel's opening and its end. Delivery tags count
-// within it.
+// session is the life of one channel. Delivery tags count within it.
 type session struct {
 	sub  *subscription
 	ch   *amqp091.Channel
-	lost chan *amqp091.Error // told or closed when the channel ends
+	lost chan *amqp091.Error // gets a value or is closed when the channel ends
 	acks *acks
 
-	deliveries <-chan amqp091.Delivery // nil while nothing is consumed
+	deliveries <-chan amqp091.Delivery // nil while it does not consume
 	tag        string                  // of the consumer
-	consumers  int                     // there have been so many
-	handed     int                     // messages were handed over
-	// held are deliveries that were fetched before a pause and not handed over; next is
-	// the one to hand over.
+	consumers  int                     // how many there have been
+	handed     int                     // messages that were handed over
+	// held are deliveries fetched before a pause and not handed over; next is the next
+	// one to hand over.
 	held    []amqp091.Delivery
 	next    *handover
-	release *time.Timer // runs while something is held in a pause
+	release *time.Timer // runs while messages are held in a pause
 }
 
-// handover is a delivery with what is made of it.
+// handover is a delivery with its message.
 type handover struct {
 	delivery amqp091.Delivery
 	message  *message.Message
@@ -37,8 +37,8 @@ type handover struct {
 }
 
 var (
-	// errCancelled says that the broker ended the consumer, which it does when the queue
-	// is deleted, or its node is gone.
+	// errCancelled says that the broker cancelled the consumer, which it does when the
+	// queue is deleted, or its node is gone.
 	errCancelled = errors.New("the broker cancelled the consumer: the queue is deleted, or its node is gone")
 	errLost      = errors.New("the channel is closed")
 )
@@ -60,7 +60,7 @@ func (n *session) begin() error {
 	return n.follow()
 }
 
-// follow consumes while the subscription is not paused, and does not while it is.
+// follow starts or stops consuming when a pause ends or begins.
 func (n *session) follow() error {
 	switch paused := n.sub.paused.Load(); {
 	case paused && n.deliveries != nil:
@@ -71,8 +71,8 @@ func (n *session) follow() error {
 	return nil
 }
 
-// notOfStreams is what a consumer has anyway, and may not ask of a stream: the protocol
-// shows the type of a queue in nothing else that changes nothing.
+// notOfStreams is an argument with its default value, which streams reject: it is the
+// only harmless way to detect the type of a queue in the protocol.
 var notOfStreams = amqp091.Table{"x-priority": int32(0)}
 
 func (n *session) consume() (err error) {
@@ -89,9 +89,9 @@ func (n *session) consume() (err error) {
 	return nil
 }
 
-// suspend ends the consumer, and keeps what it had fetched: given back, a quorum queue
-// would count it as delivered, and a pause for a short outage should cost no message a
-// delivery.
+// suspend ends the consumer, and keeps the messages that it had fetched. A quorum queue
+// would count giving them back as a delivery, and a pause for a short outage should cost
+// no message a delivery.
 func (n *session) suspend() error {
 	if err := n.ch.Cancel(n.tag, false); err != nil {
 		return fmt.Errorf("cancel the consumer: %w", err)
@@ -104,7 +104,7 @@ func (n *session) suspend() error {
 	return nil
 }
 
-// giveBack requeues what is held.
+// giveBack requeues the held messages.
 func (n *session) giveBack() {
 	if n.next != nil {
 		n.next.cancel()
@@ -118,7 +118,7 @@ func (n *session) giveBack() {
 }
 
 // serve hands deliveries over until the session or the subscription ends; the error says
-// why the session did.
+// why the session ended.
 func (n *session) serve() error {
 	for {
 		if n.next == nil && len(n.held) > 0 {
@@ -157,13 +157,14 @@ func (n *session) serve() error {
 	}
 }
 
-// take makes a message of d, which is handed over next.
+// take makes d the next message to hand over.
 func (n *session) take(d amqp091.Delivery) {
 	ctx, cancel := context.WithCancel(n.sub.ctx)
 	n.next = &handover{delivery: d, message: unmarshal(ctx, n.sub.place.queue, &d), cancel: cancel}
 }
 
-// ended says why no deliveries come any more, although nobody here has cancelled.
+// ended returns why there are no more deliveries although we have not cancelled the
+// consumer.
 func (n *session) ended() error {
 	select {
 	case err := <-n.lost:
@@ -180,18 +181,18 @@ func (n *session) reason(err *amqp091.Error) error {
 	return fmt.Errorf("the channel is closed: %w", err)
 }
 
-// end gives back what was not handed over, waits for what was settled to be told to the
-// broker, and closes the channel, after which the broker requeues all that is not settled.
+// end gives back messages that were not handed over, waits until all settlements are sent
+// to the broker, and closes the channel; then the broker requeues all unsettled messages.
 //
-// A quorum queue forgets acks that it has not written when their channel closes. It answers
-// a cancel only after what came before, so the consumer is cancelled first.
+// A quorum queue drops acks that it has not written when their channel closes. It answers
+// a cancel only after earlier requests, so end cancels the consumer first.
 func (n *session) end() {
 	n.release.Stop()
 	if n.next != nil {
 		n.next.cancel()
 	}
 	if n.sub.ctx.Err() != nil {
-		n.sub.watchers.Wait() // each has a last look at its message
+		n.sub.watchers.Wait() // each checks its message once more
 	}
 	n.acks.close()
 	if n.deliveries != nil && !n.ch.IsClosed() {
@@ -202,8 +203,8 @@ func (n *session) end() {
 	}
 }
 
-// watch waits for m to be settled, and tells the broker. After the subscription's end it
-// has one last look.
+// watch waits for m to be settled, and settles it at the broker. After the subscription's
+// end it checks once more.
 func (n *session) watch(h *handover) {
 	tag, m := h.delivery.DeliveryTag, h.message
 	n.sub.watchers.Go(func() {
@@ -213,7 +214,7 @@ func (n *session) watch(h *handover) {
 			n.acks.settle(tag, true)
 			return
 		case <-m.Nacked():
-			if sleep(n.sub.ctx, n.sub.source.o.NackPause) {
+			if sleep.For(n.sub.ctx, n.sub.source.o.NackPause) {
 				n.acks.settle(tag, false)
 			}
 			return
@@ -222,7 +223,7 @@ func (n *session) watch(h *handover) {
 		select {
 		case <-m.Acked():
 			n.acks.settle(tag, true)
-		default: // the broker gives it to others when the channel ends
+		default: // the broker redelivers it when the channel ends
 		}
 	})
 }

@@ -164,7 +164,7 @@ func (b *bundle) next(messages <-chan *message.Message) *message.Message {
 	}
 }
 
-// left waits until the queue holds n messages that nobody was given.
+// left waits until the queue holds n messages that were not delivered.
 func (b *bundle) left(n int) {
 	b.Helper()
 	b.eventually("messages in the queue", func() bool {
@@ -174,7 +174,7 @@ func (b *bundle) left(n int) {
 	})
 }
 
-// eventually asks what only the broker knows, and tells nobody of.
+// eventually asks what only the broker knows, and does not tell.
 func (b *bundle) eventually(what string, f func() bool) {
 	b.Helper()
 	for end := time.Now().Add(patience); !f(); {

@@ -10,21 +10,22 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// SinkOptions say how a Sink works. Server.URL is required.
+// SinkOptions configure a Sink. Server.URL is required.
 type SinkOptions struct {
 	Server
 	Topology
 
-	// ConfirmTimeout is how long the broker may take to confirm what it was given. It
-	// must be below the relay's PublishTimeout, so that the sink is not taken for stuck.
-	// Default 15 s.
+	// ConfirmTimeout is how long the broker may take to confirm messages. It must be
+	// below the relay's PublishTimeout, so that the sink does not count as stuck. Default
+	// 15 s.
 	ConfirmTimeout time.Duration
-	// Channels is how many calls of Publish are under way at once, each on a channel of
-	// its own, so that a message that the broker ends the channel for takes no other call
-	// with it. Others wait. Default 16.
+	// Channels is how many calls of Publish run at once, each on its own channel, so that
+	// a message for which the broker ends the channel does not affect another call.
+	// Further calls wait. Default 16.
 	Channels int
-	// UnsafeUnroutable confirms messages that no queue takes, and which are lost. It is
-	// for exchanges to which nobody may be bound. Default: such a message is an error.
+	// UnsafeUnroutable treats messages that no queue takes as published; they are lost.
+	// It is for exchanges that may have no bound queue. Default: such a message is an
+	// error.
 	UnsafeUnroutable bool
 }
 
@@ -66,7 +67,7 @@ type Sink struct {
 	made   map[string]*amqp091.Connection // topics whose topology was made, and over which connection
 }
 
-// NewSink returns a sink, without connecting. The error names an option.
+// NewSink returns a sink, without connecting. The error names the invalid option.
 func NewSink(o SinkOptions) (*Sink, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("amqp: %w", err)
@@ -77,13 +78,13 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	}, nil
 }
 
-// Publish returns nil after the broker has confirmed that it has all of messages, and
-// that a queue takes each. Where it knows what became of each, the error is a
-// *PublishError. What an error names may be there nevertheless, when the connection was
-// lost or the confirmation came too late: publish it again, under its id.
+// Publish returns nil after the broker has confirmed all of messages, and that a queue
+// takes each. If the result of each message is known, the error is a *PublishError. The
+// broker may still have a failed message, if the connection was lost or the confirmation
+// came too late: publish it again, under its id.
 //
-// Publish blocks for a connection (Server.Timeout at most) and for confirmations
-// (ConfirmTimeout), not longer than the context of the first message.
+// Publish blocks for a connection (at most Server.Timeout) and for confirmations
+// (ConfirmTimeout), but not longer than the context of the first message.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -132,8 +133,8 @@ func (s *Sink) enter() bool {
 	return true
 }
 
-// Close lets the calls of Publish under way finish, for ConfirmTimeout at most, and ends
-// the connection. It may be called more than once.
+// Close lets running calls of Publish finish, for at most ConfirmTimeout, and ends the
+// connection. It may be called more than once.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -147,7 +148,7 @@ func (s *Sink) Close() error {
 	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C: // without its connection every call returns
+	case <-timer.C: // every call returns when the connection is closed
 	}
 	s.link.close()
 	s.owned.Wait()

@@ -35,8 +35,10 @@ func TestPublishedForOthers(t *testing.T) {
 	}
 }
 
-// Trap: mandatory is off in the official adapter, and nobody reads what is returned: a
+// Trap: mandatory is off in the official adapter, and returned messages are not read: a
 // message to a missing queue is lost (invariant 8, fault 53). Guard: mandatory, match.
+//
+//evidence:amqp-sink
 func TestMissingQueueIsAnError(t *testing.T) {
 	b := setup(t)
 	sink := b.sink(amqp.SinkOptions{})
@@ -62,15 +64,17 @@ func TestMissingExchangeIsAnError(t *testing.T) {
 	}
 }
 
-// Rule: an exchange to which nobody is bound is an error, unless an option with Unsafe in
+// Rule: an exchange without a bound queue is an error, unless an option with Unsafe in
 // its name says that it is not.
+//
+//evidence:amqp-sink
 func TestUnroutable(t *testing.T) {
 	b := setup(t)
 	b.must(b.admin.ExchangeDeclare(b.queue, "fanout", true, false, false, false, nil))
 	t.Cleanup(func() { _ = b.channel().ExchangeDelete(b.queue, false, false) })
 	topology := amqp.Topology{Exchange: b.queue}
 	if err := b.sink(amqp.SinkOptions{Topology: topology}).Publish("topic", msg("1", "a")); !errors.Is(err, amqp.ErrReturned) {
-		t.Errorf("nobody is bound: %v", err)
+		t.Errorf("no queue is bound: %v", err)
 	}
 	b.must(b.sink(amqp.SinkOptions{Topology: topology, UnsafeUnroutable: true}).Publish("topic", msg("1", "a")))
 }
@@ -116,6 +120,8 @@ func TestTooLargeHeaders(t *testing.T) {
 }
 
 // Rule: what the broker refuses (a full queue here) is an error.
+//
+//evidence:amqp-sink
 func TestRefusedMessage(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Classic, amqp091.Table{"x-max-length": int32(1), "x-overflow": "reject-publish"})

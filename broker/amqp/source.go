@@ -11,40 +11,41 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// SourceOptions say how a Source works. Server.URL is required.
+// SourceOptions configure a Source. Server.URL is required.
 type SourceOptions struct {
 	Server
 	Topology
 
-	// Prefetch is how many deliveries of one subscription are under way at once, those
-	// that wait here included. More than Config.MaxInFlight of the consumer is of no use.
-	// Default 256, at most 65,535.
+	// Prefetch is how many deliveries of one subscription are under way at once,
+	// including those that wait here. More than Config.MaxInFlight of the consumer is
+	// useless. Default 256, at most 65,535.
 	Prefetch int
-	// NackPause is the least time before a message that was given back is requeued: the
-	// broker delivers it again at once. Default 100 ms.
+	// NackPause is the shortest wait before a message that was given back is requeued:
+	// the broker delivers it again at once. Default 100 ms.
 	NackPause time.Duration
-	// PauseHold is how long what was fetched is kept while the subscription is paused;
-	// then it is given back, which a quorum queue counts as a delivery. Default 1 min.
+	// PauseHold is how long fetched messages are kept while the subscription is paused;
+	// then they are given back, which a quorum queue counts as a delivery. Default 1 min.
 	PauseHold time.Duration
-	// MissingGrace is how long a subscription waits for a queue that was there and is
-	// gone (its node may be starting), before it ends. Default 30 s.
+	// MissingGrace is how long a subscription waits for a queue that has disappeared (its
+	// node may be starting), before it ends. Default 30 s.
 	MissingGrace time.Duration
 
-	// Management is the URL of the broker's management API, http://user:password@host:15672.
-	// Check reads from it the limits of the queue, and whether it loses messages. It never reaches a log or an error.
-	// Default "": what Topology and ConsumerTimeout say counts, and losses are not seen.
+	// Management is the URL of the broker's management API,
+	// http://user:password@host:15672. Check reads from it the limits of the queue, and
+	// whether it loses messages. The URL never appears in a log or an error. Default "":
+	// Check uses Topology and ConsumerTimeout, and does not see losses.
 	Management string
-	// UnsafeLossy lets Check pass a queue that, as Management tells, loses messages which
-	// the broker has confirmed: it is not durable, is deleted with them, or drops them by
-	// age or length.
+	// UnsafeLossy lets Check accept a queue that, by Management, loses messages which the
+	// broker has confirmed: it is not durable, is deleted with them, or drops them by age
+	// or length.
 	UnsafeLossy bool
-	// ConsumerTimeout is the broker's consumer_timeout, after which it closes the
-	// channel of who has not settled a message; the protocol does not tell it.
-	// Unlimited: it has none. Default 30 min, which is the broker's own.
+	// ConsumerTimeout is the broker's consumer_timeout: it closes the channel of a client
+	// that has not settled a message by then. The protocol does not show it. Unlimited:
+	// it has none. Default 30 min, the broker's own.
 	ConsumerTimeout time.Duration
-	// KeptFor is the longest time for which a message can come again: that it may wait
-	// in the queue, which only a TTL bounds, and be put back into it by a person. It is
-	// what Retention returns; the broker does not tell it. Default 0: not known.
+	// KeptFor is the longest time for which a message can come again: it may wait in the
+	// queue, which only a TTL bounds, and a person may put it back. Retention returns it;
+	// the broker does not show it. Default 0: unknown.
 	KeptFor time.Duration
 }
 
@@ -85,8 +86,8 @@ func (o SourceOptions) validate() error {
 	return nil
 }
 
-// Source gives the messages of queues: a Watermill Subscriber that is a consumer.Checker
-// and a consumer.Pauser too. It is safe for concurrent use.
+// Source delivers the messages of queues: a Watermill Subscriber that is also a
+// consumer.Checker and a consumer.Pauser. It is safe for concurrent use.
 type Source struct {
 	o     SourceOptions
 	link  *link
@@ -98,7 +99,7 @@ type Source struct {
 	paused map[string]bool // topics
 }
 
-// NewSource returns a source, without connecting. The error names an option.
+// NewSource returns a source, without connecting. The error names the invalid option.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("amqp: %w", err)
@@ -107,14 +108,14 @@ func NewSource(o SourceOptions) (*Source, error) {
 	return &Source{o: o, link: newLink(o.Server), subs: make(map[*subscription]struct{}), paused: make(map[string]bool)}, nil
 }
 
-// Subscribe consumes the queue of topic. It returns when the broker has taken the
-// subscription; where it is not to be reached, it is tried for Server.Timeout. Messages
+// Subscribe consumes the queue of topic. It returns when the broker has accepted the
+// subscription; while the broker is unreachable, it retries for Server.Timeout. Messages
 // come in the order of the queue, up to Prefetch of them before the first is settled.
-// Each is settled on its own.
+// Each is settled separately.
 //
-// The channel is closed when ctx ends, with Close, and when the queue is gone or may not
-// be read any more, which is logged. What is then not settled, the broker gives to others.
-// A connection that is lost is made again, and what was under way comes again.
+// The channel is closed when ctx ends, with Close, and when the queue is gone or can no
+// longer be read, which is logged. The broker then redelivers unsettled messages to other
+// consumers. A lost connection is made again, and messages under way come again.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	p, err := s.o.place(topic)
 	if err != nil {
@@ -136,8 +137,8 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return sub.out, nil
 }
 
-// SubscribeInitialize implements message.SubscribeInitializer: it makes the queue of topic
-// and its binding where Topology.Declare says so, and else looks whether it is there.
+// SubscribeInitialize implements message.SubscribeInitializer: it makes the queue of
+// topic and its binding if Topology.Declare is set, and otherwise checks that it exists.
 func (s *Source) SubscribeInitialize(topic string) error {
 	p, err := s.o.place(topic)
 	if err != nil {
@@ -150,7 +151,7 @@ func (s *Source) SubscribeInitialize(topic string) error {
 	return nil
 }
 
-// prepare makes sure that the queue of p is there, and returns the broker's version.
+// prepare makes sure that the queue of p exists, and returns the broker's version.
 func (s *Source) prepare(ctx context.Context, p place) (version, error) {
 	conn, err := s.link.get(ctx)
 	if err != nil {
@@ -190,7 +191,7 @@ func (s *Source) remove(sub *subscription) {
 	delete(s.subs, sub)
 }
 
-// Pause implements consumer.Pauser: the broker is told to deliver no more.
+// Pause implements consumer.Pauser: the broker stops delivering.
 func (s *Source) Pause(topic string) { s.setPaused(topic, true) }
 
 // Resume implements consumer.Pauser.
@@ -213,7 +214,7 @@ func (s *Source) setPaused(topic string, paused bool) {
 // Retention returns SourceOptions.KeptFor.
 func (s *Source) Retention() time.Duration { return s.o.KeptFor }
 
-// Close ends every subscription and the connection. It waits for that, and may be called
+// Close ends every subscription and the connection, and waits for that. It may be called
 // more than once.
 func (s *Source) Close() error {
 	s.mu.Lock()

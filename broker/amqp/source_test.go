@@ -55,6 +55,8 @@ func TestRedeliveryOfQuorumQueue(t *testing.T) {
 }
 
 // Rule: many in flight, and each settled on its own. Trap: the official adapter has one.
+//
+//evidence:amqp
 func TestManyInFlightEachSettled(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Quorum, nil)
@@ -174,7 +176,7 @@ func TestPauseStopsFetching(t *testing.T) {
 	b.send(amqp091.Publishing{MessageId: "fetched"})
 	b.left(0)
 	s.Pause(b.queue)
-	b.left(1) // given back, nobody else has it
+	b.left(1) // given back, and no other consumer has it
 	first.Ack()
 	s.Resume(b.queue)
 	if m := b.next(messages); m.UUID != "fetched" || !m.Ack() {

@@ -12,7 +12,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// subscription outlives the sessions that it has with the broker, one after the other.
+// subscription has sessions with the broker, one after the other.
 type subscription struct {
 	source *Source
 	topic  string
@@ -22,9 +22,9 @@ type subscription struct {
 	cancel context.CancelFunc
 
 	paused   atomic.Bool
-	changed  chan struct{}  // told when paused changes
-	watchers sync.WaitGroup // of messages that were handed over
-	prepared bool           // the queue was there once
+	changed  chan struct{}  // gets a value when paused changes
+	watchers sync.WaitGroup // goroutines that wait for handed over messages
+	prepared bool           // the queue has existed
 }
 
 func (s *subscription) setPaused(paused bool) {
@@ -35,8 +35,8 @@ func (s *subscription) setPaused(paused bool) {
 	}
 }
 
-// begin opens the first session. An answer of the broker counts at once; while there is
-// none, it is tried again for Server.Timeout.
+// begin opens the first session. It returns an error of the broker at once, and retries
+// for Server.Timeout while the broker does not answer.
 func (s *subscription) begin() (*session, error) {
 	ctx, cancel := context.WithTimeoutCause(s.ctx, s.source.o.Timeout, errNoAnswer)
 	defer cancel()
@@ -63,8 +63,8 @@ func (s *subscription) run(current *session) {
 		if current.handed > 0 {
 			wait.reset()
 		}
-		// A session that gave nothing may end by the first thing that the broker sends,
-		// again and again.
+		// Wait: if the first message of the broker ends each session, this would
+		// otherwise loop.
 		if !wait.wait(s.ctx) {
 			return
 		}
@@ -73,18 +73,19 @@ func (s *subscription) run(current *session) {
 	}
 }
 
-// again opens the next session, and returns nil when the subscription has ended.
+// again opens the next session, and returns nil if the subscription has ended.
 func (s *subscription) again() *session {
 	log := s.source.o.Logger
 	var wait pause
-	var missing time.Time // since when the queue is
+	var missing time.Time // since when the queue is missing
 	for {
 		next, err := s.open(s.ctx)
 		if err == nil {
 			log.Info("amqp: a subscription is open again", "queue", s.place.queue)
 			return next
 		}
-		// The node of a queue may be starting, or another consumer have it for itself.
+		// The node of a queue may be starting, or another consumer may use it
+		// exclusively.
 		switch gone := refusal(err, amqp091.NotFound, amqp091.AccessRefused) != nil; {
 		case s.ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return nil
@@ -106,8 +107,8 @@ func (s *subscription) again() *session {
 	}
 }
 
-// open opens a session: a channel of its own, from which the queue is consumed unless
-// the subscription is paused.
+// open opens a session: a channel of its own that consumes the queue unless the
+// subscription is paused.
 func (s *subscription) open(ctx context.Context) (*session, error) {
 	conn, err := s.source.link.get(ctx)
 	if err != nil {
@@ -117,8 +118,8 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open a channel: %w", err)
 	}
-	// What was there and is gone is not made again: somebody has deleted it with all
-	// that it held, and should hear of it.
+	// A queue that has disappeared is not made again: it was deleted with all its
+	// messages, and the operator should notice.
 	if s.prepared {
 		err = s.source.o.look(ch, s.place)
 	} else {

@@ -11,47 +11,45 @@ import (
 type Kind string
 
 const (
-	// Classic queues stand on one node. They never give up on a message.
+	// Classic queues are on one node. They never give up on a message.
 	Classic Kind = "classic"
 	// Quorum queues are replicated. They count the deliveries of a message, and may give
 	// up on it: see Topology.DeliveryLimit.
 	Quorum Kind = "quorum"
 )
 
-// Unlimited says of a limit that the broker has none.
+// Unlimited says that the broker has no such limit.
 const Unlimited = -1
 
-// Topology says which queue, exchange and routing key stand for a topic. Its zero value
-// is the plain case: a topic is a queue of that name, which exists. Give the same one to
-// the source and the sink of a topic.
+// Topology maps a topic to a queue, exchange and routing key. Its zero value is the plain
+// case: a topic is an existing queue of that name. Give the same one to the source and
+// the sink of a topic.
 type Topology struct {
 	// Queue names the queue of a topic. Default: the topic itself.
 	Queue func(topic string) string
-	// Exchange is published to. Default "": the broker's default exchange, where the
-	// routing key is the name of the queue.
+	// Exchange is the exchange to publish to. Default "": the broker's default exchange,
+	// where the routing key is the name of the queue.
 	Exchange string
-	// RoutingKey is what a message is published with and, where Declare is set, what
-	// the queue is bound with. Default: the queue's name on the default exchange, else the
-	// topic.
+	// RoutingKey is the routing key of messages and, if Declare is set, of the queue's
+	// binding. Default: the queue's name on the default exchange, otherwise the topic.
 	RoutingKey func(topic string) string
 
-	// Declare makes queues of this kind, durable, where they are missing; with an Exchange
-	// they are bound to it, and it is made as well. Nothing that exists is changed: what
-	// is there with other properties is an error. Default "": nothing is made, and what
-	// is missing is an error.
+	// Declare makes missing queues of this kind, durable; with an Exchange it also makes
+	// the exchange and the bindings. It changes nothing that exists: a queue with other
+	// properties is an error. Default "": nothing is made, and a missing queue is an
+	// error.
 	Declare Kind
-	// ExchangeType is the type of an Exchange that is declared: "direct", "topic" or
-	// "fanout". Default "direct".
+	// ExchangeType is the type of a declared Exchange: "direct", "topic" or "fanout".
+	// Default "direct".
 	ExchangeType string
-	// DeliveryLimit is how often a quorum queue gives a message again before it drops
-	// it, or dead-letters it where it has a dead-letter exchange. A queue that is
-	// declared gets it; of one that is not, it says what it has, by its arguments or by
-	// a policy (which the protocol does not tell). Unlimited: it has none. Default 0: for
-	// a queue that is declared the broker's own (20 from RabbitMQ 4.0 on, before that
-	// none), else not known.
+	// DeliveryLimit is how often a quorum queue redelivers a message before it drops it,
+	// or dead-letters it if it has a dead-letter exchange. A declared queue gets it. For
+	// other queues it says what the queue has, by its arguments or by a policy (which the
+	// protocol does not show). Unlimited: it has none. Default 0: for a declared queue
+	// the broker's own (20 from RabbitMQ 4.0 on, before that none), otherwise unknown.
 	DeliveryLimit int
-	// DeadLetterExchange takes what the broker gives up on; "" drops it. It is declared
-	// with the queue, not made.
+	// DeadLetterExchange gets the messages that the broker gives up on; "" drops them. It
+	// is an argument of the declared queue; the exchange is not made.
 	DeadLetterExchange string
 }
 
@@ -93,10 +91,10 @@ func (t Topology) validate() error {
 	return nil
 }
 
-// maxShort is the length of what the protocol calls a short string.
+// maxShort is the length of the protocol's short string.
 const maxShort = 255
 
-// place is what a topic stands for.
+// place is the queue, exchange and routing key of a topic.
 type place struct{ queue, exchange, key string }
 
 func (t Topology) place(topic string) (place, error) {
@@ -110,7 +108,7 @@ func (t Topology) place(topic string) (place, error) {
 	return p, nil
 }
 
-// arguments are what a queue is declared with at a broker of that version.
+// arguments returns the arguments for declaring a queue at a broker of that version.
 func (t Topology) arguments(v version) amqp091.Table {
 	a := amqp091.Table{amqp091.QueueTypeArg: string(t.Declare)}
 	switch {
@@ -118,7 +116,7 @@ func (t Topology) arguments(v version) amqp091.Table {
 	case t.DeliveryLimit > 0:
 		a["x-delivery-limit"] = int32(min(t.DeliveryLimit, 1<<30))
 	case t.DeliveryLimit == Unlimited && v.limits():
-		a["x-delivery-limit"] = int32(Unlimited) // elsewhere there is none unless it is said
+		a["x-delivery-limit"] = int32(Unlimited) // other versions have none by default
 	}
 	if t.DeadLetterExchange != "" {
 		a["x-dead-letter-exchange"] = t.DeadLetterExchange
@@ -126,8 +124,8 @@ func (t Topology) arguments(v version) amqp091.Table {
 	return a
 }
 
-// look returns an error where the queue of p is not there. ch is closed after an error,
-// as with all of these.
+// look returns an error if the queue of p does not exist. After an error ch is closed, as
+// with all of these.
 func (t Topology) look(ch *amqp091.Channel, p place) error {
 	if _, err := ch.QueueDeclarePassive(p.queue, true, false, false, false, nil); err != nil {
 		return explain(p, err)
@@ -135,12 +133,12 @@ func (t Topology) look(ch *amqp091.Channel, p place) error {
 	return nil
 }
 
-// prepare makes the queue of p with its binding, where Declare says so.
+// prepare makes the queue of p with its binding if Declare is set.
 func (t Topology) prepare(ch *amqp091.Channel, p place, v version) error {
 	if t.Declare == "" {
 		return t.look(ch, p)
 	}
-	// The broker compares a declaration with what exists, and changes nothing of it.
+	// The broker compares a declaration with an existing queue, and does not change it.
 	if _, err := ch.QueueDeclare(p.queue, true, false, false, false, t.arguments(v)); err != nil {
 		return explain(p, err)
 	}

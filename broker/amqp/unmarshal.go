@@ -18,25 +18,25 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// idHeader holds Watermill's id of a message, as with the official adapter.
+// idHeader contains Watermill's id of a message, as in the official adapter.
 const idHeader = "_watermill_message_uuid"
 
-// OwnHeaderPrefix is before the name of a header that a sender gave one of the names
-// below, or a name that begins with this.
+// OwnHeaderPrefix is put before the name of a sender's header that equals one of the
+// names below, or begins with this prefix.
 const OwnHeaderPrefix = "amqp-header-"
 
-// Names of the metadata that tell of a delivery what is no header.
+// Names of the metadata entries for data of a delivery that is not in its headers.
 const (
-	// RedeliveredKey is "true" where the broker has given the message before, as with
-	// the official adapter. Of a quorum queue the header x-delivery-count says how often.
+	// RedeliveredKey is "true" if the broker has delivered the message before, as in the
+	// official adapter. For a quorum queue the header x-delivery-count says how often.
 	RedeliveredKey = "_watermill_amqp_redelivered"
 
 	// ExchangeKey and RoutingKeyKey say where the message was published, unless that was
-	// to the queue itself.
+	// the queue itself.
 	ExchangeKey   = "amqp-exchange"
 	RoutingKeyKey = "amqp-routing-key"
-	// MessageIDKey is the property message-id where it is not the message's id. The others
-	// are the properties that are set.
+	// MessageIDKey is the property message-id if it is not the message's id. The others
+	// are properties, if set.
 	MessageIDKey     = "amqp-message-id"
 	CorrelationIDKey = "amqp-correlation-id"
 	ReplyToKey       = "amqp-reply-to"
@@ -46,21 +46,22 @@ const (
 	ExpirationKey    = "amqp-expiration" // milliseconds
 	PriorityKey      = "amqp-priority"
 	TimestampKey     = "amqp-timestamp" // RFC 3339, in UTC
-	// ContentTypeKey and ContentEncodingKey are the properties where headers called
-	// content-type and content-encoding say otherwise; else they have those names.
+	// ContentTypeKey and ContentEncodingKey are the properties if headers called
+	// content-type and content-encoding differ; otherwise the properties have those
+	// names.
 	ContentTypeKey     = "amqp-content-type"
 	ContentEncodingKey = "amqp-content-encoding"
 )
 
-// contentTypeKey and contentEncodingKey are properties too, under the names that codecs
-// and CloudEvents look for; a header of that name wins.
+// contentTypeKey and contentEncodingKey are also properties, under the names that codecs
+// and CloudEvents use; a header of that name takes precedence.
 const (
 	contentTypeKey     = "content-type"
 	contentEncodingKey = "content-encoding"
 )
 
-// errUnreadable is why a delivery is unreadable: an id may stand in headers that cannot be
-// read, or what the handler goes by.
+// errUnreadable is why a delivery is unreadable: the unreadable headers may contain its
+// id, or data that the handler needs.
 var errUnreadable = errors.New("its headers are nested too deeply, too many, or of unknown types")
 
 // unmarshal makes a message of any delivery. It never fails: see text.
@@ -88,15 +89,15 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 	return m
 }
 
-// factNames are the names that facts may write under.
+// factNames are the names that facts may set.
 var factNames = map[string]bool{
 	RedeliveredKey: true, ExchangeKey: true, RoutingKeyKey: true, MessageIDKey: true, CorrelationIDKey: true, ReplyToKey: true,
 	TypeKey: true, AppIDKey: true, UserIDKey: true, ExpirationKey: true, PriorityKey: true, TimestampKey: true,
 	ContentTypeKey: true, ContentEncodingKey: true,
 }
 
-// facts puts what is no header into metadata. What says nothing new is left out, so that
-// a message of our sink comes with the metadata that it was sent with.
+// facts puts data that is not in the headers into metadata. It leaves out redundant data,
+// so that a message of our sink comes with its original metadata.
 func facts(m *message.Message, queue string, d *amqp091.Delivery) {
 	redelivered, priority, key, messageID := "", "", d.RoutingKey, d.MessageId
 	if d.Exchange == "" && key == queue {
@@ -134,7 +135,7 @@ func facts(m *message.Message, queue string, d *amqp091.Delivery) {
 	}
 }
 
-// clock returns t in RFC 3339, the seconds since 1970 where the year has no four
+// clock returns t in RFC 3339, the seconds since 1970 if the year does not have four
 // digits, and "" for the zero time.
 func clock(t time.Time) string {
 	if t.IsZero() {
@@ -146,9 +147,9 @@ func clock(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// text renders the value of a header. Strings and byte arrays stay the bytes that they
-// are; numbers are decimal, times RFC 3339, nothing is ""; arrays and tables become
-// JSON with sorted names. It is stable: equal values give equal text.
+// text renders the value of a header. Strings and byte arrays stay unchanged; numbers are
+// decimal, times RFC 3339, nil is ""; arrays and tables become JSON with sorted names. It
+// is stable: equal values give equal text.
 func text(value any) string {
 	switch v := value.(type) {
 	case string:
@@ -163,7 +164,7 @@ func text(value any) string {
 		return decimal(v)
 	case amqp091.Table, []any:
 		b, err := json.Marshal(plain(v))
-		if err != nil { // nothing that the protocol can carry gets here
+		if err != nil { // the protocol has no such values
 			return fmt.Sprint(v)
 		}
 		return string(b)
@@ -175,9 +176,8 @@ func text(value any) string {
 	return fmt.Sprint(value) // the integers and bool
 }
 
-// plain returns what encoding/json is given for a value inside of a table or an array:
-// text that is no UTF-8 becomes {"base64": …}, and a number that JSON has not becomes
-// text.
+// plain returns the form for encoding/json of a value inside a table or an array: text
+// that is not UTF-8 becomes {"base64": …}, and a number that JSON lacks becomes text.
 func plain(value any) any {
 	switch v := value.(type) {
 	case amqp091.Table:

@@ -7,7 +7,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
-// version is that of the broker; zero if it does not say.
+// version is the broker's version; zero if it does not say.
 type version struct{ major, minor int }
 
 func versionOf(conn *amqp091.Connection) version {
@@ -15,14 +15,13 @@ func versionOf(conn *amqp091.Connection) version {
 	var v version
 	major, rest, _ := strings.Cut(text, ".")
 	minor, _, _ := strings.Cut(rest, ".")
-	v.major, _ = strconv.Atoi(major) // 0 where it is no number
+	v.major, _ = strconv.Atoi(major) // 0 if it is not a number
 	v.minor, _ = strconv.Atoi(minor)
 	return v
 }
 
-// limits reports whether a quorum queue of the broker has a delivery limit unless
-// somebody says otherwise.
+// limits reports whether a quorum queue of the broker has a delivery limit by default.
 func (v version) limits() bool { return v.major >= 4 }
 
-// defaultDeliveryLimit is the limit of such a queue.
+// defaultDeliveryLimit is that default.
 const defaultDeliveryLimit = 20

@@ -13,10 +13,10 @@ import (
 	"github.com/headrace/headrace/internal/fault"
 )
 
-// givenAgain: the connection of a process is cut while its handler runs, so that the broker
-// takes it for dead and gives the message to the other process, while the handler runs on
-// (faults 40, 44, 54 and 57; TRAPS, kafka: two owners). The effect is there once, and both
-// processes are well afterwards: each of them alone does what is sent later.
+// givenAgain cuts the connection of a process while its handler runs. The broker takes
+// the process for dead and gives the message to the other process, while the handler
+// still runs (faults 40, 44, 54 and 57; TRAPS, kafka: two owners). The effect exists
+// once, and afterwards each process alone handles new messages.
 func givenAgain(s *bundle) {
 	release := make(chan struct{})
 	free := sync.OnceFunc(func() { close(release) })
@@ -29,7 +29,7 @@ func givenAgain(s *bundle) {
 		h.worker = s.work(h.proxy.Listen, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			first.Do(func() {
 				entered <- h
-				<-release // whatever became of ctx: not every handler looks at it
+				<-release // whatever happens to ctx: some handlers ignore it
 			})
 			return apply(ctx, tx, m)
 		}, onReceive(h.received))
@@ -67,9 +67,10 @@ func givenAgain(s *bundle) {
 	s.Logf("the other one: %+v", other.worker.c.Stats())
 }
 
-// removed: the topic is removed under a consumer, and made again. The consumer goes on, or
-// its Run says that the subscription ended and the next one goes on; what nobody may do is
-// stay and be given nothing (TRAPS, Router: one ended subscription is silent).
+// removed removes the topic under a consumer and creates it again. Either the consumer
+// continues, or its Run returns that the subscription ended and the next consumer
+// continues. It must not run on without messages (TRAPS, Router: one ended subscription
+// is silent).
 func removed(s *bundle) {
 	w := s.work("", apply)
 	s.sendNumbers(1, 3)
@@ -100,11 +101,11 @@ func removed(s *bundle) {
 	s.undecodable(0)
 }
 
-// holder is a worker with a connection of its own.
+// holder is a worker with its own connection.
 type holder struct {
 	worker   *worker
 	proxy    *toxiproxy.Proxy
-	received chan struct{} // closed when it is given the first message
+	received chan struct{} // closed when it gets the first message
 }
 
 // onReceive closes received at the first message.

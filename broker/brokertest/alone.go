@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// Packages are tested at the same time on the same servers, and a restart may make a
-// server forget what the others have there. So each process whose tests use a server
-// shares a lock on the server's file in scripts/services.d until it ends, and has it to
-// itself while it restarts servers, or changes how they work for everybody.
+// Packages run their tests at the same time on the same servers, and a restart may make a
+// server lose the messages of other packages. So each process whose tests use a server
+// shares a lock on the server's file in scripts/services.d until it ends. It takes the
+// lock exclusively while it restarts servers or changes settings of the whole server.
 var shared struct {
 	sync.Mutex
 	files map[string]*os.File // by server
@@ -44,8 +44,8 @@ func share(t testing.TB, server string) {
 }
 
 // Alone waits until no other process uses the servers of this one, and keeps others from
-// them until t ends. It is for servers that Variable was asked for before, and for tests
-// that do not run beside others of their process.
+// them until t ends. Call Variable for the servers first. The test must not run in
+// parallel with others of its process.
 func Alone(t testing.TB) {
 	t.Helper()
 	shared.Lock()

@@ -18,8 +18,8 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// patience bounds each wait. A broker that is just starting may be slow: one in Java has
-// taken more than half a minute on a machine with other things to do.
+// patience bounds each wait. A starting broker may be slow: one in Java took more than
+// half a minute on a busy machine.
 const patience = 3 * time.Minute
 
 // bundle is what a scenario works with: a topic, a database, and the consumers on them.
@@ -31,11 +31,11 @@ type bundle struct {
 	path  string // of the database
 	st    *sqlite.Store
 	db    *sql.DB
-	// workers are those that run.
+	// workers are the running workers.
 	workers []*worker
 }
 
-// body is what the payloads of a scenario say.
+// body is the payload of a scenario's messages.
 type body struct {
 	N int `json:"n"`
 }
@@ -53,7 +53,7 @@ func newBundle(t *testing.T, b Broker) *bundle {
 	return s
 }
 
-// open opens the database once more, as another process does.
+// open opens the database again, as another process does.
 func (s *bundle) open() (*sqlite.Store, *sql.DB) {
 	s.Helper()
 	st, err := sqlite.Open(s.Context(), s.path, sqlite.Options{Migrate: true})
@@ -63,7 +63,7 @@ func (s *bundle) open() (*sqlite.Store, *sql.DB) {
 	return st, st.DB()
 }
 
-// close stops what runs, and checks the invariants.
+// close stops the workers and checks the invariants.
 func (s *bundle) close() {
 	for _, w := range s.workers {
 		w.halt()
@@ -125,7 +125,7 @@ func bodyOf(n int) []byte {
 	return b
 }
 
-// source is one of our sources, closed at the end.
+// source returns one of our sources, closed at the end.
 func (s *bundle) source(addr string) message.Subscriber {
 	s.Helper()
 	source, err := s.b.Source(addr)
@@ -136,7 +136,7 @@ func (s *bundle) source(addr string) message.Subscriber {
 	return source
 }
 
-// sink is one of our sinks, closed at the end.
+// sink returns one of our sinks, closed at the end.
 func (s *bundle) sink(addr string) message.Publisher {
 	s.Helper()
 	sink, err := s.b.Sink(addr)
@@ -162,7 +162,7 @@ func (s *bundle) closed(what string, closing func() error) {
 }
 
 // appliedOnce waits until 1 to n have their effects and nothing is left on the broker,
-// and looks that each effect is there once.
+// and checks that each effect exists once.
 func (s *bundle) appliedOnce(n int) {
 	s.Helper()
 	s.eventually(fmt.Sprintf("%d effects", n), func() (string, bool) {
@@ -178,7 +178,7 @@ func (s *bundle) appliedOnce(n int) {
 	}
 }
 
-// nothingLeft waits until the broker has nothing for our sources.
+// nothingLeft waits until the broker has no messages for our sources.
 func (s *bundle) nothingLeft() {
 	s.Helper()
 	s.eventually("nothing left on the broker", func() (string, bool) {
@@ -192,7 +192,8 @@ func (s *bundle) nothingLeft() {
 	})
 }
 
-// undecodable waits for as many dead letters, and returns them; others must not be there.
+// undecodable waits for n undecodable dead letters and returns them; there must be no
+// others.
 func (s *bundle) undecodable(n int) []dlq.Letter {
 	s.Helper()
 	var letters []dlq.Letter
@@ -228,7 +229,7 @@ func hasPayload(letters []dlq.Letter, payload []byte) bool {
 	return false
 }
 
-// eventually waits until done, which says how far it has come.
+// eventually waits until done, which also returns its progress.
 func (s *bundle) eventually(what string, done func() (string, bool)) {
 	s.Helper()
 	deadline := time.Now().Add(patience)
@@ -241,7 +242,7 @@ func (s *bundle) eventually(what string, done func() (string, bool)) {
 		if time.Now().After(deadline) {
 			s.Fatalf("did not come: %s; there are %s", what, got)
 		}
-		time.Sleep(20 * time.Millisecond) // a broker has no signal for it
+		time.Sleep(20 * time.Millisecond) // a broker gives no signal
 	}
 }
 

@@ -20,12 +20,12 @@ import (
 // orders tell a child what to do.
 type orders struct {
 	Path, Topic string
-	// At is where it kills itself, the Nth time that it comes there.
+	// At is the point where the child kills itself, the Nth time that it reaches it.
 	At  fault.Point
 	Nth int64
 }
 
-// child consumes until it is killed.
+// child consumes until it kills itself.
 func child(b Broker, text string) error {
 	var o orders
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
@@ -46,12 +46,12 @@ func child(b Broker, text string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.Run(ctx), errors.New("nobody came to the point"))
+	return errors.Join(c.Run(ctx), errors.New("the child did not reach the point"))
 }
 
 var visits atomic.Int64
 
-// come is called at each point.
+// come runs at each point.
 func (o orders) come(p fault.Point) {
 	if p == o.At && visits.Add(1) == o.Nth {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
@@ -97,9 +97,9 @@ func (s *bundle) killChild(at fault.Point, nth int64) {
 	s.Fatalf("the child was to be killed %s: %v: %s", at, err, out)
 }
 
-// killed: a process is killed (SIGKILL) in a handler, between commit and
-// acknowledgement, and between two acknowledgements; the next one goes on where it was
-// (faults 1 and 2). Each effect is there once.
+// killed kills a process (SIGKILL) in a handler, between commit and acknowledgement, and
+// between two acknowledgements. The next process continues (faults 1 and 2). Each effect
+// exists once.
 func killed(s *bundle) {
 	const n = 60
 	s.sendNumbers(1, n)

@@ -9,7 +9,7 @@
 // # Nouns
 //
 //   - A [Broker] is the server, with a foreign client to send by and the adapter's source
-//     and sink. [Features] say what is true of it.
+//     and sink. [Features] describe it.
 //   - A scenario is one subtest: something happens between the broker and a consumer
 //     (package consumer on SQLite in a temporary file), and then everything that was sent
 //     must be found exactly once, as an effect or as a dead letter, by a query.
@@ -20,14 +20,14 @@
 // Every scenario ends with: each message applied once or dead once, nothing left on the
 // broker, and the invariants that the tables show (store.Checker).
 //
-// What a broker does not have is named in its Features; nothing else is left out. A
-// scenario that does not apply logs why.
+// Features name what a broker does not have; the suite leaves out nothing else. A
+// scenario that does not apply logs the reason.
 //
-// [Main] must be called from TestMain: without it no child can be started, and it looks
-// for goroutines that an adapter left behind.
+// TestMain must call [Main]: it starts the children, and it looks for goroutines that an
+// adapter left behind.
 //
 // # Caveats
 //
-// The restart of a server disturbs whoever else uses it. Packages that share one must
-// bear it, or run apart.
+// The restart of a server disturbs its other users. Packages that share a server must
+// tolerate it or run apart.
 package brokertest

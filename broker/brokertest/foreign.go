@@ -7,16 +7,18 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// foreign: a sender that knows neither Watermill nor us gives no id and no header. Its
-// messages are not duplicates of each other (TRAPS, "sender is not Watermill": UUID ""),
-// not even two with equal bytes.
+// foreign: a sender without Watermill and headrace sets no id and no header. Its messages
+// are not duplicates of each other (TRAPS, "sender is not Watermill": UUID ""), not even
+// two with equal bytes.
+//
+//evidence:any-sender
 func foreign(s *bundle) {
 	s.sendNumbers(1, 40)
 	s.work("", apply)
 	s.appliedOnce(40)
 	s.undecodable(0)
 	if s.f.Anonymous {
-		return // two equal messages without a name are one to every key that there is
+		return // every key takes two equal messages without an id for one
 	}
 	s.send(Record{Payload: bodyOf(41)}, Record{Payload: bodyOf(41)})
 	s.eventually("both of two equal messages", func() (string, bool) {
@@ -25,8 +27,10 @@ func foreign(s *bundle) {
 	s.nothingLeft()
 }
 
-// nameless: where neither sender nor broker name a message, and the consumer has no key
-// for it, it becomes a dead letter; none is taken for the duplicate of another.
+// nameless: if neither sender nor broker gives a message an id, and the consumer has no
+// key for it, it becomes a dead letter; none counts as a duplicate of another.
+//
+//evidence:any-sender
 func nameless(s *bundle) {
 	s.sendNumbers(1, 5)
 	s.work("", apply, defaultKey)
@@ -39,7 +43,7 @@ func nameless(s *bundle) {
 	s.nothingLeft()
 }
 
-// twins: the same message sent twice is applied once, whatever the broker thinks of it.
+// twins: a message that is sent twice is applied once, whatever the broker does with it.
 func twins(s *bundle) {
 	var records []Record
 	for n := 1; n <= 20; n++ {
@@ -53,9 +57,11 @@ func twins(s *bundle) {
 	s.appliedOnce(20)
 }
 
-// hostile: headers and payloads that unmarshalers trip over (TRAPS, "Adapters") neither
-// end the subscription nor come again and again; each becomes what its Hostile says, and
-// so do the good ones behind it.
+// hostile: headers and payloads on which unmarshalers fail (TRAPS, "Adapters") neither
+// end the subscription nor come again and again. Each ends as its Hostile says, and the
+// good messages behind it are applied.
+//
+//evidence:any-sender
 func hostile(s *bundle) {
 	applied, dead := 0, 0
 	for _, h := range s.f.Hostile {
@@ -81,8 +87,10 @@ func hostile(s *bundle) {
 	}
 }
 
-// badFirst: bytes that no codec reads stand at the head of a batch. They become a dead
-// letter with the same bytes, and hold up nobody.
+// badFirst: the first message of a batch has bytes that no codec reads. It becomes a dead
+// letter with the same bytes, and does not hold up the others.
+//
+//evidence:any-sender
 func badFirst(s *bundle) {
 	bad := s.f.BadPayload
 	if bad == nil {
@@ -100,7 +108,7 @@ func badFirst(s *bundle) {
 	}
 }
 
-// panics: a handler that panics is a failure, not the end.
+// panics: a panic of a handler is a failed attempt; the consumer continues.
 func panics(s *bundle) {
 	s.sendNumbers(1, 10)
 	s.work("", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {

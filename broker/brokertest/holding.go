@@ -12,8 +12,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// heartbeat: a message that is held for three times as long as the broker waits for a
-// word is given to nobody else meanwhile (faults 54 and 57).
+// heartbeat: a process holds a message for three times as long as the broker waits for a
+// sign of life. The broker must not give it to another one meanwhile (faults 54 and 57).
 func heartbeat(s *bundle) {
 	first, second := s.subscribe(s.source("")), s.subscribe(s.source(""))
 	s.sendNumbers(1, 1)
@@ -33,17 +33,17 @@ func heartbeat(s *bundle) {
 	defer timer.Stop()
 	select {
 	case <-holder.ch:
-		s.Error("the message came again to the one who holds it")
+		s.Error("the message came again to the process that holds it")
 	case <-other.ch:
-		s.Error("the message came to another one too")
+		s.Error("the message came to another process too")
 	case <-timer.C:
 	}
 	m.Ack()
 	s.nothingLeft()
 }
 
-// nacks: a message that is given back at once comes again, and only after a pause
-// (TRAPS: 587,788 deliveries in a second).
+// nacks: a message that is nacked at once comes again, but only after a pause (TRAPS:
+// 587,788 deliveries in a second).
 func nacks(s *bundle) {
 	least := s.f.LeastPause
 	if least == 0 {
@@ -64,8 +64,8 @@ func nacks(s *bundle) {
 	s.nothingLeft()
 }
 
-// inFlight: as many messages as the broker allows are handed over before one of them is
-// acknowledged, so that a group has something to commit.
+// inFlight: the broker delivers as many messages as it allows before one of them is
+// acknowledged, so that a group has several to commit.
 func inFlight(s *bundle) {
 	n := max(1, s.f.InFlight)
 	s.sendNumbers(1, n)
@@ -77,7 +77,7 @@ func inFlight(s *bundle) {
 		seen[r.number(m)] = true
 		held = append(held, m)
 	}
-	for i := range held { // the last first: the position must not pass those before
+	for i := range held { // the last first: the position must not pass earlier messages
 		held[len(held)-1-i].Ack()
 	}
 	s.nothingLeft()
@@ -102,10 +102,10 @@ func ordered(s *bundle) {
 	s.nothingLeft()
 }
 
-// paused: a source that is paused fetches nothing, and goes on when it is resumed. That it
-// hands nothing over is not enough: one that fetches and gives back keeps the messages
-// from other processes, and spends their deliveries. So what comes from the broker is
-// counted, in bytes.
+// paused: a paused source fetches nothing, and continues when it is resumed. A source
+// that fetches and nacks delivers nothing either, but keeps the messages from other
+// processes and uses up their deliveries. So the test counts the bytes that come from the
+// broker.
 func paused(s *bundle) {
 	const n, size = 8, 32 << 10
 	m := s.meter()
@@ -146,8 +146,8 @@ func paused(s *bundle) {
 	s.nothingLeft()
 }
 
-// stopped: a consumer that is told to stop while a handler runs lets it finish, commits,
-// and acknowledges; nobody runs it again (INVARIANTS 23).
+// stopped: a consumer that is stopped while a handler runs lets the handler finish,
+// commits and acknowledges. The message does not run again (INVARIANTS 23).
 func stopped(s *bundle) {
 	entered, release := make(chan struct{}), make(chan struct{})
 	s.sendNumbers(1, 1)

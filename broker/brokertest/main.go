@@ -11,9 +11,9 @@ import (
 // childVariable holds the orders of a process that consumes until it is killed.
 const childVariable = "HEADRACE_BROKERTEST_CHILD"
 
-// Main runs the tests of m, or, in a child, what the child is for. It does not return.
-// Goroutines that are left at the end fail the tests; ignore names those of a client
-// library that cannot be waited for, each with its reason beside it.
+// Main runs the tests of m, or, in a child, the child's orders. It does not return.
+// Goroutines that are left at the end fail the tests. ignore names goroutines of a client
+// library that cannot be waited for; give the reason beside each.
 func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
 	if orders := os.Getenv(childVariable); orders != "" {
 		if err := child(b, orders); err != nil {
@@ -22,7 +22,8 @@ func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
 		}
 		os.Exit(0)
 	}
-	// A proxy that resets connections may leave those of its own that send to nobody.
+	// A proxy that resets connections may leave goroutines that send and have no
+	// receiver.
 	ignore = append(ignore,
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"),
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2.(*ToxicLink).read"))

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// meter stands before a server and counts what comes from it.
+// meter is a proxy before a server that counts the bytes from it.
 type meter struct {
 	addr    string // of the server
 	listen  net.Listener
@@ -18,7 +18,7 @@ type meter struct {
 	conns []net.Conn
 }
 
-// meter stands before the broker until the test ends.
+// meter starts a meter before the broker, until the test ends.
 func (s *bundle) meter() *meter {
 	s.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -60,13 +60,14 @@ func (m *meter) accept() {
 	}
 }
 
-// forward ends both connections with the first, so that neither waits for the other.
+// forward closes both connections when the first ends, so that neither waits for the
+// other.
 func forward(to net.Conn, from io.Reader) {
 	_, _ = io.Copy(to, from)
 	_ = to.Close()
 }
 
-// Write implements io.Writer: it counts.
+// Write implements io.Writer: it counts the bytes.
 func (m *meter) Write(b []byte) (int, error) {
 	m.came.Add(int64(len(b)))
 	return len(b), nil

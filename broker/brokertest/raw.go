@@ -52,7 +52,7 @@ func (r *raw) within(d time.Duration) *message.Message {
 	}
 }
 
-// number is what the message says.
+// number returns the number in the message.
 func (r *raw) number(m *message.Message) int {
 	r.s.Helper()
 	var b body

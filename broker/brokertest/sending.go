@@ -14,8 +14,8 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// roundTrip: what our sink sends our source receives, byte for byte (INVARIANTS 14), and
-// nothing in a message's metadata is a command to the broker.
+// roundTrip: our source receives what our sink sends, byte for byte (INVARIANTS 14), and
+// no metadata of a message is a command to the broker.
 func roundTrip(s *bundle) {
 	sent := map[string]*message.Message{}
 	var messages []*message.Message
@@ -59,8 +59,9 @@ func roundTrip(s *bundle) {
 	s.nothingLeft()
 }
 
-// refused: a topic that is not there and a message that is too large are errors of
-// Publish; of the relay, each parks one row, and all others pass (faults 48, 53 and 62).
+// refused: publishing to a missing topic, or a message that is too large, is an error of
+// Publish. The relay parks one row for each, and publishes all others (faults 48, 53 and
+// 62).
 func refused(s *bundle) {
 	missing, rows := s.newTopic(), 0
 	sink := s.sink("")
@@ -97,7 +98,7 @@ func refused(s *bundle) {
 		if status.Parked == int64(rows) {
 			return fmt.Sprintf("%+v", status), status.Ready+status.Delayed+status.Behind == 0
 		}
-		good++ // a refusal counts only where the sink confirms others meanwhile
+		good++ // a refusal counts only if the sink confirms others meanwhile
 		s.publish(headrace.Event{Topic: s.topic, Payload: bodyOf(good)})
 		time.Sleep(100 * time.Millisecond)
 		return fmt.Sprintf("%+v", status), false
@@ -124,7 +125,7 @@ func (s *bundle) publish(events ...headrace.Event) {
 }
 
 // producer publishes 1 to n through sink, a few at a time, each again until it is
-// confirmed, as the relay does. The channel tells that all are.
+// confirmed, as the relay does. The channel is closed when all are confirmed.
 func (s *bundle) producer(sink message.Publisher, n int, pause time.Duration) <-chan error {
 	done := make(chan error, 1)
 	go func() {
@@ -159,8 +160,8 @@ func (s *bundle) produced(done <-chan error) {
 	}
 }
 
-// recreated: a topic that is removed and made again counts from the start; what it then
-// holds are no duplicates of what it held before (fault 47).
+// recreated: a topic that is removed and created again counts from the start. Its new
+// messages are not duplicates of the old ones (fault 47).
 func recreated(s *bundle) {
 	s.sendNumbers(1, 5)
 	w := s.work("", apply)

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// Variable returns the value of the environment variable that says where a server is.
-// Without it a test run that must leave nothing out (CI=true) fails, and any other skips
-// t, with the command that starts the server. Until the process ends, no other package
+// Variable returns the value of the environment variable that has a server's address.
+// Without it, it skips t with the command that starts the server; in a run that must
+// leave nothing out (CI=true) it fails t. Until the process ends, no other package
 // restarts that server.
 func Variable(t testing.TB, variable, server string) string {
 	t.Helper()
@@ -28,13 +28,13 @@ func Variable(t testing.TB, variable, server string) string {
 }
 
 // Restart kills the server that scripts/services knows by name and starts it again; it
-// returns when it answers.
+// returns when the server answers.
 func Restart(ctx context.Context, name string) error {
 	root, err := root()
 	if err != nil {
 		return err
 	}
-	out, err := os.CreateTemp("", "restart") // a pipe would stay open for as long as the server runs
+	out, err := os.CreateTemp("", "restart") // a pipe would stay open while the server runs
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Restart(ctx context.Context, name string) error {
 	return nil
 }
 
-// root is the directory of go.mod: tests run in that of their package.
+// root returns the directory of go.mod: tests run in the directory of their package.
 func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

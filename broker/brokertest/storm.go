@@ -12,8 +12,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// owners: processes come and go under load, so that a message has two owners for a while
-// (fault 43: Kafka's rebalance). Each effect is there once.
+// owners: processes start and stop under load, so that a message has two owners for a
+// while (fault 43: Kafka's rebalance). Each effect exists once.
 func owners(s *bundle) {
 	const n = 300
 	sending := s.producer(s.sink(""), n, 20*time.Millisecond)
@@ -30,8 +30,8 @@ func owners(s *bundle) {
 	s.undecodable(0)
 }
 
-// resets: connections of source and sink are reset, and then swallowed, under load
-// (fault 39). Everything goes on by itself, and each effect is there once.
+// resets: connections of source and sink are reset, and then hang, under load (fault 39).
+// Everything continues without help, and each effect exists once.
 func resets(s *bundle) {
 	const n = 300
 	p := s.proxy()
@@ -47,7 +47,7 @@ func resets(s *bundle) {
 	s.undecodable(0)
 }
 
-// proxy stands before the broker until the test ends.
+// proxy starts a proxy before the broker, until the test ends.
 func (s *bundle) proxy() *toxiproxy.Proxy {
 	s.Helper()
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
@@ -59,7 +59,7 @@ func (s *bundle) proxy() *toxiproxy.Proxy {
 	return p
 }
 
-// poison makes the proxy's connections bad for a while, both ways.
+// poison disturbs the proxy's connections for a while, both ways.
 func (s *bundle) poison(p *toxiproxy.Proxy, kind string, d time.Duration) {
 	s.Helper()
 	mend := s.harm(p, kind)
@@ -67,7 +67,7 @@ func (s *bundle) poison(p *toxiproxy.Proxy, kind string, d time.Duration) {
 	mend()
 }
 
-// harm makes the proxy's connections bad, both ways, until mend is called.
+// harm disturbs the proxy's connections, both ways, until the caller calls mend.
 func (s *bundle) harm(p *toxiproxy.Proxy, kind string) (mend func()) {
 	s.Helper()
 	for _, way := range []string{"upstream", "downstream"} {
@@ -83,9 +83,9 @@ func (s *bundle) harm(p *toxiproxy.Proxy, kind string) (mend func()) {
 	})
 }
 
-// restarted: the server is killed and started again under load (faults 45, 49 and 58).
-// What it confirmed is there, each effect once; the consumer goes on by itself. A server
-// that forgets is as good as new afterwards: what is sent then is applied.
+// restarted: the server is killed and started again under load (faults 45, 49 and 58). It
+// has all confirmed messages, each effect exists once, and the consumer continues without
+// help. A server that forgets counts as new: messages sent afterwards are applied.
 func restarted(s *bundle) {
 	const n = 200
 	Alone(s)
@@ -122,8 +122,8 @@ func (s *bundle) restart() {
 	}
 }
 
-// again waits until w is given something, or starts another worker where the subscription
-// of w ended with its topic, which Run has to say.
+// again waits until w gets a message. If the subscription of w ended with its topic, Run
+// must say so, and again starts another worker.
 func (s *bundle) again(w *worker) {
 	s.Helper()
 	const asked = "SELECT count(*) FROM effects WHERE n = 1"

@@ -11,13 +11,12 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/around"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 )
 
-// name is that of the consumer in all scenarios.
+// name is the consumer's name in all scenarios.
 const name = "suite"
 
 // handler applies one message.
@@ -36,27 +35,27 @@ func config(f Features, source message.Subscriber, log *slog.Logger) consumer.Co
 		Retry: retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: time.Millisecond, Max: time.Millisecond, Factor: 1}},
 		Relay: relay.Options{MaxAttempts: 2, Backoff: retry.Backoff{Initial: 10 * time.Millisecond, Max: 10 * time.Millisecond, Factor: 1}},
 	}
-	if f.Anonymous { // the broker has no name for a message whose sender gave none
+	if f.Anonymous { // the broker gives no id to a message whose sender set none
 		c.Key = inbox.First(inbox.MessageID(), inbox.JSON("n"))
 	}
 	return c
 }
 
-// hurry is by how much instances are faster in these tests: 12 s become 600 ms.
+// hurry is how many times faster instances are in these tests: 12 s become 600 ms.
 const hurry = 20
 
-// newConsumer is the consumer of a process.
+// newConsumer returns the consumer of a process.
 func newConsumer(st store.Store, c consumer.Config, topic string, h handler) (*consumer.Consumer, error) {
 	made, err := consumer.New(name, st, c)
 	if err != nil {
 		return nil, err
 	}
-	around.Open(made).Hurry(hurry)
+	made.Runtime().Hurry(hurry)
 	consumer.Handle(made, topic, h)
 	return made, nil
 }
 
-// worker is a consumer with a database handle and a source of its own, as a process has.
+// worker is a consumer with its own database handle and source, like a process.
 type worker struct {
 	s    *bundle
 	c    *consumer.Consumer
@@ -66,7 +65,7 @@ type worker struct {
 	once sync.Once
 }
 
-// option changes what a worker is made of.
+// option changes a worker's config.
 type option func(*consumer.Config)
 
 // work starts a worker with a source at addr.
@@ -109,7 +108,7 @@ func (w *worker) halt() {
 	})
 }
 
-// alive ends the test where a worker ended by itself.
+// alive ends the test if a worker ended by itself.
 func (s *bundle) alive() {
 	s.Helper()
 	for _, w := range s.workers {

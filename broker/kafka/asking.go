@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"time"
 
+	"github.com/headrace/headrace/internal/sleep"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// asking puts questions to the brokers, and puts them again while no broker is there,
-// which franz-go leaves to its caller: one that is just being started again is no reason
-// for a program not to start.
+// asking sends requests to the brokers, and repeats them while no broker is reachable,
+// which franz-go leaves to its caller: a program should start even while a broker
+// restarts.
 type asking struct{ client *kgo.Client }
 
 // ask makes an asking; stop ends it.
@@ -33,23 +33,19 @@ func (a asking) Request(ctx context.Context, question kmsg.Request) (kmsg.Respon
 		if !unreachable(err) {
 			return answer, err
 		}
-		pause := time.NewTimer(backoff(failures))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !sleep.For(ctx, backoff(failures)) {
 			return nil, advised("SourceOptions.Brokers", err)
 		}
 	}
 }
 
-// unreachable reports whether err says that there was nobody to ask.
+// unreachable reports whether err says that no broker was reachable.
 func unreachable(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) || errors.Is(err, io.EOF)
 }
 
-// advised names the option that may be wrong where err says that there was nobody to ask.
+// advised adds the option that may be wrong if no broker was reachable.
 func advised(option string, err error) error {
 	if !unreachable(err) {
 		return err

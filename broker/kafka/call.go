@@ -11,30 +11,30 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// ErrUnanswered matches the error of a message that was not answered in time. The brokers
-// may have it, or get it later.
+// ErrUnanswered matches the error of a message without an answer in time. The brokers may
+// have it, or get it later.
 var ErrUnanswered = errors.New("no answer in time; the brokers may have the message")
 
 // answerGrace is how much longer than the client a call waits, so that the client can say
-// why it gave a record up.
+// why it dropped a record.
 const answerGrace = time.Second
 
-// call is one call of Publish. The client gives up no record that it has sent until it
-// knows what became of it: a caller who must not wait so long gives up by itself.
+// call is one call of Publish. The client drops no record that it has sent until it knows
+// the result; a caller that must not wait so long stops waiting itself.
 type call struct {
-	progress chan struct{} // told of each answer
+	progress chan struct{} // gets a value with each answer
 
 	mu       sync.Mutex
 	answered []bool
 	failed   []error
-	over     bool // nobody looks at answers any more
+	over     bool // answers are ignored from now on
 }
 
 func newCall(messages int) *call {
 	return &call{progress: make(chan struct{}, 1), answered: make([]bool, messages), failed: make([]error, messages)}
 }
 
-// answer is what became of message i.
+// answer records the result of message i.
 func (c *call) answer(i int, err error) {
 	c.mu.Lock()
 	if !c.over {
@@ -50,8 +50,8 @@ func (c *call) has(i int) bool {
 	return c.answered[i]
 }
 
-// wait waits for the answer of each message, until ctx or its own context ends. It returns
-// one error for each message, or nil if none failed.
+// wait waits for the answer of each message, until ctx or the message's own context ends.
+// It returns one error for each message, or nil if none failed.
 func (c *call) wait(ctx context.Context, messages []*message.Message) []error {
 	unanswered := make(map[int]error)
 	for i, m := range messages {

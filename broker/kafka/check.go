@@ -11,15 +11,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
 // checkTimeout bounds how long Check waits for a broker.
 const checkTimeout = 30 * time.Second
 
-// Check implements consumer.Checker: topic must exist, a partition that is taken away
-// must leave handlers the time that they need, and the group's settings must be within
-// those of the brokers, where these tell. Kafka gives a record any number of times, so
-// Demands.Deliveries hold.
+// Check implements consumer.Checker: topic must exist, handlers must have enough time
+// when a partition is revoked, and the group's settings must be within the brokers'
+// limits, if these are readable. Kafka redelivers a record without a limit, so
+// Demands.Deliveries is met.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	if err := s.demand(topic, d); err != nil {
 		return err
@@ -41,7 +42,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	return s.checkRetention(ctx, client, topic)
 }
 
-// demand compares the options with what the handlers need, and keeps it for Subscribe.
+// demand compares the options with the handlers' demands, and stores them for Subscribe.
 func (s *Source) demand(topic string, d consumer.Demands) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,13 +55,13 @@ func (s *Source) demand(topic string, d consumer.Demands) error {
 	return nil
 }
 
-// missingGrace is how long a topic may be missing: a broker that is being started answers
-// before it knows its topics.
+// missingGrace is how long a topic may be missing: a starting broker answers before it
+// knows its topics.
 const missingGrace = 5 * time.Second
 
 var errMissing = errors.New("make it, or call SubscribeInitialize")
 
-// find looks that topic exists, and names one of the brokers.
+// find checks that topic exists, and returns one of the brokers.
 func find(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
 	since := time.Now()
 	for failures := 1; ; failures++ {
@@ -68,17 +69,13 @@ func find(ctx context.Context, client kmsg.Requestor, topic string) (broker stri
 		if !errors.Is(err, errMissing) || time.Since(since) > missingGrace {
 			return broker, err
 		}
-		pause := time.NewTimer(backoff(failures))
-		select {
-		case <-pause.C:
-		case <-ctx.Done():
-			pause.Stop()
+		if !sleep.For(ctx, backoff(failures)) {
 			return "", err
 		}
 	}
 }
 
-// look is find without patience.
+// look is find without a retry.
 func look(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
@@ -103,8 +100,8 @@ func look(ctx context.Context, client kmsg.Requestor, topic string) (broker stri
 	return broker, nil
 }
 
-// checkSession compares the session timeout with what the brokers allow. A member that
-// may not ask is told when it joins.
+// checkSession compares the session timeout with the brokers' limits. If it may not read
+// them, the group rejects a wrong one when the member joins.
 func (s *Source) checkSession(ctx context.Context, client kmsg.Requestor, broker string) error {
 	const least, most = "group.min.session.timeout.ms", "group.max.session.timeout.ms"
 	values, err := settings(ctx, client, kmsg.ConfigResourceTypeBroker, broker, least, most)

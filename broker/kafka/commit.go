@@ -13,8 +13,7 @@ import (
 // commitTimeout bounds one commit.
 const commitTimeout = 10 * time.Second
 
-// commitNowAndThen commits positions until ctx ends; what is left then is committed by
-// end.
+// commitNowAndThen commits positions until ctx ends; end commits the rest.
 func (s *session) commitNowAndThen(ctx context.Context) {
 	tick := time.NewTicker(s.options.CommitInterval)
 	defer tick.Stop()
@@ -36,9 +35,9 @@ func (s *session) commitAll(ctx context.Context) {
 	s.commit(ctx, s.all())
 }
 
-// commit commits the positions of list that the group does not know yet. s.committing is
-// held, so that every one of list is this member's. A failure is logged; the positions
-// then are committed with the next, or come again.
+// commit commits the positions of list that the group does not know yet. The caller has
+// s.committing, so that all of them belong to this member. A failure is logged; the
+// positions are then committed with the next ones, or their records come again.
 func (s *session) commit(ctx context.Context, list []*partition) {
 	offsets := make(map[int32]kgo.EpochOffset, len(list))
 	incarnations := make(map[int32]string, len(list))
@@ -63,7 +62,7 @@ func (s *session) commit(ctx context.Context, list []*partition) {
 	}
 }
 
-// committed notes what answer confirms, and returns why the rest was refused.
+// committed records the confirmed positions, and returns why the rest was refused.
 func (s *session) committed(list []*partition, offsets map[int32]kgo.EpochOffset, answer *kmsg.OffsetCommitResponse) error {
 	var failed []error
 	good := make(map[int32]bool)

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// SubscribeInitialize implements message.SubscribeInitializer: it makes topic as NewTopic
-// says, and leaves one that exists as it is. It returns when the topic can be used.
+// SubscribeInitialize implements message.SubscribeInitializer: it makes topic by
+// NewTopic, and does not change an existing one. It returns when the topic can be used.
 func (s *Source) SubscribeInitialize(topic string) error {
 	client, stop, err := s.options.ask()
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// beginAt is begin, and notes where each partition begins.
+// beginAt is begin, and records where each partition begins.
 func (s *session) beginAt(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	offsets, err := s.begin(ctx, offsets)
 	if err != nil {
@@ -22,21 +22,21 @@ func (s *session) beginAt(ctx context.Context, offsets map[string]map[int32]kgo.
 	return offsets, nil
 }
 
-// gap tells of records of f that the topic has lost before they were read: franz-go goes on
-// with the oldest that is there, and says nothing. What is missing within a topic that the
-// broker still has whole was compacted, or aborted.
+// gap logs records before f that the topic has lost before they were read: franz-go
+// silently continues with the oldest one. Records missing from a log that the broker
+// still has completely were compacted or aborted.
 func (s *session) gap(p *partition, f *kgo.FetchPartition) {
 	from := p.expect(f.Records[len(f.Records)-1].Offset + 1)
 	oldest := min(f.LogStartOffset, f.Records[0].Offset)
 	if from < 0 || oldest <= from {
 		return
 	}
-	s.options.Logger.Error("records that the group had not read are gone from the topic, by its retention or by somebody's hand; going on with the oldest that is there",
+	s.options.Logger.Error("records that the group had not read are gone from the topic, by its retention or by a deletion; continuing with the oldest one",
 		"topic", s.topic, "partition", f.Partition, "first", from, "oldest", oldest, "at_most", oldest-from)
 }
 
-// expect notes the offset that comes next, and returns what was noted before; negative
-// where nothing is known.
+// expect records the offset that comes next, and returns the previous one; negative if it
+// was unknown.
 func (p *partition) expect(next int64) (before int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 )
 
 // A broker that falls silent after it was sent to does not keep Publish beyond Timeout, nor
-// beyond the message's context; the error says that nobody knows what became of it, and the
+// beyond the message's context; the error says that the outcome is unknown, and the
 // sink goes on afterwards. Guard: call.wait.
 func TestPublishEndsInSilence(t *testing.T) {
 	b := setup(t, 1)

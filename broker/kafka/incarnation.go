@@ -11,13 +11,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// mark begins what a commit says of the incarnation that its offset is of, in the place
-// that Kafka keeps for the committer's own words. The group itself knows an offset by the
-// topic's name: a commit that is late, by less than the client needs to see that the topic
-// was made again, counts for the new one, whose records below it nobody would read.
+// mark is the prefix of a commit's metadata, which contains the incarnation of the
+// offset. The group itself stores an offset by the topic's name: a late commit, from
+// before the client has noticed that the topic was made again, would count for the new
+// one, and its records below would not be read.
 const mark = "incarnation="
 
-// incarnationOf is the text of a topic id; "" where the broker tells none.
+// incarnationOf is the text of a topic id; "" if the broker has none.
 func incarnationOf(id [16]byte) string {
 	if id == [16]byte{} {
 		return ""
@@ -25,7 +25,7 @@ func incarnationOf(id [16]byte) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// marking makes the commit of ctx say the incarnation of each partition.
+// marking adds the incarnation of each partition to the commits of ctx.
 func marking(ctx context.Context, incarnations map[int32]string) context.Context {
 	return kgo.PreCommitFnContext(ctx, func(ask *kmsg.OffsetCommitRequest) error {
 		for _, t := range ask.Topics {
@@ -39,9 +39,9 @@ func marking(ctx context.Context, incarnations map[int32]string) context.Context
 	})
 }
 
-// begin is given where the group says that partitions begin. One whose offset is of
-// another incarnation begins as one that has none. An offset that says nothing, as one
-// that an operator has set, counts.
+// begin checks the group's start offsets of partitions. If an offset is of another
+// incarnation, the partition begins as if it had none. An offset without metadata, for
+// example set by an operator, is used.
 func (s *session) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
 	<-s.ready
 	mine := offsets[s.topic]
@@ -73,7 +73,7 @@ func (s *session) begin(ctx context.Context, offsets map[string]map[int32]kgo.Of
 	return offsets, nil
 }
 
-// topicID asks for the id that topic has now; zero where the brokers know none.
+// topicID returns the current id of topic; zero if the brokers have none.
 func topicID(ctx context.Context, client kmsg.Requestor, topic string) (id [16]byte, err error) {
 	ask := kmsg.NewPtrMetadataRequest()
 	t := kmsg.NewMetadataRequestTopic()
@@ -92,7 +92,7 @@ func topicID(ctx context.Context, client kmsg.Requestor, topic string) (id [16]b
 	return id, nil
 }
 
-// said is what the group's commits for the topic say, by partition.
+// said returns the metadata of the group's commits for the topic, by partition.
 func (s *session) said(ctx context.Context, id [16]byte) (map[int32]string, error) {
 	ask := kmsg.NewPtrOffsetFetchRequest()
 	group := kmsg.NewOffsetFetchRequestGroup()

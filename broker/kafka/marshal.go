@@ -8,10 +8,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// marshal makes a record of any message: the payload as it is (nil is a nil value, which
-// a compacted topic takes for a deletion), the metadata as headers in the order of their
-// names, and the UUID in Watermill's header. An entry of that name is left out, since the
-// UUID is the message's id.
+// marshal makes a record of any message: the payload unchanged (nil is a nil value, which
+// means a deletion for a compacted topic), the metadata as headers in the order of their
+// names, and the UUID in Watermill's header. A metadata entry of that name is left out,
+// since the UUID is the message's id.
 func marshal(topic, key string, m *message.Message) *kgo.Record {
 	r := &kgo.Record{Topic: topic, Value: m.Payload, Headers: make([]kgo.RecordHeader, 0, len(m.Metadata)+1)}
 	if key != "" {

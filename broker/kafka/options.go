@@ -11,73 +11,71 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// SourceOptions say how a Source works. A field that is zero has the default that its
-// comment names.
+// SourceOptions configure a Source. A zero field has the default that its comment names.
 type SourceOptions struct {
 	// Brokers are some of the cluster's addresses, host:port. Required.
 	Brokers []string
 	// Group is the consumer group: its members share the partitions of a topic, and it
-	// remembers how far they are. Required, and never to be changed while records are on
-	// their way: another group begins at the oldest record.
+	// stores their positions. Required. Do not change it while records are unread:
+	// another group begins at the oldest record.
 	Group string
 
-	// Window is how many records of a partition are handed over beyond the lowest that is
-	// not settled; 1 hands over the next only after the one before. It bounds what comes
+	// Window is how many records of a partition are handed over from the lowest unsettled
+	// one on; 1 hands over the next only after the one before. It bounds how many come
 	// again after a crash. Default 1024.
 	Window int
-	// CommitInterval is how often positions are committed to the group. What was settled
-	// since then comes again after a crash. Default 1 s.
+	// CommitInterval is how often positions are committed to the group. Records settled
+	// since then come again after a crash. Default 1 s.
 	CommitInterval time.Duration
-	// NackPause is the least time before a record that was given back is handed over
-	// again. Nothing of its partition is meanwhile. Default 250 ms.
+	// NackPause is the shortest wait before a record that was given back is handed over
+	// again. Its partition hands over no other record meanwhile. Default 250 ms.
 	NackPause time.Duration
-	// CloseTimeout is how long Close, or the end of Subscribe's context, waits for what
-	// was handed over; after half of it the messages' contexts end. Default 5 s.
+	// CloseTimeout is how long Close, or the end of Subscribe's context, waits for handed
+	// over records; after half of it the messages' contexts end. Default 5 s.
 	CloseTimeout time.Duration
 
-	// SessionTimeout is how long the group waits for a member's heartbeat before it takes
-	// it for dead; it must be within what the brokers allow. Default 45 s.
+	// SessionTimeout is how long the group waits for a member's heartbeat before it
+	// counts as dead; it must be within the brokers' limits. Default 45 s.
 	SessionTimeout time.Duration
-	// RebalanceTimeout is how long a member has to give a partition up that the group
-	// takes away; handlers finish within. Default a minute, or one and a half times what
-	// the consumer's handlers may hold a delivery for, if that is longer.
+	// RebalanceTimeout is how long a member has to release a revoked partition; its
+	// handlers must finish within it. Default a minute, or one and a half times the
+	// longest Demands.Hold of the consumer's handlers, if that is longer.
 	RebalanceTimeout time.Duration
 
-	// Retention is the longest time for which the topics keep a record, which TopicRetention
-	// declares to the inbox; Check refuses a topic that keeps them longer. Default: what
-	// the settings of each topic say.
+	// Retention is the longest time for which the topics keep a record; TopicRetention
+	// declares it to the inbox. Check rejects a topic that keeps them longer. Default:
+	// the settings of each topic.
 	Retention time.Duration
-	// NewTopic is what SubscribeInitialize makes.
+	// NewTopic configures the topics that SubscribeInitialize makes.
 	NewTopic NewTopic
-	// Logger is told of outages, once each, and of what ends a subscription. Default:
+	// Logger logs outages, once each, and the end of a subscription. Default:
 	// slog.Default.
 	Logger *slog.Logger
-	// Client are further options of the client, as kgo.SASL and kgo.DialTLSConfig. Those
-	// that the Source sets itself are refused.
+	// Client are further options of the client, such as kgo.SASL and kgo.DialTLSConfig.
+	// An option that the Source sets itself is an error.
 	Client []kgo.Opt
 
-	// UnsafeStartAtEnd lets a group without an offset begin with the newest record. What
-	// was published before its first start is never handed over, nor what was while the
-	// group was forgotten (Kafka forgets a group that was empty for seven days), nor what
-	// the topic loses to its retention while the group lags.
+	// UnsafeStartAtEnd lets a group without an offset begin with the newest record.
+	// Records published before its first start are never handed over, nor records from a
+	// time when Kafka had removed the group (it removes groups that were empty for seven
+	// days), nor records that the topic's retention removes while the group lags.
 	UnsafeStartAtEnd bool
-	// UnsafeReadUncommitted hands over what transactions have written that were aborted,
-	// or may be yet.
+	// UnsafeReadUncommitted also hands over records of transactions that were aborted, or
+	// may still be.
 	UnsafeReadUncommitted bool
 }
 
-// NewTopic says how a topic is made; what is zero is the cluster's default.
+// NewTopic configures a new topic; zero means the cluster's default.
 type NewTopic struct {
-	// Partitions is into how many it is split.
+	// Partitions is how many partitions it has.
 	Partitions int32
-	// Replicas is how many brokers keep each.
+	// Replicas is how many brokers keep each partition.
 	Replicas int16
 }
 
 const (
 	defaultRebalanceTimeout = time.Minute
-	// leastTime is the shortest time that anybody means: below it somebody wrote a number
-	// without a unit.
+	// leastTime is the shortest sensible time: a shorter one is a number without a unit.
 	leastTime = time.Millisecond
 )
 
@@ -86,7 +84,7 @@ func (o SourceOptions) heartbeatInterval() time.Duration {
 	return min(o.SessionTimeout/3, 3*time.Second)
 }
 
-// validate returns an error that names the first field that cannot be.
+// validate returns an error that names the first invalid field.
 func (o SourceOptions) validate() error {
 	if err := checkBrokers(o.Brokers); err != nil {
 		return err
@@ -130,7 +128,7 @@ func checkTimes(times map[string]time.Duration) error {
 	return nil
 }
 
-// withDefaults fills what is zero, but for RebalanceTimeout, whose default depends on the
+// withDefaults sets zero fields, except RebalanceTimeout, whose default depends on the
 // handlers.
 func (o SourceOptions) withDefaults() SourceOptions {
 	o.Window = cmp.Or(o.Window, 1024)
@@ -152,7 +150,7 @@ func (o SourceOptions) rebalanceTimeout(hold time.Duration) time.Duration {
 }
 
 // client returns the options of a client that consumes topic as a member of the group.
-// What the user may set stands first, what the Source depends on last.
+// The user's options come first, those that the Source depends on last.
 func (o SourceOptions) client(topic string, rebalance time.Duration) []kgo.Opt {
 	opts := append(o.admin(),
 		kgo.ConsumerGroup(o.Group), kgo.ConsumeTopics(topic),
@@ -166,7 +164,7 @@ func (o SourceOptions) client(topic string, rebalance time.Duration) []kgo.Opt {
 	return append(opts, kgo.ConsumeStartOffset(start), kgo.ConsumeResetOffset(start), kgo.FetchIsolationLevel(level))
 }
 
-// start is where a partition begins whose group has no offset.
+// start is where a partition begins if the group has no offset.
 func (o SourceOptions) start() kgo.Offset {
 	if o.UnsafeStartAtEnd {
 		return kgo.NewOffset().AtEnd()
@@ -174,7 +172,7 @@ func (o SourceOptions) start() kgo.Offset {
 	return kgo.NewOffset().AtStart()
 }
 
-// admin returns the options of a client that only asks.
+// admin returns the options of a client for requests only.
 func (o SourceOptions) admin() []kgo.Opt {
 	opts := []kgo.Opt{
 		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.FetchMaxBytes(16 << 20),
@@ -184,8 +182,8 @@ func (o SourceOptions) admin() []kgo.Opt {
 }
 
 // backoff is the pause after a number of failures in a row, from 100 ms to a second, as
-// Java's client has it. A recreated topic is seen after six of them, so that the client's
-// own, which grow to five seconds, would leave it unread for longer than need be.
+// in Java's client. A recreated topic is noticed after six of them; with the client's own
+// pauses, which grow to five seconds, it would stay unread unnecessarily long.
 func backoff(failures int) time.Duration {
 	pause := min(100*time.Millisecond<<min(failures, 5), time.Second)
 	return pause*3/4 + rand.N(pause/4)

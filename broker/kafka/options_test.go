@@ -119,14 +119,14 @@ func TestCheck(t *testing.T) {
 }
 
 // A program that starts while the broker is away waits for it, and says in the end that
-// nobody is there. Guard: asking.
+// no broker is there. Guard: asking.
 func TestStartsBeforeTheBroker(t *testing.T) {
 	b := setup(t, 1)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := l.Addr().String()
+	absent := l.Addr().String()
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 		o.Client = append(o.Client, kgo.Dialer(func(ctx context.Context, network, _ string) (net.Conn, error) {
 			to := b.addr
 			if dials.Add(1) < 5 {
-				to = nobody
+				to = absent
 			}
 			return new(net.Dialer).DialContext(ctx, network, to)
 		}))
@@ -147,11 +147,11 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 	if err := late.Check(t.Context(), b.topic, consumer.Demands{}); err != nil {
 		t.Error(err)
 	}
-	never := b.source(func(o *kafka.SourceOptions) { o.Brokers = []string{nobody} })
+	never := b.source(func(o *kafka.SourceOptions) { o.Brokers = []string{absent} })
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	refuses(t, never.Check(ctx, b.topic, consumer.Demands{}), "connection refused", "option SourceOptions.Brokers")
-	sink, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{nobody}, Timeout: time.Second})
+	sink, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{absent}, Timeout: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// outage tells of a failure once, until things go well again. It is also the client's
-// hook for connections.
+// outage logs a failure once, until Kafka works again. It is also the client's hook for
+// connections.
 type outage struct {
 	log *slog.Logger
 
@@ -22,7 +22,7 @@ type outage struct {
 
 var _ kgo.HookBrokerConnect = (*outage)(nil)
 
-// note tells that what fails with err.
+// note records that what fails with err.
 func (o *outage) note(what string, err error) {
 	o.mu.Lock()
 	first := !o.out
@@ -33,7 +33,7 @@ func (o *outage) note(what string, err error) {
 	}
 }
 
-// over tells that things go well, if they did not before.
+// over records that Kafka works, and logs it after a failure.
 func (o *outage) over() {
 	o.mu.Lock()
 	was := o.out

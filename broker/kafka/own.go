@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// owned is an option of the client that is not the user's to set through Client.
+// owned is an option of the client that users must not set through Client.
 type owned struct {
 	name string
 	opt  any    // the function of kgo
@@ -16,10 +16,11 @@ type owned struct {
 
 const itself = "the Source depends on its own"
 
-// ownedBySource are what a Source sets, or must not be: each of them could lose records.
+// ownedBySource are options that a Source sets itself, or forbids: each of them could
+// lose records.
 var ownedBySource = []owned{
 	{"SeedBrokers", kgo.SeedBrokers, "set SourceOptions.Brokers"},
-	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a topic that nobody made is a mistake; make it beforehand, or call SubscribeInitialize"},
+	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a missing topic is a mistake; make it beforehand, or call SubscribeInitialize"},
 	{"InstanceID", kgo.InstanceID, "each subscription is a member of the group, and of two members with one id the group ends the first"},
 	{"KeepRetryableFetchErrors", kgo.KeepRetryableFetchErrors, "the client mends such an error, and the subscription would end with it"},
 	{"DisableFetchCRCValidation", kgo.DisableFetchCRCValidation, "records that were damaged on their way would be handed over"},
@@ -45,17 +46,17 @@ var ownedBySource = []owned{
 	{"KeepControlRecords", kgo.KeepControlRecords, "a transaction's marker is no message"},
 }
 
-// ownedBySink are what a Sink sets.
+// ownedBySink are options that a Sink sets itself.
 var ownedBySink = []owned{
 	{"SeedBrokers", kgo.SeedBrokers, "set SinkOptions.Brokers"},
-	{"TransactionalID", kgo.TransactionalID, "the outbox stands in the place of transactions"},
+	{"TransactionalID", kgo.TransactionalID, "the outbox replaces transactions"},
 	{"ManualFlushing", kgo.ManualFlushing, "Publish waits for the brokers' answers"},
-	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a topic that nobody made is a mistake; make it beforehand"},
+	{"AllowAutoTopicCreation", kgo.AllowAutoTopicCreation, "a missing topic is a mistake; make it beforehand"},
 	{"RecordDeliveryTimeout", kgo.RecordDeliveryTimeout, "set SinkOptions.Timeout"},
 	{"ProducerBatchMaxBytes", kgo.ProducerBatchMaxBytes, "set SinkOptions.MaxMessageBytes"},
 }
 
-// refuse returns an error that names the first of list that opts set.
+// refuse returns an error that names the first option of list that opts set.
 func refuse(opts []kgo.Opt, list []owned) error {
 	if len(opts) == 0 {
 		return nil
@@ -78,5 +79,5 @@ func refuse(opts []kgo.Opt, list []owned) error {
 	return nil
 }
 
-// same compares what OptValues returned; functions are the same only where both are nil.
+// same compares results of OptValues; functions are the same only if both are nil.
 func same(a, b []any) bool { return reflect.DeepEqual(a, b) }

@@ -14,25 +14,26 @@ const (
 	// handed over.
 	fullRecords = 500
 	fullBytes   = 4 << 20
-	// lookAgain is how often deliveries behind the lowest are looked at, for those that
-	// were given back.
+	// lookAgain is how often to check for deliveries after the lowest that were given
+	// back.
 	lookAgain = time.Second
 )
 
-// partition is a partition as long as this member has it. One goroutine hands its
-// records over and sees what becomes of them.
+// partition is a partition while this member has it. One goroutine hands its records over
+// and waits for their settlement.
 type partition struct {
 	number int32
 	topic  string
 	out    chan<- *message.Message
 	limits limits
-	// changed is told when there may be room for more records.
+	// changed gets a value when there may be room for more records.
 	changed chan<- struct{}
-	// hold stops the client from fetching the partition, or lets it go on.
+	// hold stops the client from fetching the partition, or lets it continue.
 	hold func(p *partition, stop bool)
 
-	// life is the context of its messages. Draining ends before: nothing more is handed
-	// over. Dead is after: nobody waits for what was handed over.
+	// life is the context of its messages. Draining ends before it: then no more is
+	// handed over. Dead ends after it: then the partition no longer waits for handed over
+	// records.
 	life                     context.Context
 	draining, dead           context.Context
 	drain, giveBack, abandon context.CancelFunc
@@ -44,19 +45,19 @@ type partition struct {
 	waiting   []*kgo.Record // not handed over yet
 	bytes     int           // of them
 	stuck     bool          // the window is full
-	held      bool          // the client was told not to fetch
+	held      bool          // the client does not fetch it
 	position  kgo.EpochOffset
 	committed int64
-	expected  int64 // the next offset to be fetched; negative where it is not known
+	expected  int64 // the next offset to be fetched; negative if unknown
 
-	// What only the goroutine knows.
+	// The fields below belong to the goroutine.
 	window window
 	again  []*delivery // given back, by offset
 	next   *delivery   // taken from waiting
 	pause  <-chan time.Time
 }
 
-// limits are the options that a partition heeds.
+// limits are the options of a partition.
 type limits struct {
 	window    int
 	nackPause time.Duration
@@ -75,7 +76,7 @@ func newPartition(ctx context.Context, topic string, number int32, out chan<- *m
 	return p
 }
 
-// add gives it records of the incarnation id.
+// add adds records of the incarnation id.
 func (p *partition) add(id [16]byte, records []*kgo.Record) {
 	p.mu.Lock()
 	p.at = placeOf(p.topic, id, p.number)
@@ -88,7 +89,7 @@ func (p *partition) add(id [16]byte, records []*kgo.Record) {
 	signal(p.wake)
 }
 
-// size is about what r takes, a header more than its bytes.
+// size is the approximate size of r.
 func size(r *kgo.Record) int {
 	n := len(r.Value) + len(r.Key)
 	for i := range r.Headers {
@@ -97,8 +98,8 @@ func size(r *kgo.Record) int {
 	return n
 }
 
-// full reports whether the client should not be asked for more yet. A partition whose
-// window is full is not: it is held, so that the others go on.
+// full reports whether the client must not poll for more yet. A partition whose window is
+// full is not full: it is held, so that the others continue.
 func (p *partition) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -107,8 +108,8 @@ func (p *partition) full() bool {
 
 func (p *partition) much() bool { return len(p.waiting) >= fullRecords || p.bytes >= fullBytes }
 
-// look holds the partition where its window is full and much waits, and lets it go on
-// where less does. p.mu is held.
+// look holds the partition if its window is full and many records wait, and lets it
+// continue when fewer do. p.mu is held.
 func (p *partition) look() {
 	switch {
 	case !p.held && p.stuck && p.much():
@@ -158,8 +159,8 @@ func (p *partition) run() {
 	}
 }
 
-// choose returns what to hand over next: what was given back before anything new. nil
-// where there is nothing, or nothing may be.
+// choose returns the next delivery to hand over: those given back before new ones. nil if
+// there is none, or none is allowed.
 func (p *partition) choose() *delivery {
 	switch {
 	case p.pause != nil:
@@ -176,7 +177,7 @@ func (p *partition) choose() *delivery {
 	return p.next
 }
 
-// take takes the next record that waits, if the window has room for it.
+// take takes the next waiting record, if the window has room.
 func (p *partition) take() *delivery {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,7 +210,7 @@ func (p *partition) sent(d *delivery) {
 	p.window.add(d)
 }
 
-// settle notes what was acknowledged and, where asked to, what was given back.
+// settle records acknowledgements and, if back is set, given back deliveries.
 func (p *partition) settle(back bool) {
 	if p.window.settle() {
 		p.mu.Lock()
@@ -242,7 +243,7 @@ func merge(a, b []*delivery) []*delivery {
 	return append(append(all, a...), b...)
 }
 
-// finish waits until all that was handed over is settled, or the partition is dead.
+// finish waits until all handed over records are settled, or the partition is dead.
 func (p *partition) finish() {
 	if p.next != nil {
 		p.next.end()
@@ -265,22 +266,22 @@ func (p *partition) finish() {
 	p.settle(false)
 }
 
-// uncommitted returns the position and the incarnation that it is of, and whether the
-// group does not know it yet.
+// uncommitted returns the position and its incarnation, and whether the group does not
+// know it yet.
 func (p *partition) uncommitted() (position kgo.EpochOffset, incarnation string, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.position, p.at.incarnation, p.position.Offset > p.committed
 }
 
-// commit notes what the group knows.
+// commit records the committed offset.
 func (p *partition) commit(offset int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.committed = max(p.committed, offset)
 }
 
-// signal wakes who waits for c, which has room for one.
+// signal wakes the receiver of c, which has room for one value.
 func signal(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:

@@ -15,6 +15,8 @@ import (
 // TRAPS, kafka: two owners after a rebalance. What was handed over of a partition that
 // the group takes away may finish, and is committed before the next owner begins. Guard:
 // session.revoked waits.
+//
+//evidence:kafka
 func TestARevokedPartitionIsDrained(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(5)

@@ -11,8 +11,8 @@ import (
 )
 
 // TopicRetention is the longest time for which the source can deliver a record of topic
-// again: the option, or what the brokers say. 0, which means that nobody knows, where the
-// topic keeps records for ever, or the brokers do not say within ten seconds.
+// again: the option, or the brokers' setting. It is 0, which means unknown, if the topic
+// keeps records for ever, or the brokers do not answer within ten seconds.
 func (s *Source) TopicRetention(topic string) time.Duration {
 	if s.options.Retention > 0 {
 		return s.options.Retention
@@ -34,7 +34,7 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 	return kept
 }
 
-// askRetention asks for the retention of topic; 0 is for ever.
+// askRetention reads the retention of topic; 0 is for ever.
 func (s *Source) askRetention(topic string) (time.Duration, error) {
 	client, stop, err := s.options.ask()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Source) askRetention(topic string) (time.Duration, error) {
 	return retention(ctx, client, topic)
 }
 
-// checkRetention compares the option, where it is set, with the topic.
+// checkRetention compares the option, if set, with the topic.
 func (s *Source) checkRetention(ctx context.Context, client kmsg.Requestor, topic string) error {
 	said := s.options.Retention
 	if said == 0 {
@@ -54,7 +54,7 @@ func (s *Source) checkRetention(ctx context.Context, client kmsg.Requestor, topi
 	}
 	kept, err := retention(ctx, client, topic)
 	switch {
-	case err != nil: // who may not ask is believed
+	case err != nil: // without permission the option is believed
 		return nil
 	case kept == 0:
 		return fmt.Errorf("kafka: option Retention is %s, and topic %q keeps records for ever: set the topic's retention, or leave the option 0", said, topic)
@@ -65,11 +65,11 @@ func (s *Source) checkRetention(ctx context.Context, client kmsg.Requestor, topi
 	return nil
 }
 
-// slack is how late a broker may be with removing what is too old.
+// slack is how late a broker may be with removing old records.
 const slack = time.Hour
 
-// retention is how long topic keeps a record at the longest; 0 for ever. A segment goes
-// as a whole, when the newest record in it is too old.
+// retention is the longest time that topic keeps a record; 0 for ever. A segment is
+// removed as a whole, when its newest record is too old.
 func retention(ctx context.Context, client kmsg.Requestor, topic string) (time.Duration, error) {
 	const keep, segment = "retention.ms", "segment.ms"
 	values, err := settings(ctx, client, kmsg.ConfigResourceTypeTopic, topic, keep, segment, "cleanup.policy")
@@ -82,8 +82,8 @@ func retention(ctx context.Context, client kmsg.Requestor, topic string) (time.D
 	return values[keep] + values[segment] + slack, nil
 }
 
-// settings asks for settings in milliseconds. One that compacts has kept records for ever
-// (retention 0); what is no number is left out.
+// settings reads settings in milliseconds. A compacted topic keeps records for ever
+// (retention 0); values that are not numbers are left out.
 func settings(ctx context.Context, client kmsg.Requestor, kind kmsg.ConfigResourceType, name string, names ...string) (map[string]time.Duration, error) {
 	ask := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
@@ -115,7 +115,7 @@ func settings(ctx context.Context, client kmsg.Requestor, kind kmsg.ConfigResour
 	return values, nil
 }
 
-// milliseconds bounds n to what a Duration holds.
+// milliseconds bounds n to the range of a Duration.
 func milliseconds(n int64) time.Duration {
 	const most = int64(100 * 365 * 24 * time.Hour / time.Millisecond)
 	return time.Duration(min(n, most)) * time.Millisecond

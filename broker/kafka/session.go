@@ -23,19 +23,20 @@ type session struct {
 	out     chan<- *message.Message
 	client  *kgo.Client
 	outage  *outage
-	// values are those of Subscribe's context, for the messages'.
+	// values is Subscribe's context, for the values of the messages' contexts.
 	values  context.Context
 	changed chan struct{}
-	// ready is closed when client is set: the client calls back as soon as it is made.
+	// ready is closed when client is set: the client makes callbacks as soon as it is
+	// made.
 	ready chan struct{}
-	// rebalance is the timeout that the group was told.
+	// rebalance is the timeout that was sent to the group.
 	rebalance time.Duration
 
 	mu         sync.Mutex
 	partitions map[int32]*partition
-	leaving    bool // no partition is taken any more
+	leaving    bool // no more partitions are accepted
 	// committing is held from the choice of positions to the answer of the group, and
-	// while partitions go: none of them is committed after it has gone.
+	// while partitions are released: none is committed after that.
 	committing sync.Mutex
 }
 
@@ -58,7 +59,7 @@ func newSession(values context.Context, topic string, o SourceOptions, rebalance
 	return s, nil
 }
 
-// run consumes until ctx ends, or until something happens that the client cannot mend.
+// run consumes until ctx ends, or until an error that the client cannot fix.
 func (s *session) run(ctx context.Context) error {
 	var commits sync.WaitGroup
 	beating, stop := context.WithCancel(ctx)
@@ -104,7 +105,7 @@ func (s *session) full() bool {
 	return false
 }
 
-// take gives the records of fetches to their partitions. Rebalances wait for it.
+// take passes the records of fetches to their partitions. Rebalances wait for it.
 func (s *session) take(fetches kgo.Fetches) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,7 +126,8 @@ func (s *session) take(fetches kgo.Fetches) error {
 	return errors.Join(failed...)
 }
 
-// judge returns err if it must end the session; what the client mends is logged.
+// judge returns err if it must end the session; it logs errors that the client fixes
+// itself.
 func (s *session) judge(err error) error {
 	var lost *kgo.ErrDataLoss
 	var group *kgo.ErrGroupSession
@@ -144,8 +146,8 @@ func (s *session) judge(err error) error {
 	return err
 }
 
-// refused reports whether the broker will say the same until a person has changed
-// something.
+// refused reports whether the broker will return the same error until a person has
+// changed something.
 func refused(err error) bool {
 	for _, e := range []error{
 		kerr.GroupAuthorizationFailed, kerr.TopicAuthorizationFailed, kerr.ClusterAuthorizationFailed,
@@ -159,7 +161,7 @@ func refused(err error) bool {
 	return false
 }
 
-// assigned is called with the partitions that this member has from now on.
+// assigned is called with the partitions that this member gets.
 func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]int32) {
 	<-s.ready
 	s.mu.Lock()
@@ -171,12 +173,12 @@ func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]
 		p := newPartition(s.values, s.topic, number, s.out, limits{s.options.Window, s.options.NackPause})
 		p.changed, p.hold = s.changed, s.hold
 		s.partitions[number] = p
-		go p.run() // waited for by end, in every case
+		go p.run() // end waits for it
 	}
 	s.outage.over()
 }
 
-// hold stops the client from fetching p, or lets it go on.
+// hold stops the client from fetching p, or lets it continue.
 func (s *session) hold(p *partition, stop bool) {
 	one := map[string][]int32{s.topic: {p.number}}
 	if stop {
@@ -218,9 +220,9 @@ func (s *session) all() (list []*partition) {
 	return list
 }
 
-// end takes partitions from this member: nothing more of them is handed over. What was
-// may finish, the messages' contexts end after finish, and after giveBack more nobody
-// waits for them. Then their positions are committed, if they may be.
+// end takes partitions from this member: no more of their records are handed over. Those
+// handed over may finish. After finish their contexts end, and giveBack later end stops
+// waiting for them. Then it commits their positions, if commit is set.
 func (s *session) end(list []*partition, finish, giveBack time.Duration, commit bool) {
 	if len(list) == 0 {
 		return
@@ -250,13 +252,13 @@ func (s *session) end(list []*partition, finish, giveBack time.Duration, commit 
 	defer s.mu.Unlock()
 	for _, p := range list {
 		delete(s.partitions, p.number)
-		s.hold(p, false) // whoever gets it next begins afresh
+		s.hold(p, false) // the next member begins afresh
 	}
 	signal(s.changed)
 }
 
-// still returns those of list that this member has: the end of the subscription and a
-// rebalance may end the same ones, and what has gone once must not be committed.
+// still returns those of list that this member still has: the end of the subscription and
+// a rebalance may end the same ones, and a released one must not be committed.
 func (s *session) still(list []*partition) (rest []*partition) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -282,7 +284,7 @@ func await(list []*partition, d time.Duration) bool {
 	return true
 }
 
-// close gives everything up and leaves the group. run has returned.
+// close releases all partitions and leaves the group. run has returned.
 func (s *session) close() {
 	s.mu.Lock()
 	s.leaving = true

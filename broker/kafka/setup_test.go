@@ -30,6 +30,7 @@ var theServer = server{addr: os.Getenv("HEADRACE_TEST_KAFKA"), group: "headrace"
 
 func TestMain(m *testing.M) { brokertest.Main(m, theServer) }
 
+//evidence:kafka
 func TestConformance(t *testing.T) {
 	need(t)
 	brokertest.Run(t, theServer)

@@ -15,34 +15,33 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// SinkOptions say how a Sink works. A field that is zero has the default that its comment
-// names.
+// SinkOptions configure a Sink. A zero field has the default that its comment names.
 type SinkOptions struct {
 	// Brokers are some of the cluster's addresses, host:port. Required.
 	Brokers []string
-	// Key returns the record's key; "" gives it none, and any partition. Default: the
-	// order key of the event that the relay publishes; that of a Watermill message which
-	// headrace did not make is what headrace.ArrivalFrom finds in its context.
+	// Key returns the record's key; "" means none, and any partition. Default: the order
+	// key of the event that the relay publishes; for other Watermill messages, that of
+	// headrace.ArrivalFrom on the message's context.
 	Key func(topic string, m *message.Message) string
-	// Timeout is how long a record may be on its way before its publishing fails; Publish
-	// returns a second later at the latest. One that was sent and not answered fails with
-	// ErrUnanswered, and the client goes on sending it until it is answered or the Sink
+	// Timeout is how long a record may take before its publishing fails; Publish returns
+	// at most a second later. A record that was sent but not answered fails with
+	// ErrUnanswered, and the client continues to send it until it is answered or the Sink
 	// closes. Default 15 s, at least 1 s; less than the relay's PublishTimeout.
 	Timeout time.Duration
-	// MaxMessageBytes is the size above which a message is refused without being sent.
-	// Larger than what the topic allows (max.message.bytes), it makes the broker refuse
-	// batches in which no message is too large. Default 1000012, Kafka's own.
+	// MaxMessageBytes is the size above which a message fails without being sent. If it
+	// is larger than the topic's limit (max.message.bytes), the broker refuses batches in
+	// which no message is too large. Default 1000012, Kafka's own.
 	MaxMessageBytes int32
-	// Client are further options of the client, as kgo.SASL, kgo.DialTLSConfig and
-	// kgo.ProducerBatchCompression. Those that the Sink sets itself are refused.
+	// Client are further options of the client, such as kgo.SASL, kgo.DialTLSConfig and
+	// kgo.ProducerBatchCompression. An option that the Sink sets itself is an error.
 	Client []kgo.Opt
 
-	// UnsafeAcks lets Client ask fewer than all in-sync replicas (kgo.RequiredAcks): what
-	// Publish confirmed is lost with the broker that had it. It needs UnsafeNotIdempotent,
-	// and kgo.DisableIdempotentWrite, beside it.
+	// UnsafeAcks lets Client require fewer than all in-sync replicas (kgo.RequiredAcks):
+	// confirmed messages are lost with the broker that had them. It also needs
+	// UnsafeNotIdempotent and kgo.DisableIdempotentWrite.
 	UnsafeAcks bool
-	// UnsafeNotIdempotent lets Client turn idempotence off (kgo.DisableIdempotentWrite): a
-	// network that loses an answer then doubles a record and turns two around.
+	// UnsafeNotIdempotent lets Client turn idempotence off (kgo.DisableIdempotentWrite):
+	// if the network loses an answer, a record may be doubled and two may change places.
 	UnsafeNotIdempotent bool
 }
 
@@ -52,12 +51,12 @@ type Sink struct {
 	timeout time.Duration
 	key     func(topic string, m *message.Message) string
 
-	mu     sync.RWMutex // held for reading while records are given to the client
+	mu     sync.RWMutex // held for reading while records are passed to the client
 	closed bool
 }
 
-// NewSink returns a Sink. It connects to nothing yet; an error names the option that
-// cannot be.
+// NewSink returns a Sink. It does not connect; the first Publish does. The error names
+// the invalid option.
 func NewSink(o SinkOptions) (*Sink, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("kafka: sink: %w", err)
@@ -65,7 +64,7 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	timeout := cmp.Or(o.Timeout, 15*time.Second)
 	opts := append([]kgo.Opt{
 		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.MetadataMinAge(250 * time.Millisecond), kgo.RetryBackoffFn(backoff),
-		// A call of Publish waits for its records, so nothing is won by waiting for more.
+		// A call of Publish waits for its records, so lingering gains nothing.
 		kgo.ProducerLinger(0), kgo.UnknownTopicRetries(2),
 	}, o.Client...)
 	client, err := kgo.NewClient(append(opts,
@@ -101,22 +100,22 @@ func (o SinkOptions) validate() error {
 	return refuse(o.Client, list)
 }
 
-// weakening are options that the user may set who says that it is unsafe.
+// weakening are options that need UnsafeNotIdempotent.
 var weakening = []owned{
 	{"DisableIdempotentWrite", kgo.DisableIdempotentWrite, "records can be doubled and turned around; UnsafeNotIdempotent allows it"},
 	{"AllowIdempotentProduceCancellation", kgo.AllowIdempotentProduceCancellation, "records can be doubled; UnsafeNotIdempotent allows it"},
 }
 
-// checkAcks refuses options that ask too few replicas.
+// checkAcks rejects options that require too few replicas.
 func (o SinkOptions) checkAcks() error {
 	if len(o.Client) == 0 {
 		return nil
 	}
-	// An idempotent client with fewer acks cannot be made, and says so without naming
-	// an option: this one is not.
+	// An idempotent client with fewer acks cannot be made, and its error names no option,
+	// so this one is not idempotent.
 	client, err := kgo.NewClient(append(slices.Clone(o.Client), kgo.DisableIdempotentWrite())...)
 	if err != nil {
-		return nil // something else is wrong, and refuse says what
+		return nil // another option is wrong; refuse names it
 	}
 	defer client.Close()
 	switch {
@@ -132,10 +131,10 @@ func (o SinkOptions) checkAcks() error {
 }
 
 // Publish publishes messages to topic, together, and returns when all in-sync replicas
-// have every one of them, or after Timeout and a second. If they have not, the error is a
-// *PublishError: the brokers have those that it does not name, and may have, or get, some
-// that it names. Messages of one key and call stay in order. The end of a message's context
-// ends its wait.
+// have every one of them, or after Timeout and a second. Otherwise the error is a
+// *PublishError: the brokers have the messages that it does not name, and may have, or
+// get, some that it names. Messages of one key and call stay in order. The end of a
+// message's context ends its wait.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	c := newCall(len(messages))
 	ctx, cancel := context.WithTimeout(context.Background(), s.timeout+answerGrace)
@@ -157,8 +156,8 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// Close fails what is published from now on, waits for what is on its way, for twice
-// Timeout at most, and ends the connections. It may be called again.
+// Close makes later calls of Publish fail, waits for records under way, for at most twice
+// Timeout, and closes the connections. It may be called again.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	was := s.closed
@@ -167,7 +166,7 @@ func (s *Sink) Close() error {
 	if was {
 		return nil
 	}
-	// What cannot be sent ends with its Timeout, what is not answered here.
+	// Unsent records end with their Timeout; unanswered ones end here.
 	ctx, cancel := context.WithTimeout(context.Background(), 2*s.timeout)
 	defer cancel()
 	err := s.client.Flush(ctx)
@@ -180,14 +179,14 @@ func (s *Sink) Close() error {
 
 // PublishError says which messages of a call of Publish failed.
 type PublishError struct {
-	// Topic is where they were to go.
+	// Topic is the topic of the call.
 	Topic string
 	// Errors has one entry for each message of the call, in their order; nil for those
 	// that the brokers confirmed. They match the errors of franz-go's package kerr.
 	Errors []error
 }
 
-// Error tells how many failed, and why the first did.
+// Error says how many failed, and the error of the first.
 func (e *PublishError) Error() string {
 	failed := e.Unwrap()
 	if len(e.Errors) == 1 {

@@ -8,6 +8,8 @@ import (
 
 // TRAPS, kafka: sarama's defaults are acks=local and not idempotent. Guard: the options of
 // NewSink, which leave those of franz-go as they are.
+//
+//evidence:kafka-sink
 func TestASinkAsksAllReplicas(t *testing.T) {
 	s, err := NewSink(SinkOptions{Brokers: []string{"localhost:1"}})
 	if err != nil {

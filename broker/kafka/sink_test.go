@@ -30,7 +30,7 @@ func (b *bundle) sink() *kafka.Sink {
 	return s
 }
 
-// What the sink publishes reads well for somebody else: the order key is the record's
+// What the sink publishes reads well for another program: the order key is the record's
 // key, metadata are headers, and the UUID is Watermill's header.
 func TestASinksRecords(t *testing.T) {
 	b := setup(t, 1)
@@ -56,6 +56,8 @@ func TestASinksRecords(t *testing.T) {
 
 // INVARIANTS, fault 48: a message that is too large fails alone, and the error says
 // which. Guard: PublishError.
+//
+//evidence:kafka-sink
 func TestErrorsPerMessage(t *testing.T) {
 	b := setup(t, 1)
 	var messages []*message.Message

@@ -10,7 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// ErrClosed matches the error of a Source or Sink that was closed.
+// ErrClosed matches the error of a closed Source or Sink.
 var ErrClosed = errors.New("closed")
 
 // Source is a Watermill Subscriber over a consumer group. It is safe for concurrent use.
@@ -19,18 +19,17 @@ type Source struct {
 	closing context.Context
 	shut    context.CancelFunc
 	running sync.WaitGroup
-	gone    time.Duration // how long a topic may be
+	gone    time.Duration // how long a topic may be missing
 
 	mu        sync.Mutex
 	closed    bool
 	sessions  map[*session]struct{}
 	paused    map[string]bool
-	hold      map[string]time.Duration // the longest that a delivery of a topic may take
-	retention map[string]time.Duration // by topic, as far as it was asked for
+	hold      map[string]time.Duration // the longest Demands.Hold of a topic's handlers
+	retention map[string]time.Duration // by topic, after the first request
 }
 
-// NewSource returns a Source. It connects to nothing yet; an error names the option that
-// cannot be.
+// NewSource returns a Source. It does not connect. The error names the invalid option.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := errors.Join(o.validate(), refuse(o.Client, ownedBySource)); err != nil {
 		return nil, fmt.Errorf("kafka: source: %w", err)
@@ -43,11 +42,12 @@ func NewSource(o SourceOptions) (*Source, error) {
 	return s, nil
 }
 
-// Subscribe joins the group for topic as one more member, and returns where the records
-// of its partitions come from. It does not wait for a broker. The channel is closed when
-// ctx has ended or Close was called, and what was handed over is settled or
-// CloseTimeout has passed; and when a broker says what only a person can mend, or the topic
-// was deleted half a minute ago, which is logged. While brokers are away it goes on trying.
+// Subscribe joins the group for topic as one more member, and returns the channel of its
+// partitions' records. It does not wait for a broker. The channel is closed when ctx has
+// ended or Close was called, and handed over records are settled or CloseTimeout has
+// passed. It is also closed after a broker's error that only a person can fix, or half a
+// minute after the topic was deleted, which is logged. While brokers are unreachable it
+// retries.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	if topic == "" {
 		return nil, errors.New("kafka: subscribe: the topic is empty")
@@ -68,8 +68,8 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return sub.out, nil
 }
 
-// Close ends every subscription as the end of its context does, and waits for them. It
-// may be called again.
+// Close ends every subscription in the same way as the end of its context, and waits for
+// them. It may be called again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
@@ -79,7 +79,7 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Pause stops the client from fetching topic, until Resume. What it has fetched may
+// Pause stops the client from fetching topic, until Resume. Records fetched before may
 // still be handed over, and a paused member stays in its group.
 func (s *Source) Pause(topic string) { s.pause(topic, true) }
 
@@ -108,7 +108,7 @@ func (s *session) pause(stop bool) {
 	}
 }
 
-// join notes a session, which heeds Pause from now on. s.mu is held.
+// join adds a session, so that Pause affects it. s.mu is held.
 func (s *Source) join(member *session) {
 	s.sessions[member] = struct{}{}
 	if s.paused[member.topic] {

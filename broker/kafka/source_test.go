@@ -45,6 +45,8 @@ func TestForeignRecordsHaveCoordinates(t *testing.T) {
 
 // Many records are in flight; the offset is committed up to the lowest that is not
 // settled. Guard: window.settle begins at the head.
+//
+//evidence:kafka
 func TestCommitsUpToTheLowestUnfinished(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(10)
@@ -279,6 +281,8 @@ func TestKeysAndUUIDsAreKept(t *testing.T) {
 
 // INVARIANTS, fault 47: a topic that was deleted and made again begins anew, and its
 // records do not look like those of its predecessor. Guards: placeOf, errRecreated.
+//
+//evidence:kafka
 func TestRecreatedTopic(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(3)
@@ -313,6 +317,8 @@ func (b *bundle) recreate(partitions int32) {
 // INVARIANTS, fault 47: a commit for the old topic that comes after the new one was made
 // counts for it, since the group knows offsets by the topic's name. No record of the new
 // one is passed over. What an operator has set counts. Guards: marking, session.begin.
+//
+//evidence:kafka
 func TestAnOffsetOfAnotherIncarnation(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(3)

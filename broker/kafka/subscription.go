@@ -6,10 +6,11 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/headrace/headrace/internal/sleep"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// subscription is one call of Subscribe: session after session.
+// subscription is one call of Subscribe: one session after the other.
 type subscription struct {
 	source *Source
 	topic  string
@@ -23,8 +24,8 @@ func (s *subscription) open(values context.Context) (*session, error) {
 	return newSession(context.WithoutCancel(values), s.topic, o, o.rebalanceTimeout(s.source.hold[s.topic]), s.out, s.log)
 }
 
-// run goes on with a new session where a topic was made again, until ctx ends, the source
-// closes, or there is nothing to go on with.
+// run starts a new session after a topic was made again, until ctx ends, the source
+// closes, or the session ends with another error.
 func (s *subscription) run(ctx context.Context, member *session) {
 	defer close(s.out)
 	running, stop := context.WithCancel(ctx)
@@ -50,14 +51,14 @@ func (s *subscription) run(ctx context.Context, member *session) {
 	}
 }
 
-// goneTimeout is how long a topic may be gone before its subscription ends.
+// goneTimeout is how long a topic may be missing before its subscription ends.
 const goneTimeout = 30 * time.Second
 
-// madeAgain waits until the topic that was deleted is there again; false if it is not
-// before goneTimeout has passed, or running ends.
+// madeAgain waits until the deleted topic exists again; false if it does not before
+// goneTimeout has passed, or running ends.
 func (s *subscription) madeAgain(running context.Context) bool {
 	client, stop, err := s.source.options.ask()
-	if err != nil { // one of the same options was made before
+	if err != nil { // these options have made a client before
 		s.log.log.Error("the subscription ends", "error", err)
 		return false
 	}
@@ -67,9 +68,9 @@ func (s *subscription) madeAgain(running context.Context) bool {
 		_, err := topicID(running, client, s.topic)
 		switch {
 		case err == nil:
-			s.log.log.Warn("the topic was deleted and made again; going on with its new records")
+			s.log.log.Warn("the topic was deleted and made again; continuing with its new records")
 			return true
-		case !errors.Is(err, kerr.UnknownTopicOrPartition): // nobody knows; asked again
+		case !errors.Is(err, kerr.UnknownTopicOrPartition): // unknown; ask again
 			gone = time.Time{}
 		case gone.IsZero():
 			gone = time.Now()
@@ -78,34 +79,24 @@ func (s *subscription) madeAgain(running context.Context) bool {
 			s.log.log.Error("the subscription ends: the topic was deleted and not made again", "timeout", s.source.gone)
 			return false
 		}
-		pause(running, reopenPause)
+		sleep.For(running, reopenPause)
 	}
 	return false
-}
-
-// pause waits for d, or for the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }
 
 // reopenPause is the time between two sessions.
 const reopenPause = time.Second
 
-// next begins the next session after a pause; nil if running ends before.
+// next begins the next session after a pause; nil if running ends first.
 func (s *subscription) next(running, values context.Context) *session {
-	pause(running, reopenPause)
+	sleep.For(running, reopenPause)
 	if running.Err() != nil {
 		return nil
 	}
 	s.source.mu.Lock()
 	defer s.source.mu.Unlock()
 	member, err := s.open(values)
-	if err != nil { // it made one of the same options before
+	if err != nil { // these options have made a client before
 		s.log.log.Error("the subscription ends", "error", err)
 		return nil
 	}

@@ -13,22 +13,22 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// UUIDHeader is the header that carries a Watermill message's UUID; it is that of
-// Watermill's own adapter.
+// UUIDHeader is the header with a Watermill message's UUID; Watermill's own adapter uses
+// the same.
 const UUIDHeader = "_watermill_message_uuid"
 
-// KeyBase64 is the metadata entry that holds, in base64, a record's key that is no UTF-8 or
-// has a NUL in it: a database keeps such an order key only as its hash.
+// KeyBase64 is the metadata entry that contains, in base64, a record's key that is not
+// UTF-8 or contains NUL: a database stores such an order key only as its hash.
 const KeyBase64 = "_headrace_kafka_key_base64"
 
-// place is where the records of a partition stand.
+// place is the position of a partition's records.
 type place struct {
 	topic, partition string
-	incarnation      string // of the topic; "" where the broker tells none
+	incarnation      string // of the topic; "" if the broker has none
 }
 
-// placeOf names a partition of the incarnation id of topic; without an id where the
-// broker tells none.
+// placeOf returns the place of a partition of the incarnation id of topic; without an id
+// if the broker has none.
 func placeOf(topic string, id [16]byte, partition int32) place {
 	p := place{topic: topic, partition: strconv.Itoa(int(partition)), incarnation: incarnationOf(id)}
 	if p.incarnation != "" { // no topic's name has an @
@@ -37,7 +37,7 @@ func placeOf(topic string, id [16]byte, partition int32) place {
 	return p
 }
 
-// unmarshal makes a message of any record. It never fails, and the message shares the
+// unmarshal makes a message of any record. It never fails. The message shares the
 // record's value.
 func unmarshal(ctx context.Context, r *kgo.Record, at place) *message.Message {
 	uuid, metadata := headersOf(r.Headers)
@@ -55,9 +55,8 @@ func unmarshal(ctx context.Context, r *kgo.Record, at place) *message.Message {
 	return m
 }
 
-// headersOf returns the UUID and the metadata that headers say. Of those with one name
-// the last has it; an earlier one is kept under name#1, name#2 and so on, of the UUID's as
-// well.
+// headersOf returns the UUID and the metadata from headers. Of those with one name the
+// last is used; an earlier one is kept under name#1, name#2 and so on, also for the UUID.
 func headersOf(headers []kgo.RecordHeader) (uuid string, m metadata) {
 	m = metadata{values: make(message.Metadata, len(headers))}
 	has := false
@@ -74,14 +73,15 @@ func headersOf(headers []kgo.RecordHeader) (uuid string, m metadata) {
 	return uuid, m
 }
 
-// metadata is what a message gets, and which numbers its repeated names have: a record can
-// have hundreds of thousands of them, so that none is looked for from the first one on.
+// metadata is the metadata of a message, and the latest number of each repeated name: a
+// record can have hundreds of thousands of repeated headers, so the search for a free
+// number must not start at 1.
 type metadata struct {
 	values  message.Metadata
 	numbers map[string]int
 }
 
-// put gives name to value, and what had it a number.
+// put sets name to value, and keeps an earlier value under a number.
 func (m *metadata) put(name, value string) {
 	if earlier, has := m.values[name]; has {
 		m.keep(name, earlier)

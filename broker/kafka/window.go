@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// delivery is a record that was handed over, or is about to be.
+// delivery is a record that was handed over, or will be next.
 type delivery struct {
 	record *kgo.Record
 	at     place
@@ -23,22 +23,22 @@ func (d *delivery) renew(ctx context.Context) {
 	d.m, d.spent = unmarshal(ctx, d.record, d.at), false
 }
 
-// window is what of a partition is on its way, by offset, from the lowest that is not
-// settled. It has one owner.
+// window is the records of a partition under way, by offset, from the lowest unsettled
+// one on. It has one owner.
 type window struct {
 	flights []*delivery // those before first are gone
 	first   int
-	// position is what may be committed: behind the newest record below which all are
-	// settled. Its Offset is -1 as long as nothing was.
+	// position may be committed: it is after the newest record below which all are
+	// settled. Its Offset is -1 while there is none.
 	position kgo.EpochOffset
 }
 
 func newWindow() window { return window{position: kgo.EpochOffset{Epoch: -1, Offset: -1}} }
 
-// open are the deliveries that are not settled, and those that are behind such.
+// open returns the unsettled deliveries, and those after them.
 func (w *window) open() []*delivery { return w.flights[w.first:] }
 
-// head is the lowest delivery that is not settled; nil if there is none.
+// head is the lowest unsettled delivery; nil if there is none.
 func (w *window) head() *delivery {
 	if w.first == len(w.flights) {
 		return nil
@@ -55,8 +55,8 @@ func (w *window) add(d *delivery) {
 	w.flights = append(w.flights, d)
 }
 
-// settle passes over what is acknowledged, from the lowest on, and reports whether it
-// did any.
+// settle moves past acknowledged deliveries, from the lowest on, and reports whether
+// there were any.
 func (w *window) settle() (moved bool) {
 	for d := w.head(); d != nil && acknowledged(d.m); d = w.head() {
 		d.end()
@@ -68,7 +68,7 @@ func (w *window) settle() (moved bool) {
 	return moved
 }
 
-// back returns the deliveries that were given back since it was last called, by offset.
+// back returns the deliveries that were given back since its last call, by offset.
 func (w *window) back() (list []*delivery) {
 	for _, d := range w.open() {
 		if !d.again && givenBack(d.m) {

@@ -26,6 +26,7 @@ var _ brokertest.Broker = server{}
 
 func TestMain(m *testing.M) { brokertest.Main(m, server{os.Getenv(variable)}) }
 
+//evidence:nats
 func TestConformance(t *testing.T) {
 	brokertest.Variable(t, variable, "nats")
 	brokertest.Run(t, server{os.Getenv(variable)})

@@ -12,14 +12,14 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// lookTime bounds what is asked of the server at start.
+// lookTime bounds the requests to the server at start.
 const lookTime = 10 * time.Second
 
 var _ consumer.Checker = (*Source)(nil)
 
-// Check implements consumer.Checker: it compares what the stream and the consumer on the
-// server say with what the handler needs. A consumer that is not there yet is fine: the
-// Source makes it so that it is.
+// Check implements consumer.Checker: it compares the configuration of the stream and the
+// consumer on the server with the handler's demands. If there is no consumer yet, the
+// Source makes a suitable one.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -34,8 +34,8 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	return nil
 }
 
-// existing is the configuration of the consumer on the server for topic; nil if there is
-// none.
+// existing returns the configuration of the consumer on the server for topic; nil if
+// there is none.
 func (s *Source) existing(ctx context.Context, topic string) (*jetstream.ConsumerConfig, error) {
 	if err := checkSubject(topic, true); err != nil {
 		return nil, err
@@ -58,7 +58,8 @@ func (s *Source) existing(ctx context.Context, topic string) (*jetstream.Consume
 	return &config, s.permitted(ctx, st.CachedInfo().Config.Name, config.Durable)
 }
 
-// acceptable returns why messages of topic cannot be got from a consumer as c says.
+// acceptable returns an error if messages of topic cannot be received from a consumer
+// with configuration c.
 func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstream.StreamConfig) error {
 	name := c.Durable
 	filters := c.FilterSubjects
@@ -83,7 +84,7 @@ func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstre
 	return nil
 }
 
-// patience is how long the server waits for a word about a message.
+// patience is how long the server waits for an answer about a message.
 func patience(c jetstream.ConsumerConfig) time.Duration {
 	if len(c.BackOff) > 0 {
 		return slices.Min(c.BackOff)
@@ -91,8 +92,7 @@ func patience(c jetstream.ConsumerConfig) time.Duration {
 	return c.AckWait
 }
 
-// ready returns the stream and the consumer of topic, and makes what it may and is not
-// there.
+// ready returns the stream and the consumer of topic, and makes missing ones if allowed.
 func (s *Source) ready(ctx context.Context, topic string) (jetstream.ConsumerConfig, jetstream.Stream, error) {
 	var none jetstream.ConsumerConfig
 	config, err := s.existing(ctx, topic)

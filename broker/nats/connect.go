@@ -54,8 +54,8 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 	return l, nil
 }
 
-// withoutURL returns err without what errors of package url repeat: all of a URL, or the
-// part of a password that they stumble over.
+// withoutURL returns err without the texts that errors of package url repeat: a whole
+// URL, or the invalid part of a password.
 func withoutURL(err error) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {

@@ -8,8 +8,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// wanted returns an error if st confirms messages of topic and stores none of them, since
-// its kind is interest and no consumer wants them.
+// wanted returns an error if st confirms messages of topic and stores none of them,
+// because its kind is interest and it has no consumer for them.
 func (s *Sink) wanted(ctx context.Context, st jetstream.Stream, topic string) error {
 	config := st.CachedInfo().Config
 	if config.Retention != jetstream.InterestPolicy || s.o.UnsafeDiscard {
@@ -31,7 +31,7 @@ func (s *Sink) wanted(ctx context.Context, st jetstream.Stream, topic string) er
 	return fmt.Errorf("stream %q keeps messages only for its consumers (Retention interest), and none of them is for this subject, so that it would confirm and drop it: start the consumer first, or set the option UnsafeDiscard", config.Name)
 }
 
-// covers reports whether the filter of a consumer, "" for none, lets the subject pass.
+// covers reports whether the filter of a consumer, "" for none, matches the subject.
 func covers(filter, subject string) bool {
 	if filter == "" {
 		return true

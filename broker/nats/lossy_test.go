@@ -55,8 +55,10 @@ func newSink(t *testing.T, o nats.SinkOptions) *nats.Sink {
 	return sink
 }
 
-// A stream that removes what nobody has handled is refused by name, on both sides, unless an
+// A stream that removes unhandled messages is refused by name, on both sides, unless an
 // option accepts it; one that refuses when it is full is fine. Guard: finder.check.
+//
+//evidence:nats
 func TestStreamsThatDropAreRefused(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

@@ -27,7 +27,7 @@ func marshal(subject string, m *message.Message) *natsgo.Msg {
 			rest = append(rest, [2][]byte{[]byte(name), []byte(value)})
 		}
 	}
-	if len(rest) > 0 { // in an order, so that a repetition is the same
+	if len(rest) > 0 { // sorted, so that a duplicate is equal
 		slices.SortFunc(rest, func(a, b [2][]byte) int { return strings.Compare(string(a[0]), string(b[0])) })
 		record.Header[restHeader] = []string{pack(rest)}
 	}
@@ -43,9 +43,10 @@ func marshal(subject string, m *message.Message) *natsgo.Msg {
 	return record
 }
 
-// repetitionID is what the stream knows a repetition by: the id, and a hash of all that the
-// record is, so that one which was changed is none, nor is the copy of a dead letter. Only
-// the trace context may differ, which says who sent it and not what.
+// repetitionID is the id by which the stream detects duplicates: the message's id, and a
+// hash of the whole record, so that a changed record or the copy of a dead letter is no
+// duplicate. Only the trace context may differ, since it identifies the sender and not
+// the content.
 func repetitionID(record *natsgo.Msg, id string) string {
 	sum := sha256.New()
 	part := func(b []byte) {
@@ -63,8 +64,8 @@ func repetitionID(record *natsgo.Msg, id string) string {
 	return id + "/" + hex.EncodeToString(sum.Sum(nil)[:16])
 }
 
-// plainHeader reports whether a header holds the entry as it is, and means nothing to a
-// server or to us.
+// plainHeader reports whether a header can contain the entry unchanged, and has no
+// meaning for a server or for us.
 func plainHeader(name, value string) bool {
 	if name == "" || len(name) > 4 && strings.EqualFold(name[:5], "Nats-") ||
 		name == uuidHeader || name == restHeader || name == orderHeader || name == "Status" || name == "Description" {
@@ -78,7 +79,7 @@ func plainHeader(name, value string) bool {
 	return plainValue(value)
 }
 
-// plainValue reports whether value comes back as it is.
+// plainValue reports whether value is received unchanged.
 func plainValue(value string) bool {
 	return strings.TrimSpace(value) == value && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' })
 }

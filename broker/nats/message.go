@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// uuidHeader is where Watermill's NATSMarshaler has a message's id.
+	// uuidHeader contains a message's id, as in Watermill's NATSMarshaler.
 	uuidHeader = "_watermill_message_uuid"
-	// restHeader holds what no header can: a JSON list of pairs in base64.
+	// restHeader contains entries that no header can: a JSON list of pairs in base64.
 	restHeader = "Headrace-Metadata"
-	// orderHeader holds the order key of an event, escaped as in a URL's query.
+	// orderHeader contains the order key of an event, escaped as in a URL's query.
 	orderHeader = "Headrace-Order-Key"
 )
 
-// delivery makes a message of anything.
+// delivery makes a message of any record.
 func (b *subscription) delivery(raw *natsgo.Msg) *delivery {
 	id, metadata := unmarshal(raw.Header)
 	m := message.NewMessage(id, raw.Data)
@@ -34,7 +34,7 @@ func (b *subscription) delivery(raw *natsgo.Msg) *delivery {
 	return &delivery{raw: raw, msg: m, forget: forget}
 }
 
-// orderKey is what our sink sent along; "" from anybody else.
+// orderKey is the order key that our sink sent; "" from other senders.
 func orderKey(h natsgo.Header) string {
 	key, err := url.QueryUnescape(h.Get(orderHeader))
 	if err != nil {
@@ -44,8 +44,8 @@ func orderKey(h natsgo.Header) string {
 }
 
 // coordinates are the stream, the subject, and the sequence with the time at which the
-// stream stored the message. A stream that was made again counts from 1 again, at other
-// times.
+// stream stored the message. A stream that was made again has the same sequences, at
+// other times.
 func coordinates(raw *natsgo.Msg) headrace.Coordinates {
 	c := headrace.Coordinates{Broker: "nats", Partition: text(raw.Subject)}
 	if m, err := raw.Metadata(); err == nil {
@@ -55,7 +55,7 @@ func coordinates(raw *natsgo.Msg) headrace.Coordinates {
 	return c
 }
 
-// unmarshal is total: it finds the id, or none, and all of the headers that there are.
+// unmarshal never fails: it returns the id, if there is one, and all headers.
 func unmarshal(h natsgo.Header) (id string, metadata message.Metadata) {
 	metadata = make(message.Metadata, len(h))
 	given, packed := h.Get(natsgo.MsgIdHdr), ""
@@ -67,7 +67,7 @@ func unmarshal(h natsgo.Header) (id string, metadata message.Metadata) {
 		case name == uuidHeader && id != "", name == orderHeader:
 		case name == restHeader && len(values) == 1:
 			packed = values[0]
-		case name == natsgo.MsgIdHdr && id != "" && strings.HasPrefix(given, id+"/"): // our sink's
+		case name == natsgo.MsgIdHdr && id != "" && strings.HasPrefix(given, id+"/"): // made by our sink
 		default:
 			metadata[text(name)] = text(strings.Join(values, "\n"))
 		}
@@ -81,7 +81,7 @@ func unmarshal(h natsgo.Header) (id string, metadata message.Metadata) {
 	return text(id), metadata
 }
 
-// text is s, or its base64 where s is no text.
+// text returns s, or its base64 if s is not text.
 func text(s string) string {
 	if utf8.ValidString(s) {
 		return s
@@ -89,7 +89,7 @@ func text(s string) string {
 	return "base64:" + base64.StdEncoding.EncodeToString([]byte(s))
 }
 
-// pack puts what headers cannot hold into one that they can.
+// pack encodes entries that headers cannot contain as one header.
 func pack(pairs [][2][]byte) string {
 	packed, err := json.Marshal(pairs)
 	if err != nil {
@@ -98,7 +98,7 @@ func pack(pairs [][2][]byte) string {
 	return string(packed)
 }
 
-// unpack undoes pack; false leaves metadata alone.
+// unpack undoes pack; after false metadata is unchanged.
 func unpack(packed string, metadata message.Metadata) bool {
 	var pairs [][2][]byte
 	if json.Unmarshal([]byte(packed), &pairs) != nil {

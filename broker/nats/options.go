@@ -10,47 +10,49 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Provision returns the stream to make for a topic that no stream has. Its Name is
+// Provision returns the configuration of a stream for a topic without one. Its Name is
 // required; Subjects are the topic if there are none. It is safe for concurrent use.
 type Provision func(topic string) jetstream.StreamConfig
 
-// Server says where the server is; URL or Conn is required.
+// Server is the server's address; URL or Conn is required.
 type Server struct {
-	// URL is where to connect, several with commas between them. The connection is
-	// tried again for ever once it stood.
+	// URL is the address, several with commas between them. A connection that was lost is
+	// retried for ever.
 	URL string
-	// Options are for the connection to URL: credentials, TLS. They come after ours.
+	// Options are for the connection to URL: credentials, TLS. They are applied after
+	// ours.
 	Options []natsgo.Option
-	// Conn is a connection of the caller's instead, who closes it after the Source or
-	// Sink. Should it end for good (MaxReconnects), subscriptions end.
+	// Conn is the caller's connection instead, who closes it after the Source or Sink. If
+	// it ends finally (MaxReconnects), subscriptions end.
 	Conn *natsgo.Conn
 	// Domain is the JetStream domain. Default: that of the connection.
 	Domain string
-	// Logger takes outages, once each, and what the server complains about, once in a
-	// minute at most (not with Conn, whose ErrorHandler has it). No payloads. Default: slog.Default.
+	// Logger logs outages, once each, and errors from the server, at most once a minute
+	// (not with Conn, whose ErrorHandler gets them). No payloads. Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// SourceOptions make a Source.
+// SourceOptions configure a Source.
 type SourceOptions struct {
 	Server
 	// Durable is the first part of the names of its consumers on the server. Required;
-	// without '.', '*', '>', slashes and spaces. All processes of a consumer have the same one.
+	// without '.', '*', '>', slashes and spaces. All processes of a consumer use the same
+	// one.
 	Durable string
-	// Stream is the stream that has all topics. Default: each topic's is looked up.
+	// Stream is the stream of all topics. Default: each topic's is looked up.
 	// Source.Retention needs it.
 	Stream string
-	// Provision makes streams that are missing. Default: a topic without one is an error.
+	// Provision makes missing streams. Default: a topic without one is an error.
 	Provision Provision
 
 	// Window is how many messages each subscription holds at most, 1 to 10,000. Default 256.
 	Window int
-	// WindowBytes is how many bytes the messages that a subscription holds have at most,
-	// with subjects and headers; one message that is larger comes alone. Default 64 MiB.
+	// WindowBytes bounds the bytes of the messages that a subscription holds, with
+	// subjects and headers; a larger message is fetched alone. Default 64 MiB.
 	WindowBytes int
-	// AckWait is how long after the last word of a process the server gives its messages
-	// to another one, at least 1 s. It is for consumers that the Source makes; one that is
-	// there already must agree. Default 30 s, or what the consumer on the server has.
+	// AckWait is how long after the last sign of a process the server gives its messages
+	// to another one, at least 1 s. It is for consumers that the Source makes; an
+	// existing one must agree. Default 30 s, or that of the consumer on the server.
 	AckWait time.Duration
 	// MaxAckPending is how many messages all processes together hold: 1 keeps the order
 	// over all of them. It is for consumers that the Source makes. Default 16 Windows, at
@@ -62,26 +64,26 @@ type SourceOptions struct {
 
 	// UnsafeMemory accepts streams that lose acknowledged messages when a server restarts.
 	UnsafeMemory bool
-	// UnsafeDiscard accepts streams that remove messages which nobody has handled: with
-	// MaxMsgs or MaxBytes and Discard old, or with MaxMsgsPerSubject.
+	// UnsafeDiscard accepts streams that remove unhandled messages: with MaxMsgs or
+	// MaxBytes and Discard old, or with MaxMsgsPerSubject.
 	UnsafeDiscard bool
 }
 
-// SinkOptions make a Sink.
+// SinkOptions configure a Sink.
 type SinkOptions struct {
 	Server
-	// Provision makes streams that are missing. Default: a topic without one is an error.
+	// Provision makes missing streams. Default: a topic without one is an error.
 	Provision Provision
-	// PublishTimeout is how long a stream has to confirm a message. Default 10 s.
+	// PublishTimeout is how long a stream may take to confirm a message. Default 10 s.
 	PublishTimeout time.Duration
 	// UnsafeMemory accepts streams that lose confirmed messages when a server restarts.
 	UnsafeMemory bool
-	// UnsafeDiscard accepts streams that remove messages which nobody has handled: with
-	// MaxMsgs or MaxBytes and Discard old, or with MaxMsgsPerSubject; and streams of the
-	// kind interest without a consumer, which store nothing.
+	// UnsafeDiscard accepts streams that remove unhandled messages: with MaxMsgs or
+	// MaxBytes and Discard old, or with MaxMsgsPerSubject; and streams of kind interest
+	// without a consumer, which store nothing.
 	UnsafeDiscard bool
-	// UnsafeUnchecked does not look at the stream before the first message to a topic:
-	// for credentials that may publish and nothing else.
+	// UnsafeUnchecked skips the check of the stream before the first message to a topic:
+	// for credentials that may only publish.
 	UnsafeUnchecked bool
 }
 

@@ -10,13 +10,13 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 )
 
-// permitTime is how long the server has to answer a probe. It drops what the credentials
-// may not publish, and answers nothing.
+// permitTime is how long the server may take to answer a probe. It drops messages that
+// the credentials do not permit, without an answer.
 const permitTime = 4 * time.Second
 
-// permitted returns an error if the credentials may not ask a consumer for messages or
-// acknowledge them. It asks for what the server refuses, and reports progress on a message
-// that nobody has, so that no message comes or goes.
+// permitted returns an error if the credentials may not request messages from a consumer
+// or acknowledge them. It sends an invalid request, and reports progress on a message
+// that does not exist, so that it affects no message.
 func (s *Source) permitted(ctx context.Context, stream, durable string) error {
 	for _, probe := range []struct{ subject, body, may string }{
 		{apiPrefix(s.o.Domain) + "CONSUMER.MSG.NEXT." + stream + "." + durable, "{", "ask for messages"},
@@ -28,16 +28,16 @@ func (s *Source) permitted(ctx context.Context, stream, durable string) error {
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			return fmt.Errorf("NATS does not answer at %q: give the credentials the permission to publish there, without which nothing can %s", probe.subject, probe.may)
 		}
-		// Any answer will do, also that nobody is there for the moment.
+		// Any answer proves the permission, also that there is no responder now.
 	}
 	return nil
 }
 
-// complaintTime is the least time between two log lines of complaints.
+// complaintTime is the least time between two logged errors of the server.
 const complaintTime = time.Minute
 
-// complaints logs what the server or the library says outside of any call, as that
-// something is not permitted.
+// complaints logs errors that the server or the library reports outside of any call, such
+// as a missing permission.
 func (o Server) complaints() natsgo.ErrHandler {
 	log := o.logger()
 	var last atomic.Int64
@@ -46,12 +46,12 @@ func (o Server) complaints() natsgo.ErrHandler {
 		if before != 0 && now-before < int64(complaintTime) || !last.CompareAndSwap(before, now) {
 			return
 		}
-		log.Warn("NATS complains; more of it within a minute is not logged", "error", err)
+		log.Warn("NATS reports an error; further ones within a minute are not logged", "error", err)
 	}
 }
 
-// confirmed notes whether the server answers acknowledgements. The first time that it does
-// not is logged.
+// confirmed records whether the server answers acknowledgements, and logs the first time
+// that it does not.
 func (b *subscription) confirmed(err error) {
 	switch {
 	case err == nil && b.unconfirmed.Load():
@@ -64,11 +64,11 @@ func (b *subscription) confirmed(err error) {
 	}
 }
 
-// unansweredTimes is how often in a row a request must get no answer before that is
-// logged: one may be lost with a connection.
+// unansweredTimes is how many requests in a row must get no answer before that is logged:
+// one may be lost with a connection.
 const unansweredTimes = 2
 
-// expired is told that the server has not ended a request in time.
+// expired records that the server has not ended a request in time.
 func (b *subscription) expired() {
 	if b.source.link.nc.IsConnected() {
 		b.unanswered++

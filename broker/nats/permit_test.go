@@ -189,7 +189,7 @@ func TestPermissions(t *testing.T) {
 	held := one(t, messages, time.Minute)
 	// The permissions are taken away while it runs.
 	u.write(t, sender, receiver("source"))
-	logged.wait(t, "NATS complains")
+	logged.wait(t, "NATS reports an error")
 	held.Ack()
 	logged.wait(t, "does not answer requests", "does not confirm an acknowledgement")
 	u.write(t, sender, receiver("source", next, acks))

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// pullTime is how long a request for messages stands at the server; after a pause
-	// began messages may come for as long.
+	// pullTime is how long a request for messages stays at the server; messages may
+	// arrive that long after a pause began.
 	pullTime = 2 * time.Second
-	// pullGrace is how much later a request is given up that got no answer.
+	// pullGrace is how much later a request without an answer is given up.
 	pullGrace = 1500 * time.Millisecond
-	// restTime is the pause after the server refused.
+	// restTime is the pause after the server rejected a request.
 	restTime = time.Second
 )
 
-// isMessage tells a stored message, which has a subject to acknowledge at, from what the
-// server says about a request. Its headers cannot tell: a sender may have written anything
+// isMessage tells a stored message, which has a subject for its acknowledgement, from the
+// server's answer to a request. Headers cannot tell: a sender may have written any text
 // into them.
 func isMessage(raw *natsgo.Msg) bool { return raw.Reply != "" }
 
-// ask asks for as many messages as there is room for, one request at a time.
+// ask requests as many messages as there is room for, one request at a time.
 func (b *subscription) ask() {
 	room := min(b.source.o.Window-len(b.held), b.batch)
 	if b.asked > 0 || b.resting || room <= 0 || b.paused.Load() {
@@ -55,8 +55,8 @@ func (b *subscription) ask() {
 	b.timer.Reset(b.expires + pullGrace)
 }
 
-// roomBytes is how many of room messages may be asked for, and of how many bytes; 0 bytes
-// where so many of the largest have room, which spares the server an answer.
+// roomBytes returns how many of room messages to request, and of how many bytes; 0 bytes
+// if even the largest messages fit, which spares the server an answer.
 func (b *subscription) roomBytes(room int) (int, int64) {
 	left := int64(b.source.o.WindowBytes - b.bytes)
 	switch {
@@ -73,12 +73,13 @@ func (b *subscription) roomBytes(room int) (int, int64) {
 	return room, left
 }
 
-// leastRecord is more than a record has beside headers and payload: its two subjects.
+// leastRecord is more than the size of a record without headers and payload: its two
+// subjects.
 const leastRecord = 1 << 10
 
 func (b *subscription) reply() string { return b.inbox + "." + strconv.FormatUint(b.request, 10) }
 
-// rest asks for nothing for a while. The first time is logged.
+// rest requests nothing for a while. It logs the first time.
 func (b *subscription) rest(what string, err error) {
 	if !b.trouble {
 		b.trouble = true
@@ -88,7 +89,7 @@ func (b *subscription) rest(what string, err error) {
 	b.timer.Reset(restTime)
 }
 
-// well notes that the server answers as it should.
+// well records that the server answers correctly.
 func (b *subscription) well() {
 	if b.trouble {
 		b.source.o.logger().Info("NATS gives messages again", "topic", b.topic, "stream", b.stream)
@@ -96,8 +97,8 @@ func (b *subscription) well() {
 	b.trouble, b.missing, b.unanswered = false, 0, 0
 }
 
-// receive takes a message, or an answer to a request. It reports whether the consumer is
-// gone from the server for good.
+// receive handles a message, or an answer to a request. It reports whether the consumer
+// is finally gone from the server.
 func (b *subscription) receive(raw *natsgo.Msg) (gone bool) {
 	if !isMessage(raw) {
 		return b.answer(raw)
@@ -118,21 +119,21 @@ func (b *subscription) receive(raw *natsgo.Msg) (gone bool) {
 	return false
 }
 
-// answer is told that a request is over.
+// answer handles the end of a request.
 func (b *subscription) answer(raw *natsgo.Msg) (gone bool) {
 	status, says := raw.Header.Get("Status"), raw.Header.Get("Description")
 	if raw.Subject != b.reply() || status == "100" {
-		return false // of a request before, or a sign of life
+		return false // of an earlier request, or a sign of life
 	}
 	switch {
-	case status == "404", status == "408": // there is nothing
+	case status == "404", status == "408": // there are no messages
 		b.well()
 		b.asked = 0
 		return false
 	case strings.EqualFold(says, "Batch Completed"):
 		b.asked = 0
 		return false
-	case strings.EqualFold(says, "Message Size Exceeds MaxBytes"): // the next one has no room
+	case strings.EqualFold(says, "Message Size Exceeds MaxBytes"): // there is no room for the next one
 		b.well()
 		b.asked, b.large = 0, true
 		return false
@@ -147,8 +148,8 @@ func (b *subscription) answer(raw *natsgo.Msg) (gone bool) {
 	return false
 }
 
-// missingTimes is how often in a row, a rest between each, the server must say that there
-// is no such consumer: one that is just starting may not know all of them yet.
+// missingTimes is how often in a row, with a rest in between, the server must answer that
+// there is no such consumer: a starting server may not know all of them yet.
 const missingTimes = 3
 
 func (b *subscription) isMissing() bool {

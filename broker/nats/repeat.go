@@ -14,9 +14,10 @@ type repetition struct {
 	ack    *jetstream.PubAck
 }
 
-// repeated sees to what the stream took for repetitions. It remembers ids for longer than
-// messages, which may have been purged or consumed in between: what is not there any more
-// is published again, without an id, and the inbox of a consumer decides.
+// repeated handles records that the stream reported as duplicates. It remembers ids
+// longer than messages, which may have been purged or consumed in between. If the message
+// is gone, it is published again, without an id, and the inbox of a consumer removes
+// duplicates.
 func (s *Sink) repeated(topic string, had []repetition) error {
 	if len(had) == 0 {
 		return nil
@@ -41,8 +42,8 @@ func (s *Sink) repeated(topic string, had []repetition) error {
 	return nil
 }
 
-// gone returns those of had whose first copy is not in the stream any more, or may not be:
-// credentials may be allowed to publish, and not to look.
+// gone returns those of had whose first copy is no longer in the stream, or may not be:
+// the credentials may allow publishing but not reading.
 func (s *Sink) gone(had []repetition) (gone []repetition) {
 	if s.o.UnsafeUnchecked {
 		return had

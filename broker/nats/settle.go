@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// What is said to a message's reply subject.
+// The answers to a message's reply subject.
 var (
 	ack        = []byte("+ACK")
 	nak        = []byte("-NAK")
@@ -14,13 +14,13 @@ var (
 )
 
 const (
-	// ackTime is how long the server has to confirm an acknowledgement, and ackTimes how
+	// ackTime is how long the server may take to confirm an acknowledgement, ackTimes how
 	// often it is sent. Without a confirmation the message comes again.
 	ackTime  = 3 * time.Second
 	ackTimes = 3
 )
 
-// settle waits for what becomes of d, and tells the server.
+// settle waits until d is settled, and settles it at the server.
 func (b *subscription) settle(d *delivery) {
 	select {
 	case <-d.msg.Acked():
@@ -28,7 +28,7 @@ func (b *subscription) settle(d *delivery) {
 	case <-b.ctx.Done():
 	}
 	d.forget()
-	select { // an answer counts, also where the subscription ended with it
+	select { // a settlement counts, even if the subscription ended at the same time
 	case <-d.msg.Acked():
 		b.ack(d)
 	case <-d.msg.Nacked():
@@ -42,8 +42,8 @@ func (b *subscription) settle(d *delivery) {
 	}
 }
 
-// ack acknowledges d and waits until the server has it: one that got lost would bring the
-// message back after AckWait.
+// ack acknowledges d and waits for the server's confirmation: if the acknowledgement got
+// lost, the message would come again after AckWait.
 func (b *subscription) ack(d *delivery) {
 	var err error
 	for range ackTimes {
@@ -58,12 +58,12 @@ func (b *subscription) ack(d *delivery) {
 	b.confirmed(err)
 }
 
-// nak gives d back for delay at least.
+// nak gives d back for at least delay.
 func (b *subscription) nak(d *delivery, delay time.Duration) {
 	d.settled.Store(true)
 	body := nak
 	if delay > 0 {
 		body = append(strconv.AppendInt([]byte(`-NAK {"delay":`), int64(delay), 10), '}')
 	}
-	_ = b.source.link.nc.Publish(d.raw.Reply, body) // else it comes again after AckWait
+	_ = b.source.link.nc.Publish(d.raw.Reply, body) // otherwise it comes again after AckWait
 }

@@ -27,6 +27,8 @@ func one(t *testing.T, messages <-chan *message.Message, within time.Duration) *
 
 // Fault 57, an acknowledgement that gets lost on its way: it is sent again until the server
 // confirms it, and the message does not come again after AckWait. Guard: ack.
+//
+//evidence:nats
 func TestLostAcknowledgementIsSentAgain(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}

@@ -20,17 +20,17 @@ type Sink struct {
 
 	mu      sync.Mutex
 	closed  bool
-	known   map[string]bool // topics whose streams were looked at
+	known   map[string]bool // topics whose streams were checked
 	calls   sync.WaitGroup
 	stopped sync.Once
 }
 
 var _ message.Publisher = (*Sink)(nil)
 
-// atOnce is how many messages wait for their confirmation together, in one call.
+// atOnce is how many messages of one call wait for their confirmation together.
 const atOnce = 512
 
-// NewSink connects to the server. The error names the option that cannot be.
+// NewSink connects to the server. The error names the invalid option.
 func NewSink(o SinkOptions) (*Sink, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("nats.NewSink: %w", err)
@@ -48,10 +48,10 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	}, nil
 }
 
-// Publish implements message.Publisher: it returns nil once the stream has stored every
-// message. An error says that one at least may not be; a message alone that was refused
-// for what it is (above max_payload or MaxMsgSize, say) is refused again. A topic that no
-// stream has is ErrNoStream. It blocks for a few PublishTimeouts at most.
+// Publish implements message.Publisher: it returns nil when the stream has stored every
+// message. An error says that at least one may not be stored; a message that is invalid
+// (for example above max_payload or MaxMsgSize) is rejected each time. If no stream has
+// the topic, the error matches ErrNoStream. It blocks for a few PublishTimeouts at most.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	s.mu.Lock()
 	if s.closed {
@@ -77,7 +77,7 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// look asks once for each topic whether its stream confirms and keeps what it is given.
+// look checks once for each topic that its stream confirms and keeps messages.
 func (s *Sink) look(topic string) error {
 	if err := checkSubject(topic, false); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (s *Sink) publish(topic string, messages []*message.Message) error {
 		f, err := s.link.js.PublishMsgAsync(record)
 		if err != nil {
 			errs = append(errs, err)
-			break // what follows would come before it
+			break // later ones would be stored before it
 		}
 		waits = append(waits, wait{f, record})
 	}
@@ -140,15 +140,15 @@ func (s *Sink) publish(topic string, messages []*message.Message) error {
 	return s.repeated(topic, had)
 }
 
-// forget has the stream of topic looked at again.
+// forget makes the next Publish check the stream of topic again.
 func (s *Sink) forget(topic string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, topic)
 }
 
-// Close implements message.Publisher: it waits for the calls of Publish under way. It may
-// be called twice.
+// Close implements message.Publisher: it waits for running calls of Publish. It may be
+// called twice.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -12,10 +12,10 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// ErrClosed matches the error of what is asked of a closed Source or Sink.
+// ErrClosed matches the error of calls of a closed Source or Sink.
 var ErrClosed = errors.New("nats: closed")
 
-// Source gives the messages of streams to a consumer. It is safe for concurrent use.
+// Source delivers the messages of streams to a consumer. It is safe for concurrent use.
 type Source struct {
 	o      SourceOptions
 	link   *link
@@ -25,7 +25,7 @@ type Source struct {
 	closed    bool
 	subs      map[*subscription]bool
 	paused    map[string]bool
-	retention map[string]time.Duration // by topic, as far as it was asked for
+	retention map[string]time.Duration // by topic, after the first request
 	running   sync.WaitGroup
 }
 
@@ -35,7 +35,7 @@ var (
 	_ consumer.Pauser              = (*Source)(nil)
 )
 
-// NewSource connects to the server. The error names the option that cannot be.
+// NewSource connects to the server. The error names the invalid option.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("nats.NewSource: %w", err)
@@ -51,8 +51,8 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}, nil
 }
 
-// SubscribeInitialize implements message.SubscribeInitializer: it makes the stream, where
-// Provision says how, and the consumer on the server, if they are missing.
+// SubscribeInitialize implements message.SubscribeInitializer: it makes the stream, if
+// Provision is set, and the consumer on the server, if they are missing.
 func (s *Source) SubscribeInitialize(topic string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
@@ -60,11 +60,11 @@ func (s *Source) SubscribeInitialize(topic string) error {
 	return err
 }
 
-// Subscribe implements message.Subscriber. It asks the server for the stream and makes
-// the consumer if there is none, which takes a few round trips. Messages come until ctx
-// ends or the Source is closed; the channel is closed then, and before that only if the
-// consumer on the server, its stream or the connection is gone for good. Each message may
-// be settled whenever the caller likes; its context ends after that.
+// Subscribe implements message.Subscriber. It looks up the stream and makes the consumer
+// if there is none, which takes a few round trips. Messages come until ctx ends or the
+// Source is closed; then the channel is closed. It is closed earlier only if the consumer
+// on the server, its stream or the connection is finally gone. The caller may settle each
+// message at any time; its context ends after that.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	look, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
@@ -92,9 +92,9 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return b.out, nil
 }
 
-// Pause implements consumer.Pauser: nothing more is asked for, and what was not handed
-// over yet is given back. What the server had been asked for may still come within two
-// seconds, and is given back as well.
+// Pause implements consumer.Pauser: the source requests no more messages, and gives back
+// those not handed over. Messages requested before may still arrive within two seconds,
+// and are given back as well.
 func (s *Source) Pause(topic string) { s.pause(topic, true) }
 
 // Resume implements consumer.Pauser.
@@ -116,8 +116,8 @@ func (s *Source) pause(topic string, on bool) {
 }
 
 // TopicRetention is the longest time for which the stream of topic can deliver a message
-// again, its MaxAge; 0, which means that nobody knows, if there is none, the stream is not
-// there yet, or the server does not say within ten seconds.
+// again, its MaxAge. It is 0, which means unknown, if there is no MaxAge, the stream does
+// not exist yet, or the server does not answer within ten seconds.
 func (s *Source) TopicRetention(topic string) time.Duration {
 	s.mu.Lock()
 	known, asked := s.retention[topic]
@@ -137,9 +137,9 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 	return s.retention[topic]
 }
 
-// Close implements message.Subscriber: it ends all subscriptions, gives back what is not
-// settled, and waits for both, for some seconds at most where the server is silent. It may
-// be called twice.
+// Close implements message.Subscriber: it ends all subscriptions, gives back unsettled
+// messages, and waits for both, for some seconds at most if the server does not answer.
+// It may be called twice.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -11,10 +11,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// ErrNoStream matches the error of a topic that no stream has.
+// ErrNoStream matches the error for a topic without a stream.
 var ErrNoStream = errors.New("no stream has the subject")
 
-// finder knows which streams topics are in.
+// finder finds the streams of topics.
 type finder struct {
 	js            jetstream.JetStream
 	stream        string // of all topics; "" looks it up
@@ -23,7 +23,7 @@ type finder struct {
 	unsafeDiscard bool
 }
 
-// look returns the stream of topic as it is.
+// look returns the stream of topic unchecked.
 func (f finder) look(ctx context.Context, topic string) (jetstream.Stream, error) {
 	name := f.stream
 	if name == "" {
@@ -35,8 +35,8 @@ func (f finder) look(ctx context.Context, topic string) (jetstream.Stream, error
 	return f.js.Stream(ctx, name)
 }
 
-// find returns the stream of topic, and makes it where it may. The error says what is
-// wrong with it.
+// find returns the stream of topic, and makes a missing one if allowed. The error names
+// its mistake.
 func (f finder) find(ctx context.Context, topic string) (jetstream.Stream, error) {
 	st, err := f.look(ctx, topic)
 	switch {
@@ -82,14 +82,15 @@ func (f finder) check(c jetstream.StreamConfig) error {
 	case f.unsafeDiscard:
 		return nil
 	case c.Discard == jetstream.DiscardOld && (c.MaxMsgs > 0 || c.MaxBytes > 0):
-		return fmt.Errorf("stream %q removes messages that nobody has handled when it is full (MaxMsgs %d, MaxBytes %d, Discard old): set Discard to new, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgs, c.MaxBytes)
+		return fmt.Errorf("stream %q removes unhandled messages when it is full (MaxMsgs %d, MaxBytes %d, Discard old): set Discard to new, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgs, c.MaxBytes)
 	case c.MaxMsgsPerSubject > 0 && (c.Discard == jetstream.DiscardOld || !c.DiscardNewPerSubject):
-		return fmt.Errorf("stream %q removes messages that nobody has handled when a subject has more than %d (MaxMsgsPerSubject): set Discard to new with DiscardNewPerSubject, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgsPerSubject)
+		return fmt.Errorf("stream %q removes unhandled messages when a subject has more than %d (MaxMsgsPerSubject): set Discard to new with DiscardNewPerSubject, so that it refuses instead, or set the option UnsafeDiscard", c.Name, c.MaxMsgsPerSubject)
 	}
 	return nil
 }
 
-// consumerName is the durable's name for topic: readable, and never the same for two topics.
+// consumerName is the durable's name for topic: readable, and different for any two
+// topics.
 func consumerName(durable, topic string) string {
 	name := strings.ReplaceAll(topic, ".", "_")
 	if strings.Contains(topic, "_") || !plainName(name) || len(durable)+len(name) > 200 {
@@ -114,7 +115,7 @@ func plainRune(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '_'
 }
 
-// checkSubject refuses what is no subject; wildcards are for subscribers only.
+// checkSubject rejects invalid subjects; wildcards are for subscribers only.
 func checkSubject(topic string, wildcards bool) error {
 	for token := range strings.SplitSeq(topic, ".") {
 		wild := token == "*" || token == ">"

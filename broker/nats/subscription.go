@@ -11,14 +11,14 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// subscription is what one Subscribe began. One goroutine, run, does everything but wait
-// for what becomes of the messages.
+// subscription is one call of Subscribe. One goroutine, run, does everything except
+// waiting for the settlement of messages.
 type subscription struct {
 	source   *Source
 	topic    string
 	stream   string
 	consumer string
-	api      string // the subject to ask at
+	api      string // the subject for requests
 	inbox    string
 	in       chan *natsgo.Msg
 	inboxSub *natsgo.Subscription
@@ -27,31 +27,31 @@ type subscription struct {
 	paused   atomic.Bool
 	ctx      context.Context
 	cancel   context.CancelFunc
-	every    time.Duration // between words to the server about what is held
-	batch    int           // the most that may be asked for at once
+	every    time.Duration // between progress reports for held messages
+	batch    int           // the largest number for one request
 	expires  time.Duration // how long the server may keep a request
 
-	// Of run alone.
-	held     map[*delivery]bool // asked for and not settled
+	// The fields below belong to run.
+	held     map[*delivery]bool // requested and not settled
 	queue    []*delivery        // those of held that were not handed over
-	asked    int                // still to come for the request
+	asked    int                // still expected from the request
 	request  uint64             // its number
-	resting  bool               // nothing is asked before the timer fires
-	timer    *time.Timer        // ends a request that nobody answers, or a rest
-	trouble  bool               // the server refuses, and it was logged
-	missing  int                // how often in a row the consumer was not there
+	resting  bool               // no requests before the timer fires
+	timer    *time.Timer        // ends a request without an answer, or a rest
+	trouble  bool               // the server rejects requests, which was logged
+	missing  int                // how often in a row the consumer was missing
 	done     chan *delivery     // settled ones
 	settling sync.WaitGroup
 
 	bytes    int   // of held
-	maxBytes int64 // the most that may be asked for at once; 0 is no limit
-	large    bool  // the next message waits until nothing is held
+	maxBytes int64 // the most bytes for one request; 0 is no limit
+	large    bool  // the next message waits until none is held
 
-	unanswered  int         // requests in a row; of run alone
-	unconfirmed atomic.Bool // acknowledgements are not confirmed, and that was logged
+	unanswered  int         // requests in a row; belongs to run
+	unconfirmed atomic.Bool // acknowledgements are not confirmed, which was logged
 }
 
-// delivery is a message that the server gave to this process.
+// delivery is a message that the server delivered to this process.
 type delivery struct {
 	raw     *natsgo.Msg
 	msg     *message.Message
@@ -65,7 +65,7 @@ func newSubscription(ctx context.Context, s *Source, topic string, st jetstream.
 		source: s, topic: topic, stream: name, consumer: c.Durable,
 		api:   apiPrefix(s.o.Domain) + "CONSUMER.MSG.NEXT." + name + "." + c.Durable,
 		inbox: s.link.nc.NewInbox(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
-		// Room for two requests: answers to one that was given up may come late.
+		// Room for two requests: answers to an abandoned one may come late.
 		in: make(chan *natsgo.Msg, 2*s.o.Window+64), done: make(chan *delivery, s.o.Window),
 		held: make(map[*delivery]bool), every: patience(c) / 3, batch: s.o.Window, expires: pullTime,
 	}
@@ -86,7 +86,7 @@ func newSubscription(ctx context.Context, s *Source, topic string, st jetstream.
 	return b, nil
 }
 
-// apiPrefix is what the subjects of JetStream's interface begin with.
+// apiPrefix is the prefix of the subjects of JetStream's interface.
 func apiPrefix(domain string) string {
 	if domain == "" {
 		return "$JS.API."
@@ -94,7 +94,7 @@ func apiPrefix(domain string) string {
 	return "$JS." + domain + ".API."
 }
 
-// run is the life of the subscription.
+// run runs the subscription until its end.
 func (b *subscription) run() {
 	defer close(b.out)
 	defer b.end()
@@ -146,7 +146,7 @@ func (b *subscription) letGo(d *delivery) {
 	b.bytes -= d.raw.Size()
 }
 
-// handOver lets go of the first of the queue, which the caller has now.
+// handOver removes the first message of the queue, which the caller has now.
 func (b *subscription) handOver() {
 	d := b.queue[0]
 	b.queue[0] = nil
@@ -154,16 +154,16 @@ func (b *subscription) handOver() {
 	b.settling.Go(func() { b.settle(d) })
 }
 
-// beat tells the server that what is held is being worked on.
+// beat reports progress on the held messages to the server.
 func (b *subscription) beat() {
 	for d := range b.held {
 		if !d.settled.Load() {
-			_ = b.source.link.nc.Publish(d.raw.Reply, inProgress) // the next one makes up for it
+			_ = b.source.link.nc.Publish(d.raw.Reply, inProgress) // the next one makes up for a failure
 		}
 	}
 }
 
-// giveBackQueue gives back what nobody has taken yet.
+// giveBackQueue gives back messages that were not handed over.
 func (b *subscription) giveBackQueue() {
 	for _, d := range b.queue {
 		b.nak(d, b.source.o.NackDelay)
@@ -173,7 +173,7 @@ func (b *subscription) giveBackQueue() {
 	b.queue = nil
 }
 
-// end gives back everything that is not settled.
+// end gives back all unsettled messages.
 func (b *subscription) end() {
 	b.cancel()
 	b.timer.Stop()
@@ -183,15 +183,15 @@ func (b *subscription) end() {
 		d.forget()
 	}
 	b.settling.Wait()
-	// What was said is on its way before the connection may be closed.
+	// Send everything before the connection may be closed.
 	_ = b.source.link.nc.FlushTimeout(time.Second)
 }
 
-// lateTime bounds the wait for messages that are on their way when a subscription ends.
+// lateTime bounds the wait for messages that are under way when a subscription ends.
 const lateTime = time.Second
 
-// giveBackLate ends the request for messages, and gives back what the server had sent
-// before it knew, which would come again after AckWait only.
+// giveBackLate ends the request for messages, and gives back those that the server had
+// already sent; they would otherwise come again only after AckWait.
 func (b *subscription) giveBackLate() {
 	giveUp := time.NewTimer(lateTime)
 	defer giveUp.Stop()
@@ -217,5 +217,5 @@ func (b *subscription) giveBackLate() {
 			waiting = false
 		}
 	}
-	_ = b.inboxSub.Unsubscribe() // it fails only where nothing is left to end
+	_ = b.inboxSub.Unsubscribe() // it fails only if there is nothing left to end
 }

@@ -14,36 +14,36 @@ import (
 )
 
 const (
-	// answerTime is how long a statement may still take once its context has ended, in
-	// which a driver has the server cancel it. Past it its connection is closed.
+	// answerTime is how long a statement may take after its context has ended; the driver
+	// makes the server cancel it meanwhile. Then its connection is closed.
 	answerTime = time.Second
 	// cutTime is how long a closed connection may take to end its statement.
 	cutTime = 500 * time.Millisecond
-	// badTimes is how often a statement is begun where the connection from the pool proves
-	// to be a dead one, as database/sql does it.
+	// badTimes is how often a statement is begun if the pool's connections turn out to be
+	// dead, as in database/sql.
 	badTimes = 3
 )
 
-// errSilent is the error of a statement to which nothing was answered.
-var errSilent = errors.New("the database does not answer, and nobody knows what became of it")
+// errSilent is the error of a statement without an answer.
+var errSilent = errors.New("the database does not answer, and the outcome is unknown")
 
-// asking is how the database is spoken to: so that each call returns, whatever the driver
-// does. lib/pq waits for an answer after the context has ended, for as long as TCP does
-// (a quarter of an hour), and in the handshake without a context.
+// asking runs statements so that each call returns, whatever the driver does. lib/pq
+// waits for an answer after the context has ended, as long as TCP does (a quarter of an
+// hour), and it ignores the context in the handshake.
 type asking struct {
 	db   *sql.DB
-	left atomic.Int64 // statements that nobody waits for any more
+	left atomic.Int64 // abandoned statements that still run
 }
 
-// reply is what came of one call.
+// reply is the result of one call.
 type reply[T any] struct {
 	value T
 	err   error
 }
 
-// ask runs f on a connection of its own, and again on another one where that was a dead
-// one. It returns by the end of limit or ctx and answerTime and cutTime. What runs then is
-// left behind, and counted, until the driver gives it up.
+// ask runs f on a connection of its own, and again on another one if that was dead. It
+// returns at the latest answerTime and cutTime after the end of limit or ctx. A call that
+// still runs then is abandoned, and counted until the driver gives it up.
 func ask[T any](ctx context.Context, a *asking, limit time.Duration, f func(context.Context, *sql.Conn) (T, error)) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	answered := make(chan reply[T], 1)
@@ -94,7 +94,7 @@ func within[T any](answered <-chan reply[T], d time.Duration) (r reply[T], ok bo
 	}
 }
 
-// once runs f on a connection of the pool, which it gives back.
+// once runs f on a connection of the pool, and returns the connection.
 func once[T any](ctx context.Context, db *sql.DB, l *line, f func(context.Context, *sql.Conn) (T, error)) (value T, err error) {
 	conn, err := db.Conn(ctx)
 	if err != nil {
@@ -105,13 +105,14 @@ func once[T any](ctx context.Context, db *sql.DB, l *line, f func(context.Contex
 		return value, err
 	}
 	value, err = f(ctx, conn)
-	if l.drop() { // closed, or about to be: not for anybody else
+	if l.drop() { // closed, or about to be: keep it out of the pool
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 	}
 	return value, err
 }
 
-// withoutURL is err, unless it tells a URL, as lib/pq's does: that may hold a password.
+// withoutURL returns err, unless it contains a URL, as lib/pq's errors do: that may
+// contain a password.
 func withoutURL(err error) error {
 	if told := new(url.Error); errors.As(err, &told) {
 		return errors.New("its URL cannot be read (not shown: it may hold a password, whose % has to be written as %25)")
@@ -119,7 +120,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// line is the driver's connection that a statement runs on.
+// line is the driver's connection of a statement.
 type line struct {
 	mu   sync.Mutex
 	conn io.Closer
@@ -140,9 +141,9 @@ func (l *line) drop() (over bool) {
 	return l.over
 }
 
-// cut closes the connection under the statement that waits on it, which a driver's
-// connection is not made for; lib/pq's ends its wait then. Not waited for: with its last
-// word it may wait for room to send.
+// cut closes the connection under a statement that waits on it, for which a driver's
+// connection is not designed; lib/pq's then ends its wait. cut does not wait for the
+// close, which may block while it sends its last message.
 func (l *line) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +153,8 @@ func (l *line) cut() {
 	}
 }
 
-// exec runs a statement, and returns how many rows it was about, -1 where the driver
-// does not know.
+// exec runs a statement, and returns how many rows it affected, -1 if the driver does not
+// know.
 func (a *asking) exec(ctx context.Context, limit time.Duration, statement string, args ...any) (int64, error) {
 	return ask(ctx, a, limit, func(ctx context.Context, conn *sql.Conn) (int64, error) {
 		done, err := conn.ExecContext(ctx, statement, args...)

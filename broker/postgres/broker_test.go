@@ -52,6 +52,8 @@ func (s server) create(ctx context.Context) error {
 
 // TestConformance has a server of its own, that it can be crashed without a harm to other
 // packages; where PostgreSQL is not installed, only the connections are terminated.
+//
+//evidence:postgres-queue
 func TestConformance(t *testing.T) {
 	brokertest.Variable(t, variable, "postgres")
 	dir := t.TempDir()

@@ -15,7 +15,7 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// fetch takes up to n messages, the oldest first. They are held from then on.
+// fetch takes up to n messages, the oldest first. The subscription then holds them.
 func (b *subscription) fetch(n int) ([]*delivery, error) {
 	from, began := b.from(), time.Now()
 	statement, args := b.all.get("take"), []any{b.topic, b.o.Group, n, b.o.Lease.Microseconds(), b.holder, from}
@@ -27,7 +27,7 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 		defer func() { _ = rows.Close() }()
 		return scan(rows)
 	})
-	if err != nil { // what was taken comes again when its lease is over
+	if err != nil { // taken messages come again when their lease is over
 		return nil, fmt.Errorf("take: %w", err)
 	}
 	slices.SortFunc(taken, func(x, y *delivery) int { return cmp.Compare(x.id, y.id) })
@@ -42,17 +42,17 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 }
 
 const (
-	// bottomEvery is how often the queue is read from its bottom, at most; bottomShare is
-	// the part of the time that this may take, and bottomLatest how long it waits at most
-	// to keep to it.
+	// bottomEvery is the least time between two reads of the queue from its bottom,
+	// bottomShare the inverse of the share of time that they may take, and bottomLatest
+	// the longest pause to keep to that share.
 	bottomEvery  = 100 * time.Millisecond
 	bottomShare  = 10
 	bottomLatest = 5 * time.Second
 )
 
-// from is the id after which to look. What was settled leaves dead rows at the bottom of
-// the queue until they are vacuumed, which may be long where somebody holds a snapshot, so
-// it is read from the mark. What commits late and what was given back can stand below it.
+// from is the id after which to look. Settled messages leave dead rows at the bottom of
+// the queue until vacuum removes them, which may take long while a snapshot exists, so
+// reads start at the mark. Messages that commit late or were given back may be below it.
 func (b *subscription) from() int64 {
 	if time.Since(b.bottom) > b.bottomRest {
 		return 0
@@ -60,8 +60,8 @@ func (b *subscription) from() int64 {
 	return b.mark
 }
 
-// found learns from a look after the id from where the next one may begin: a little
-// before what was taken, for those that commit at this moment.
+// found updates the mark after a read: a little below the taken messages, for those that
+// commit at this moment.
 func (b *subscription) found(taken []*delivery, from int64, took time.Duration) {
 	if from == 0 {
 		b.bottom, b.bottomRest = time.Now(), min(max(bottomEvery, bottomShare*took), bottomLatest)
@@ -88,7 +88,7 @@ func scan(rows *sql.Rows) (taken []*delivery, err error) {
 	return taken, rows.Err()
 }
 
-// arrive gives d's message its context.
+// arrive sets the context of d's message.
 func (b *subscription) arrive(d *delivery) {
 	ctx, forget := context.WithCancel(b.ctx)
 	d.forget = forget
@@ -100,8 +100,8 @@ func (b *subscription) arrive(d *delivery) {
 	}))
 }
 
-// unmarshal is total: whatever JSON somebody wrote, it becomes text. What is no object
-// stands under "metadata".
+// unmarshal never fails: it turns any JSON into text. A value that is not an object is
+// under "metadata".
 func unmarshal(document string) message.Metadata {
 	var values map[string]json.RawMessage
 	if json.Unmarshal([]byte(document), &values) != nil {

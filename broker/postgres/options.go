@@ -9,43 +9,44 @@ import (
 	"time"
 )
 
-// SourceOptions make a Source.
+// SourceOptions configure a Source.
 type SourceOptions struct {
-	// DB is where the tables are; the caller closes it after the Source. Required.
+	// DB has the tables; the caller closes it after the Source. Required.
 	DB *sql.DB
-	// Schema has the tables. Default: "public".
+	// Schema is the schema of the tables. Default: "public".
 	Schema string
-	// Group is the consumer's name; all of its processes have the same one. Required.
+	// Group is the consumer's name; all of its processes use the same one. Required.
 	Group string
 
-	// Window is how many messages each subscription holds at most, 1 to 10,000, of whatever
+	// Window is how many messages each subscription holds at most, 1 to 10,000, of any
 	// size. Default 256.
 	Window int
-	// Lease is how long a process may be silent before its messages are given to others,
-	// at least 1 s. Default 30 s.
+	// Lease is how long a process may give no sign of life before others get its
+	// messages, at least 1 s. Default 30 s.
 	Lease time.Duration
 	// NackDelay is how long a message that was given back stays away, at least 10 ms.
 	// Default 1 s.
 	NackDelay time.Duration
-	// Poll is the pause between two looks into an empty queue, at least 1 ms. Default 200 ms.
+	// Poll is the pause between two polls of an empty queue, at least 1 ms. Default 200
+	// ms.
 	Poll time.Duration
-	// CloseTimeout bounds what is written of settled messages when a subscription ends, at
-	// least 1 ms. What is not written by then comes again. Default 10 s.
+	// CloseTimeout bounds the writing of settlements when a subscription ends, at least 1
+	// ms. Unwritten messages come again. Default 10 s.
 	CloseTimeout time.Duration
-	// Logger takes outages, once each. No payloads. Default: slog.Default.
+	// Logger logs outages, once each. No payloads. Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// SinkOptions make a Sink.
+// SinkOptions configure a Sink.
 type SinkOptions struct {
-	// DB is where the tables are; the caller closes it after the Sink. Required.
+	// DB has the tables; the caller closes it after the Sink. Required.
 	DB *sql.DB
-	// Schema has the tables. Default: "public".
+	// Schema is the schema of the tables. Default: "public".
 	Schema string
-	// PublishTimeout bounds a call of Publish, but for two seconds more in a silent network.
-	// Default 10 s.
+	// PublishTimeout bounds a call of Publish; if the network drops all packets it takes
+	// two seconds more. Default 10 s.
 	PublishTimeout time.Duration
-	// UnsafeNoGroup drops what is published to a topic that no group subscribed to.
+	// UnsafeNoGroup drops messages to a topic that no group subscribed to.
 	UnsafeNoGroup bool
 }
 
@@ -101,5 +102,5 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	return o
 }
 
-// quoted is schema as an identifier.
+// quoted returns schema as an identifier.
 func quoted(schema string) string { return `"` + strings.ReplaceAll(schema, `"`, `""`) + `"` }

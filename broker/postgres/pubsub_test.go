@@ -64,8 +64,10 @@ func TestOptionsAreRefused(t *testing.T) {
 }
 
 // TRAPS, watermill-sql: a transaction that is open anywhere in the cluster stalls every
-// topic there. Here it holds up nobody, and what it publishes comes when it commits. Guard:
+// topic there. Here it holds up no other topic, and what it publishes comes when it commits. Guard:
 // from.
+//
+//evidence:postgres-queue
 func TestOpenTransactionHoldsUpNobody(t *testing.T) {
 	s := setup(t)
 	topic := "hr-open-" + time.Now().Format("150405.000000")

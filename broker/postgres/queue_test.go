@@ -139,6 +139,8 @@ func TestPoolOfOneIsRefused(t *testing.T) {
 }
 
 // TRAPS, watermill-sql: after dump and restore into a new cluster most rows stay invisible.
+//
+//evidence:postgres-queue
 func TestDumpAndRestore(t *testing.T) {
 	setup(t)
 	var clusters [2]*cluster.Cluster
@@ -228,7 +230,7 @@ func TestCloseGivesBack(t *testing.T) {
 		}
 	}
 	first, messages := subscribe()
-	next(t, messages) // the others are taken with it, and nobody has them
+	next(t, messages) // the others are taken with it, and they are not given out
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type hole struct {
 	net.Listener
 	server string
 	silent atomic.Bool
-	much   atomic.Bool // it goes silent once somebody says much
+	much   atomic.Bool // it goes silent once much is sent
 	ended  chan struct{}
 
 	mu    sync.Mutex
@@ -189,7 +189,7 @@ func TestSilentNetwork(t *testing.T) {
 }
 
 // publishIntoSilence publishes on a connection from the pool, and on new ones, whose
-// handshake nobody answers.
+// handshake is not answered.
 func publishIntoSilence(t *testing.T, to *postgres.Sink, topic string) {
 	t.Helper()
 	for range 3 {
@@ -233,7 +233,7 @@ func TestSilentNetworkIsCut(t *testing.T) {
 			h.much.Store(c.left) // lib/pq has the statement parsed before it sends what is much
 			h.silent.Store(!c.left)
 			m := message.NewMessage("", bytes.Repeat([]byte("x"), c.size))
-			if err := inTime(t, "Publish", func() error { return to.Publish(topic, m) }); err == nil || !strings.Contains(err.Error(), "nobody knows") {
+			if err := inTime(t, "Publish", func() error { return to.Publish(topic, m) }); err == nil || !strings.Contains(err.Error(), "the outcome is unknown") {
 				t.Errorf("Publish into silence: %v", err)
 			}
 			if err := inTime(t, "Close", to.Close); (err != nil) != c.left {

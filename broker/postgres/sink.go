@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	// ErrClosed matches the error of what is asked of a closed Source or Sink.
+	// ErrClosed matches the error of calls of a closed Source or Sink.
 	ErrClosed = errors.New("postgres: closed")
 	// ErrNoGroup matches the error of publishing to a topic that no group subscribed to.
 	ErrNoGroup = errors.New("no group has subscribed to the topic")
@@ -34,7 +34,7 @@ type Sink struct {
 
 var _ message.Publisher = (*Sink)(nil)
 
-// NewSink returns a Sink. It asks nothing of the database yet.
+// NewSink returns a Sink. It does not connect; the first Publish does.
 func NewSink(o SinkOptions) (*Sink, error) {
 	switch {
 	case o.DB == nil:
@@ -64,10 +64,10 @@ type row struct {
 	Payload  []byte            `json:"payload"` // base64
 }
 
-// Publish implements message.Publisher: nil says that all messages are committed, an
-// error that none of them is, or, where the connection was lost or nothing is answered,
-// that nobody knows. It blocks for PublishTimeout at most, and two seconds more where
-// nothing is answered.
+// Publish implements message.Publisher. After nil all messages are committed. After an
+// error none of them is, or, if the connection was lost or there is no answer, it is
+// unknown. It blocks for at most PublishTimeout, and two seconds more if there is no
+// answer.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	s.mu.Lock()
 	if s.closed {
@@ -110,9 +110,9 @@ func rows(messages []*message.Message) []row {
 	return all
 }
 
-// Close implements message.Publisher: it waits for the calls of Publish under way. An error
-// says that the driver still waits for answers that nobody waits for any more; it ends by
-// itself. Close may be called twice.
+// Close implements message.Publisher: it waits for running calls of Publish. An error
+// says that the driver still waits for answers of abandoned calls; those waits end by
+// themselves. Close may be called twice.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	s.closed = true

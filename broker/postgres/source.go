@@ -13,7 +13,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// Source gives the messages of queues to a consumer. It is safe for concurrent use.
+// Source delivers the messages of queues to a consumer. It is safe for concurrent use.
 type Source struct {
 	o   SourceOptions
 	all statements
@@ -33,7 +33,7 @@ var (
 	_ consumer.Checker             = (*Source)(nil)
 )
 
-// NewSource returns a Source. It asks nothing of the database yet.
+// NewSource returns a Source. It does not connect.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("postgres.NewSource: %w", err)
@@ -46,11 +46,12 @@ func NewSource(o SourceOptions) (*Source, error) {
 	return &Source{o: o, all: all, ask: &asking{db: o.DB}, subs: make(map[*subscription]bool), paused: make(map[string]bool)}, nil
 }
 
-// initTime bounds what is asked of the database at start.
+// initTime bounds the statements at start.
 const initTime = 10 * time.Second
 
-// Check implements consumer.Checker: the tables must be there, and the pool large enough.
-// There is no limit of deliveries, and a lease is extended for as long as a message is held.
+// Check implements consumer.Checker: the tables must exist, and the pool must be large
+// enough. There is no limit of deliveries, and a lease is extended while a message is
+// held.
 func (s *Source) Check(ctx context.Context, topic string, _ consumer.Demands) error {
 	if most := s.o.DB.Stats().MaxOpenConnections; most == 1 {
 		return errors.New("option DB allows one connection: a subscription needs two")
@@ -59,7 +60,7 @@ func (s *Source) Check(ctx context.Context, topic string, _ consumer.Demands) er
 }
 
 // SubscribeInitialize implements message.SubscribeInitializer: it makes the group's queue
-// of topic, which gets what is published from then on.
+// of topic, which gets messages published from then on.
 func (s *Source) SubscribeInitialize(topic string) error {
 	return s.initialize(context.Background(), topic)
 }
@@ -76,13 +77,13 @@ func (s *Source) initialize(ctx context.Context, topic string) error {
 	return fmt.Errorf("topic %q: make the queue: %w", topic, err)
 }
 
-// undefinedTable is PostgreSQL's code for a table, or its schema, that is not there.
+// undefinedTable is PostgreSQL's code for a missing table or schema.
 const undefinedTable = "42P01"
 
 // Subscribe implements message.Subscriber. It makes the group's queue if there is none.
-// Messages come until ctx ends or the Source is closed; the channel is closed then, and
-// before that only if the queue was removed. Each message may be settled whenever the
-// caller likes; its context ends after that.
+// Messages come until ctx ends or the Source is closed; then the channel is closed. It is
+// closed earlier only if the queue was removed. The caller may settle each message at any
+// time; its context ends after that.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	if err := s.initialize(ctx, topic); err != nil {
 		return nil, err
@@ -114,8 +115,8 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return b.out, nil
 }
 
-// Pause implements consumer.Pauser: nothing more is taken, and what was not handed over
-// yet is given back.
+// Pause implements consumer.Pauser: the source takes no more messages, and gives back
+// those not handed over.
 func (s *Source) Pause(topic string) { s.pause(topic, true) }
 
 // Resume implements consumer.Pauser.
@@ -133,9 +134,10 @@ func (s *Source) pause(topic string, on bool) {
 	}
 }
 
-// Close implements message.Subscriber: it ends all subscriptions, gives back what is not
-// settled, and waits for both, for CloseTimeout at most and two seconds more where the
-// database is silent; the log says then what it left. It may be called twice.
+// Close implements message.Subscriber: it ends all subscriptions, gives back unsettled
+// messages, and waits for both, for at most CloseTimeout and two seconds more if the
+// database does not answer; the log then says how many statements it abandoned. It may be
+// called twice.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true

@@ -11,15 +11,16 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// subscription is what one Subscribe began: one goroutine takes messages and hands them
-// over, one writes what became of them, and each message has one that waits for it.
+// subscription is one call of Subscribe. One goroutine takes messages and hands them
+// over, one writes their settlements, and each message has one that waits for its
+// settlement.
 type subscription struct {
 	o      SourceOptions
 	all    statements
 	ask    *asking
 	topic  string
-	made   int64 // when the queue was made, by the database
-	holder int64 // names this subscription in the rows that it holds
+	made   int64 // when the queue was made, by the database's clock
+	holder int64 // identifies this subscription in the rows that it holds
 	out    chan *message.Message
 	wake   chan struct{} // there may be room, or paused has changed
 	paused atomic.Bool
@@ -33,12 +34,12 @@ type subscription struct {
 	held     map[int64]*delivery // taken and not settled
 	settling sync.WaitGroup
 	settled  chan *delivery
-	trouble  bool      // of the goroutine that takes: it fails, and that was logged
-	looked   time.Time // and when it last saw that the queue is there
-	mark     int64     // and the id below which nothing was due a moment ago; 0 is the bottom
-	bottom   time.Time // and when it last read from the bottom
+	trouble  bool      // for the taking goroutine: it fails, which was logged
+	looked   time.Time // when it last saw that the queue exists
+	mark     int64     // the id below which no row was due just now; 0 is the bottom
+	bottom   time.Time // when it last read from the bottom
 
-	bottomRest time.Duration // and how long it need not do so again
+	bottomRest time.Duration // how long until it must do so again
 }
 
 // delivery is a message that this process has taken.
@@ -48,10 +49,10 @@ type delivery struct {
 	orderKey string
 	forget   context.CancelFunc // ends the message's context
 	acked    bool
-	delay    time.Duration // before it may be given again, where it was not acked
+	delay    time.Duration // before it may be delivered again, if it was not acked
 }
 
-// run is the life of the subscription.
+// run runs the subscription until its end.
 func (b *subscription) run() {
 	defer b.stop()
 	context.AfterFunc(b.ctx, func() { time.AfterFunc(b.o.CloseTimeout, b.stop) })
@@ -97,8 +98,8 @@ func (b *subscription) take() {
 	}
 }
 
-// handOver gives the messages to the caller; what it does not take before a pause or the
-// end is given back.
+// handOver passes the messages to the caller; it gives back those that the caller has not
+// taken before a pause or the end.
 func (b *subscription) handOver(taken []*delivery) {
 	for i, d := range taken {
 		for waiting := true; waiting; {
@@ -125,7 +126,7 @@ func (b *subscription) handOver(taken []*delivery) {
 	}
 }
 
-// settle waits for what becomes of d.
+// settle waits until d is settled.
 func (b *subscription) settle(d *delivery) {
 	select {
 	case <-d.msg.Acked():
@@ -133,7 +134,7 @@ func (b *subscription) settle(d *delivery) {
 	case <-b.ctx.Done():
 	}
 	d.forget()
-	select { // an answer counts, also where the subscription ended with it
+	select { // a settlement counts, even if the subscription ended at the same time
 	case <-d.msg.Acked():
 		d.acked = true
 	case <-d.msg.Nacked():
@@ -143,7 +144,7 @@ func (b *subscription) settle(d *delivery) {
 	b.settled <- d
 }
 
-// rest waits for d, or until there is something to do.
+// rest waits for d, or for a wake-up.
 func (b *subscription) rest(d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -167,7 +168,7 @@ func (b *subscription) holding() int {
 	return len(b.held)
 }
 
-// lookEvery is how often an idle subscription asks whether its queue is there.
+// lookEvery is how often an idle subscription checks that its queue exists.
 const lookEvery = 2 * time.Second
 
 // gone reports whether the queue was removed, or removed and made again.

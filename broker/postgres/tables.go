@@ -12,7 +12,7 @@ import (
 //go:embed queries/*.sql
 var files embed.FS
 
-// statements are those of one schema.
+// statements are the statements for one schema.
 type statements map[string]string
 
 func load(schema string) (statements, error) {
@@ -25,8 +25,8 @@ func load(schema string) (statements, error) {
 
 func (s statements) get(name string) string { return sqlfile.Get(s, name) }
 
-// Create makes the tables in schema ("" is public), which must be there; those that are
-// there stay as they are. Two at once are safe.
+// Create makes the tables in schema ("" is public), which must exist; existing tables
+// stay as they are. Two concurrent calls are safe.
 func Create(ctx context.Context, db *sql.DB, schema string) error {
 	if schema == "" {
 		schema = "public"

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// writeTime bounds a statement about what became of messages, and writeTimes how often
-	// it is tried. After that they come again when their lease is over.
+	// writeTime bounds a statement that writes settlements, writeTimes how often it is
+	// tried. After that the messages come again when their lease is over.
 	writeTime  = 5 * time.Second
 	writeTimes = 3
-	// together is how many of them one statement is about.
+	// together is how many settlements one statement writes.
 	together = 1000
 )
 
-// write writes what became of messages, as many at once as there are, and extends the
-// leases of those that are held, until everything is settled.
+// write writes settlements, as many at once as there are, and extends the leases of held
+// messages, until everything is settled.
 func (b *subscription) write() {
 	beat := time.NewTicker(b.o.Lease / 3)
 	defer beat.Stop()
@@ -35,7 +35,7 @@ func (b *subscription) write() {
 	}
 }
 
-// more adds what else is there already.
+// more adds the settlements that are waiting.
 func (b *subscription) more(ds []*delivery) []*delivery {
 	for len(ds) < together {
 		select {
@@ -51,7 +51,7 @@ func (b *subscription) more(ds []*delivery) []*delivery {
 	return ds
 }
 
-// book writes what became of ds, and makes room.
+// book writes the settlements of ds, and makes room.
 func (b *subscription) book(ds []*delivery) {
 	var acked []int64
 	delayed := map[time.Duration][]int64{}
@@ -76,8 +76,8 @@ func (b *subscription) book(ds []*delivery) {
 	b.poke()
 }
 
-// insist runs a statement until it succeeds, a few times. What it gives up comes again
-// when its lease is over.
+// insist tries a statement a few times. If it fails, the messages come again when their
+// lease is over.
 func (b *subscription) insist(name string, args ...any) {
 	for n := range writeTimes {
 		if n > 0 {
@@ -94,8 +94,8 @@ func (b *subscription) try(name string, args ...any) error {
 	return err
 }
 
-// extend says that what is held is being worked on. Where it fails the next one makes up
-// for it.
+// extend extends the leases of held messages. After a failure the next call makes up for
+// it.
 func (b *subscription) extend() {
 	b.mu.Lock()
 	ids := slices.Collect(maps.Keys(b.held))
@@ -105,8 +105,8 @@ func (b *subscription) extend() {
 	}
 }
 
-// array is ids as PostgreSQL writes an array: no driver's types are known here. Sorted, so
-// that two statements lock rows in one order.
+// array formats ids as a PostgreSQL array, independent of drivers' types. They are
+// sorted, so that concurrent statements lock rows in one order.
 func array(ids []int64) string {
 	slices.Sort(ids)
 	var s strings.Builder

@@ -10,8 +10,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// Check asks the server for its settings (command INFO), and refuses those under which
-// entries vanish.
+// Check reads the server's settings (command INFO), and rejects those with which entries
+// vanish.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	if _, err := streamOf(topic, s.o.Stream, "SourceOptions"); err != nil {
 		return fmt.Errorf("redis: %w", err)
@@ -31,7 +31,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	return nil
 }
 
-// settings reads the answer of INFO.
+// settings parses the answer of INFO.
 func settings(info string) map[string]string {
 	m := make(map[string]string)
 	for line := range strings.Lines(info) {
@@ -42,7 +42,8 @@ func settings(info string) map[string]string {
 	return m
 }
 
-// accept says what is wrong with a server, or nil. What it does not tell is taken for right.
+// accept returns what is wrong with a server, or nil. Settings that it does not report
+// count as right.
 func (o SourceOptions) accept(info map[string]string) error {
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	if n, err := strconv.Atoi(major); err == nil && n < 7 {

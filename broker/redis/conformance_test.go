@@ -22,13 +22,15 @@ type broker struct{ addr string }
 
 var conforming = broker{addr: os.Getenv(variable)}
 
-// Watermill's suite multiplies a subscriber by goroutines of its own that nobody ends.
+// Watermill's suite multiplies a subscriber by goroutines of its own that do not end.
 func TestMain(m *testing.M) {
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe."
 	brokertest.Main(m, conforming, goleak.IgnoreAnyFunction(multiplier+"func2"), goleak.IgnoreAnyFunction(multiplier+"func3"))
 }
 
 // TestConformance is our own suite.
+//
+//evidence:redis
 func TestConformance(t *testing.T) {
 	brokertest.Variable(t, variable, "redis")
 	brokertest.Run(t, conforming)

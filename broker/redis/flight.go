@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 )
 
-// requestTime bounds one request with the client's own retries.
+// requestTime bounds one request, including the client's own retries.
 const requestTime = 20 * time.Second
 
 // held is an entry that was read and is not settled.
@@ -20,17 +20,17 @@ type held struct {
 	id     string
 	msg    *message.Message
 	cancel context.CancelFunc // of the message's context
-	back   time.Duration      // after which it may be claimed, once it is given back
+	back   time.Duration      // how long until it may be claimed after it is given back
 
-	// turn is held while its idle time is changed: a beat that comes after the giving back
-	// would undo it.
+	// turn is held while its idle time is changed: a beat after the entry was given back
+	// would undo that.
 	turn sync.Mutex
-	// said is when its idle time was zero last; of the flight's mu.
+	// said is when its idle time was last zero; guarded by the flight's mu.
 	said time.Time
 }
 
-// flight keeps the entries of a subscription from being claimed until they are settled,
-// and settles them many at a time.
+// flight protects the entries of a subscription from being claimed until they are
+// settled, and settles many at a time.
 type flight struct {
 	u     *subscription
 	acks  *flow.Batcher[*held]
@@ -59,7 +59,7 @@ func (f *flight) start(ctx context.Context) {
 	f.heart.Go(func() { f.beat(heart) })
 }
 
-// stop waits until what was added is settled.
+// stop waits until all added entries are settled.
 func (f *flight) stop() {
 	f.acks.Stop()
 	f.backs.Stop()
@@ -67,13 +67,13 @@ func (f *flight) stop() {
 	f.heart.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, h := range f.all { // what could not be settled in time is claimed
+	for _, h := range f.all { // entries that could not be settled in time will be claimed
 		h.cancel()
 	}
 }
 
-// add returns those that are not in flight already: an entry whose beats failed may have
-// been claimed by ourselves.
+// add returns the entries that are not in flight already: our own claimer may have
+// claimed an entry whose beats failed.
 func (f *flight) add(batch []*held) []*held {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (f *flight) giveBack(d time.Duration, batch ...*held) {
 	}
 }
 
-// settled forgets a batch.
+// settled removes a batch.
 func (f *flight) settled(batch []*held) {
 	f.mu.Lock()
 	for _, h := range batch {
@@ -117,8 +117,8 @@ func idsOf(batch []*held) []string {
 	return ids
 }
 
-// ack acknowledges a batch. An entry that is not pending any more was acknowledged by
-// whoever claimed it.
+// ack acknowledges a batch. If an entry is no longer pending, the source that claimed it
+// has acknowledged it.
 func (f *flight) ack(ctx context.Context, batch []*held) ([]*held, error) {
 	ids := idsOf(batch)
 	var err error
@@ -138,7 +138,7 @@ func (f *flight) ack(ctx context.Context, batch []*held) ([]*held, error) {
 	return nil, nil
 }
 
-// change gives a batch back: with the idle time that lets it be claimed in time.
+// change gives a batch back, with the idle times after which it is claimed in time.
 func (f *flight) change(ctx context.Context, batch []*held) ([]*held, error) {
 	after := map[time.Duration][]string{}
 	for _, h := range batch {
@@ -159,7 +159,7 @@ func (f *flight) change(ctx context.Context, batch []*held) ([]*held, error) {
 	return nil, nil
 }
 
-// claimable says that others may claim the whole batch without our doing.
+// claimable reports whether others may already claim the whole batch.
 func (f *flight) claimable(batch []*held) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -171,7 +171,7 @@ func (f *flight) claimable(batch []*held) bool {
 	return true
 }
 
-// idle sets the idle time of entries that are pending, whoever has them.
+// idle sets the idle time of pending entries of any owner.
 func (f *flight) idle(ctx context.Context, c interface {
 	Do(context.Context, ...any) *goredis.Cmd
 }, ids []string, d time.Duration) *goredis.Cmd {
@@ -182,8 +182,8 @@ func (f *flight) idle(ctx context.Context, c interface {
 	return c.Do(ctx, append(args, "IDLE", d.Milliseconds(), "JUSTID")...)
 }
 
-// beat says every third of ClaimAfter that the entries are in work, so that two beats may
-// fail. It returns when ctx ends.
+// beat beats the entries every third of ClaimAfter, so that two beats may fail. It
+// returns when ctx ends.
 func (f *flight) beat(ctx context.Context) {
 	ticker := time.NewTicker(f.u.o.ClaimAfter / 3)
 	defer ticker.Stop()
@@ -199,8 +199,8 @@ func (f *flight) beat(ctx context.Context) {
 	}
 }
 
-// due returns the entries that were quiet for a third of ClaimAfter. Most are settled
-// before, and cost no beat.
+// due returns the entries without a beat for a third of ClaimAfter. Most are settled
+// earlier, and cost no beat.
 func (f *flight) due(now time.Time) (due []*held) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -212,7 +212,7 @@ func (f *flight) due(now time.Time) (due []*held) {
 	return due
 }
 
-// say beats a batch, without those that are just being given back or are settled.
+// say beats a batch, except entries that are just being given back or are settled.
 func (f *flight) say(ctx context.Context, batch []*held) {
 	batch = slices.DeleteFunc(batch, func(h *held) bool { return !h.turn.TryLock() })
 	for _, h := range batch {

@@ -15,7 +15,7 @@ var sweepSource string
 
 var sweepScript = goredis.NewScript(sweepSource)
 
-// makeGroup makes the group, and an empty stream where there is none.
+// makeGroup makes the group, and an empty stream if there is none.
 func (u *subscription) makeGroup(ctx context.Context) error {
 	err := u.client.XGroupCreateMkStream(ctx, u.stream, u.o.Group, u.o.Start).Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
@@ -24,13 +24,14 @@ func (u *subscription) makeGroup(ctx context.Context) error {
 	return nil
 }
 
-// groupGone says that the stream was deleted, and the group with it.
+// groupGone reports that the stream was deleted, and the group with it.
 func groupGone(err error) bool {
 	return goredis.HasErrorPrefix(err, "NOGROUP") || goredis.HasErrorPrefix(err, "UNBLOCKED")
 }
 
-// sweep removes consumers that own nothing, whose name begins with prefix and that have
-// been silent for that long. A live one that is removed appears again as it reads.
+// sweep removes consumers without pending entries, whose name begins with prefix and that
+// have been silent for that long. If a live one is removed it appears again with its next
+// read.
 func (u *subscription) sweep(ctx context.Context, prefix string, silent time.Duration) error {
 	list, err := u.client.XInfoConsumers(ctx, u.stream, u.o.Group).Result()
 	if err != nil {

@@ -12,8 +12,10 @@ import (
 )
 
 // TestSweepLeavesOwners: a consumer that was given an entry since it was looked at is not
-// removed, since its entry would be nobody's then. TRAPS, redisstream: removes idle
+// removed, since its entry would have no owner then. TRAPS, redisstream: removes idle
 // consumers. Guard: sweep.lua.
+//
+//evidence:redis
 func TestSweepLeavesOwners(t *testing.T) {
 	addr := brokertest.Variable(t, "HEADRACE_TEST_REDIS", "redis")
 	client := goredis.NewClient(&goredis.Options{Addr: addr})
@@ -38,7 +40,7 @@ func TestSweepLeavesOwners(t *testing.T) {
 	if err := sweepScript.Run(t.Context(), client, []string{stream}, "g", namePrefix+"owner").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := u.sweep(t.Context(), namePrefix, time.Hour); err != nil { // nobody is silent for so long
+	if err := u.sweep(t.Context(), namePrefix, time.Hour); err != nil { // no owner is silent for so long
 		t.Fatal(err)
 	}
 	if n := len(client.XInfoConsumers(t.Context(), stream, "g").Val()); n != 3 {

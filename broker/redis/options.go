@@ -15,49 +15,49 @@ import (
 // flightMost bounds InFlight.
 const flightMost = 100_000
 
-// SourceOptions are what a Source is made of. Client and Group are required.
+// SourceOptions configure a Source. Client and Group are required.
 type SourceOptions struct {
-	// Client speaks to Redis. The caller closes it, after the Source.
+	// Client is the Redis client. The caller closes it after the Source.
 	Client goredis.UniversalClient
 	// Group is the consumer group: its sources share a stream's entries.
 	Group string
-	// Name is this source's in the group; two that run at once must not share one. Default:
-	// a new one.
+	// Name is this source's name in the group; two running sources must not share one.
+	// Default: a new one.
 	Name string
-	// Stream gives the key of a topic's stream. Default: the topic.
+	// Stream returns the key of a topic's stream. Default: the topic.
 	Stream func(topic string) string
-	// Start is from where on a new group reads: "0" everything, "$" only what is added
-	// later, or the id of an entry. Default "0".
+	// Start is where a new group begins to read: "0" reads everything, "$" only entries
+	// added later, or the id of an entry. Default "0".
 	Start string
-	// ClaimAfter is for how long an owner must be silent about an entry until others take
-	// it: so long a message waits if a process dies. At least 1 s. Default 30 s.
+	// ClaimAfter is how long an owner must be silent about an entry until others take it:
+	// a message waits that long if a process dies. At least 1 s. Default 30 s.
 	ClaimAfter time.Duration
-	// ClaimEvery is how often it is looked for such entries. At least 10 ms. Default 1 s.
+	// ClaimEvery is how often to look for such entries. At least 10 ms. Default 1 s.
 	ClaimEvery time.Duration
 	// NackDelay is how long a nacked entry rests, at least 100 ms and at most ClaimAfter.
-	// ClaimEvery may add to it. Default 1 s.
+	// It may take up to ClaimEvery longer. Default 1 s.
 	NackDelay time.Duration
-	// Block is how long a read waits for entries, and Close with it; 10 ms to 1 minute.
-	// Default 500 ms.
+	// Block is how long a read, and therefore also Close, waits for entries; 10 ms to 1
+	// minute. Default 500 ms.
 	Block time.Duration
 	// InFlight is how many entries of a subscription may be read and not yet settled, at
-	// most 100,000. Default: 512, or what the consumer takes where that is more. They are in
-	// memory whatever size they have: set it low where entries are large.
+	// most 100,000. Default: 512, or Demands.InFlight if that is more. They are in memory
+	// whatever their size: set it low if entries are large.
 	InFlight int
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
-	// that nobody but this group reads.
+	// that no other group reads.
 	Delete bool
-	// Retention is the longest time for which entries stay in the streams, which
-	// Retention() declares to the inbox. Default: unknown, so that nothing is pruned.
+	// Retention is the longest time that entries stay in the streams; Retention()
+	// declares it to the inbox. Default: unknown, so that nothing is pruned.
 	Retention time.Duration
-	// CloseTimeout bounds the requests that settle what is settled when a subscription
-	// ends. Default 10 s.
+	// CloseTimeout bounds the requests that write settlements when a subscription ends.
+	// Default 10 s.
 	CloseTimeout time.Duration
-	// Logger is told about outages. Default: slog.Default().
+	// Logger logs outages. Default: slog.Default().
 	Logger *slog.Logger
 	// UnsafeEviction allows a server that may remove a stream when memory is short.
 	UnsafeEviction bool
-	// UnsafeVolatile allows a server that keeps streams in memory only.
+	// UnsafeVolatile allows a server that keeps streams only in memory.
 	UnsafeVolatile bool
 }
 
@@ -92,8 +92,8 @@ func (o SourceOptions) validate() error {
 
 const defaultClaimAfter = 30 * time.Second
 
-// namePrefix begins the names that are made here. Such consumers are removed from their
-// group once they have been silent for sweepAfter and own nothing.
+// namePrefix begins generated names. Such consumers are removed from their group when
+// they have been silent for sweepAfter and have no pending entries.
 const (
 	namePrefix = "headrace-"
 	sweepAfter = time.Hour

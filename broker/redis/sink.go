@@ -14,24 +14,24 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 )
 
-// SinkOptions are what a Sink is made of. Only Client is required.
+// SinkOptions configure a Sink. Only Client is required.
 type SinkOptions struct {
-	// Client speaks to Redis. The caller closes it.
+	// Client is the Redis client. The caller closes it.
 	Client goredis.UniversalClient
-	// Stream gives the key of a topic's stream. Default: the topic.
+	// Stream returns the key of a topic's stream. Default: the topic.
 	Stream func(topic string) string
-	// MustExist makes a Publish to a stream that does not exist an error. Otherwise it
-	// makes the stream.
+	// MustExist makes Publish to a missing stream an error. Otherwise it makes the
+	// stream.
 	MustExist bool
-	// Timeout bounds one Publish, beside the client's own timeouts; 100 ms to 1 h. Default
-	// 10 s.
+	// Timeout bounds one Publish, in addition to the client's own timeouts; 100 ms to 1
+	// h. Default 10 s.
 	Timeout time.Duration
-	// UnsafeMaxLen trims a stream to about that many entries with each Publish, whether
-	// they were read or not. 0 trims nothing.
+	// UnsafeMaxLen trims a stream to about that many entries with each Publish, also
+	// unread ones. 0 trims nothing.
 	UnsafeMaxLen int64
 }
 
-// timeoutLeast is the shortest time in which an answer may be hoped for.
+// timeoutLeast is the shortest sensible timeout for a request.
 const timeoutLeast = 100 * time.Millisecond
 
 // Sink adds messages to streams. It is a Watermill Publisher whose Publish adds all
@@ -43,7 +43,7 @@ type Sink struct {
 
 var _ message.Publisher = (*Sink)(nil)
 
-// NewSink returns a Sink. It calls nobody yet.
+// NewSink returns a Sink. It does not connect; the first Publish does.
 func NewSink(o SinkOptions) (*Sink, error) {
 	switch {
 	case o.Client == nil:
@@ -60,9 +60,9 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	return &Sink{o: o}, nil
 }
 
-// Publish adds the messages in one MULTI and returns when the server has done it. After an
-// error of the connection they may have been added nevertheless. It runs under the context
-// of the first message.
+// Publish adds the messages in one MULTI and returns when the server has done it. After a
+// connection error they may still have been added. It runs under the context of the first
+// message.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if s.closed.Load() {
 		return errors.New("redis: the sink is closed")
@@ -97,7 +97,8 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// Close makes later calls of Publish fail. It waits for nobody, and leaves the client open.
+// Close makes later calls of Publish fail. It does not wait for calls under way, and
+// leaves the client open.
 func (s *Sink) Close() error {
 	s.closed.Store(true)
 	return nil

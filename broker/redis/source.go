@@ -17,11 +17,11 @@ import (
 // ErrClosed matches the error of Subscribe after Close.
 var ErrClosed = errors.New("redis: the source is closed")
 
-// askTime bounds the questions about a server or a stream.
+// askTime bounds the requests for data about a server or a stream.
 const askTime = 30 * time.Second
 
-// Source reads streams as one of a group's consumers. It is a Watermill Subscriber, and
-// what package consumer asks of a source beyond that. Its methods may be called
+// Source reads streams as one of a group's consumers. It is a Watermill Subscriber that
+// is also a consumer.Checker and a consumer.Pauser. Its methods may be called
 // concurrently.
 type Source struct {
 	o       SourceOptions
@@ -31,7 +31,7 @@ type Source struct {
 	gates   flow.Gates
 
 	mu     sync.Mutex
-	wanted map[string]int // entries in flight that a topic's consumer asked for
+	wanted map[string]int // Demands.InFlight of a topic's handlers
 }
 
 var (
@@ -40,8 +40,7 @@ var (
 	_ consumer.Pauser    = (*Source)(nil)
 )
 
-// NewSource returns a Source. It calls nobody yet; the error names the option that
-// contradicts itself.
+// NewSource returns a Source. It does not connect; the error names the invalid option.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
@@ -51,9 +50,9 @@ func NewSource(o SourceOptions) (*Source, error) {
 	return s, nil
 }
 
-// Subscribe begins to read the topic's stream; it makes the group, and the stream with it,
-// where there is none. The channel is closed when ctx ends or the Source is closed.
-// Entries that are not settled by then are given back.
+// Subscribe begins to read the topic's stream; it makes a missing group, and the stream
+// with it. The channel is closed when ctx ends or the Source is closed. Unsettled entries
+// are then given back.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	if s.closing.Err() != nil {
 		return nil, ErrClosed
@@ -81,7 +80,8 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return u.out, nil
 }
 
-// streamOf is the key of a topic's stream. Redis would take "" for one like any other, which nobody means.
+// streamOf returns the key of a topic's stream. Redis would accept "" as a key, but that
+// is a mistake.
 func streamOf(topic string, name func(string) string, options string) (string, error) {
 	stream := name(topic)
 	if stream == "" {
@@ -96,9 +96,9 @@ func (s *Source) window(topic string) int {
 	return cmp.Or(s.o.InFlight, max(512, s.wanted[topic]))
 }
 
-// Close ends all subscriptions and waits for their goroutines: for a read that is under
-// way (Block), and what Redis takes to settle what is settled, at most CloseTimeout. It
-// may be called again.
+// Close ends all subscriptions and waits for their goroutines: for a read under way
+// (Block), and for Redis to record settlements, at most CloseTimeout. It may be called
+// again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
@@ -107,12 +107,12 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Pause ends the reading of topic. The read that is under way may still bring entries: they,
-// and those that nobody has taken, are given back at once.
+// Pause stops reading topic. A read under way may still return entries: these, and those
+// not handed over, are given back at once.
 func (s *Source) Pause(topic string) { s.gates.Of(topic).Shut() }
 
-// Resume goes on after Pause.
+// Resume ends Pause.
 func (s *Source) Resume(topic string) { s.gates.Of(topic).Open() }
 
-// Retention is SourceOptions.Retention; 0 if it is not known.
+// Retention is SourceOptions.Retention; 0 if it is unknown.
 func (s *Source) Retention() time.Duration { return s.o.Retention }

@@ -130,6 +130,8 @@ func TestWindow(t *testing.T) {
 
 // TestOwnerAtWorkKeepsItsEntry. TRAPS, redisstream: claims although the owner works. The
 // entries of an owner that is dead are claimed. Guard: flight.beat.
+//
+//evidence:redis
 func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
 	t.Parallel()
 	b := newStream(t)
@@ -142,7 +144,7 @@ func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
 	m.Ack()
 	b.emptied()
 
-	dead := newStream(t) // read by somebody who dies
+	dead := newStream(t) // read by a process that dies
 	dead.add("payload", "orphan")
 	if err := dead.client.XGroupCreate(t.Context(), dead.topic, "group", "0").Err(); err != nil {
 		t.Fatal(err)
@@ -158,7 +160,7 @@ func TestOwnerAtWorkKeepsItsEntry(t *testing.T) {
 	dead.emptied()
 }
 
-// TestPause: a paused topic is not read, and what nobody took is there for others. Guard:
+// TestPause: a paused topic is not read, and untaken messages are there for others. Guard:
 // flow.Gate.
 func TestPause(t *testing.T) {
 	t.Parallel()
@@ -202,7 +204,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestPauseDuringRead: what a read brings that was under way at the pause is given to
-// nobody, also where somebody waits for it. Guard: flow.Gate.Offer.
+// no handler, also if one waits for it. Guard: flow.Gate.Offer.
 func TestPauseDuringRead(t *testing.T) {
 	t.Parallel()
 	b := newStream(t)
@@ -223,8 +225,8 @@ func TestPauseDuringRead(t *testing.T) {
 		}
 	}})
 	messages := b.subscribe(s)
-	for i := range 8 { // it may be given to nobody by chance
-		time.AfterFunc(100*time.Millisecond, func() { // while somebody waits
+	for i := range 8 { // it may be given to no handler by chance
+		time.AfterFunc(100*time.Millisecond, func() { // while a handler waits
 			b.client.XAdd(context.Background(), &goredis.XAddArgs{Stream: b.topic, Values: []any{"payload", i}})
 		})
 		b.none(messages, 400*time.Millisecond)
@@ -383,7 +385,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestErrorsNameTheOption: of an address where nobody answers, and of a topic that names no stream.
+// TestErrorsNameTheOption: of an address without a server, and of a topic that names no stream.
 func TestErrorsNameTheOption(t *testing.T) {
 	t.Parallel()
 	client := newClient("127.0.0.1:1")

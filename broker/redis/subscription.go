@@ -13,20 +13,21 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
 // batchMost is how many entries one request reads, claims or acknowledges.
 const batchMost = 128
 
-// subscription is one Subscribe: a reader and a claimer that take entries, and the flight
-// that keeps what they took until it is settled.
+// subscription is one call of Subscribe: a reader and a claimer that take entries, and
+// the flight that protects them until they are settled.
 type subscription struct {
 	o      SourceOptions
 	client goredis.UniversalClient
 	stream string
 	gate   *flow.Gate
 	log    *slog.Logger
-	// ctx ends when nothing is read and given any more; settling when nothing is settled.
+	// ctx ends when reading and handing over stop; settling ends when settling stops.
 	ctx      context.Context
 	cancel   context.CancelFunc
 	closing  context.Context
@@ -35,7 +36,7 @@ type subscription struct {
 	// window holds a token for each entry in flight.
 	window  chan struct{}
 	flight  *flight
-	watched sync.WaitGroup // entries that are handed out
+	watched sync.WaitGroup // goroutines that wait for handed out entries
 	reads   *flow.Outage
 	claims  *flow.Outage
 	wholes  *flow.Outage
@@ -57,7 +58,7 @@ func (u *subscription) outage(what string) *flow.Outage {
 	return &flow.Outage{Log: u.log, What: what, Say: encode.Said}
 }
 
-// run ends when everything that was read is settled or given back.
+// run returns when all read entries are settled or given back.
 func (u *subscription) run() {
 	defer u.cancel()
 	stop := context.AfterFunc(u.closing, u.cancel)
@@ -77,7 +78,7 @@ func (u *subscription) run() {
 	u.flight.stop()
 	if settling.Err() == nil {
 		last, done := context.WithTimeout(settling, u.o.CloseTimeout)
-		_ = u.sweep(last, u.o.Name, 0) // the next that starts sweeps too
+		_ = u.sweep(last, u.o.Name, 0) // the next source that starts also sweeps
 		done()
 	}
 	close(u.out)
@@ -90,8 +91,8 @@ func (u *subscription) read() {
 		if n == 0 {
 			return
 		}
-		// A read that is cut off would leave entries pending here that nobody knows of,
-		// so it ends by itself.
+		// If a read were cut off, entries could stay pending here unknown to us, so it
+		// ends by itself.
 		streams, err := u.client.XReadGroup(u.settling, &goredis.XReadGroupArgs{
 			Group: u.o.Group, Consumer: u.o.Name, Streams: []string{u.stream, ">"}, Count: int64(n), Block: u.o.Block,
 		}).Result()
@@ -108,21 +109,21 @@ func (u *subscription) read() {
 	}
 }
 
-// failed waits, and makes the group anew where it is gone.
+// failed waits, and makes the group again if it is gone.
 func (u *subscription) failed(err error) {
 	if groupGone(err) {
 		if err = u.makeGroup(u.settling); err == nil {
-			u.log.Warn("the stream or its group was gone; the group was made anew, and reads from its start")
+			u.log.Warn("the stream or its group was gone; the group was made again, and reads from Start")
 			return
 		}
 	}
 	if u.ctx.Err() == nil {
 		u.reads.Began(err)
-		flow.Sleep(u.ctx, u.reads.Pause())
+		sleep.For(u.ctx, u.reads.Pause())
 	}
 }
 
-// claim takes what others do not beat any more, and what was given back.
+// claim takes entries that other sources no longer beat, and those that were given back.
 func (u *subscription) claim() {
 	ticker := time.NewTicker(u.o.ClaimEvery)
 	defer ticker.Stop()
@@ -133,7 +134,7 @@ func (u *subscription) claim() {
 			u.claims.Over()
 		case !groupGone(err) && u.ctx.Err() == nil:
 			u.claims.Began(err)
-			flow.Sleep(u.ctx, u.claims.Pause())
+			sleep.For(u.ctx, u.claims.Pause())
 		}
 		select {
 		case <-ticker.C:
@@ -166,7 +167,7 @@ func (u *subscription) claimAll() error {
 	}
 }
 
-// room waits for room in the window, and takes that of up to a batch; 0 if the
+// room waits for room in the window, and takes room for up to a batch; 0 if the
 // subscription ended.
 func (u *subscription) room() (n int) {
 	select {
@@ -184,8 +185,8 @@ func (u *subscription) room() (n int) {
 	return n
 }
 
-// give hands out the entries one after the other. What nobody takes is given back when the
-// topic is paused or the subscription ends. tokens is the room that was taken for them.
+// give hands out the entries one after the other. It gives back the remaining ones when
+// the topic is paused or the subscription ends. tokens is the room taken for them.
 func (u *subscription) give(entries []goredis.XMessage, tokens int) {
 	repeating, err := u.whole(entries)
 	batch := make([]*held, 0, len(entries))
@@ -211,7 +212,7 @@ func (u *subscription) give(entries []goredis.XMessage, tokens int) {
 	}
 }
 
-// hold is the entry as a message. repeating are all its fields, where it repeats one.
+// hold makes a message of the entry. repeating is all its fields, if it repeats one.
 func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
 	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}}
 	var msg *message.Message

@@ -12,10 +12,10 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// whole returns the fields, names and values by turns, of those entries that repeat one. go-redis
-// makes a map of an entry, in which a repeated field has its last value alone, so entries that are
-// not Watermill's are asked for once more, by claiming them from ourselves: that is one request, goes
-// to the master, and takes no permission that the beats do not.
+// whole returns the fields, names and values in turn, of those entries that repeat one.
+// go-redis makes a map of an entry, with only the last value of a repeated field. So
+// whole reads entries that are not Watermill's again, by claiming them from ourselves:
+// that is one request, goes to the master, and needs the same permission as a beat.
 func (u *subscription) whole(entries []goredis.XMessage) (map[string][]string, error) {
 	args := []any{"XCLAIM", u.stream, u.o.Group, u.o.Name, 0}
 	shown := map[string]int{} // fields, by id
@@ -33,7 +33,7 @@ func (u *subscription) whole(entries []goredis.XMessage) (map[string][]string, e
 	answer, err := u.client.Do(ctx, args...).Slice()
 	switch {
 	case groupGone(err) || goredis.HasErrorPrefix(err, "NOPERM"):
-		return nil, nil // what go-redis shows must do
+		return nil, nil // use the fields that go-redis shows
 	case err != nil:
 		return nil, err
 	}
@@ -46,7 +46,8 @@ func (u *subscription) whole(entries []goredis.XMessage) (map[string][]string, e
 	return repeating, nil
 }
 
-// watermills says that an entry has the three fields that Watermill's sink and ours write.
+// watermills reports whether an entry has the three fields that Watermill's sink and ours
+// write.
 func watermills(values map[string]any) bool {
 	_, id := values[UUIDField]
 	_, metadata := values[MetadataField]
@@ -54,7 +55,7 @@ func watermills(values map[string]any) bool {
 	return id && metadata && payload && len(values) == 3
 }
 
-// fieldsOf reads an entry of an answer; none of one that is deleted.
+// fieldsOf reads an entry of an answer; it returns none for a deleted one.
 func fieldsOf(answer any) (id string, fields []string) {
 	entry, _ := answer.([]any)
 	if len(entry) < 2 {
@@ -71,8 +72,8 @@ func fieldsOf(answer any) (id string, fields []string) {
 
 var errRepeated = errors.New("the entry has the field payload, metadata or " + UUIDField + " more than once")
 
-// readRepeating turns an entry that repeats fields into a message: a line for each value. Where
-// nobody can say which is meant, the message is unreadable, and its payload all fields as JSON.
+// readRepeating makes a message of an entry that repeats fields: a line for each value.
+// If it is ambiguous, the message is unreadable, and its payload is all fields as JSON.
 func readRepeating(fields []string) (*message.Message, error) {
 	values := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -90,7 +91,7 @@ func readRepeating(fields []string) (*message.Message, error) {
 	return read(values), nil
 }
 
-// listed is [["name","value"],…]; what is no text becomes base64:….
+// listed returns [["name","value"],…]; values that are not text become base64:….
 func listed(fields []string) []byte {
 	list := [][2]string{}
 	for i := 0; i+1 < len(fields); i += 2 {

@@ -15,15 +15,15 @@ import (
 
 // Names of the fields of an entry, as in watermill-redisstream.
 const (
-	// UUIDField holds Watermill's UUID.
+	// UUIDField contains Watermill's UUID.
 	UUIDField = "_watermill_message_uuid"
-	// PayloadField holds the payload.
+	// PayloadField contains the payload.
 	PayloadField = "payload"
-	// MetadataField holds the metadata, a map in msgpack.
+	// MetadataField contains the metadata, a map in msgpack.
 	MetadataField = "metadata"
 )
 
-// read turns whatever fields an entry has into a message: it never fails.
+// read makes a message of any fields: it never fails.
 func read(values map[string]any) *message.Message {
 	fields := make(map[string]string, len(values))
 	for name, v := range values {
@@ -54,14 +54,14 @@ func read(values map[string]any) *message.Message {
 
 var errTrailing = errors.New("more than one value")
 
-// unpack reads metadata in msgpack; none are "".
+// unpack reads metadata in msgpack; "" means none.
 func unpack(packed string) (m map[string]string, err error) {
 	m = map[string]string{}
 	if packed == "" {
 		return m, nil
 	}
 	defer func() {
-		if v := recover(); v != nil { // of the decoder, which reads a stranger's bytes
+		if v := recover(); v != nil { // from the decoder, which reads foreign bytes
 			err = fmt.Errorf("msgpack: panic of type %T", v)
 		}
 	}()
@@ -79,7 +79,7 @@ func unpack(packed string) (m map[string]string, err error) {
 	return m, nil
 }
 
-// write makes the fields of an entry.
+// write returns the fields of an entry.
 func write(m *message.Message) ([]any, error) {
 	var packed []byte
 	if len(m.Metadata) > 0 {

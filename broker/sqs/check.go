@@ -15,10 +15,10 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// askTime bounds the questions about a queue.
+// askTime bounds the requests for data about a queue.
 const askTime = 30 * time.Second
 
-// limits are what a queue says of itself. What it does not say is 0.
+// limits are a queue's attributes. Missing ones are 0.
 type limits struct {
 	queue
 	visibility  time.Duration
@@ -26,7 +26,7 @@ type limits struct {
 	maxReceives int // of its redrive policy
 }
 
-// limits asks for those of the topic's queue.
+// limits reads the limits of the topic's queue.
 func (s *Source) limits(ctx context.Context, topic string) (limits, error) {
 	q, err := resolve(ctx, s.o.Client, s.o.Queue(topic))
 	if err != nil {
@@ -52,7 +52,7 @@ func seconds(attributes map[string]string, name types.QueueAttributeName) time.D
 	return time.Duration(n) * time.Second
 }
 
-// maxReceives reads a redrive policy, in which the number may stand as text.
+// maxReceives reads a redrive policy, in which the number may be text.
 func maxReceives(policy string) int {
 	var p struct {
 		Max json.RawMessage `json:"maxReceiveCount"`
@@ -64,8 +64,8 @@ func maxReceives(policy string) int {
 	return n
 }
 
-// Check compares the limits of the topic's queue with what the consumer needs. It asks
-// SQS for the queue's attributes (permission sqs:GetQueueAttributes).
+// Check compares the limits of the topic's queue with the consumer's demands. It reads
+// the queue's attributes from SQS (permission sqs:GetQueueAttributes).
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -82,7 +82,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	return nil
 }
 
-// usable returns why nobody can work with the queue, or nil.
+// usable returns an error if the queue cannot be used at all, or nil.
 func (l limits) usable() error {
 	if l.visibility < time.Second {
 		return fmt.Errorf("queue %q has VisibilityTimeout 0, so every message would be given again at once: set it to 30, or SourceOptions.Visibility", l.name)
@@ -98,7 +98,7 @@ func (l limits) check(d consumer.Demands, o SourceOptions) error {
 	case o.UnsafeNoHeartbeat && l.visibility < d.Hold:
 		return fmt.Errorf("queue %q gives a message to others after %s, and a handler may keep it for %s: raise VisibilityTimeout or SourceOptions.Visibility, lower the handler's timeout, or leave UnsafeNoHeartbeat", l.name, l.visibility, d.Hold)
 	case d.Hold > holdMost:
-		return fmt.Errorf("a handler may keep a message for %s, and SQS lets nobody keep one for more than %s: lower the handler's timeout, or take the message into the backlog first", d.Hold, holdMost)
+		return fmt.Errorf("a handler may keep a message for %s, and SQS lets no receiver keep one for more than %s: lower the handler's timeout, or take the message into the backlog first", d.Hold, holdMost)
 	case l.maxReceives != 0 && l.maxReceives < d.Deliveries:
 		return fmt.Errorf("queue %q moves a message to its dead-letter queue after maxReceiveCount %d, and deaths of the process and outages may use up %d: raise it, or remove the RedrivePolicy, since headrace keeps the dead letters", l.name, l.maxReceives, d.Deliveries)
 	case l.retention > o.Retention:

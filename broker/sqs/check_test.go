@@ -109,13 +109,13 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := s.Check(t.Context(), "orders", usual); err == nil || !strings.Contains(err.Error(), "SourceOptions.Client") {
-		t.Errorf("Check where nobody answers: %v", err)
+		t.Errorf("Check without a server: %v", err)
 	}
 	if _, err := s.Subscribe(t.Context(), "orders"); err == nil || !strings.Contains(err.Error(), "SourceOptions.Client") {
-		t.Errorf("Subscribe where nobody answers: %v", err)
+		t.Errorf("Subscribe without a server: %v", err)
 	}
 	if err := sink.Publish("orders", message.NewMessage("1", nil)); err == nil || !strings.Contains(err.Error(), "SinkOptions.Client") {
-		t.Errorf("Publish where nobody answers: %v", err)
+		t.Errorf("Publish without a server: %v", err)
 	}
 	if s.Retention() != 14*24*time.Hour {
 		t.Errorf("retention %s", s.Retention())

@@ -11,18 +11,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Client is what a source and a sink ask of SQS. The AWS SDK's *sqs.Client is one; its
-// region, credentials and retries are the caller's.
+// Client is the part of SQS that a source and a sink need. The AWS SDK's *sqs.Client
+// implements it; its region, credentials and retries are the caller's.
 type Client interface {
 	// GetQueueUrl finds a queue by its name.
 	GetQueueUrl(context.Context, *awssqs.GetQueueUrlInput, ...func(*awssqs.Options)) (*awssqs.GetQueueUrlOutput, error)
-	// GetQueueAttributes tells a queue's limits.
+	// GetQueueAttributes returns a queue's limits.
 	GetQueueAttributes(context.Context, *awssqs.GetQueueAttributesInput, ...func(*awssqs.Options)) (*awssqs.GetQueueAttributesOutput, error)
-	// ReceiveMessage takes up to ten messages.
+	// ReceiveMessage receives up to ten messages.
 	ReceiveMessage(context.Context, *awssqs.ReceiveMessageInput, ...func(*awssqs.Options)) (*awssqs.ReceiveMessageOutput, error)
 	// DeleteMessageBatch deletes up to ten.
 	DeleteMessageBatch(context.Context, *awssqs.DeleteMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.DeleteMessageBatchOutput, error)
-	// ChangeMessageVisibilityBatch says for up to ten when each may be received again.
+	// ChangeMessageVisibilityBatch sets for up to ten when each may be received again.
 	ChangeMessageVisibilityBatch(context.Context, *awssqs.ChangeMessageVisibilityBatchInput, ...func(*awssqs.Options)) (*awssqs.ChangeMessageVisibilityBatchOutput, error)
 	// SendMessageBatch sends up to ten.
 	SendMessageBatch(context.Context, *awssqs.SendMessageBatchInput, ...func(*awssqs.Options)) (*awssqs.SendMessageBatchOutput, error)
@@ -30,19 +30,19 @@ type Client interface {
 
 var _ Client = (*awssqs.Client)(nil)
 
-// queue is where a topic's messages stand.
+// queue is the queue of a topic.
 type queue struct {
 	url  string
 	name string
 }
 
-// fifo says that the queue keeps the order of each message group. SQS demands the suffix
-// of all such queues, and refuses it for others.
+// fifo reports whether the queue keeps the order of each message group. SQS requires the
+// suffix for such queues, and rejects it for others.
 func (q queue) fifo() bool { return strings.HasSuffix(q.name, fifoSuffix) }
 
 const fifoSuffix = ".fifo"
 
-// resolve finds the queue that named is the name, the URL or the ARN of.
+// resolve finds the queue by named: its name, URL or ARN.
 func resolve(ctx context.Context, c Client, named string) (queue, error) {
 	if strings.HasPrefix(named, "https://") || strings.HasPrefix(named, "http://") {
 		return queue{url: named, name: named[strings.LastIndexByte(named, '/')+1:]}, nil
@@ -61,13 +61,13 @@ func resolve(ctx context.Context, c Client, named string) (queue, error) {
 	return queue{url: aws.ToString(out.QueueUrl), name: *in.QueueName}, nil
 }
 
-// missing says that there is no such queue.
+// missing reports that there is no such queue.
 func missing(err error) bool {
 	var gone *types.QueueDoesNotExist
 	return errors.As(err, &gone)
 }
 
-// named is Options.Queue with its default: a topic is its queue's name.
+// named returns Options.Queue or its default: a topic is its queue's name.
 func named(f func(string) string) func(string) string {
 	if f == nil {
 		return func(topic string) string { return topic }

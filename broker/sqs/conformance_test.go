@@ -26,7 +26,7 @@ type broker struct{ endpoint string }
 var conforming = broker{endpoint: os.Getenv(variable)}
 
 // The SDK's connections stay open for the next call, and it has no Close. Watermill's suite
-// multiplies a subscriber by goroutines of its own that nobody ends.
+// multiplies a subscriber by goroutines of its own that do not end.
 func TestMain(m *testing.M) {
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe."
 	brokertest.Main(m, conforming, goleak.IgnoreAnyFunction(multiplier+"func2"), goleak.IgnoreAnyFunction(multiplier+"func3"),
@@ -34,12 +34,16 @@ func TestMain(m *testing.M) {
 }
 
 // TestConformance is our own suite.
+//
+//evidence:sqs
 func TestConformance(t *testing.T) {
 	brokertest.Variable(t, variable, "sqs")
 	brokertest.Run(t, conforming)
 }
 
 // TestConformanceFIFO is the suite with FIFO queues. The server is restarted in the other.
+//
+//evidence:sqs
 func TestConformanceFIFO(t *testing.T) {
 	brokertest.Variable(t, variable, "sqs")
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// notification is what SNS wraps a message in on its way to a queue.
+// notification is SNS' wrapper of a message for a queue.
 type notification struct {
 	Type       string `json:"Type"`
 	MessageID  string `json:"MessageId"`
@@ -18,7 +18,7 @@ type notification struct {
 	} `json:"MessageAttributes"`
 }
 
-// unwrap reads a body that SNS has made; false if it is none, or such are not asked for.
+// unwrap reads a body that SNS has made; false if it is none, or asked is false.
 func unwrap(body string, asked bool) (n notification, ok bool) {
 	if !asked || !strings.HasPrefix(strings.TrimSpace(body), "{") || json.Unmarshal([]byte(body), &n) != nil {
 		return notification{}, false
@@ -26,7 +26,7 @@ func unwrap(body string, asked bool) (n notification, ok bool) {
 	return n, n.Type == "Notification" && n.MessageID != "" && n.TopicARN != ""
 }
 
-// texts are its attributes as metadata.
+// texts returns its attributes as metadata.
 func (n notification) texts() map[string]string {
 	m := make(map[string]string, len(n.Attributes))
 	for name, v := range n.Attributes {

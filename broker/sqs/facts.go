@@ -8,25 +8,24 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// Facts are what SQS says of a delivery beside the message itself. They stand in the
-// context that handlers are given, and not in the metadata, which is the same at each
-// delivery.
+// Facts are SQS' data about a delivery in addition to the message. They are in the
+// handler's context, and not in the metadata, which is the same at each delivery.
 type Facts struct {
 	// MessageID is SQS' own id of the message, the same at each delivery.
 	MessageID string
-	// ReceiveCount is how often the message was received so far, this time included, as
-	// SQS reckons it: approximately. 0 if unknown.
+	// ReceiveCount is how often the message was received so far, including this time, in
+	// SQS' approximate count. 0 if unknown.
 	ReceiveCount int
 	// Sent is when the message was sent, by SQS' clock; zero if unknown.
 	Sent time.Time
-	// Group, DeduplicationID and SequenceNumber are those of a FIFO queue, else "".
+	// Group, DeduplicationID and SequenceNumber are those of a FIFO queue, otherwise "".
 	Group, DeduplicationID, SequenceNumber string
 }
 
 type factsKey struct{}
 
-// FactsFrom returns what SQS said of the delivery that a handler was given ctx for; zero
-// if it is another broker's.
+// FactsFrom returns the Facts from a handler's ctx; zero if the delivery is from another
+// broker.
 func FactsFrom(ctx context.Context) Facts {
 	f, _ := ctx.Value(factsKey{}).(Facts)
 	return f

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// settlers is how many batch requests of a kind may be under way.
+	// settlers is how many batch requests of a kind may run at once.
 	settlers = 8
-	// requestTime bounds one request with the SDK's own retries.
+	// requestTime bounds one request, including the SDK's own retries.
 	requestTime = 20 * time.Second
 )
 
@@ -27,18 +27,18 @@ type held struct {
 	receipt string
 	group   string // of a FIFO queue
 	since   time.Time
-	back    time.Duration // after which it may be received again, once it is given back
+	back    time.Duration // how long until it may be received after it is given back
 
-	// turn is held while its visibility is changed: a beat that comes after the giving
+	// turn is held while its visibility is changed: a beat after the message was given
 	// back would hide it again.
 	turn sync.Mutex
-	// until is when others may receive it; of the flight's mu, like lost.
+	// until is when others may receive it; guarded by the flight's mu, like lost.
 	until time.Time
-	lost  bool // SQS has taken it back, and no beat can change that
+	lost  bool // SQS has taken it back, which no beat can change
 }
 
-// flight keeps the messages of a subscription hidden from others until they are settled,
-// and settles them in batches.
+// flight keeps the messages of a subscription hidden from other receivers until they are
+// settled, and settles them in batches.
 type flight struct {
 	client     Client
 	url        *string
@@ -83,7 +83,7 @@ func (f *flight) start(ctx context.Context) {
 	}
 }
 
-// stop waits until what was added is settled.
+// stop waits until all added messages are settled.
 func (f *flight) stop() {
 	f.deletes.Stop()
 	f.returns.Stop()
@@ -91,7 +91,7 @@ func (f *flight) stop() {
 	f.heart.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for h := range f.all { // what could not be settled in time comes again
+	for h := range f.all { // messages that could not be settled in time come again
 		h.cancel()
 	}
 }
@@ -112,7 +112,7 @@ func (f *flight) giveBack(d time.Duration, batch ...*held) {
 	}
 }
 
-// settled forgets h.
+// settled removes h.
 func (f *flight) settled(h *held) {
 	f.mu.Lock()
 	delete(f.all, h)
@@ -121,14 +121,14 @@ func (f *flight) settled(h *held) {
 	<-f.window
 }
 
-// delete deletes what was handled, and returns what is to be tried again.
+// delete deletes handled messages, and returns those to try again.
 func (f *flight) delete(ctx context.Context, batch []*held) ([]*held, error) {
 	in := &awssqs.DeleteMessageBatchInput{QueueUrl: f.url}
 	for i, h := range batch {
 		in.Entries = append(in.Entries, types.DeleteMessageBatchRequestEntry{Id: entry(i), ReceiptHandle: &h.receipt})
 	}
 	out, err := f.client.DeleteMessageBatch(ctx, in)
-	if missing(err) { // and its messages with it
+	if missing(err) { // its messages are gone too
 		for _, h := range batch {
 			f.settled(h)
 		}
@@ -160,8 +160,8 @@ func (f *flight) delete(ctx context.Context, batch []*held) ([]*held, error) {
 	return again, nil
 }
 
-// change gives messages back, and returns what is to be tried again: what others do not
-// see yet without it.
+// change gives messages back, and returns those to try again: the ones that are still
+// hidden from others.
 func (f *flight) change(ctx context.Context, batch []*held) ([]*held, error) {
 	for _, h := range batch {
 		h.turn.Lock()
@@ -185,7 +185,7 @@ func (f *flight) hidden(h *held) bool {
 	return time.Now().Before(h.until)
 }
 
-// visible says for each of a batch when others may receive it.
+// visible sets for each of a batch when others may receive it.
 func (f *flight) visible(ctx context.Context, batch []*held, after func(*held) time.Duration) (results, error) {
 	in := &awssqs.ChangeMessageVisibilityBatchInput{QueueUrl: f.url}
 	for i, h := range batch {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// beat renews the visibility of what is in work every third of the timeout, so that two
+// beat renews the visibility of messages in work every third of the timeout, so that two
 // beats may fail. It returns when ctx ends.
 func (f *flight) beat(ctx context.Context) {
 	ticker := time.NewTicker(f.visibility / 3)
@@ -34,8 +34,8 @@ func (f *flight) beat(ctx context.Context) {
 	}
 }
 
-// due returns the messages that have used up a third of their timeout. Most are settled
-// before, and cost no beat.
+// due returns the messages that have used a third of their timeout. Most are settled
+// earlier, and cost no beat.
 func (f *flight) due(now time.Time) (due []*held) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -47,7 +47,7 @@ func (f *flight) due(now time.Time) (due []*held) {
 	return due
 }
 
-// renew hides a batch anew, without those that are just being given back.
+// renew hides a batch again, except messages that are just being given back.
 func (f *flight) renew(ctx context.Context, due []*held) {
 	batch := due[:0]
 	for _, h := range due {
@@ -73,12 +73,12 @@ func (f *flight) renew(ctx context.Context, due []*held) {
 	f.learn(batch, r, now)
 }
 
-// reach is for how long h can be hidden from now on.
+// reach is how long from now h can be hidden.
 func (f *flight) reach(h *held, now time.Time) time.Duration {
 	return min(f.visibility, h.since.Add(holdMost).Sub(now)-time.Second)
 }
 
-// still leaves those that are in flight and can be kept.
+// still returns those that are in flight and can be kept.
 func (f *flight) still(batch []*held) []*held {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (f *flight) still(batch []*held) []*held {
 		_, found := f.all[h]
 		if found && f.reach(h, now) < time.Second {
 			h.lost = true
-			f.log.Warn("SQS keeps a message for one receiver no longer than 12 hours: it comes again, while its handler goes on")
+			f.log.Warn("SQS keeps a message for one receiver no longer than 12 hours: it comes again, while its handler still runs")
 		}
 		if found && !h.lost {
 			some = append(some, h)
@@ -97,7 +97,7 @@ func (f *flight) still(batch []*held) []*held {
 	return some
 }
 
-// learn records what the beat did. A message that SQS refuses to hide was given to
+// learn records the result of a beat. A message that SQS refuses to hide was given to
 // others meanwhile, or is deleted.
 func (f *flight) learn(batch []*held, r results, now time.Time) {
 	f.mu.Lock()

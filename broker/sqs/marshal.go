@@ -17,14 +17,14 @@ import (
 // attributesMost is how many attributes a message of SQS may have.
 const attributesMost = 10
 
-// ErrTooLarge matches the error of Publish for a message that is larger than its queue
-// takes. Nothing of that Publish was sent.
+// ErrTooLarge matches the error of Publish for a message that is too large for its queue.
+// That Publish sent no message.
 var ErrTooLarge = errors.New("larger than the queue takes")
 
 // stringType is the type of every attribute that is sent.
 const stringType = "String"
 
-// outgoing is a message as SQS and SNS take it.
+// outgoing is a message in the form for SQS and SNS.
 type outgoing struct {
 	index      int // in the call of Publish
 	body       string
@@ -34,7 +34,7 @@ type outgoing struct {
 	bytes      int
 }
 
-// marshal makes the messages of one Publish, none above limit bytes.
+// marshal makes the messages of one Publish. Each has at most limit bytes.
 func marshal(messages []*message.Message, fifo bool, limit int, o shared, topic string) ([]outgoing, error) {
 	made := make([]outgoing, len(messages))
 	for i, m := range messages {
@@ -60,7 +60,7 @@ func marshalOne(m *message.Message) outgoing {
 	if m.UUID != "" && legal(m.UUID) {
 		attributes[UUIDAttribute] = m.UUID
 	} else if m.UUID != "" {
-		rest[UUIDAttribute] = m.UUID // the reader takes it from there too
+		rest[UUIDAttribute] = m.UUID // readers of ours find it there too
 	}
 	var fit []string
 	for name, value := range m.Metadata {
@@ -92,7 +92,7 @@ func marshalOne(m *message.Message) outgoing {
 	return outgoing{body: body, attributes: attributes, bytes: bytes}
 }
 
-// orderKeyOf is the default of the OrderKey options: what the relay says.
+// orderKeyOf is the default of the OrderKey options: the relay's order key.
 func orderKeyOf(_ string, m *message.Message) string {
 	return headrace.ArrivalFrom(m.Context()).OrderKey
 }
@@ -100,8 +100,8 @@ func orderKeyOf(_ string, m *message.Message) string {
 // idMost is the longest id of a group and of a deduplication.
 const idMost = 128
 
-// groupOf is the message group: the order key. A message without one is a group of its
-// own, so that it waits for nobody.
+// groupOf returns the message group: the order key. A message without one is a group of
+// its own, so that it does not wait for another.
 func groupOf(orderKey, id string) string {
 	switch {
 	case orderKey != "":
@@ -112,9 +112,9 @@ func groupOf(orderKey, id string) string {
 	return rand.Text()
 }
 
-// dedupOf is the deduplication id: another one for each Publish, since SQS accepts and
-// drops a message whose id it has seen within five minutes, be it a redrive that somebody
-// waits for. The retries of the SDK have the same one.
+// dedupOf returns the deduplication id, a new one for each Publish: SQS confirms but
+// drops a message whose id it has seen within five minutes, even if it is a redrive. The
+// retries of the SDK use the same id.
 func dedupOf(id string, byID bool) string {
 	if byID && id != "" {
 		return fifoID(id)
@@ -122,7 +122,7 @@ func dedupOf(id string, byID bool) string {
 	return rand.Text()
 }
 
-// fifoID is s where SQS takes it as an id, otherwise its hash.
+// fifoID returns s if SQS accepts it as an id, otherwise its hash.
 func fifoID(s string) string {
 	if len(s) <= idMost && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0 {
 		return s

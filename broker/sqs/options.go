@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	// batchMost is how many messages one request of SQS or SNS may hold.
+	// batchMost is how many messages one request of SQS or SNS may contain.
 	batchMost = 10
-	// holdMost is how long SQS lets a receiver keep a message, whatever it asks for.
+	// holdMost is how long SQS lets a receiver keep a message at most.
 	holdMost = 12 * time.Hour
 	// waitMost is SQS' longest wait of a receive.
 	waitMost = 20 * time.Second
@@ -21,45 +21,44 @@ const (
 	flightMost = 120_000
 )
 
-// SourceOptions are what a Source is made of. Only Client is required.
+// SourceOptions configure a Source. Only Client is required.
 type SourceOptions struct {
-	// Client speaks to SQS.
+	// Client is the SQS client.
 	Client Client
-	// Queue gives the name, the URL or the ARN of a topic's queue. Default: the topic is
-	// the queue's name. The queue must exist.
+	// Queue returns the name, the URL or the ARN of a topic's queue. Default: the topic
+	// is the queue's name. The queue must exist.
 	Queue func(topic string) string
-	// Visibility is for how long a received message is hidden from others, renewed while
-	// it is in work: so long its work is delayed if this process dies. Whole seconds, at
+	// Visibility is how long a received message is hidden from others, renewed while it
+	// is in work: its work is delayed that long if this process dies. Whole seconds, at
 	// least 1 s and at most 12 h. Default: the queue's VisibilityTimeout.
 	Visibility time.Duration
-	// InFlight is how many messages of a subscription may be received and not yet settled,
-	// at most 120,000. Default: 512, or what the consumer takes where that is more.
+	// InFlight is how many messages of a subscription may be received and not yet
+	// settled, at most 120,000. Default: 512, or Demands.InFlight if that is more.
 	InFlight int
-	// Receivers is how many receive calls of a subscription may be under way at once; all
-	// but one only while calls come back full. Default 8.
+	// Receivers is how many receive calls of a subscription may run at once; all but one
+	// only while calls return full batches. Default 8.
 	Receivers int
 	// WaitTime is how long an idle receive call waits for a message; whole seconds, at
 	// most 20 s. Default 20 s.
 	WaitTime time.Duration
-	// NackDelay is for how long a nacked message stays hidden; whole seconds, at least
-	// 1 s, so that what fails at once does not come back at once. Default 1 s.
+	// NackDelay is how long a nacked message stays hidden; whole seconds, at least 1 s,
+	// so that failing messages do not come back at once. Default 1 s.
 	NackDelay time.Duration
 	// SNS says that bodies may be notifications that SNS has wrapped (a subscription
-	// without raw message delivery); they are unwrapped, and others taken as they are.
-	// Whoever may send to the queue itself can forge a notification.
+	// without raw message delivery); they are unwrapped, and other bodies are used
+	// unchanged. Every sender with access to the queue itself can forge a notification.
 	SNS bool
-	// Retention is the longest MessageRetentionPeriod of the queues, which Retention()
-	// declares to the inbox; Check refuses a queue with a longer one. Default: 14 days,
-	// SQS' own limit.
+	// Retention is the longest MessageRetentionPeriod of the queues; Retention() declares
+	// it to the inbox. Check rejects a queue with a longer one. Default: 14 days, SQS'
+	// own limit.
 	Retention time.Duration
-	// CloseTimeout bounds the requests that settle what is settled when a subscription
-	// ends. Default 10 s.
+	// CloseTimeout bounds the requests that write settlements when a subscription ends.
+	// Default 10 s.
 	CloseTimeout time.Duration
-	// Logger is told about outages and about messages that SQS took back. Default:
-	// slog.Default().
+	// Logger logs outages and messages that SQS took back. Default: slog.Default().
 	Logger *slog.Logger
-	// UnsafeNoHeartbeat leaves the visibility timeout to itself, where the permission
-	// sqs:ChangeMessageVisibility is not to be had. Check then refuses a queue whose
+	// UnsafeNoHeartbeat does not renew the visibility timeout, for credentials without
+	// the permission sqs:ChangeMessageVisibility. Check then rejects a queue whose
 	// timeout is below the handler's time.
 	UnsafeNoHeartbeat bool
 }

@@ -14,8 +14,8 @@ func newOutage(log *slog.Logger, what string) *flow.Outage {
 	return &flow.Outage{Log: log, What: what, Say: code}
 }
 
-// code is what is logged of an error: SQS' code, since its message may quote the request,
-// or what became of the connection.
+// code returns the loggable part of an error: SQS' code, since its message may quote the
+// request, or the connection's error.
 func code(err error) string {
 	var api smithy.APIError
 	if errors.As(err, &api) {

@@ -11,10 +11,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-// timeoutLeast is the shortest time in which an answer may be hoped for.
+// timeoutLeast is the shortest sensible timeout for a request.
 const timeoutLeast = 100 * time.Millisecond
 
-// shared is what a Sink and a TopicSink do alike.
+// shared is the common part of a Sink and a TopicSink.
 type shared struct {
 	orderKey func(topic string, m *message.Message) string
 	byID     bool
@@ -35,20 +35,20 @@ func newShared(orderKey func(string, *message.Message) string, byID bool, sender
 	return shared{orderKey: orderKey, byID: byID, senders: cmp.Or(senders, 4), timeout: cmp.Or(timeout, 10*time.Second)}, nil
 }
 
-// Refusal is a message that the server did not take.
+// Refusal is a message that the server rejected.
 type Refusal struct {
-	// Index is the message's place in the call of Publish, from 0.
+	// Index is the message's index in the call of Publish, from 0.
 	Index int
-	// Code is the server's code for the reason, as "InvalidMessageContents".
+	// Code is the server's code for the reason, such as "InvalidMessageContents".
 	Code string
-	// Sender says that the message is to blame, and not the server.
+	// Sender says that the message is the cause, and not the server.
 	Sender bool
 }
 
-// RefusedError is the error of a Publish of which some messages were taken and some not.
-// The caller that publishes all of them again sends some twice, with the same UUID.
+// RefusedError is the error of a Publish if only some messages were accepted. A caller
+// that publishes all of them again sends some twice, with the same UUID.
 type RefusedError struct {
-	// Refused are the messages that were not taken, in no order.
+	// Refused are the messages that were not accepted, in no order.
 	Refused []Refusal
 	// Messages is how many messages the call had.
 	Messages int
@@ -59,12 +59,13 @@ func (e *RefusedError) Error() string {
 	return fmt.Sprintf("%d of %d messages were refused, the first with %s", len(e.Refused), e.Messages, e.Refused[0].Code)
 }
 
-// send sends one batch, and returns what was not taken of it; an error where nothing is
-// known of the batch.
+// send sends one batch, and returns its rejected messages; an error if the result of the
+// batch is unknown.
 type send func(ctx context.Context, batch []outgoing) ([]Refusal, error)
 
-// publish sends everything in batches below limit bytes. Those of a FIFO queue go one
-// after the other, and none after a failure, so that no message overtakes one of its group.
+// publish sends all messages in batches below limit bytes. Batches for a FIFO queue go
+// one after the other, and none after a failure, so that no message overtakes one of its
+// group.
 func (s shared) publish(ctx context.Context, all []outgoing, fifo bool, limit int, one send) error {
 	senders := s.senders
 	if fifo {
@@ -107,8 +108,8 @@ func (s shared) publish(ctx context.Context, all []outgoing, fifo bool, limit in
 	return errors.Join(errs...)
 }
 
-// batches divides the messages, in their order: ten at most, limit bytes at most, and in
-// a FIFO queue no two of a group, since any of a batch may be refused alone.
+// batches divides the messages, in their order: at most ten, at most limit bytes, and for
+// a FIFO queue no two of a group, since any message of a batch may be rejected alone.
 func batches(all []outgoing, fifo bool, limit int) (list [][]outgoing) {
 	var (
 		begin, bytes int
@@ -126,7 +127,7 @@ func batches(all []outgoing, fifo bool, limit int) (list [][]outgoing) {
 	return append(list, all[begin:])
 }
 
-// unnamed adds the messages of a batch that a response said nothing about: they were not
+// unnamed adds the messages of a batch that a response does not mention: they were not
 // confirmed.
 func unnamed(batch []outgoing, named results, refused []Refusal) []Refusal {
 	for i, m := range batch {

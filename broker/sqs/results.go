@@ -6,18 +6,19 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 )
 
-// result is what became of an entry of a batch request.
+// result is the result of an entry of a batch request.
 type result uint8
 
 const (
-	unknown result = iota // not done; it may be tried again
+	unknown result = iota // not done; it may be retried
 	success
 	refusal // it would be refused again
 )
 
 type results []result
 
-// newResults knows what failed: an entry that a response does not name is unknown.
+// newResults sets the failed entries: an entry that a response does not mention is
+// unknown.
 func newResults(n int, failed []types.BatchResultErrorEntry) results {
 	r := make(results, n)
 	for _, e := range failed {

@@ -16,32 +16,33 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 )
 
-// defaultSize is taken for a queue that does not tell its own: what every queue takes
-// unless somebody lowered it.
+// defaultSize is used for a queue that does not report its own limit: it is the default
+// limit of queues.
 const defaultSize = 256 << 10
 
-// SinkOptions are what a Sink is made of. Only Client is required.
+// SinkOptions configure a Sink. Only Client is required.
 type SinkOptions struct {
-	// Client speaks to SQS.
+	// Client is the SQS client.
 	Client Client
-	// Queue gives the name, the URL or the ARN of a topic's queue. Default: the topic is
-	// the queue's name. The queue must exist.
+	// Queue returns the name, the URL or the ARN of a topic's queue. Default: the topic
+	// is the queue's name. The queue must exist.
 	Queue func(topic string) string
-	// OrderKey gives the message group of a message for a FIFO queue; "" means that it
-	// waits for no other. Default: the event's order key, where the relay publishes it.
+	// OrderKey returns the message group of a message for a FIFO queue; "" means that it
+	// waits for no other. Default: the event's order key, if the relay publishes it.
 	OrderKey func(topic string, m *message.Message) string
-	// MaxBytes is the largest message with its attributes, and the largest batch. Default:
-	// the queue's MaximumMessageSize, which takes the permission sqs:GetQueueAttributes,
-	// else 256 KiB.
+	// MaxBytes is the largest message with its attributes, and the largest batch.
+	// Default: the queue's MaximumMessageSize, which needs the permission
+	// sqs:GetQueueAttributes, otherwise 256 KiB.
 	MaxBytes int
-	// Senders is how many batches of one Publish to a standard queue are under way at
-	// once. Default 4.
+	// Senders is how many batches of one Publish to a standard queue may run at once.
+	// Default 4.
 	Senders int
-	// Timeout bounds one request with the SDK's own retries; 100 ms to 1 h. Default 10 s.
+	// Timeout bounds one request, including the SDK's own retries; 100 ms to 1 h. Default
+	// 10 s.
 	Timeout time.Duration
-	// UnsafeDeduplicateByID makes the message's UUID the deduplication id on FIFO queues:
-	// SQS then says that it has taken a message that is sent again within five minutes,
-	// and drops it, also where it was sent again because the first was consumed and lost.
+	// UnsafeDeduplicateByID makes the message's UUID the deduplication id on FIFO queues.
+	// SQS then confirms but drops a message that is sent again within five minutes, even
+	// if the first one was consumed and lost.
 	UnsafeDeduplicateByID bool
 }
 
@@ -63,7 +64,7 @@ type target struct {
 
 var _ message.Publisher = (*Sink)(nil)
 
-// NewSink returns a Sink. It calls nobody yet.
+// NewSink returns a Sink. It does not connect; the first Publish does.
 func NewSink(o SinkOptions) (*Sink, error) {
 	if o.Client == nil {
 		return nil, errors.New("sqs: option SinkOptions.Client is missing: give the AWS SDK's sqs.NewFromConfig(…)")
@@ -79,9 +80,9 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	return &Sink{o: o, shared: c, queues: map[string]target{}}, nil
 }
 
-// Publish sends the messages and returns when SQS has them. Where a message cannot be
-// sent (ErrTooLarge) nothing is; where SQS refuses some, the error is a RefusedError. It
-// runs under the context of the first message.
+// Publish sends the messages and returns when SQS has them. If a message cannot be sent
+// (ErrTooLarge) none is; if SQS rejects some, the error is a RefusedError. It runs under
+// the context of the first message.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -106,7 +107,7 @@ func (s *Sink) send(ctx context.Context, topic string, messages []*message.Messa
 	})
 }
 
-// target finds the topic's queue, once.
+// target finds the topic's queue, and stores it.
 func (s *Sink) target(ctx context.Context, topic string) (target, error) {
 	s.mu.Lock()
 	t, found := s.queues[topic]
@@ -148,7 +149,7 @@ func (s *Sink) size(ctx context.Context, q queue) int {
 	return n
 }
 
-// batch sends one, and looks at what became of each entry.
+// batch sends one batch, and checks the result of each entry.
 func (s *Sink) batch(ctx context.Context, t target, batch []outgoing) (refused []Refusal, err error) {
 	in := &awssqs.SendMessageBatchInput{QueueUrl: &t.url}
 	for i := range batch {
@@ -179,7 +180,7 @@ func (s *Sink) batch(ctx context.Context, t target, batch []outgoing) (refused [
 	return unnamed(batch, told, refused), nil
 }
 
-// Close makes later calls of Publish fail. It waits for nobody.
+// Close makes later calls of Publish fail. It does not wait for calls under way.
 func (s *Sink) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

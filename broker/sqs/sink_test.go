@@ -173,6 +173,8 @@ func (p partial) SendMessageBatch(ctx context.Context, in *awssqs.SendMessageBat
 
 // TestPartialBatch: the results of a batch are looked at one by one. Guard: Sink.batch,
 // unnamed.
+//
+//evidence:sqs
 func TestPartialBatch(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false)

@@ -17,8 +17,8 @@ import (
 // ErrClosed matches the error of Subscribe after Close.
 var ErrClosed = errors.New("sqs: the source is closed")
 
-// Source receives from SQS. It is a Watermill Subscriber, and what package consumer asks
-// of a source beyond that. Its methods may be called concurrently.
+// Source receives from SQS. It is a Watermill Subscriber that is also a consumer.Checker
+// and a consumer.Pauser. Its methods may be called concurrently.
 type Source struct {
 	o       SourceOptions
 	closing context.Context
@@ -27,7 +27,7 @@ type Source struct {
 	gates   flow.Gates
 
 	mu     sync.Mutex
-	wanted map[string]int // messages in flight that a topic's consumer asked for
+	wanted map[string]int // Demands.InFlight of a topic's handlers
 }
 
 var (
@@ -36,8 +36,7 @@ var (
 	_ consumer.Pauser    = (*Source)(nil)
 )
 
-// NewSource returns a Source. It calls nobody yet; the error names the option that
-// contradicts itself.
+// NewSource returns a Source. It does not connect; the error names the invalid option.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
@@ -48,8 +47,8 @@ func NewSource(o SourceOptions) (*Source, error) {
 }
 
 // Subscribe begins to receive from the topic's queue, which must exist. The channel is
-// closed when ctx ends, the Source is closed, or the queue is gone. Messages that are not
-// settled by then are given back.
+// closed when ctx ends, the Source is closed, or the queue is gone. Unsettled messages
+// are then given back.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
@@ -74,8 +73,8 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	return u.out, nil
 }
 
-// Close ends all subscriptions and waits for their goroutines: for what SQS takes to
-// settle what is settled, at most CloseTimeout. It may be called again.
+// Close ends all subscriptions and waits for their goroutines: for SQS to record
+// settlements, at most CloseTimeout. It may be called again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
@@ -84,11 +83,11 @@ func (s *Source) Close() error {
 	return nil
 }
 
-// Pause ends the receiving of topic. The call that is under way may still bring messages:
-// they, and those that nobody has taken, are given back to SQS at once.
+// Pause stops receiving topic. A call under way may still return messages: these, and
+// those not handed over, are given back to SQS at once.
 func (s *Source) Pause(topic string) { s.gates.Of(topic).Shut() }
 
-// Resume goes on after Pause.
+// Resume ends Pause.
 func (s *Source) Resume(topic string) { s.gates.Of(topic).Open() }
 
 // Retention is the longest time for which a queue can deliver a message again:

@@ -164,6 +164,8 @@ func TestWindow(t *testing.T) {
 // TestHeartbeat: a handler that takes three times the visibility timeout keeps its
 // message. INVARIANTS fault 54. Guard: flight.beat; UnsafeNoHeartbeat shows what happens
 // without it.
+//
+//evidence:sqs
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false, "VisibilityTimeout", "3")
@@ -197,7 +199,7 @@ func TestNackWaits(t *testing.T) {
 	b.emptied()
 }
 
-// TestPause: while a topic is paused nothing is received, and what nobody took is given
+// TestPause: while a topic is paused nothing is received, and untaken messages are given
 // back at once for other processes. Guard: gate.
 func TestPause(t *testing.T) {
 	t.Parallel()
@@ -236,7 +238,7 @@ func TestPause(t *testing.T) {
 }
 
 // TestPauseDuringReceive: what a call brings that was under way at the pause is given to
-// nobody, also where somebody waits for it. Guard: flow.Gate.Offer.
+// no handler, also if one waits for it. Guard: flow.Gate.Offer.
 func TestPauseDuringReceive(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false, "VisibilityTimeout", "60")
@@ -245,14 +247,14 @@ func TestPauseDuringReceive(t *testing.T) {
 	c.received = func() { s.Pause(b.topic) }
 	messages := b.subscribe(s)
 	b.send("a")
-	for range 8 { // it may be given to nobody by chance
+	for range 8 { // it may be given to no handler by chance
 		b.none(messages, 300*time.Millisecond)
 		s.Resume(b.topic)
 	}
 }
 
 // TestFIFO: the group is the order key, and its order is kept, also behind a nack: for
-// whoever gives back, as package consumer does, what was on its way. Guard: groups.
+// a caller that gives back, as package consumer does, what was on its way. Guard: groups.
 func TestFIFO(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, true, "VisibilityTimeout", "20")
@@ -274,7 +276,7 @@ func TestFIFO(t *testing.T) {
 			m.Nack()
 		case i == 12 && count == 1:
 			m.Nack()
-			time.Sleep(time.Second) // the source hears of it, and nobody hears of that
+			time.Sleep(time.Second) // the source hears of it, without a sign to the test
 		default:
 			m.Ack()
 			i++
@@ -285,6 +287,8 @@ func TestFIFO(t *testing.T) {
 
 // TestDeleteResults: each entry of a batch counts for itself. What failed on the server is
 // tried again, and what was refused comes again. Guard: newResults in flight.delete.
+//
+//evidence:sqs
 func TestDeleteResults(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false, "VisibilityTimeout", "4")

@@ -14,18 +14,19 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
-// receiveTime bounds a receive call, beside its wait for a message.
+// receiveTime bounds a receive call, in addition to its wait for a message.
 const receiveTime = 10 * time.Second
 
-// subscription is one Subscribe: receivers that take batches, and the flight that keeps
-// what was received until it is settled.
+// subscription is one call of Subscribe: receivers that take batches, and the flight that
+// keeps received messages until they are settled.
 type subscription struct {
 	s    *Source
 	l    limits
 	gate *flow.Gate
-	// ctx ends when nothing is received and given any more.
+	// ctx ends when receiving and handing over stop.
 	ctx    context.Context
 	cancel context.CancelFunc
 	out    chan *message.Message
@@ -34,7 +35,7 @@ type subscription struct {
 	// more wakes another receiver.
 	more    chan struct{}
 	flight  *flight
-	watched sync.WaitGroup // messages that are not settled
+	watched sync.WaitGroup // goroutines that wait for unsettled messages
 	receive *flow.Outage
 	log     *slog.Logger
 }
@@ -51,7 +52,7 @@ func newSubscription(s *Source, ctx context.Context, l limits, window int) *subs
 	return u
 }
 
-// run ends when everything that was received is settled or given back.
+// run returns when all received messages are settled or given back.
 func (u *subscription) run() {
 	defer u.cancel()
 	stop := context.AfterFunc(u.s.closing, u.cancel)
@@ -71,8 +72,8 @@ func (u *subscription) run() {
 	close(u.out)
 }
 
-// receiver takes batches until the subscription ends; one that is not the first only
-// while the calls come back full.
+// receiver takes batches until the subscription ends; all but the first do so only while
+// the calls return full batches.
 func (u *subscription) receiver(first bool) {
 	for busy := first; u.ctx.Err() == nil; {
 		if !busy && !first {
@@ -103,7 +104,7 @@ func (u *subscription) receiver(first bool) {
 	}
 }
 
-// room waits for room in the window, and takes that of up to a batch; 0 if the
+// room waits for room in the window, and takes room for up to a batch; 0 if the
 // subscription ended.
 func (u *subscription) room() (n int) {
 	select {
@@ -121,8 +122,8 @@ func (u *subscription) room() (n int) {
 	return n
 }
 
-// take receives up to n messages. After an error it has waited; where the queue is gone
-// it has ended the subscription.
+// take receives up to n messages. After an error it has waited; if the queue is gone it
+// has ended the subscription.
 func (u *subscription) take(n int) ([]*held, error) {
 	in := &awssqs.ReceiveMessageInput{
 		QueueUrl: &u.l.url, MaxNumberOfMessages: int32(n),
@@ -132,11 +133,11 @@ func (u *subscription) take(n int) ([]*held, error) {
 		MessageSystemAttributeNames: []types.MessageSystemAttributeName{types.MessageSystemAttributeNameAll},
 	}
 	if u.l.fifo() {
-		// The SDK's own retries of this call are given the same messages again.
+		// With it, the SDK's own retries of this call get the same messages again.
 		attempt := uuid.NewString()
 		in.ReceiveRequestAttemptId = &attempt
 	}
-	// A connection that is cut in silence answers no more: the call has an end.
+	// A silently cut connection never answers, so the call has a deadline.
 	ctx, cancel := context.WithTimeout(u.ctx, u.s.o.WaitTime+receiveTime)
 	defer cancel()
 	out, err := u.s.o.Client.ReceiveMessage(ctx, in, trusting)
@@ -156,8 +157,8 @@ func (u *subscription) take(n int) ([]*held, error) {
 	return batch, nil
 }
 
-// hold is the message as it is given to the consumer; nil where its bytes were damaged on
-// the way here, so that it is left to come again.
+// hold makes a message for the consumer; nil if its bytes were damaged in transit, so
+// that it is left to come again.
 func (u *subscription) hold(m *types.Message) *held {
 	if damaged(m) {
 		u.log.Warn("a message arrived damaged: it is left to come again")
@@ -173,8 +174,8 @@ func (u *subscription) hold(m *types.Message) *held {
 	}
 }
 
-// trusting keeps the SDK from refusing a whole batch for one body whose MD5 is not what
-// SQS said; unmarshal looks at each.
+// trusting keeps the SDK from rejecting a whole batch for one body with a wrong MD5; hold
+// checks each.
 func trusting(o *awssqs.Options) { o.DisableMessageChecksumValidation = true }
 
 func (u *subscription) failed(err error) {
@@ -184,12 +185,12 @@ func (u *subscription) failed(err error) {
 		return
 	}
 	u.receive.Began(err)
-	flow.Sleep(u.ctx, u.receive.Pause())
+	sleep.For(u.ctx, u.receive.Pause())
 }
 
-// give gives the messages of a batch away one after the other, in their order. What nobody
-// takes is given back when the topic is paused or the subscription ends, and in a FIFO
-// queue what stands behind a nacked message of its group.
+// give hands out the messages of a batch one after the other, in their order. It gives
+// back the remaining ones when the topic is paused or the subscription ends, and in a
+// FIFO queue those behind a nacked message of their group.
 func (u *subscription) give(batch []*held) {
 	u.flight.add(batch)
 	broken := &groups{}
@@ -226,7 +227,7 @@ func (u *subscription) watch(h *held, broken *groups) {
 	}
 }
 
-// groups are message groups in whose order there is a gap. Safe for concurrent use.
+// groups are message groups with a gap in their order. Safe for concurrent use.
 type groups struct{ names sync.Map }
 
 func (g *groups) add(name string) {

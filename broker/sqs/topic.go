@@ -16,7 +16,8 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 )
 
-// TopicClient is what a TopicSink asks of SNS. The AWS SDK's *sns.Client is one.
+// TopicClient is the part of SNS that a TopicSink needs. The AWS SDK's *sns.Client
+// implements it.
 type TopicClient interface {
 	// PublishBatch publishes up to ten messages.
 	PublishBatch(context.Context, *sns.PublishBatchInput, ...func(*sns.Options)) (*sns.PublishBatchOutput, error)
@@ -24,22 +25,23 @@ type TopicClient interface {
 
 var _ TopicClient = (*sns.Client)(nil)
 
-// TopicOptions are what a TopicSink is made of. Only Client is required.
+// TopicOptions configure a TopicSink. Only Client is required.
 type TopicOptions struct {
-	// Client speaks to SNS.
+	// Client is the SNS client.
 	Client TopicClient
-	// ARN gives the ARN of a topic. Default: the topic is an ARN.
+	// ARN returns the ARN of a topic. Default: the topic is an ARN.
 	ARN func(topic string) string
-	// OrderKey gives the message group of a message for a FIFO topic; "" means that it
-	// waits for no other. Default: the event's order key, where the relay publishes it.
+	// OrderKey returns the message group of a message for a FIFO topic; "" means that it
+	// waits for no other. Default: the event's order key, if the relay publishes it.
 	OrderKey func(topic string, m *message.Message) string
 	// MaxBytes is the largest message with its attributes, and the largest batch. Default
 	// 256 KiB, SNS' own limit.
 	MaxBytes int
-	// Senders is how many batches of one Publish to a standard topic are under way at
-	// once. Default 4.
+	// Senders is how many batches of one Publish to a standard topic may run at once.
+	// Default 4.
 	Senders int
-	// Timeout bounds one request with the SDK's own retries; 100 ms to 1 h. Default 10 s.
+	// Timeout bounds one request, including the SDK's own retries; 100 ms to 1 h. Default
+	// 10 s.
 	Timeout time.Duration
 	// UnsafeDeduplicateByID makes the message's UUID the deduplication id on FIFO topics;
 	// see SinkOptions.
@@ -56,7 +58,7 @@ type TopicSink struct {
 
 var _ message.Publisher = (*TopicSink)(nil)
 
-// NewTopicSink returns a TopicSink. It calls nobody yet.
+// NewTopicSink returns a TopicSink. It does not connect; the first Publish does.
 func NewTopicSink(o TopicOptions) (*TopicSink, error) {
 	if o.Client == nil {
 		return nil, errors.New("sqs: option TopicOptions.Client is missing: give the AWS SDK's sns.NewFromConfig(…)")
@@ -75,7 +77,7 @@ func NewTopicSink(o TopicOptions) (*TopicSink, error) {
 	return &TopicSink{o: o, shared: c}, nil
 }
 
-// Publish publishes the messages and returns when SNS has them, as Sink.Publish does.
+// Publish publishes the messages and returns when SNS has them: see Sink.Publish.
 func (s *TopicSink) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
 		return nil
@@ -97,7 +99,7 @@ func (s *TopicSink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// batch publishes one, and looks at what became of each entry.
+// batch publishes one batch, and checks the result of each entry.
 func (s *TopicSink) batch(ctx context.Context, arn string, fifo bool, batch []outgoing) (refused []Refusal, err error) {
 	in := &sns.PublishBatchInput{TopicArn: &arn}
 	for i := range batch {
@@ -128,7 +130,7 @@ func (s *TopicSink) batch(ctx context.Context, arn string, fifo bool, batch []ou
 	return unnamed(batch, told, refused), nil
 }
 
-// Close makes later calls of Publish fail. It waits for nobody.
+// Close makes later calls of Publish fail. It does not wait for calls under way.
 func (s *TopicSink) Close() error {
 	s.closed.Store(true)
 	return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 )
 
-// read turns whatever SQS gives into a message: it never fails. The payload is the body,
-// or what our sink made it from; metadata are the attributes as text.
+// read makes a message of any SQS message: it never fails. The payload is the body, or
+// the payload that our sink encoded in it; metadata are the attributes as text.
 func read(m *types.Message, q queue, sns bool) (*message.Message, headrace.Arrival, Facts) {
 	facts := factsOf(m)
 	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "sqs", Topic: q.name, Position: facts.MessageID}}
@@ -48,7 +48,7 @@ func read(m *types.Message, q queue, sns bool) (*message.Message, headrace.Arriv
 
 func known(how string) bool { return how == bodyBase64 || how == bodyEmpty }
 
-// texts are the attributes as metadata.
+// texts returns the attributes as metadata.
 func texts(attributes map[string]types.MessageAttributeValue) map[string]string {
 	m := make(map[string]string, len(attributes))
 	for name, v := range attributes {
@@ -61,8 +61,8 @@ func texts(attributes map[string]types.MessageAttributeValue) map[string]string 
 	return m
 }
 
-// textOf is a binary attribute as text: itself where it is text, as in watermill-aws,
-// otherwise its base64 behind a mark.
+// textOf returns a binary attribute as text: unchanged if it is text, as in
+// watermill-aws, otherwise its base64 after a prefix.
 func textOf(b []byte) string {
 	if s := string(b); encode.Clean(s) {
 		return s
@@ -70,7 +70,7 @@ func textOf(b []byte) string {
 	return "base64:" + base64.StdEncoding.EncodeToString(b)
 }
 
-// damaged says that the body is not the one that SQS sent.
+// damaged reports whether the body is not the one that SQS sent.
 func damaged(m *types.Message) bool {
 	if m.Body == nil || m.MD5OfBody == nil {
 		return false

@@ -11,23 +11,23 @@ import (
 
 // Names of attributes with a meaning of their own.
 const (
-	// UUIDAttribute holds Watermill's UUID, as in watermill-aws.
+	// UUIDAttribute contains Watermill's UUID, as in watermill-aws.
 	UUIDAttribute = "_watermill_message_uuid"
-	// MetadataAttribute holds the metadata that found no attribute of its own, as JSON.
+	// MetadataAttribute contains the metadata without attributes of their own, as JSON.
 	MetadataAttribute = "_headrace_metadata"
-	// BodyAttribute says how a payload stands in the body that SQS would not take as it
-	// is: "base64", or "empty".
+	// BodyAttribute is the encoding of a payload that SQS would reject: "base64", or
+	// "empty".
 	BodyAttribute = "_headrace_body"
 )
 
 const (
 	bodyBase64 = "base64"
 	bodyEmpty  = "empty"
-	// emptyBody stands for an empty payload, since SQS refuses an empty body.
+	// emptyBody represents an empty payload, since SQS rejects an empty body.
 	emptyBody = "-"
 )
 
-// legal says that SQS takes s: the characters of XML 1.0, and at least one.
+// legal reports whether SQS accepts s: the characters of XML 1.0, and at least one.
 func legal(s string) bool {
 	for i, r := range s {
 		switch {
@@ -46,8 +46,8 @@ func legal(s string) bool {
 // nameMost is SQS' longest name of an attribute.
 const nameMost = 256
 
-// attributeName says that SQS takes name as that of an attribute, and that it has no
-// meaning of ours.
+// attributeName reports whether SQS accepts name for an attribute, and it is none of
+// ours.
 func attributeName(name string) bool {
 	if name == "" || len(name) > nameMost || name == UUIDAttribute || name == MetadataAttribute || name == BodyAttribute {
 		return false
@@ -64,8 +64,8 @@ func alphanumeric(r rune) bool {
 	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
 }
 
-// writeBody returns the body that payload is sent as, and the value of BodyAttribute; ""
-// where it needs none.
+// writeBody returns the body for payload, and the value of BodyAttribute; "" if it needs
+// none.
 func writeBody(payload []byte) (body, how string) {
 	switch s := string(payload); {
 	case s == "":
@@ -78,7 +78,7 @@ func writeBody(payload []byte) (body, how string) {
 
 var errBody = errors.New(BodyAttribute + " says base64, and the body is none")
 
-// readBody undoes writeBody. What it does not know is the payload as it stands.
+// readBody undoes writeBody. With an unknown encoding the payload is the unchanged body.
 func readBody(body, how string) ([]byte, error) {
 	switch how {
 	case bodyEmpty:
@@ -93,10 +93,10 @@ func readBody(body, how string) ([]byte, error) {
 	return []byte(body), nil
 }
 
-// nonCharacters are the two that JSON leaves as they are and SQS refuses.
+// nonCharacters are the two characters that JSON does not escape and SQS rejects.
 var nonCharacters = strings.NewReplacer("\uFFFE", `\ufffe`, "\uFFFF", `\uffff`)
 
-// packed is the value of MetadataAttribute.
+// packed returns the value of MetadataAttribute.
 func packed(rest map[string]string) string {
 	return nonCharacters.Replace(string(encode.Metadata(rest)))
 }

@@ -140,7 +140,7 @@ func TestRead(t *testing.T) {
 	}
 	got, _, _ = read(wrapped, queue{name: "q"}, false)
 	if got.UUID != "m2" || !strings.HasPrefix(string(got.Payload), `{"Type"`) {
-		t.Error("a body was unwrapped that nobody asked to")
+		t.Error("a body was unwrapped without being asked for")
 	}
 }
 

@@ -4,21 +4,23 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/headrace/headrace/internal/sleep"
 )
 
-// linger is how long a request waits for more, since what one commit has settled comes one
-// after the other.
+// linger is how long a request waits for more items: the settlements of one commit come
+// one after the other.
 const linger = 2 * time.Millisecond
 
-// Batcher does something with items, many in one request, and again until it is done.
+// Batcher processes items, many in one request, and repeats that until it is done.
 type Batcher[T any] struct {
-	// Do does it, and returns what is to be tried again. An error is one of the whole
+	// Do processes items, and returns those to try again. An error is one of the whole
 	// request.
 	Do func(ctx context.Context, items []T) (again []T, err error)
-	// Trouble is told.
+	// Trouble records failures and successes.
 	Trouble *Outage
-	// Batch is how many items go in one request, and Workers how many requests may be
-	// under way.
+	// Batch is how many items go in one request, Workers how many requests may run at
+	// once.
 	Batch, Workers int
 	// Timeout bounds one request.
 	Timeout time.Duration
@@ -27,8 +29,8 @@ type Batcher[T any] struct {
 	workers sync.WaitGroup
 }
 
-// Start starts the workers, whose requests end with ctx. No more than most items may be in
-// it at once.
+// Start starts the workers, whose requests end with ctx. At most most items may be in it
+// at once.
 func (b *Batcher[T]) Start(ctx context.Context, most int) {
 	b.in = make(chan T, most)
 	for range b.Workers {
@@ -40,8 +42,8 @@ func (b *Batcher[T]) Start(ctx context.Context, most int) {
 	}
 }
 
-// Stop waits until what was added is done, or the context of Start has ended. Nothing may
-// be added any more.
+// Stop waits until all added items are done, or the context of Start has ended. Add must
+// not be called any more.
 func (b *Batcher[T]) Stop() {
 	close(b.in)
 	b.workers.Wait()
@@ -50,7 +52,7 @@ func (b *Batcher[T]) Stop() {
 // Add adds an item, and does not wait.
 func (b *Batcher[T]) Add(item T) { b.in <- item }
 
-// gather returns item and those that come within a moment.
+// gather returns item and those that come within linger.
 func (b *Batcher[T]) gather(item T) []T {
 	batch := append(make([]T, 0, b.Batch), item)
 	if cap(b.in) == 1 {
@@ -80,7 +82,7 @@ func (b *Batcher[T]) settle(ctx context.Context, batch []T) {
 		switch {
 		case len(again) > 0 && ctx.Err() == nil:
 			b.Trouble.Began(err)
-			Sleep(ctx, b.Trouble.Pause())
+			sleep.For(ctx, b.Trouble.Pause())
 		case err == nil:
 			b.Trouble.Over()
 		}

@@ -1,4 +1,4 @@
-// Package flow holds what sources do alike, whatever their broker: a [Gate] for pauses, a
-// [Batcher] that settles messages many at a time, and an [Outage] that tells once of what
-// fails for a while.
+// Package flow contains the common parts of sources for all brokers: a [Gate] for pauses,
+// a [Batcher] that settles many messages at a time, and an [Outage] that logs a lasting
+// failure once.
 package flow

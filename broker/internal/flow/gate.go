@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 )
@@ -12,7 +11,7 @@ import (
 // and may be called concurrently.
 type Gate struct {
 	mu         sync.Mutex
-	shut, open chan struct{} // the one that is true is closed
+	shut, open chan struct{} // the channel of the current state is closed
 }
 
 // NewGate returns an open Gate.
@@ -22,21 +21,21 @@ func NewGate() *Gate {
 	return g
 }
 
-// Shut shuts the gate; a second time changes nothing.
+// Shut shuts the gate; a second call does nothing.
 func (g *Gate) Shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	turn(&g.shut, &g.open)
 }
 
-// Open opens the gate; a second time changes nothing.
+// Open opens the gate; a second call does nothing.
 func (g *Gate) Open() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	turn(&g.open, &g.shut)
 }
 
-// turn makes one true and the other false.
+// turn closes one and makes the other new.
 func turn(one, other *chan struct{}) {
 	select {
 	case <-*one:
@@ -46,7 +45,7 @@ func turn(one, other *chan struct{}) {
 	}
 }
 
-// Paused returns what is closed once the gate is shut.
+// Paused returns a channel that is closed when the gate is shut.
 func (g *Gate) Paused() <-chan struct{} {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -66,8 +65,7 @@ func (g *Gate) Wait(ctx context.Context) bool {
 	}
 }
 
-// Offer sends m to out; false where the gate is shut or ctx ended, also if somebody waits
-// for a message.
+// Offer sends m to out; false if the gate is shut or ctx ended, even if a receiver waits.
 func (g *Gate) Offer(ctx context.Context, out chan<- *message.Message, m *message.Message) bool {
 	paused := g.Paused()
 	select {
@@ -87,8 +85,8 @@ func (g *Gate) Offer(ctx context.Context, out chan<- *message.Message, m *messag
 	}
 }
 
-// Gates are the gates of topics, each open until it is shut. The zero value has none yet.
-// Its method may be called concurrently.
+// Gates are the gates of topics, each open until it is shut. The zero value is empty. Of
+// may be called concurrently.
 type Gates struct {
 	mu  sync.Mutex
 	all map[string]*Gate
@@ -105,14 +103,4 @@ func (g *Gates) Of(topic string) *Gate {
 		g.all[topic] = NewGate()
 	}
 	return g.all[topic]
-}
-
-// Sleep waits for d, or until ctx ends.
-func Sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

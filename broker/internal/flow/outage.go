@@ -6,22 +6,21 @@ import (
 	"time"
 )
 
-// Outage tells once that something fails, and once that it works again, however often it
-// was tried meanwhile. Its methods may be called concurrently.
+// Outage logs once that an operation fails, and once that it works again, however often
+// it was tried meanwhile. Its methods may be called concurrently.
 type Outage struct {
-	// Log is told.
+	// Log is the logger.
 	Log *slog.Logger
-	// What is what cannot be done: "receive from SQS".
+	// What is the operation: "receive from SQS".
 	What string
-	// Say gives the words of an error that may be logged; it is called with a non-nil
-	// error only.
+	// Say returns the text of an error that may be logged; its argument is never nil.
 	Say func(error) string
 
 	mu    sync.Mutex
 	tries int
 }
 
-// Began is told of each failure; err may be nil.
+// Began records a failure; err may be nil.
 func (o *Outage) Began(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -35,7 +34,7 @@ func (o *Outage) Began(err error) {
 	o.Log.Warn("cannot "+o.What+"; it is tried again", "error", why)
 }
 
-// Over is told of each success.
+// Over records a success.
 func (o *Outage) Over() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -45,7 +44,7 @@ func (o *Outage) Over() {
 	o.tries = 0
 }
 
-// Pause is how long to wait before the next try: 0.1 s, doubled with each up to 5 s.
+// Pause is how long to wait before the next try: 0.1 s, doubled each time up to 5 s.
 func (o *Outage) Pause() time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,11 +7,12 @@ import (
 	"net"
 )
 
-// Reach adds to an error that says that nobody answered which option to look at; err itself where the server did.
+// Reach adds to an error the option to check, if the server did not answer; otherwise it
+// returns err.
 func Reach(err error, option string) error {
-	var network net.Error // of an address that is none too
+	var network net.Error // also of an invalid address
 	if err == nil || errors.Is(err, context.Canceled) || !errors.Is(err, context.DeadlineExceeded) && !errors.As(err, &network) {
 		return err
 	}
-	return fmt.Errorf("%w (nobody answers: is the address of option %s right, and the server up?)", err, option)
+	return fmt.Errorf("%w (no answer: is the address of option %s right, and the server up?)", err, option)
 }

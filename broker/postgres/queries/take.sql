@@ -1,5 +1,5 @@
--- Takes the oldest messages that are due and that nobody takes just now. A row that commits late is simply
--- found later: nothing here waits for, or skips, somebody's open transaction. The rows are updated by their
+-- Takes the oldest messages that are due and that no other worker takes just now. A row that commits late is simply
+-- found later: nothing here waits for an open transaction, or skips it. The rows are updated by their
 -- place and not in a join: of a queue that filled since the last ANALYZE the planner expects one row, and a
 -- join then reads the whole queue for each row taken. (A row that another process wrote meanwhile is not at
 -- the place that this statement sees; it is taken the next time.) MATERIALIZED: limited once. The commit waits
