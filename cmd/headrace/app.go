@@ -13,7 +13,7 @@ import (
 
 	"github.com/mattn/go-isatty"
 
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 )
 
 // Exit statuses.
@@ -24,23 +24,23 @@ const (
 	exitPartial = 3
 )
 
-// Main is the program without its process, so that tests can run it. It runs once.
+// Main is the program without its process, so that tests can run it. Run is called once.
 type Main struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 	Getenv func(string) string
-	// Terminal reports whether a stream is one.
+	// Terminal reports whether a stream is a terminal.
 	Terminal func(stream any) bool
-	// Interruptible returns a context that ends when the user asks to stop. It is in
-	// force only while letters are worked on: everything else may be killed.
+	// Interruptible returns a context that ends when the user asks to stop. It is used
+	// only while letters are changed: everything else may be killed.
 	Interruptible func(context.Context) (context.Context, context.CancelFunc)
 	// ProgressEvery is the least time between two lines of progress.
 	ProgressEvery time.Duration
 
 	out     *bufio.Writer
 	flags   globalFlags
-	started bool // wrong usage shows before a command starts
+	started bool // errors before that are wrong usage
 	scrub   scrubber
 }
 
@@ -70,14 +70,14 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	root := m.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
-	// What was printed before an error is shown, too.
+	// Also print the output from before an error.
 	if flushed := m.out.Flush(); flushed != nil && (err == nil || errors.Is(flushed, errClosedPipe)) {
 		err = flushed
 	}
 	return m.exit(err, command.CommandPath())
 }
 
-// usageError is a mistake in how the command was called; nothing was done.
+// usageError is a mistake in the command line; nothing was done.
 type usageError struct{ text string }
 
 func (e *usageError) Error() string { return e.text }
@@ -86,20 +86,19 @@ func usagef(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// errIncomplete is the end of a command that said on its own what is missing.
+// errIncomplete is the end of a command that has printed itself what is missing.
 var errIncomplete = errors.New("done in part")
 
-// errFound is the end of a command that said on its own what it found.
+// errFound is the end of a command that has printed itself what it found.
 var errFound = errors.New("found")
 
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
-// exit prints err, which the command of that name ended with, and returns the status
-// for it.
+// exit prints err, the error of that command, and returns its exit status.
 func (m *Main) exit(err error, command string) int {
 	var usage *usageError
-	var partial *dlq.PartialError
+	var partial *redrive.PartialError
 	switch {
 	case err == nil, errors.Is(err, errClosedPipe):
 		return exitDone
@@ -107,7 +106,7 @@ func (m *Main) exit(err error, command string) int {
 		return exitPartial
 	case errors.Is(err, errFound):
 		return exitFailed
-	case !m.started, errors.As(err, &usage), errors.Is(err, dlq.ErrInvalid):
+	case !m.started, errors.As(err, &usage), errors.Is(err, redrive.ErrInvalid):
 		m.say("%v", err)
 		m.say("see `%s -h`", command)
 		return exitUsage
@@ -119,13 +118,13 @@ func (m *Main) exit(err error, command string) int {
 	return exitFailed
 }
 
-// say prints a line for people on stderr. Nothing is left to do where that fails.
+// say prints a line for people on stderr. It ignores errors.
 func (m *Main) say(format string, args ...any) {
 	_, _ = fmt.Fprintln(m.Stderr, "headrace: "+visible(m.scrub.clean(fmt.Sprintf(format, args...))))
 }
 
-// errClosedPipe says that nobody reads our output any more (`headrace dlq ls | head`),
-// which is no failure of ours. It is told apart from a database's broken pipe.
+// errClosedPipe says that the reader of our output has ended (`headrace dlq ls | head`),
+// which is no failure. It is separate from a database's broken pipe.
 var errClosedPipe = errors.New("output closed")
 
 type closedPipe struct{ w io.Writer }

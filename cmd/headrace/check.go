@@ -12,8 +12,8 @@ import (
 func (m *Main) checkCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "verify that the tables agree with each other", Args: noArgs,
-		Long: `Verifies the invariants that are visible in the tables, on one snapshot, and says which. It
-reads whole tables and changes nothing. Exit status 1 where a rule is broken.`,
+		Long: `Verifies the invariants that are visible in the tables, on one snapshot, and prints them. It
+reads whole tables and changes nothing. Exit status 1 if a rule is broken.`,
 		RunE: m.do(func(ctx context.Context, _ []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				report, err := st.Check(ctx)

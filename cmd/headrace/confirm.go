@@ -10,20 +10,21 @@ import (
 // errRefused says that the user answered no.
 var errRefused = errors.New("nothing was done")
 
-// mayAsk refuses, before anything is looked at, what could not be confirmed later.
+// mayAsk returns an error, before the command does anything, if it could not confirm
+// later.
 func (m *Main) mayAsk(yes, stdinUsed bool) error {
 	switch {
 	case yes:
 		return nil
 	case stdinUsed:
-		return usagef("ids are read from stdin, so nobody can be asked there; confirm with --yes")
+		return usagef("ids are read from stdin, so it cannot be used to confirm; confirm with --yes")
 	case !m.Terminal(m.Stdin):
-		return usagef("stdin is no terminal, so nobody can be asked; confirm with --yes")
+		return usagef("stdin is no terminal, so it cannot be used to confirm; confirm with --yes")
 	}
 	return nil
 }
 
-// confirm asks, and returns errRefused unless the answer is yes.
+// confirm asks the user, and returns errRefused unless the answer is yes.
 func (m *Main) confirm(yes bool, format string, args ...any) error {
 	if yes {
 		return nil

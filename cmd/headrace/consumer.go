@@ -61,7 +61,7 @@ func (m *Main) consumerListCommand() *cobra.Command {
 	}
 }
 
-// consumers returns what is known of each consumer, or of the one called only.
+// consumers returns the state of each consumer, or of the one called only.
 func consumers(ctx context.Context, st openStore, only string) ([]*consumerView, error) {
 	instances, err := st.Operations().Instances.List(ctx, only)
 	if err != nil {
@@ -131,18 +131,18 @@ func (m *Main) printConsumers(views []*consumerView) error {
 
 func (m *Main) pauseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "pause NAME", Short: "have every process of a consumer take no messages", Args: one("NAME"),
-		Long: `Marks the consumer as paused. Within about two seconds its processes read no source and begin
-nothing from the backlog; what they had taken is worked off, and events are published as before.
-The mark counts for processes that start later, too, until headrace consumer resume.`,
+		Use: "pause NAME", Short: "stop all processes of a consumer from taking messages", Args: one("NAME"),
+		Long: `Marks the consumer as paused. Within about two seconds its processes stop reading their source
+and the backlog; they finish the messages that they have, and go on publishing events. The mark
+also holds for processes that start later, until headrace consumer resume.`,
 		Example: "  headrace consumer pause billing --reason 'the bank is down'",
 	}
 	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
-	reason := c.Flags().String("reason", "", "why, for those who find it paused")
+	reason := c.Flags().String("reason", "", "why, for people who find it paused")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
 			pauses := st.Operations().Pauses
-			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: whoever(*by), Reason: *reason})
+			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: operator(*by), Reason: *reason})
 			if errors.Is(err, instance.ErrInvalid) {
 				return usagef("%v", err)
 			}
@@ -170,7 +170,7 @@ func (m *Main) resumeCommand() *cobra.Command {
 	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			was, err := st.Operations().Pauses.Resume(ctx, args[0], whoever(*by))
+			was, err := st.Operations().Pauses.Resume(ctx, args[0], operator(*by))
 			if err != nil {
 				return err
 			}
@@ -184,19 +184,19 @@ func (m *Main) resumeCommand() *cobra.Command {
 	return c
 }
 
-func whoever(by string) string {
+func operator(by string) string {
 	if by == "" {
 		return userName()
 	}
 	return by
 }
 
-// unknownConsumer says where no process of the consumer is known: it may start later, or
-// the name is wrong.
+// unknownConsumer prints a note if no process of the consumer is known: it may start
+// later, or the name is wrong.
 func (m *Main) unknownConsumer(ctx context.Context, st openStore, name string) error {
 	instances, err := st.Operations().Instances.List(ctx, name)
 	if err == nil && len(instances) == 0 {
-		m.say("no instance of %q is known: the mark counts for those that start later", name)
+		m.say("no instance of %q is known: the mark holds for those that start later", name)
 	}
 	return err
 }

@@ -9,9 +9,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 )
 
-// decideFlags are what redrive and discard share.
+// decideFlags are the common flags of redrive and discard.
 type decideFlags struct {
 	filter *filterFlags
 	all    bool
@@ -35,25 +36,21 @@ func addDecide(c *cobra.Command) *decideFlags {
 func (m *Main) redriveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redrive [ID... | -]",
-		Short: "hand the messages of open letters to their handlers again",
+		Short: "send the messages of open letters to their handlers again",
 		Long: `Puts the messages of open letters into the backlog of their handlers, with a new budget of
-attempts. Each letter is redriven once, whoever else does the same; a message that was applied
-meanwhile is not applied again. Stopped in the middle, the same command goes on with the rest.
+attempts. Each letter is redriven once, also if several people do it at the same time; a message
+that was applied meanwhile is not applied again. If it is stopped, the same command continues
+with the rest.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
-A conflict needs --new-key. Exit status 1 where none of the letters that are asked for is open,
-3 where some are not.`,
+A conflict needs --new-key. Exit status 1 if none of the chosen letters is open, 3 if some are
+not.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		return m.decide(ctx, d, args, "redrive", "redriven", func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error) {
-			r, err := desk.Redrive(ctx, dlq.RedriveRequest{
-				Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, NewKey: d.newKey, Progress: step,
-			})
-			return outcome{Redriven: &r.Redriven, Skipped: r.Skipped, Skips: r.Skips}, err
-		})
+		return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
 	})
 	return c
 }
@@ -61,12 +58,12 @@ A conflict needs --new-key. Exit status 1 where none of the letters that are ask
 func (m *Main) discardCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "discard [ID... | -] --reason WHY",
-		Short: "give open letters up for good",
-		Long: `Gives open letters up: their messages are not handled any more, also if they are delivered
+		Short: "give up the messages of open letters",
+		Long: `Discards open letters: their messages are not handled any more, even if they are delivered
 again. The letters stay readable until retention removes them.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line. Exit
-status 1 where none of the letters that are asked for is open, 3 where some are not.`,
+status 1 if none of the chosen letters is open, 3 if some are not.`,
 	}
 	d := addDecide(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -76,57 +73,36 @@ status 1 where none of the letters that are asked for is open, 3 where some are 
 			}
 			return usagef("discard: say why with --reason")
 		}
-		return m.decide(ctx, d, args, "discard", "discarded", func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error) {
-			r, err := desk.Discard(ctx, dlq.DiscardRequest{
-				Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, Progress: step,
-			})
-			return outcome{Discarded: &r.Discarded, Skipped: r.Skipped, Skips: r.Skips}, err
-		})
+		return m.decide(ctx, d, args, "discard", "discarded", (*redrive.Admin).Discard)
 	})
 	return c
 }
 
 // outcome is the result of a decision as JSON.
 type outcome struct {
-	Redriven  *int       `json:"redriven,omitempty"`
-	Discarded *int       `json:"discarded,omitempty"`
-	Skipped   int        `json:"skipped"`
-	Skips     []dlq.Skip `json:"skips,omitempty"`
+	Redriven  *int           `json:"redriven,omitempty"`
+	Discarded *int           `json:"discarded,omitempty"`
+	Skipped   int            `json:"skipped"`
+	Skips     []redrive.Skip `json:"skips,omitempty"`
 }
 
-func (o outcome) done() int {
-	if o.Redriven != nil {
-		return *o.Redriven
-	}
-	return *o.Discarded
-}
+type decision func(admin *redrive.Admin, ctx context.Context, r redrive.Request) (redrive.Result, error)
 
-// none is the outcome of verb where no letter is chosen.
-func none(verb string) outcome {
-	n := 0
-	if verb == "redrive" {
-		return outcome{Redriven: &n}
-	}
-	return outcome{Discarded: &n}
-}
-
-type decision func(ctx context.Context, desk *dlq.Desk, f dlq.Filter, step func(int)) (outcome, error)
-
-// decide chooses, asks, does it, and says what was done.
+// decide chooses letters, asks the user, makes the decision, and prints the result.
 func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, participle string, do decision) error {
 	f, err := m.choose(d, args, verb)
 	if err != nil {
 		return err
 	}
-	return m.withDesk(ctx, func(desk *dlq.Desk) error {
+	return m.withAdmin(ctx, func(admin *redrive.Admin) error {
 		total := int64(len(f.IDs))
 		if f.IDs == nil {
-			if total, err = desk.Count(ctx, f); err != nil {
+			if total, err = admin.Count(ctx, f); err != nil {
 				return err
 			}
 		}
 		if total == 0 { // there is nothing to ask about
-			return m.report(d, f, none(verb), participle, nil)
+			return m.report(d, f, redrive.Result{}, participle, nil)
 		}
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
@@ -137,16 +113,18 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		work, stop := m.Interruptible(ctx)
 		defer stop()
 		bar := m.progress(participle, total)
-		done, err := do(work, desk, f, bar.step)
+		done, err := do(admin, work, redrive.Request{
+			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, NewKey: d.newKey, Progress: bar.step,
+		})
 		bar.end()
 		if err != nil && work.Err() != nil {
-			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.done(), "letter", "letters"))
+			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.Done, "letter", "letters"))
 		}
 		return m.report(d, f, done, participle, err)
 	})
 }
 
-// choose reads which letters are meant. Nothing is meant by default.
+// choose returns the filter of the chosen letters. By default it chooses none.
 func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, error) {
 	filtered, err := d.filter.given()
 	if err != nil {
@@ -171,7 +149,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	return f, err
 }
 
-// userName is who runs the command, as far as the system knows.
+// userName returns the name of the user who runs the command.
 func userName() string {
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		return u.Username
@@ -179,12 +157,18 @@ func userName() string {
 	return "unknown user"
 }
 
-// report prints what was done, also where it ended early. Letters that were asked for and
-// are not there are no success; --all is content with none.
-func (m *Main) report(d *decideFlags, f dlq.Filter, done outcome, participle string, failed error) error {
+// report prints the result, also if it ended early. It is no success if chosen letters were
+// not found; with --all, finding none is a success.
+func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, participle string, failed error) error {
 	var printed error
 	if m.json() {
-		printed = m.emitJSON(done)
+		o := outcome{Skipped: done.Skipped, Skips: done.Skips}
+		if participle == "redriven" {
+			o.Redriven = &done.Done
+		} else {
+			o.Discarded = &done.Done
+		}
+		printed = m.emitJSON(o)
 	} else {
 		printed = m.printOutcome(done, participle)
 	}
@@ -193,19 +177,19 @@ func (m *Main) report(d *decideFlags, f dlq.Filter, done outcome, participle str
 		return failed
 	case printed != nil:
 		return printed
-	case done.Skipped > 0 && done.done() > 0:
+	case done.Skipped > 0 && done.Done > 0:
 		return errIncomplete
 	case done.Skipped > 0:
 		return errFound
-	case done.done() == 0 && !d.all:
+	case done.Done == 0 && !d.all:
 		m.say("nothing was done: no open letter matches%s", describe(f))
 		return errFound
 	}
 	return nil
 }
 
-func (m *Main) printOutcome(done outcome, participle string) error {
-	line := fmt.Sprintf("%d %s", done.done(), participle)
+func (m *Main) printOutcome(done redrive.Result, participle string) error {
+	line := fmt.Sprintf("%d %s", done.Done, participle)
 	if done.Skipped > 0 {
 		line += fmt.Sprintf(", %d skipped", done.Skipped)
 	}

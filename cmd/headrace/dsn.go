@@ -13,22 +13,22 @@ type database struct {
 	// postgres is a DSN for the driver, or sqlite the path of a file.
 	postgres string
 	sqlite   string
-	// shown is the DSN without its passwords, secrets are those, as they are written and
+	// shown is the DSN without its passwords; secrets are the passwords, as written and
 	// decoded.
 	shown   string
 	secrets []string
 }
 
-// forms are the DSNs that there are.
+// forms are the forms of a DSN.
 const forms = `postgres://user@host:5432/database, "host=… port=5432 user=… dbname=…", or sqlite:FILE`
 
-// notShown ends the errors of a DSN, and says why they do not repeat it.
+// notShown ends the errors about a DSN, and says why they do not repeat it.
 const notShown = " (it is not shown: it may hold a password)"
 
 // maxDSN bounds a DSN, in bytes.
 const maxDSN = 64 << 10
 
-// locate finds the DSN: a flag goes before the environment.
+// locate finds the DSN: a flag takes precedence over the environment.
 func (m *Main) locate() (database, error) {
 	dsn, err := m.rawDSN()
 	if err != nil {
@@ -67,7 +67,7 @@ func (m *Main) rawDSN() (string, error) {
 	return m.readDSN(m.flags.dsnFile)
 }
 
-// readDSN reads a file that holds a DSN and nothing else.
+// readDSN reads a file that contains only a DSN.
 func (m *Main) readDSN(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -75,7 +75,7 @@ func (m *Main) readDSN(path string) (string, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
-		m.say("warning: everybody can read %s; chmod 600 would help", path)
+		m.say("warning: all users can read %s; chmod 600 would help", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxDSN+1))
 	if err != nil {
@@ -91,7 +91,7 @@ func (m *Main) readDSN(path string) (string, error) {
 	return dsn, nil
 }
 
-// parseDSN reads a DSN. Its errors never repeat it: it may hold a password.
+// parseDSN parses a DSN. Its errors never repeat it: it may contain a password.
 func parseDSN(dsn string) (database, error) {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
 		if path == "" {
@@ -104,16 +104,16 @@ func parseDSN(dsn string) (database, error) {
 	}
 	u, err := url.Parse(dsn)
 	if err != nil {
-		// What url.Parse has to say repeats the part that it does not like.
+		// The error of url.Parse repeats the invalid part.
 		return database{}, usagef("the DSN is no valid URL (special characters in user and password are written %%XX): give %s%s", forms, notShown)
 	}
 	return database{postgres: u.String(), shown: redact(u), secrets: secrets(dsn, u)}, nil
 }
 
-// passwords are the parameters of a URL that hold one.
+// passwords are the parameters of a URL that contain a password.
 var passwords = []string{"password", "sslpassword", "passfile"}
 
-// redact writes u without its passwords.
+// redact returns u without its passwords.
 func redact(u *url.URL) string {
 	shown := *u
 	query := shown.Query()
@@ -126,7 +126,7 @@ func redact(u *url.URL) string {
 	return shown.Redacted()
 }
 
-// secrets are the passwords of u, as they stand in dsn and decoded.
+// secrets returns the passwords of u, as written in dsn and decoded.
 func secrets(dsn string, u *url.URL) []string {
 	var list []string
 	if password, ok := u.User.Password(); ok {
@@ -142,12 +142,12 @@ func secrets(dsn string, u *url.URL) []string {
 	return list
 }
 
-// scrubber takes secrets out of what others wrote. It is the second line of defence:
-// errors of drivers name no passwords today.
+// scrubber removes secrets from texts of others. It is a second line of defence: errors
+// of drivers contain no passwords today.
 type scrubber struct{ secrets []string }
 
-// minSecret is the shortest secret that is looked for. A shorter one would blacken
-// every other word, and protects nothing.
+// minSecret is the shortest secret that is removed. Shorter ones would occur in many
+// words, and protect nothing.
 const minSecret = 4
 
 func (s *scrubber) add(secrets ...string) {

@@ -12,6 +12,8 @@ import (
 const canary = "s3cr%65t-canary" // "%65" is an e
 
 // Invariant 20: no way of showing a DSN shows its password.
+//
+//evidence:secret
 func TestDSNIsRedacted(t *testing.T) {
 	for _, dsn := range []string{
 		"postgres://app:" + canary + "@db:5432/orders?sslmode=disable",
@@ -107,7 +109,7 @@ func TestLocate(t *testing.T) {
 		{name: "flag and environment", env: "sqlite:a.db", args: []string{"--dsn", "sqlite:b.db"}, want: "sqlite:b.db", warning: "not used"},
 		{name: "empty flag", env: "sqlite:a.db", args: []string{"--dsn", ""}, fails: "the DSN is empty"},
 		{name: "file", args: []string{"--dsn-file", file("ok", "sqlite:c.db\r\n\n", 0o600)}, want: "sqlite:c.db"},
-		{name: "readable file", args: []string{"--dsn-file", file("open", "sqlite:c.db", 0o644)}, want: "sqlite:c.db", warning: "everybody can read"},
+		{name: "readable file", args: []string{"--dsn-file", file("open", "sqlite:c.db", 0o644)}, want: "sqlite:c.db", warning: "all users can read"},
 		{name: "empty file", args: []string{"--dsn-file", file("empty", "\n", 0o600)}, fails: "is empty"},
 		{name: "two lines", args: []string{"--dsn-file", file("two", "sqlite:a\nsqlite:b\n", 0o600)}, fails: "more than one line"},
 		{name: "no file", args: []string{"--dsn-file", filepath.Join(dir, "none")}, fails: "no such file"},

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// plain are the keys of a DSN of pairs whose values are shown. Of the others not
-// even the key is: it may be spelled wrongly, or be the rest of a password with a space.
+// plain are the keys of a DSN of pairs whose values are shown. For other pairs even the
+// key is hidden: it may be misspelled, or the rest of a password with a space.
 var plain = map[string]bool{
 	"host": true, "hostaddr": true, "port": true, "user": true, "dbname": true, "database": true, "sslmode": true,
 	"connect_timeout": true, "application_name": true,
 }
 
-// parsePairs reads a DSN of key=value pairs, as PostgreSQL's own programs take it.
+// parsePairs parses a DSN of key=value pairs, in the form of PostgreSQL's own programs.
 func parsePairs(dsn string) (database, error) {
 	db := database{postgres: dsn}
 	for rest := strings.TrimSpace(dsn); rest != ""; {
@@ -43,8 +43,8 @@ func parsePairs(dsn string) (database, error) {
 // pairKey is the key of a pair, up to its value.
 var pairKey = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_.]*)\s*=\s*`)
 
-// nextPair reads the first pair of s: its key, its value decoded and as it is written,
-// and what comes after it.
+// nextPair parses the first pair of s: its key, its value decoded and as written, and the
+// rest of s.
 func nextPair(s string) (key, value, written, after string, ok bool) {
 	found := pairKey.FindStringSubmatch(s)
 	if found == nil {

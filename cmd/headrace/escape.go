@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// visible makes text from outside safe for a terminal: control characters (ESC,
-// newlines, the C1 ones), what turns the direction of writing, and bytes that are no
-// UTF-8 become escapes as Go writes them.
+// visible makes text from outside safe for a terminal: control characters (ESC, newlines,
+// the C1 ones), characters that change the text direction, and bytes that are not UTF-8
+// become Go escapes.
 func visible(s string) string {
 	if isVisible(s) {
 		return s
@@ -39,8 +39,8 @@ func isVisible(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) }) < 0
 }
 
-// visibleJSON escapes what encoding/json leaves as it is and a terminal may act on:
-// DEL, the C1 controls, marks of direction. Such runes stand only inside strings.
+// visibleJSON escapes characters that encoding/json does not and a terminal may act on:
+// DEL, the C1 controls, marks of direction. They occur only inside strings.
 func visibleJSON(text []byte) []byte {
 	var b []byte
 	for _, r := range string(text) {
@@ -57,7 +57,7 @@ func visibleJSON(text []byte) []byte {
 	return b
 }
 
-// appendUnit appends a UTF-16 code unit as JSON escapes it.
+// appendUnit appends a UTF-16 code unit as a JSON escape.
 func appendUnit(b []byte, unit rune) []byte {
 	return append(append(b, `\u`...), strconv.FormatInt(int64(unit)|0x10000, 16)[1:]...)
 }

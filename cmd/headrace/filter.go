@@ -31,7 +31,7 @@ func addFilter(c *cobra.Command) *filterFlags {
 	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
 	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
 	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
-	f.set.StringVar(&f.filter.ErrorPrint, "group", "", "only this group of failures (see headrace dlq groups)")
+	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only this group of failures (see headrace dlq groups)")
 	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
 	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
 	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")
@@ -39,14 +39,14 @@ func addFilter(c *cobra.Command) *filterFlags {
 	return f
 }
 
-// addState adds the choice of letters that are not open any more.
+// addState adds the flag for letters that are no longer open.
 func (f *filterFlags) addState() {
 	f.state = choice{value: string(dlq.Open), of: []string{string(dlq.Open), string(dlq.Redriven), string(dlq.Discarded), "any"}}
 	f.set.Var(&f.state, "state", "letters in this state: "+strings.Join(f.state.of, ", "))
 }
 
-// given reports whether a flag narrows the choice. One with an empty value is refused:
-// it is mostly a script's unset variable, and would choose everything.
+// given reports whether a flag narrows the choice. An empty value is an error: it is
+// usually a script's unset variable, and would choose all letters.
 func (f *filterFlags) given() (bool, error) {
 	given := false
 	for _, name := range narrowing {
@@ -62,7 +62,7 @@ func (f *filterFlags) given() (bool, error) {
 	return given, nil
 }
 
-// parse returns the filter that the flags say.
+// parse returns the filter of the flags.
 func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
 	if _, err := f.given(); err != nil {
 		return dlq.Filter{}, err
@@ -89,7 +89,7 @@ func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
 	return filter, nil
 }
 
-// parseTime reads a time, or how long ago it was.
+// parseTime parses a time, or how long ago it was.
 func parseTime(flag, s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil

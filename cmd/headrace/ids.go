@@ -10,8 +10,9 @@ import (
 	"strings"
 )
 
-// askFor reads ids as readIDs does, and refuses what could not be confirmed later. A
-// wrong id is said first; stdin is read last, since somebody may sit there.
+// askFor reads ids like readIDs, but first returns an error if the command could not
+// confirm later. It checks the arguments first and reads stdin last, since a person may
+// type there.
 func (m *Main) askFor(args []string, yes bool) ([]int64, error) {
 	if err := checkIDs(args); err != nil {
 		return nil, err
@@ -22,7 +23,7 @@ func (m *Main) askFor(args []string, yes bool) ([]int64, error) {
 	return m.readIDs(args)
 }
 
-// checkIDs refuses arguments that are neither ids nor "-".
+// checkIDs returns an error for arguments that are neither ids nor "-".
 func checkIDs(args []string) error {
 	for _, arg := range args {
 		if _, ok := parseID(arg); !ok && arg != "-" {
@@ -32,8 +33,8 @@ func checkIDs(args []string) error {
 	return nil
 }
 
-// readIDs reads ids from arguments, or from stdin where the only one is "-". They come
-// back sorted and each once; nil where there are no arguments.
+// readIDs reads ids from arguments, or from stdin if the only one is "-". It returns them
+// sorted, each once; nil if there are no arguments.
 func (m *Main) readIDs(args []string) ([]int64, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -62,7 +63,7 @@ func (m *Main) readIDs(args []string) ([]int64, error) {
 	return slices.Compact(ids), nil
 }
 
-// parseLines reads one id a line; empty lines do not count.
+// parseLines parses one id a line, and skips empty lines.
 func parseLines(r io.Reader) ([]int64, error) {
 	var ids []int64
 	lines := bufio.NewScanner(r)

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
 
@@ -30,8 +31,28 @@ type entryView struct {
 	Since       time.Time     `json:"since"`
 	Fingerprint string        `json:"fingerprint"`
 	Stale       bool          `json:"stale"`
+	Wait        *waitView     `json:"wait,omitempty"`
 	Runs        []attemptView `json:"runs"`
 	Letters     []int64       `json:"letters"`
+}
+
+// waitView is the wait of a waiting message as JSON.
+type waitView struct {
+	Status    string    `json:"status"`
+	Due       time.Time `json:"due,omitzero"`
+	Postponed time.Time `json:"postponed_since,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// state returns the state in words.
+func (v *entryView) state() string {
+	switch {
+	case v.Stale:
+		return string(v.State) + " (stale)"
+	case v.Wait != nil && !v.Wait.Postponed.IsZero():
+		return string(v.State) + " (postponed)"
+	}
+	return string(v.State)
 }
 
 func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
@@ -39,7 +60,7 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 	if err != nil {
 		return fmt.Errorf("show key: %w", err)
 	}
-	letters, err := listLetters(ctx, dlq.NewDesk(st), dlq.Filter{Key: key, AnyState: true}, 0, listMost)
+	letters, err := listLetters(ctx, redrive.New(st), dlq.Filter{Key: key, AnyState: true}, 0, listMost)
 	if err != nil {
 		return err
 	}
@@ -48,6 +69,9 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		view := entryView{
 			Scope: e.Scope, Key: e.Key, State: e.State, Since: e.At, Fingerprint: e.Fingerprint, Stale: e.Stale,
 			Runs: []attemptView{}, Letters: []int64{},
+		}
+		if w := e.Wait; w.Status != "" {
+			view.Wait = &waitView{Status: w.Status, Due: w.Due, Postponed: w.Postponed, Reason: w.Reason}
 		}
 		attempts, err := st.Inbox().Attempts(ctx, e.ID)
 		if err != nil {
@@ -69,7 +93,7 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		err = m.printEntries(views)
 	}
 	if err == nil && len(views) == 0 {
-		m.say("no message with this key was ever taken, or it was longer ago than is kept")
+		m.say("no message with this key was ever taken, or its record was pruned")
 		return errFound
 	}
 	return err
@@ -79,24 +103,38 @@ func (m *Main) printEntries(views []entryView) error {
 	if len(views) == 0 {
 		return nil
 	}
-	var rows, runs [][]string
+	var rows, waits, runs [][]string
 	for _, v := range views {
-		state := string(v.State)
-		if v.Stale {
-			state += " (stale)"
+		if w := v.Wait; w != nil {
+			waits = append(waits, []string{v.Scope, w.Status, when(w.Due), when(w.Postponed), short(text(w.Reason), 80)})
 		}
-		rows = append(rows, []string{v.Scope, state, when(v.Since), strconv.Itoa(len(v.Runs)), joinIDs(v.Letters), v.Fingerprint})
+		rows = append(rows, []string{v.Scope, v.state(), when(v.Since), strconv.Itoa(len(v.Runs)), joinIDs(v.Letters), v.Fingerprint})
 		for _, a := range v.Runs {
 			runs = append(runs, []string{v.Scope, strconv.Itoa(a.N), when(a.At), a.Class, short(a.Error, 80)})
 		}
 	}
-	if err := m.table([]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTER IDS", "FINGERPRINT"}, rows); err != nil || len(runs) == 0 {
-		return err
+	tables := []struct {
+		header []string
+		rows   [][]string
+	}{
+		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTER IDS", "FINGERPRINT"}, rows},
+		{[]string{"SCOPE", "WAITS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
+		{[]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs},
 	}
-	if err := m.line(""); err != nil {
-		return err
+	for i, t := range tables {
+		if len(t.rows) == 0 {
+			continue
+		}
+		if i > 0 {
+			if err := m.line(""); err != nil {
+				return err
+			}
+		}
+		if err := m.table(t.header, t.rows); err != nil {
+			return err
+		}
 	}
-	return m.table([]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs)
+	return nil
 }
 
 func joinIDs(ids []int64) string {

@@ -68,7 +68,7 @@ func TestInterruptedRedrive(t *testing.T) {
 
 // oldMessages writes messages that were handled long ago.
 const oldMessages = `WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 5000)
-INSERT INTO headrace_inbox (scope, key, fingerprint, changed_at) SELECT 'billing/orders.paid', 'm' || n, 'f', n FROM n`
+INSERT INTO headrace_inbox (scope, key, state, fingerprint, changed_at) SELECT 'billing/orders.paid', 'm' || n, 'done', 'f', n FROM n`
 
 // The same for a prune: what went is said, and nothing is left half.
 func TestInterruptedPrune(t *testing.T) {

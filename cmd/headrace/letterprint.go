@@ -75,8 +75,8 @@ func (m *Main) printRuns(v detailView) error {
 	return nil
 }
 
-// printBody prints headers and payload if they were asked for. Each line of a text is
-// indented, so that it cannot be taken for one of ours.
+// printBody prints headers and payload if requested. It indents each line, so that none
+// looks like our own output.
 func (m *Main) printBody(v detailView) error {
 	if v.Payload == nil {
 		return nil

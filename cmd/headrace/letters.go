@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 )
 
 func (m *Main) dlqCommand() *cobra.Command {
-	return m.parent("dlq", "look at dead letters, send them again, or let them go",
+	return m.parent("dlq", "look at dead letters, redrive or discard them",
 		m.listCommand(), m.groupsCommand(), m.showCommand(), m.redriveCommand(), m.discardCommand())
 }
 
@@ -35,8 +36,8 @@ func (m *Main) listCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return m.withDesk(ctx, func(desk *dlq.Desk) error {
-			letters, err := listLetters(ctx, desk, f, int64(before.n), most.n+1)
+		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+			letters, err := listLetters(ctx, admin, f, int64(before.n), most.n+1)
 			if err != nil {
 				return err
 			}
@@ -53,11 +54,11 @@ func (m *Main) listCommand() *cobra.Command {
 	return c
 }
 
-func listLetters(ctx context.Context, desk *dlq.Desk, f dlq.Filter, before int64, most int) ([]dlq.Letter, error) {
+func listLetters(ctx context.Context, admin *redrive.Admin, f dlq.Filter, before int64, most int) ([]dlq.Letter, error) {
 	var all []dlq.Letter
 	for len(all) < most {
 		size := min(listPage, most-len(all))
-		letters, err := desk.List(ctx, f, before, size)
+		letters, err := admin.List(ctx, f, before, size)
 		if err != nil {
 			return nil, err
 		}
@@ -92,15 +93,15 @@ func (m *Main) groupsCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return m.withDesk(ctx, func(desk *dlq.Desk) error {
-			groups, err := desk.Groups(ctx, f)
+		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+			groups, err := admin.Groups(ctx, f)
 			if err != nil {
 				return err
 			}
 			rows := make([][]string, 0, len(groups))
 			for _, g := range groups {
 				rows = append(rows, []string{
-					text(g.ErrorPrint), strconv.FormatInt(g.Count, 10), string(g.Class), short(g.Consumer, 30), short(g.Handler, 30),
+					text(g.ErrorFingerprint), strconv.FormatInt(g.Count, 10), string(g.Class), short(g.Consumer, 30), short(g.Handler, 30),
 					when(g.First), when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
 				})
 			}
@@ -117,15 +118,15 @@ func (m *Main) groupsCommand() *cobra.Command {
 }
 
 func (m *Main) showCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts and what was done to it", Args: one("ID")}
+	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts and decisions", Args: one("ID")}
 	payload := c.Flags().Bool("payload", false, "print the payload and the values of the headers, too")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
 			return notID(args[0])
 		}
-		return m.withDesk(ctx, func(desk *dlq.Desk) error {
-			detail, err := desk.Show(ctx, id)
+		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+			detail, err := admin.Show(ctx, id)
 			if err != nil {
 				return err
 			}
@@ -139,22 +140,22 @@ func (m *Main) showCommand() *cobra.Command {
 	return c
 }
 
-// found refuses a group that is not there. Of what else narrows a list, nothing is an
-// answer like another.
+// found returns errFound if a given group does not exist. With other filters an empty
+// list is a valid result.
 func (m *Main) found(n int, f dlq.Filter) error {
-	if n > 0 || f.ErrorPrint == "" {
+	if n > 0 || f.ErrorFingerprint == "" {
 		return nil
 	}
 	m.say("no letter matches%s", describe(f))
 	return errFound
 }
 
-// withDesk opens the database and its desk for f.
-func (m *Main) withDesk(ctx context.Context, f func(*dlq.Desk) error) error {
-	return m.withStore(ctx, func(st openStore) error { return f(dlq.NewDesk(st)) })
+// withAdmin opens the database and calls f with its Admin.
+func (m *Main) withAdmin(ctx context.Context, f func(*redrive.Admin) error) error {
+	return m.withStore(ctx, func(st openStore) error { return f(redrive.New(st)) })
 }
 
-// describe says in words what a filter chooses.
+// describe returns the filter in words.
 func describe(f dlq.Filter) string {
 	words := ""
 	add := func(name, value string) {
@@ -166,7 +167,7 @@ func describe(f dlq.Filter) string {
 	add("handler", f.Handler)
 	add("topic", f.Topic)
 	add("class", string(f.Class))
-	add("group", f.ErrorPrint)
+	add("group", f.ErrorFingerprint)
 	add("key", f.Key)
 	if !f.Since.IsZero() {
 		add("since", when(f.Since))

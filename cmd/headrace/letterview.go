@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
 
@@ -45,15 +46,15 @@ func viewLetter(l dlq.Letter) letterView {
 	return letterView{
 		ID: l.LetterID, State: l.State, Class: l.Class, Consumer: l.Consumer, Handler: l.Handler,
 		Scope: d.Scope, Key: d.Key, OrderKey: d.OrderKey, Strict: l.Strict,
-		Fingerprint: d.Fingerprint, FirstFingerprint: l.FirstPrint, MessageID: d.ID, Topic: d.Topic,
-		Coordinates: d.Coordinates, TraceParent: d.Trace.Parent, Error: l.Error, Group: l.ErrorPrint,
+		Fingerprint: d.Fingerprint, FirstFingerprint: l.FirstFingerprint, MessageID: d.ID, Topic: d.Topic,
+		Coordinates: d.Coordinates, TraceParent: d.Trace.Parent, Error: l.Error, Group: l.ErrorFingerprint,
 		Attempts: l.Attempts, FirstFailure: l.FirstFailure, LastFailure: l.LastFailure,
 		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives,
 		Host: l.Host, Build: l.Build,
 	}
 }
 
-// detailView is a letter with all that is known about it.
+// detailView is a letter with everything recorded about it.
 type detailView struct {
 	letterView
 	// Inbox is where its message is now.
@@ -64,7 +65,7 @@ type detailView struct {
 	Trail        []dlq.Audit   `json:"trail"`
 	HeaderNames  []string      `json:"header_names"`
 	PayloadBytes int           `json:"payload_bytes"`
-	// Headers and Payload are there only if they were asked for; Payload in base64.
+	// Headers and Payload are set only if requested; Payload is in base64.
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload *[]byte           `json:"payload,omitempty"`
 }
@@ -80,7 +81,7 @@ type attemptView struct {
 	At        time.Time     `json:"at"`
 }
 
-func viewDetail(d dlq.Detail, payload bool) detailView {
+func viewDetail(d redrive.Detail, payload bool) detailView {
 	v := detailView{
 		letterView: viewLetter(d.Letter), Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
 		Runs: []attemptView{}, Trail: d.Trail, PayloadBytes: len(d.Letter.Delivery.Payload),

@@ -8,7 +8,7 @@ import (
 )
 
 func main() {
-	// A closed pipe is then an error of a write, and never ends a redrive midway.
+	// A closed pipe is then a write error, and never kills the process during a redrive.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(New().Run(context.Background(), os.Args[1:]))
 }

@@ -37,12 +37,15 @@ func (l leakTest) Run() int {
 }
 
 // The scripts run the program as a process of its own.
+//
+//evidence:command
 func TestScripts(t *testing.T) {
 	runScripts(t, "testdata/script", func(e *testscript.Env) {
 		e.Setenv("HEADRACE_DSN", "sqlite:"+filepath.Join(e.WorkDir, "test.db"))
 	})
 }
 
+//evidence:command
 func TestScriptsOnPostgres(t *testing.T) {
 	dsn, schema := pgtest.New(t)
 	runScripts(t, "testdata/postgres", func(e *testscript.Env) {

@@ -30,7 +30,7 @@ Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
 
 func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
 	applied, failed := mg.Migrate(ctx)
-	// What was applied before a failure stays, so it is said first.
+	// Migrations applied before a failure stay, so they are printed first.
 	if err := m.emitMigrations(applied); err != nil {
 		return err
 	}
@@ -101,7 +101,7 @@ func (m *Main) migratePrint(ctx context.Context, mg store.Migrator) error {
 		return m.emitJSON(views)
 	}
 	for _, v := range views {
-		// The SQL is our own: it is printed as it is, to be piped into psql or sqlite3.
+		// The SQL is our own: it is printed unescaped, to be piped into psql or sqlite3.
 		if _, err := fmt.Fprintf(m.out, "-- %04d %s\n%s\n", v.Version, v.Name, v.SQL); err != nil {
 			return err
 		}

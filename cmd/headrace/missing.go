@@ -13,19 +13,19 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// missingPage is how many keys one statement asks for, and are held at a time.
+// missingPage is how many keys one statement looks up, and how many are held in memory.
 const missingPage = 1000
 
 func (m *Main) missingCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "missing SCOPE < KEYS",
-		Short: "of the keys on stdin, one a line, print those that were never taken",
-		Long: `Compares with a source of truth: prints the keys, of those on stdin, that have no row in a
+		Short: "print the keys from stdin, one a line, that the inbox never had",
+		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in a
 scope, which is CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet,
-or are longer ago than retention keeps; those that wait, are dead or were discarded are not
-missing. With -o json it prints one JSON string a line.
+or are older than retention; messages that wait, are dead or were discarded are not missing.
+With -o json it prints one JSON string a line.
 
-Exit status: 0 nothing is missing, 1 something is, or it failed, 3 it ended in the middle.`,
+Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended early.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
 		Args:    one("SCOPE"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
@@ -41,7 +41,7 @@ Exit status: 0 nothing is missing, 1 something is, or it failed, 3 it ended in t
 	}
 }
 
-// missing reads keys, asks for them page by page, and prints what is missing as it goes.
+// missing reads keys, looks them up page by page, and prints the missing ones as it goes.
 func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error {
 	lines := bufio.NewScanner(m.Stdin)
 	bar := m.progress("keys compared", 0)
@@ -81,8 +81,14 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 		m.say("ended early, after %s: %v", plural(read, "key", "keys"), err)
 		return errIncomplete
 	}
+	if err == nil && read == 0 {
+		m.say("stdin has no key")
+	}
 	if err == nil && missing > 0 {
 		m.say("%d of %s missing", missing, plural(read, "key is", "keys are"))
+		if missing == read {
+			m.say("the inbox has none of them: is %q the scope? `%s` prints that of a key", scope, m.command("inbox show KEY"))
+		}
 		return errFound
 	}
 	return err

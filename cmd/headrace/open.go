@@ -14,7 +14,7 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// openStore is a store with what the command needs beside.
+// openStore is a store with the other interfaces that the command needs.
 type openStore struct {
 	store.Store
 	store.Checker
@@ -25,7 +25,7 @@ type openStore struct {
 // maxConns bounds the connections to PostgreSQL: the consumers need the others.
 const maxConns = 4
 
-// open opens the database. unchecked leaves its tables to the caller.
+// open opens the database. unchecked skips the check of its tables.
 func (db database) open(ctx context.Context, schema string, unchecked bool) (openStore, error) {
 	if db.postgres != "" {
 		st, err := postgres.Open(ctx, db.postgres, postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
@@ -44,9 +44,9 @@ func (m *Main) withStore(ctx context.Context, f func(openStore) error) error {
 	return m.with(ctx, db, false, f)
 }
 
-// withMigrator opens the database, whatever its tables are, for f and closes it. Unless
-// make is set, a SQLite file that is not there is not made: an empty one elsewhere
-// stands for it.
+// withMigrator opens the database without checking its tables, calls f and closes it.
+// Unless make is set, it does not make a missing SQLite file, but uses an empty one
+// elsewhere.
 func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrator) error) error {
 	db, err := m.locate()
 	if err != nil {

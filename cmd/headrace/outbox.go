@@ -18,7 +18,7 @@ func (m *Main) outboxCommand() *cobra.Command {
 
 func (m *Main) outboxStatusCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "status", Short: "count what waits, and say for how long", Args: noArgs,
+		Use: "status", Short: "count the events, and show how long the oldest has waited", Args: noArgs,
 		RunE: m.do(func(ctx context.Context, _ []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				s, err := st.Outbox().Status(ctx)
@@ -93,8 +93,8 @@ const unparkPage = 500
 func (m *Main) unparkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "unpark [ROW... | -]", Short: "publish parked events again",
-		Long: `Makes parked events due, with their attempts forgotten. Rows are named, or all of them with
---all; - reads them from stdin, one a line. Exit status 1 where rows are named and none is parked.`,
+		Long: `Makes parked events due, and resets their attempts. Name the rows, or give --all; - reads them
+from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 	}
 	all := c.Flags().Bool("all", false, "every parked event")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")

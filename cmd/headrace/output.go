@@ -12,7 +12,7 @@ import (
 
 func (m *Main) json() bool { return m.flags.format.value == "json" }
 
-// emit prints value as JSON, or header and rows as a table; cells may hold anything.
+// emit prints value as JSON, or header and rows as a table; cells may contain any text.
 func (m *Main) emit(value any, header []string, rows [][]string) error {
 	if m.json() {
 		return m.emitJSON(value)
@@ -29,7 +29,7 @@ func (m *Main) emitJSON(value any) error {
 	return err
 }
 
-// table prints aligned columns. A nil header prints rows alone.
+// table prints aligned columns. With a nil header it prints only rows.
 func (m *Main) table(header []string, rows [][]string) error {
 	w := tabwriter.NewWriter(m.out, 0, 8, 2, ' ', 0)
 	if header != nil {
@@ -53,7 +53,7 @@ func (m *Main) line(format string, args ...any) error {
 	return err
 }
 
-// plural counts things: one is what follows 1, and others what follows another number.
+// plural returns a number with its noun: one follows 1, others any other number.
 func plural[N int | int64](n N, one, others string) string {
 	if n == 1 {
 		return "1 " + one
@@ -61,7 +61,7 @@ func plural[N int | int64](n N, one, others string) string {
 	return fmt.Sprintf("%d %s", n, others)
 }
 
-// command writes a command of ours that does something for the same tables.
+// command returns a headrace command line for the same tables.
 func (m *Main) command(words string) string {
 	if schema := strings.TrimSpace(m.flags.schema); schema != "public" {
 		return migrate.Command(words, schema)
@@ -69,7 +69,7 @@ func (m *Main) command(words string) string {
 	return migrate.Command(words, "")
 }
 
-// when writes a time as people and programs read it; "-" where there is none.
+// when formats a time for people and programs; "-" for zero.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -77,7 +77,7 @@ func when(t time.Time) string {
 	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
-// text writes "-" for nothing, so that columns stay in place.
+// text returns "-" for an empty string, so that columns stay in place.
 func text(s string) string {
 	if s == "" {
 		return "-"

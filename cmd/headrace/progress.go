@@ -7,8 +7,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 )
 
-// progress shows on stderr how far a long command is: a bar on a terminal, lines now
-// and then elsewhere, and nothing for what is done before the first line is due.
+// progress shows on stderr how far a long command is: a bar on a terminal, otherwise a
+// line from time to time. A command that ends before the first line is due prints none.
 type progress struct {
 	m     *Main
 	verb  string
@@ -29,7 +29,7 @@ func (m *Main) progress(verb string, total int64) *progress {
 	return p
 }
 
-// step is told how many are done.
+// step updates the number done.
 func (p *progress) step(done int) {
 	if p.bar != nil {
 		p.bar.SetCurrent(int64(done))

@@ -13,7 +13,7 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// pruneFlags say what may go.
+// pruneFlags say what to prune.
 type pruneFlags struct {
 	consumer string
 	window   age
@@ -27,31 +27,30 @@ type pruneFlags struct {
 func (m *Main) pruneCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "prune --source-retention AGE",
-		Short: "remove messages and closed letters that are older than they need to be kept",
+		Short: "remove old messages and closed letters",
 		Long: `Removes the records of messages that are done or discarded, and letters that were closed. The
 window, after which a message that comes back is applied again, must exceed the time for which
 the source can deliver a message again, the longest time of its retries, and the age of closed
-letters together; a shorter one is refused. Left out, it is computed.
+letters together; a shorter one is an error. By default it is computed.
 
-Messages that wait, dead ones, and their open letters stay; --open-letters gives those up, too.
-What is due only because an open letter went (an older letter of its message) goes with the next
-run.
-Consumers prune by themselves where they know their source's retention: this is for the others,
-and for a schedule of one's own. It may be stopped at any time, and run beside consumers.`,
+Messages that wait, dead ones, and their open letters stay; --open-letters removes those, too.
+The removal of an open letter may make an older letter of its message due: the next run removes it.
+Consumers prune by themselves if they know their source's retention: this is for the others, and
+for your own schedule. It may be stopped at any time, and run while consumers run.`,
 		Example: "  headrace prune --source-retention 7d --dry-run\n  headrace prune --source-retention 7d --retry-span 6h --window 30d",
 		Args:    noArgs,
 	}
 	// The default policy, with the default timeout and the grace of a consumer.
 	f := &pruneFlags{retries: age{retry.Policy{}.Span(35 * time.Second)}, closed: age{inbox.DefaultDeadLetters}}
 	flags := c.Flags()
-	flags.StringVar(&f.consumer, "consumer", "", "only what belongs to this consumer")
+	flags.StringVar(&f.consumer, "consumer", "", "only rows of this consumer")
 	flags.Var(&f.window, "window", "how long the record of a message is kept (default: computed)")
 	flags.Var(&f.source, "source-retention", "for how long the source can deliver a message again")
 	flags.Var(&f.retries, "retry-span", "the longest time for which a message is retried; the default is that of the default policy")
 	flags.Var(&f.closed, "dead-letters", "how long closed letters are kept")
-	flags.Var(&f.open, "open-letters", "give open letters up after this time, with their messages (default: never)")
-	flags.BoolVar(&f.dry, "dry-run", false, "only count what would go")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before open letters are given up")
+	flags.Var(&f.open, "open-letters", "remove open letters after this time, with their messages (default: never)")
+	flags.BoolVar(&f.dry, "dry-run", false, "only count the rows that would be removed")
+	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before open letters are removed")
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		if c.Flags().Changed("consumer") && f.consumer == "" {
 			return usagef("--consumer is empty")
@@ -70,12 +69,12 @@ and for a schedule of one's own. It may be stopped at any time, and run beside c
 	return c
 }
 
-// plan computes, and refuses, as a consumer does.
+// plan computes and checks the plan as a consumer does.
 func (f *pruneFlags) plan() (inbox.Plan, error) {
 	r := inbox.Retention{Window: f.window.d, SourceRetention: f.source.d, DeadLetters: f.closed.d, OpenLetters: f.open.d}
 	plan, err := r.Plan(f.retries.d)
 	if errors.Is(err, inbox.ErrSourceRetention) {
-		return plan, usagef("prune: for how long can the source deliver a message again? give --source-retention")
+		return plan, usagef("prune: give --source-retention: for how long the source can deliver a message again")
 	}
 	if err != nil {
 		return plan, usagef("prune: %v", err)
@@ -83,7 +82,7 @@ func (f *pruneFlags) plan() (inbox.Plan, error) {
 	return plan, nil
 }
 
-// prunedView is what went as JSON.
+// prunedView is the result as JSON.
 type prunedView struct {
 	Messages int64  `json:"messages"`
 	Letters  int64  `json:"letters"`
@@ -130,7 +129,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	return printed
 }
 
-// amount says how much was removed.
+// amount returns in words how much was removed.
 func amount(p inbox.Pruned) string {
 	return plural(p.Messages, "message", "messages") + " and " + plural(p.Letters, "letter", "letters")
 }

@@ -23,12 +23,12 @@ The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others 
 the list of processes): postgres://user@host:5432/database, "host=… user=… dbname=…", or
 sqlite:FILE.
 
-Exit status: 0 done, 1 failed, or what was asked for is not there, 2 wrong usage and nothing was
-done, 3 done in part.`
+Exit status: 0 done, 1 failed or not found, 2 wrong usage and nothing was done, 3 done in part, or
+status found something.`
 
 func (m *Main) root() *cobra.Command {
 	root := m.parent("headrace", "look after a database of headrace",
-		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.consumerCommand(), m.outboxCommand(), m.pruneCommand(), m.versionCommand())
+		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.consumerCommand(), m.outboxCommand(), m.statusCommand(), m.pruneCommand(), m.versionCommand())
 	root.Long = long
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(m.Stdin)
@@ -45,7 +45,7 @@ func (m *Main) root() *cobra.Command {
 	return root
 }
 
-// parent is a command that only has others below it.
+// parent makes a command that only has subcommands.
 func (m *Main) parent(name, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
 	c.RunE = func(c *cobra.Command, args []string) error {
@@ -94,7 +94,7 @@ func mostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-// do is RunE for a command: what goes wrong before it is wrong usage.
+// do returns a RunE: errors before it runs are wrong usage.
 func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		m.started = true
@@ -102,7 +102,7 @@ func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.
 	}
 }
 
-// choice is a flag that takes one of a few words.
+// choice is a flag with a few allowed words.
 type choice struct {
 	value string
 	of    []string

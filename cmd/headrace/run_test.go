@@ -68,7 +68,7 @@ func TestPruneBar(t *testing.T) {
 	}
 }
 
-// closed is a pipe that nobody reads.
+// closed is a pipe without a reader.
 type closed struct{}
 
 func (closed) Write([]byte) (int, error) {
@@ -82,7 +82,7 @@ func (full) Write([]byte) (int, error) {
 	return 0, &os.PathError{Op: "write", Path: "/x", Err: syscall.ENOSPC}
 }
 
-// Bad input 57: nobody reads on, which is no failure; what cannot be written is one.
+// Bad input 57: the reader has gone, which is no failure; what cannot be written is one.
 func TestOutput(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "30")

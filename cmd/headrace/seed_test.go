@@ -5,14 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/storetest"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -23,6 +26,7 @@ import (
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
 //	seed done KEY       a message that was handled
+//	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed instance NAME  a process that runs the consumer
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
@@ -75,26 +79,33 @@ func (s seeder) write(what, arg string) error {
 		return nil
 	case "conflict":
 		l := deadLetter(arg)
-		l.Class, l.FirstPrint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
+		l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
 		l.Delivery.Fingerprint += "-other"
-		_, _, err := s.st.Letters().Insert(s.ctx, s.t, l)
+		_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
 		return err
 	case "evil":
 		return s.dead(evilLetter())
 	case "parked":
 		return s.parked(n)
 	case "done":
-		_, err := s.st.Inbox().Record(s.ctx, s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: arg}, State: inbox.Done, Fingerprint: "f"})
-		return err
+		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: arg}, State: inbox.Done, Fingerprint: "f"})
+	case "postponed":
+		d := deadLetter(arg).Delivery
+		entry := inbox.Entry{ID: inbox.ID{Scope: d.Scope, Key: arg}, State: inbox.Waiting, Fingerprint: d.Fingerprint}
+		if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, entry); err != nil {
+			return err
+		}
+		return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
+			Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: time.Hour, Postponed: time.Minute, Reason: "rate\x1b[2J limit (postponed for 1h0m0s)",
+		}})
 	case "broken":
-		_, err := s.st.Inbox().Record(s.ctx, s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
-		return err
+		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
 	}
 	return fmt.Errorf("seed what? %q", what)
 }
 
 func deadLetter(key string) dlq.Letter {
-	failure := dlq.Describe(fmt.Errorf("charge %s: %w", key, context.DeadlineExceeded), nil)
+	failure := dlq.Describe(fmt.Errorf("charge %s: %w", key, context.DeadlineExceeded), nil, nil)
 	return dlq.Letter{
 		Class: dlq.Exhausted, Consumer: "billing", Handler: "orders.paid",
 		Delivery: headrace.Delivery{
@@ -102,7 +113,7 @@ func deadLetter(key string) dlq.Letter {
 			Payload: []byte(`{"canary":"payload-canary"}`), Metadata: map[string]string{"Authorization": "header-canary"},
 			Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "17"},
 		},
-		Error: failure.Error, Chain: failure.Chain, ErrorPrint: failure.Print, Attempts: 2, Host: "mill-1", Build: "v1.2.3",
+		Error: failure.Error, Chain: failure.Chain, ErrorFingerprint: failure.Fingerprint, Attempts: 2, Host: "mill-1", Build: "v1.2.3",
 	}
 }
 
@@ -119,16 +130,16 @@ func evilLetter() dlq.Letter {
 
 func (s seeder) dead(l dlq.Letter) error {
 	entry := inbox.Entry{ID: l.ID(), State: inbox.Dead, Fingerprint: l.Delivery.Fingerprint}
-	if _, err := s.st.Inbox().Record(s.ctx, s.t, entry); err != nil {
+	if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, entry); err != nil {
 		return err
 	}
 	for range l.Attempts {
 		a := inbox.Attempt{ID: l.ID(), Class: "transient", Error: l.Error, ErrorType: "context.deadlineExceededError", Host: l.Host, Build: l.Build}
-		if _, err := s.st.Inbox().AddAttempt(s.ctx, s.t, a); err != nil {
+		if _, err := s.st.Inbox().AddAttempts(s.ctx, s.t, []inbox.Attempt{a}); err != nil {
 			return err
 		}
 	}
-	_, _, err := s.st.Letters().Insert(s.ctx, s.t, l)
+	_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
 	return err
 }
 
@@ -140,7 +151,7 @@ func (s seeder) parked(n int) error {
 		}
 	}
 	for shard := range outbox.Shards {
-		rows, err := s.st.Outbox().Read(s.ctx, s.t, shard, 0, n)
+		rows, err := s.st.Outbox().Read(s.ctx, s.t, shard, 0, n, outbox.Topics{})
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,198 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/outbox"
+)
+
+// statusView is everything on one screen, as JSON.
+type statusView struct {
+	V         int              `json:"v"`
+	Consumers []*consumerState `json:"consumers"`
+	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
+	Outbox    outbox.Status    `json:"outbox"`
+	Warnings  []string         `json:"warnings"`
+}
+
+// consumerState is what is known of a consumer. Waiting counts its rows of the backlog that
+// are ready, delayed or blocked.
+type consumerState struct {
+	Consumer  string         `json:"consumer"`
+	Processes int            `json:"processes"` // that run
+	Silent    int            `json:"silent"`    // that ended without a word
+	Builds    map[string]int `json:"builds"`    // of those that run
+	Pause     *pauseView     `json:"pause,omitempty"`
+	Waiting   int64          `json:"waiting"`
+	Oldest    time.Duration  `json:"oldest_ns"`
+	Dead      int64          `json:"dead"` // open letters
+}
+
+func (m *Main) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status", Short: "show consumers, what waits, fails, and has no owner", Args: noArgs,
+		Long: `Shows on one screen the consumers with their builds, the messages that wait, the open dead letters by
+group, the outbox, and what has no owner. Exit status 3 if there are open letters or warnings.`,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				v, err := m.status(ctx, st)
+				if err != nil {
+					return fmt.Errorf("status: %w", err)
+				}
+				if err := m.printStatus(v); err != nil {
+					return err
+				}
+				if len(v.Failing)+len(v.Warnings) > 0 {
+					return errIncomplete
+				}
+				return nil
+			})
+		}),
+	}
+}
+
+func (m *Main) status(ctx context.Context, st openStore) (v statusView, err error) {
+	known, err := consumers(ctx, st, "")
+	if err != nil {
+		return v, err
+	}
+	if v.Failing, err = st.Letters().Groups(ctx, dlq.Filter{State: dlq.Open}); err != nil {
+		return v, err
+	}
+	if v.Outbox, err = st.Outbox().Status(ctx); err != nil {
+		return v, err
+	}
+	all, err := st.Backlog().Depth(ctx, "")
+	if err != nil {
+		return v, err
+	}
+	v.V, v.Failing = 1, append([]dlq.Group{}, v.Failing...)
+	v.Consumers = []*consumerState{}
+	unowned := waiting(all)
+	for _, k := range known {
+		c := stateOf(k)
+		depth, err := st.Backlog().Depth(ctx, k.Consumer)
+		if err != nil {
+			return v, err
+		}
+		c.Waiting, c.Oldest = waiting(depth), depth.Oldest
+		unowned -= c.Waiting
+		v.Consumers = append(v.Consumers, c)
+	}
+	for _, g := range v.Failing {
+		if i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == g.Consumer }); i >= 0 {
+			v.Consumers[i].Dead += g.Count
+		}
+	}
+	v.Warnings = m.warnings(v, unowned)
+	return v, nil
+}
+
+func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
+
+func stateOf(k *consumerView) *consumerState {
+	c := &consumerState{Consumer: k.Consumer, Builds: map[string]int{}}
+	if k.Paused {
+		c.Pause = k.Pause
+	}
+	for _, i := range k.Instances {
+		switch i.State {
+		case "running":
+			c.Processes++
+			c.Builds[i.Build]++
+		case "dead":
+			c.Silent++
+		}
+	}
+	return c
+}
+
+// warnings returns what has no owner. unowned is how many messages wait for consumers
+// of which no process and no pause is known.
+func (m *Main) warnings(v statusView, unowned int64) []string {
+	list := []string{}
+	for _, c := range v.Consumers {
+		if c.Processes == 0 && c.Waiting > 0 {
+			list = append(list, fmt.Sprintf("%s: %s and no process runs", c.Consumer, plural(c.Waiting, "message waits", "messages wait")))
+		}
+		if c.Silent > 0 {
+			list = append(list, fmt.Sprintf("%s: %s without a word", c.Consumer, plural(c.Silent, "process has ended", "processes have ended")))
+		}
+	}
+	if unowned > 0 {
+		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
+	}
+	if v.Outbox.Parked > 0 {
+		list = append(list, fmt.Sprintf("outbox: %s: %s", plural(v.Outbox.Parked, "event is refused by the broker", "events are refused by the broker"), m.command("outbox parked")))
+	}
+	return list
+}
+
+// failingShown is how many groups the table shows.
+const failingShown = 10
+
+func (m *Main) printStatus(v statusView) error {
+	if m.json() {
+		return m.emitJSON(v)
+	}
+	var rows [][]string
+	section := func(title string, lines [][]string) {
+		for _, line := range lines {
+			rows = append(rows, append([]string{title}, line...))
+			title = ""
+		}
+	}
+	var failing, state, warn [][]string
+	for _, g := range v.Failing[:min(len(v.Failing), failingShown)] {
+		failing = append(failing, []string{
+			short(text(g.ErrorFingerprint), 16), plural(g.Count, "letter", "letters"), short(g.Consumer+"/"+g.Handler, 50), "last " + when(g.Last), short(text(g.Sample), 60),
+		})
+	}
+	if n := len(v.Failing) - failingShown; n > 0 {
+		failing = append(failing, []string{plural(n, "more group", "more groups") + ": " + m.command("dlq groups")})
+	}
+	for _, c := range v.Consumers {
+		state = append(state, []string{
+			short(c.Consumer, 40), processes(c), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
+		})
+	}
+	for _, w := range v.Warnings {
+		warn = append(warn, []string{w})
+	}
+	section("FAILING", failing)
+	section("CONSUMERS", state)
+	section("OUTBOX", [][]string{{
+		plural(v.Outbox.Ready+v.Outbox.Delayed+v.Outbox.Behind, "waits", "wait"), "oldest " + v.Outbox.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", v.Outbox.Parked),
+	}})
+	section("WARNINGS", warn)
+	if err := m.table(nil, rows); err != nil {
+		return err
+	}
+	if len(v.Failing) > 0 {
+		m.say("next: %s", m.command(fmt.Sprintf("dlq show %d", v.Failing[0].SampleID)))
+	}
+	return nil
+}
+
+func processes(c *consumerState) string {
+	if c.Pause != nil {
+		return fmt.Sprintf("paused by %s since %s: %s", c.Pause.By, when(c.Pause.At), short(text(c.Pause.Reason), 40))
+	}
+	var builds []string
+	for build, n := range c.Builds {
+		builds = append(builds, fmt.Sprintf("%s on %d", short(text(build), 20), n))
+	}
+	slices.Sort(builds)
+	if len(builds) == 0 {
+		return "no process"
+	}
+	return plural(c.Processes, "process", "processes") + ": " + strings.Join(builds, ", ")
+}
