@@ -1,31 +1,46 @@
 package main
 
 import (
-	"log/slog"
+	"bytes"
+	"context"
+	"path/filepath"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/headrace/headrace/examples/internal/storytest"
+	"github.com/headrace/headrace/broker/brokertest"
+	"github.com/headrace/headrace/tests/endtoend/services"
 )
 
-func TestStory(t *testing.T) { storytest.Run(t, broker, topics) }
+// The example ends well against a real broker, on topics of its own.
+func TestRun(t *testing.T) {
+	*broker = brokertest.Variable(t, services.Kafka.Variable, services.Kafka.Name)
+	*file = filepath.Join(t.TempDir(), "orders.db")
+	suffix := "." + uuid.NewString()[:8]
+	paid, created = paid+suffix, created+suffix
+	t.Cleanup(func() { remove(t, paid, created) })
+	var out bytes.Buffer
+	if err := run(t.Context(), &out); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+}
 
-func topics(t *testing.T, address string) (all []string) {
-	client, err := kgo.NewClient(kgo.SeedBrokers(connect(address, slog.Default()).(connection).brokers...))
+func remove(t *testing.T, topics ...string) {
+	client, err := kgo.NewClient(kgo.SeedBrokers(*broker))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	known, err := kmsg.NewPtrMetadataRequest().RequestWith(t.Context(), client)
-	if err != nil {
-		t.Fatal(err)
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.TopicNames = topics
+	for _, topic := range topics {
+		one := kmsg.NewDeleteTopicsRequestTopic()
+		one.Topic = kmsg.StringPtr(topic)
+		request.Topics = append(request.Topics, one)
 	}
-	for _, topic := range known.Topics {
-		if topic.Topic != nil {
-			all = append(all, *topic.Topic)
-		}
+	if _, err := request.RequestWith(context.Background(), client); err != nil {
+		t.Errorf("remove the topics: %v", err)
 	}
-	return all
 }

@@ -1,24 +1,20 @@
-// Command orders turns a shop's paid orders into invoices and confirmation messages, and proves at the end that
-// none was lost and none was invoiced twice.
+// Command orders is a whole consumer to copy: it reads orders from a message queue and
+// writes an invoice for each, once, on an SQLite file and without any server.
 //
 // # Nouns
 //
-// A webhook is what the shop sends, an order is what it says, an invoice is what it becomes. The stream is
-// where webhooks come from: a generator, or lines of a file. The source hands them to the consumer as a broker
-// would, at least once: it keeps what is not acknowledged and hands it out again, also after a crash. The
-// journal is the source's own log of everything handed out and of everything published, apart from
-// headrace's tables. The figures are what a query over the journal and the tables finds.
+// An order is the body of a message, an invoice what the handler writes for it in its
+// transaction, a mail what an event of the same transaction leads to. Package
+// examples/billing is the consumer with its handlers. Package examples/internal/shop is the
+// world outside: it sends orders, some of them twice and two of them poison, and counts what
+// became of them.
 //
 // # Rules
 //
-// A webhook is in the journal, committed, before the consumer sees it. The figures never come from counters
-// of the process. The table invoices has no unique index, so an effect applied twice would show.
+// The exit status is 1 unless every order has what it should have.
 //
 // # Caveats
 //
-// With SQLite the journal is a file beside the database, FILE.source. It belongs to the database: without it
-// the figures cover only what was handed out since.
-//
-// The code lies in examples/internal/story, because the examples over brokers tell the
-// same story.
+// The source is a channel of Watermill, which forgets its messages when the process ends.
+// The next run sends all of them again.
 package main

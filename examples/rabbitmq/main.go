@@ -1,14 +1,59 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
-	"github.com/headrace/headrace/examples/internal/story"
+	"github.com/headrace/headrace/broker/amqp"
+	"github.com/headrace/headrace/examples/internal/shop"
+	"github.com/headrace/headrace/tests/endtoend/services"
 )
 
-func main() { os.Exit(story.OverBroker(broker, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+var (
+	file          = flag.String("db", "", "the SQLite `file`; default: a new one in a temporary directory, which is kept")
+	broker        = flag.String("broker", "", "RabbitMQ's `URL`, amqp://user:password@host:5672/; default: that of docker compose, else one is started")
+	paid, created = "example.orders.paid", "example.invoices.created" // the topics, which are queues
+)
 
-var broker = story.Broker{
-	Name: "rabbitmq", Service: "rabbitmq", Variable: "HEADRACE_TEST_RABBITMQ",
-	Compose: "amqp://guest:guest@127.0.0.1:5672/", Connect: connect,
+func main() {
+	flag.Parse()
+	slog.SetLogLoggerLevel(slog.LevelWarn) // LevelInfo shows every failed attempt
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, restore) // Ctrl-C stops; a second one ends the process at once
+	if err := run(ctx, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "rabbitmq:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, stdout io.Writer) (err error) {
+	found, err := services.RabbitMQ.Find(ctx, *broker, false, os.Stderr) // your program knows its broker
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, found.Stop()) }()
+	server := amqp.Server{URL: found.Address, Name: "examples/rabbitmq"}
+	queues := amqp.Topology{Declare: amqp.Quorum, DeliveryLimit: amqp.Unlimited}
+	source, err := amqp.NewSource(amqp.SourceOptions{Server: server, Topology: queues})
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	// This makes the queues. Leave it and Declare out where they exist.
+	if err := errors.Join(source.SubscribeInitialize(paid), source.SubscribeInitialize(created)); err != nil {
+		return err
+	}
+	sink, err := amqp.NewSink(amqp.SinkOptions{Server: server, Topology: queues})
+	if err != nil {
+		return err
+	}
+	defer sink.Close()
+	return shop.Broker{Source: source, Sink: sink, Paid: paid, Created: created}.Run(ctx, stdout, *file)
 }
