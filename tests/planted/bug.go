@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -21,12 +22,15 @@ type bug struct {
 	red, says string
 }
 
+// named reports whether a word of the bug's name begins with part.
+func (b *bug) named(part string) bool { return strings.Contains("-"+b.name, "-"+part) }
+
 // command is the check as a person runs it.
 func (b *bug) command() string {
 	return fmt.Sprintf("go test %s -run '%s'", b.pkg, b.run)
 }
 
-// bugs returns the bugs in dir, in the order of their names.
+// bugs returns the bugs in dir, in the order of their numbers.
 func bugs(dir string) ([]bug, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.patch"))
 	if err != nil {
@@ -35,7 +39,9 @@ func bugs(dir string) ([]bug, error) {
 	if len(paths) == 0 {
 		return nil, fmt.Errorf("no bug in %s: run this in the root of the repository", dir)
 	}
-	slices.Sort(paths)
+	slices.SortFunc(paths, func(a, b string) int {
+		return cmp.Or(cmp.Compare(strings.Index(a, "-"), strings.Index(b, "-")), cmp.Compare(a, b))
+	})
 	list := make([]bug, len(paths))
 	for i, path := range paths {
 		if list[i], err = read(path); err != nil {
@@ -88,10 +94,4 @@ func (b *bug) parse(check string) error {
 	}
 	b.pkg, b.run = words[2], strings.Trim(words[4], "'")
 	return nil
-}
-
-// row is the bug's row in docs/reliability.md.
-func (b *bug) row() string {
-	// A | would end the cell, also in code.
-	return fmt.Sprintf("| `%s` | %s | %s | `%s` |", b.name, b.breaks, b.does, strings.ReplaceAll(b.command(), "|", `\|`))
 }

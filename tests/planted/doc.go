@@ -4,7 +4,7 @@
 //
 //	make planted                      # all, with a PostgreSQL of their own
 //	go run ./tests/planted -list      # what there is
-//	go run ./tests/planted -only 05-  # those whose name contains "05-"
+//	go run ./tests/planted -only 05-  # those with 05- in their name
 //
 // Without make, HEADRACE_TEST_POSTGRES names the server, as for go test.
 //

@@ -33,7 +33,8 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("planted", flag.ContinueOnError)
-	only := flags.String("only", "", "plant those bugs only whose `name` contains this, or one of several (54-,55-)")
+	only := flags.String("only", "", "plant those bugs only with this at the start of a word of their `name`, or one of several (54-,55-)")
+	part := flags.String("part", "", "plant only the K-th of N parts of them, `K/N`")
 	list := flags.Bool("list", false, "list the bugs with their checks, and plant none")
 	verbose := flags.Bool("v", false, "print what each check prints")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -49,14 +50,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	for part := range strings.SplitSeq(*only, ",") {
-		if !slices.ContainsFunc(all, func(b bug) bool { return strings.Contains(b.name, part) }) {
-			return fmt.Errorf("no bug's name contains %q; -list shows them", part)
+		if !slices.ContainsFunc(all, func(b bug) bool { return b.named(part) }) {
+			return fmt.Errorf("no bug's name has %q; -list shows them", part)
 		}
 	}
 	chosen := all[:0]
 	for _, b := range all {
-		if slices.ContainsFunc(strings.Split(*only, ","), func(part string) bool { return strings.Contains(b.name, part) }) {
+		if slices.ContainsFunc(strings.Split(*only, ","), b.named) {
 			chosen = append(chosen, b)
+		}
+	}
+	if *part != "" {
+		if chosen, err = share(chosen, *part); err != nil {
+			return err
 		}
 	}
 	switch {
@@ -70,6 +76,19 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("%s names no server: run make planted, or see scripts/services", server)
 	}
 	return (&session{out: out, bugs: chosen, verbose: *verbose}).run(ctx)
+}
+
+// share returns the K-th of N parts of all; part is K/N.
+func share(all []bug, part string) ([]bug, error) {
+	var k, n int
+	if _, err := fmt.Sscanf(part, "%d/%d", &k, &n); err != nil || k < 1 || k > n {
+		return nil, fmt.Errorf("-part %q: give K/N, as in 1/3: the first of three parts", part)
+	}
+	var chosen []bug
+	for i := k - 1; i < len(all); i += n {
+		chosen = append(chosen, all[i])
+	}
+	return chosen, nil
 }
 
 // session plants bugs in one copy of the tree.

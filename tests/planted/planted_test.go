@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -63,19 +64,6 @@ func TestChecksAreThere(t *testing.T) {
 		}
 		if !found {
 			t.Errorf("%s: %s has no %s", b.name, b.pkg, name)
-		}
-	}
-}
-
-// The table in docs/reliability.md has each bug with its command.
-func TestTheDocumentShowsEachBug(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join(root, "docs", "reliability.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, b := range all(t) {
-		if !strings.Contains(string(text), b.row()) {
-			t.Errorf("docs/reliability.md has no row\n%s", b.row())
 		}
 	}
 }
@@ -140,5 +128,29 @@ func TestInterruptedRunCleansUp(t *testing.T) {
 	left, err := os.ReadDir(os.Getenv("TMPDIR"))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// The parts have each bug once.
+func TestShare(t *testing.T) {
+	all := []bug{{name: "a"}, {name: "b"}, {name: "c"}, {name: "d"}}
+	var names []string
+	for _, part := range []string{"1/3", "2/3", "3/3"} {
+		chosen, err := share(all, part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range chosen {
+			names = append(names, b.name)
+		}
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"a", "b", "c", "d"}) {
+		t.Errorf("%q", names)
+	}
+	for _, part := range []string{"0/3", "4/3", "1", "x/y"} {
+		if _, err := share(all, part); err == nil {
+			t.Errorf("%q is taken", part)
+		}
 	}
 }
