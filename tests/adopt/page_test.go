@@ -18,7 +18,7 @@ func TestThePagesShowWhatRuns(t *testing.T) {
 		page = append(page, strings.Replace(string(text), "```go", "```text", oneIf(name == "README.md"))...)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../inbox/example*_test.go", "../../broker/*/example_test.go", "../../consumer/consumertest/readme_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../broker/*/example_test.go", "../../consumer/consumertest/readme_test.go"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, name := range files {

@@ -19,7 +19,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
@@ -32,7 +32,7 @@ import (
 var notHere = map[int]string{
 	18: "nothing is exported as CSV; the command writes tables and JSON",
 	38: "of the command: --since 30 is refused, cmd/headrace/filter_test.go; in Go see TestConfig",
-	39: "no broker adapter is built yet: nobody but the caller knows the broker's own deadline (Config.HandlerTimeout says so)",
+	39: "no broker adapter is built yet: only the caller knows the broker's own deadline (Config.HandlerTimeout says so)",
 	41: "there is no configuration file: the compiler refuses an unknown field, and cmd/headrace/testdata/script/usage.txtar an unknown flag",
 	42: "of the command: cmd/headrace/testdata/script/dsn.txtar, the flag goes first and says so",
 	45: "the ledger, which has steps, is not built yet",
@@ -61,7 +61,6 @@ func refusals() []refusal {
 		{35, "concurrency 10^6", func(c *config) { c.Concurrency = 1e6 }, "option Config.Concurrency is 1000000: more than 1000"},
 		{35, "batch -1", func(c *config) { c.MaxBatch = -1 }, "option Config.MaxBatch is negative"},
 		{35, "batch 10^6", func(c *config) { c.MaxBatch = 1e6 }, "option Config.MaxBatch is 1000000"},
-		{35, "backlog workers -1", func(c *config) { c.BacklogWorkers = -1 }, "option Config.BacklogWorkers is negative"},
 		{35, "in flight, the least number", func(c *config) { c.MaxInFlight = math.MinInt }, "option Config.MaxInFlight is negative"},
 		{36, "attempts 0 is the default", func(c *config) { c.Retry.MaxAttempts = 0 }, ""},
 		{36, "attempts -1", func(c *config) { c.Retry.MaxAttempts = -1 }, "option Config.Retry: retry: MaxAttempts is negative"},
@@ -98,6 +97,8 @@ func refusals() []refusal {
 
 // Bad input 35 to 38, 40, 44 and 50: refused by New or by Run, before a message is taken,
 // with the name of the option; or taken, and then a message is applied.
+//
+//evidence:refused-at-start
 func TestConfig(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		applied := 0
@@ -144,6 +145,8 @@ func TestDelaysDoNotOverflow(t *testing.T) {
 }
 
 // Bad input 33, 34 and 43 of PostgreSQL: what is refused is named, and no password shown.
+//
+//evidence:bad-input
 func TestPostgresOptions(t *testing.T) {
 	dsn := "postgres://user:canary@127.0.0.1:1/db?sslmode=disable"
 	for _, c := range []struct {
@@ -156,7 +159,7 @@ func TestPostgresOptions(t *testing.T) {
 		{33, "no DSN", "", postgres.Options{}, "the DSN is empty"},
 		{33, "a percent sign that is none", "postgres://user:can%zzary@h/db", postgres.Options{}, "the DSN cannot be read"},
 		{33, "a port that is none", "postgres://user:canary@h:port/db", postgres.Options{}, "the DSN cannot be read"},
-		{33, "nobody listens", dsn, postgres.Options{}, "connect"},
+		{33, "no server listens", dsn, postgres.Options{}, "connect"},
 		{33, "a socket that is not there", "host=/nonexistent/canary-free user=u password=canary dbname=d", postgres.Options{}, "connect"},
 		{34, "a pool of -1", dsn, postgres.Options{MaxConns: -1}, "Options.MaxConns is negative"},
 		{34, "a pool of 10^6", dsn, postgres.Options{MaxConns: 1e6}, "Options.MaxConns is 1000000: more than 10000"},
@@ -177,6 +180,8 @@ func TestPostgresOptions(t *testing.T) {
 }
 
 // Bad input 33 of SQLite: no path, and databases that are not one file.
+//
+//evidence:bad-input
 func TestSQLitePaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"": "the path is empty", ":memory:": "in-memory", "file:x?mode=memory": "is a URI", "a\x00b": "NUL", filepath.Join(t.TempDir(), "none", "x.db"): "none",
@@ -212,7 +217,7 @@ func TestSchemasAndSmallPools(t *testing.T) {
 }
 
 func smallPool(t *testing.T, st *postgres.Store, db *sql.DB, schema string) {
-	b := &bundle{T: t, st: st, db: db, src: memsource.New(), desk: dlq.NewDesk(st)}
+	b := &bundle{T: t, st: st, db: db, src: memsource.New(), admin: redrive.New(st)}
 	b.exec("DROP TABLE IF EXISTS effects")
 	b.exec("CREATE TABLE effects (msg TEXT NOT NULL, sum TEXT NOT NULL, attempt INTEGER NOT NULL, trace TEXT NOT NULL)")
 	sink := &published{more: make(chan struct{}, 10)}
@@ -242,6 +247,8 @@ func smallPool(t *testing.T, st *postgres.Store, db *sql.DB, schema string) {
 }
 
 // Bad input 35, 38 and 44 of registrations: Run refuses, and names the handler.
+//
+//evidence:refused-at-start
 func TestRegistrations(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		for _, r := range []struct {
@@ -292,6 +299,8 @@ func TestOneNameTwoConsumers(t *testing.T) {
 
 // Bad input 46 and 49: a webhook is https to a public host by its plain name, with a
 // secret that a file may end with a line end.
+//
+//evidence:bad-input
 func TestWebhooks(t *testing.T) {
 	const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	for url, want := range map[string]string{

@@ -1,4 +1,4 @@
-// Package badinput puts what nobody should send and what nobody should configure into a
+// Package badinput puts bad messages and bad configurations into a
 // real consumer on both databases, and says of each what exactly becomes of it.
 //
 // # Nouns

@@ -76,6 +76,8 @@ func ids() []input {
 }
 
 // Bad input 19 to 31, INVARIANTS 1, 2, 12 and 14.
+//
+//evidence:bad-input
 func TestIDs(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.inputs(ids())
@@ -157,7 +159,7 @@ func (p *published) Publish(topic string, ms ...*message.Message) error {
 // Close implements message.Publisher.
 func (p *published) Close() error { return nil }
 
-// topics all look like another one, to somebody.
+// topics may be taken for another one.
 var topics = []string{
 	`a"; drop table effects; --`, "A", "a", "..", "_", "a-b", "a_b", "a.b", "тема", "%", "{{schema}}", " a", "*", "a/b",
 	strings.Repeat("t", 63), strings.Repeat("t", 63) + "1", strings.Repeat("t", 63) + "2", strings.Repeat("é", 150),
@@ -165,6 +167,8 @@ var topics = []string{
 
 // Bad input 32: each topic is one of its own, for handlers and for events: the same id
 // is applied once in each, and its event goes to each.
+//
+//evidence:bad-input
 func TestTopics(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		sink := &published{more: make(chan struct{}, 1000)}
@@ -215,6 +219,8 @@ func TestTopics(t *testing.T) {
 }
 
 // Bad input 32, refused: no topic, and names that are no names.
+//
+//evidence:bad-input
 func TestTopicsThatAreRefused(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		for topic, want := range map[string]string{

@@ -128,6 +128,8 @@ func messages() []input {
 }
 
 // Bad input 1 to 17, INVARIANTS 1, 2, 12 and 14.
+//
+//evidence:bytes
 func TestMessages(t *testing.T) { onEachStore(t, func(b *bundle) { b.inputs(messages()) }) }
 
 // inputs runs a consumer, gives it every input twice, and a healthy message at the end.
@@ -152,7 +154,7 @@ func (b *bundle) input(t *testing.T, i int, in input) {
 		in.id = ""
 	}
 	deliver := func() {
-		m := message.NewMessage(in.id, in.payload) // nobody may change it: see headrace.Delivery
+		m := message.NewMessage(in.id, in.payload) // it must not be changed: see headrace.Delivery
 		m.Metadata = in.metadata
 		if in.at != (headrace.Coordinates{}) {
 			m.SetContext(headrace.WithCoordinates(m.Context(), in.at))

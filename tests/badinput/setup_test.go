@@ -21,6 +21,7 @@ import (
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
@@ -35,11 +36,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // bundle is a store with one consumer's source and what it leaves behind.
 type bundle struct {
 	*testing.T
-	st   store.Store
-	db   *sql.DB
-	kind string
-	src  *memsource.Source
-	desk *dlq.Desk
+	st    store.Store
+	db    *sql.DB
+	kind  string
+	src   *memsource.Source
+	admin *redrive.Admin
 }
 
 // onEachStore runs f on SQLite and on PostgreSQL, and then the invariants.
@@ -48,7 +49,7 @@ func onEachStore(t *testing.T, f func(*bundle)) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			st, db := open(t)
-			b := &bundle{T: t, st: st, db: db, kind: kind, src: memsource.New(), desk: dlq.NewDesk(st)}
+			b := &bundle{T: t, st: st, db: db, kind: kind, src: memsource.New(), admin: redrive.New(st)}
 			b.exec("CREATE TABLE effects (msg TEXT NOT NULL, sum TEXT NOT NULL, attempt INTEGER NOT NULL, trace TEXT NOT NULL)")
 			f(b)
 			report, err := st.(store.Checker).Check(context.Background())
@@ -157,7 +158,7 @@ func (b *bundle) state() (s state) {
 	if err := b.db.QueryRowContext(b.Context(), "SELECT count(*) FROM effects").Scan(&s.effects); err != nil {
 		b.Fatal(err)
 	}
-	n, err := b.desk.Count(b.Context(), dlq.Filter{AnyState: true})
+	n, err := b.admin.Count(b.Context(), dlq.Filter{AnyState: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -168,11 +169,11 @@ func (b *bundle) state() (s state) {
 // newest returns the newest letter whole.
 func (b *bundle) newest() dlq.Letter {
 	b.Helper()
-	list, err := b.desk.List(b.Context(), dlq.Filter{AnyState: true}, 0, 1)
+	list, err := b.admin.List(b.Context(), dlq.Filter{AnyState: true}, 0, 1)
 	if err != nil || len(list) != 1 {
 		b.Fatalf("list: %d letters, %v", len(list), err)
 	}
-	detail, err := b.desk.Show(b.Context(), list[0].LetterID)
+	detail, err := b.admin.Show(b.Context(), list[0].LetterID)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func batchPart() []benchmark {
 
 func runBatch(inFlight int) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
-		return l.applied(ctx, a, inFlight, l.invoicesMany)
+		return l.applied(ctx, a, application{inFlight: inFlight, register: l.invoicesMany})
 	}
 }
 

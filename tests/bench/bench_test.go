@@ -69,7 +69,7 @@ func TestEveryBenchmark(t *testing.T) {
 
 func TestMeasureForATime(t *testing.T) {
 	l := testLab(t)
-	figure, err := l.measure(t.Context(), singlePart()[0], amount{time: 200 * time.Millisecond})
+	figure, err := l.measure(t.Context(), singlePart(libPQ)[0], amount{time: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestVerifyNotices(t *testing.T) {
 	if err := l.verify(t.Context(), "count_by_hand", 1); err == nil {
 		t.Error("a missing event was not noticed")
 	}
-	if _, err := l.measure(t.Context(), byhandPart()[2], amount{messages: 10}); err != nil {
+	if _, err := l.measure(t.Context(), byhandPart(libPQ)[2], amount{messages: 10}); err != nil {
 		t.Fatal(err)
 	}
 	const all = 14 // with the warm-up
@@ -110,7 +110,7 @@ func TestCancelled(t *testing.T) {
 	l := testLab(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	l.started = cancel
-	if _, err := l.measure(ctx, singlePart()[0], amount{time: time.Minute}); err == nil {
+	if _, err := l.measure(ctx, singlePart(libPQ)[0], amount{time: time.Minute}); err == nil {
 		t.Error("a run that was cut short has a figure")
 	}
 }

@@ -27,7 +27,7 @@ var sqsKind = brokerKind{
 // and not what SQS would.
 type sqsRig struct {
 	client *awssqs.Client
-	before *string // the URL of the queue before, with messages that nobody wants
+	before *string // the URL of the queue before, with messages that are not needed
 }
 
 func (r *sqsRig) create(ctx context.Context, topic string) error {

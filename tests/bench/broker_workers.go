@@ -3,12 +3,8 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"time"
 
@@ -22,10 +18,10 @@ type workers struct {
 	Brokers []string      `json:"brokers"`
 	Group   string        `json:"group"`
 	Topic   string        `json:"topic"`
-	Wait    time.Duration `json:"wait"` // how long a handler waits for somebody else
+	Wait    time.Duration `json:"wait"` // how long a handler waits for another service
 }
 
-// elsewhere is the wait of handlers that are bound by somebody else than the database.
+// elsewhere is the wait of handlers that wait for another service than the database.
 const elsewhere = 10 * time.Millisecond
 
 // settling is how long processes that start together take: they share the partitions, and
@@ -40,7 +36,7 @@ func workerBenchmarks(k kafkaRig) (all []benchmark) {
 		fastest    int
 	}{
 		{"kafka_workers_", "headrace on Kafka: one statement a message", 0, 25_000},
-		{"kafka_waiting_", fmt.Sprintf("headrace on Kafka: a handler waits %s for somebody else", elsewhere), elsewhere, 2500},
+		{"kafka_waiting_", fmt.Sprintf("headrace on Kafka: a handler waits %s for another service", elsewhere), elsewhere, 2500},
 	} {
 		for _, n := range []int{1, 2, 4} {
 			b := benchmark{
@@ -84,38 +80,21 @@ func runWorkers(k kafkaRig, processes int, wait time.Duration, fastest int) func
 	}
 }
 
-// startWorker runs a child process until ctx ends: the end of its standard input.
+// startWorker runs a child process until ctx ends.
 func startWorker(ctx context.Context, o assignment) error {
-	text, err := json.Marshal(o)
+	p, err := startProcess(o)
 	if err != nil {
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	c := exec.Command(self)
-	c.Env = append(os.Environ(), childVariable+"="+string(text))
-	c.Stderr = os.Stderr
-	input, err := c.StdinPipe()
-	if err != nil {
-		return err
-	}
-	if err := c.Start(); err != nil {
-		return err
-	}
-	defer context.AfterFunc(ctx, func() { _ = input.Close() })()
-	return c.Wait()
+	defer context.AfterFunc(ctx, func() { _ = p.input.Close() })()
+	<-p.ended
+	return p.err
 }
 
 // childWorker consumes until its standard input ends.
 func (l *lab) childWorker(ctx context.Context, w workers) (err error) {
-	ctx, stop := context.WithCancel(ctx)
+	ctx, stop := untilInputEnds(ctx)
 	defer stop()
-	go func() { // ends with the process
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
 	st, err := l.openStore(ctx)
 	if err != nil {
 		return err

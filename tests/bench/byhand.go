@@ -13,13 +13,14 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 )
 
-func byhandPart() []benchmark {
-	const says = "by hand: one transaction a message, inbox, effect and event, lib/pq, %d in flight"
-	return []benchmark{
-		{part: "byhand", name: "byhand", says: fmt.Sprintf(says, 16), run: runByhand(16)},
-		{part: "byhand", name: "byhand_64", says: fmt.Sprintf(says, 64), run: runByhand(64), against: []string{"byhand"}},
-		{part: "byhand", name: "byhand_1", says: fmt.Sprintf(says, 1), run: runByhand(1)},
+func byhandPart(d driver) []benchmark {
+	const says = "by hand: one transaction a message, inbox, effect and event, %d in flight"
+	part := []benchmark{
+		{part: "byhand", name: "byhand", says: fmt.Sprintf(says, 16), run: runByhand(d, 16)},
+		{part: "byhand", name: "byhand_64", says: fmt.Sprintf(says, 64), run: runByhand(d, 64), against: []string{"byhand"}},
+		{part: "byhand", name: "byhand_1", says: fmt.Sprintf(says, 1), run: runByhand(d, 1)},
 	}
+	return d.named(part)
 }
 
 // byhand is what a careful team writes on Watermill today.
@@ -31,9 +32,9 @@ type byhand struct {
 	failed error // the first
 }
 
-func runByhand(inFlight int) func(context.Context, *lab, amount) (Figure, error) {
+func runByhand(d driver, inFlight int) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
-		db, err := l.open(inFlight)
+		db, err := l.openWith(d, inFlight)
 		if err != nil {
 			return Figure{}, err
 		}

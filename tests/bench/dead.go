@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 )
 
 // A tenth of the letters have the reason that is redriven.
@@ -51,15 +52,15 @@ func deadPart() []benchmark {
 }
 
 // runDesk measures what a person waits for who looks at dead letters.
-func runDesk(look func(context.Context, *lab, *dlq.Desk) error) func(context.Context, *lab, amount) (Figure, error) {
+func runDesk(look func(context.Context, *lab, *redrive.Admin) error) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
 		st, err := l.openStore(ctx)
 		if err != nil {
 			return Figure{}, err
 		}
 		defer func() { err = errors.Join(err, st.Close()) }()
-		desk := dlq.NewDesk(st)
-		if err := look(ctx, l, desk); err != nil {
+		admin := redrive.New(st)
+		if err := look(ctx, l, admin); err != nil {
 			return Figure{}, err
 		}
 		var h histogram
@@ -67,7 +68,7 @@ func runDesk(look func(context.Context, *lab, *dlq.Desk) error) func(context.Con
 		watch := l.startWatch(ctx)
 		for time.Since(watch.began) < a.time || n < a.messages {
 			began := time.Now()
-			if err := look(ctx, l, desk); err != nil {
+			if err := look(ctx, l, admin); err != nil {
 				return Figure{}, err
 			}
 			h.add(time.Since(began))
@@ -77,17 +78,17 @@ func runDesk(look func(context.Context, *lab, *dlq.Desk) error) func(context.Con
 	}
 }
 
-func listLetters(ctx context.Context, l *lab, desk *dlq.Desk) error {
+func listLetters(ctx context.Context, l *lab, admin *redrive.Admin) error {
 	const page = 100
-	list, err := desk.List(ctx, dlq.Filter{}, 0, page)
+	list, err := admin.List(ctx, dlq.Filter{}, 0, page)
 	if err == nil && len(list) != page {
 		err = fmt.Errorf("verify: a page of %d letters", len(list))
 	}
 	return err
 }
 
-func groupLetters(ctx context.Context, l *lab, desk *dlq.Desk) error {
-	groups, err := desk.Groups(ctx, dlq.Filter{})
+func groupLetters(ctx context.Context, l *lab, admin *redrive.Admin) error {
+	groups, err := admin.Groups(ctx, dlq.Filter{})
 	if err != nil {
 		return err
 	}
@@ -117,8 +118,8 @@ func runRedrive(ctx context.Context, l *lab, a amount) (figure Figure, err error
 	var h histogram
 	watch := l.startWatch(ctx)
 	last := watch.began
-	done, err := dlq.NewDesk(st).Redrive(ctx, dlq.RedriveRequest{
-		Filter: dlq.Filter{ErrorPrint: reason}, By: "bench", Reason: "the service answers again",
+	done, err := redrive.New(st).Redrive(ctx, redrive.Request{
+		Filter: dlq.Filter{ErrorFingerprint: reason}, By: "bench", Reason: "the service answers again",
 		Progress: func(int) {
 			h.add(time.Since(last))
 			last = time.Now()
@@ -127,14 +128,14 @@ func runRedrive(ctx context.Context, l *lab, a amount) (figure Figure, err error
 	if err != nil {
 		return Figure{}, err
 	}
-	figure = watch.figure(ctx, done.Redriven, &h)
+	figure = watch.figure(ctx, done.Done, &h)
 	var letters, messages, rows, audits int
 	if err := l.db.QueryRowContext(ctx, l.query("letters_redriven")).Scan(&letters, &messages, &rows, &audits); err != nil {
 		return Figure{}, fmt.Errorf("verify: %w", err)
 	}
-	if want := a.or(100_000); done.Redriven != want || letters != want || messages != want || rows != want || audits != want {
+	if want := a.or(100_000); done.Done != want || letters != want || messages != want || rows != want || audits != want {
 		return Figure{}, fmt.Errorf("verify: %d letters were to be redriven; %d were, %d are marked, %d messages wait, %d are in the backlog, %d audit rows",
-			want, done.Redriven, letters, messages, rows, audits)
+			want, done.Done, letters, messages, rows, audits)
 	}
 	return figure, check(ctx, st)
 }

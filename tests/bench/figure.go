@@ -151,13 +151,13 @@ func (r *report) print(w io.Writer, asJSON bool, ran []benchmark) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d CPUs, %s, PostgreSQL %s\n\n", r.Machine.CPUs, r.Machine.Go, r.Machine.Postgres)
 	for _, bench := range ran {
-		fmt.Fprintf(&b, "%-16s %s\n", bench.name, r.Figures[bench.name])
+		fmt.Fprintf(&b, "%-18s %s\n", bench.name, r.Figures[bench.name])
 	}
 	b.WriteByte('\n')
 	for _, bench := range ran {
 		for _, other := range bench.against {
 			if ratio, ok := r.Ratios[bench.ratio(other)]; ok {
-				fmt.Fprintf(&b, "%-28s %7.2f\n", bench.ratio(other), ratio)
+				fmt.Fprintf(&b, "%-32s %7.2f\n", bench.ratio(other), ratio)
 			}
 		}
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +36,7 @@ func TestReportTakesMediansAndDivides(t *testing.T) {
 	r.add("single", Figure{Rate: 90})
 	var out strings.Builder
 	r.settle(benchmarks())
-	if text := r.markdown(benchmarks()); !strings.Contains(text, "| single/byhand | ≥ 4 | 4.50 | met |") {
+	if text := r.markdown(benchmarks()); !strings.Contains(text, "| single/byhand | ≥ 4.5 | 4.50 | met |") {
 		t.Errorf("the tables say %s", text)
 	}
 	if err := r.print(&out, true, benchmarks()); err != nil {
@@ -68,8 +69,15 @@ func TestChoose(t *testing.T) {
 	for _, c := range []struct{ only, single, want string }{
 		{"relay", "", "forwarder_20k relay_20k relay_1m relay_300k relay_snapshot"},
 		{"grown", "", "single grown grown_prune"},
-		{"batch,single_1", "", "byhand single_1 batch"},
+		{"batch,single_1", "", "byhand byhand_1 single_1 batch"},
 		{"single", "", "byhand byhand_64 byhand_1 single single_64 single_1"},
+		{"single_pgx", "", "byhand byhand_1 byhand_pgx byhand_64_pgx byhand_1_pgx single_pgx single_64_pgx single_1_pgx"},
+		{"single_1_pgx,latency,latency_apart", "", "byhand_1 byhand_1_pgx single_1_pgx latency latency_apart"},
+		{"failing_5", "", "healthy failing_5"},
+		{"failing", "", "healthy failing_5 failing_half"},
+		{"backlog_two_pgx", "", "backlog_pgx backlog_two_pgx"},
+		{"strict_intake", "", "live_keys strict_intake"},
+		{"", "backlog", "backlog"},
 		{"", "single", "single"},
 		{"byhand_1", "single", "byhand_1 single"},
 		{"nothing", "", "error"},
@@ -98,6 +106,38 @@ func TestComparedBenchmarksExist(t *testing.T) {
 			if !known[other] {
 				t.Errorf("%s is compared with %s, which there is not", b.name, other)
 			}
+		}
+	}
+}
+
+// A bound on a ratio that no benchmark has would never be looked at.
+func TestExpectedRatiosExist(t *testing.T) {
+	ratios := make(map[string]bool)
+	for _, b := range benchmarks() {
+		for _, other := range b.against {
+			ratios[b.ratio(other)] = true
+		}
+	}
+	ofBroker := func(name string) bool {
+		return slices.ContainsFunc(brokerKinds(), func(k brokerKind) bool { return strings.HasPrefix(name, k.name+"_") })
+	}
+	for _, e := range expected() {
+		if e.of == nil && !ratios[e.Name] && !ofBroker(e.Name) {
+			t.Errorf("a bound for %s, which no benchmark has", e.Name)
+		}
+	}
+}
+
+// What a name begins with is what others look for.
+func TestNamesWithPgx(t *testing.T) {
+	r := &report{rounds: make(map[string][]Figure)}
+	for name, rate := range map[string]float64{"live_keys_pgx": 100, "strict_pgx": 40, "backlog_pgx": 30, "backlog_two_pgx": 27} {
+		r.add(name, Figure{Rate: rate})
+	}
+	r.settle(benchmarks())
+	for name, want := range map[string]float64{"strict_pgx/live_pgx": 0.4, "backlog_two_pgx/backlog_pgx": 0.9} {
+		if got := r.Ratios[name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}
 }

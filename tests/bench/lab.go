@@ -126,15 +126,7 @@ func (l *lab) onServer(ctx context.Context, statement string) error {
 }
 
 // open opens the database with lib/pq, and keeps that many connections.
-func (l *lab) open(conns int) (*sql.DB, error) {
-	db, err := sql.Open("postgres", l.dsn)
-	if err != nil {
-		return nil, err
-	}
-	db.SetMaxOpenConns(conns)
-	db.SetMaxIdleConns(conns)
-	return db, nil
-}
+func (l *lab) open(conns int) (*sql.DB, error) { return l.openWith(libPQ, conns) }
 
 // query returns a statement of queries/ by its name.
 func (l *lab) query(name string) string { return sqlfile.Get(l.queries, name) }

@@ -55,8 +55,8 @@ func parse() flags {
 	var f flags
 	flag.StringVar(&f.dsn, "dsn", os.Getenv("HEADRACE_TEST_POSTGRES"),
 		"PostgreSQL `URL`; the role must be allowed to create a database. Default: HEADRACE_TEST_POSTGRES, else a server of its own")
-	flag.StringVar(&f.only, "only", "", "run these parts or benchmarks alone, `NAME[,NAME]`")
-	flag.StringVar(&f.single, "case", "", "run the one benchmark `NAME` alone, where a part has the same name")
+	flag.StringVar(&f.only, "only", "", "run only these parts or benchmarks, `NAME[,NAME]`, and what their ratios are against")
+	flag.StringVar(&f.single, "case", "", "run the one benchmark `NAME` alone, without what its ratios are against")
 	flag.Float64Var(&f.seconds, "seconds", 5, "how long each benchmark measures, after a warm-up of a fifth of that")
 	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
@@ -80,7 +80,7 @@ func parse() flags {
 func run(ctx context.Context, f flags) (err error) {
 	if f.list {
 		for _, b := range benchmarks() {
-			fmt.Printf("%-10s %-16s %s\n", b.part, b.name, b.says)
+			fmt.Printf("%-12s %-18s %s\n", b.part, b.name, b.says)
 		}
 		return nil
 	}
@@ -118,7 +118,7 @@ func run(ctx context.Context, f flags) (err error) {
 	amount := amount{time: time.Duration(f.seconds * float64(time.Second))}
 	for round := range f.rounds {
 		for _, b := range chosen {
-			fmt.Fprintf(os.Stderr, "%-16s ", b.name)
+			fmt.Fprintf(os.Stderr, "%-18s ", b.name)
 			figure, err := l.measure(ctx, b, amount)
 			if err != nil {
 				fmt.Fprintln(os.Stderr)

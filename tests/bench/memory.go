@@ -23,8 +23,9 @@ type assignment struct {
 	Work string `json:"work"` // a key of children
 	DSN  string `json:"dsn"`
 	Rows int    `json:"rows"`
-	// Workers is for the work "kafka".
-	Workers *workers `json:"workers,omitempty"`
+	// Workers is for the work "kafka", Restarting for "restarting".
+	Workers    *workers    `json:"workers,omitempty"`
+	Restarting *restarting `json:"restarting,omitempty"`
 }
 
 func memoryPart() []benchmark {
@@ -127,6 +128,8 @@ func childWork(ctx context.Context, o assignment) (Figure, error) {
 		figure, err = l.childDrain(ctx, o.Rows)
 	case "pass":
 		figure, err = l.childPass(ctx, o.Rows)
+	case "restarting":
+		figure, err = l.childRestarting(ctx, *o.Restarting)
 	case "kafka":
 		err = l.childWorker(ctx, *o.Workers)
 	default:

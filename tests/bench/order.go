@@ -48,6 +48,9 @@ const (
 		`{"sku":"MUG-ENAMEL-WHITE-350","quantity":1,"price_cents":1490}],"total_cents":`
 )
 
+// firstNumber is the order number of message 0: all numbers have as many digits.
+const firstNumber = 100_000_000
+
 // newMessage returns the n-th message. Two n never give the same id, and ids stand
 // in no order, as random ones do not.
 func newMessage(n uint64) *message.Message {
@@ -56,7 +59,7 @@ func newMessage(n uint64) *message.Message {
 	p = append(p, payloadID...)
 	p = append(p, id...)
 	p = append(p, payloadTotal...)
-	p = strconv.AppendUint(p, 100_000_000+n, 10)
+	p = strconv.AppendUint(p, firstNumber+n, 10)
 	p = append(p, payloadLines...)
 	p = strconv.AppendUint(p, 6480+n%1000, 10)
 	p = append(p, '}')

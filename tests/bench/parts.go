@@ -59,7 +59,9 @@ func (a amount) or(rows int) int {
 func benchmarks() []benchmark {
 	var all []benchmark
 	for _, part := range [][]benchmark{
-		byhandPart(), singlePart(), batchPart(), duplicatesPart(), relayPart(), latencyPart(),
+		byhandPart(libPQ), singlePart(libPQ), batchPart(), byhandPart(pgx), singlePart(pgx),
+		duplicatesPart(), relayPart(), latencyPart(), failingPart(libPQ), failingPart(pgx),
+		backlogPart(libPQ), strictPart(libPQ), backlogPart(pgx), strictPart(pgx), killPart(),
 		grownPart(), deadPart(), memoryPart(), sqlitePart(),
 	} {
 		all = append(all, part...)
@@ -67,7 +69,8 @@ func benchmarks() []benchmark {
 	return all
 }
 
-// choose returns the benchmarks that the names mean; all where they are empty.
+// choose returns the benchmarks that the names mean; all where they are empty. Those of
+// only bring what their ratios are against; single comes alone.
 func choose(only, single string) ([]benchmark, error) {
 	all := benchmarks()
 	if only == "" && single == "" {
@@ -84,7 +87,9 @@ func choose(only, single string) ([]benchmark, error) {
 		parts[b.part] = true
 	}
 	for _, b := range all {
-		if _, part := wanted[b.part]; part {
+		_, part := wanted[b.part]
+		_, own := wanted[b.name]
+		if part || own {
 			for _, name := range b.with {
 				with[name] = true
 			}
@@ -96,11 +101,14 @@ func choose(only, single string) ([]benchmark, error) {
 		_, part := wanted[b.part]
 		_, own := wanted[b.name]
 		own = own && !parts[b.name]
-		switch {
-		case part:
+		if part {
 			wanted[b.part] = true
-		case own:
+		}
+		if own {
 			wanted[b.name] = true
+		}
+		switch {
+		case part, own:
 		case b.name == single:
 			found = true
 		case with[b.name]:

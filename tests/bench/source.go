@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,32 +13,54 @@ import (
 )
 
 // source is a broker in memory that keeps a fixed number of messages in flight. It
-// is a message.Subscriber for one subscription, and delivers nothing twice: a
-// message that is given back is an error of the benchmark.
+// is a message.Subscriber for one subscription of each of its topics, and delivers
+// nothing twice: a message that is given back is an error of the benchmark.
 type source struct {
 	inFlight int
 	build    func(n uint64) *message.Message
-	out      chan *message.Message
-	ready    chan struct{} // closed when somebody has subscribed
-	once     sync.Once
+	topics   []string // which have the messages in turn; none for a single one of any name
+	outs     []chan *message.Message
+	once     []sync.Once
+	missing  atomic.Int64  // topics without a subscription
+	ready    chan struct{} // closed when there are none
+	// window holds a token for each message that may still be handed over; nil where
+	// nothing but inFlight bounds them. See within.
+	window chan struct{}
 
 	next   atomic.Uint64 // the number of the next message
 	nacked atomic.Int64
 	closed atomic.Bool
 }
 
-func newSource(inFlight int, build func(n uint64) *message.Message) *source {
-	return &source{inFlight: inFlight, build: build, out: make(chan *message.Message), ready: make(chan struct{})}
+func newSource(inFlight int, build func(n uint64) *message.Message, topics ...string) *source {
+	s := &source{inFlight: inFlight, build: build, topics: topics, ready: make(chan struct{})}
+	s.outs = make([]chan *message.Message, max(len(topics), 1))
+	for i := range s.outs {
+		s.outs[i] = make(chan *message.Message)
+	}
+	s.once = make([]sync.Once, len(s.outs))
+	s.missing.Store(int64(len(s.outs)))
+	return s
 }
 
 // Subscribe implements message.Subscriber. Its channel stays open: a closed one
 // means that the broker has gone.
-func (s *source) Subscribe(context.Context, string) (<-chan *message.Message, error) {
+func (s *source) Subscribe(_ context.Context, topic string) (<-chan *message.Message, error) {
 	if s.closed.Load() {
 		return nil, errors.New("the source is closed")
 	}
-	s.once.Do(func() { close(s.ready) })
-	return s.out, nil
+	i := 0
+	if len(s.topics) > 0 {
+		if i = slices.Index(s.topics, topic); i < 0 {
+			return nil, fmt.Errorf("the source has no topic %q", topic)
+		}
+	}
+	s.once[i].Do(func() {
+		if s.missing.Add(-1) == 0 {
+			close(s.ready)
+		}
+	})
+	return s.outs[i], nil
 }
 
 // Close implements message.Subscriber.
@@ -63,7 +86,7 @@ func (s *source) feed(ctx context.Context, most int, h *histogram, abandoned <-c
 	var slots sync.WaitGroup
 	for range s.inFlight {
 		slots.Go(func() {
-			for ctx.Err() == nil && left.Add(-1) >= 0 && s.deliver(h, abandoned) {
+			for ctx.Err() == nil && left.Add(-1) >= 0 && s.admitted(ctx, abandoned) && s.deliver(h, abandoned) {
 				acked.Add(1)
 			}
 		})
@@ -80,14 +103,15 @@ func (s *source) feed(ctx context.Context, most int, h *histogram, abandoned <-c
 	return int(acked.Load()), nil
 }
 
-// errAbandoned says that whoever consumed has ended.
+// errAbandoned says that the consumer has ended.
 var errAbandoned = errors.New("the consumer ended while the source had messages")
 
 // deliver hands over one message and waits for its acknowledgement.
 func (s *source) deliver(h *histogram, abandoned <-chan struct{}) bool {
-	m := s.build(s.next.Add(1) - 1)
+	n := s.next.Add(1) - 1
+	m := s.build(n)
 	select {
-	case s.out <- m:
+	case s.outs[n%uint64(len(s.outs))] <- m:
 	case <-abandoned:
 		return false
 	}
@@ -106,29 +130,6 @@ func (s *source) deliver(h *histogram, abandoned <-chan struct{}) bool {
 // delivered is how many messages were built, which is how many were handed over
 // when no feed is under way.
 func (s *source) delivered() int { return int(s.next.Load()) }
-
-// load warms up and measures: feed by feed, so that what is measured begins and ends
-// with nothing in flight.
-func (l *lab) load(ctx context.Context, s *source, a amount, abandoned <-chan struct{}) (Figure, error) {
-	warm := amount{time: a.time/5 + a.warm}
-	if a.messages > 0 {
-		warm = amount{messages: min(max(a.messages/5, 4*s.inFlight), 5000)}
-	}
-	var forget, h histogram
-	if _, err := s.feedAmount(ctx, warm, &forget, abandoned); err != nil {
-		return Figure{}, fmt.Errorf("warm up: %w", err)
-	}
-	watch := l.startWatch(ctx)
-	n, err := s.feedAmount(ctx, a, &h, abandoned)
-	if err != nil {
-		return Figure{}, err
-	}
-	figure := watch.figure(ctx, n, &h)
-	if ctx.Err() != nil {
-		return Figure{}, context.Cause(ctx)
-	}
-	return figure, nil
-}
 
 func (s *source) feedAmount(ctx context.Context, a amount, h *histogram, abandoned <-chan struct{}) (int, error) {
 	if a.messages > 0 {

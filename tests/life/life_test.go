@@ -9,14 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/store"
 )
 
 // Invariants 1, 2, 3, 11, 12 (but for bytes) and 13 of one message, over all that may
-// happen to it; DESIGN, Verdicts: the first verdict stands, later ones move a state that
+// happen to it; DESIGN §3 Outcomes: the first verdict stands, later ones move a state that
 // is expected; a conflict has a letter of its own; a redrive has a new budget.
+//
+//evidence:life
 func TestLivesAgreeWithTheModel(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) *database{"sqlite": onSQLite, "postgres": onPostgres} {
 		t.Run(name, func(t *testing.T) {
@@ -204,7 +207,7 @@ func (l *life) stepDue(rt *rapid.T, key string, m *message) error {
 }
 
 func (l *life) redriveNow(key string) error {
-	_, err := dlq.NewDesk(l.st).Redrive(l.ctx, dlq.RedriveRequest{Filter: dlq.Filter{Consumer: l.name, Key: key}, By: "ann"})
+	_, err := redrive.New(l.st).Redrive(l.ctx, redrive.Request{Filter: dlq.Filter{Consumer: l.name, Key: key}, By: "ann"})
 	return err
 }
 
@@ -231,20 +234,20 @@ func (l *life) stepRedriveAs(rt *rapid.T, key string, m *message) error {
 	if l.kind.strict || l.kind.handler == "leased" {
 		return nil // it has the order key of the message whose conflict it was, and may wait behind it
 	}
-	letters, err := dlq.NewDesk(l.st).List(l.ctx, dlq.Filter{Consumer: l.name, Key: key, Class: dlq.Conflict}, 0, 1000)
+	letters, err := redrive.New(l.st).List(l.ctx, dlq.Filter{Consumer: l.name, Key: key, Class: dlq.Conflict}, 0, 1000)
 	if err != nil || len(letters) == 0 {
 		return err
 	}
 	fresh := fmt.Sprint(key, "+", len(l.model))
 	m.redriveAs(l.of(fresh), l.plan(rt, fresh))
 	oldest := letters[len(letters)-1].LetterID
-	_, err = dlq.NewDesk(l.st).Redrive(l.ctx, dlq.RedriveRequest{Filter: dlq.Filter{IDs: []int64{oldest}}, NewKey: fresh, By: "ann"})
+	_, err = redrive.New(l.st).Redrive(l.ctx, redrive.Request{Filter: dlq.Filter{IDs: []int64{oldest}}, NewKey: fresh, By: "ann"})
 	return err
 }
 
 func (l *life) stepDiscard(_ *rapid.T, key string, m *message) error {
 	m.discard()
-	_, err := dlq.NewDesk(l.st).Discard(l.ctx, dlq.DiscardRequest{Filter: dlq.Filter{Consumer: l.name, Key: key}, By: "ann", Reason: "why not"})
+	_, err := redrive.New(l.st).Discard(l.ctx, redrive.Request{Filter: dlq.Filter{Consumer: l.name, Key: key}, By: "ann", Reason: "why not"})
 	return err
 }
 

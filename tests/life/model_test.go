@@ -111,10 +111,12 @@ func (m *message) die(class dlq.Class) {
 	m.bury(class, m.payload)
 }
 
-// bury writes a letter, unless the same message has an open one.
+// bury writes a letter, unless the same message has an open one. A conflict has one letter,
+// whatever became of it.
 func (m *message) bury(class dlq.Class, payload string) {
+	conflict := class == dlq.Conflict
 	for _, l := range m.letters {
-		if l.state == dlq.Open && l.payload == payload {
+		if l.payload == payload && (l.class == dlq.Conflict) == conflict && (conflict || l.state == dlq.Open) {
 			return
 		}
 	}

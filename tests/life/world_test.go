@@ -18,6 +18,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
@@ -234,7 +235,7 @@ func (w *world) look(key string) (*message, error) {
 		return nil, err
 	}
 	m.attempts = len(attempts)
-	letters, err := dlq.NewDesk(w.st).List(w.ctx, dlq.Filter{Consumer: w.name, Key: key, AnyState: true}, 0, 1000)
+	letters, err := redrive.New(w.st).List(w.ctx, dlq.Filter{Consumer: w.name, Key: key, AnyState: true}, 0, 1000)
 	if err != nil {
 		return nil, err
 	}

@@ -84,11 +84,14 @@ var points = []string{
 
 // TestSQLite and its sisters check INVARIANTS 1 to 9, 11 to 14, 16 to 18 and 23 under
 // faults. One rule that is broken fails them with what broke it.
+//
+//evidence:ack once
 func TestSQLite(t *testing.T) {
 	t.Parallel()
 	torture(t, "sqlite", append(points, "term")...)
 }
 
+//evidence:ack once stop
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	torture(t, "postgres", append(points, "term", "lost-commit", "long-writer", "late-committer", "long-snapshot")...)

@@ -10,8 +10,8 @@ WITH letter AS (
     SELECT 'billing/orders_paid', l.print::uuid::text, 'dead', l.print FROM letter AS l
 )
 INSERT INTO headrace_dead_letters
-    (class, consumer, handler, scope, key, order_key, strict, fingerprint, first_print, message_id, topic, payload,
-     metadata, coordinates, trace_parent, trace_state, error, error_print, chain, stack, attempts,
+    (class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint, message_id, topic, payload,
+     metadata, coordinates, trace_parent, trace_state, error, error_fingerprint, chain, stack, attempts,
      first_failure, last_failure, previous_id, redrives, host, build, reply_topic)
 SELECT 'exhausted', 'billing', 'orders_paid', 'billing/orders_paid', l.print::uuid::text, '', false, l.print, '',
     l.print::uuid::text, 'orders_paid', convert_to('{"id":"' || l.print || '","note":"' || repeat('x', 250) || '"}', 'UTF8'),

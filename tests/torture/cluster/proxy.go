@@ -112,7 +112,7 @@ func (p *Proxy) serve(client net.Conn) {
 		for {
 			n, err := server.Read(buf)
 			if committing.Load() {
-				p.done.Add(1) // the server has answered, and nobody hears it
+				p.done.Add(1) // the server has answered, and the answer is lost
 				return
 			}
 			if n > 0 {

@@ -17,7 +17,7 @@ type Op string
 const (
 	// Invoke: the message is about to be given to the source.
 	Invoke Op = "invoke"
-	// OK, Info and Fail: it was given; nobody knows; it was not.
+	// OK, Info and Fail: it was given; it is unknown; it was not.
 	OK   Op = "ok"
 	Info Op = "info"
 	Fail Op = "fail"

@@ -71,7 +71,7 @@ func (w *World) dsn() string {
 	return cluster.DSN(w.Proxy.Addr(), w.Database) + "&connect_timeout=5"
 }
 
-// Launch starts a child that nobody starts again.
+// Launch starts a child that is not restarted.
 func (w *World) Launch(role workload.Role) (*Child, error) {
 	return launch(w.order(role), filepath.Join(w.Dir, string(role)+".log"))
 }

@@ -110,7 +110,7 @@ func do(ctx context.Context, o Order, d *death) error {
 	wrapped := fault.Store(st, d.at)
 	switch o.Role {
 	case Redrive:
-		return redrive(ctx, wrapped)
+		return redriveCured(ctx, wrapped)
 	case Prune:
 		return prunes(ctx, wrapped)
 	}

@@ -7,7 +7,7 @@
 //     which says what kind of handler it has: plain, batch, leased, or one that appends
 //     to a list in strict order.
 //   - The [Generator] sends them, writes down each before it does, and lies: some it
-//     writes down and never sends, of some nobody knows, some go out three times.
+//     writes down and never sends, of some it is unknown, some go out three times.
 //   - [Main] is the child: it runs the consumers, or redrives, prunes or holds SQLite's
 //     lock, and kills itself at the point that it is told on its standard input.
 //

@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/fault"
 	"github.com/headrace/headrace/internal/prune"
@@ -82,9 +83,9 @@ func work(ctx context.Context, st store.Store, o Order, at fault.Hook) error {
 	return errors.Join(errs...)
 }
 
-// redrive cures whatever has an open letter and redrives it, but what is poison for
+// redriveCured cures whatever has an open letter and redrives it, but what is poison for
 // good.
-func redrive(ctx context.Context, st store.Store) error {
+func redriveCured(ctx context.Context, st store.Store) error {
 	letters, err := st.Letters().List(ctx, dlq.Filter{}, 0, 1000)
 	if err != nil || len(letters) == 0 {
 		return err
@@ -106,7 +107,7 @@ func redrive(ctx context.Context, st store.Store) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	_, err = dlq.NewDesk(st).Redrive(ctx, dlq.RedriveRequest{Filter: dlq.Filter{IDs: ids}, By: "torture", Reason: "cured"})
+	_, err = redrive.New(st).Redrive(ctx, redrive.Request{Filter: dlq.Filter{IDs: ids}, By: "torture", Reason: "cured"})
 	return err
 }
 

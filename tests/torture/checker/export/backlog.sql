@@ -1,1 +1,1 @@
-SELECT key, line FROM headrace_backlog
+SELECT key, status FROM headrace_backlog

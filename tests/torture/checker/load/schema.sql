@@ -13,7 +13,7 @@ CREATE TABLE attempts (key text, n integer, class text, at_us integer);
 CREATE TABLE letters (id integer, state text, class text, key text, attempts integer, sum text, coordinates text, first_us integer, last_us integer);
 CREATE TABLE audit (letter_id integer, action text);
 CREATE TABLE outbox (event_id text, reason text);
-CREATE TABLE backlog (key text, line text);
+CREATE TABLE backlog (key text, status text);
 CREATE INDEX effects_id ON effects (msg_id);
 CREATE INDEX inbox_key ON inbox (key);
 CREATE INDEX letters_key ON letters (key);

@@ -1,2 +1,2 @@
 -- After the drain nothing waits in the backlog.
-SELECT key || ' ' || line FROM backlog
+SELECT key || ' ' || status FROM backlog

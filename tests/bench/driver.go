@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
+
+	"github.com/headrace/headrace/store/postgres"
+)
+
+// driver is how a benchmark talks to PostgreSQL, on both sides of a ratio.
+type driver struct {
+	name string // in database/sql
+	// suffix ends the names of its benchmarks and of their parts.
+	suffix string
+}
+
+var (
+	libPQ = driver{name: "postgres"}
+	pgx   = driver{name: "pgx", suffix: "_pgx"}
+)
+
+// conns is how many connections a store on pgx has: as many as postgres.Open gives.
+const conns = 20
+
+// named returns benchmarks with the driver's suffix on every name in them.
+func (d driver) named(list []benchmark) []benchmark {
+	if d.suffix == "" {
+		return list
+	}
+	all := func(names []string) []string {
+		suffixed := make([]string, len(names))
+		for i, name := range names {
+			suffixed[i] = name + d.suffix
+		}
+		return suffixed
+	}
+	for i := range list {
+		b := &list[i]
+		b.part, b.name, b.says = b.part+d.suffix, b.name+d.suffix, b.says+", "+d.name
+		b.against, b.labels, b.with = all(b.against), all(b.labels), all(b.with)
+	}
+	return list
+}
+
+// openWith opens the database with a driver, and keeps that many connections.
+func (l *lab) openWith(d driver, conns int) (*sql.DB, error) {
+	db, err := sql.Open(d.name, l.dsn)
+	if err != nil {
+		return nil, err
+	}
+	db.SetMaxOpenConns(conns)
+	db.SetMaxIdleConns(conns)
+	return db, nil
+}
+
+// storeWith returns what opens the lab's database as a store on a driver.
+func (l *lab) storeWith(d driver) func(context.Context) (opened, error) {
+	if d == libPQ {
+		return l.openStore
+	}
+	return func(ctx context.Context) (opened, error) {
+		db, err := l.openWith(d, conns)
+		if err != nil {
+			return opened{}, err
+		}
+		db.SetConnMaxIdleTime(5 * time.Minute)
+		st, err := postgres.New(ctx, db, postgres.Options{})
+		if err != nil {
+			return opened{}, errors.Join(err, db.Close())
+		}
+		return opened{st, st, closers{st.Close, db.Close}}, nil
+	}
+}
+
+// closers close one after the other.
+type closers []func() error
+
+// Close implements io.Closer.
+func (c closers) Close() error {
+	var err error
+	for _, end := range c {
+		err = errors.Join(err, end())
+	}
+	return err
+}

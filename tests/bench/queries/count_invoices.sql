@@ -1,0 +1,2 @@
+-- Effects so far.
+SELECT count(*) FROM bench_invoices

@@ -1,0 +1,2 @@
+-- The messages that have taken effect.
+SELECT order_id FROM bench_invoices
