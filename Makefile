@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test matrix fuzz planted torture lint services-up services-down example
+.PHONY: help test race matrix fuzz planted torture lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -8,14 +8,17 @@ help: ## list the targets
 test: ## run all tests, with a PostgreSQL and brokers of their own
 	@scripts/test
 
+race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything
+	@scripts/test -race $(if $(ALL),,-short -skip '^TestStopWhileTheNetworkIsFrozen$$') $$(go list ./... | grep -vE '/(cmd|examples|tests$(if $(ALL),,|broker|store/postgres|internal/fault))(/|$$)')
+
 matrix: ## run the storage tests on PostgreSQL 18 and with pgx too
 	@scripts/matrix
 
 fuzz: ## run each fuzz target for a short time: FUZZTIME=60s for longer
 	@scripts/fuzz $(or $(FUZZTIME),10s)
 
-planted: ## plant bugs in a copy of the tree; fails unless every one is found
-	@scripts/test -- go run ./tests/planted
+planted: ## plant bugs in a copy of the tree; fails unless every one is found; PART=1/3 for a third
+	@scripts/test -- go run ./tests/planted $(if $(PART),-part $(PART))
 
 torture: ## kill, stop and cut off real processes, about 20 minutes: FAULTS=kill,zombie KILLS=1 for less
 	go run ./tests/torture $(if $(FAULTS),-only $(FAULTS)) $(if $(KILLS),-kills $(KILLS))
