@@ -32,11 +32,3 @@ func ArrivalFrom(ctx context.Context) Arrival {
 	a, _ := ctx.Value(arrivalKey{}).(Arrival)
 	return a
 }
-
-// WithCoordinates is WithArrival for a source that has only coordinates.
-func WithCoordinates(ctx context.Context, c Coordinates) context.Context {
-	return WithArrival(ctx, Arrival{Coordinates: c})
-}
-
-// CoordinatesFrom returns the coordinates of ArrivalFrom; zero if there are none.
-func CoordinatesFrom(ctx context.Context) Coordinates { return ArrivalFrom(ctx).Coordinates }

@@ -10,10 +10,10 @@ import (
 
 func TestCoordinates(t *testing.T) {
 	c := headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "0", Position: "42"}
-	if got := headrace.CoordinatesFrom(headrace.WithCoordinates(context.Background(), c)); got != c {
+	if got := headrace.ArrivalFrom(headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: c})).Coordinates; got != c {
 		t.Errorf("got %+v", got)
 	}
-	if got := headrace.CoordinatesFrom(context.Background()); !got.IsZero() || got.String() != "" {
+	if got := headrace.ArrivalFrom(context.Background()).Coordinates; !got.IsZero() || got.String() != "" {
 		t.Errorf("without coordinates: %+v, %q", got, got.String())
 	}
 	if c.IsZero() || c.String() != "kafka/orders/0/42" {

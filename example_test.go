@@ -102,9 +102,9 @@ func ExampleEvent_Encode() {
 
 // A source of your own says where a message stood: the default key of a message
 // without an id.
-func ExampleWithCoordinates() {
-	ctx := headrace.WithCoordinates(context.Background(), headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "1042"})
-	fmt.Println(headrace.CoordinatesFrom(ctx))
+func ExampleWithArrival() {
+	ctx := headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "1042"}})
+	fmt.Println(headrace.ArrivalFrom(ctx).Coordinates)
 	// Output:
 	// kafka/orders/3/1042
 }

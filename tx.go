@@ -310,13 +310,10 @@ func (tx *Tx) refuse(err error) error {
 }
 
 func (tx *Tx) alone() error {
-	if err := tx.usable(); err != nil {
+	if err := tx.usable(); err != nil || tx.o.Alone {
 		return err
 	}
-	if !tx.o.Alone {
-		return ErrNotAlone
-	}
-	return nil
+	return ErrNotAlone
 }
 
 func (tx *Tx) usable() error {

@@ -223,7 +223,7 @@ func TestAttachRunsAgain(t *testing.T) {
 		r.router.AddHandler("invoices", topic, b.src, reply, r.own, func(m *message.Message) ([]*message.Message, error) {
 			ctx := m.Context()
 			seen <- fmt.Sprint(string(m.Payload), m.Metadata, m.UUID, message.HandlerNameFromCtx(ctx),
-				message.SubscribeTopicFromCtx(ctx), message.PublishTopicFromCtx(ctx), headrace.CoordinatesFrom(ctx), ctx.Err())
+				message.SubscribeTopicFromCtx(ctx), message.PublishTopicFromCtx(ctx), headrace.ArrivalFrom(ctx).Coordinates, ctx.Err())
 			out, err := answer(m)
 			m.Payload[0], m.UUID = 'x', "other"
 			m.Metadata.Set("more", "1")
@@ -236,7 +236,7 @@ func TestAttachRunsAgain(t *testing.T) {
 		r.run()
 		m := message.NewMessage("m1", []byte("{}"))
 		m.Metadata.Set("k", "v")
-		m.SetContext(headrace.WithCoordinates(m.Context(), headrace.Coordinates{Broker: "kafka", Position: "7"}))
+		m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "kafka", Position: "7"}}))
 		b.src.DeliverMessage(topic, m)
 		b.acked(m)
 		b.eventually("the answer", func() bool { return r.sink.count() == 1 })

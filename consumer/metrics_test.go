@@ -181,7 +181,7 @@ func TestTelemetryIsConfidential(t *testing.T) {
 		deliver := func(id, payload string) {
 			m := message.NewMessage(canary+id, []byte(payload))
 			m.Metadata = message.Metadata{"shop": canary, "tracestate": "vendor=" + canary, "traceparent": canary}
-			m.SetContext(headrace.WithCoordinates(m.Context(), headrace.Coordinates{Broker: "kafka", Topic: topic, Partition: canary, Position: canary}))
+			m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "kafka", Topic: topic, Partition: canary, Position: canary}}))
 			b.src.DeliverMessage(topic, m)
 			b.acked(m)
 		}

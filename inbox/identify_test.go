@@ -45,7 +45,7 @@ func TestIdentify(t *testing.T) {
 	t.Parallel()
 	m := message.NewMessage("m1", []byte("payload"))
 	m.Metadata.Set("traceparent", "00-0af7-b7ad-01")
-	m.SetContext(headrace.WithCoordinates(t.Context(), headrace.Coordinates{Broker: "kafka", Position: "7"}))
+	m.SetContext(headrace.WithArrival(t.Context(), headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "kafka", Position: "7"}}))
 	d := Received(m, "c/h", "topic")
 	if err := Identify(&d, DefaultKey(), Payload()); err != nil || d.Key != "m1" || d.Fingerprint == "" {
 		t.Errorf("%q %q %v", d.Key, d.Fingerprint, err)

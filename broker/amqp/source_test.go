@@ -24,7 +24,7 @@ func TestForeignSender(t *testing.T) {
 	if m.UUID != "" || string(m.Payload) != "hello" || m.Metadata.Get("content-type") != "text/plain" {
 		t.Errorf("got id %q, payload %q, metadata %v", m.UUID, m.Payload, m.Metadata)
 	}
-	if at := headrace.CoordinatesFrom(m.Context()); at != (headrace.Coordinates{Broker: "amqp", Topic: b.queue}) {
+	if at := headrace.ArrivalFrom(m.Context()).Coordinates; at != (headrace.Coordinates{Broker: "amqp", Topic: b.queue}) {
 		t.Errorf("coordinates %+v", at)
 	}
 	m.Ack()

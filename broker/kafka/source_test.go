@@ -296,7 +296,7 @@ func TestRecreatedTopic(t *testing.T) {
 	after := b.receive(messages, 3)
 	ack(after...)
 	for i := range after {
-		was, is := headrace.CoordinatesFrom(before[i].Context()), headrace.CoordinatesFrom(after[i].Context())
+		was, is := headrace.ArrivalFrom(before[i].Context()).Coordinates, headrace.ArrivalFrom(after[i].Context()).Coordinates
 		if was.Position != is.Position || was.Topic == is.Topic {
 			t.Errorf("%s became %s", was, is)
 		}

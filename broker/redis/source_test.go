@@ -31,7 +31,7 @@ func TestForeignEntries(t *testing.T) {
 		t.Errorf("%q %q", m.UUID, m.Payload)
 	}
 	want := headrace.Coordinates{Broker: "redis", Topic: b.topic, Position: id}
-	if got := headrace.CoordinatesFrom(m.Context()); got != want {
+	if got := headrace.ArrivalFrom(m.Context()).Coordinates; got != want {
 		t.Errorf("coordinates %v instead of %v", got, want)
 	}
 	m.Ack()

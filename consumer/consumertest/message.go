@@ -55,7 +55,7 @@ func (m Message) watermill() *message.Message {
 	made := message.NewMessage(m.ID, append([]byte(nil), m.Payload...))
 	maps.Copy(made.Metadata, m.Metadata)
 	if !m.Coordinates.IsZero() {
-		made.SetContext(headrace.WithCoordinates(made.Context(), m.Coordinates))
+		made.SetContext(headrace.WithArrival(made.Context(), headrace.Arrival{Coordinates: m.Coordinates}))
 	}
 	return made
 }

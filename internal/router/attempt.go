@@ -52,7 +52,7 @@ func (h *handler) run(ctx context.Context, tx *headrace.Tx, inputs []task.Input)
 	d := &inputs[0].Delivery
 	ctx = headrace.WithTx(ctx, tx)
 	if message.HandlerNameFromCtx(ctx) == "" { // from the backlog
-		ctx = h.routerContext(headrace.WithCoordinates(ctx, d.Coordinates), d.Topic, d.ReplyTopic)
+		ctx = h.routerContext(headrace.WithArrival(ctx, headrace.Arrival{Coordinates: d.Coordinates}), d.Topic, d.ReplyTopic)
 	}
 	r := &handlerRun{Context: ctx, h: h, tx: tx, key: d.Key, called: make(chan struct{})}
 	produced, err := call(h.f, newMessage(r, d))

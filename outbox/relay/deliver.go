@@ -39,9 +39,9 @@ func (t *table) Messages(row *outbox.Row) []outcome.Message {
 // message is the event of row for the route's handler, with the metadata that it would
 // have been published with.
 func (r *Route) message(row *outbox.Row) outcome.Message {
-	ctx := headrace.WithCoordinates(context.Background(), headrace.Coordinates{
+	ctx := headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: headrace.Coordinates{
 		Broker: "outbox", Topic: row.Event.Topic, Position: strconv.FormatInt(row.RowID, 10),
-	})
+	}})
 	d := inbox.Received(publish.NewMessage(ctx, &row.Event, row.Event.Trace), r.scope(), r.Topic)
 	d.OrderKey = row.Event.OrderKey
 	bad := inbox.Identify(&d, r.Key, r.Fingerprint)

@@ -122,12 +122,12 @@ func (t *Txn) rollback() error {
 // errNoAnswer is the error of a connection that did not answer ROLLBACK.
 var errNoAnswer = errors.New("no answer to ROLLBACK")
 
-// guard calls kill, which cuts the connection, when ctx ends before stop is called. It is
-// for a statement that runs under a context without an end: a driver's watch of a context
-// costs more than a short statement. It reports false if kill is nil.
-func guard(ctx context.Context, kill func()) (stop func() bool, ok bool) {
+// uncancelled returns ctx without its end, which calls kill until stop is called: a
+// driver's own watch of a context costs more than a short statement. ctx remains as it is
+// if kill is nil.
+func uncancelled(ctx context.Context, kill func()) (_ context.Context, stop func() bool) {
 	if kill == nil {
-		return nil, false
+		return ctx, func() bool { return true }
 	}
-	return context.AfterFunc(ctx, kill), true
+	return context.WithoutCancel(ctx), context.AfterFunc(ctx, kill)
 }

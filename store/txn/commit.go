@@ -25,8 +25,8 @@ func (t *Txn) Commit(ctx context.Context) error {
 		return fmt.Errorf("%w: it had ended before", ErrRolledBack)
 	}
 	t.ended = true
-	if stop, ok := guard(ctx, t.kill); ok {
-		return t.commitGuarded(ctx, stop)
+	if t.kill != nil {
+		return t.commitGuarded(ctx, context.AfterFunc(ctx, t.kill))
 	}
 	answered := make(chan error, 1)
 	go func() { answered <- t.tx.Commit() }()
@@ -35,9 +35,6 @@ func (t *Txn) Commit(ctx context.Context) error {
 		t.release(tainted(err))
 		return t.o.outcome(err)
 	case <-ctx.Done():
-		if t.kill != nil {
-			t.kill()
-		}
 		// The goroutine above ends when the driver's read does; it owns the connection
 		// until then.
 		t.o.Abandoned.run(func() {

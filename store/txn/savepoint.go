@@ -69,10 +69,8 @@ func (t *Txn) Alive(ctx context.Context) error {
 	if t.o.Alive == "" {
 		return nil
 	}
-	if stop, ok := guard(ctx, t.kill); ok {
-		defer stop()
-		ctx = context.WithoutCancel(ctx)
-	}
+	ctx, stop := uncancelled(ctx, t.kill)
+	defer stop()
 	// A number that no earlier statement returns.
 	want, got := rand.Int64(), int64(-1)
 	err := t.tx.QueryRowContext(ctx, t.o.Alive, append(slices.Clone(t.o.Script), want)...).Scan(&got)
@@ -102,10 +100,8 @@ func (t *Txn) control(ctx context.Context, statements string) error {
 	if t.broken != nil {
 		return t.broken
 	}
-	if stop, ok := guard(ctx, t.kill); ok {
-		defer stop()
-		ctx = context.WithoutCancel(ctx)
-	}
+	ctx, stop := uncancelled(ctx, t.kill)
+	defer stop()
 	_, err := t.tx.ExecContext(ctx, statements, t.o.Script...)
 	return err
 }

@@ -157,7 +157,7 @@ func (b *bundle) input(t *testing.T, i int, in input) {
 		m := message.NewMessage(in.id, in.payload) // it must not be changed: see headrace.Delivery
 		m.Metadata = in.metadata
 		if in.at != (headrace.Coordinates{}) {
-			m.SetContext(headrace.WithCoordinates(m.Context(), in.at))
+			m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{Coordinates: in.at}))
 		}
 		b.send(t, in.topic, m)
 	}

@@ -125,7 +125,7 @@ func (p *pump) add(list []delivery) {
 	for _, d := range list {
 		m := message.NewMessage(d.ID, d.Payload)
 		m.Metadata = d.metadata()
-		m.SetContext(headrace.WithCoordinates(context.Background(), d.At))
+		m.SetContext(headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: d.At}))
 		f := &flight{delivery: d, message: m}
 		p.inFlight[d.n] = f
 		p.ready = append(p.ready, f)

@@ -93,7 +93,7 @@ func watermill(ctx context.Context, m Message) *message.Message {
 	for k, v := range m.Metadata {
 		given.Metadata.Set(k, string(v))
 	}
-	given.SetContext(headrace.WithCoordinates(ctx, headrace.Coordinates{Broker: "torture", Topic: m.Topic, Position: fmt.Sprint(m.N)}))
+	given.SetContext(headrace.WithArrival(ctx, headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "torture", Topic: m.Topic, Position: fmt.Sprint(m.N)}}))
 	return given
 }
 
