@@ -123,7 +123,12 @@ type Poll struct {
 	Next time.Duration
 }
 
-// Depth says how much a backlog holds.
+// MaxDepth is up to how many rows of a status are counted for one consumer: a gauge that is
+// asked every few seconds must not read a long backlog.
+const MaxDepth = 100_000
+
+// Depth says how much a backlog holds. For one consumer, each number is at most MaxDepth
+// (Ready twice that, if it has leased handlers and others).
 type Depth struct {
 	Ready     int64 // can be worked off now, or leased
 	Delayed   int64 // wait for their time, including the postponed ones

@@ -11,6 +11,7 @@ import (
 // Tables groups the stores of the backlog's rows by task.
 type Tables struct {
 	Store
+	Counts
 	// Order keeps the order of keys.
 	Order Order
 	// Leases are the rows of leased handlers.
@@ -39,8 +40,14 @@ type Store interface {
 	Delete(ctx context.Context, t *txn.Txn, rows []int64) error
 	// Reschedule makes rows run again, and ends the leases of those that have one.
 	Reschedule(ctx context.Context, t *txn.Txn, changes []Change) error
-	// Depth counts the rows of consumer, or of all consumers if it is empty.
+}
+
+// Counts tell how much waits. Drivers implement it.
+type Counts interface {
+	// Depth counts the rows of consumer, up to MaxDepth of each status.
 	Depth(ctx context.Context, consumer string) (Depth, error)
+	// Depths counts the rows of each consumer that has any. It reads the whole table.
+	Depths(ctx context.Context) (map[string]Depth, error)
 }
 
 // Order keeps the order of strict keys: a row runs when all earlier rows of its key

@@ -70,22 +70,21 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if v.Outbox, err = st.Outbox().Status(ctx); err != nil {
 		return v, err
 	}
-	all, err := st.Backlog().Depth(ctx, "")
+	depths, err := st.Backlog().Depths(ctx)
 	if err != nil {
 		return v, err
 	}
 	v.V, v.Failing = 1, append([]dlq.Group{}, v.Failing...)
 	v.Consumers = []*consumerState{}
-	unowned := waiting(all)
 	for _, k := range known {
-		c := stateOf(k)
-		depth, err := st.Backlog().Depth(ctx, k.Consumer)
-		if err != nil {
-			return v, err
-		}
+		c, depth := stateOf(k), depths[k.Consumer]
 		c.Waiting, c.Oldest = waiting(depth), depth.Oldest
-		unowned -= c.Waiting
+		delete(depths, k.Consumer)
 		v.Consumers = append(v.Consumers, c)
+	}
+	unowned := int64(0)
+	for _, depth := range depths {
+		unowned += waiting(depth)
 	}
 	for _, g := range v.Failing {
 		if i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == g.Consumer }); i >= 0 {

@@ -151,7 +151,7 @@ func TestLocalHandler(t *testing.T) {
 	}
 	onEach(t, func(t *testing.T, db consumertest.Database) {
 		k := kit(t, db, local)
-		k.CrashAt(consumertest.AfterCommit, consumertest.RelayBeforeCommit)
+		k.CrashAt(consumertest.BeforeCommit, consumertest.RelayBeforeCommit)
 		k.Deliver(paid("1"))
 		k.AppliedOnce(paid("1"), invoiced, "1")
 		if n := k.Count(invoiced, "booked-1"); n != 1 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/headrace/headrace/backlog"
 )
 
 // patience is how long Settle waits without any progress.
@@ -96,9 +98,14 @@ func (k *Kit) left() ([]string, error) {
 func (k *Kit) leftInTables(relays bool) (left []string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	depth, err := k.place.kit.Backlog().Depth(ctx, "")
+	depths, err := k.place.kit.Backlog().Depths(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look at the backlog: %w", err)
+	}
+	var depth backlog.Depth
+	for _, d := range depths {
+		depth.Ready, depth.Delayed = depth.Ready+d.Ready, depth.Delayed+d.Delayed
+		depth.Blocked, depth.Leased = depth.Blocked+d.Blocked, depth.Leased+d.Leased
 	}
 	if n := depth.Ready + depth.Delayed + depth.Blocked + depth.Leased; n > 0 {
 		left = append(left, fmt.Sprintf("backlog: %d ready, %d delayed, %d blocked behind another of their order key, %d leased",

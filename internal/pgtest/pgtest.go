@@ -25,7 +25,7 @@ const MaxOpenConns = 32
 
 // patience bounds each statement of this package. A drop that takes longer waits for a transaction that
 // the test has left open.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 var (
 	//go:embed queries/create_schema.sql

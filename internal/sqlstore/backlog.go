@@ -17,7 +17,7 @@ import (
 // Backlog implements backlog.Store.
 type Backlog struct {
 	sqlrun.Table[struct {
-		Put, Poll, Promote, Read, Delete, Reschedule, Depth string
+		Put, Poll, Promote, Read, Delete, Reschedule, Depth, Depths string
 
 		LockShard string `sql:"optional"`
 	}]
@@ -143,9 +143,28 @@ func (s *Backlog) Reschedule(ctx context.Context, t *txn.Txn, changes []backlog.
 
 func (s *Backlog) Depth(ctx context.Context, consumer string) (d backlog.Depth, err error) {
 	defer sqlrun.Wrap("count the backlog", &err)
-	err = s.Reader().QueryRowContext(ctx, s.SQL.Depth, consumer).
-		Scan(&d.Ready, &d.Delayed, &d.Postponed, &d.Blocked, &d.Leased, (*sqlrun.Span)(&d.Oldest))
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Depth, consumer, backlog.MaxDepth).Scan(depth(&d)...)
 	return d, err
+}
+
+func (s *Backlog) Depths(ctx context.Context) (_ map[string]backlog.Depth, err error) {
+	defer sqlrun.Wrap("count the backlogs", &err)
+	type row struct {
+		consumer string
+		depth    backlog.Depth
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Depths, nil, func(r *row) []any {
+		return append([]any{&r.consumer}, depth(&r.depth)...)
+	})
+	depths := make(map[string]backlog.Depth, len(rows))
+	for _, r := range rows {
+		depths[r.consumer] = r.depth
+	}
+	return depths, err
+}
+
+func depth(d *backlog.Depth) []any {
+	return []any{&d.Ready, &d.Delayed, &d.Postponed, &d.Blocked, &d.Leased, (*sqlrun.Span)(&d.Oldest)}
 }
 
 // lock tries to take the lock of a shard for t, named by its table, the schema and more.

@@ -49,10 +49,12 @@ func (t *Tables) Operations() store.Operations { return t.operations }
 // New returns a driver's tables with its statements.
 func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 	in := sqlrun.Loaded(d, q, "inbox", &Inbox{})
+	rows := sqlrun.Loaded(d, q, "backlog", &Backlog{schema: o.Schema, floors: o.Floors()})
 	return Tables{
 		inbox: o.Inbox(in),
 		backlog: backlog.Tables{
-			Store:   sqlrun.Loaded(d, q, "backlog", &Backlog{schema: o.Schema, floors: o.Floors()}),
+			Store:   rows,
+			Counts:  rows,
 			Order:   sqlrun.Loaded(d, q, "order", &Order{}),
 			Leases:  sqlrun.Loaded(d, q, "leases", &Leases{}),
 			Signals: backlog.NewSignals(),

@@ -225,7 +225,7 @@ func everyLook(b *bundle) {
 	b.must("look for leases", err)
 	_, err = b.Backlog().Poll(ctx, "billing", marks)
 	b.must("poll", err)
-	_, err = b.Backlog().Depth(ctx, "")
+	_, err = b.Backlog().Depths(ctx)
 	b.must("depth", err)
 	_, err = b.Outbox().Poll(ctx, marks, outbox.Topics{})
 	b.must("poll outbox", err)

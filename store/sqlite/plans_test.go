@@ -11,7 +11,8 @@ import (
 
 // scans are the queries that may walk over a table or a part of an index.
 var scans = map[string]string{
-	"backlog_depth":      "counts",
+	"backlog_depth":      "counts up to a limit",
+	"backlog_depths":     "counts, for the command",
 	"inbox_counts":       "counts, as its interface says",
 	"letters_count":      "counts",
 	"letters_groups":     "counts",

@@ -1,8 +1,43 @@
--- How many rows there are by status, and for how long the oldest that can be worked off
--- has been ready. What waits to be leased can be.
-SELECT count(*) FILTER (WHERE status IN ('ready', 'leasable')), count(*) FILTER (WHERE status = 'delayed'),
-    count(*) FILTER (WHERE status = 'delayed' AND postponed_at IS NOT NULL),
-    count(*) FILTER (WHERE status = 'blocked'), count(*) FILTER (WHERE status = 'leased'),
-    COALESCE({{now}} - min(ready_at) FILTER (WHERE status IN ('ready', 'leasable')), 0)
-FROM {{schema}}.headrace_backlog
-WHERE $1 = '' OR consumer = $1
+-- How many rows of $1 there are by status, at most $2 of each, and for how long the oldest
+-- that can be worked off has been ready. What waits to be leased can be. Each count reads
+-- $2 entries of an index. Rows become ready in the order of their place, so that the
+-- oldest is the first of a shard, or of a handler with leases; it jumps from handler to
+-- handler.
+WITH RECURSIVE shards (value) AS (
+    VALUES (0) UNION ALL SELECT value + 1 FROM shards WHERE value < 63
+), leasing AS (
+    SELECT min(b.handler) AS handler FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'leasable'
+    UNION ALL
+    SELECT (
+        SELECT min(b.handler) FROM {{schema}}.headrace_backlog AS b
+        WHERE b.consumer = $1 AND b.handler > leasing.handler AND b.status = 'leasable'
+    )
+    FROM leasing
+    WHERE leasing.handler IS NOT NULL
+), firsts AS (
+    SELECT (
+        SELECT b.ready_at FROM {{schema}}.headrace_backlog AS b
+        WHERE b.consumer = $1 AND b.shard = s.value AND b.status = 'ready'
+        ORDER BY b.place
+        LIMIT 1
+    ) AS ready_at
+    FROM shards AS s
+    UNION ALL
+    SELECT (
+        SELECT b.ready_at FROM {{schema}}.headrace_backlog AS b
+        WHERE b.consumer = $1 AND b.handler = leasing.handler AND b.status = 'leasable'
+        ORDER BY b.place
+        LIMIT 1
+    )
+    FROM leasing
+)
+SELECT (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'ready' ORDER BY b.shard, b.place LIMIT $2) AS c)
+    + (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'leasable' ORDER BY b.handler, b.place LIMIT $2) AS c),
+    delayed.rows, delayed.postponed,
+    (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'blocked' ORDER BY b.scope, b.order_key, b.id LIMIT $2) AS c),
+    (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'leased' ORDER BY b.handler, b.due_at LIMIT $2) AS c),
+    (SELECT COALESCE({{now}} - min(f.ready_at), 0) FROM firsts AS f)
+FROM (
+    SELECT count(*) AS rows, count(d.postponed_at) AS postponed
+    FROM (SELECT b.postponed_at FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'delayed' ORDER BY b.due_at LIMIT $2) AS d
+) AS delayed
