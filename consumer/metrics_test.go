@@ -248,5 +248,8 @@ func TestMetricsOfIntakeAndLease(t *testing.T) {
 		o.eventually("the row's outcome", func() bool {
 			return o.sum("headrace.backlog.processed", "headrace.outcome", "applied") == 1
 		})
+		if ran := o.sum("messaging.process.duration"); ran != 1 {
+			o.Errorf("%d runs are measured, want 1: the work, and not its commit", ran)
+		}
 	})
 }

@@ -188,7 +188,9 @@ func (c *Call) run(ctx context.Context) (err error) {
 func (c *Call) returned(r runner.Result) {
 	c.took = r.Took
 	c.span.Returned()
-	c.h.Telemetry.Took(&c.inputs[0].Delivery, r.Took, outcome.RunClass(r.Err))
+	if c.h.Leased == nil || r.Err != nil { // the work was counted, and this commits its result
+		c.h.Telemetry.Took(&c.inputs[0].Delivery, r.Took, outcome.RunClass(r.Err))
+	}
 }
 
 // LeftBehind records that the call did not return, and closes its Tx.
