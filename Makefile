@@ -37,6 +37,7 @@ services-down: ## stop it and remove its data
 	@scripts/services down
 
 example: ## run the examples that need no server
+	go run ./examples/quickstart
 	go run ./examples/orders
 	go run ./examples/router
 	go run ./examples/nobroker

@@ -8,17 +8,18 @@ import (
 	"testing"
 )
 
-// Every line of Go that docs/adopt.md and the README show stands in a file that
-// the tests compile. (The README's handler is the business of package consumer.)
+// Every line of Go that the README, docs/adopt.md and docs/testing.md show stands in a file
+// that the tests compile.
 func TestThePagesShowWhatRuns(t *testing.T) {
 	var page []byte
-	for _, name := range []string{"docs/adopt.md", "README.md"} {
+	for _, name := range []string{"docs/adopt.md", "docs/testing.md", "README.md"} {
 		text, err := os.ReadFile("../../" + name)
 		must(t, err)
-		page = append(page, strings.Replace(string(text), "```go", "```text", oneIf(name == "README.md"))...)
+		page = append(page, text...)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../broker/*/example_test.go", "../../consumer/consumertest/readme_test.go"} {
+	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../broker/*/example_test.go",
+		"../../consumer/example_test.go", "../../consumer/consumertest/page_test.go", "../../consumer/consumertest/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
 		for _, name := range files {
@@ -46,11 +47,4 @@ func TestThePagesShowWhatRuns(t *testing.T) {
 			}
 		}
 	}
-}
-
-func oneIf(yes bool) int {
-	if yes {
-		return 1
-	}
-	return 0
 }
