@@ -2,9 +2,8 @@ package encode
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"strconv"
-
-	"github.com/google/uuid"
 )
 
 // IdempotencyKey returns the key for a call of another system: a UUID of version 8 with
@@ -19,8 +18,7 @@ func IdempotencyKey(database, scope, key, step string, generation int) string {
 		text = append(append(text, ':'), part...)
 	}
 	sum := sha256.Sum256(text)
-	id := uuid.UUID(sum[:16])
-	id[6] = id[6]&0x0f | 0x80 // version 8
-	id[8] = id[8]&0x3f | 0x80 // variant of RFC 9562
-	return id.String()
+	sum[6] = sum[6]&0x0f | 0x80 // version 8
+	sum[8] = sum[8]&0x3f | 0x80 // variant of RFC 9562
+	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }

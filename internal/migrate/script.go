@@ -59,9 +59,8 @@ func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %s: %w", file.Name(), err)
 		}
-		if drops := strings.Count(statements, "DROP INDEX CONCURRENTLY IF EXISTS"); strings.Count(statements, "INDEX CONCURRENTLY") != 2*drops {
-			return nil, fmt.Errorf("read migrations: %s: DROP INDEX CONCURRENTLY IF EXISTS must come before each concurrent build: "+
-				"an earlier try may have left an invalid index", file.Name())
+		if all := strings.Count(statements, " CONCURRENTLY "); all != 2*strings.Count(statements, " CONCURRENTLY IF EXISTS ") {
+			return nil, fmt.Errorf("read migrations: %s: an index that is built concurrently must be dropped before that, if it exists: an earlier try may have left it invalid", file.Name())
 		}
 		scripts = append(scripts, Script{Version: i + 1, Name: parts[2], SQL: statements, Concurrent: concurrent.Match(text)})
 	}

@@ -65,9 +65,5 @@ func (rt *Runtime) Marking() bool {
 	return guard == nil || guard.Marking()
 }
 
-// database returns the id of the database's headrace, which is known before a handler
-// runs.
-func (rt *Runtime) database() string { return rt.guard.Load().Database() }
-
 // LeftBehind returns how many abandoned handlers have not returned.
 func (rt *Runtime) LeftBehind() int { return rt.left.count() }
