@@ -24,9 +24,10 @@ func TestIdempotencyKey(t *testing.T) {
 		{"", "", "Bücher\x00", "f1cd9650-8945-858e-910e-cdbbac422fa1"},
 	} {
 		m := &headrace.Message[int]{Delivery: headrace.Delivery{Database: c.database, Scope: c.scope, Key: c.key, Attempt: 7, ID: "any"}}
-		if got := m.IdempotencyKey(); got != c.want || seen[got] {
+		got := m.IdempotencyKey()
+		if got != c.want || seen[got] {
 			t.Errorf("%q %q %q: %s, want %s; known: %t", c.database, c.scope, c.key, got, c.want, seen[got])
 		}
-		seen[c.want] = true
+		seen[got] = true
 	}
 }

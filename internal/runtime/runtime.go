@@ -93,8 +93,9 @@ func New(o Options) (*Runtime, error) {
 // later.
 func (rt *Runtime) Add(h *Handler) {
 	h.Consumer, h.Scope = rt.Name, rt.Name+"/"+h.Name
-	h.Database = func() string { return rt.guard.Load().Database() } // known before a handler runs
-	h.Intake = h.Intake || h.Strict                                  // the backlog keeps the order
+	h.Intake = h.Intake || h.Strict // the backlog keeps the order
+	// The guard knows it before a handler runs.
+	h.Database = func() string { return rt.guard.Load().Database() }
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
