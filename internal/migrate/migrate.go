@@ -14,17 +14,10 @@ type Book interface {
 	// Meta returns the row of headrace_meta, without waiting for a process that migrates;
 	// zero if there is no table.
 	Meta(ctx context.Context) (store.Meta, error)
-	// Locked calls f while no other process migrates this schema. It blocks until it has
+	// Locked calls f with the row while no other process migrates this schema. apply runs a
+	// script, in a transaction unless the script is concurrent. Locked blocks until it has
 	// the lock or ctx ends.
-	Locked(ctx context.Context, f func(Session) error) error
-}
-
-// Session has the operations under the lock.
-type Session interface {
-	// Meta is as in Book.
-	Meta(ctx context.Context) (store.Meta, error)
-	// Apply runs s, in a transaction of its own unless s is concurrent.
-	Apply(ctx context.Context, s Script) error
+	Locked(ctx context.Context, f func(row store.Meta, apply func(Script) error) error) error
 }
 
 // Up applies the missing scripts, and returns those that it applied itself, also with an
@@ -50,16 +43,12 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 // next applies the first missing script, and returns nil if there is none.
 func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
-	err := b.Locked(ctx, func(s Session) error {
-		row, err := s.Meta(ctx)
-		if err != nil {
-			return err
-		}
+	err := b.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
 		if row.Version >= len(scripts) || row.ReadableFrom > len(scripts) {
 			return Fits(row, len(scripts), b.Schema())
 		}
 		script := scripts[row.Version]
-		if err := s.Apply(ctx, script); err != nil {
+		if err := apply(script); err != nil {
 			return fmt.Errorf("%04d_%s: %w", script.Version, script.Name, err)
 		}
 		m = &store.Migration{Version: script.Version, Name: script.Name, SQL: script.SQL, Applied: true}

@@ -24,12 +24,12 @@ func (s *shelf) Schema() string { return s.schema }
 
 func (s *shelf) Meta(context.Context) (store.Meta, error) { return s.row, nil }
 
-func (s *shelf) Locked(_ context.Context, f func(migrate.Session) error) error {
+func (s *shelf) Locked(_ context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
 	s.locks++
-	return f(s)
+	return f(s.row, s.apply)
 }
 
-func (s *shelf) Apply(_ context.Context, m migrate.Script) error {
+func (s *shelf) apply(m migrate.Script) error {
 	if m.Version == s.fail {
 		return errors.New("no such type")
 	}

@@ -68,7 +68,7 @@ func (b *book) Schema() string {
 func (b *book) Meta(ctx context.Context) (store.Meta, error) { return b.meta.Read(ctx, b.s.db) }
 
 // Locked implements migrate.Book.
-func (b *book) Locked(ctx context.Context, f func(migrate.Session) error) error {
+func (b *book) Locked(ctx context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
 	conn, err := b.s.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
@@ -77,64 +77,57 @@ func (b *book) Locked(ctx context.Context, f func(migrate.Session) error) error 
 		_ = conn.Raw(func(any) error { return driver.ErrBadConn })
 		_ = conn.Close()
 	}()
-	for locked := false; ; {
+	for locked := false; !locked; {
 		if err := conn.QueryRowContext(ctx, b.sql.TryLock, shard.Lock("migrate", b.schema)).Scan(&locked); err != nil {
 			return fmt.Errorf("lock the schema: %w", err)
 		}
-		if locked {
-			return f(&session{b, conn})
-		}
-		if !sleep.For(ctx, lockPoll) {
+		if !locked && !sleep.For(ctx, lockPoll) {
 			return fmt.Errorf("wait for another process that migrates: %w", context.Cause(ctx))
 		}
 	}
+	row, err := b.meta.Read(ctx, conn)
+	if err != nil {
+		return err
+	}
+	return f(row, func(m migrate.Script) error { return b.apply(ctx, conn, m) })
 }
 
-// session is the connection that has the lock. It implements migrate.Session.
-type session struct {
-	*book
-	conn *sql.Conn
-}
-
-// Meta implements migrate.Session.
-func (s *session) Meta(ctx context.Context) (store.Meta, error) { return s.meta.Read(ctx, s.conn) }
-
-// Apply implements migrate.Session.
-func (s *session) Apply(ctx context.Context, m migrate.Script) error {
+// apply runs a script on the connection that has the lock.
+func (b *book) apply(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
 	if m.Concurrent {
-		if _, err := s.conn.ExecContext(ctx, s.sql.NoTimeouts); err != nil {
+		if _, err := conn.ExecContext(ctx, b.sql.NoTimeouts); err != nil {
 			return fmt.Errorf("remove the timeouts: %w", err)
 		}
-		return s.meta.Run(ctx, s.conn, m, s.s.begin.Script...)
+		return b.meta.Run(ctx, conn, m, b.s.begin.Script...)
 	}
 	for try := 1; ; try++ {
-		err := s.apply(ctx, m)
+		err := b.transact(ctx, conn, m)
 		if !txn.Classify(err).Conflict() || try == lockTries || !sleep.For(ctx, lockPause) {
 			return err
 		}
 	}
 }
 
-// apply runs a script in a transaction, after making the schema if there is none.
-func (s *session) apply(ctx context.Context, m migrate.Script) error {
-	t, err := s.conn.BeginTx(ctx, &s.s.begin.SQL)
+// transact runs a script in a transaction, after making the schema if there is none.
+func (b *book) transact(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
+	t, err := conn.BeginTx(ctx, &b.s.begin.SQL)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = t.Rollback() }()
-	if _, err := t.ExecContext(ctx, s.sql.LockTimeout); err != nil {
+	if _, err := t.ExecContext(ctx, b.sql.LockTimeout); err != nil {
 		return fmt.Errorf("set the lock timeout: %w", err)
 	}
 	var there bool
-	if err := t.QueryRowContext(ctx, s.sql.HasSchema, s.schema).Scan(&there); err != nil {
+	if err := t.QueryRowContext(ctx, b.sql.HasSchema, b.schema).Scan(&there); err != nil {
 		return fmt.Errorf("look for the schema: %w", err)
 	}
 	if !there {
-		if _, err := t.ExecContext(ctx, s.sql.CreateSchema); err != nil {
+		if _, err := t.ExecContext(ctx, b.sql.CreateSchema); err != nil {
 			return fmt.Errorf("create the schema: %w", err)
 		}
 	}
-	if err := s.meta.Run(ctx, t, m, s.s.begin.Script...); err != nil {
+	if err := b.meta.Run(ctx, t, m, b.s.begin.Script...); err != nil {
 		return err
 	}
 	return t.Commit()

@@ -35,18 +35,12 @@ func (book) Schema() string { return "" }
 func (b book) Meta(ctx context.Context) (store.Meta, error) { return b.meta.Read(ctx, b.db) }
 
 // Locked implements migrate.Book. The write lock is the lock.
-func (b book) Locked(ctx context.Context, f func(migrate.Session) error) error {
-	return store.Transact(ctx, b.s, func(t *txn.Txn) error { return f(session{b.meta, t}) })
+func (b book) Locked(ctx context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
+	return store.Transact(ctx, b.s, func(t *txn.Txn) error {
+		row, err := b.meta.Read(ctx, t)
+		if err != nil {
+			return err
+		}
+		return f(row, func(m migrate.Script) error { return b.meta.Run(ctx, t, m) })
+	})
 }
-
-// session is a transaction that migrates. It implements migrate.Session.
-type session struct {
-	meta *migrate.Meta
-	t    *txn.Txn
-}
-
-// Meta implements migrate.Session.
-func (s session) Meta(ctx context.Context) (store.Meta, error) { return s.meta.Read(ctx, s.t) }
-
-// Apply implements migrate.Session.
-func (s session) Apply(ctx context.Context, m migrate.Script) error { return s.meta.Run(ctx, s.t, m) }
