@@ -40,6 +40,10 @@ type Delivery struct {
 	// empty for handlers that return none.
 	ReplyTopic string
 
+	// Database is the id of the database's headrace, for IdempotencyKey. Only handlers
+	// have it; elsewhere it is empty.
+	Database string
+
 	// Attempt counts the runs of the handler for this message, including this one, as far
 	// as this process knows: 1 on the first. After a crash it may start at 1 again; the
 	// recorded attempts continue.

@@ -64,7 +64,8 @@ func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 // goroutine that it started has ended. Exceptions are handlers that ignore their context,
 // a Source whose Subscribe does, and statements without an answer on connections that the
 // store cannot interrupt; the error then matches ErrDrainTimeout. Package postgres says
-// which connections those are.
+// which connections those are. If a newer build changes the schema in a way that this one
+// cannot read, Run stops within seconds, with an error that matches store.ErrSchema.
 //
 // When ctx ends, the consumer begins nothing new. It gives deliveries that it has not
 // begun back to the broker, and work under way has Config.DrainTimeout to finish. With a

@@ -48,9 +48,10 @@
 //	err = router.Run(ctx) // and then c.Wait, for what Run does not say
 //
 // The same rules hold. Handlers find their transaction in their message's context
-// (headrace.TxFrom), and the messages that they return go into the outbox with it. A
-// middleware is either outside, where it sees deliveries, or inside, where it sees every
-// attempt; see Attach.
+// (headrace.TxFrom), and a key for calls of other systems (headrace.IdempotencyKeyFrom).
+// The messages that they return go into the outbox with the transaction. A middleware is
+// either outside, where it sees deliveries, or inside, where it sees every attempt; see
+// Attach.
 //
 // # Caveats
 //

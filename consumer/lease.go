@@ -42,6 +42,8 @@ const (
 // no message. Work under way when the consumer stops has Config.DrainTimeout. Then its
 // context ends, and the lease is given back, which costs no attempt.
 //
+// Calls of other systems may happen again: send m.IdempotencyKey() with them.
+//
 // Timeout bounds the work, by default 10 minutes; Config.HandlerTimeout bounds its
 // Effects.
 func HandleLeased[T any](c *Consumer, topic string, f LeasedFunc[T], options ...Option) {

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
@@ -13,8 +12,8 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// ErrSchema matches the error of opening a database whose tables are missing, too
-// old or too new for this version of headrace.
+// ErrSchema matches the error of a database whose tables are missing, too old for this
+// version of headrace, or changed in a way that it cannot read.
 var ErrSchema = errors.New("schema does not fit")
 
 // Store is one database. It is safe for concurrent use.
@@ -50,6 +49,27 @@ type Operations struct {
 	Pauses instance.Pauses
 	// Alerts are the alerts to be sent.
 	Alerts alerts.Store
+	// Schema is the schema itself.
+	Schema Schema
+}
+
+// Schema is the schema that a process works on. Drivers implement it.
+type Schema interface {
+	// Check returns the id of this database's headrace. The error matches ErrSchema if
+	// this build cannot run on the schema, or not any more.
+	Check(ctx context.Context) (id string, err error)
+	// NewID gives the database a new id, and returns it. Idempotency keys change with it:
+	// it is for a copy that becomes a database of its own.
+	NewID(ctx context.Context) (id string, err error)
+}
+
+// Meta is what a database says of its schema.
+type Meta struct {
+	// ID is random, made by the first migration. A dump or copy of the database has it too.
+	ID string
+	// Version is the number of the last migration, and ReadableFrom the least number of
+	// migrations of a build that can run on this schema.
+	Version, ReadableFrom int
 }
 
 // Outbox is the outbox with its interface for operators.
@@ -60,10 +80,10 @@ type Outbox interface {
 
 // Migrator changes the schema. Both stores implement it.
 type Migrator interface {
-	// Migrate applies missing migrations, each in its own transaction, and returns those
-	// that it applied. Concurrent calls are safe: one waits for the other.
+	// Migrate applies missing migrations, and returns those that it applied. Concurrent
+	// calls are safe: one waits for the other.
 	Migrate(ctx context.Context) ([]Migration, error)
-	// Migrations returns all migrations of this version, with when each was applied.
+	// Migrations returns all migrations of this version, and whether each was applied.
 	Migrations(ctx context.Context) ([]Migration, error)
 }
 
@@ -74,8 +94,7 @@ type Migration struct {
 	Name    string `json:"name"`
 	SQL     string `json:"-"`
 	// Applied says whether this database has the migration.
-	Applied bool      `json:"applied"`
-	At      time.Time `json:"at,omitzero"` // when it was applied; zero if it was not
+	Applied bool `json:"applied"`
 }
 
 // Checker verifies the invariants that are visible in the tables.

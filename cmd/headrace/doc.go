@@ -1,7 +1,7 @@
 // Command headrace manages a database of headrace consumers: its schema, its invariants,
 // its dead letters and its outbox.
 //
-//	headrace migrate up|status|print
+//	headrace migrate up|status|print|new-id
 //	headrace check
 //	headrace inbox show KEY
 //	headrace dlq ls|groups|show|redrive|discard

@@ -19,13 +19,36 @@ func (m *Main) migrateCommand() *cobra.Command {
 			}),
 		}
 	}
-	status := command("status", "list the migrations and when each was applied", m.migrateStatus)
-	status.Long = `Lists the migrations of this build and when each was applied. It changes nothing.
+	status := command("status", "list the migrations and whether each was applied", m.migrateStatus)
+	status.Long = `Lists the migrations of this build and whether each was applied. It changes nothing.
 
 Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
 	return m.parent("migrate", "make or change the tables",
 		command("up", "apply the migrations that are missing", m.migrateUp), status,
-		command("print", "print the SQL of all migrations", m.migratePrint))
+		command("print", "print the SQL of all migrations", m.migratePrint), m.newIDCommand())
+}
+
+func (m *Main) newIDCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "new-id", Short: "make a copied database one of its own", Args: noArgs,
+		Long: `Gives the database a new id, after a copy of it has become another environment. The
+idempotency keys that handlers send to other systems are computed from the id: until then
+those of the copy are the same as those of the original. Do not use it on a database that
+was restored in place, because the other systems know its keys. Processes that run read
+the new id within seconds.`,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				id, err := st.Operations().Schema.NewID(ctx)
+				if err != nil {
+					return err
+				}
+				if m.json() {
+					return m.emitJSON(map[string]string{"id": id})
+				}
+				return m.line("the database has the new id %s", id)
+			})
+		}),
+	}
 }
 
 func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
@@ -67,11 +90,11 @@ func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {
 func (m *Main) emitMigrations(list []store.Migration) error {
 	var rows [][]string
 	for _, one := range list {
-		applied := "missing"
+		state := "missing"
 		if one.Applied {
-			applied = when(one.At)
+			state = "applied"
 		}
-		rows = append(rows, []string{fmt.Sprintf("%04d", one.Version), one.Name, applied})
+		rows = append(rows, []string{fmt.Sprintf("%04d", one.Version), one.Name, state})
 	}
 	if m.json() {
 		return m.emitJSON(append([]store.Migration{}, list...))
@@ -79,7 +102,7 @@ func (m *Main) emitMigrations(list []store.Migration) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return m.table([]string{"VERSION", "NAME", "APPLIED"}, rows)
+	return m.table([]string{"VERSION", "NAME", "STATE"}, rows)
 }
 
 type scriptView struct {

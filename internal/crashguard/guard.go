@@ -37,6 +37,10 @@ type Options struct {
 	// LeftBehind reports whether an abandoned handler still runs: then no message is the
 	// only work.
 	LeftBehind func() bool
+	// Schema returns the id of the database's headrace, or an error that matches
+	// store.ErrSchema if this build cannot run on the schema any more; Fatal then gets it.
+	Schema func(context.Context) (string, error)
+	Fatal  func(error)
 	// Process is shared by the guards of a process.
 	Process *Process
 	// Logger logs what operators should know.
@@ -62,8 +66,9 @@ type Guard struct {
 
 	marking atomic.Bool
 	known   atomic.Pointer[knowledge]
+	id      atomic.Value  // of the database's headrace
 	begun   atomic.Bool   // our row may be there
-	started chan struct{} // closed when our row is written and others are known
+	started chan struct{} // closed when the id is read, our row is written and others are known
 
 	mu      sync.Mutex
 	slots   []slot
@@ -97,6 +102,23 @@ func New(instances instance.Store, marks instance.Marks, self instance.Instance,
 // Marking reports whether batches are being marked.
 func (g *Guard) Marking() bool { return g.marking.Load() }
 
+// Database returns the id of the database's headrace; "" before Started.
+func (g *Guard) Database() string {
+	id, _ := g.id.Load().(string)
+	return id
+}
+
+// Started waits until messages may run, and reports whether they may: not if ctx ends
+// first.
+func (g *Guard) Started(ctx context.Context) bool {
+	select {
+	case <-g.started:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
 // Advises implements batch.Guard.
 func (g *Guard) Advises() bool {
 	k := g.known.Load()
@@ -105,10 +127,7 @@ func (g *Guard) Advises() bool {
 
 // Advise implements batch.Guard.
 func (g *Guard) Advise(ctx context.Context, messages []inbox.ID) []batch.Advice {
-	select {
-	case <-g.started:
-	case <-ctx.Done(): // Enter returns the error
-	}
+	g.Started(ctx) // if not, Enter returns the error
 	k := g.known.Load()
 	if len(k.suspects)+len(k.elsewhere) == 0 {
 		return nil
@@ -145,9 +164,7 @@ func (g *Guard) Enter(ctx context.Context, messages []inbox.ID, alone bool) (lea
 	select {
 	case <-g.started:
 	default:
-		select {
-		case <-g.started:
-		case <-ctx.Done():
+		if !g.Started(ctx) {
 			return nil, context.Cause(ctx)
 		}
 	}

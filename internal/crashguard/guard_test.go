@@ -21,6 +21,7 @@ import (
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func options() crashguard.Options {
 	return crashguard.Options{
 		Pace:    crashguard.Pace{Look: 5 * time.Millisecond, Beat: 10 * time.Millisecond, Missed: 200 * time.Millisecond, Most: time.Minute, Beside: time.Minute},
-		Process: crashguard.ThisProcess, LeftBehind: func() bool { return false }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Process: crashguard.ThisProcess, LeftBehind: func() bool { return false }, Schema: func(context.Context) (string, error) { return "id", nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
@@ -469,6 +470,41 @@ func TestForgottenInstance(t *testing.T) {
 			f.Errorf("said %d times", n)
 		}
 		p.end()
+	})
+}
+
+// A schema that cannot be read is tried again, before any message runs; one that left this
+// build behind is fatal. The id is the newest that was read.
+func TestSchema(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		answers, fatal := make(chan error), make(chan error, 1)
+		o := options()
+		o.Schema = func(ctx context.Context) (string, error) {
+			select {
+			case err := <-answers:
+				return "id", err
+			case <-ctx.Done():
+				return "", ctx.Err()
+			}
+		}
+		o.Fatal = func(err error) { fatal <- err }
+		operations := f.Store.Operations()
+		g := crashguard.New(operations.Instances, operations.Marks, instance.Instance{ID: "x", Consumer: "c"}, o)
+		ctx, stop := context.WithCancel(f.Context())
+		var running sync.WaitGroup
+		running.Go(func() { g.Run(ctx) })
+		answers <- errDead
+		answers <- nil
+		if !g.Started(f.Context()) || g.Database() != "id" {
+			f.Errorf("the id is %q", g.Database())
+		}
+		answers <- errDead
+		answers <- fmt.Errorf("left behind: %w", store.ErrSchema)
+		if err := <-fatal; !errors.Is(err, store.ErrSchema) || len(fatal) != 0 || g.Database() != "id" {
+			f.Errorf("%v; the id is %q", err, g.Database())
+		}
+		stop()
+		running.Wait()
 	})
 }
 

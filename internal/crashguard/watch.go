@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/store"
 )
 
 const (
@@ -19,13 +20,13 @@ const (
 	maxSuspects = 10_000
 )
 
-// Run writes the instance's row, beats, and watches the other instances, until ctx ends.
+// Run checks the schema, writes the instance's row, beats, and watches the other instances, until ctx ends.
 // It keeps trying while the database does not answer.
 func (g *Guard) Run(ctx context.Context) {
 	w := &watch{g: g, beats: make(map[string]time.Time)}
 	start := func(ctx context.Context) error { return g.instances.Start(ctx, g.self) }
 	g.begun.Store(true)
-	for !g.do(ctx, "start", start) || !g.do(ctx, "look at the other instances", w.look) {
+	for !g.do(ctx, "check the schema", g.schema) || !g.do(ctx, "start", start) || !g.do(ctx, "look at the other instances", w.look) {
 		if !sleep.For(ctx, g.Look) {
 			return
 		}
@@ -42,6 +43,7 @@ func (g *Guard) Run(ctx context.Context) {
 		}
 		if time.Since(beat) >= g.Beat {
 			beat = time.Now()
+			g.do(ctx, "check the schema", g.schema)
 			if g.do(ctx, "beat", g.beat) && time.Since(forget) >= forgetEvery {
 				forget = time.Now()
 				g.do(ctx, "forget old instances", func(ctx context.Context) error { return g.instances.Forget(ctx, forgetAfter) })
@@ -84,6 +86,18 @@ func (g *Guard) tell(what string, err error) {
 	case err == nil && was:
 		g.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
 	}
+}
+
+// schema reads the id of the database's headrace, and whether this build can still run.
+func (g *Guard) schema(ctx context.Context) error {
+	id, err := g.Schema(ctx)
+	switch {
+	case err == nil:
+		g.id.Store(id)
+	case errors.Is(err, store.ErrSchema):
+		g.Fatal(err)
+	}
+	return err
 }
 
 func (g *Guard) beat(ctx context.Context) error {

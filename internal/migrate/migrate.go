@@ -3,43 +3,26 @@ package migrate
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/headrace/headrace/store"
 )
 
-// Applied is the record of an applied script.
-type Applied struct {
-	Version  int
-	Name     string
-	Checksum string
-	At       time.Time // by the database's clock
-}
-
-// Book is a database's record of applied scripts. Stores implement it.
+// Book is the database of a schema. Stores implement it.
 type Book interface {
 	// Schema names the schema of the tables; "" for the default of the command headrace.
 	Schema() string
-	// Applied returns the records by version, without waiting for a process that
-	// migrates; none if there is no table.
-	Applied(ctx context.Context) ([]Applied, error)
-	// Locked calls f in a transaction that excludes every other process that migrates
-	// this schema, after creating the table of records, and commits if f returns nil. It
-	// blocks until it has the lock or ctx ends.
-	Locked(ctx context.Context, f func(Session) error) error
+	// Meta returns the row of headrace_meta, without waiting for a process that migrates;
+	// zero if there is no table.
+	Meta(ctx context.Context) (store.Meta, error)
+	// Locked calls f with the row while no other process migrates this schema. apply runs a
+	// script, in a transaction unless the script is concurrent. Locked blocks until it has
+	// the lock or ctx ends.
+	Locked(ctx context.Context, f func(row store.Meta, apply func(Script) error) error) error
 }
 
-// Session has the operations under the lock.
-type Session interface {
-	// Applied is as in Book, in this transaction.
-	Applied(ctx context.Context) ([]Applied, error)
-	// Apply runs s, records it, and returns the time of the record.
-	Apply(ctx context.Context, s Script) (time.Time, error)
-}
-
-// Up applies the missing scripts, each in its own transaction, and returns those that it
-// applied itself, also with an error. It does not change a database that is newer than
-// scripts, or has a changed one; the error matches store.ErrSchema.
+// Up applies the missing scripts, and returns those that it applied itself, also with an
+// error. It does not change a database that newer builds left this one behind on; the
+// error matches store.ErrSchema.
 func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
 	if Check(ctx, b, scripts) == nil {
 		return nil, nil // without the lock and rights that only a change needs
@@ -60,40 +43,29 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 // next applies the first missing script, and returns nil if there is none.
 func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
-	err := b.Locked(ctx, func(s Session) error {
-		applied, err := s.Applied(ctx)
-		if err != nil {
-			return err
+	err := b.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
+		if row.Version >= len(scripts) || row.ReadableFrom > len(scripts) {
+			return Fits(row, len(scripts), b.Schema())
 		}
-		if err := compare(scripts, applied, b.Schema()); err != nil {
-			return err
-		}
-		if len(applied) == len(scripts) {
-			return nil
-		}
-		script := scripts[len(applied)]
-		at, err := s.Apply(ctx, script)
-		if err != nil {
+		script := scripts[row.Version]
+		if err := apply(script); err != nil {
 			return fmt.Errorf("%04d_%s: %w", script.Version, script.Name, err)
 		}
-		m = &store.Migration{Version: script.Version, Name: script.Name, SQL: script.SQL, Applied: true, At: at}
+		m = &store.Migration{Version: script.Version, Name: script.Name, SQL: script.SQL, Applied: true}
 		return nil
 	})
 	return m, err
 }
 
-// List returns the scripts, and when each was applied.
+// List returns the scripts, and which are applied.
 func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
-	applied, err := b.Applied(ctx)
+	row, err := b.Meta(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list migrations: %w", err)
 	}
 	list := make([]store.Migration, len(scripts))
 	for i, s := range scripts {
-		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL}
-		if i < len(applied) && applied[i].Version == s.Version {
-			list[i].Applied, list[i].At = true, applied[i].At
-		}
+		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL, Applied: s.Version <= row.Version}
 	}
 	return list, nil
 }

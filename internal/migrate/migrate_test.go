@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
-	"time"
 
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/sqlfile"
@@ -15,34 +14,27 @@ import (
 
 // shelf is a Book in memory. fail is the version whose script fails.
 type shelf struct {
-	schema  string
-	applied []migrate.Applied
-	locks   int
-	fail    int
+	schema string
+	row    store.Meta
+	locks  int
+	fail   int
 }
-
-var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func (s *shelf) Schema() string { return s.schema }
 
-func (s *shelf) Applied(context.Context) ([]migrate.Applied, error) { return s.applied, nil }
+func (s *shelf) Meta(context.Context) (store.Meta, error) { return s.row, nil }
 
-func (s *shelf) Locked(_ context.Context, f func(migrate.Session) error) error {
+func (s *shelf) Locked(_ context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
 	s.locks++
-	before := s.applied
-	if err := f(s); err != nil {
-		s.applied = before
-		return err
-	}
-	return nil
+	return f(s.row, s.apply)
 }
 
-func (s *shelf) Apply(_ context.Context, m migrate.Script) (time.Time, error) {
+func (s *shelf) apply(m migrate.Script) error {
 	if m.Version == s.fail {
-		return time.Time{}, errors.New("no such type")
+		return errors.New("no such type")
 	}
-	s.applied = append(s.applied, migrate.Applied{Version: m.Version, Name: m.Name, Checksum: m.Checksum, At: noon})
-	return noon, nil
+	s.row.Version, s.row.ReadableFrom = m.Version, 1
+	return nil
 }
 
 func parse(t *testing.T, files fstest.MapFS) []migrate.Script {
@@ -65,7 +57,7 @@ func three() fstest.MapFS {
 func TestUp(t *testing.T) {
 	scripts, s := parse(t, three()), &shelf{}
 	done, err := migrate.Up(t.Context(), s, scripts)
-	if err != nil || len(done) != 3 || done[2].Name != "audit" || !done[2].Applied || done[2].At != noon {
+	if err != nil || len(done) != 3 || done[2].Name != "audit" || !done[2].Applied {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if done[0].SQL != `CREATE TABLE "s".inbox ()` {
@@ -101,41 +93,47 @@ func TestUpStopsAtAFailure(t *testing.T) {
 // INVARIANTS 3: 60. A database that does not fit is refused by what to do about it.
 func TestSchemaErrors(t *testing.T) {
 	scripts := parse(t, three())
-	whole := &shelf{}
-	if _, err := migrate.Up(t.Context(), whole, scripts); err != nil {
-		t.Fatal(err)
-	}
-	edited := three()
-	edited["migrations/0002_outbox.sql"].Data = []byte("CREATE TABLE {{schema}}.outbox (id int)")
 	for name, c := range map[string]struct {
-		applied []migrate.Applied
-		scripts []migrate.Script
-		says    string
+		row  store.Meta
+		says string
 		// mendable: Up brings the database to the scripts.
 		mendable bool
 	}{
-		"missing": {nil, scripts, "headrace migrate up", true},
-		"older":   {whole.applied[:2], scripts, "headrace migrate up", true},
-		"newer":   {whole.applied, scripts[:2], "newer build", false},
-		"changed": {whole.applied, parse(t, edited), "0002_outbox", false},
-		"gap":     {append([]migrate.Applied{}, whole.applied[0], whole.applied[2]), scripts, "0003", false},
+		"missing":     {store.Meta{}, "headrace migrate up", true},
+		"older":       {store.Meta{Version: 2, ReadableFrom: 1}, "headrace migrate up", true},
+		"left behind": {store.Meta{Version: 5, ReadableFrom: 4}, "newer build", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &shelf{applied: c.applied}
-			err := migrate.Check(t.Context(), s, c.scripts)
+			s := &shelf{row: c.row}
+			err := migrate.Check(t.Context(), s, scripts)
 			if !errors.Is(err, store.ErrSchema) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("Check: %v", err)
 			}
 			s.schema = `it's "own"`
-			err = migrate.Check(t.Context(), s, c.scripts)
+			err = migrate.Check(t.Context(), s, scripts)
 			if want := ` --schema 'it'\''s "own"'`; strings.Contains(err.Error(), "`headrace") && !strings.Contains(err.Error(), want) {
 				t.Errorf("Check of a schema: %v lacks %s", err, want)
 			}
-			_, err = migrate.Up(t.Context(), s, c.scripts)
+			_, err = migrate.Up(t.Context(), s, scripts)
 			if c.mendable != (err == nil) || !c.mendable && !errors.Is(err, store.ErrSchema) {
 				t.Errorf("Up: %v", err)
 			}
 		})
+	}
+}
+
+// A build runs on a schema of newer builds that it can still read, and changes nothing.
+func TestNewerSchemaIsReadable(t *testing.T) {
+	scripts, s := parse(t, three()), &shelf{row: store.Meta{Version: 5, ReadableFrom: 3}}
+	if err := migrate.Check(t.Context(), s, scripts); err != nil {
+		t.Error(err)
+	}
+	if done, err := migrate.Up(t.Context(), s, scripts); err != nil || len(done) != 0 || s.locks != 0 || s.row.Version != 5 {
+		t.Errorf("%+v, %v, %d locks, %+v", done, err, s.locks, s.row)
+	}
+	list, err := migrate.List(t.Context(), s, scripts)
+	if err != nil || len(list) != 3 || !list[2].Applied {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 
@@ -149,15 +147,18 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// The checksum is over the file: the same in every schema.
-func TestChecksum(t *testing.T) {
-	one := parse(t, three())
-	other, err := migrate.Parse(three(), "migrations", sqlfile.Names{Schema: `"other"`})
-	if err != nil {
-		t.Fatal(err)
+// An index is built outside of a transaction, where its file says so; what an earlier try
+// left behind is dropped first.
+func TestParseConcurrent(t *testing.T) {
+	const build = "CREATE INDEX CONCURRENTLY outbox_topic ON {{schema}}.outbox (topic);\n"
+	files := three()
+	files["migrations/0002_outbox.sql"].Data = []byte("-- Finds a topic.\n-- concurrent\nDROP INDEX CONCURRENTLY IF EXISTS {{schema}}.outbox_topic;\n" + build)
+	if scripts := parse(t, files); scripts[0].Concurrent || !scripts[1].Concurrent {
+		t.Errorf("%+v", scripts)
 	}
-	if one[0].Checksum != other[0].Checksum || one[0].Checksum == one[1].Checksum {
-		t.Error("checksums do not follow the files")
+	files["migrations/0002_outbox.sql"].Data = []byte("-- concurrent\n" + build)
+	if _, err := migrate.Parse(files, "migrations", sqlfile.Names{Schema: "s"}); err == nil || !strings.Contains(err.Error(), "dropped before") {
+		t.Error(err)
 	}
 }
 

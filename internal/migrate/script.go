@@ -1,13 +1,13 @@
 package migrate
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/headrace/headrace/internal/sqlfile"
 )
@@ -18,9 +18,20 @@ type Script struct {
 	Name    string
 	// SQL may hold many statements. The tokens are replaced.
 	SQL string
-	// Checksum is over the file, so that it is the same in every schema.
-	Checksum string
+	// Concurrent says that the statements run one by one, outside of a transaction, to
+	// build indexes: the file has the line "-- concurrent". A statement ends with its line.
+	Concurrent bool
 }
+
+// parts returns the texts to send, one after the other.
+func (s Script) parts() []string {
+	if !s.Concurrent {
+		return []string{s.SQL}
+	}
+	return slices.DeleteFunc(strings.SplitAfter(s.SQL, ";\n"), func(part string) bool { return strings.TrimSpace(part) == "" })
+}
+
+var concurrent = regexp.MustCompile(`(?m)^-- concurrent$`)
 
 var fileName = regexp.MustCompile(`^(\d{4})_([a-z0-9_]+)\.sql$`)
 
@@ -48,8 +59,10 @@ func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %s: %w", file.Name(), err)
 		}
-		sum := sha256.Sum256(text)
-		scripts = append(scripts, Script{Version: i + 1, Name: parts[2], SQL: statements, Checksum: hex.EncodeToString(sum[:])})
+		if all := strings.Count(statements, " CONCURRENTLY "); all != 2*strings.Count(statements, " CONCURRENTLY IF EXISTS ") {
+			return nil, fmt.Errorf("read migrations: %s: an index that is built concurrently must be dropped before that, if it exists: an earlier try may have left it invalid", file.Name())
+		}
+		scripts = append(scripts, Script{Version: i + 1, Name: parts[2], SQL: statements, Concurrent: concurrent.Match(text)})
 	}
 	return scripts, nil
 }

@@ -29,6 +29,7 @@ func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	self := instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build}
 	i.guard = crashguard.New(operations.Instances, operations.Marks, self, crashguard.Options{
 		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.count() > 0 },
+		Schema: operations.Schema.Check, Fatal: r.fail,
 	})
 	rt.guard.Store(i.guard)
 	ctx, stop := context.WithCancel(context.WithoutCancel(r.Stopping)) // it beats until all work has ended

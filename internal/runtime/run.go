@@ -108,7 +108,11 @@ func (r *Run) startWorkers() {
 			continue
 		}
 		h.lease = lease.New(h.Handler, leases)
-		r.workers.Go(h.lease.Run)
+		r.workers.Go(func() {
+			if r.instance.guard.Started(r.Stopping) {
+				h.lease.Run()
+			}
+		})
 	}
 	workers = min(max(workers, 1), backlog.Shards)
 	w := batch.NewWorker(p, batch.WorkerOptions{

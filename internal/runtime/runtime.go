@@ -88,12 +88,14 @@ func New(o Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// Add adds a handler, and its subscription. It sets Consumer, Scope and Telemetry, and
-// Intake of a strict one. A handler of a Router has no Topic; its subscriptions are added
+// Add adds a handler, and its subscription. It sets Consumer, Scope, Database and
+// Telemetry, and Intake of a strict one. A handler of a Router has no Topic; its subscriptions are added
 // later.
 func (rt *Runtime) Add(h *Handler) {
 	h.Consumer, h.Scope = rt.Name, rt.Name+"/"+h.Name
 	h.Intake = h.Intake || h.Strict // the backlog keeps the order
+	// The guard knows it before a handler runs.
+	h.Database = func() string { return rt.guard.Load().Database() }
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {

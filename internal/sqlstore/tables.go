@@ -18,8 +18,10 @@ import (
 
 // Options are a driver's options for its tables.
 type Options struct {
-	// Schema is the name of the schema, for the numbers of locks.
+	// Schema is the name of the schema, for the numbers of locks. Build is the version of
+	// the schema that this build needs.
 	Schema string
+	Build  int
 	// Floors makes the floors of a table.
 	Floors func() Floors
 	// Fold counts alerts.
@@ -69,6 +71,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Marks:     sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:    sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
 			Alerts:    sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
+			Schema:    sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},
 	}
 }

@@ -17,6 +17,8 @@ type Handler struct {
 	Name     string
 	Topic    string
 	Scope    string // Consumer and Name
+	// Database returns the id of the database's headrace; nil means "".
+	Database func() string
 	// Alone gives each message a transaction of its own.
 	Alone bool
 	// Batch passes all messages of a transaction to Run at once.

@@ -85,7 +85,11 @@ func (t *Task) Input() Input {
 		}
 	}
 	t.used = true
-	return Input{Delivery: t.Delivery, Body: body, Receipt: t.Receipt, Effects: t.Effects}
+	in := Input{Delivery: t.Delivery, Body: body, Receipt: t.Receipt, Effects: t.Effects}
+	if t.Handler.Database != nil {
+		in.Delivery.Database = t.Handler.Database()
+	}
+	return in
 }
 
 // OutcomeOf is the outcome of a task whose message already has the row e. After a COMMIT

@@ -9,7 +9,8 @@
 // # Rules
 //
 // Opening changes the schema only if [Options].Migrate is set. If tables are missing,
-// older or newer, Open and New return an error that matches store.ErrSchema.
+// too old, or changed by a newer build in a way that this one cannot read, Open and New
+// return an error that matches store.ErrSchema.
 //
 // Every transaction is READ COMMITTED, whatever the database's default: a worker that
 // takes a shard over must see the commits of the one before it.
@@ -42,6 +43,7 @@
 // takes two round trips, which pgbouncer may send to two servers. pgx needs
 // default_query_exec_mode=exec in its DSN there.
 //
-// A migration's role needs CREATE on the schema; work needs SELECT, INSERT, UPDATE and
+// A migration needs a connection of its own, and not pgbouncer in transaction mode: it
+// holds a lock of the session. Its role needs CREATE on the schema; work needs SELECT, INSERT, UPDATE and
 // DELETE on its tables and USAGE on the schema and its sequences.
 package postgres

@@ -1,6 +1,12 @@
 package postgres
 
-import "time"
+import (
+	"testing/fstest"
+	"time"
+
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlfile"
+)
 
 // SetCommitTimeout bounds COMMIT for tests that cut it.
 func (s *Store) SetCommitTimeout(d time.Duration) { s.patience = d }
@@ -16,3 +22,28 @@ func (s *Store) SQL(name string) string { return s.text.Queries.Get(name) }
 
 // Unused are the statements that no code has asked for.
 func (s *Store) Unused() []string { return s.text.Queries.Unused() }
+
+// AddMigrations makes a store migrate as a newer build does, which has further files.
+func (s *Store) AddMigrations(more map[string]string) error {
+	all := fstest.MapFS{}
+	own, err := files.ReadDir("migrations")
+	if err != nil {
+		return err
+	}
+	for _, file := range own {
+		text, err := files.ReadFile("migrations/" + file.Name())
+		if err != nil {
+			return err
+		}
+		all["migrations/"+file.Name()] = &fstest.MapFile{Data: text}
+	}
+	for name, text := range more {
+		all["migrations/"+name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	names, err := sqlfile.ReadNames(files, "now.sql", Options{Schema: s.book.schema}.quoted())
+	if err != nil {
+		return err
+	}
+	s.text.Scripts, err = migrate.Parse(all, "migrations", names)
+	return err
+}

@@ -117,7 +117,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 		s.begin.Statements = s.statements
 	}
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
-		Schema: o.Schema, Floors: newFloors, Fold: newFold(q),
+		Schema: o.Schema, Build: len(text.Scripts), Floors: newFloors, Fold: newFold(q),
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
 			in := &inboxStore{Inbox: shared}
 			q.Fill("inbox", &in.sql)

@@ -25,11 +25,11 @@ func (s *Store) load() (err error) {
 		return err
 	}
 	q := s.text.Queries
-	s.book = book{migrate.NewHistory(s.read, q, ""), s}
+	s.book = book{migrate.NewMeta(q, ""), s.read, s}
 	s.ping, s.alive, s.take = q.Get("ping"), q.Get("txn_alive"), q.Get("sequences_take")
 	insert, insertDelayed := q.Get("outbox_insert"), q.Get("outbox_insert_delayed")
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
-		Floors: func() sqlstore.Floors { return sqlstore.NoFloors{} }, Fold: newFold(q),
+		Build: len(s.text.Scripts), Floors: func() sqlstore.Floors { return sqlstore.NoFloors{} }, Fold: newFold(q),
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
 			in := &inboxStore{Inbox: shared}
 			q.Fill("inbox", &in.sql)

@@ -58,7 +58,7 @@ func (s *Store) probe(ctx context.Context) (err error) {
 	}
 	db := sql.OpenDB(k)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return migrate.Check(ctx, book{History: migrate.NewHistory(db, s.text.Queries, "")}, s.text.Scripts)
+	return migrate.Check(ctx, book{meta: migrate.NewMeta(s.text.Queries, ""), db: db}, s.text.Scripts)
 }
 
 // connect makes the pools. It opens no connection.

@@ -23,7 +23,8 @@ var scans = map[string]string{
 	"outbox_blocked":     "takes the first of a shard",
 	"backlog_poll":       "takes the first that will be due",
 	"outbox_poll_topics": "takes the last of a shard",
-	"migrations_list":    "a row for each migration",
+	"meta_read":          "one row",
+	"meta_renew":         "one row",
 
 	"instances_list":            "the instances, one a process, of one day",
 	"instances_forget":          "the instances, once an hour",

@@ -23,8 +23,8 @@ func wantAll(t *testing.T, what string, list []store.Migration) {
 		t.Fatalf("%s: no migrations", what)
 	}
 	for i, m := range list {
-		if m.Version != i+1 || m.Name == "" || m.SQL == "" || !m.Applied || m.At.IsZero() {
-			t.Errorf("%s: migration %d is %d_%s, applied %t at %s", what, i+1, m.Version, m.Name, m.Applied, m.At)
+		if m.Version != i+1 || m.Name == "" || m.SQL == "" || !m.Applied {
+			t.Errorf("%s: migration %d is %d_%s, applied %t", what, i+1, m.Version, m.Name, m.Applied)
 		}
 	}
 }
@@ -36,7 +36,7 @@ func migrateOnce(t *testing.T, h Harness) {
 		t.Fatal(err)
 	}
 	for _, m := range known {
-		if m.Applied || !m.At.IsZero() {
+		if m.Applied {
 			t.Errorf("migration %d is applied to an empty database", m.Version)
 		}
 	}

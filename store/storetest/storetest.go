@@ -95,6 +95,7 @@ func Run(t *testing.T, h Harness) {
 		{"Version", versionTests},
 		{"Instances", instanceTests},
 		{"Marks", markTests},
+		{"Schema", schemaTests},
 		{"Pauses", pauseTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},

@@ -300,3 +300,14 @@ CREATE TABLE {{schema}}.headrace_prunes (
     position text NOT NULL, -- '' is the start
     due_at   timestamptz NOT NULL
 ) WITH (fillfactor = 50);
+
+-- The schema itself, in one row. The id is random and goes with a dump; idempotency keys
+-- are computed from it. Builds from version readable_from on run on this schema. Each
+-- migration ends with a statement that sets both numbers.
+CREATE TABLE {{schema}}.headrace_meta (
+    one           integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id            text COLLATE "C" NOT NULL,
+    version       integer NOT NULL,
+    readable_from integer NOT NULL
+);
+INSERT INTO {{schema}}.headrace_meta (id, version, readable_from) VALUES (gen_random_uuid()::text, 1, 1);

@@ -1,2 +1,2 @@
--- A migration that waits for a table in use would hold up everyone behind it.
-SELECT set_config('lock_timeout', '30s', true)
+-- A migration that waits for a table in use blocks every later statement on that table.
+SELECT set_config('lock_timeout', '2s', true)

@@ -298,3 +298,14 @@ CREATE TABLE {{schema}}.headrace_prunes (
     position TEXT NOT NULL, -- '' is the start
     due_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The schema itself, in one row. The id is random and goes with a copy of the file;
+-- idempotency keys are computed from it. Builds from version readable_from on run on this
+-- schema. Each migration ends with a statement that sets both numbers.
+CREATE TABLE {{schema}}.headrace_meta (
+    one           INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
+    id            TEXT NOT NULL,
+    version       INTEGER NOT NULL,
+    readable_from INTEGER NOT NULL
+) STRICT;
+INSERT INTO {{schema}}.headrace_meta (id, version, readable_from) VALUES (lower(hex(randomblob(16))), 1, 1);

@@ -1,0 +1,32 @@
+package sqlops
+
+import (
+	"context"
+
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Schema implements store.Schema.
+type Schema struct {
+	sqlrun.Table[struct{ Read, Renew string }]
+	// Name is the schema's name, "" for none, and Build the version that this build needs.
+	Name  string
+	Build int
+}
+
+func (s *Schema) Check(ctx context.Context) (id string, err error) {
+	defer sqlrun.Wrap("check the schema", &err)
+	row, err := migrate.Scan(s.Reader().QueryRowContext(ctx, s.SQL.Read))
+	if err != nil {
+		return "", err
+	}
+	return row.ID, migrate.Fits(row, s.Build, s.Name)
+}
+
+func (s *Schema) NewID(ctx context.Context) (id string, err error) {
+	defer sqlrun.Wrap("give the database a new id", &err)
+	err = s.Transact(ctx, func(t *txn.Txn) error { return t.QueryRowContext(ctx, s.SQL.Renew).Scan(&id) })
+	return id, err
+}
