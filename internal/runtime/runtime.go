@@ -95,6 +95,7 @@ func (rt *Runtime) Add(h *Handler) {
 	h.Consumer, h.Scope = rt.Name, rt.Name+"/"+h.Name
 	h.Intake = h.Intake || h.Strict // the backlog keeps the order
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
+	h.Identify = func(t *task.Task) { t.Bad = h.resolve(t, h.Key, h.Source) }
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
 		h.sub = rt.Subscribe(h.Topic, h.Name)

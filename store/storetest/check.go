@@ -38,6 +38,9 @@ var plants = map[string]func(*bundle){
 		b.park("a", inbox.Discarded)
 		b.spoil("DELETE FROM {{schema}}.headrace_dead_letters")
 	},
+	"inbox_stand_in_is_dead": func(b *bundle) {
+		b.in(func(t *txn.Txn) { b.win(t, "stand-in:a") })
+	},
 	"inbox_waiting_in_backlog": func(b *bundle) {
 		b.park("a", inbox.Waiting)
 		b.spoil("DELETE FROM {{schema}}.headrace_backlog")
