@@ -2,6 +2,7 @@ package regress
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
@@ -103,8 +105,14 @@ func TestStandInKeyIsStable(t *testing.T) {
 				f.acked(f.deliverKeyed(i))
 			}
 		}
-		if got := len(f.letters()); got != n {
-			f.Errorf("%d letters for %d messages", got, n)
+		letters := f.letters()
+		if len(letters) != n {
+			f.Errorf("%d letters for %d messages", len(letters), n)
+		}
+		for _, l := range letters {
+			if l.Deliveries != 3 || !inbox.IsStandIn(l.Delivery.Key) {
+				f.Errorf("letter %d, under %q, counts %d deliveries, not 3", l.LetterID, l.Delivery.Key, l.Deliveries)
+			}
 		}
 		if err := p.halt(); err != nil {
 			f.Fatal(err)
@@ -116,6 +124,86 @@ func TestStandInKeyIsStable(t *testing.T) {
 			if got := appliedWith(f, i); got != 1 {
 				f.Errorf("message %d was applied %d times", i, got)
 			}
+		}
+	})
+}
+
+// A message that has no key still after a redrive is the letter that it was, open again, and
+// keeps what was decided on it.
+//
+//evidence:undecodable
+func TestRedriveWithoutAKeyOpensTheLetterAgain(t *testing.T) {
+	for _, kind := range []struct {
+		name   string
+		option consumer.Option
+	}{{"live", consumer.Name(topic)}, {"taken in", consumer.Intake()}} {
+		t.Run(kind.name, func(t *testing.T) {
+			onEachStore(t, func(f *fixture) {
+				keyedBy(f, misspelt, kind.option)
+				f.acked(f.deliverKeyed(1))
+				letter := f.letters()[0]
+				for redrives := 1; redrives <= 2; redrives++ {
+					if r := f.redriveAll(); r.Done != 1 {
+						f.Fatalf("%+v", r)
+					}
+					f.workedOff()
+					onlyLetter(f, letter, dlq.Open)
+					detail, err := redrive.New(f.st).Show(f.Context(), letter.LetterID)
+					if err != nil || len(detail.Trail) != redrives || detail.Letter.Redrives != redrives || detail.Inbox.State != inbox.Dead {
+						f.Errorf("%v: %d decisions, %d redrives, %q; want %d, and a dead message", err, len(detail.Trail), detail.Letter.Redrives, detail.Inbox.State, redrives)
+					}
+				}
+				f.acked(f.deliverKeyed(1)) // the same letter still
+				onlyLetter(f, letter, dlq.Open)
+			})
+		})
+	}
+}
+
+// A key that a person gives holds for all deliveries that the letter counts.
+//
+//evidence:undecodable
+func TestRedriveUnderAGivenKey(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		keyedBy(f, misspelt)
+		for range 3 {
+			f.acked(f.deliverKeyed(1))
+		}
+		letter := f.letters()[0]
+		request := redrive.Request{Filter: dlq.Filter{IDs: []int64{letter.LetterID}}, NewKey: "k1", By: "ana"}
+		if r, err := redrive.New(f.st).Redrive(f.Context(), request); err != nil || r.Done != 1 {
+			f.Fatal(r, err)
+		}
+		f.eventually("it is applied", func() bool { return f.state("k1") == inbox.Done })
+		f.acked(f.deliverKeyed(1))
+		onlyLetter(f, letter, dlq.Redriven)
+		if n := f.effects("k1"); n != 1 || f.state(letter.Delivery.Key) != inbox.Discarded {
+			f.Errorf("%d effects; the stand-in is %q", n, f.state(letter.Delivery.Key))
+		}
+		request.NewKey = letter.Delivery.Key
+		if _, err := redrive.New(f.st).Redrive(f.Context(), request); !errors.Is(err, redrive.ErrInvalid) {
+			f.Errorf("a stand-in key was taken: %v", err)
+		}
+	})
+}
+
+// A broker's order key that no table takes does not keep a message without a key from
+// becoming a letter.
+//
+//evidence:undecodable
+func TestLetterWithABinaryOrderKey(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		config := f.config()
+		config.OrderKey = nil // the broker's
+		c := f.consumer(f.st, config)
+		consumer.Handle(c, topic, insert, consumer.Key(inbox.Header("none"), nil))
+		f.start(c)
+		m := message.NewMessage("m", []byte(`{"n":1}`))
+		m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{OrderKey: "\xff\x00"}))
+		f.src.DeliverMessage(topic, m)
+		f.acked(m)
+		if l := f.letters(); len(l) != 1 || l[0].Class != dlq.Undecodable {
+			f.Errorf("letters %+v", l)
 		}
 	})
 }
