@@ -15,6 +15,7 @@
 //
 // # Caveats
 //
-// JSON reads as encoding/json does: a field's name matches in any case, the later one of
+// JSON reads as encoding/json does: unknown members are skipped, and missing ones are zero
+// ([Strict] and [Required] refuse both), a field's name matches in any case, the later one of
 // two members of one name is used, and text that is not UTF-8 is replaced.
 package codec

@@ -3,7 +3,10 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
+
+	"github.com/headrace/headrace/internal/jsontext"
 )
 
 // JSONOption changes how JSON decodes.
@@ -13,10 +16,29 @@ type JSONOption func(*jsonCodec)
 // instead of float64.
 func UseNumber() JSONOption { return func(c *jsonCodec) { c.number = true } }
 
-// DisallowUnknownFields rejects payloads with members that the struct has no field for.
-func DisallowUnknownFields() JSONOption { return func(c *jsonCodec) { c.known = true } }
+// Strict rejects payloads with members that the struct has no field for.
+func Strict() JSONOption { return func(c *jsonCodec) { c.known = true } }
 
-type jsonCodec struct{ number, known bool }
+// Required rejects payloads in which one of these members is missing or null: without it,
+// a payload with none of the names of a struct is an empty struct. A dot leads into an
+// object, as in "order.id". Names are compared with their case. Required panics if a name
+// is empty or not valid Unicode.
+func Required(names ...string) JSONOption {
+	paths := make([]jsontext.Path, len(names))
+	for i, name := range names {
+		p, ok := jsontext.ParsePath(name)
+		if !ok {
+			panic(fmt.Sprintf("codec.Required: the name %q is empty, or not valid Unicode", name))
+		}
+		paths[i] = p
+	}
+	return func(c *jsonCodec) { c.required = append(c.required, paths...) }
+}
+
+type jsonCodec struct {
+	number, known bool
+	required      []jsontext.Path
+}
 
 // JSON returns the codec for JSON, read and written by encoding/json. It accepts exactly
 // one JSON value: anything but white space after it is an error.
@@ -38,6 +60,11 @@ func (*jsonCodec) Encode(v any) ([]byte, error) { return json.Marshal(v) }
 func (c *jsonCodec) Decode(payload []byte, into any) error {
 	if err := c.unmarshal(payload, into); err != nil {
 		return c.explain(payload, into, err)
+	}
+	for _, p := range c.required {
+		if value, _ := p.Find(payload); value == nil || string(value) == "null" {
+			return &Error{Offset: -1, Field: p.String(), Reason: "required, and missing or null"}
+		}
 	}
 	return nil
 }

@@ -94,10 +94,16 @@ func TestJSONOptions(t *testing.T) {
 		codec         codec.Codec
 		payload, want string
 	}{
-		{codec.JSON(codec.DisallowUnknownFields()), `{"id":1,"secret":2}`, "a member that codec_test.order has no field for"},
-		{codec.JSON(codec.DisallowUnknownFields()), `{"at":"secret"}`, "a value was refused by its Go type (*time.ParseError)"},
-		{codec.JSON(codec.DisallowUnknownFields()), `{"id":"secret"}`, "field id: number expected, string found"},
-		{codec.JSON(codec.DisallowUnknownFields()), `{"id":1} secret`, "not JSON: unexpected character at byte 9"},
+		{codec.JSON(codec.Strict()), `{"id":1,"secret":2}`, "a member that codec_test.order has no field for"},
+		{codec.JSON(codec.Strict()), `{"at":"secret"}`, "a value was refused by its Go type (*time.ParseError)"},
+		{codec.JSON(codec.Strict()), `{"id":"secret"}`, "field id: number expected, string found"},
+		{codec.JSON(codec.Strict()), `{"id":1} secret`, "not JSON: unexpected character at byte 9"},
+		{codec.JSON(codec.Required("id")), `{"order_id":1}`, "field id: required, and missing or null"},
+		{codec.JSON(codec.Required("id")), `{"id":null}`, "field id: required, and missing or null"},
+		{codec.JSON(codec.Required("id")), `null`, "field id: required, and missing or null"},
+		{codec.JSON(codec.Required("id")), `{"id":"secret"}`, "field id: number expected, string found"},
+		{codec.JSON(codec.Required("id", "buyer.name")), `{"id":0,"buyer":{}}`, "field buyer.name: required, and missing or null"},
+		{codec.JSON(codec.Strict(), codec.Required("id")), `{"secret":1}`, "a member that codec_test.order has no field for"},
 		{codec.JSON(codec.UseNumber()), `{"id":1} {}`, "not JSON: unexpected character at byte 9"},
 		{codec.JSON(codec.UseNumber()), `{"id":1`, "not JSON: unexpected end at byte 7"},
 		{codec.JSON(codec.UseNumber()), ``, "not JSON: nothing there at byte 0"},
@@ -109,7 +115,10 @@ func TestJSONOptions(t *testing.T) {
 		}
 	}
 	var o order
-	if err := codec.JSON(codec.DisallowUnknownFields(), codec.UseNumber()).Decode([]byte(`{"id":1,"any":2}`), &o); err != nil || o.Any != json.Number("2") {
+	if err := codec.JSON(codec.Required("id", "buyer.name")).Decode([]byte(`{"id":0,"buyer":{"name":""}}`), &o); err != nil {
+		t.Errorf("zero values are there: %v", err)
+	}
+	if err := codec.JSON(codec.Strict(), codec.UseNumber()).Decode([]byte(`{"id":1,"any":2}`), &o); err != nil || o.Any != json.Number("2") {
 		t.Errorf("got %v, %v", o.Any, err)
 	}
 }
@@ -146,7 +155,7 @@ func TestJSONErrorsShowNothing(t *testing.T) {
 		canary, `"canary"`, `"canary":`, "{", "}", "[", "]", ",", `"id":`, `"total_price":`, `"at":"canary"`, `"lines":`, `"buyer":`,
 		`"small":`, "424242", "true", "null", " ", "\\", "\xff",
 	})
-	codecs := []codec.Codec{codec.JSON(), codec.JSON(codec.DisallowUnknownFields()), codec.JSON(codec.UseNumber())}
+	codecs := []codec.Codec{codec.JSON(), codec.JSON(codec.Strict()), codec.JSON(codec.UseNumber()), codec.JSON(codec.Required("id", "at"))}
 	rapid.Check(t, func(t *rapid.T) {
 		payload := strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "")
 		for _, c := range codecs {
@@ -185,4 +194,17 @@ func FuzzJSON(f *testing.F) {
 			t.Fatalf("%q: with UseNumber: %v", b, err)
 		}
 	})
+}
+
+func TestRequiredNames(t *testing.T) {
+	for _, name := range []string{"", "a..b", "\xff"} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%q was taken", name)
+				}
+			}()
+			codec.Required(name)
+		}()
+	}
 }

@@ -195,7 +195,7 @@ func TestUndecodableEndsAsLetter(t *testing.T) {
 		consumer.Handle(c, topic, insert)
 		b.start(c)
 		long := strings.Repeat("x", 2000)
-		b.acked(b.deliver("a", "\xff\x00 no json"), b.deliver("", `{"n":1}`), b.deliver("", `{"n":1}`),
+		b.acked(b.deliver("a", "\xff\x00 no json"), b.deliver("", `{"n":1}`), b.deliver("", `{"n":2}`),
 			b.deliver(long, `{"n":1}`), b.deliver("nul\x00", `{"n":1}`), b.deliver("empty", ""))
 		letters := b.letters(dlq.Filter{Class: dlq.Undecodable})
 		if len(letters) != 6 {

@@ -45,6 +45,16 @@ type Pauser interface {
 	Resume(topic string)
 }
 
+// Redeliverer is a source that adds headers to a message, or changes some, when its broker
+// delivers the message again: a count, a time. A message whose key cannot be computed, and
+// that has no position on its broker, is recognised by its id, its payload and its other
+// headers.
+type Redeliverer interface {
+	// ChangedByRedelivery reports whether a redelivery may add or change the header of this
+	// name. It may be called concurrently.
+	ChangedByRedelivery(header string) bool
+}
+
 // From gives the handler a source of its own instead of Config.Source.
 func From(source message.Subscriber) Option {
 	return func(r *registration) {

@@ -75,6 +75,9 @@ type Letter struct {
 	// again; 0 if none. Redrives counts the redrives.
 	PreviousID int64
 	Redrives   int
+	// Deliveries counts how often the message of a letter under a stand-in key came
+	// (inbox.IsStandIn); 0 for any other letter. Stores set it.
+	Deliveries int
 	// Host and Build say which process wrote it.
 	Host  string
 	Build string

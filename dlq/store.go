@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -18,9 +19,14 @@ type Inserted struct {
 	Written bool
 }
 
-// Store keeps the letters. Drivers implement it. The caller ends the transaction that it
-// passes to a method.
+// Store keeps the letters. Drivers implement it.
 type Store interface {
+	Writer
+	Reader
+}
+
+// Writer changes letters. The caller ends the transaction that it passes to a method.
+type Writer interface {
 	// Insert writes open letters, of different messages or contents, and returns the
 	// result of each, at its index. FirstFailure and LastFailure come from the recorded
 	// attempts, or are now.
@@ -29,6 +35,22 @@ type Store interface {
 	// fingerprint. It does not write a conflict if a letter of the same key and
 	// fingerprint exists in any state: that conflict was decided.
 	Insert(ctx context.Context, t *txn.Txn, letters []Letter) ([]Inserted, error)
+	// Take moves at most limit open letters of f with an id above after to state to, and
+	// returns them complete, by id. It skips letters that another transaction is taking.
+	Take(ctx context.Context, t *txn.Txn, f Filter, to State, after int64, limit int) ([]Letter, error)
+	// Reopen makes the redriven letter with the LetterID of l open again, with one redrive
+	// more and the Error, Chain and ErrorFingerprint of l, and returns its message. It
+	// reports false if there is no such letter, or another one of its message is open.
+	Reopen(ctx context.Context, t *txn.Txn, l Letter) (id inbox.ID, reopened bool, err error)
+	// CountDeliveries adds 1 to Deliveries of the letters of each of ids, as often as it
+	// is there.
+	CountDeliveries(ctx context.Context, t *txn.Txn, ids []inbox.ID) error
+	// Record writes audit rows.
+	Record(ctx context.Context, t *txn.Txn, rows []Audit) error
+}
+
+// Reader reads letters outside of transactions.
+type Reader interface {
 	// Get returns a complete letter, or an error that matches ErrNotFound.
 	Get(ctx context.Context, id int64) (Letter, error)
 	// List returns at most limit letters with an id below before (0: from the newest),
@@ -36,11 +58,6 @@ type Store interface {
 	List(ctx context.Context, f Filter, before int64, limit int) ([]Letter, error)
 	// Groups returns the groups of f, largest first.
 	Groups(ctx context.Context, f Filter) ([]Group, error)
-	// Take moves at most limit open letters of f with an id above after to state to, and
-	// returns them complete, by id. It skips letters that another transaction is taking.
-	Take(ctx context.Context, t *txn.Txn, f Filter, to State, after int64, limit int) ([]Letter, error)
-	// Record writes audit rows.
-	Record(ctx context.Context, t *txn.Txn, rows []Audit) error
 	// Trail returns the audit rows of a letter, oldest first.
 	Trail(ctx context.Context, id int64) ([]Audit, error)
 	// Count returns the number of letters of f.

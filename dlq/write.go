@@ -28,10 +28,7 @@ func Write(ctx context.Context, t *txn.Txn, letters Store, rows alerts.Appender,
 			continue
 		}
 		l.LetterID = inserted[i].LetterID
-		told = append(told, alerts.Alert{
-			Kind: alerts.DeadLetter, Consumer: l.Consumer, Handler: l.Handler, Topic: l.Delivery.Topic,
-			Class: string(l.Class), ErrorFingerprint: l.ErrorFingerprint, LetterID: l.LetterID,
-		})
+		told = append(told, l.Alert())
 		to := topic(l.Delivery.Topic)
 		if to == "" {
 			continue
@@ -49,4 +46,12 @@ func Write(ctx context.Context, t *txn.Txn, letters Store, rows alerts.Appender,
 		return nil, nil, fmt.Errorf("write the alerts of dead letters: %w", err)
 	}
 	return copies, inserted, nil
+}
+
+// Alert is the alert for l when it is written or opened again.
+func (l Letter) Alert() alerts.Alert {
+	return alerts.Alert{
+		Kind: alerts.DeadLetter, Consumer: l.Consumer, Handler: l.Handler, Topic: l.Delivery.Topic,
+		Class: string(l.Class), ErrorFingerprint: l.ErrorFingerprint, LetterID: l.LetterID,
+	}
 }

@@ -18,8 +18,11 @@
 // or neither is: effects are applied once inside one database.
 //
 // A key is compared byte by byte: case, accents and white space count. It has 1 to
-// [MaxKeyBytes] bytes of valid UTF-8 without NUL, and is not white space only. A message
-// without such a key becomes a dead letter.
+// [MaxKeyBytes] bytes of valid UTF-8 without NUL, is not white space only, and does not
+// begin with "stand-in:". A message without such a key becomes a dead letter under a
+// stand-in key: its position on the broker, or else a hash of it. That row is dead or
+// discarded, never done: a redrive asks the handler for the key again, and the row of that
+// key decides.
 //
 // [First] skips absent keys ([ErrAbsent]) and stops at a malformed one ([ErrMalformed]):
 // a broken order number must not lead to some other key. Errors name headers and paths,

@@ -1,11 +1,15 @@
 package inbox
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-	"github.com/google/uuid"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/attempt"
@@ -28,14 +32,19 @@ func Received(m *message.Message, scope, topic string) headrace.Delivery {
 }
 
 // Identify sets d's Key and Fingerprint with the functions. If one fails or panics,
-// Identify returns an error; no handler can take d then. d then gets a key to store it
-// under: the key found, otherwise the message's own id, otherwise its position on the
-// broker, otherwise a random key; and the fingerprint of the payload.
-func Identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) error {
+// Identify returns an error; no handler can take d then. d then gets the fingerprint of
+// its payload, and if it has no key, a stand-in key, the same for every delivery of the
+// message. changes reports whether a redelivery may add or change the header of that name
+// (see consumer.Redeliverer); nil means that it changes none.
+func Identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc, changes func(header string) bool) error {
 	err := identify(d, key, fingerprint)
-	if err != nil {
-		fallBack(d)
+	if err == nil {
+		return nil
 	}
+	if d.Key == "" {
+		d.Key = standInKey(d, changes)
+	}
+	d.Fingerprint, _ = Payload()(d) // never fails: bytes have a hash
 	return err
 }
 
@@ -48,7 +57,6 @@ func identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) (e
 		return err
 	})
 	if p != nil {
-		d.Fingerprint = ""
 		return fmt.Errorf("fingerprint: %w: the function panicked (%T)", ErrMalformed, p.Value)
 	}
 	if err == nil {
@@ -57,26 +65,34 @@ func identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) (e
 		}
 	}
 	if err != nil {
-		d.Fingerprint = ""
 		return fmt.Errorf("fingerprint: %w", err)
 	}
 	return nil
 }
 
-// fallBack sets d's Key and Fingerprint if they were not found.
-func fallBack(d *headrace.Delivery) {
-	if d.Key == "" {
-		key, err := Resolve(First(MessageID(), Position()), d)
-		switch {
-		case err == nil:
-			d.Key = key
-		case d.ID != "":
-			d.Key = encode.Fit(d.ID, 0) // a hash
-		default:
-			d.Key = "unknown:" + uuid.NewString()
+// standIn begins each stand-in key, and no other key.
+const standIn = "stand-in:"
+
+// IsStandIn reports whether key is a stand-in: the message's own key could not be
+// computed. A dead letter is stored under it. When the letter is redriven, its handler is
+// asked for the key again.
+func IsStandIn(key string) bool { return strings.HasPrefix(key, standIn) }
+
+// standInKey returns the stand-in key of d: its position on the broker, or else a hash of
+// all that a redelivery keeps. Equal messages without a position have the same key.
+func standInKey(d *headrace.Delivery, changes func(header string) bool) string {
+	if key, err := Position()(d); err == nil {
+		return standIn + encode.Fit(key, MaxKeyBytes-len(standIn))
+	}
+	h := sha256.New()
+	add := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) } // no two lists give the same bytes
+	add(d.ID)
+	add(string(d.Payload))
+	for _, name := range slices.Sorted(maps.Keys(d.Metadata)) {
+		if changes == nil || !changes(name) {
+			add(name)
+			add(d.Metadata[name])
 		}
 	}
-	if d.Fingerprint == "" {
-		d.Fingerprint, _ = Payload()(d) // never fails: bytes have a hash
-	}
+	return standIn + "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -47,6 +47,9 @@ func Resolve(f KeyFunc, d *headrace.Delivery) (key string, err error) {
 	if err := encode.Check("the key", key, MaxKeyBytes); err != nil {
 		return "", fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
+	if IsStandIn(key) {
+		return "", fmt.Errorf("%w: the key begins with %q, as only stand-in keys do", ErrMalformed, standIn)
+	}
 	if strings.TrimSpace(key) == "" {
 		return "", fmt.Errorf("%w: the key is white space only", ErrMalformed)
 	}

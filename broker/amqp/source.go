@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -189,6 +190,16 @@ func (s *Source) remove(sub *subscription) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.subs, sub)
+}
+
+// ChangedByRedelivery implements consumer.Redeliverer: the broker counts deliveries, and
+// says from which queues a message was dead-lettered before.
+func (s *Source) ChangedByRedelivery(header string) bool {
+	switch header {
+	case RedeliveredKey, "x-delivery-count", "x-acquired-count", "x-death":
+		return true
+	}
+	return strings.HasPrefix(header, "x-first-death-") || strings.HasPrefix(header, "x-last-death-")
 }
 
 // Pause implements consumer.Pauser: the broker stops delivering.

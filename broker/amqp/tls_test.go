@@ -85,6 +85,7 @@ func TestRetention(t *testing.T) {
 	var told interface {
 		consumer.Checker
 		consumer.Pauser
+		consumer.Redeliverer
 		Retention() time.Duration
 	} = source
 	if got := told.Retention(); got != time.Hour {

@@ -101,3 +101,15 @@ func TestTextIsStable(t *testing.T) {
 		}
 	})
 }
+
+// What the broker adds at a redelivery does not make another message of it.
+func TestChangedByRedelivery(t *testing.T) {
+	for header, want := range map[string]bool{
+		RedeliveredKey: true, "x-delivery-count": true, "x-death": true, "x-first-death-queue": true, "x-last-death-reason": true,
+		"x-tenant": false, "Idempotency-Key": false, PriorityKey: false,
+	} {
+		if got := new(Source).ChangedByRedelivery(header); got != want {
+			t.Errorf("%s: %t", header, got)
+		}
+	}
+}

@@ -43,12 +43,13 @@ that was applied meanwhile is not applied again. If it is stopped, the same comm
 with the rest.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
-A conflict needs --new-key. Exit status 1 if none of the chosen letters is open, 3 if some are
+A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
+message's own key again; --new-key gives one. Exit status 1 if none of the chosen letters is open, 3 if some are
 not.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
-	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict under this key")
+	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
 	})

@@ -22,6 +22,9 @@ func (m *Main) printDetail(v detailView) error {
 	if v.Class == dlq.Conflict {
 		rows = append(rows, []string{"first fingerprint", v.FirstFingerprint})
 	}
+	if v.Deliveries > 0 {
+		rows = append(rows, []string{"no own key", "came " + plural(v.Deliveries, "time", "times")})
+	}
 	if v.PreviousID != 0 {
 		rows = append(rows, []string{"redriven before", fmt.Sprintf("%s, the last time from letter %d", plural(v.Redrives, "time", "times"), v.PreviousID)})
 	}

@@ -37,6 +37,7 @@ type letterView struct {
 	ChangedAt        time.Time            `json:"changed_at"`
 	PreviousID       int64                `json:"previous_id,omitempty"`
 	Redrives         int                  `json:"redrives,omitempty"`
+	Deliveries       int                  `json:"deliveries,omitempty"` // under a stand-in key
 	Host             string               `json:"host,omitempty"`
 	Build            string               `json:"build,omitempty"`
 }
@@ -49,7 +50,7 @@ func viewLetter(l dlq.Letter) letterView {
 		Fingerprint: d.Fingerprint, FirstFingerprint: l.FirstFingerprint, MessageID: d.ID, Topic: d.Topic,
 		Coordinates: d.Coordinates, TraceParent: d.Trace.Parent, Error: l.Error, Group: l.ErrorFingerprint,
 		Attempts: l.Attempts, FirstFailure: l.FirstFailure, LastFailure: l.LastFailure,
-		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives,
+		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives, Deliveries: l.Deliveries,
 		Host: l.Host, Build: l.Build,
 	}
 }

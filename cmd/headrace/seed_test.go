@@ -83,6 +83,10 @@ func (s seeder) write(what, arg string) error {
 		l.Delivery.Fingerprint += "-other"
 		_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
 		return err
+	case "stand-in":
+		l := deadLetter("stand-in:" + arg)
+		l.Class, l.Attempts = dlq.Undecodable, 0
+		return s.dead(l)
 	case "evil":
 		return s.dead(evilLetter())
 	case "parked":

@@ -221,7 +221,7 @@ func (k *Kit) letters(m Message) (own []dlq.Letter) {
 		if err != nil {
 			break
 		}
-		// A message without a key gets a new key in each letter.
+		// A message that had no key has its letter under a stand-in key.
 		if l.Delivery.Topic != m.Topic || l.Class != dlq.Undecodable && !slices.Contains(ids, l.ID()) {
 			continue
 		}

@@ -181,8 +181,8 @@ func without(letters []dlq.Letter, refused []Skip) (f dlq.Filter) {
 var errNotCommitted = errors.New("not committed")
 
 // readAgain returns nil if the batch was committed although its commit returned cause, an
-// unknown outcome. A letter leaves the open state once, so its audit row says who moved
-// it.
+// unknown outcome. The audit row of that time says so: a letter may have been redriven
+// before, and opened again.
 func (b *batch) readAgain(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.storeTimeout)
 	defer cancel()
@@ -190,7 +190,7 @@ func (b *batch) readAgain(ctx context.Context, cause error) error {
 		trail, err := b.st.Letters().Trail(ctx, b.taken[0].LetterID)
 		if err == nil {
 			if slices.ContainsFunc(trail, func(row dlq.Audit) bool {
-				return row.Action == b.audit.Action && row.By == b.audit.By && row.Reason == b.audit.Reason
+				return !row.At.Before(b.taken[0].ChangedAt) && row.Action == b.audit.Action && row.By == b.audit.By && row.Reason == b.audit.Reason
 			}) {
 				return nil
 			}

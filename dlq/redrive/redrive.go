@@ -17,6 +17,10 @@ import (
 // three batches run at a time, each on its own connection. Redrive blocks until all are
 // done or ctx ends, and may be called again at any time.
 //
+// The handler of a letter under a stand-in key is asked for the message's own key again
+// (see inbox.IsStandIn). If a message of that key was applied, this one is a duplicate. If
+// there is no key still, the letter is open again.
+//
 // It skips and counts letters whose message is no longer dead (it was applied meanwhile,
 // or waits already), and conflicts if there is no NewKey. They stay open.
 //
@@ -65,21 +69,22 @@ func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	return nil, nil
 }
 
-// conflicts refuses a conflict without a new key. It also refuses a new key for any other
-// letter: the row of its old key would stay dead with no open letter.
+// conflicts refuses a conflict without a new key. It also refuses a new key for a message
+// that has a key of its own: its row would stay dead with no open letter.
 func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 	for _, l := range letters {
 		switch {
 		case l.Class == dlq.Conflict && m.r.NewKey == "":
 			refused = append(refused, Skip{l.LetterID, "it is a conflict: its key belongs to another message; give it a new key or discard it"})
-		case l.Class != dlq.Conflict && m.r.NewKey != "":
-			refused = append(refused, Skip{l.LetterID, "only a conflict may have a new key"})
+		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && m.r.NewKey != "":
+			refused = append(refused, Skip{l.LetterID, "only a conflict, or a letter under a stand-in key, may have a new key"})
 		}
 	}
 	return refused
 }
 
-// revive moves the inbox rows from dead to waiting, or inserts a row for the new key.
+// revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The
+// row of a stand-in key moves to discarded, so that a redelivery under it does nothing.
 func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
 	if m.r.NewKey != "" {
 		d := letters[0].Delivery
@@ -93,15 +98,27 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 		if claimed[0].Result != inbox.Won {
 			return nil, ErrKeyTaken
 		}
-		return nil, nil
+		if letters[0].Class == dlq.Conflict {
+			return nil, nil
+		}
 	}
-	moved, err := m.transition(ctx, t, letters, inbox.Waiting)
-	if err != nil {
-		return nil, err
-	}
+	states := make(map[inbox.State][]dlq.Letter)
 	for _, l := range letters {
-		if !moved[l.ID()] {
-			refused = append(refused, Skip{l.LetterID, "its message is not dead any more"})
+		state := inbox.Waiting
+		if inbox.IsStandIn(l.Delivery.Key) {
+			state = inbox.Discarded
+		}
+		states[state] = append(states[state], l)
+	}
+	for state, some := range states {
+		moved, err := m.transition(ctx, t, some, state)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range some {
+			if !moved[l.ID()] {
+				refused = append(refused, Skip{l.LetterID, "its message is not dead any more"})
+			}
 		}
 	}
 	return refused, nil
@@ -125,15 +142,18 @@ func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter
 }
 
 // item is the backlog row of a letter: the message as it came, with a new budget of
-// attempts.
+// attempts. Without a key of its own, the handler is asked for one before its order counts.
 func (m *mover) item(l dlq.Letter) backlog.Item {
 	item := backlog.Item{
 		Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery, Strict: l.Strict,
 		Spent: l.Attempts, LetterID: l.LetterID, Redrives: l.Redrives + 1,
 	}
 	item.Delivery.Attempt = 1
-	if m.r.NewKey != "" {
+	switch {
+	case m.r.NewKey != "":
 		item.Delivery.Key = m.r.NewKey
+	case inbox.IsStandIn(l.Delivery.Key):
+		item.Delivery.Key, item.Strict = "", false
 	}
 	return item
 }

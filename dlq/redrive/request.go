@@ -23,8 +23,9 @@ type Request struct {
 	// Reason for Discard.
 	By     string
 	Reason string
-	// NewKey is the key under which Redrive runs one conflict letter; Filter.IDs then
-	// contains only that letter. Other letters keep their key.
+	// NewKey is the key under which Redrive runs one letter that is a conflict or has a
+	// stand-in key; Filter.IDs then contains only that letter. It holds for all deliveries
+	// that the letter counts. Other letters keep their key.
 	NewKey string
 	// Progress is called after each commit with the number of letters done so far, in the
 	// goroutine that called Redrive or Discard; nil means no calls.
@@ -94,6 +95,8 @@ func (r Request) check(to dlq.State) error {
 		why = "NewKey is for a redrive of exactly one letter, named by its id"
 	case len(r.NewKey) > inbox.MaxKeyBytes || !encode.Clean(r.NewKey):
 		why = fmt.Sprintf("NewKey must be valid UTF-8 without NUL and at most %d bytes", inbox.MaxKeyBytes)
+	case inbox.IsStandIn(r.NewKey):
+		why = "NewKey is a stand-in key"
 	case strings.TrimSpace(r.By) == "":
 		why = "By is empty"
 	case to == dlq.Discarded && strings.TrimSpace(r.Reason) == "":

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
@@ -255,12 +256,12 @@ func (a *attempt) settle(failures []*outcome.Failure) {
 
 // wake wakes the backlog's worker if rows were put there.
 func (a *attempt) wake(failures []*outcome.Failure) {
-	waits := !a.c.runs() && a.claimed.wrote
+	ended := a.claimed.settled
 	for _, f := range failures {
-		waits = waits || f.Outcome == task.Waiting
+		ended = append(ended, settled{f.Task, f.Outcome})
 	}
-	if waits {
-		a.p.Store.Backlog().Signals.Wake(a.part.tasks[0].Handler.Consumer)
+	if i := slices.IndexFunc(ended, func(s settled) bool { return s.outcome == task.Waiting }); i >= 0 {
+		a.p.Store.Backlog().Signals.Wake(ended[i].task.Handler.Consumer)
 	}
 }
 

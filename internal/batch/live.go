@@ -38,6 +38,7 @@ func (l *live) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error)
 func (l *live) sort(ctx context.Context, t *txn.Txn, pt *part, answers []inbox.Claimed) (claimed, error) {
 	var c claimed
 	var conflicts []*task.Task
+	var known []inbox.ID
 	var first []string
 	for i, answer := range answers {
 		one := pt.tasks[i]
@@ -50,16 +51,22 @@ func (l *live) sort(ctx context.Context, t *txn.Txn, pt *part, answers []inbox.C
 			}
 			c.tasks = append(c.tasks, one)
 		case answer.Entry.Fingerprint == one.Delivery.Fingerprint:
+			if !one.Unknown { // else it is no other delivery
+				known = append(known, one.ID())
+			}
 			c.settled = append(c.settled, settled{one, one.OutcomeOf(answer.Entry)})
 		default:
 			conflicts, first = append(conflicts, one), append(first, answer.Entry.Fingerprint)
 			c.settled = append(c.settled, settled{one, task.Conflict})
 		}
 	}
-	if len(c.busy) > 0 || len(conflicts) == 0 {
+	if len(c.busy) > 0 {
 		return c, nil
 	}
 	var err error
+	if c.wrote, err = l.p.Recorder.CountDeliveries(ctx, t, known); err != nil || len(conflicts) == 0 {
+		return c, err
+	}
 	c.wrote = true
 	c.copies, err = l.p.Recorder.Conflicts(ctx, t, conflicts, first)
 	return c, err
@@ -71,31 +78,19 @@ type intake struct{ live }
 func (k *intake) runs() bool { return false }
 
 func (k *intake) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error) {
-	messages := make([]outcome.Message, len(pt.tasks))
-	for i, one := range pt.tasks {
-		messages[i] = outcome.Message{Bad: one.Bad, Item: outcome.Item(one)}
-	}
 	limits := outcome.Limits{Lock: k.p.LockTimeout, Limits: k.p.limits(pt.tasks[0].Handler.Timeout)}
-	in, err := k.p.Recorder.Intake(ctx, t, messages, limits)
+	in, err := k.p.Recorder.Intake(ctx, t, outcome.Messages(pt.tasks), limits)
 	if err != nil {
 		return claimed{}, fmt.Errorf("take in: %w", err)
 	}
-	c := claimed{copies: in.Copies}
+	c := claimed{copies: in.Copies, wrote: in.Counted}
 	for i, one := range pt.tasks {
-		one.Letter = in.Letters[i]
-		c.wrote = c.wrote || in.Messages[i] != outcome.Known
-		switch in.Messages[i] {
-		case outcome.Busy:
+		if in.Messages[i] == outcome.Busy {
 			c.busy = append(c.busy, one)
-		case outcome.Taken:
-			c.settled = append(c.settled, settled{one, task.Waiting})
-		case outcome.Known:
-			c.settled = append(c.settled, settled{one, one.OutcomeOf(in.Entries[i])})
-		case outcome.Conflict:
-			c.settled = append(c.settled, settled{one, task.Conflict})
-		case outcome.Dead:
-			c.settled = append(c.settled, settled{one, task.Dead})
+			continue
 		}
+		c.wrote = c.wrote || in.Messages[i] != outcome.Known
+		c.settled = append(c.settled, settled{one, in.Outcome(i, one)})
 	}
 	return c, nil
 }

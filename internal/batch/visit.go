@@ -62,6 +62,11 @@ func (v *visit) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error
 		return claimed{}, fmt.Errorf("read backlog: %w", err)
 	}
 	s := v.sort(items, pt)
+	if len(s.keyless) > 0 {
+		if c, err := v.resume(ctx, t, s.keyless); c.wrote || err != nil {
+			return c, err
+		}
+	}
 	answered, err := v.answers(ctx, t, s.missing)
 	if err != nil {
 		return claimed{}, err
@@ -79,6 +84,17 @@ func (v *visit) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error
 	inOrder(s.tasks)
 	c, err := v.take(ctx, t, s)
 	c.settled = answered
+	return c, err
+}
+
+// resume gives rows their keys, in a transaction of its own: handlers do not run while it
+// holds the keys.
+func (v *visit) resume(ctx context.Context, t *txn.Txn, tasks []*task.Task) (claimed, error) {
+	done, err := v.w.p.Recorder.Resume(ctx, t, tasks, outcome.Limits{Lock: v.w.p.LockTimeout})
+	c := claimed{gone: done.Tasks, wrote: len(done.Tasks) > 0, copies: done.Copies, then: v.then(sorted{tasks: done.Tasks})}
+	for i, one := range done.Tasks {
+		c.settled = append(c.settled, settled{one, done.Outcomes[i]})
+	}
 	return c, err
 }
 
@@ -117,31 +133,24 @@ func (v *visit) lock(ctx context.Context, t *txn.Txn) (bool, error) {
 // lockPause is the time between two tries of a lock.
 const lockPause = 10 * time.Millisecond
 
-func rowIDs(tasks []*task.Task) []int64 {
-	ids := make([]int64, len(tasks))
-	for i, one := range tasks {
-		ids[i] = one.Item.RowID
-	}
-	return ids
-}
-
 func (v *visit) readRows(ctx context.Context, t *txn.Txn, pt *part) ([]backlog.Item, error) {
 	r := backlog.ReadRequest{
 		Consumer: v.w.consumer, Shard: v.shard, After: v.after, Limit: v.w.p.MaxBatch, Bytes: v.w.bytes, Handlers: v.w.names,
 	}
 	if pt.tasks != nil {
-		r.After, r.Rows = 0, rowIDs(pt.tasks)
+		r.After, r.Rows = 0, outcome.RowIDs(pt.tasks)
 	}
 	return v.w.p.Store.Backlog().Read(ctx, t, r)
 }
 
 // sorted are the rows of a read, by what to do with them.
 type sorted struct {
-	tasks  []*task.Task
-	leased []int64                   // to wait for a lease
-	behind []int64                   // to be blocked
-	holds  map[backlog.OrderKey]bool // keys of behind
-	names  map[string]bool
+	keyless []*task.Task // to be resumed
+	tasks   []*task.Task
+	leased  []int64                   // to wait for a lease
+	behind  []int64                   // to be blocked
+	holds   map[backlog.OrderKey]bool // keys of behind
+	names   map[string]bool
 	// missing are tasks whose COMMIT had no answer, and whose rows are gone or have
 	// changed.
 	missing []*task.Task
@@ -165,6 +174,8 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 		switch {
 		case h == nil:
 			v.tell(item.Handler)
+		case item.Delivery.Key == "":
+			s.keyless = append(s.keyless, &task.Task{Handler: h, Item: item, Delivery: item.Delivery})
 		case item.Behind, leasing[key] && strict:
 			s.behind = append(s.behind, item.RowID)
 			s.holds[key] = true
@@ -261,7 +272,7 @@ func (v *visit) setAside(ctx context.Context, t *txn.Txn, s sorted) error {
 func (v *visit) then(s sorted) func([]*outcome.Failure) {
 	return func(failures []*outcome.Failure) {
 		v.rows += len(s.tasks) + len(s.leased) + len(s.behind)
-		for _, rows := range [][]int64{rowIDs(s.tasks), s.leased, s.behind} {
+		for _, rows := range [][]int64{outcome.RowIDs(s.tasks), s.leased, s.behind} {
 			for _, id := range rows {
 				delete(v.open, id)
 			}

@@ -96,6 +96,11 @@ func (s letters) Insert(ctx context.Context, t *txn.Txn, list []dlq.Letter) ([]d
 	return s.Store.Insert(ctx, t, list)
 }
 
+func (s letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (inbox.ID, bool, error) {
+	s.w.kinds.add(t, letter)
+	return s.Store.Reopen(ctx, t, l)
+}
+
 func (s letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) ([]dlq.Letter, error) {
 	taken, err := s.Store.Take(ctx, t, f, to, after, limit)
 	if to == dlq.Redriven && len(taken) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -19,6 +20,15 @@ type Message struct {
 	Item backlog.Item
 	// Bad says why no handler can take it; nil if one can.
 	Bad error
+}
+
+// Messages are the messages of tasks.
+func Messages(tasks []*task.Task) []Message {
+	messages := make([]Message, len(tasks))
+	for i, one := range tasks {
+		messages[i] = Message{Bad: one.Bad, Item: Item(one)}
+	}
+	return messages
 }
 
 func (m *Message) id() inbox.ID {
@@ -52,8 +62,25 @@ type Intake struct {
 	Entries  []inbox.Entry
 	// Busy says that one of them is Busy.
 	Busy bool
+	// Counted says that deliveries of known messages were counted: see dlq.Letter.
+	Counted bool
 	// Copies are the outbox rows of dead letters, for the commit.
 	Copies []outbox.Row
+}
+
+// Outcome sets the letter of t, the message with index i, which is not Busy, and returns
+// its outcome.
+func (in *Intake) Outcome(i int, t *task.Task) task.Outcome {
+	t.Letter = in.Letters[i]
+	switch in.Messages[i] {
+	case Taken:
+		return task.Waiting
+	case Known:
+		return t.OutcomeOf(in.Entries[i])
+	case Conflict:
+		return task.Conflict
+	}
+	return task.Dead
 }
 
 // Limits are the bounds of an intake's transaction: how long it waits for keys that
@@ -92,7 +119,18 @@ func (r *Recorder) Intake(ctx context.Context, t *txn.Txn, messages []Message, l
 			return in, fmt.Errorf("waiting to dead: %w", err)
 		}
 	}
-	return in, r.refuse(ctx, t, messages, &in)
+	if err := r.refuse(ctx, t, messages, &in); err != nil {
+		return in, err
+	}
+	var known []inbox.ID
+	for i := range messages {
+		if in.Messages[i] == Known {
+			known = append(known, messages[i].id())
+		}
+	}
+	var err error
+	in.Counted, err = r.CountDeliveries(ctx, t, known)
+	return in, err
 }
 
 // claim claims the messages, and sets their results.

@@ -37,13 +37,13 @@ func (r *Recorder) leave(ctx context.Context, t *txn.Txn, b Batch) error {
 	}
 	store := r.Store.Backlog()
 	if len(ended) > 0 {
-		if err := store.Delete(ctx, t, rowIDs(ended)); err != nil {
+		if err := store.Delete(ctx, t, RowIDs(ended)); err != nil {
 			return fmt.Errorf("leave the backlog: %w", err)
 		}
 	}
 	held = slices.DeleteFunc(held, func(one *task.Task) bool { key, _ := one.StrictKey(); return !waits[key] })
 	if len(held) > 0 {
-		if _, err := store.Order.Block(ctx, t, rowIDs(held)); err != nil {
+		if _, err := store.Order.Block(ctx, t, RowIDs(held)); err != nil {
 			return fmt.Errorf("block what comes after a failed message: %w", err)
 		}
 	}
@@ -55,7 +55,8 @@ func (r *Recorder) leave(ctx context.Context, t *txn.Txn, b Batch) error {
 	return nil
 }
 
-func rowIDs(tasks []*task.Task) []int64 {
+// RowIDs returns the ids of the tasks' backlog rows.
+func RowIDs(tasks []*task.Task) []int64 {
 	ids := make([]int64, len(tasks))
 	for i, t := range tasks {
 		ids[i] = t.Item.RowID

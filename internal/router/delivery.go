@@ -16,6 +16,7 @@ import (
 // the message.
 type delivery struct {
 	a        *Attachment
+	source   message.Subscriber
 	original *message.Message
 	copy     *message.Message // the one the Router has
 	place    atomic.Int32
@@ -33,8 +34,8 @@ const (
 
 type deliveryKey struct{}
 
-func newDelivery(a *Attachment, m *message.Message) *delivery {
-	d := &delivery{a: a, original: m, copy: m.Copy(), came: make(chan struct{})}
+func newDelivery(s *subscription, m *message.Message) *delivery {
+	d := &delivery{a: s.a, source: s.source, original: m, copy: m.Copy(), came: make(chan struct{})}
 	d.settled, d.settle = context.WithCancel(context.Background())
 	d.copy.SetContext(context.WithValue(m.Context(), deliveryKey{}, d))
 	return d

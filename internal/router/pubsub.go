@@ -138,7 +138,7 @@ func (s *subscription) take(m *message.Message) bool {
 	}
 	s.name = message.HandlerNameFromCtx(m.Context())
 	s.Name(s.name)
-	d := newDelivery(s.a, m)
+	d := newDelivery(s, m)
 	s.taken.Add(1)
 	s.r.Taken.Go(func() {
 		defer s.taken.Done()

@@ -216,7 +216,7 @@ func (a *Attachment) inOrder() {
 // handle returns when m, the copy of d, is settled by h. Its error only gives m back: the
 // Router logs it if it is not context.Canceled.
 func (a *Attachment) handle(h *handler, m *message.Message, d *delivery) error {
-	t := h.Task(m, message.SubscribeTopicFromCtx(m.Context()))
+	t := h.Task(m, message.SubscribeTopicFromCtx(m.Context()), d.source)
 	t.Delivery.ReplyTopic = replyTopic(m)
 	settled := make(chan task.Outcome, 1)
 	a.running().Process(t, h.Handler, func(o task.Outcome) { settled <- o })

@@ -88,9 +88,9 @@ func (rt *Runtime) Identify(topic string, m *message.Message) []headrace.Deliver
 		if h.Topic != "" && h.Topic != topic {
 			continue
 		}
-		d := inbox.Received(m, h.Scope, topic)
-		_ = inbox.Identify(&d, h.Key, h.Fingerprint) // after an error it has the key of its letter
-		list = append(list, d)
+		t := &task.Task{Handler: h.Handler, Delivery: inbox.Received(m, h.Scope, topic)}
+		_ = h.resolve(t, h.Key, h.Source) // after an error it has the key of its letter
+		list = append(list, t.Delivery)
 	}
 	return list
 }

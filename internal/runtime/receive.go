@@ -101,7 +101,7 @@ func (r *Run) accept(h *Handler, m *message.Message) {
 		m.Nack()
 		return
 	}
-	r.Process(h.Task(m, h.Topic), h, func(o task.Outcome) {
+	r.Process(h.Task(m, h.Topic, h.Source), h, func(o task.Outcome) {
 		r.Budget.Give(size)
 		if o == task.Released {
 			r.giveBack(m)

@@ -97,6 +97,7 @@ func (rt *Runtime) Add(h *Handler) {
 	// The guard knows it before a handler runs.
 	h.Database = func() string { return rt.guard.Load().Database() }
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
+	h.Identify = func(t *task.Task) { t.Bad = h.resolve(t, h.Key, h.Source) }
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
 		h.sub = rt.Subscribe(h.Topic, h.Name)

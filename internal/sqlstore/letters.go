@@ -2,11 +2,13 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store/txn"
@@ -15,7 +17,7 @@ import (
 // Letters implements dlq.Store.
 type Letters struct {
 	sqlrun.Table[struct {
-		Insert, InsertExisting, Get, List, Groups, GroupsOpen, Take, Record, Trail, Count string
+		Insert, InsertExisting, Get, List, Groups, GroupsOpen, Take, Reopen, CountDeliveries, Record, Trail, Count string
 	}]
 }
 
@@ -120,6 +122,12 @@ func letterColumns(letters []dlq.Letter) []any {
 		sqlrun.Named(letters, func(l *letter) string { return l.Host }),
 		sqlrun.Named(letters, func(l *letter) string { return l.Build }),
 		sqlrun.Named(letters, func(l *letter) string { return l.Delivery.ReplyTopic }),
+		sqlrun.Numbers(letters, func(l *letter) int64 {
+			if inbox.IsStandIn(l.Delivery.Key) {
+				return 1
+			}
+			return 0
+		}),
 	}
 }
 
@@ -145,6 +153,25 @@ func (s *Letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.Sta
 	// What an UPDATE returns has no order.
 	slices.SortFunc(letters, func(a, b dlq.Letter) int { return int(a.LetterID - b.LetterID) })
 	return letters, err
+}
+
+func (s *Letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (id inbox.ID, reopened bool, err error) {
+	defer sqlrun.Wrap("open a dead letter again", &err)
+	args := []any{l.LetterID, encode.Text(l.Error, sqlrun.MaxError), l.ErrorFingerprint, chain(&l)}
+	err = t.QueryRowContext(ctx, s.SQL.Reopen, args...).Scan(&id.Scope, &id.Key)
+	if errors.Is(err, sql.ErrNoRows) {
+		return id, false, nil
+	}
+	return id, err == nil, err
+}
+
+func (s *Letters) CountDeliveries(ctx context.Context, t *txn.Txn, ids []inbox.ID) (err error) {
+	defer sqlrun.Wrap("count deliveries", &err)
+	if len(ids) == 0 {
+		return nil
+	}
+	_, err = t.ExecContext(ctx, s.SQL.CountDeliveries, s.Many(sqlrun.IDs(ids)...)...)
+	return err
 }
 
 func (s *Letters) Record(ctx context.Context, t *txn.Txn, rows []dlq.Audit) (err error) {

@@ -34,7 +34,7 @@ func letterFields(l *dlq.Letter) []any {
 		&d.Fingerprint, &l.FirstFingerprint, &d.ID, &d.Topic, (*sqlrun.Blob)(&d.Payload), (*sqlrun.Headers)(&d.Metadata), sqlrun.JSON(&d.Coordinates),
 		&d.Trace.Parent, &d.Trace.State, &l.Error, &l.ErrorFingerprint, sqlrun.JSON(&l.Chain), &l.Stack, &l.Attempts,
 		(*sqlrun.Instant)(&l.FirstFailure), (*sqlrun.Instant)(&l.LastFailure), &l.PreviousID, &l.Redrives, &l.Host, &l.Build,
-		(*sqlrun.Instant)(&l.CreatedAt), (*sqlrun.Instant)(&l.ChangedAt), &d.ReplyTopic,
+		(*sqlrun.Instant)(&l.CreatedAt), (*sqlrun.Instant)(&l.ChangedAt), &d.ReplyTopic, &l.Deliveries,
 	}
 }
 

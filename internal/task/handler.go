@@ -33,6 +33,9 @@ type Handler struct {
 	// Timeout bounds a run in a transaction.
 	Timeout time.Duration
 	Policy  retry.Policy
+	// Identify sets the key, fingerprint, order key and body of a task whose row of the
+	// backlog has no key yet, or Bad. It runs the user's functions, and never panics.
+	Identify func(t *Task)
 	// Decode turns the payload into the Input.Body for Run.
 	Decode func(d *headrace.Delivery) (any, error)
 	// Encode turns Event.Value into bytes; nil means JSON.

@@ -44,7 +44,7 @@ func (r *Route) message(row *outbox.Row) outcome.Message {
 	}})
 	d := inbox.Received(publish.NewMessage(ctx, &row.Event, row.Event.Trace), r.scope(), r.Topic)
 	d.OrderKey = row.Event.OrderKey
-	bad := inbox.Identify(&d, r.Key, r.Fingerprint)
+	bad := inbox.Identify(&d, r.Key, r.Fingerprint, nil)
 	if bad == nil {
 		panicked, _ := attempt.Catch(func() error {
 			d.OrderKey = r.OrderKey(&d)

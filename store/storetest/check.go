@@ -38,6 +38,10 @@ var plants = map[string]func(*bundle){
 		b.park("a", inbox.Discarded)
 		b.spoil("DELETE FROM {{schema}}.headrace_dead_letters")
 	},
+	"inbox_stand_in_is_dead": func(b *bundle) {
+		b.in(func(t *txn.Txn) { b.win(t, "a") })
+		b.spoil("UPDATE {{schema}}.headrace_inbox SET key = 'stand-in:a'")
+	},
 	"inbox_waiting_in_backlog": func(b *bundle) {
 		b.park("a", inbox.Waiting)
 		b.spoil("DELETE FROM {{schema}}.headrace_backlog")

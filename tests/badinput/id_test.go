@@ -31,7 +31,7 @@ func many(n int) map[string]string {
 func ids() []input {
 	one := []byte(`{"n":1}`)
 	list := []input{
-		{n: 19, name: "no id and no place", topic: raw, id: noID, payload: one, want: undecodable, says: "absent", anew: true},
+		{n: 19, name: "no id and no place", topic: raw, id: noID, payload: one, want: undecodable, says: "absent"},
 		{n: 19, name: "no id, but a place", topic: raw, id: noID, payload: one, at: headrace.Coordinates{Broker: "kafka", Topic: "t#1", Partition: "0", Position: "7"}, want: applied},
 		{n: 20, name: "white space only", topic: raw, id: " \t\n", payload: one, want: undecodable, says: "white space"},
 		{n: 22, name: "an id", topic: raw, id: "same", payload: []byte("one"), want: applied},

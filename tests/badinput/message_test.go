@@ -37,8 +37,6 @@ type input struct {
 	at       headrace.Coordinates
 	want     outcome
 	says     string // part of the letter's error
-	// anew: each delivery is a message of its own.
-	anew bool
 }
 
 // noID is a message without one.
@@ -182,9 +180,6 @@ func (b *bundle) input(t *testing.T, i int, in input) {
 		sameLetter(t, l, in.payload, in.metadata)
 	}
 	deliver()
-	if in.anew {
-		want.letters++
-	}
 	if got := b.state(); got != want {
 		t.Errorf("the second delivery left %+v, want %+v", got, want)
 	}

@@ -171,6 +171,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     host        text NOT NULL,
     build       text NOT NULL,
     reply_topic text NOT NULL DEFAULT '',
+    deliveries  integer NOT NULL DEFAULT 0, -- of a message under a stand-in key
     created_at  timestamptz NOT NULL DEFAULT {{now}},
     changed_at  timestamptz NOT NULL DEFAULT {{now}}
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);

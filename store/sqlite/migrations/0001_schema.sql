@@ -166,6 +166,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     created_at  INTEGER NOT NULL,
     changed_at  INTEGER NOT NULL,
     reply_topic TEXT NOT NULL DEFAULT '',
+    deliveries  INTEGER NOT NULL DEFAULT 0, -- of a message under a stand-in key
     coordinates TEXT NOT NULL, -- JSON
     error       TEXT NOT NULL,
     chain       TEXT NOT NULL, -- JSON array of strings
