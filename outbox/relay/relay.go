@@ -58,6 +58,7 @@ type Relay struct {
 	hasSink      bool
 	publisher    *publish.Publisher
 	stall        *stall
+	serving      *serving
 	running      atomic.Bool
 	telemetry    *telemetry.Telemetry
 
@@ -87,7 +88,7 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
 	r := &Relay{
-		store: st, o: o, hasSink: sink != nil, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
+		store: st, o: o, hasSink: sink != nil, stall: newStall(o), serving: newServing(st, sink), storeTimeout: storeTimeout, telemetry: t,
 		publisher: publish.New(sink, publish.Options{
 			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
 		}),
@@ -132,7 +133,9 @@ func (r *Relay) Run(ctx context.Context) error {
 	// cut closes the connections that still wait for the database at the very end.
 	cutOff, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	drained := make(chan struct{})
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeating()
+	drained, beaten := make(chan struct{}), make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
 	goroutines.Go(func() { r.passOn(ctx) })
@@ -145,6 +148,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		drains.Wait()
 		close(drained)
 	}()
+	go func() { // ends soon after stopBeating
+		r.serve(beating)
+		close(beaten)
+	}()
 	goroutines.Wait()
 	end()
 	select {
@@ -152,7 +159,14 @@ func (r *Relay) Run(ctx context.Context) error {
 	default:
 		err = errHung
 	}
-	return errors.Join(err, wrap(r.publisher.Wait()), closeGauges(gauges))
+	stuck := r.publisher.Wait()
+	stopBeating()
+	select {
+	case <-beaten:
+	case <-time.After(leaveTime):
+		err = errHung
+	}
+	return errors.Join(err, wrap(stuck), closeGauges(gauges))
 }
 
 // local is the line of the topics that routes deliver to consumers.
@@ -258,6 +272,9 @@ type line struct {
 
 // Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
+	if !l.serving.may() {
+		return drain.Polled{}, nil // it is woken when it may
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.storeTimeout)
 	defer cancel()
 	p, err := l.store.Outbox().Poll(ctx, marks, l.routes.Load().rest)
@@ -274,7 +291,7 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 // Work implements drain.Line: one batch.
 func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
 	probe, ok := l.stall.enter(shard, time.Now())
-	if !ok {
+	if !ok || !l.serving.may() {
 		return drain.Result{Skipped: true}, nil
 	}
 	b := &batch{line: l, shard: shard, after: after, probe: probe, table: l.routes.Load()}

@@ -2,5 +2,9 @@
 UPDATE {{schema}}.headrace_outbox_held AS r
 SET reason = h.value ->> 2, attempts = h.value ->> 4, error = h.value ->> 5,
     due_at = CASE WHEN h.value ->> 2 IN ('delayed', 'backoff') THEN ({{now}} + (h.value ->> 3)) / 1000 * 1000 END
-FROM json_each($1) AS h
-WHERE r.shard = h.value ->> 0 AND r.id = h.value ->> 1
+FROM (
+    SELECT o.rowid AS place, j.value
+    FROM json_each($1) AS j
+    CROSS JOIN {{schema}}.headrace_outbox_held AS o ON o.outbox = $2 AND o.shard = j.value ->> 0 AND o.id = j.value ->> 1
+) AS h
+WHERE r.rowid = h.place
