@@ -40,6 +40,7 @@ type Runtime struct {
 	guard    atomic.Pointer[crashguard.Guard] // nil before Run
 	left     leftBehind
 	failures failurelog.Log
+	stranded stranded
 
 	mu      sync.Mutex
 	running bool

@@ -94,6 +94,7 @@ func atMost(limit time.Duration, what string, f func() error) error {
 // after it, Begin fails.
 type boundedStore struct {
 	store.Store
+	rt       *Runtime
 	deadline context.Context
 }
 
