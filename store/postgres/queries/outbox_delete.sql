@@ -3,15 +3,16 @@
 -- a row that a look for work can see. The ready rows are looked up one by one, and
 -- deleted where they stand: nothing updates them. A plan for id = ANY ($2) walks over
 -- the whole shard where the statistics are old, for each thousand rows of a backlog.
+-- The held ones are joined by all of their key, which the planner cannot take apart.
 WITH asked AS MATERIALIZED (
     SELECT $3::text AS outbox, $1::smallint AS shard, r.id FROM unnest($2::bigint[]) AS r (id)
 ), published AS (
     DELETE FROM {{schema}}.headrace_outbox WHERE ctid = ANY (ARRAY(
         SELECT ready.at
-        FROM asked AS r
+        FROM unnest($2::bigint[]) AS r (id)
         CROSS JOIN LATERAL (
             SELECT o.ctid AS at FROM {{schema}}.headrace_outbox AS o
-            WHERE o.outbox = r.outbox AND o.shard = r.shard AND o.id = r.id
+            WHERE o.outbox = $3 AND o.shard = $1 AND o.id = r.id
             LIMIT 1
         ) AS ready
     ))
