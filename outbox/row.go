@@ -112,6 +112,7 @@ type Poll struct {
 
 // Status says how much an outbox holds, and who publishes it.
 type Status struct {
+	// Outbox is its name.
 	Outbox  string `json:"outbox"`
 	Ready   int64  `json:"ready"`   // can be published now
 	Delayed int64  `json:"delayed"` // delayed events, and those in backoff

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/outbox/relay"
 )
 
@@ -36,16 +37,6 @@ func (rt *Runtime) routes() ([]relay.Route, error) {
 	return routes, nil
 }
 
-// warnLocal logs the local handlers that no route names. Another process may have one.
-func (rt *Runtime) warnLocal(routes []relay.Route) {
-	for _, h := range rt.handlers {
-		if h.Topic != "" && h.Source == nil && !slices.ContainsFunc(routes, func(r relay.Route) bool { return r.Consumer == rt.Name && r.Handler == h.Name }) {
-			rt.Logger.Warn("no route of Config.Routes names this local handler: it gets events only if another process has one",
-				"consumer", rt.Name, "handler", h.Name, "topic", h.Topic)
-		}
-	}
-}
-
 // startRelay joins the relay of the store in this process, if there is a sink or a route,
 // and starts the gauges.
 func (r *Run) startRelay() (err error) {
@@ -62,7 +53,11 @@ func (r *Run) startRelay() (err error) {
 			err = errors.Join(err, r.closeGauges())
 		}
 	}()
-	rt.warnLocal(routes)
+	for _, h := range rt.handlers {
+		if h.Topic != "" && h.Source == nil {
+			stranded.Local(rt.Logger.With("consumer", rt.Name), h.Handler, routes)
+		}
+	}
 	if !rt.Relays() {
 		return nil
 	}

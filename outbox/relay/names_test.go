@@ -107,14 +107,7 @@ func TestAnOutboxIsPublishedToItsSink(t *testing.T) {
 			if diff := cmp.Diff(want, slices.Compact(got)); diff != "" {
 				t.Errorf("the sink of %s (-want +got):\n%s", name, diff)
 			}
-			parked, err := x.st.Outbox().Parked(t.Context(), "", 0, 10)
-			if err != nil || len(parked) != 2 || parked[0].Outbox == parked[1].Outbox {
-				t.Errorf("parked in both: %+v, %v", parked, err)
-			}
-			parked, err = x.st.Outbox().Parked(t.Context(), name, 0, 10)
-			if err != nil || len(parked) != 1 || parked[0].Event.ID != name+"-parked-0" || parked[0].Outbox != name {
-				t.Errorf("parked in %s: %+v, %v", name, parked, err)
-			}
+			parkedIn(t, x, name)
 		}
 		a.sink.refusing(nil)
 		if n, err := b.st.Outbox().Unpark(t.Context(), "a", nil); n != 1 || err != nil {
@@ -130,6 +123,19 @@ func TestAnOutboxIsPublishedToItsSink(t *testing.T) {
 			t.Errorf("the list: %+v, %v", list, err)
 		}
 	}, "a", "b")
+}
+
+// parkedIn looks at the parked rows of both outboxes, and at those of the one called name.
+func parkedIn(t *testing.T, x *bundle, name string) {
+	t.Helper()
+	parked, err := x.st.Outbox().Parked(t.Context(), "", 0, 10)
+	if err != nil || len(parked) != 2 || parked[0].Outbox == parked[1].Outbox {
+		t.Errorf("parked in both: %+v, %v", parked, err)
+	}
+	parked, err = x.st.Outbox().Parked(t.Context(), name, 0, 10)
+	if err != nil || len(parked) != 1 || parked[0].Event.ID != name+"-parked-0" || parked[0].Outbox != name {
+		t.Errorf("parked in %s: %+v, %v", name, parked, err)
+	}
 }
 
 // Of two relays of one outbox with different sinks, the later one waits, says so once, and

@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/publish"
+	"github.com/headrace/headrace/internal/serving"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -41,6 +42,10 @@ type Store interface {
 // of Run if such calls still run when it returns.
 var ErrStuck = publish.ErrStuck
 
+// ErrWaiting matches the error that OnStalled is called with while relays of the same
+// outbox publish to another sink: this one waits until those have ended.
+var ErrWaiting = serving.ErrWaiting
+
 // errHung is the error of a Run that abandoned a goroutine.
 var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
 
@@ -58,7 +63,7 @@ type Relay struct {
 	hasSink      bool
 	publisher    *publish.Publisher
 	stall        *stall
-	serving      *serving
+	place        *serving.Place
 	running      atomic.Bool
 	telemetry    *telemetry.Telemetry
 
@@ -88,12 +93,13 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
 	r := &Relay{
-		store: st, o: o, hasSink: sink != nil, stall: newStall(o), serving: newServing(st, sink), storeTimeout: storeTimeout, telemetry: t,
+		store: st, o: o, hasSink: sink != nil, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
 		publisher: publish.New(sink, publish.Options{
 			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
 		}),
 		recorder: newRecorder(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
 	}
+	r.place = serving.New(st.Operations().Relays, st.Outbox().Name(), sink, o.Logger, r.mayPublish)
 	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
 	if err := r.addRoutes(o.Routes); err != nil {
 		return nil, fmt.Errorf("relay: Options.Routes: %w", err)
@@ -149,7 +155,7 @@ func (r *Relay) Run(ctx context.Context) error {
 		close(drained)
 	}()
 	go func() { // ends soon after stopBeating
-		r.serve(beating)
+		r.place.Run(beating)
 		close(beaten)
 	}()
 	goroutines.Wait()
@@ -229,6 +235,14 @@ func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut 
 	}
 }
 
+// mayPublish reports why the relay may not publish, or nil when it may.
+func (r *Relay) mayPublish(err error) {
+	r.stall.wait(err)
+	if err == nil {
+		r.woken.Wake()
+	}
+}
+
 // database reports that the database fails, or works again.
 func (r *Relay) database(err error) {
 	if err != nil {
@@ -239,7 +253,8 @@ func (r *Relay) database(err error) {
 	r.o.OnError(err)
 }
 
-// Stalled reports whether the relay is stalled: the sink confirms nothing.
+// Stalled reports whether the relay is stalled: the sink confirms nothing, or other relays
+// publish the outbox to another sink.
 func (r *Relay) Stalled() bool { return r.stall.reason() != nil }
 
 // Status is the content of the outbox and the state of publishing.
@@ -272,7 +287,7 @@ type line struct {
 
 // Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	if !l.serving.may() {
+	if !l.place.May() {
 		return drain.Polled{}, nil // it is woken when it may
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.storeTimeout)
@@ -291,7 +306,7 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 // Work implements drain.Line: one batch.
 func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
 	probe, ok := l.stall.enter(shard, time.Now())
-	if !ok || !l.serving.may() {
+	if !ok || !l.place.May() {
 		return drain.Result{Skipped: true}, nil
 	}
 	b := &batch{line: l, shard: shard, after: after, probe: probe, table: l.routes.Load()}

@@ -146,7 +146,7 @@ func (s *stall) learn(i int, v publish.Verdict, now time.Time) (was, is error) {
 	return was, s.cause()
 }
 
-// wait records why the relay may not publish, or nil when it may, and logs a change.
+// wait records why the relay may not publish, or nil when it may.
 func (s *stall) wait(why error) {
 	s.reports.Lock()
 	defer s.reports.Unlock()
@@ -155,10 +155,9 @@ func (s *stall) wait(why error) {
 	s.waits = why
 	is := s.cause()
 	s.mu.Unlock()
-	switch {
-	case why != nil && waited == nil:
+	if why != nil && waited == nil {
 		s.o.Logger.Error("relay: waits until the relays with another sink have ended; give outboxes names if two services share the database", "error", why)
-	case why == nil && waited != nil:
+	} else if why == nil && waited != nil {
 		s.o.Logger.Info("relay: the relays with another sink have ended, and this one publishes")
 	}
 	if (was == nil) != (is == nil) {
