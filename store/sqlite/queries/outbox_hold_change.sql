@@ -2,9 +2,8 @@
 UPDATE {{schema}}.headrace_outbox_held AS r
 SET reason = h.value ->> 2, attempts = h.value ->> 4, error = h.value ->> 5,
     due_at = CASE WHEN h.value ->> 2 IN ('delayed', 'backoff') THEN ({{now}} + (h.value ->> 3)) / 1000 * 1000 END
-FROM (
-    SELECT o.rowid AS place, j.value
-    FROM json_each($1) AS j
-    CROSS JOIN {{schema}}.headrace_outbox_held AS o ON o.outbox = $2 AND o.shard = j.value ->> 0 AND o.id = j.value ->> 1
-) AS h
-WHERE r.rowid = h.place
+FROM json_each($1) AS h
+WHERE r.rowid = (
+    SELECT o.rowid FROM {{schema}}.headrace_outbox_held AS o
+    WHERE o.outbox = $2 AND o.shard = h.value ->> 0 AND o.id = h.value ->> 1
+)
