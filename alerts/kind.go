@@ -27,7 +27,8 @@ const (
 	// WrongOrder: a middleware of a Router does something by which messages would be lost
 	// or applied twice; all stay unacknowledged (headrace.ErrOrder).
 	WrongOrder Kind = "wrong_order"
-	// RelayStalled: the sink confirms nothing; events wait in the outbox.
+	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
+	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"
 	// RelayResumed: the sink of a stalled relay confirms again.
 	RelayResumed Kind = "relay_resumed"

@@ -38,7 +38,9 @@ type Config struct {
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
 	// the message. Default: none; then this process publishes nothing, and no copies
-	// of dead letters are made. Consumers of one store in one process share one sink.
+	// of dead letters are made. Consumers of one store in one process share one sink. If
+	// other processes publish the same outbox to another sink, this one waits until they
+	// have ended.
 	Sink message.Publisher
 	// Routes give events of the outbox to handlers of the same database, without a
 	// broker: Route.Consumer is by default this one. Consumers of one store in one

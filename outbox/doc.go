@@ -24,6 +24,9 @@
 // A [Publisher] writes messages published through Watermill (cqrs.EventBus, a handler's
 // own publisher), in the transaction in each message's context ([WithTx]).
 //
+// An outbox has a name, that of its store's Options.Outbox. Rows are written to the outbox
+// of the store and published by relays of that outbox, to one sink at a time: see [SinkID].
+//
 // # Caveats
 //
 // Events are published at least once, each time under the same id; consumers of this

@@ -89,6 +89,8 @@ type Hold struct {
 // HeldRow is a held row.
 type HeldRow struct {
 	Row
+	// Outbox is the name of its outbox; only Parked sets it.
+	Outbox string
 	// Reason is why it is held, and Error the sink's latest error text, capped.
 	Reason Reason
 	// DueIn is how long until it is due; 0 or less if it is due, or if it is Parked
@@ -108,12 +110,20 @@ type Poll struct {
 	Tops []int64
 }
 
-// Status says how much the outbox holds.
+// Status says how much an outbox holds, and who publishes it.
 type Status struct {
-	Ready   int64 `json:"ready"`   // can be published now
-	Delayed int64 `json:"delayed"` // delayed events, and those in backoff
-	Parked  int64 `json:"parked"`  // wait for a person to act
-	Behind  int64 `json:"behind"`  // wait behind one of those
+	// Outbox is its name.
+	Outbox  string `json:"outbox"`
+	Ready   int64  `json:"ready"`   // can be published now
+	Delayed int64  `json:"delayed"` // delayed events, and those in backoff
+	Parked  int64  `json:"parked"`  // wait for a person to act
+	Behind  int64  `json:"behind"`  // wait behind one of those
 	// Oldest is the age of the oldest ready row: the lag of the relay; 0 if none.
 	Oldest time.Duration `json:"oldest_ns"`
+	// Relays is how many processes publish the outbox, and Waiting how many wait until those
+	// have ended, because they have another sink. Sink identifies that of Relays; "" if
+	// there is none.
+	Relays  int64  `json:"relays"`
+	Waiting int64  `json:"waiting"`
+	Sink    string `json:"sink"`
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Store keeps the outbox's rows: the held ones apart from the ready ones, so that a poll
+// Store keeps the rows of one outbox, whose name it was given: the held ones apart from the ready ones, so that a poll
 // never walks over rows whose time has not come. Drivers implement it. The caller ends
 // the transaction that it passes to a method.
 type Store interface {
@@ -65,14 +65,19 @@ type SingleWriter interface {
 
 // Admin is the interface for operators of the outbox. Drivers implement it beside Store.
 type Admin interface {
-	// Status counts. It reads indexes of the whole outbox.
+	// Name is the name of the store's outbox.
+	Name() string
+	// Status counts the store's outbox. It reads indexes of all of it.
 	Status(ctx context.Context) (Status, error)
+	// List is the Status of every outbox of the database that has events or a relay, by
+	// name, or of the one called name.
+	List(ctx context.Context, name string) ([]Status, error)
 	// Parked returns at most limit parked rows above after, by RowID, without their
-	// payloads.
-	Parked(ctx context.Context, after int64, limit int) ([]HeldRow, error)
+	// payloads: those of the outbox called name, or of all if it is "".
+	Parked(ctx context.Context, name string, after int64, limit int) ([]HeldRow, error)
 	// Unpark makes parked rows due at once and resets their attempts, for all parked rows
-	// if rows is empty, and returns how many.
-	Unpark(ctx context.Context, rows []int64) (int, error)
+	// if rows is empty, and returns how many. name is as for Parked.
+	Unpark(ctx context.Context, name string, rows []int64) (int, error)
 	// Signal wakes the relay of this store in this process.
 	Signal() *Signal
 }

@@ -47,6 +47,8 @@ type Operations struct {
 	Marks instance.Marks
 	// Pauses are the pauses of consumers.
 	Pauses instance.Pauses
+	// Relays are the running relays of the outboxes.
+	Relays outbox.Relays
 	// Alerts are the alerts to be sent.
 	Alerts alerts.Store
 	// Schema is the schema itself.

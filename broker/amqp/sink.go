@@ -3,6 +3,7 @@ package amqp
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -76,6 +77,15 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	return &Sink{
 		o: o, link: newLink(o.Server), slots: make(chan struct{}, o.Channels), made: make(map[string]*amqp091.Connection),
 	}, nil
+}
+
+// SinkID identifies the broker and the exchange, for the relay: without user and password.
+func (s *Sink) SinkID() string {
+	uri, err := amqp091.ParseURI(s.o.URL)
+	if err != nil {
+		return "amqp"
+	}
+	return strings.TrimSpace(fmt.Sprintf("amqp:%s:%d/%s %s", uri.Host, uri.Port, strings.TrimPrefix(uri.Vhost, "/"), s.o.Exchange))
 }
 
 // Publish returns nil after the broker has confirmed all of messages, and that a queue

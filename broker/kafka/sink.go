@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -48,6 +49,7 @@ type SinkOptions struct {
 // Sink is a Watermill Publisher. It is safe for concurrent use.
 type Sink struct {
 	client  *kgo.Client
+	brokers []string
 	timeout time.Duration
 	key     func(topic string, m *message.Message) string
 
@@ -73,12 +75,15 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: sink: make a client: %w", err)
 	}
-	s := &Sink{client: client, timeout: timeout, key: o.Key}
+	s := &Sink{client: client, brokers: slices.Sorted(slices.Values(o.Brokers)), timeout: timeout, key: o.Key}
 	if s.key == nil {
 		s.key = func(_ string, m *message.Message) string { return headrace.ArrivalFrom(m.Context()).OrderKey }
 	}
 	return s, nil
 }
+
+// SinkID identifies the cluster, for the relay, by SinkOptions.Brokers.
+func (s *Sink) SinkID() string { return "kafka:" + strings.Join(s.brokers, ",") }
 
 func (o SinkOptions) validate() error {
 	if err := checkBrokers(o.Brokers); err != nil {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,6 +48,27 @@ func NewSink(o SinkOptions) (*Sink, error) {
 		o: o, link: l, known: make(map[string]bool),
 		finder: finder{js: l.js, provision: o.Provision, unsafeMemory: o.UnsafeMemory, unsafeDiscard: o.UnsafeDiscard},
 	}, nil
+}
+
+// SinkID identifies the servers and the domain, for the relay: without user, password and
+// token.
+func (s *Sink) SinkID() string {
+	urls := strings.Split(s.o.URL, ",")
+	if s.o.Conn != nil {
+		urls = append([]string{s.o.Conn.Opts.Url}, s.o.Conn.Opts.Servers...)
+	}
+	var hosts []string
+	for _, url := range urls {
+		host := strings.TrimSpace(url[strings.LastIndexByte(url, '@')+1:])
+		if _, after, found := strings.Cut(host, "://"); found {
+			host = after
+		}
+		if host, _, _ = strings.Cut(host, "/"); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	slices.Sort(hosts)
+	return strings.TrimSpace("nats:" + strings.Join(slices.Compact(hosts), ",") + " " + s.o.Domain)
 }
 
 // Publish implements message.Publisher: it returns nil when the stream has stored every

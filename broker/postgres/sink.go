@@ -26,6 +26,7 @@ type Sink struct {
 	publish string
 	timeout time.Duration
 	drop    bool
+	schema  string
 
 	mu     sync.Mutex
 	closed bool
@@ -52,8 +53,11 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres.NewSink: %w", err)
 	}
-	return &Sink{ask: &asking{db: o.DB}, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup}, nil
+	return &Sink{ask: &asking{db: o.DB}, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup, schema: o.Schema}, nil
 }
+
+// SinkID identifies the schema, for the relay. The database is not known from its pool.
+func (s *Sink) SinkID() string { return "postgres schema " + s.schema }
 
 // row is a message in the document of publish.sql.
 type row struct {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +60,17 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	return &Sink{o: o}, nil
+}
+
+// SinkID identifies the server and its database, for the relay.
+func (s *Sink) SinkID() string {
+	switch c := s.o.Client.(type) {
+	case *goredis.Client:
+		return fmt.Sprintf("redis:%s/%d", c.Options().Addr, c.Options().DB)
+	case *goredis.ClusterClient:
+		return "redis:" + strings.Join(slices.Sorted(slices.Values(c.Options().Addrs)), ",")
+	}
+	return fmt.Sprintf("redis %T", s.o.Client)
 }
 
 // Publish adds the messages in one MULTI and returns when the server has done it. After a

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -78,6 +80,21 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	}
 	o.Queue = named(o.Queue)
 	return &Sink{o: o, shared: c, queues: map[string]target{}}, nil
+}
+
+// SinkID identifies the region and the endpoint, for the relay. The account is not known
+// from the client.
+func (s *Sink) SinkID() string {
+	c, ok := s.o.Client.(interface{ Options() awssqs.Options })
+	if !ok {
+		return fmt.Sprintf("sqs %T", s.o.Client)
+	}
+	o := c.Options()
+	endpoint, err := url.Parse(aws.ToString(o.BaseEndpoint))
+	if err != nil {
+		return "sqs:" + o.Region
+	}
+	return strings.TrimSpace("sqs:" + o.Region + " " + endpoint.Host)
 }
 
 // Publish sends the messages and returns when SQS has them. If a message cannot be sent

@@ -17,28 +17,41 @@ func (m *Main) outboxCommand() *cobra.Command {
 }
 
 func (m *Main) outboxStatusCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "status", Short: "count the events, and show how long the oldest has waited", Args: noArgs,
-		RunE: m.do(func(ctx context.Context, _ []string) error {
-			return m.withStore(ctx, func(st openStore) error {
-				s, err := st.Outbox().Status(ctx)
-				if err != nil {
-					return fmt.Errorf("outbox status: %w", err)
-				}
-				return m.emit(s, nil, [][]string{
-					{"ready", number(s.Ready), "can be published now"},
-					{"delayed", number(s.Delayed), "delayed, or refused and tried again later"},
-					{"parked", number(s.Parked), "refused too often; wait for " + m.command("outbox unpark")},
-					{"behind", number(s.Behind), "wait behind one of those"},
-					{"oldest", s.Oldest.Round(time.Millisecond).String(), "age of the oldest ready event"},
-				})
-			})
-		}),
+	c := &cobra.Command{
+		Use: "status", Short: "count the events, show how long the oldest has waited, and who publishes", Args: noArgs,
+		Long: `Counts the events of each outbox: READY can be published now, DELAYED are delayed, or refused and tried
+again later, PARKED are refused too often and wait for headrace outbox unpark, BEHIND wait behind one
+of those. OLDEST is the age of the oldest ready event. RELAYS is how many processes publish the outbox to
+SINK, and WAITING how many wait until those have ended, because they have another sink.`,
 	}
+	name := outboxFlag(c)
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			list, err := st.Outbox().List(ctx, *name)
+			if err != nil {
+				return fmt.Errorf("outbox status: %w", err)
+			}
+			var rows [][]string
+			for _, s := range list {
+				rows = append(rows, []string{
+					short(s.Outbox, 40), number(s.Ready), number(s.Delayed), number(s.Parked), number(s.Behind),
+					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting),
+				})
+			}
+			return m.emit(append([]outbox.Status{}, list...), []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows)
+		})
+	})
+	return c
+}
+
+// outboxFlag adds the flag that chooses an outbox.
+func outboxFlag(c *cobra.Command) *string {
+	return c.Flags().String("outbox", "", "only this outbox (default: all)")
 }
 
 // parkedView is a parked row as JSON, without its payload.
 type parkedView struct {
+	Outbox   string        `json:"outbox"`
 	Row      int64         `json:"row"`
 	EventID  string        `json:"event_id"`
 	Topic    string        `json:"topic"`
@@ -54,9 +67,10 @@ func (m *Main) parkedCommand() *cobra.Command {
 	c.Flags().Var(most, "limit", "how many to list")
 	after := &limit{most: 1<<63 - 1}
 	c.Flags().Var(after, "after", "go on above this row")
+	name := outboxFlag(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			held, err := st.Outbox().Parked(ctx, int64(after.n), most.n+1)
+			held, err := st.Outbox().Parked(ctx, *name, int64(after.n), most.n+1)
 			if err != nil {
 				return fmt.Errorf("list parked events: %w", err)
 			}
@@ -75,16 +89,16 @@ func (m *Main) emitParked(held []outbox.HeldRow) error {
 	var rows [][]string
 	for _, h := range held {
 		v := parkedView{
-			Row: h.RowID, EventID: h.Event.ID, Topic: h.Event.Topic, OrderKey: h.Event.OrderKey,
+			Outbox: h.Outbox, Row: h.RowID, EventID: h.Event.ID, Topic: h.Event.Topic, OrderKey: h.Event.OrderKey,
 			Attempts: h.Attempts, Age: h.Age, Error: h.Error,
 		}
 		views = append(views, v)
 		rows = append(rows, []string{
-			number(v.Row), short(v.EventID, 40), short(v.Topic, 40), short(text(v.OrderKey), 30),
+			short(v.Outbox, 40), number(v.Row), short(v.EventID, 40), short(v.Topic, 40), short(text(v.OrderKey), 30),
 			strconv.Itoa(v.Attempts), v.Age.Round(time.Second).String(), short(text(v.Error), 60),
 		})
 	}
-	return m.emit(views, []string{"ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
+	return m.emit(views, []string{"OUTBOX", "ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
 }
 
 // unparkPage is how many rows one statement names.
@@ -97,6 +111,7 @@ func (m *Main) unparkCommand() *cobra.Command {
 from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 	}
 	all := c.Flags().Bool("all", false, "every parked event")
+	name := outboxFlag(c)
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if (len(args) > 0) == *all {
@@ -106,25 +121,29 @@ from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 		if err != nil {
 			return err
 		}
-		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), rows, *yes) })
+		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), *name, rows, *yes) })
 	})
 	return c
 }
 
-func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes bool) error {
+func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows []int64, yes bool) error {
 	which := plural(len(rows), "event", "events")
 	if rows == nil {
-		status, err := box.Status(ctx)
+		list, err := box.List(ctx, name)
 		if err != nil {
 			return fmt.Errorf("unpark: %w", err)
 		}
-		yes = yes || status.Parked == 0 // there is nothing to ask about
-		which = plural(status.Parked, "parked event", "parked events")
+		parked := int64(0)
+		for _, s := range list {
+			parked += s.Parked
+		}
+		yes = yes || parked == 0 // there is nothing to ask about
+		which = plural(parked, "parked event", "parked events")
 	}
 	if err := m.confirm(yes, "publish %s again?", which); err != nil {
 		return err
 	}
-	done, err := unparkPages(ctx, box, rows)
+	done, err := unparkPages(ctx, box, name, rows)
 	view := struct {
 		Unparked int `json:"unparked"`
 		Skipped  int `json:"skipped"`
@@ -151,13 +170,13 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, rows []int64, yes b
 	return nil
 }
 
-func unparkPages(ctx context.Context, box outbox.Admin, rows []int64) (int, error) {
+func unparkPages(ctx context.Context, box outbox.Admin, name string, rows []int64) (int, error) {
 	if rows == nil {
-		return box.Unpark(ctx, nil)
+		return box.Unpark(ctx, name, nil)
 	}
 	done := 0
 	for page := range slices.Chunk(rows, unparkPage) {
-		n, err := box.Unpark(ctx, page)
+		n, err := box.Unpark(ctx, name, page)
 		done += n
 		if err != nil {
 			return done, err

@@ -28,6 +28,7 @@ import (
 //	seed done KEY       a message that was handled
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed instance NAME  a process that runs the consumer
+//	seed relay OUTBOX   two relays of the outbox with different sinks
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 {
@@ -49,6 +50,14 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if what == "instance" {
 		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3"})
+	}
+	if what == "relay" {
+		for _, sink := range []string{"kafka:a", "kafka:b"} {
+			if _, err := st.Operations().Relays.Serve(ctx, outbox.Relay{ID: arg + sink, Outbox: arg, Sink: sink}, time.Minute); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	t, err := st.Begin(ctx)
 	if err != nil {

@@ -19,7 +19,7 @@ type statusView struct {
 	V         int              `json:"v"`
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
-	Outbox    outbox.Status    `json:"outbox"`
+	Outboxes  []outbox.Status  `json:"outboxes"`
 	Warnings  []string         `json:"warnings"`
 }
 
@@ -67,7 +67,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if v.Failing, err = st.Letters().Groups(ctx, dlq.Filter{State: dlq.Open}); err != nil {
 		return v, err
 	}
-	if v.Outbox, err = st.Outbox().Status(ctx); err != nil {
+	if v.Outboxes, err = st.Outbox().List(ctx, ""); err != nil {
 		return v, err
 	}
 	depths, err := st.Backlog().Depths(ctx)
@@ -75,7 +75,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	v.V, v.Failing = 1, append([]dlq.Group{}, v.Failing...)
-	v.Consumers = []*consumerState{}
+	v.Consumers, v.Outboxes = []*consumerState{}, append([]outbox.Status{}, v.Outboxes...)
 	for _, k := range known {
 		c, depth := stateOf(k), depths[k.Consumer]
 		c.Waiting, c.Oldest = waiting(depth), depth.Oldest
@@ -129,11 +129,35 @@ func (m *Main) warnings(v statusView, unowned int64) []string {
 	if unowned > 0 {
 		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
 	}
-	if v.Outbox.Parked > 0 {
-		list = append(list, fmt.Sprintf("outbox: %s: %s", plural(v.Outbox.Parked, "event is refused by the broker", "events are refused by the broker"), m.command("outbox parked")))
+	for _, s := range v.Outboxes {
+		list = append(list, m.outboxWarnings(s)...)
 	}
 	return list
 }
+
+// routedWithin is how long routes may take to deliver an event.
+const routedWithin = time.Minute
+
+// outboxWarnings returns what is wrong with an outbox.
+func (m *Main) outboxWarnings(s outbox.Status) (list []string) {
+	add := func(n int64, one, many, more string) {
+		list = append(list, fmt.Sprintf("outbox %s: %s%s", short(s.Outbox, 40), plural(n, one, many), more))
+	}
+	if n := waitingEvents(s); n > 0 && s.Relays == 0 {
+		add(n, "event waits", "events wait", " and no process publishes this outbox")
+	} else if n > 0 && s.Sink == "" && s.Oldest > routedWithin {
+		add(n, "event waits", "events wait", ": its processes have no sink, and deliver the topics of their routes only")
+	}
+	if s.Waiting > 0 {
+		add(s.Waiting, "process waits", "processes wait", ": it is published to another sink, "+short(s.Sink, 60))
+	}
+	if s.Parked > 0 {
+		add(s.Parked, "event is refused by the broker", "events are refused by the broker", ": "+m.command("outbox parked"))
+	}
+	return list
+}
+
+func waitingEvents(s outbox.Status) int64 { return s.Ready + s.Delayed + s.Behind }
 
 // failingShown is how many groups the table shows.
 const failingShown = 10
@@ -149,7 +173,7 @@ func (m *Main) printStatus(v statusView) error {
 			title = ""
 		}
 	}
-	var failing, state, warn [][]string
+	var failing, state, boxes, warn [][]string
 	for _, g := range v.Failing[:min(len(v.Failing), failingShown)] {
 		failing = append(failing, []string{
 			short(text(g.ErrorFingerprint), 16), plural(g.Count, "letter", "letters"), short(g.Consumer+"/"+g.Handler, 50), "last " + when(g.Last), short(text(g.Sample), 60),
@@ -168,9 +192,13 @@ func (m *Main) printStatus(v statusView) error {
 	}
 	section("FAILING", failing)
 	section("CONSUMERS", state)
-	section("OUTBOX", [][]string{{
-		plural(v.Outbox.Ready+v.Outbox.Delayed+v.Outbox.Behind, "waits", "wait"), "oldest " + v.Outbox.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", v.Outbox.Parked),
-	}})
+	for _, s := range v.Outboxes {
+		boxes = append(boxes, []string{
+			short(s.Outbox, 40), plural(waitingEvents(s), "waits", "wait") + ", oldest " + s.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", s.Parked),
+			plural(s.Relays, "relay", "relays"),
+		})
+	}
+	section("OUTBOX", boxes)
 	section("WARNINGS", warn)
 	if err := m.table(nil, rows); err != nil {
 		return err

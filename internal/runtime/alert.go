@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/outbox/relay"
 )
 
 // alertSender sends alerts: those of this process, and those that are rows: the
@@ -80,8 +81,12 @@ func (s *alertSender) pauseChanged(resumed string) {
 
 // relayStalled reports a change of the relay, which the consumers of a store share.
 func (s *alertSender) relayStalled(cause error) {
-	if cause == nil {
-		s.send(alerts.RelayResumed, nil, "the sink confirms events again")
+	switch {
+	case cause == nil:
+		s.send(alerts.RelayResumed, nil, "events are published again")
+		return
+	case errors.Is(cause, relay.ErrWaiting):
+		s.send(alerts.RelayStalled, nil, "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status")
 		return
 	}
 	s.send(alerts.RelayStalled, nil, "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status")

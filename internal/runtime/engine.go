@@ -23,7 +23,7 @@ func (r *Run) batchOptions() *batch.Options {
 	}
 	return &batch.Options{
 		Recorder: recorder, Breaker: rt.Breaker, Guard: r.instance.start(r, recorder),
-		Store: boundedStore{rt.Store, r.deadline}, Runner: &runner.Runner{
+		Store: boundedStore{rt.Store, rt, r.deadline}, Runner: &runner.Runner{
 			Grace: Grace, Sessions: &r.calls, Check: execute.CheckError,
 			Stuck: func(what any) { r.stuck(what.(task.Call)) },
 			Returned: func(what any) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/outbox/relay"
 )
 
@@ -52,6 +53,11 @@ func (r *Run) startRelay() (err error) {
 			err = errors.Join(err, r.closeGauges())
 		}
 	}()
+	for _, h := range rt.handlers {
+		if h.Topic != "" && h.Source == nil {
+			stranded.Local(rt.Logger.With("consumer", rt.Name), h.Handler, routes)
+		}
+	}
 	if !rt.Relays() {
 		return nil
 	}

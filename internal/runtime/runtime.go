@@ -18,6 +18,7 @@ import (
 	"github.com/headrace/headrace/internal/failurelog"
 	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/pause"
+	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 )
@@ -40,6 +41,7 @@ type Runtime struct {
 	guard    atomic.Pointer[crashguard.Guard] // nil before Run
 	left     leftBehind
 	failures failurelog.Log
+	stranded stranded.Log
 
 	mu      sync.Mutex
 	running bool

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -94,6 +95,7 @@ func atMost(limit time.Duration, what string, f func() error) error {
 // after it, Begin fails.
 type boundedStore struct {
 	store.Store
+	rt       *Runtime
 	deadline context.Context
 }
 
@@ -107,6 +109,15 @@ func (s boundedStore) Begin(ctx context.Context) (*txn.Txn, error) {
 		t.CutAfter(s.deadline)
 	}
 	return t, err
+}
+
+// Commit implements store.Store.
+func (s boundedStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	err := s.Store.Commit(ctx, t, events)
+	if err == nil && s.rt.Sink == nil && len(events) > 0 {
+		s.rt.stranded.Look(s.rt.Logger.With("consumer", s.rt.Name), s.Store, events)
+	}
+	return err
 }
 
 // leftBehind counts abandoned handlers: they ignored their context. The zero value has

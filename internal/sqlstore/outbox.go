@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/outbox"
@@ -17,11 +18,12 @@ import (
 // Outbox implements outbox.Store except Insert, and outbox.Admin.
 type Outbox struct {
 	sqlrun.Table[struct {
-		Poll, Read, ReadHeld, Blocked, Delete, Hold, Status, Parked, Unpark string
-		PollTopics, ReadTopics, ReadHeldTopics                              string
+		Poll, Read, ReadHeld, Blocked, Delete, Hold, List, Parked, Unpark string
+		PollTopics, ReadTopics, ReadHeldTopics                            string
 
 		LockShard, DeleteNext, DeleteHeld, HoldChange, HoldTake string `sql:"optional"`
 	}]
+	name   string
 	schema string
 	floors Floors
 	signal *outbox.Signal
@@ -48,7 +50,7 @@ func (s *Outbox) Poll(ctx context.Context, marks []int64, topics outbox.Topics) 
 		later sql.NullInt64
 		top   int64
 	}
-	looks, err := sqlrun.Collect(ctx, s.Reader(), query, append(s.Many(marks), more...), func(l *look) []any {
+	looks, err := sqlrun.Collect(ctx, s.Reader(), query, slices.Concat(s.Many(marks), []any{s.name}, more), func(l *look) []any {
 		return []any{&l.shard, &l.work, &l.later, &l.top}
 	})
 	if err != nil {
@@ -78,7 +80,7 @@ func (s *Outbox) Poll(ctx context.Context, marks []int64, topics outbox.Topics) 
 }
 
 func (s *Outbox) LockShard(ctx context.Context, t *txn.Txn, n int, idle time.Duration) (bool, error) {
-	return lock(ctx, t, s.SQL.LockShard, txn.Limits{Idle: idle}, "outbox", s.schema, strconv.Itoa(n))
+	return lock(ctx, t, s.SQL.LockShard, txn.Limits{Idle: idle}, "outbox", s.schema, s.name, strconv.Itoa(n))
 }
 
 // eventFields returns the destinations of an event's columns.
@@ -97,7 +99,7 @@ func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, l
 	if more != nil {
 		l.Of = fmt.Sprintf("%t %q", topics.Except, topics.Names)
 	}
-	args := append([]any{shard, s.floors.From(l, after), limit}, more...)
+	args := append([]any{shard, s.floors.From(l, after), limit, s.name}, more...)
 	var h Horizon
 	rows, err = sqlrun.Collect(ctx, t, query, args, func(r *outbox.Row) []any {
 		r.Shard = shard
@@ -112,7 +114,7 @@ func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, l
 func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics outbox.Topics) (rows []outbox.HeldRow, err error) {
 	defer sqlrun.Wrap("read held events", &err)
 	query, more := s.chosen(topics, s.SQL.ReadHeld, s.SQL.ReadHeldTopics)
-	return sqlrun.Collect(ctx, t, query, append([]any{shard, limit}, more...), func(h *outbox.HeldRow) []any {
+	return sqlrun.Collect(ctx, t, query, append([]any{shard, limit, s.name}, more...), func(h *outbox.HeldRow) []any {
 		h.Shard = shard
 		return append(eventFields(&h.Row), &h.Attempts, &h.Reason, (*sqlrun.Span)(&h.DueIn), &h.Error)
 	})
@@ -120,7 +122,7 @@ func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int,
 
 func (s *Outbox) Blocked(ctx context.Context, t *txn.Txn, shard int) (orders []outbox.Block, err error) {
 	defer sqlrun.Wrap("read blocked orders", &err)
-	return sqlrun.Collect(ctx, t, s.SQL.Blocked, []any{shard}, func(b *outbox.Block) []any {
+	return sqlrun.Collect(ctx, t, s.SQL.Blocked, []any{shard, s.name}, func(b *outbox.Block) []any {
 		return []any{&b.Topic, &b.Key, &b.First}
 	})
 }
@@ -130,7 +132,7 @@ func (s *Outbox) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64
 	if len(rows) == 0 {
 		return nil
 	}
-	args := append([]any{shard}, s.Many(rows)...)
+	args := slices.Concat([]any{shard}, s.Many(rows), []any{s.name})
 	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Delete, args...))
 	if err == nil && n < len(rows) { // some of them were held
 		err = sqlrun.Steps(ctx, t, args, s.SQL.DeleteNext, s.SQL.DeleteHeld)
@@ -144,38 +146,50 @@ func (s *Outbox) Hold(ctx context.Context, t *txn.Txn, holds []outbox.Hold) (err
 	if len(holds) == 0 {
 		return nil
 	}
-	return sqlrun.Steps(ctx, t, s.Many(
+	return sqlrun.Steps(ctx, t, append(s.Many(
 		sqlrun.Numbers(holds, func(h *hold) int64 { return int64(h.Row.Shard) }),
 		sqlrun.Numbers(holds, func(h *hold) int64 { return h.Row.RowID }),
 		sqlrun.Texts(holds, func(h *hold) string { return string(h.Reason) }),
 		sqlrun.Numbers(holds, func(h *hold) int64 { return sqlrun.Micros(h.Delay) }),
 		sqlrun.Numbers(holds, func(h *hold) int64 { return int64(h.Attempts) }),
-		sqlrun.Texts(holds, func(h *hold) string { return encode.Text(h.Error, sqlrun.MaxError) })),
+		sqlrun.Texts(holds, func(h *hold) string { return encode.Text(h.Error, sqlrun.MaxError) })), s.name),
 		s.SQL.HoldChange, s.SQL.Hold, s.SQL.HoldTake)
 }
 
-func (s *Outbox) Status(ctx context.Context) (st outbox.Status, err error) {
-	defer sqlrun.Wrap("count the outbox", &err)
-	err = s.Reader().QueryRowContext(ctx, s.SQL.Status).
-		Scan(&st.Ready, &st.Delayed, &st.Parked, &st.Behind, (*sqlrun.Span)(&st.Oldest))
-	return st, err
+func (s *Outbox) Status(ctx context.Context) (outbox.Status, error) {
+	list, err := s.List(ctx, s.name)
+	if err != nil || len(list) == 0 {
+		return outbox.Status{Outbox: s.name}, err
+	}
+	return list[0], nil
 }
 
-func (s *Outbox) Parked(ctx context.Context, after int64, limit int) (rows []outbox.HeldRow, err error) {
-	defer sqlrun.Wrap("read parked events", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Parked, []any{after, limit}, func(h *outbox.HeldRow) []any {
-		h.Reason = outbox.Parked
-		return append(eventFields(&h.Row), &h.Attempts, &h.Error, &h.Shard)
+func (s *Outbox) List(ctx context.Context, name string) (list []outbox.Status, err error) {
+	defer sqlrun.Wrap("count the outbox", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{name, sqlrun.Micros(instance.Missed)}, func(st *outbox.Status) []any {
+		return []any{
+			&st.Outbox, &st.Ready, &st.Delayed, &st.Parked, &st.Behind, (*sqlrun.Span)(&st.Oldest), &st.Relays, &st.Waiting, &st.Sink,
+		}
 	})
 }
 
-func (s *Outbox) Unpark(ctx context.Context, rows []int64) (n int, err error) {
+func (s *Outbox) Parked(ctx context.Context, name string, after int64, limit int) (rows []outbox.HeldRow, err error) {
+	defer sqlrun.Wrap("read parked events", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Parked, []any{after, limit, name}, func(h *outbox.HeldRow) []any {
+		h.Reason = outbox.Parked
+		return append(eventFields(&h.Row), &h.Attempts, &h.Error, &h.Shard, &h.Outbox)
+	})
+}
+
+func (s *Outbox) Unpark(ctx context.Context, name string, rows []int64) (n int, err error) {
 	defer sqlrun.Wrap("unpark events", &err)
-	n, err = s.Write(ctx, s.SQL.Unpark, s.Many(append([]int64{}, rows...))...)
+	n, err = s.Write(ctx, s.SQL.Unpark, append(s.Many(append([]int64{}, rows...)), name)...)
 	if n > 0 && err == nil {
 		s.signal.Wake()
 	}
 	return n, err
 }
+
+func (s *Outbox) Name() string { return s.name }
 
 func (s *Outbox) Signal() *outbox.Signal { return s.signal }

@@ -22,6 +22,8 @@ type Options struct {
 	// the schema that this build needs.
 	Schema string
 	Build  int
+	// Name is the name of the store's outbox.
+	Name string
 	// Floors makes the floors of a table.
 	Floors func() Floors
 	// Fold counts alerts.
@@ -61,7 +63,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Leases:  sqlrun.Loaded(d, q, "leases", &Leases{}),
 			Signals: backlog.NewSignals(),
 		},
-		outbox:  o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{schema: o.Schema, floors: o.Floors(), signal: outbox.NewSignal()})),
+		outbox:  o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{name: o.Name, schema: o.Schema, floors: o.Floors(), signal: outbox.NewSignal()})),
 		letters: sqlrun.Loaded(d, q, "letters", &Letters{}),
 		operations: store.Operations{
 			Versions:  sqlrun.Loaded(d, q, "versions", &Versions{}),
@@ -70,6 +72,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Instances: sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:     sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:    sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
+			Relays:    sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Alerts:    sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
 			Schema:    sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},

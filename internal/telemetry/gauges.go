@@ -35,7 +35,7 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 			Backlog:       instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 100,000 of each."),
 			Letters:       instrument(m, count, "headrace.dead_letters.open", "{message}", "Open dead letters by class."),
 			Outbox:        instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
-			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, otherwise 0."),
+			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
 			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
 		},
 		ages: map[Gauge]metric.Float64Observable{

@@ -16,6 +16,10 @@
 // once. With an OpenTelemetry SDK, traceparent names the send, so it differs between the
 // two.
 //
+// A relay publishes the outbox of its store, and no other. While live relays of that outbox
+// publish to another sink (outbox.SinkID), it waits until they have ended, or have not been
+// heard of for instance.Missed.
+//
 // The rows of an order are published one after the other, by RowID, and none is skipped:
 // behind a row in backoff or parked, the later ones wait. Rows of other orders and rows
 // without an order key do not wait for them.

@@ -60,7 +60,7 @@ type Options struct {
 	// slog.Default().
 	Logger *slog.Logger
 	// OnParked is called for each parked row, after the commit. OnStalled is called with
-	// the sink's error when the relay stalls, and with nil when it goes on. OnError is
+	// the sink's error, or one that matches ErrWaiting, when the relay stalls, and with nil when it goes on. OnError is
 	// called with the first error of the database, and with nil when the database works
 	// again. They must not block, and several goroutines may call them at once. May be
 	// nil.

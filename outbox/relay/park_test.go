@@ -58,13 +58,13 @@ func TestAPoisonRowParksAloneWithItsOrder(t *testing.T) {
 		if diff := cmp.Diff([]string{"bad-0", "good-0", "good-1", "good-2", "good-3"}, sorted(b.sink.ids("t"))); diff != "" {
 			b.Errorf("published (-want +got):\n%s", diff)
 		}
-		rows, err := b.st.Outbox().Parked(context.Background(), 0, 10)
+		rows, err := b.st.Outbox().Parked(context.Background(), "", 0, 10)
 		if err != nil || len(rows) != 1 || rows[0].Error != errRefused.Error() || rows[0].Attempts != 3 {
 			b.Errorf("parked rows: %+v, %v", rows, err)
 		}
 
 		b.sink.refusing(nil)
-		if n, err := b.st.Outbox().Unpark(context.Background(), nil); n != 1 || err != nil {
+		if n, err := b.st.Outbox().Unpark(context.Background(), "", nil); n != 1 || err != nil {
 			b.Fatalf("unparked %d: %v", n, err)
 		}
 		b.untilEmpty()
@@ -87,7 +87,7 @@ func TestALongOrderIsUnparked(t *testing.T) {
 		b.until("the order waits", func() bool { s := b.status(); return s.Parked == 1 && s.Behind == 59 })
 		stop()
 		b.sink.refusing(nil)
-		if _, err := b.st.Outbox().Unpark(context.Background(), nil); err != nil {
+		if _, err := b.st.Outbox().Unpark(context.Background(), "", nil); err != nil {
 			b.Fatal(err)
 		}
 		b.untilEmpty()
@@ -155,7 +155,7 @@ func TestAnOutageParksNothing(t *testing.T) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if want := (outbox.Status{Ready: 205, Oldest: s.Oldest}); s.Status != want || !s.Stalled || s.LastError != errRefused.Error() {
+		if want := (outbox.Status{Outbox: outbox.DefaultName, Ready: 205, Oldest: s.Oldest, Relays: 1, Sink: "*relay_test.fakeSink"}); s.Status != want || !s.Stalled || s.LastError != errRefused.Error() {
 			b.Errorf("status during the outage: %+v", s)
 		}
 		b.sink.refusing(nil)
@@ -209,7 +209,7 @@ func TestAPanickingPublisher(t *testing.T) {
 		stop := b.company()
 		b.until("it is parked", func() bool { return b.status().Parked == 1 })
 		stop()
-		rows, err := b.st.Outbox().Parked(context.Background(), 0, 10)
+		rows, err := b.st.Outbox().Parked(context.Background(), "", 0, 10)
 		if err != nil || rows[0].Error != "panic: at bad" {
 			b.Errorf("parked rows: %+v, %v", rows, err)
 		}

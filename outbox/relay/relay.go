@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/publish"
+	"github.com/headrace/headrace/internal/serving"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -41,6 +42,10 @@ type Store interface {
 // of Run if such calls still run when it returns.
 var ErrStuck = publish.ErrStuck
 
+// ErrWaiting matches the error that OnStalled is called with while relays of the same
+// outbox publish to another sink: this one waits until those have ended.
+var ErrWaiting = serving.ErrWaiting
+
 // errHung is the error of a Run that abandoned a goroutine.
 var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
 
@@ -58,6 +63,7 @@ type Relay struct {
 	hasSink      bool
 	publisher    *publish.Publisher
 	stall        *stall
+	place        *serving.Place
 	running      atomic.Bool
 	telemetry    *telemetry.Telemetry
 
@@ -93,6 +99,7 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		}),
 		recorder: newRecorder(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
 	}
+	r.place = serving.New(st.Operations().Relays, st.Outbox().Name(), sink, o.Logger, r.mayPublish)
 	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
 	if err := r.addRoutes(o.Routes); err != nil {
 		return nil, fmt.Errorf("relay: Options.Routes: %w", err)
@@ -132,7 +139,9 @@ func (r *Relay) Run(ctx context.Context) error {
 	// cut closes the connections that still wait for the database at the very end.
 	cutOff, cut := context.WithCancel(context.WithoutCancel(ctx))
 	defer cut()
-	drained := make(chan struct{})
+	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBeating()
+	drained, beaten := make(chan struct{}), make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
 	goroutines.Go(func() { r.passOn(ctx) })
@@ -145,6 +154,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		drains.Wait()
 		close(drained)
 	}()
+	go func() { // ends soon after stopBeating
+		r.place.Run(beating)
+		close(beaten)
+	}()
 	goroutines.Wait()
 	end()
 	select {
@@ -152,7 +165,14 @@ func (r *Relay) Run(ctx context.Context) error {
 	default:
 		err = errHung
 	}
-	return errors.Join(err, wrap(r.publisher.Wait()), closeGauges(gauges))
+	stuck := r.publisher.Wait()
+	stopBeating()
+	select {
+	case <-beaten:
+	case <-time.After(leaveTime):
+		err = errHung
+	}
+	return errors.Join(err, wrap(stuck), closeGauges(gauges))
 }
 
 // local is the line of the topics that routes deliver to consumers.
@@ -215,6 +235,14 @@ func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut 
 	}
 }
 
+// mayPublish reports why the relay may not publish, or nil when it may.
+func (r *Relay) mayPublish(err error) {
+	r.stall.wait(err)
+	if err == nil {
+		r.woken.Wake()
+	}
+}
+
 // database reports that the database fails, or works again.
 func (r *Relay) database(err error) {
 	if err != nil {
@@ -225,7 +253,8 @@ func (r *Relay) database(err error) {
 	r.o.OnError(err)
 }
 
-// Stalled reports whether the relay is stalled: the sink confirms nothing.
+// Stalled reports whether the relay is stalled: the sink confirms nothing, or other relays
+// publish the outbox to another sink.
 func (r *Relay) Stalled() bool { return r.stall.reason() != nil }
 
 // Status is the content of the outbox and the state of publishing.
@@ -258,6 +287,9 @@ type line struct {
 
 // Poll implements drain.Line.
 func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
+	if !l.place.May() {
+		return drain.Polled{}, nil // it is woken when it may
+	}
 	ctx, cancel := context.WithTimeout(ctx, l.storeTimeout)
 	defer cancel()
 	p, err := l.store.Outbox().Poll(ctx, marks, l.routes.Load().rest)
@@ -274,7 +306,7 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 // Work implements drain.Line: one batch.
 func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
 	probe, ok := l.stall.enter(shard, time.Now())
-	if !ok {
+	if !ok || !l.place.May() {
 		return drain.Result{Skipped: true}, nil
 	}
 	b := &batch{line: l, shard: shard, after: after, probe: probe, table: l.routes.Load()}

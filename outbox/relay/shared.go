@@ -63,6 +63,15 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 	}, nil
 }
 
+// Takes reports whether a relay of st that Acquire returned runs in this process, and
+// publishes events of the topic or has a route for them.
+func Takes(st Store, topic string) bool {
+	relays.mu.Lock()
+	defer relays.mu.Unlock()
+	s := relays.open[st.Outbox().Signal()]
+	return s != nil && (s.sink != nil || len(s.relay.routes.Load().byTopic[topic]) > 0)
+}
+
 // join adds a user's routes. They stay until the relay ends: an event for a route must
 // not go to the sink because that user stopped first.
 func (s *shared) join(sink message.Publisher, routes []Route) error {

@@ -21,6 +21,7 @@ type fakeSink struct {
 
 	mu   sync.Mutex
 	took []publication
+	seen map[string]int // how often a message came
 	// refuse returns the error for a message; nil takes it. It is called with mu held.
 	refuse func(topic, id string) error
 	// hold returns a channel that Publish waits for before it looks at a message.
@@ -78,6 +79,10 @@ func (s *fakeSink) Publish(topic string, msgs ...*message.Message) error {
 func (s *fakeSink) take(topic string, m *message.Message) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.seen == nil {
+		s.seen = make(map[string]int)
+	}
+	s.seen[m.UUID]++
 	if s.refuse != nil {
 		if err := s.refuse(topic, m.UUID); err != nil {
 			return err
@@ -142,6 +147,9 @@ func (s *fakeSink) times(id string) int {
 	}
 	return n
 }
+
+// tries is how often a message came; refuse may call it.
+func (s *fakeSink) tries(id string) int { return s.seen[id] }
 
 func (s *fakeSink) called() (calls, most int) {
 	s.mu.Lock()

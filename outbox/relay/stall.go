@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type stall struct {
 
 	mu     sync.Mutex
 	err    error // why it is stalled; nil if it is not
+	waits  error // why it may not publish; nil if it may
 	last   string
 	shards [shard.Count]struct {
 		pause time.Duration
@@ -41,8 +43,11 @@ func newStall(o Options) *stall { return &stall{o: o} }
 func (s *stall) reason() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err
+	return s.cause()
 }
+
+// cause returns why nothing is published, or nil. The caller holds mu.
+func (s *stall) cause() error { return cmp.Or(s.waits, s.err) }
 
 func (s *stall) lastError() string {
 	s.mu.Lock()
@@ -124,7 +129,7 @@ func (l *stallLog) note(o *Options, was, is error, now time.Time) {
 func (s *stall) learn(i int, v publish.Verdict, now time.Time) (was, is error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was = s.err
+	was = s.cause()
 	if v.Refusal != nil {
 		s.last = encode.Text(describe(v.Refusal, s.o.Redact).Error, maxError)
 	}
@@ -138,5 +143,24 @@ func (s *stall) learn(i int, v publish.Verdict, now time.Time) (was, is error) {
 		at.pause = min(max(2*at.pause, firstStall), mostStall)
 		at.tryAt = now.Add(at.pause)
 	}
-	return was, s.err
+	return was, s.cause()
+}
+
+// wait records why the relay may not publish, or nil when it may.
+func (s *stall) wait(why error) {
+	s.reports.Lock()
+	defer s.reports.Unlock()
+	s.mu.Lock()
+	was, waited := s.cause(), s.waits
+	s.waits = why
+	is := s.cause()
+	s.mu.Unlock()
+	if why != nil && waited == nil {
+		s.o.Logger.Error("relay: waits until the relays with another sink have ended; give outboxes names if two services share the database", "error", why)
+	} else if why == nil && waited != nil {
+		s.o.Logger.Info("relay: the relays with another sink have ended, and this one publishes")
+	}
+	if (was == nil) != (is == nil) {
+		s.tell(is)
+	}
 }

@@ -51,7 +51,7 @@ func TestLogsHaveNoWordsOfTheSink(t *testing.T) {
 				p := <-parked
 				quiet()
 				stop()
-				rows, err := b.st.Outbox().Parked(t.Context(), 0, 10)
+				rows, err := b.st.Outbox().Parked(t.Context(), "", 0, 10)
 				if err != nil || len(rows) != 1 || !strings.Contains(rows[0].Error, masked) || !strings.Contains(p.Error, masked) {
 					b.Errorf("the row has %+v (%v), the hook %q", rows, err, p.Error)
 				}

@@ -96,7 +96,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 	s := &Store{
 		db: db, connector: c, patience: commitTimeout, statements: txn.NewStatements(db, max(o.StatementCache, 0)),
 		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), refusal: q.Get("outbox_not_subscribed"),
-		insert: inserts{ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed")},
+		insert: inserts{outbox: o.Outbox, ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed")},
 	}
 	s.book = newBook(s, o.Schema)
 	s.begin = txn.Options{
@@ -117,7 +117,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 		s.begin.Statements = s.statements
 	}
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
-		Schema: o.Schema, Build: len(text.Scripts), Floors: newFloors, Fold: newFold(q),
+		Schema: o.Schema, Build: len(text.Scripts), Name: o.Outbox, Floors: newFloors, Fold: newFold(q),
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
 			in := &inboxStore{Inbox: shared}
 			q.Fill("inbox", &in.sql)

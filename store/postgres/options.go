@@ -1,11 +1,15 @@
 package postgres
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/lib/pq"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/outbox"
 )
 
 // Options configure a store. The zero value works.
@@ -13,6 +17,12 @@ type Options struct {
 	// Schema is the schema of the tables. Default "public". It is quoted, so case and
 	// every character count; surrounding white space does not.
 	Schema string
+	// Outbox is the name of the store's outbox: events that are published through this
+	// store are in it, and its relay publishes no others. Services that share a schema and
+	// publish to different sinks need different names; a schema for each service is better.
+	// A new name leaves the events of the old outbox to relays of that name. At most 120
+	// bytes. Default "default".
+	Outbox string
 	// Migrate applies missing migrations when the store is opened. Default: false; then
 	// opening fails if some are missing.
 	Migrate bool
@@ -55,7 +65,10 @@ func (o Options) withDefaults() (Options, error) {
 	if o.StatementCache == 0 {
 		o.StatementCache = defaultCache
 	}
-	o.Schema = strings.TrimSpace(o.Schema)
+	o.Schema, o.Outbox = strings.TrimSpace(o.Schema), cmp.Or(o.Outbox, outbox.DefaultName)
+	if err := encode.Name("Options.Outbox", o.Outbox); err != nil {
+		return o, fmt.Errorf("postgres: %w", err)
+	}
 	switch {
 	case o.Schema == "":
 		return o, fmt.Errorf("postgres: Options.Schema is blank")

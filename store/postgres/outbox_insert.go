@@ -18,8 +18,8 @@ type outboxStore struct {
 }
 
 // inserts are the statements that write events: one without delays, one if some events
-// are delayed.
-type inserts struct{ ready, delayed string }
+// are delayed. outbox is the name of the outbox that they write to.
+type inserts struct{ outbox, ready, delayed string }
 
 // Insert implements outbox.Store.
 func (s *outboxStore) Insert(ctx context.Context, q headrace.Execer, rows []outbox.Row) error {
@@ -67,6 +67,7 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 		metadata,
 		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.Parent) }),
 		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.State) }),
+		s.outbox,
 	}
 	if !w.delays {
 		return s.ready, args, nil

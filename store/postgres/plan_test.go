@@ -33,9 +33,9 @@ const oneKey = `WITH put AS (
 )
 SELECT setval('headrace_backlog_id', 200000)`
 
-const undueOutbox = `INSERT INTO headrace_outbox_held (shard, reason, due_at, attempts, error, message_id, topic, order_key,
+const undueOutbox = `INSERT INTO headrace_outbox_held (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key,
 	payload, metadata, trace_parent, trace_state)
-SELECT n % 64, CASE WHEN n % 4 = 0 THEN 'parked' ELSE 'delayed' END,
+SELECT 'default', n % 64, CASE WHEN n % 4 = 0 THEN 'parked' ELSE 'delayed' END,
 	CASE WHEN n % 4 <> 0 THEN now() + interval '1 hour' END, 0, '', 'id', 't', 'o' || n, '\x7b7d', '\x7b7d', '', ''
 FROM generate_series(1, 100000) AS n`
 
@@ -102,7 +102,7 @@ func everyPlan(t *testing.T, b *bundle) {
 		pages             int
 	}{
 		{"backlog_poll", "text, bigint[]", "'billing', " + noMarks, 30},
-		{"outbox_poll", "bigint[]", noMarks, 800},
+		{"outbox_poll", "bigint[], text", noMarks + ", 'default'", 800},
 		{"backlog_depth", "text, integer", "'billing', 100", 4000}, // without statistics it sorts the blocked rows
 		{"backlog_promote", "text, integer", "'billing', 100", 30},
 		{"backlog_read", read, "'billing', 7, 120000, 100, 1000000, '{h}', NULL", 1500},
@@ -115,7 +115,7 @@ func everyPlan(t *testing.T, b *bundle) {
 		{"leases_move_back", "text, text, integer", "'billing', 'h', 10", 30},
 		{"leases_move_back", "text, text, integer", "'billing', 'other', 10", 300},
 		{"backlog_reschedule", "bigint[], bigint[], integer[], integer[], boolean[], text[]", "'{100001, 130000}', '{0, 5}', '{1, 2}', '{0, 0}', '{true, false}', '{later, now}'", 80},
-		{"outbox_read_held", "smallint, integer", "7, 100", 30},
+		{"outbox_read_held", "smallint, integer, text", "7, 100, 'default'", 30},
 	} {
 		explain(t, b.db, c.name, "PREPARE p ("+c.types+") AS "+b.SQL(c.name), "EXECUTE p ("+c.args+")", c.pages)
 	}

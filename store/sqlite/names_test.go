@@ -15,6 +15,7 @@ var (
 	onlyPostgres = map[string]string{
 		"queries/backlog_lock_shard.sql":       "a transaction of SQLite has the whole file",
 		"queries/outbox_lock_shard.sql":        "a transaction of SQLite has the whole file",
+		"queries/relays_lock.sql":              "a transaction of SQLite has the whole file",
 		"queries/outbox_not_subscribed.sql":    "watermill-sql knows no SQLite",
 		"queries/inbox_claim_bounded.sql":      "no other transaction holds a key while a transaction of SQLite is open",
 		"queries/migrations_create_schema.sql": "SQLite has one schema for each file",

@@ -91,7 +91,7 @@ func limit(db *sql.DB, conns int) {
 
 // start reads the statements, and migrates or checks.
 func (s *Store) start(ctx context.Context, o Options) error {
-	if err := s.load(); err != nil {
+	if err := s.load(o.Outbox); err != nil {
 		return err
 	}
 	switch {

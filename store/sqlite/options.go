@@ -1,9 +1,13 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/outbox"
 )
 
 // Options configure a store. The zero value works.
@@ -12,6 +16,12 @@ type Options struct {
 	// there is none. Default: false; then a file whose tables do not fit is an error that
 	// matches store.ErrSchema, and stays unchanged.
 	Migrate bool
+	// Outbox is the name of the store's outbox: events that are published through this
+	// store are in it, and its relay publishes no others. Services that share a file and
+	// publish to different sinks need different names; a file for each service is better.
+	// A new name leaves the events of the old outbox to relays of that name. At most 120
+	// bytes. Default "default".
+	Outbox string
 	// Unchecked opens without checking the tables, for programs that migrate step by
 	// step, and makes the file if there is none. Other calls fail while the tables do not
 	// fit.
@@ -37,6 +47,10 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ReadConns == 0 {
 		o.ReadConns = defaultReadConns
+	}
+	o.Outbox = cmp.Or(o.Outbox, outbox.DefaultName)
+	if err := encode.Name("Options.Outbox", o.Outbox); err != nil {
+		return o, err
 	}
 	if o.BusyTimeout < time.Millisecond || o.BusyTimeout > maxBusyTimeout {
 		return o, fmt.Errorf("Options.BusyTimeout is %s; it must be from 1ms to 24h", o.BusyTimeout)

@@ -18,7 +18,7 @@ var scans = map[string]string{
 	"letters_groups":     "counts",
 	"letters_list":       "walks the ids down to its limit",
 	"letters_insert":     "looks at the newest row only",
-	"outbox_status":      "counts along indexes",
+	"outbox_list":        "counts along indexes",
 	"outbox_unpark":      "walks the index of parked rows",
 	"outbox_blocked":     "takes the first of a shard",
 	"backlog_poll":       "takes the first that will be due",
@@ -32,6 +32,7 @@ var scans = map[string]string{
 	"instances_forget_suspects": "the suspects, which are few",
 	"marks_list":                "the instances of a consumer: one a process, of one day",
 	"marks_suspects":            "the suspects, which are few",
+	"relays_forget":             "the relays, one a process, of one hour",
 	"pauses_get":                "one row: (consumer=?) is the whole primary key",
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
@@ -51,7 +52,7 @@ var scans = map[string]string{
 
 var (
 	// walk is a step over a table that no condition, or only a coarse one, bounds.
-	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+$|^SEARCH .*\((shard|consumer)=\?\)$`)
+	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+$|^SEARCH .*\((shard|consumer|outbox|outbox=\? AND shard)=\?\)$`)
 	// result is a step over the rows of a part of the query.
 	result = regexp.MustCompile(`^SCAN (head|due|scopes|orders|o|failed|clock|newest|g|d|f|free|stray|change|came|b|ran|t|r|w)$`)
 )

@@ -306,7 +306,7 @@ func heldUnpark(b *bundle) {
 	}{
 		{[]int64{rows["b"].RowID, rows["b"].RowID + 1000}, 1}, {[]int64{rows["b"].RowID}, 0}, {nil, 2}, {nil, 0},
 	} {
-		if n, err := admin.Unpark(b.ctx, step.rows); err != nil || n != step.want {
+		if n, err := admin.Unpark(b.ctx, "", step.rows); err != nil || n != step.want {
 			b.Errorf("Unpark(%v) = %d, %v, want %d", step.rows, n, err, step.want)
 		}
 		b.in(func(t *txn.Txn) {
@@ -336,9 +336,9 @@ func heldListed(b *bundle) {
 	b.in(func(t *txn.Txn) {
 		b.hold(t, shard, time.Hour, outbox.Parked, outbox.Backoff, outbox.Parked, outbox.Parked)
 	})
-	page, err := b.Store.Outbox().Parked(b.ctx, 0, 2)
+	page, err := b.Store.Outbox().Parked(b.ctx, "", 0, 2)
 	b.must(err)
-	rest, err := b.Store.Outbox().Parked(b.ctx, page[len(page)-1].RowID, 2)
+	rest, err := b.Store.Outbox().Parked(b.ctx, "", page[len(page)-1].RowID, 2)
 	b.must(err)
 	var rows []outbox.Row
 	for _, h := range append(page, rest...) {
@@ -351,7 +351,7 @@ func heldListed(b *bundle) {
 }
 
 func heldStatus(b *bundle) {
-	if s, err := b.Store.Outbox().Status(b.ctx); err != nil || s != (outbox.Status{}) {
+	if s, err := b.Store.Outbox().Status(b.ctx); err != nil || s != (outbox.Status{Outbox: outbox.DefaultName}) {
 		b.Errorf("of an empty outbox: %+v, %v", s, err)
 	}
 	b.publish(rowsOf("t", "k", 1, 6)...)
@@ -364,7 +364,7 @@ func heldStatus(b *bundle) {
 		b.Errorf("the oldest ready row is %s old", s.Oldest)
 	}
 	s.Oldest = 0
-	if want := (outbox.Status{Ready: 2, Delayed: 2, Parked: 1, Behind: 1}); s != want {
+	if want := (outbox.Status{Outbox: outbox.DefaultName, Ready: 2, Delayed: 2, Parked: 1, Behind: 1}); s != want {
 		b.Errorf("status %+v, want %+v", s, want)
 	}
 }

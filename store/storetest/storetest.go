@@ -89,6 +89,7 @@ func Run(t *testing.T, h Harness) {
 		{"Topics", topicTests},
 		{"Late", lateTests},
 		{"Held", heldTests},
+		{"Relays", relayTests},
 		{"Letters", letterTests},
 		{"Take", takeTests},
 		{"Alerts", alertTests},

@@ -102,6 +102,7 @@ CREATE INDEX headrace_backlog_blocked ON {{schema}}.headrace_backlog (scope, ord
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE SEQUENCE {{schema}}.headrace_outbox_id;
 CREATE TABLE {{schema}}.headrace_outbox (
+    outbox     text COLLATE "C" NOT NULL, -- the name of the store's outbox
     shard      smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_outbox_id$headrace$),
     message_id text NOT NULL,
@@ -112,11 +113,12 @@ CREATE TABLE {{schema}}.headrace_outbox (
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT {{now}},
-    PRIMARY KEY (shard, id)
+    PRIMARY KEY (outbox, shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 -- Events held back: delayed, refused by the sink and tried again later, parked, or
 -- behind one of those. A held row keeps its id, and with it its place in the order.
 CREATE TABLE {{schema}}.headrace_outbox_held (
+    outbox     text COLLATE "C" NOT NULL,
     shard      smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_outbox_id$headrace$),
     reason     text NOT NULL, -- delayed, backoff, parked, behind
@@ -131,11 +133,21 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT {{now}},
-    PRIMARY KEY (shard, id)
+    PRIMARY KEY (outbox, shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
-CREATE INDEX headrace_outbox_held_due ON {{schema}}.headrace_outbox_held (shard, due_at, id) WHERE due_at IS NOT NULL;
-CREATE INDEX headrace_outbox_held_order ON {{schema}}.headrace_outbox_held (shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
-CREATE INDEX headrace_outbox_held_parked ON {{schema}}.headrace_outbox_held (id) WHERE reason = 'parked';
+CREATE INDEX headrace_outbox_held_due ON {{schema}}.headrace_outbox_held (outbox, shard, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX headrace_outbox_held_order ON {{schema}}.headrace_outbox_held (outbox, shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
+CREATE INDEX headrace_outbox_held_parked ON {{schema}}.headrace_outbox_held (id, outbox) WHERE reason = 'parked';
+
+-- Processes that publish an outbox, or wait while others do it with another sink.
+CREATE TABLE {{schema}}.headrace_relays (
+    id         text COLLATE "C" NOT NULL PRIMARY KEY,
+    outbox     text COLLATE "C" NOT NULL,
+    sink       text NOT NULL, -- '' where it has none, and only routes
+    serves     boolean NOT NULL,
+    host       text NOT NULL,
+    beat_at    timestamptz NOT NULL
+) WITH (fillfactor = 50);
 
 -- Messages given up, whole. Letters are vacuumed early, since only then does the index of
 -- groups alone tell what is there.

@@ -3,7 +3,7 @@
 WITH RECURSIVE orders AS (
     (
         SELECT h.topic, h.order_key, h.id FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+        WHERE h.outbox = $2 AND h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
         ORDER BY h.topic, h.order_key, h.id
         LIMIT 1
     )
@@ -12,7 +12,7 @@ WITH RECURSIVE orders AS (
     FROM orders
     CROSS JOIN LATERAL (
         SELECT h.topic, h.order_key, h.id FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+        WHERE h.outbox = $2 AND h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
             AND (h.topic, h.order_key) > (orders.topic, orders.order_key)
         ORDER BY h.topic, h.order_key, h.id
         LIMIT 1

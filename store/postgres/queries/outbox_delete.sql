@@ -3,25 +3,30 @@
 -- a row that a look for work can see. The ready rows are looked up one by one, and
 -- deleted where they stand: nothing updates them. A plan for id = ANY ($2) walks over
 -- the whole shard where the statistics are old, for each thousand rows of a backlog.
-WITH published AS (
+-- The held ones are joined by all of their key, which the planner cannot take apart.
+WITH asked AS MATERIALIZED (
+    SELECT $3::text AS outbox, $1::smallint AS shard, r.id FROM unnest($2::bigint[]) AS r (id)
+), published AS (
     DELETE FROM {{schema}}.headrace_outbox WHERE ctid = ANY (ARRAY(
         SELECT ready.at
         FROM unnest($2::bigint[]) AS r (id)
         CROSS JOIN LATERAL (
-            SELECT o.ctid AS at FROM {{schema}}.headrace_outbox AS o WHERE o.shard = $1 AND o.id = r.id LIMIT 1
+            SELECT o.ctid AS at FROM {{schema}}.headrace_outbox AS o
+            WHERE o.outbox = $3 AND o.shard = $1 AND o.id = r.id
+            LIMIT 1
         ) AS ready
     ))
 ), gone AS (
     DELETE FROM {{schema}}.headrace_outbox_held AS h
-    USING unnest($2::bigint[]) AS r (id)
-    WHERE h.shard = $1 AND h.id = r.id
+    USING asked AS r
+    WHERE h.outbox = r.outbox AND h.shard = r.shard AND h.id = r.id
     RETURNING h.topic, h.order_key, h.reason
 ), next AS MATERIALIZED (
-    SELECT behind.id
+    SELECT behind.outbox, behind.shard, behind.id
     FROM (SELECT DISTINCT topic, order_key FROM gone WHERE order_key <> '' AND reason <> 'delayed') AS o
     CROSS JOIN LATERAL (
-        SELECT h.id FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.topic = o.topic AND h.order_key = o.order_key AND h.order_key <> ''
+        SELECT h.outbox, h.shard, h.id FROM {{schema}}.headrace_outbox_held AS h
+        WHERE h.outbox = $3 AND h.shard = $1 AND h.topic = o.topic AND h.order_key = o.order_key AND h.order_key <> ''
             AND h.reason <> 'delayed' AND h.id <> ALL ($2::bigint[])
         ORDER BY h.id
         LIMIT 1
@@ -30,4 +35,4 @@ WITH published AS (
 UPDATE {{schema}}.headrace_outbox_held AS h
 SET reason = 'backoff', due_at = {{now}}
 FROM next
-WHERE h.shard = $1 AND h.id = next.id AND h.reason = 'behind'
+WHERE h.outbox = next.outbox AND h.shard = next.shard AND h.id = next.id AND h.reason = 'behind'

@@ -6,19 +6,19 @@ WITH event AS MATERIALIZED (
         substring($1::bytea FROM e.payload_at FOR e.payload_size) AS payload,
         COALESCE(substring($1::bytea FROM e.payload_at + e.payload_size FOR e.metadata_size), convert_to('{}', 'UTF8')) AS metadata,
         COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state
-    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $13::bigint[])
+    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::bigint[])
         WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, delay_us, place)
     WHERE $2::text IN ('', pg_current_xact_id()::text)
 ), ready AS (
-    INSERT INTO {{schema}}.headrace_outbox (shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+    SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
     FROM event AS e
     WHERE e.delay_us = 0
     ORDER BY e.place
 ), held AS (
     INSERT INTO {{schema}}.headrace_outbox_held
-        (shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
+        (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+    SELECT $13, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
         e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
     FROM event AS e
     WHERE e.delay_us > 0

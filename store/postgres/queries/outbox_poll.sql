@@ -9,15 +9,16 @@ WITH RECURSIVE ready AS (
     CROSS JOIN LATERAL (
         SELECT o.shard, o.id, ($1::bigint[])[o.shard + 1] AS mark
         FROM {{schema}}.headrace_outbox AS o
-        WHERE (o.shard, o.id) > (ready.next::smallint, ($1::bigint[])[ready.next + 1])
-        ORDER BY o.shard, o.id
+        WHERE (o.outbox, o.shard, o.id) > ($2::text, ready.next::smallint, ($1::bigint[])[ready.next + 1])
+            AND (o.outbox, o.shard, o.id) <= ($2::text, 63::smallint, 9223372036854775807)
+        ORDER BY o.outbox, o.shard, o.id
         LIMIT 1
     ) AS f
     WHERE ready.next < cardinality($1::bigint[])
 ), held AS (
     (
         SELECT h.shard, h.due_at FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.due_at IS NOT NULL
+        WHERE h.outbox = $2 AND h.due_at IS NOT NULL
         ORDER BY h.shard, h.due_at
         LIMIT 1
     )
@@ -26,7 +27,7 @@ WITH RECURSIVE ready AS (
     FROM held
     CROSS JOIN LATERAL (
         SELECT h.shard, h.due_at FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.due_at IS NOT NULL AND h.shard > held.shard
+        WHERE h.outbox = $2 AND h.due_at IS NOT NULL AND h.shard > held.shard
         ORDER BY h.shard, h.due_at
         LIMIT 1
     ) AS f
@@ -38,7 +39,7 @@ UNION ALL
 SELECT held.shard, held.due_at <= (SELECT clock.now FROM clock), (
     SELECT (extract(epoch FROM h.due_at - (SELECT clock.now FROM clock)) * 1000000)::bigint
     FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = held.shard AND h.due_at > (SELECT clock.now FROM clock)
+    WHERE h.outbox = $2 AND h.shard = held.shard AND h.due_at > (SELECT clock.now FROM clock)
     ORDER BY h.due_at
     LIMIT 1
 ), 0

@@ -2,12 +2,12 @@
 -- due, and the rows that stand behind one of these, unless another of their order
 -- still has to wait. A row whose order has an earlier one that waits is not due.
 WITH head AS MATERIALIZED (
-    SELECT h.shard, h.id, h.reason, h.topic, h.order_key
+    SELECT h.outbox, h.shard, h.id, h.reason, h.topic, h.order_key
     FROM {{schema}}.headrace_outbox_held AS h
-    WHERE h.shard = $1 AND h.due_at <= (SELECT {{now}})
+    WHERE h.outbox = $3 AND h.shard = $1 AND h.due_at <= (SELECT {{now}})
         AND (h.reason = 'delayed' OR h.order_key = '' OR NOT EXISTS (
             SELECT FROM {{schema}}.headrace_outbox_held AS e
-            WHERE e.shard = h.shard AND e.topic = h.topic AND e.order_key = h.order_key AND e.id < h.id
+            WHERE e.outbox = h.outbox AND e.shard = h.shard AND e.topic = h.topic AND e.order_key = h.order_key AND e.id < h.id
                 AND e.order_key <> '' AND e.reason <> 'delayed'
                 AND (e.reason = 'parked' OR e.due_at > (SELECT {{now}}))
         ))
@@ -20,14 +20,14 @@ WITH head AS MATERIALIZED (
     FROM head
     CROSS JOIN LATERAL (
         SELECT o.id FROM {{schema}}.headrace_outbox_held AS o
-        WHERE o.shard = head.shard AND o.topic = head.topic AND o.order_key = head.order_key
+        WHERE o.outbox = head.outbox AND o.shard = head.shard AND o.topic = head.topic AND o.order_key = head.order_key
             AND o.order_key <> '' AND o.reason <> 'delayed'
         ORDER BY o.id
         LIMIT $2
     ) AS other
     WHERE head.reason <> 'delayed' AND NOT EXISTS (
         SELECT FROM {{schema}}.headrace_outbox_held AS b
-        WHERE b.shard = head.shard AND b.topic = head.topic AND b.order_key = head.order_key
+        WHERE b.outbox = head.outbox AND b.shard = head.shard AND b.topic = head.topic AND b.order_key = head.order_key
             AND b.order_key <> '' AND b.reason <> 'delayed'
             AND (b.reason = 'parked' OR b.due_at > (SELECT {{now}}))
     )
@@ -35,7 +35,9 @@ WITH head AS MATERIALIZED (
 SELECT h.id, h.message_id, h.topic, h.order_key, h.payload, h.metadata, h.trace_parent, h.trace_state,
     (extract(epoch FROM {{now}} - h.created_at) * 1000000)::bigint,
     h.attempts, h.reason, COALESCE((extract(epoch FROM h.due_at - {{now}}) * 1000000)::bigint, 0), h.error
-FROM {{schema}}.headrace_outbox_held AS h
-WHERE h.shard = $1 AND h.id = ANY (ARRAY(SELECT due.id FROM due))
+FROM due
+CROSS JOIN LATERAL (
+    SELECT * FROM {{schema}}.headrace_outbox_held AS r WHERE r.outbox = $3 AND r.shard = $1 AND r.id = due.id LIMIT 1
+) AS h
 ORDER BY h.id
 LIMIT $2

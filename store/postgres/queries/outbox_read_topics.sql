@@ -1,11 +1,11 @@
--- Ready rows of a shard, in their order: those of the topics $4, or where $5 of all
--- others. Compared as (shard, id), for the reason that outbox_read gives.
+-- Ready rows of a shard, in their order: those of the topics $5, or where $6 of all
+-- others. Compared as (outbox, shard, id), for the reason that outbox_read gives.
 -- The last two columns are of the snapshot: see floors.
 SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
     (extract(epoch FROM {{now}} - o.created_at) * 1000000)::bigint,
     (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint), (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
 FROM {{schema}}.headrace_outbox AS o
-WHERE (o.shard, o.id) > ($1, $2) AND (o.shard, o.id) <= ($1, 9223372036854775807)
-    AND (o.topic = ANY ($4::text[])) <> $5
-ORDER BY o.shard, o.id
+WHERE (o.outbox, o.shard, o.id) > ($4, $1, $2) AND (o.outbox, o.shard, o.id) <= ($4, $1, 9223372036854775807)
+    AND (o.topic = ANY ($5::text[])) <> $6
+ORDER BY o.outbox, o.shard, o.id
 LIMIT $3

@@ -101,6 +101,7 @@ CREATE INDEX {{schema}}.headrace_backlog_blocked ON headrace_backlog (scope, ord
 
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE TABLE {{schema}}.headrace_outbox (
+    outbox     TEXT NOT NULL, -- the name of the store's outbox
     shard      INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         INTEGER NOT NULL, -- of the sequence 'outbox'
     message_id TEXT NOT NULL,
@@ -111,11 +112,12 @@ CREATE TABLE {{schema}}.headrace_outbox (
     created_at INTEGER NOT NULL,
     metadata   BLOB NOT NULL,
     payload    BLOB NOT NULL,
-    PRIMARY KEY (shard, id)
+    PRIMARY KEY (outbox, shard, id)
 ) STRICT;
 -- Events held back: delayed, refused by the sink and tried again later, parked, or
 -- behind one of those. A held row keeps its id, and with it its place in the order.
 CREATE TABLE {{schema}}.headrace_outbox_held (
+    outbox     TEXT NOT NULL,
     shard      INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         INTEGER NOT NULL,
     reason     TEXT NOT NULL, -- delayed, backoff, parked, behind
@@ -130,12 +132,22 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     error      TEXT NOT NULL,
     metadata   BLOB NOT NULL,
     payload    BLOB NOT NULL,
-    PRIMARY KEY (shard, id)
+    PRIMARY KEY (outbox, shard, id)
 ) STRICT;
-CREATE INDEX {{schema}}.headrace_outbox_held_due ON headrace_outbox_held (shard, due_at, id) WHERE due_at IS NOT NULL;
-CREATE INDEX {{schema}}.headrace_outbox_held_order ON headrace_outbox_held (shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
-CREATE INDEX {{schema}}.headrace_outbox_held_waits ON headrace_outbox_held (shard, topic, order_key, id) WHERE order_key <> '' AND reason IN ('backoff', 'parked');
-CREATE INDEX {{schema}}.headrace_outbox_held_parked ON headrace_outbox_held (id) WHERE reason = 'parked';
+CREATE INDEX {{schema}}.headrace_outbox_held_due ON headrace_outbox_held (outbox, shard, due_at, id) WHERE due_at IS NOT NULL;
+CREATE INDEX {{schema}}.headrace_outbox_held_order ON headrace_outbox_held (outbox, shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
+CREATE INDEX {{schema}}.headrace_outbox_held_waits ON headrace_outbox_held (outbox, shard, topic, order_key, id) WHERE order_key <> '' AND reason IN ('backoff', 'parked');
+CREATE INDEX {{schema}}.headrace_outbox_held_parked ON headrace_outbox_held (id, outbox) WHERE reason = 'parked';
+
+-- Processes that publish an outbox, or wait while others do it with another sink.
+CREATE TABLE {{schema}}.headrace_relays (
+    id         TEXT NOT NULL PRIMARY KEY,
+    outbox     TEXT NOT NULL,
+    sink       TEXT NOT NULL, -- '' where it has none, and only routes
+    serves     INTEGER NOT NULL CHECK (serves IN (0, 1)),
+    host       TEXT NOT NULL,
+    beat_at    INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 -- Messages given up, whole. AUTOINCREMENT: the number of a letter names it for
 -- ever, in audit rows and in people's notes, and is never given to another.

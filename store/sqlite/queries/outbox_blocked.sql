@@ -3,7 +3,7 @@
 WITH RECURSIVE orders AS (
     SELECT * FROM (
         SELECT h.topic, h.order_key, h.id FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+        WHERE h.outbox = $2 AND h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
         ORDER BY h.topic, h.order_key, h.id
         LIMIT 1
     )
@@ -12,13 +12,13 @@ WITH RECURSIVE orders AS (
     FROM orders
     CROSS JOIN {{schema}}.headrace_outbox_held AS following ON following.rowid = COALESCE((
         SELECT h.rowid FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
+        WHERE h.outbox = $2 AND h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> ''
             AND h.topic = orders.topic AND h.order_key > orders.order_key
         ORDER BY h.order_key, h.id
         LIMIT 1
     ), (
         SELECT h.rowid FROM {{schema}}.headrace_outbox_held AS h
-        WHERE h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> '' AND h.topic > orders.topic
+        WHERE h.outbox = $2 AND h.shard = $1 AND h.reason <> 'delayed' AND h.order_key <> '' AND h.topic > orders.topic
         ORDER BY h.topic, h.order_key, h.id
         LIMIT 1
     ))

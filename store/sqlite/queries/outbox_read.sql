@@ -3,6 +3,6 @@
 SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
     {{now}} - o.created_at, 0, 0
 FROM {{schema}}.headrace_outbox AS o
-WHERE o.shard = $1 AND o.id > $2
+WHERE o.outbox = $4 AND o.shard = $1 AND o.id > $2
 ORDER BY o.id
 LIMIT $3

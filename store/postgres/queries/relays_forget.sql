@@ -1,0 +1,2 @@
+-- Relays that have not beaten for long.
+DELETE FROM {{schema}}.headrace_relays WHERE beat_at < (SELECT {{now}} - $1::bigint * interval '1 microsecond')

@@ -1,0 +1,2 @@
+-- A relay has ended.
+DELETE FROM {{schema}}.headrace_relays WHERE id = $1
