@@ -166,7 +166,7 @@ func fresh(t *testing.T, o sqlite.Options) (*sqlite.Store, string) {
 // TestBusy: a lock that another process holds is waited for as long as the caller
 // says, and is an error of its own class after that (fault 33).
 func TestBusy(t *testing.T) {
-	st, path := fresh(t, sqlite.Options{BusyTimeout: 50 * time.Millisecond})
+	st, path := fresh(t, sqlite.Options{BusyTimeout: time.Second})
 	p := start(t, "hold", path)
 	p.says(t, "holds")
 	if took, err := beginWithin(st, 30*time.Millisecond); txn.Classify(err) != txn.LockTimeout || !errors.Is(err, context.DeadlineExceeded) {
