@@ -132,7 +132,7 @@ func (s *Outbox) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64
 	if len(rows) == 0 {
 		return nil
 	}
-	args := slices.Concat([]any{shard}, s.Many(rows), []any{s.name})
+	args := slices.Concat([]any{shard}, s.Many(slices.Sorted(slices.Values(rows))), []any{s.name})
 	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Delete, args...))
 	if err == nil && n < len(rows) { // some of them were held
 		err = sqlrun.Steps(ctx, t, args, s.SQL.DeleteNext, s.SQL.DeleteHeld)

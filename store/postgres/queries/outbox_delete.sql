@@ -1,21 +1,35 @@
--- Published rows, from whichever line they stand on. Where the first row of an
--- order goes, the one behind it takes its place and is due, so that there is always
--- a row that a look for work can see. The ready rows are looked up one by one, and
--- deleted where they stand: nothing updates them. A plan for id = ANY ($2) walks over
--- the whole shard where the statistics are old, for each thousand rows of a backlog.
+-- Published rows ($2, ascending), from whichever line they stand on. Where the first row
+-- of an order goes, the one behind it takes its place and is due, so that there is always
+-- a row that a look for work can see. The ready rows were read along the index, and are
+-- deleted in one walk over the same part of it: from the first to the last that is ready.
+-- width_bucket is a binary search; a plan for id = ANY ($2) may walk over the whole shard.
 -- The held ones are joined by all of their key, which the planner cannot take apart.
 WITH asked AS MATERIALIZED (
     SELECT $3::text AS outbox, $1::smallint AS shard, r.id FROM unnest($2::bigint[]) AS r (id)
-), published AS (
-    DELETE FROM {{schema}}.headrace_outbox WHERE ctid = ANY (ARRAY(
-        SELECT ready.at
-        FROM unnest($2::bigint[]) AS r (id)
+), ends AS MATERIALIZED (
+    SELECT (
+        SELECT ready.id
+        FROM generate_subscripts($2::bigint[], 1) AS i
         CROSS JOIN LATERAL (
-            SELECT o.ctid AS at FROM {{schema}}.headrace_outbox AS o
-            WHERE o.outbox = $3 AND o.shard = $1 AND o.id = r.id
+            SELECT o.id FROM {{schema}}.headrace_outbox AS o
+            WHERE o.outbox = $3 AND o.shard = $1 AND o.id = ($2::bigint[])[i]
             LIMIT 1
         ) AS ready
-    ))
+        LIMIT 1
+    ) AS first, (
+        SELECT ready.id
+        FROM generate_subscripts($2::bigint[], 1, true) AS i
+        CROSS JOIN LATERAL (
+            SELECT o.id FROM {{schema}}.headrace_outbox AS o
+            WHERE o.outbox = $3 AND o.shard = $1 AND o.id = ($2::bigint[])[i]
+            LIMIT 1
+        ) AS ready
+        LIMIT 1
+    ) AS last
+), published AS (
+    DELETE FROM {{schema}}.headrace_outbox AS o
+    WHERE o.outbox = $3 AND o.shard = $1 AND o.id >= (SELECT ends.first FROM ends) AND o.id <= (SELECT ends.last FROM ends)
+        AND ($2::bigint[])[width_bucket(o.id, $2::bigint[])] = o.id
 ), gone AS (
     DELETE FROM {{schema}}.headrace_outbox_held AS h
     USING asked AS r
