@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
@@ -81,7 +80,9 @@ func (i identifier) identify(d *headrace.Delivery) identity {
 		}
 	}
 	key, err := inbox.Resolve(i.key, d)
-	if err == nil && !keptUnderHash(d, key) {
+	// Under a stand-in key the message had no key when it came; a key that it has now is made of the text that
+	// stands for an id which is none.
+	if err == nil && !inbox.IsStandIn(d.Key) {
 		if print, err := i.fingerprint(d); err == nil {
 			return identity{"key:" + digest(key), print}
 		}
@@ -91,12 +92,6 @@ func (i identifier) identify(d *headrace.Delivery) identity {
 		return identity{"unread:" + digest(printable(d.ID)), print}
 	}
 	return identity{"at:" + digest(legible(d.Coordinates).String()), print}
-}
-
-// keptUnderHash reports whether the tables have a message under a hash of its id instead of key: then key is made
-// of the text that stands for an id which is none, and the message had no key when it came.
-func keptUnderHash(d *headrace.Delivery, key string) bool {
-	return strings.HasPrefix(d.Key, "sha256:") && d.Key != key
 }
 
 func digest(s string) string {
