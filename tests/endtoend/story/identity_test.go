@@ -1,9 +1,7 @@
 package story
 
 import (
-	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -157,14 +155,9 @@ func TestIdentityOfWhatIsKept(t *testing.T) {
 			Metadata:    map[string]string{shopHeader: rapid.SampledFrom([]string{"", "mill.example"}).Draw(t, "shop")},
 			Coordinates: headrace.Coordinates{Broker: "file", Topic: "a\xff\x00.jsonl", Position: "line 1"},
 		}
-		var err error
 		kept := d
-		kept.ID = encode.Text(id, 1<<10) // what the stores do, and package consumer:
-		if kept.Key, err = inbox.Resolve(keyOf(), &d); err != nil && id != "" {
-			if kept.Key, err = inbox.Resolve(inbox.MessageID(), &d); err != nil {
-				kept.Key = fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(id)))
-			}
-		}
+		_ = inbox.Identify(&kept, keyOf(), fingerprintOf(), nil) // as package consumer does; and the stores:
+		kept.ID, kept.Fingerprint = encode.Text(id, 1<<10), ""
 		written, err := json.Marshal(d.Coordinates)
 		if err != nil {
 			t.Fatal(err)
