@@ -24,15 +24,17 @@ func (d *Delivery) IdempotencyKey() string {
 
 type idempotencyKey struct{}
 
-// WithIdempotencyKey returns a context that carries a Delivery's IdempotencyKey. The
-// consumer calls it for handlers of a Watermill Router.
-func WithIdempotencyKey(ctx context.Context, key string) context.Context {
-	return context.WithValue(ctx, idempotencyKey{}, key)
+// WithIdempotencyKey returns a context that carries d's IdempotencyKey, which is computed
+// when it is asked for. The consumer calls it for handlers of a Watermill Router.
+func WithIdempotencyKey(ctx context.Context, d *Delivery) context.Context {
+	return context.WithValue(ctx, idempotencyKey{}, d)
 }
 
 // IdempotencyKeyFrom returns the key that ctx carries, as does the context of a message in
 // a handler of a Watermill Router; "" if it carries none.
 func IdempotencyKeyFrom(ctx context.Context) string {
-	key, _ := ctx.Value(idempotencyKey{}).(string)
-	return key
+	if d, ok := ctx.Value(idempotencyKey{}).(*Delivery); ok {
+		return d.IdempotencyKey()
+	}
+	return ""
 }

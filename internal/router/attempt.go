@@ -50,7 +50,7 @@ func (h *handler) run(ctx context.Context, tx *headrace.Tx, inputs []task.Input)
 		return err
 	}
 	d := &inputs[0].Delivery
-	ctx = headrace.WithIdempotencyKey(headrace.WithTx(ctx, tx), d.IdempotencyKey())
+	ctx = headrace.WithIdempotencyKey(headrace.WithTx(ctx, tx), d)
 	if message.HandlerNameFromCtx(ctx) == "" { // from the backlog
 		ctx = h.routerContext(headrace.WithArrival(ctx, headrace.Arrival{Coordinates: d.Coordinates}), d.Topic, d.ReplyTopic)
 	}

@@ -81,15 +81,14 @@ func (s *alertSender) pauseChanged(resumed string) {
 
 // relayStalled reports a change of the relay, which the consumers of a store share.
 func (s *alertSender) relayStalled(cause error) {
+	kind, text := alerts.RelayStalled, "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status"
 	switch {
 	case cause == nil:
-		s.send(alerts.RelayResumed, nil, "events are published again")
-		return
+		kind, text = alerts.RelayResumed, "events are published again"
 	case errors.Is(cause, relay.ErrWaiting):
-		s.send(alerts.RelayStalled, nil, "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status")
-		return
+		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status"
 	}
-	s.send(alerts.RelayStalled, nil, "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status")
+	s.send(kind, nil, text)
 }
 
 // gauge returns the gauges that need no query.

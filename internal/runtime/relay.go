@@ -55,7 +55,7 @@ func (r *Run) startRelay() (err error) {
 	}()
 	for _, h := range rt.handlers {
 		if h.Topic != "" && h.Source == nil {
-			stranded.Local(rt.Logger.With("consumer", rt.Name), h.Handler, routes)
+			stranded.Local(rt.Logger, h.Handler, routes)
 		}
 	}
 	if !rt.Relays() {

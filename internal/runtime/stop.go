@@ -115,7 +115,7 @@ func (s boundedStore) Begin(ctx context.Context) (*txn.Txn, error) {
 func (s boundedStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	err := s.Store.Commit(ctx, t, events)
 	if err == nil && s.rt.Sink == nil && len(events) > 0 {
-		s.rt.stranded.Look(s.rt.Logger.With("consumer", s.rt.Name), s.Store, events)
+		s.rt.stranded.Look(s.rt.Logger, s.rt.Name, s.Store, events)
 	}
 	return err
 }

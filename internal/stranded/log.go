@@ -21,7 +21,7 @@ type Log struct {
 const most = 100
 
 // Look looks at events that a consumer without a sink has committed.
-func (l *Log) Look(logger *slog.Logger, st relay.Store, events []outbox.Row) {
+func (l *Log) Look(logger *slog.Logger, consumer string, st relay.Store, events []outbox.Row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range events {
@@ -35,7 +35,7 @@ func (l *Log) Look(logger *slog.Logger, st relay.Store, events []outbox.Row) {
 		l.topics[topic] = true
 		if !relay.Takes(st, topic) {
 			logger.Warn("an event stays in the outbox unless another process publishes it: here is neither a Config.Sink nor a route for its topic",
-				"topic", topic, "outbox", st.Outbox().Name())
+				"consumer", consumer, "topic", topic, "outbox", st.Outbox().Name())
 		}
 	}
 }
@@ -43,6 +43,7 @@ func (l *Log) Look(logger *slog.Logger, st relay.Store, events []outbox.Row) {
 // Local logs that no route names a local handler. Another process may have one.
 func Local(logger *slog.Logger, h *task.Handler, routes []relay.Route) {
 	if !slices.ContainsFunc(routes, func(r relay.Route) bool { return r.Consumer == h.Consumer && r.Handler == h.Name }) {
-		logger.Warn("no route of Config.Routes names this local handler: it gets events only if another process has one", "handler", h.Name, "topic", h.Topic)
+		logger.Warn("no route of Config.Routes names this local handler: it gets events only if another process has one",
+			"consumer", h.Consumer, "handler", h.Name, "topic", h.Topic)
 	}
 }
