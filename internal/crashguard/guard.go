@@ -114,6 +114,11 @@ func (g *Guard) Started(ctx context.Context) bool {
 	select {
 	case <-g.started:
 		return true
+	default:
+	}
+	select {
+	case <-g.started:
+		return true
 	case <-ctx.Done():
 		return false
 	}
@@ -161,12 +166,8 @@ func (k *knowledge) advise(m instance.Hash) batch.Advice {
 
 // Enter implements batch.Guard.
 func (g *Guard) Enter(ctx context.Context, messages []inbox.ID, alone bool) (leave func(ran bool), err error) {
-	select {
-	case <-g.started:
-	default:
-		if !g.Started(ctx) {
-			return nil, context.Cause(ctx)
-		}
+	if !g.Started(ctx) {
+		return nil, context.Cause(ctx)
 	}
 	if alone {
 		return g.enterAlone(ctx, messages)
