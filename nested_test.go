@@ -127,7 +127,7 @@ func TestNestedContextEnds(t *testing.T) {
 }
 
 // A driver may set the savepoint and report an ended context all the same (SQLite
-// does). Nobody would take that savepoint away, and a rollback of the consumer's to
+// does). No code would remove that savepoint, and a rollback of the consumer's to
 // its own would stop at it.
 func TestNestedLeavesNoSavepoint(t *testing.T) {
 	ending, cancel := context.WithCancel(ctx)

@@ -386,8 +386,8 @@ func TestAttachConfig(t *testing.T) {
 	if _, err := consumer.New("a", b.st, consumer.Config{Source: b.src, Name: "b"}); err == nil || !strings.Contains(err.Error(), "Config.Name") {
 		t.Errorf("New with another Config.Name: %v", err)
 	}
-	var nobody *message.Router
-	if _, err := consumer.Attach(nobody, b.st, consumer.Config{Name: "a"}); err == nil {
+	var none *message.Router
+	if _, err := consumer.Attach(none, b.st, consumer.Config{Name: "a"}); err == nil {
 		t.Error("a nil Router")
 	}
 }

@@ -185,7 +185,7 @@ func TestValidate(t *testing.T) {
 		if err := p.Validate(); err == nil || !strings.HasPrefix(err.Error(), "retry: "+want) {
 			t.Errorf("got  %v\nwant retry: %s", err, want)
 		}
-		// Whoever does not validate gets no panic and no absurd delay.
+		// Without validation there is no panic either, and no absurd delay.
 		if d := p.Decide(errTest, retry.Transient, 3, "k"); d.Delay < 0 || d.Delay > retry.MaxDelay {
 			t.Errorf("%s: decision %+v", want, d)
 		}

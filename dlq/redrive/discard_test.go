@@ -58,7 +58,7 @@ func TestRequestsAreRefused(t *testing.T) {
 		"any state":            {By: "ann", All: true, Filter: dlq.Filter{AnyState: true}},
 		"empty ids":            {By: "ann", All: true, Filter: dlq.Filter{IDs: []int64{}}},
 		"negative limit":       {By: "ann", Filter: narrow, Limit: -1},
-		"nobody":               {By: " ", Filter: narrow},
+		"blank By":             {By: " ", Filter: narrow},
 		"new key for many":     {By: "ann", Filter: narrow, NewKey: "k"},
 		"new key for two":      {By: "ann", Filter: dlq.Filter{IDs: []int64{1, 2}}, NewKey: "k"},
 		"long new key":         {By: "ann", Filter: one, NewKey: strings.Repeat("k", 513)},

@@ -150,7 +150,7 @@ func TestRefusedCommit(t *testing.T) {
 		h := enginetest.Handler("orders", func(ctx context.Context, tx *headrace.Tx, in task.Input) error {
 			runs.Next(in.Delivery.Key)
 			if in.Delivery.Key == "m11" || in.Delivery.Key == "m12" {
-				if _, err := tx.ExecContext(ctx, "INSERT INTO children (parent) VALUES ('nobody')"); err != nil {
+				if _, err := tx.ExecContext(ctx, "INSERT INTO children (parent) VALUES ('missing')"); err != nil {
 					return err
 				}
 			}

@@ -34,7 +34,7 @@ func (k kind) points() (before, after Point) {
 	return Call, Call
 }
 
-// kinds are those of the open transactions. Nobody says when one was rolled back, so
+// kinds are those of the open transactions. No call tells when one was rolled back, so
 // that they are held weakly.
 type kinds struct {
 	mu sync.Mutex

@@ -203,7 +203,7 @@ func (h heard) Error(_ string, err error, _ watermill.LogFields) {
 
 func (h heard) With(watermill.LogFields) watermill.LoggerAdapter { return h }
 
-// Nobody subscribes to an outbox: watermill-sql's Subscriber receives nothing and logs
+// An outbox has no subscribers: watermill-sql's Subscriber receives nothing and logs
 // why.
 func TestWatermillSubscriberIsRefused(t *testing.T) {
 	b := setup(t, "open", "", postgres.Options{})

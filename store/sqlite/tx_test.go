@@ -169,7 +169,7 @@ func TestCommitRefused(t *testing.T) {
 	for range 3 { // on each connection
 		tx := begin(t, s)
 		claim(t, s, tx, "a")
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (key) VALUES ('nobody')"); err != nil {
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (key) VALUES ('missing')"); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Commit(t.Context(), tx, nil)
@@ -192,7 +192,7 @@ func TestUserCommitRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (key) VALUES ('nobody')"); err != nil {
+		if _, err := tx.ExecContext(t.Context(), "INSERT INTO child (key) VALUES ('missing')"); err != nil {
 			t.Fatal(err)
 		}
 		if err := tx.Commit(); err == nil {

@@ -105,7 +105,7 @@ func markOthers(b *bundle) {
 func markUnknown(b *bundle) {
 	b.startInstance("ended", "billing")
 	b.must(b.Store.Operations().Instances.End(b.ctx, "ended"))
-	for _, id := range []string{"nobody", "ended"} {
+	for _, id := range []string{"unknown", "ended"} {
 		err := b.marker().Mark(b.ctx, instance.Mark{Instance: id, Messages: hashes("m")})
 		if !errors.Is(err, instance.ErrUnknown) {
 			b.Errorf("%s: %v", id, err)
@@ -218,7 +218,7 @@ func markClear(b *bundle) {
 	b.countDeath("a", true)
 	b.must(b.marker().Clear(b.ctx, "shipping", hashes("m1")[0]))
 	b.must(b.marker().Clear(b.ctx, "billing", hashes("m1")[0]))
-	b.must(b.marker().Clear(b.ctx, "billing", hashes("nobody")[0]))
+	b.must(b.marker().Clear(b.ctx, "billing", hashes("unknown")[0]))
 	b.wantSuspects("one cleared", suspect("m2", 0, 1))
 }
 

@@ -179,7 +179,7 @@ func orderRelease(b *bundle) {
 	}
 	b.wantKeys("of k, above the mark", above("k"), "m2", "m3")
 	b.wantKeys("of j", above("j"))
-	b.in(func(t *txn.Txn) { b.finish(t, "n1"); b.release(t, 2, "nobody", "k", "j") })
+	b.in(func(t *txn.Txn) { b.finish(t, "n1"); b.release(t, 2, "absent", "k", "j") })
 	b.wantKeys("of k", above("k"), "m2", "m3", "m4")
 	b.wantKeys("of j", above("j"), "n2", "n3")
 	for _, i := range append(above("k"), above("j")...) {
@@ -189,7 +189,7 @@ func orderRelease(b *bundle) {
 	}
 	b.in(func(t *txn.Txn) {
 		b.must(b.Store.Backlog().Order.Release(b.ctx, t, nil, 1))
-		b.release(t, 5, "k", "nobody")
+		b.release(t, 5, "k", "absent")
 	})
 	b.wantBlockedCount(0)
 }

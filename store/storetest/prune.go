@@ -223,7 +223,7 @@ func pruneConsumer(b *bundle) {
 		})
 	}
 	b.shift(96 * time.Hour)
-	for consumer, want := range map[string]inbox.Pruned{"nobody": {}, "billin": {Messages: 1}, "billing": {Messages: 5, Letters: 2}, "billing0": {Messages: 1}} {
+	for consumer, want := range map[string]inbox.Pruned{"unknown": {}, "billin": {Messages: 1}, "billing": {Messages: 5, Letters: 2}, "billing0": {Messages: 1}} {
 		r := inbox.PruneRequest{Plan: plan, Consumer: consumer, Limit: 2}
 		count, err := b.Store.Operations().Pruner.Count(b.ctx, r)
 		b.must(err)

@@ -43,7 +43,7 @@ func (c connection) Sink() (message.Publisher, error) {
 // Create implements story.Connection. Eight partitions are for up to eight workers.
 func (c connection) Create(_ context.Context, topics ...string) error {
 	s, err := kafka.NewSource(kafka.SourceOptions{
-		Brokers: c.brokers, Group: "nobody", Logger: c.log, NewTopic: kafka.NewTopic{Partitions: 8},
+		Brokers: c.brokers, Group: "create-topics", Logger: c.log, NewTopic: kafka.NewTopic{Partitions: 8},
 	})
 	if err != nil {
 		return err
