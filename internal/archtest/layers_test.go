@@ -24,7 +24,7 @@ var (
 	// Adapters connect to brokers.
 	Adapters = Set{"./broker/..."}
 	// Wiring chooses and connects; it may import anything.
-	Wiring = Set{"./cmd/...", "./examples/...", "./tests/..."}
+	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.
 	Suites = Set{"./store/storetest", "./consumer/consumertest", "./broker/brokertest", "./internal/pgtest/...", "./internal/memsource", "./internal/fault", "./internal/enginetest"}
 	// Tools check the tree.

@@ -1,19 +1,12 @@
 # shellcheck shell=bash
-# Apache Kafka, the real one: one node in KRaft mode, for scripts/services. Its jars come from Maven Central
-# by mvn, pinned by version and by the SHA-256 of them all, and are kept in a cache outside of the checkout;
+# Apache Kafka, the real one: one node in KRaft mode, for scripts/services. Its jars come from Maven Central, each
+# with its SHA-256 in kafka.jars, and are kept in a cache outside of the checkout;
 # a server runs from a copy in its own directory. It takes a JDK or JRE of version 17 or later.
 
 # shellcheck source=scripts/services.d/jars.bash
 . "$parts/jars.bash"
 
 kafka_version=4.1.1
-kafka_slf4j=1.7.36
-kafka_sum=bd435f2f218b7b66f55a771c2e1264981e58320b0e1628d7b887c3da994c53d9
-
-# kafka_kcat: the tests send with it; the server runs without.
-kafka_kcat() {
-	! may_install || command -v kcat >/dev/null || apt_install kcat
-}
 
 kafka_settings() { # PORT CONTROLLER_PORT DIR
 	cat <<CONF
@@ -43,8 +36,9 @@ CONF
 
 kafka_up() {
 	local libs user dir port controller try
-	kafka_kcat
-	libs=$(jars kafka "$kafka_version" "$kafka_sum" "org.apache.kafka:kafka_2.13:$kafka_version" "org.slf4j:slf4j-simple:$kafka_slf4j")
+	programs kafka default-jre-headless 'java=usr/lib/jvm/*/bin/java'
+	programs kafka kcat kcat=usr/bin/kcat # tests send with it
+	libs=$(jars kafka "$kafka_version" <"$parts/kafka.jars")
 	user=$(server_user kafka)
 	dir=$(scratch "$user" kafka)
 	# The cache may lie in a home that the server's user cannot enter.

@@ -2,6 +2,9 @@
 # PostgreSQL, for scripts/services. Durable as in production (fsync and synchronous_commit stay on): the
 # tests are about commits. Without a unix socket: one way in, whatever the length of TMPDIR.
 
+# shellcheck source=scripts/services.d/debian.bash
+. "$parts/debian.bash"
+
 postgres_settings() { # PORT
 	cat <<CONF
 port = $1
@@ -26,7 +29,7 @@ postgres_bin() {
 	elif [ -x "$found" ]; then
 		dirname "$found"
 	elif found=$(command -v initdb); then
-		dirname "$(readlink -f "$found")"
+		dirname "$(readlink -f "$found")" # perhaps scripts that programs has made
 	else
 		return 1
 	fi
@@ -50,10 +53,11 @@ postgres_up() {
 	if ! bin=$(postgres_bin); then
 		if may_install; then
 			postgres_install
-			bin=$(postgres_bin) || fail "postgresql is installed, but has no initdb in /usr/lib/postgresql"
 		else
-			fail "no PostgreSQL server: install Debian's package postgresql (apt-get install postgresql), or docker with its compose plugin"
+			programs postgres postgresql 'initdb=usr/lib/postgresql/*/bin/initdb' 'postgres=usr/lib/postgresql/*/bin/postgres' \
+				'pg_ctl=usr/lib/postgresql/*/bin/pg_ctl'
 		fi
+		bin=$(postgres_bin) || fail "there is no initdb in /usr/lib/postgresql or the path"
 	fi
 	cluster_up postgres "$bin" "${HEADRACE_POSTGRES_PORT:-}"
 }

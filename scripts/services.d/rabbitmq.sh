@@ -7,23 +7,31 @@ rabbitmq_port=$(state_get rabbitmq port)
 export HEADRACE_RABBITMQ_PORT=${rabbitmq_port:-${HEADRACE_RABBITMQ_PORT:-$(free_port)}}
 export HEADRACE_RABBITMQ_MANAGEMENT_PORT=${HEADRACE_RABBITMQ_MANAGEMENT_PORT:-$((HEADRACE_RABBITMQ_PORT + 1))}
 
+# shellcheck source=scripts/services.d/debian.bash
+. "$parts/debian.bash"
+
 # rabbitmq_bin prints the directory of the server's scripts, which may be run by any user (those in
 # /usr/sbin insist on root or rabbitmq).
 rabbitmq_bin() {
-	[ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] && command -v erl >/dev/null && echo /usr/lib/rabbitmq/bin
+	local root
+	root=$(command -v rabbitmq-server) || true
+	case $root in */run/rabbitmq-server) root=${root%/run/*} ;; *) root= ;; esac
+	[ -x "$root/usr/lib/rabbitmq/bin/rabbitmq-server" ] && command -v erl >/dev/null && printf '%s/usr/lib/rabbitmq/bin\n' "$root"
 }
 
-rabbitmq_install() {
-	local policy=/usr/sbin/policy-rc.d made=
-	printf 'services: installing rabbitmq-server\n' >&2
-	# The package would start a broker of its own: it is told not to.
-	if [ ! -e "$policy" ]; then
-		printf '#!/bin/sh\nexit 101\n' >"$policy"
-		chmod +x "$policy"
-		made=1
+# rabbitmq_programs: the server, and what tests send with.
+rabbitmq_programs() {
+	local packages='rabbitmq-server amqp-tools' programs=(amqp-publish=usr/bin/amqp-publish amqp-get=usr/bin/amqp-get)
+	if rabbitmq_bin >/dev/null; then
+		packages=amqp-tools
+	else
+		programs+=(rabbitmq-server=usr/lib/rabbitmq/bin/rabbitmq-server erl=usr/lib/erlang/bin/erl epmd=usr/lib/erlang/bin/epmd escript=usr/lib/erlang/bin/escript)
 	fi
-	(apt_install rabbitmq-server amqp-tools) || { [ -z "$made" ] || rm -f "$policy"; exit 1; }
-	[ -z "$made" ] || rm -f "$policy"
+	programs rabbitmq "$packages" "${programs[@]}"
+	# Debian's erl has the place where it is installed in its text.
+	local root
+	root=$(dirname "$(dirname "$(command -v erl)")")/usr/lib/erlang
+	[ ! -d "$root" ] || sed -i "s|=/usr/lib/erlang\$|=$root|" "$root"/bin/erl "$root"/erts-*/bin/erl
 }
 
 # rabbitmq_variables DIR PORT DIST EPMD: what makes a node of its own.
@@ -43,6 +51,7 @@ RABBITMQ_CONF_ENV_FILE=$1/none
 ERL_EPMD_ADDRESS=127.0.0.1
 ERL_EPMD_PORT=$4
 LANG=C.UTF-8
+PATH=$PATH
 ENV
 }
 
@@ -84,13 +93,8 @@ rabbitmq_start() {
 
 rabbitmq_up() {
 	local bin user dir port dist epmd
-	if ! bin=$(rabbitmq_bin); then
-		may_install || fail "no RabbitMQ server: install Debian's packages rabbitmq-server and amqp-tools (apt-get install rabbitmq-server amqp-tools), or docker with its compose plugin"
-		rabbitmq_install
-		bin=$(rabbitmq_bin) || fail "rabbitmq-server is installed, but is not in /usr/lib/rabbitmq/bin"
-	elif may_install && ! command -v amqp-publish >/dev/null; then # tests send with it
-		apt_install amqp-tools
-	fi
+	rabbitmq_programs
+	bin=$(rabbitmq_bin) || fail "rabbitmq-server is there, but not in /usr/lib/rabbitmq/bin"
 	user=$(server_user rabbitmq)
 	dir=$(scratch "$user" rabbitmq)
 	port=$HEADRACE_RABBITMQ_PORT

@@ -2,6 +2,9 @@
 # Redis, for scripts/services, with what it was told on disk: the append-only file is written before it
 # answers, so a killed server forgets nothing (a machine that loses power, up to a second).
 
+# shellcheck source=scripts/services.d/debian.bash
+. "$parts/debian.bash"
+
 redis_settings() { # PORT DIR
 	cat <<CONF
 port $1
@@ -17,11 +20,7 @@ CONF
 
 redis_up() {
 	local user dir port try
-	if ! command -v redis-server >/dev/null; then
-		may_install || fail "no redis-server: install Debian's package redis-server (apt-get install redis-server), or docker with its compose plugin"
-		printf 'services: installing redis-server\n' >&2
-		redis_install
-	fi
+	programs redis 'redis-server redis-tools' redis-server=usr/bin/redis-server redis-cli=usr/bin/redis-cli # tests send with redis-cli
 	user=$(server_user redis)
 	dir=$(scratch "$user" redis)
 	for try in 1 2 3 4 5; do
@@ -35,19 +34,6 @@ redis_up() {
 	tail -n 20 "$dir/log" >&2
 	remove_scratch "$dir" redis
 	fail "Redis does not start"
-}
-
-# redis_install: the package would start a server of its own, on the usual port; it is told not to.
-redis_install() {
-	local policy=/usr/sbin/policy-rc.d own= status=0
-	if [ ! -e "$policy" ]; then
-		printf '#!/bin/sh\nexit 101\n' >"$policy"
-		chmod +x "$policy"
-		own=1
-	fi
-	(apt_install redis-server redis-tools) || status=$?
-	[ -z "$own" ] || rm -f "$policy"
-	return "$status"
 }
 
 # redis_start USER DIR PORT: starts the server and waits until it answers.

@@ -1,13 +1,12 @@
 # shellcheck shell=bash
 # ElasticMQ, a server that speaks SQS, for scripts/services: one process with its queues in memory. Its jars
-# come from Maven Central by mvn, pinned by version and by the SHA-256 of them all, and are kept in a cache
-# outside of the checkout; a server runs from a copy in its own directory. It takes Java 11 or later.
+# come from Maven Central, each with its SHA-256 in sqs.jars, and are kept in a cache outside of the checkout;
+# a server runs from a copy in its own directory. It takes Java 11 or later.
 
 # shellcheck source=scripts/services.d/jars.bash
 . "$parts/jars.bash"
 
 sqs_version=1.6.14
-sqs_sum=39fa99649647e2cff21f5aedc79477df53398ec21df663e610495b4bf102ae74
 
 sqs_settings() { # PORT
 	cat <<CONF
@@ -20,7 +19,8 @@ CONF
 
 sqs_up() {
 	local libs user dir port try
-	libs=$(jars elasticmq "$sqs_version" "$sqs_sum" "org.elasticmq:elasticmq-server_2.13:$sqs_version")
+	programs sqs default-jre-headless 'java=usr/lib/jvm/*/bin/java'
+	libs=$(jars sqs "$sqs_version" <"$parts/sqs.jars")
 	user=$(server_user nobody)
 	dir=$(scratch "$user" sqs)
 	# The cache may lie in a home that the server's user cannot enter.

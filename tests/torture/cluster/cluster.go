@@ -23,7 +23,7 @@ import (
 )
 
 // ErrNone matches the error of New where no PostgreSQL is installed.
-var ErrNone = errors.New("no PostgreSQL server is installed: apt-get install postgresql, or name its programs in HEADRACE_POSTGRES_BIN")
+var ErrNone = errors.New("no PostgreSQL server is installed or unpacked: run scripts/test, or name its programs in HEADRACE_POSTGRES_BIN")
 
 // Cluster is a server with its files.
 type Cluster struct {
@@ -76,12 +76,16 @@ func programs() (string, error) {
 	return filepath.Dir(path), err
 }
 
-// identity gives dir to the user postgres where we are root, as whom no server runs.
+// identity gives dir to the user postgres, or nobody, where we are root, as whom no server
+// runs.
 func (c *Cluster) identity(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
 	}
 	u, err := user.Lookup("postgres")
+	if err != nil {
+		u, err = user.Lookup("nobody")
+	}
 	if err != nil {
 		return fmt.Errorf("the server does not run as root: %w", err)
 	}
