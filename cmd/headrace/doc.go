@@ -26,9 +26,16 @@
 // Commands that change messages ask first; a script says --yes. Nothing is chosen by
 // default: give ids, a filter, or --all.
 //
-// Exit status: 0 done, 1 failed (or a check found violations, or letters, rows or a
-// migration were not found), 2 wrong usage and nothing was done, 3 done in part, or
-// status found open letters or something that has no owner.
+// # Exit status
+//
+//	0    done
+//	1    failed or not found; check found a broken rule; inbox missing found missing keys
+//	2    wrong usage, and nothing was done
+//	3    done in part; status found open dead letters or a warning
+//	4    the database does not permit it to this login
+//	5    refused, and nothing was done: the answer was no, or the schema or the state does
+//	     not allow it
+//	130  interrupted; the same command goes on with the rest
 //
 // # Caveats
 //
