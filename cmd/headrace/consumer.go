@@ -126,7 +126,7 @@ func (m *Main) printConsumers(views []*consumerView) error {
 			})
 		}
 	}
-	return m.emit(views, []string{"CONSUMER", "STATE", "HOST", "BUILD", "STARTED", "LAST BEAT", "PAUSED"}, rows)
+	return m.emit("consumers", views, []string{"CONSUMER", "STATE", "HOST", "BUILD", "STARTED", "LAST BEAT", "PAUSED"}, rows)
 }
 
 func (m *Main) pauseCommand() *cobra.Command {
@@ -159,7 +159,7 @@ also holds for processes that start later, until headrace consumer resume.`,
 			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
 				return err
 			}
-			return m.emit(map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
+			return m.emit("", map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
 		})
 	})
 	return c
@@ -178,7 +178,7 @@ func (m *Main) resumeCommand() *cobra.Command {
 				m.say("it was not paused")
 				return errFound
 			}
-			return m.emit(map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			return m.emit("", map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
 		})
 	})
 	return c

@@ -17,7 +17,7 @@ func (m *Main) printDetail(v detailView) error {
 		{"letter", fmt.Sprintf("%d, %s since %s", v.ID, v.State, when(v.ChangedAt))},
 		{"class", string(v.Class)}, {"consumer", v.Consumer}, {"handler", v.Handler},
 		{"key", v.Key}, {"inbox", text(string(v.Inbox))}, {"order key", text(v.OrderKey)}, {"message id", text(v.MessageID)},
-		{"topic", text(v.Topic)}, {"stood at", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
+		{"topic", text(v.Topic)}, {"coordinates", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
 	}
 	if v.Class == dlq.Conflict {
 		rows = append(rows, []string{"first fingerprint", v.FirstFingerprint})
@@ -30,7 +30,7 @@ func (m *Main) printDetail(v detailView) error {
 	}
 	rows = append(rows, [][]string{
 		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
-		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"group", text(v.Group)}, {"error", text(v.Error)},
+		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
 		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")},
 	}...)
 	if err := m.table(nil, rows); err != nil {
@@ -69,7 +69,7 @@ func (m *Main) printRuns(v detailView) error {
 		title string
 		lines []string
 	}{
-		{"wraps", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
+		{"chain", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
 	} {
 		if err := section(part.title, part.lines); err != nil {
 			return err

@@ -29,7 +29,7 @@ type letterView struct {
 	Coordinates      headrace.Coordinates `json:"coordinates,omitzero"`
 	TraceParent      string               `json:"traceparent,omitempty"`
 	Error            string               `json:"error"`
-	Group            string               `json:"group"`
+	Group            string               `json:"error_fingerprint"`
 	Attempts         int                  `json:"attempts"`
 	FirstFailure     time.Time            `json:"first_failure,omitzero"`
 	LastFailure      time.Time            `json:"last_failure,omitzero"`
@@ -63,7 +63,7 @@ type detailView struct {
 	Chain        []string      `json:"chain"`
 	Stack        string        `json:"stack,omitempty"`
 	Runs         []attemptView `json:"runs"`
-	Trail        []dlq.Audit   `json:"trail"`
+	Trail        []dlq.Audit   `json:"decisions"`
 	HeaderNames  []string      `json:"header_names"`
 	PayloadBytes int           `json:"payload_bytes"`
 	// Headers and Payload are set only if requested; Payload is in base64.

@@ -23,7 +23,7 @@ func (m *Main) missingCommand() *cobra.Command {
 		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in a
 scope, which is CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet,
 or are older than retention; messages that wait, are dead or were discarded are not missing.
-With -o json it prints one JSON string a line.
+With -o json it prints one JSON object a line.
 
 Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended early.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
@@ -98,7 +98,7 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 func (m *Main) printKeys(keys []string) error {
 	for _, key := range keys {
 		if m.json() {
-			if err := m.emitJSON(key); err != nil {
+			if err := m.emitJSONLine("key", key); err != nil {
 				return err
 			}
 			continue
