@@ -5,6 +5,7 @@
 //	headrace check
 //	headrace inbox show KEY
 //	headrace dlq ls|groups|show|redrive|discard
+//	headrace backlog ls|groups|show
 //	headrace outbox status|parked|unpark
 //	headrace version
 //
@@ -20,7 +21,7 @@
 // postgres://user@host:5432/database, as key=value pairs (host=… user=… dbname=…), or as
 // sqlite:FILE. A password is never shown.
 //
-// Payloads and headers are printed only by `dlq show --payload`. Text from outside is
+// Payloads and headers are printed only by `dlq show --payload` and `backlog show --payload`. Text from outside is
 // printed with its control characters escaped, in tables and in JSON.
 //
 // Commands that change messages ask first; a script says --yes. Nothing is chosen by

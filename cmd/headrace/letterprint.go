@@ -31,33 +31,41 @@ func (m *Main) printDetail(v detailView) error {
 	rows = append(rows, [][]string{
 		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
 		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
-		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")},
 	}...)
+	rows = append(rows, contentRows(v.bodyView)...)
 	if err := m.table(nil, rows); err != nil {
 		return err
 	}
 	if err := m.printRuns(v); err != nil {
 		return err
 	}
-	return m.printBody(v)
+	return m.printBody(v.bodyView)
+}
+
+// section prints lines under a title; nothing if there are none.
+func (m *Main) section(title string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	for _, line := range append([]string{"", title}, lines...) {
+		if err := m.line("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func attemptLines(runs []attemptView) []string {
+	var lines []string
+	for _, a := range runs {
+		lines = append(lines, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
+	}
+	return lines
 }
 
 func (m *Main) printRuns(v detailView) error {
-	section := func(title string, lines []string) error {
-		if len(lines) == 0 {
-			return nil
-		}
-		for _, line := range append([]string{"", title}, lines...) {
-			if err := m.line("%s", line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var runs, trail []string
-	for _, a := range v.Runs {
-		runs = append(runs, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
-	}
+	var trail []string
+	runs := attemptLines(v.Runs)
 	for _, a := range v.Trail {
 		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
 		if a.NewKey != "" {
@@ -71,16 +79,21 @@ func (m *Main) printRuns(v detailView) error {
 	}{
 		{"chain", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
 	} {
-		if err := section(part.title, part.lines); err != nil {
+		if err := m.section(part.title, part.lines); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// contentRows says what a message holds.
+func contentRows(v bodyView) [][]string {
+	return [][]string{{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")}}
+}
+
 // printBody prints headers and payload if requested. It indents each line, so that none
 // looks like our own output.
-func (m *Main) printBody(v detailView) error {
+func (m *Main) printBody(v bodyView) error {
 	if v.Payload == nil {
 		return nil
 	}
