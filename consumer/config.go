@@ -53,8 +53,11 @@ type Config struct {
 
 	// Key says what the key of a message is. Default: inbox.DefaultKey.
 	Key inbox.KeyFunc
-	// Fingerprint is a hash of the message's content. Default: inbox.Payload.
-	Fingerprint inbox.FingerprintFunc
+	// SameWhen makes the fingerprint of a message's content: two messages of one key are
+	// the same message when their fingerprints are equal, and otherwise the second is a
+	// conflict. Default: inbox.Payload, the whole payload; inbox.Fields takes some of its
+	// fields.
+	SameWhen inbox.FingerprintFunc
 	// OrderKey names the messages that must be handled in order of arrival; "" means
 	// any order. Default: what the source says (headrace.Arrival), which is the record's
 	// key on Kafka and "" elsewhere.
@@ -203,8 +206,8 @@ func (c Config) withDefaults() Config {
 	if c.Key == nil {
 		c.Key = inbox.DefaultKey()
 	}
-	if c.Fingerprint == nil {
-		c.Fingerprint = inbox.Payload()
+	if c.SameWhen == nil {
+		c.SameWhen = inbox.Payload()
 	}
 	if c.OrderKey == nil {
 		c.OrderKey = func(d *headrace.Delivery) string { return d.OrderKey }
