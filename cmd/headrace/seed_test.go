@@ -29,6 +29,7 @@ import (
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed retried KEY    a message that failed once and waits for its next attempt
 //	seed instance NAME  a process that runs the consumer
+//	seed instance-staging NAME   another one, of another environment
 //	seed relay OUTBOX   two relays of the outbox with different sinks
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
@@ -50,7 +51,10 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if what == "instance" {
-		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3"})
+		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3", Environment: "production"})
+	}
+	if what == "instance-staging" {
+		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-2", Consumer: arg, Host: "mill-2", Build: "v1.2.3", Environment: "staging"})
 	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {

@@ -29,10 +29,12 @@ type consumerState struct {
 	Processes int            `json:"processes"`          // that run
 	Silent    int            `json:"ended_unexpectedly"` // that ended unexpectedly
 	Builds    map[string]int `json:"builds"`             // of those that run
-	Pause     *pauseView     `json:"pause,omitempty"`
-	Waiting   int64          `json:"waiting"`
-	Oldest    time.Duration  `json:"oldest_ns"`
-	Dead      int64          `json:"dead"` // open letters
+	// Environments are those of the processes that run, sorted.
+	Environments []string      `json:"environments,omitempty"`
+	Pause        *pauseView    `json:"pause,omitempty"`
+	Waiting      int64         `json:"waiting"`
+	Oldest       time.Duration `json:"oldest_ns"`
+	Dead         int64         `json:"dead"` // open letters
 }
 
 func (m *Main) statusCommand() *cobra.Command {
@@ -106,10 +108,14 @@ func stateOf(k *consumerView) *consumerState {
 		case "running":
 			c.Processes++
 			c.Builds[i.Build]++
+			if i.Env != "" && !slices.Contains(c.Environments, i.Env) {
+				c.Environments = append(c.Environments, i.Env)
+			}
 		case "dead":
 			c.Silent++
 		}
 	}
+	slices.Sort(c.Environments)
 	return c
 }
 
@@ -120,6 +126,9 @@ func (m *Main) warnings(v statusView, unowned int64) []string {
 	for _, c := range v.Consumers {
 		if c.Processes == 0 && c.Waiting > 0 {
 			list = append(list, fmt.Sprintf("%s: %s and no process runs", c.Consumer, plural(c.Waiting, "message waits", "messages wait")))
+		}
+		if len(c.Environments) > 1 {
+			list = append(list, fmt.Sprintf("%s: its processes belong to several environments: %s", c.Consumer, strings.Join(c.Environments, ", ")))
 		}
 		if c.Silent > 0 {
 			list = append(list, fmt.Sprintf("%s: %s unexpectedly", c.Consumer, plural(c.Silent, "process has ended", "processes have ended")))
@@ -220,5 +229,9 @@ func processes(c *consumerState) string {
 	if len(builds) == 0 {
 		return "no process"
 	}
-	return plural(c.Processes, "process", "processes") + ": " + strings.Join(builds, ", ")
+	running := plural(c.Processes, "process", "processes")
+	if len(c.Environments) > 0 {
+		running += " in " + short(strings.Join(c.Environments, ", "), 40)
+	}
+	return running + ": " + strings.Join(builds, ", ")
 }

@@ -228,6 +228,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     consumer      text COLLATE "C" NOT NULL,
     host          text NOT NULL,
     build         text NOT NULL,
+    environment   text NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT {{now}},
     beat_at       timestamptz NOT NULL DEFAULT {{now}},
     counted_at    timestamptz, -- when its death was counted against its marks

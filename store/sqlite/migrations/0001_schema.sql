@@ -226,6 +226,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     consumer      TEXT NOT NULL,
     host          TEXT NOT NULL,
     build         TEXT NOT NULL,
+    environment   TEXT NOT NULL,
     started_at    INTEGER NOT NULL,
     beat_at       INTEGER NOT NULL,
     counted_at    INTEGER, -- when its death was counted against its marks
