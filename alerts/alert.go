@@ -20,6 +20,9 @@ type Alert struct {
 	Consumer string `json:"consumer,omitempty"`
 	Handler  string `json:"handler,omitempty"`
 	Topic    string `json:"topic,omitempty"`
+	// Environment and Build are consumer.Config's of the process that sends the alert.
+	Environment string `json:"environment,omitempty"`
+	Build       string `json:"build,omitempty"`
 	// Class says, for a dead letter, why it was given up (see dlq.Class); it is that of
 	// the newest.
 	Class string `json:"class,omitempty"`

@@ -23,7 +23,7 @@ func attributes(a Alert) []slog.Attr {
 	attrs := []slog.Attr{slog.String("kind", string(a.Kind))}
 	for _, field := range []struct{ name, value string }{
 		{"consumer", a.Consumer}, {"handler", a.Handler}, {"topic", a.Topic},
-		{"class", a.Class}, {"error_fingerprint", a.ErrorFingerprint},
+		{"environment", a.Environment}, {"build", a.Build}, {"class", a.Class}, {"error_fingerprint", a.ErrorFingerprint},
 	} {
 		if field.value != "" {
 			attrs = append(attrs, slog.String(field.name, field.value))

@@ -46,6 +46,9 @@ type Item struct {
 	// rerun. It is "" if the run cost one, or there was none. Read does not return it: see
 	// inbox.Wait.
 	Reason string
+	// ErrorFingerprint is that of the newest failed attempt (see dlq.Failure); "" if none
+	// failed. Read does not return it: see Admin.
+	ErrorFingerprint string
 	// LetterID is the dead letter that this was redriven from; 0 if none.
 	LetterID int64
 	// Redrives counts how often the message was redriven.
@@ -90,6 +93,9 @@ type Change struct {
 	Postponed bool
 	// Reason is as in Item.
 	Reason string
+	// ErrorFingerprint is that of the attempt that failed; "" keeps the row's: the run
+	// cost no attempt.
+	ErrorFingerprint string
 }
 
 // ReadRequest asks for ready rows of a shard.

@@ -20,7 +20,7 @@ import (
 // off the backlog, redrives and the outbox.
 //
 // Call Attach once, after every AddHandler and before Router.Run. It needs config.Name
-// and config.Sink; config.Source must be nil. The Router then subscribes, acknowledges
+// and config.Sink; config.Source must be nil, and MaxBatch and BatchTime 0. The Router then subscribes, acknowledges
 // and gives back, but publishes nothing: the messages that handlers return go into the
 // outbox under the handler's publish topic, and from there to Sink. Sink may be the
 // handlers' own Publisher: the Router closes it only after everything has been settled
@@ -98,6 +98,10 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("%s: option Config.Source is set: the Router subscribes, leave it nil", config.Name)
 	case config.Sink == nil:
 		return fmt.Errorf("%s: option Config.Sink is nil: give the Publisher for what handlers return, since the Router publishes nothing any more", config.Name)
+	case config.MaxBatch != 0:
+		return fmt.Errorf("%s: option Config.MaxBatch is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
+	case config.BatchTime != 0:
+		return fmt.Errorf("%s: option Config.BatchTime is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
 	case r.IsRunning() || r.IsClosed():
 		return fmt.Errorf("%s: the Router runs already, or was closed: attach before Router.Run", config.Name)
 	case len(r.Handlers()) == 0:

@@ -368,6 +368,8 @@ func TestAttachConfig(t *testing.T) {
 		{"Config.Name is empty", func(r *routed, c *consumer.Config) { handled(r); c.Name = "" }},
 		{"contains a slash", func(r *routed, c *consumer.Config) { handled(r); c.Name = "a/b" }},
 		{"Config.Source is set", func(r *routed, c *consumer.Config) { handled(r); c.Source = b.src }},
+		{"Config.MaxBatch is set", func(r *routed, c *consumer.Config) { handled(r); c.MaxBatch = 2 }},
+		{"Config.BatchTime is set", func(r *routed, c *consumer.Config) { handled(r); c.BatchTime = time.Second }},
 		{"Config.Sink is nil", func(r *routed, c *consumer.Config) { handled(r); c.Sink = nil }},
 		{"no handlers", func(r *routed, c *consumer.Config) {}},
 		{"negative", func(r *routed, c *consumer.Config) { handled(r); c.NackPause = -1 }},

@@ -2,9 +2,11 @@ package consumer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
+	"os"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -16,6 +18,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
@@ -53,8 +56,11 @@ type Config struct {
 
 	// Key says what the key of a message is. Default: inbox.DefaultKey.
 	Key inbox.KeyFunc
-	// Fingerprint is a hash of the message's content. Default: inbox.Payload.
-	Fingerprint inbox.FingerprintFunc
+	// SameWhen makes the fingerprint of a message's content: two messages of one key are
+	// the same message when their fingerprints are equal, and otherwise the second is a
+	// conflict. Default: inbox.Payload, the whole payload; inbox.Fields takes some of its
+	// fields.
+	SameWhen inbox.FingerprintFunc
 	// OrderKey names the messages that must be handled in order of arrival; "" means
 	// any order. Default: what the source says (headrace.Arrival), which is the record's
 	// key on Kafka and "" elsewhere.
@@ -122,6 +128,14 @@ type Config struct {
 	// recognised: passwords in URLs, values of parameters such as password and token, and
 	// bearer tokens. Default: no more than that.
 	Redact func(text string) string
+	// Environment names the deployment that this process belongs to, such as "production"
+	// or "staging": for people, in headrace status and in alerts. Default: the environment
+	// variable HEADRACE_ENVIRONMENT, else none.
+	Environment string
+	// Build names the build of the program, in attempts, dead letters, headrace status and
+	// alerts. Give each release another one. Default: the environment variable
+	// HEADRACE_BUILD, else the VCS revision that Go recorded, else the module's version.
+	Build string
 	// Logger logs what operators should know, each failed attempt among it: the error, the
 	// handler, the key and the trace, once in 10 s for failures with the same cause, with
 	// their number. It never logs payloads or header values. Default: slog.Default.
@@ -200,11 +214,13 @@ func (c Config) withDefaults() Config {
 	c.TracerProvider = cmp.Or(c.TracerProvider, otel.GetTracerProvider())
 	c.MeterProvider = cmp.Or(c.MeterProvider, otel.GetMeterProvider())
 	c.Retry = c.Retry.WithDefaults()
+	c.Environment = cmp.Or(c.Environment, os.Getenv("HEADRACE_ENVIRONMENT"))
+	c.Build = cmp.Or(c.Build, attempt.Build())
 	if c.Key == nil {
 		c.Key = inbox.DefaultKey()
 	}
-	if c.Fingerprint == nil {
-		c.Fingerprint = inbox.Payload()
+	if c.SameWhen == nil {
+		c.SameWhen = inbox.Payload()
 	}
 	if c.OrderKey == nil {
 		c.OrderKey = func(d *headrace.Delivery) string { return d.OrderKey }
@@ -218,13 +234,18 @@ func (c Config) withDefaults() Config {
 	if c.Alert == nil {
 		c.Alert = alerts.Log(c.Logger)
 	}
+	hook := c.Alert
+	c.Alert = func(ctx context.Context, a alerts.Alert) error {
+		a.Environment, a.Build = c.Environment, c.Build
+		return hook(ctx, a)
+	}
 	return c
 }
 
 // runtime are the options of the consumer's runtime. The config has its defaults.
 func (c Config) runtime(st store.Store) runtime.Options {
 	return runtime.Options{
-		Name: c.Name, Store: st, Sink: c.Sink, Routes: c.Routes, Relay: c.Relay,
+		Name: c.Name, Environment: c.Environment, Build: c.Build, Store: st, Sink: c.Sink, Routes: c.Routes, Relay: c.Relay,
 		Concurrency: c.Concurrency, MaxBatch: c.MaxBatch, BatchTime: c.BatchTime, MaxInFlight: c.MaxInFlight, MaxInFlightBytes: c.MaxInFlightBytes,
 		DrainTimeout: c.DrainTimeout, NackPause: c.NackPause, DeadLetterTopic: c.DeadLetterTopic, Retention: c.Retention,
 		Logger: c.Logger, Redact: c.Redact, Alert: c.Alert, Alerts: c.Alerts, TracerProvider: c.TracerProvider, MeterProvider: c.MeterProvider,

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -73,7 +77,8 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 			consumer.Handle(c, topic, insert, consumer.From(b.src), consumer.Local())
 		}},
 		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
-		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil, nil)) }},
+		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil)) }},
+		{"SameWhen(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.SameWhen(nil)) }},
 		{"MaxAttempts", func(c *consumer.Consumer) {
 			consumer.Handle(c, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: -1}))
 		}},
@@ -83,6 +88,73 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		if err := made.Run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
+	}
+}
+
+// An option that a way in would ignore is refused, under its name; every other is taken.
+func TestOptionsThatAWayInIgnores(t *testing.T) {
+	b := setupSQLite(t)
+	several := func(context.Context, *headrace.Tx, []*headrace.Message[body]) error { return nil }
+	work := func(context.Context, *headrace.Message[body]) (headrace.Effects, error) { return nil, nil }
+	ways := map[string]func(*consumer.Consumer, ...consumer.Option){
+		"Handle":       func(c *consumer.Consumer, o ...consumer.Option) { consumer.Handle(c, topic, insert, o...) },
+		"HandleBatch":  func(c *consumer.Consumer, o ...consumer.Option) { consumer.HandleBatch(c, topic, several, o...) },
+		"HandleLeased": func(c *consumer.Consumer, o ...consumer.Option) { consumer.HandleLeased(c, topic, work, o...) },
+		"Local": func(c *consumer.Consumer, o ...consumer.Option) {
+			consumer.Handle(c, topic, insert, append(o, consumer.Local())...)
+		},
+	}
+	for name, c := range map[string]struct {
+		option consumer.Option
+		not    []string
+	}{
+		"Name":        {consumer.Name("other"), nil},
+		"Alone":       {consumer.Alone(), []string{"HandleBatch", "HandleLeased"}},
+		"Timeout":     {consumer.Timeout(time.Minute), nil},
+		"Retry":       {consumer.Retry(retry.Policy{MaxAttempts: 2}), nil},
+		"Codec":       {consumer.Codec(codec.JSON()), nil},
+		"Key":         {consumer.Key(inbox.MessageID()), nil},
+		"SameWhen":    {consumer.SameWhen(inbox.Fields("id")), nil},
+		"From":        {consumer.From(b.src), []string{"Local"}},
+		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},
+		"Lease":       {consumer.Lease(time.Minute), []string{"Handle", "HandleBatch", "Local"}},
+		"Concurrency": {consumer.Concurrency(2), nil},
+	} {
+		for way, register := range ways {
+			made := b.consumer(b.config())
+			register(made, c.option)
+			err := made.Err()
+			if refused := slices.Contains(c.not, way); refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {
+				t.Errorf("%s with %s: %v; want it refused: %t", way, name, err, refused)
+			}
+		}
+	}
+}
+
+// Of one key, messages with the same chosen fields are one message, whatever else they say.
+func TestSameWhen(t *testing.T) {
+	for name, c := range map[string]struct {
+		config  func(*consumer.Config)
+		options []consumer.Option
+		letters int
+	}{
+		"by default": {func(*consumer.Config) {}, nil, 1},
+		"option":     {func(*consumer.Config) {}, []consumer.Option{consumer.SameWhen(inbox.Fields("n"))}, 0},
+		"config":     {func(c *consumer.Config) { c.SameWhen = inbox.Fields("n") }, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := setupSQLite(t)
+			config := b.config()
+			c.config(&config)
+			made := b.consumer(config)
+			consumer.Handle(made, topic, insert, c.options...)
+			b.start(made)
+			b.acked(b.deliver("m", `{"n":1,"sent":"now"}`))
+			b.acked(b.deliver("m", `{"n":1,"sent":"later"}`))
+			if state, letters := b.state("m"), b.letters(dlq.Filter{}); state != inbox.Done || len(letters) != c.letters {
+				t.Errorf("state %s, %d letters, want %d", state, len(letters), c.letters)
+			}
+		})
 	}
 }
 

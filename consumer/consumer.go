@@ -108,7 +108,7 @@ func (c *Consumer) handler(name string) *runtime.Handler {
 		Handler: &task.Handler{
 			Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encode: c.config.Codec.Encode,
 		},
-		Key: c.config.Key, Fingerprint: c.config.Fingerprint, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
+		Key: c.config.Key, Fingerprint: c.config.SameWhen, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
 	}
 }
 

@@ -55,7 +55,7 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 		}
 		config := b.config()
 		config.Key = func(d *headrace.Delivery) (string, error) { on("key", d); return d.ID, nil }
-		config.Fingerprint = func(d *headrace.Delivery) (string, error) { on("fingerprint", d); return string(d.Payload), nil }
+		config.SameWhen = func(d *headrace.Delivery) (string, error) { on("fingerprint", d); return string(d.Payload), nil }
 		config.OrderKey = func(d *headrace.Delivery) string { on("order key", d); return "" }
 		config.Codec = fragile{codec.JSON()}
 		config.Sink = &sink{got: make(chan *message.Message, 100)}

@@ -46,7 +46,15 @@ func Name(name string) Option {
 // Alone gives each message a transaction of its own: for a handler that calls other
 // systems, changes the session, or uses Tx.Raw or Tx.SQL.
 func Alone() Option {
-	return func(r *registration) { r.Alone = true }
+	return func(r *registration) {
+		switch {
+		case r.Leased != nil:
+			r.mistake("Alone: a handler of HandleLeased has no transaction while it works, and its Effects have one of their own anyway")
+		case r.Batch:
+			r.mistake("Alone: a handler of HandleBatch gets several messages in one transaction; use Handle")
+		}
+		r.Alone = true
+	}
 }
 
 // Timeout overrides Config.HandlerTimeout.
@@ -82,17 +90,27 @@ func Codec(c codec.Codec) Option {
 	}
 }
 
-// Key overrides Config.Key and, where it is not nil, Config.Fingerprint.
-func Key(key inbox.KeyFunc, fingerprint inbox.FingerprintFunc) Option {
+// Key overrides Config.Key.
+func Key(key inbox.KeyFunc) Option {
 	return func(r *registration) {
 		if key == nil {
-			r.mistake("Key(nil, …)")
+			r.mistake("Key(nil)")
 			return
 		}
 		r.Key = key
-		if fingerprint != nil {
-			r.Fingerprint = fingerprint
+	}
+}
+
+// SameWhen overrides Config.SameWhen: two messages of one key are the same message when
+// their fingerprints are equal, as with inbox.Fields("id", "total"). Otherwise the second
+// is a conflict, which becomes a dead letter.
+func SameWhen(fingerprint inbox.FingerprintFunc) Option {
+	return func(r *registration) {
+		if fingerprint == nil {
+			r.mistake("SameWhen(nil)")
+			return
 		}
+		r.Fingerprint = fingerprint
 	}
 }
 

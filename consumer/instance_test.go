@@ -6,6 +6,10 @@ import (
 	"testing"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
 )
 
 // closedSource fails at once.
@@ -40,4 +44,36 @@ func TestEndDuringTheStart(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Config.Environment and Config.Build are in the rows of the process, of attempts and dead
+// letters, and in alerts; without them the process's environment variables are.
+func TestEnvironmentAndBuild(t *testing.T) {
+	t.Setenv("HEADRACE_ENVIRONMENT", "staging")
+	t.Setenv("HEADRACE_BUILD", "1.7.0")
+	for _, c := range []struct{ environment, build, wantEnvironment, wantBuild string }{
+		{"", "", "staging", "1.7.0"},
+		{"production", "1.8.0", "production", "1.8.0"},
+	} {
+		b := setupSQLite(t)
+		config, told := b.alertsTo()
+		config.Environment, config.Build = c.environment, c.build
+		made := b.consumer(config)
+		consumer.Handle(made, topic, hopeless)
+		b.start(made)
+		b.acked(b.deliver("a", `{"n":1}`))
+		if a := b.told(told, alerts.FirstDeadLetter); a.Environment != c.wantEnvironment || a.Build != c.wantBuild {
+			t.Errorf("%+v: the alert is of %q, %q", c, a.Environment, a.Build)
+		}
+		if l := b.letters(dlq.Filter{}); len(l) != 1 || l[0].Build != c.wantBuild {
+			t.Errorf("%+v: the dead letters are %+v", c, l)
+		}
+		if err := b.halt(); err != nil {
+			t.Error(err)
+		}
+		list, err := b.st.Operations().Instances.List(t.Context(), "test")
+		if err != nil || len(list) != 1 || list[0].Environment != c.wantEnvironment || list[0].Build != c.wantBuild {
+			t.Errorf("%+v: the instances are %+v, %v", c, list, err)
+		}
+	}
 }

@@ -65,7 +65,12 @@ func HandleLeased[T any](c *Consumer, topic string, f LeasedFunc[T], options ...
 // keep little. The order of an order key is kept until one of its messages fails; in
 // strict mode also then.
 func Intake() Option {
-	return func(r *registration) { r.Intake = true }
+	return func(r *registration) {
+		if r.Leased != nil {
+			r.mistake("Intake: a handler of HandleLeased takes its messages in anyway")
+		}
+		r.Intake = true
+	}
 }
 
 // Lease sets how long the lease of a leased handler lasts if it is not extended: how long

@@ -73,6 +73,9 @@ func Local() Option {
 
 // setSource gives r the consumer's source, unless it has its own or none.
 func (r *registration) setSource(source message.Subscriber) {
+	if r.local && r.Intake {
+		r.mistake("Local() and Intake(): its messages are in the backlog already")
+	}
 	switch {
 	case r.local && r.Source != nil:
 		r.mistake("Local() and From(…): it has a source or none")

@@ -137,7 +137,7 @@ type Group struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	// Sample is the error of the newest letter, and SampleID that letter.
-	Sample   string `json:"sample"`
+	Sample   string `json:"error"`
 	SampleID int64  `json:"sample_id"`
 }
 

@@ -11,6 +11,8 @@ type Finder interface {
 	// Missing returns those of keys, in their order, that have no row in scope. An
 	// invalid key is missing.
 	Missing(ctx context.Context, scope string, keys []string) ([]string, error)
+	// Scopes returns the scopes that have rows, sorted. It looks at one row of each.
+	Scopes(ctx context.Context) ([]string, error)
 }
 
 // missingBatch is how many keys one statement asks for.

@@ -16,6 +16,9 @@ type Instance struct {
 	// unknown.
 	Host  string
 	Build string
+	// Environment says which of several deployments it belongs to, such as "production";
+	// "" if unknown.
+	Environment string
 	// Started is when it started.
 	Started time.Time
 	// Beat is the time of its last beat; Age how long ago that was when it was read.

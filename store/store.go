@@ -40,6 +40,8 @@ type Operations struct {
 	Pruner inbox.Pruner
 	// Finder finds keys that the inbox never had: see inbox.Missing.
 	Finder inbox.Finder
+	// Waiting looks at the rows of the backlog.
+	Waiting backlog.Admin
 	// Instances are the runs of consumers.
 	Instances instance.Store
 	// Marks are the messages that instances currently run, while they search for a

@@ -12,16 +12,6 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
-
-	"github.com/headrace/headrace/dlq/redrive"
-)
-
-// Exit statuses.
-const (
-	exitDone    = 0
-	exitFailed  = 1
-	exitUsage   = 2
-	exitPartial = 3
 )
 
 // Main is the program without its process, so that tests can run it. Run is called once.
@@ -75,47 +65,6 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 		err = flushed
 	}
 	return m.exit(err, command.CommandPath())
-}
-
-// usageError is a mistake in the command line; nothing was done.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func usagef(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
-
-// errIncomplete is the end of a command that has printed itself what is missing.
-var errIncomplete = errors.New("done in part")
-
-// errFound is the end of a command that has printed itself what it found.
-var errFound = errors.New("found")
-
-// errInterrupted is the end of a command that the user stopped.
-var errInterrupted = errors.New("interrupted")
-
-// exit prints err, the error of that command, and returns its exit status.
-func (m *Main) exit(err error, command string) int {
-	var usage *usageError
-	var partial *redrive.PartialError
-	switch {
-	case err == nil, errors.Is(err, errClosedPipe):
-		return exitDone
-	case errors.Is(err, errIncomplete):
-		return exitPartial
-	case errors.Is(err, errFound):
-		return exitFailed
-	case !m.started, errors.As(err, &usage), errors.Is(err, redrive.ErrInvalid):
-		m.say("%v", err)
-		m.say("see `%s -h`", command)
-		return exitUsage
-	}
-	m.say("%v", err)
-	if errors.Is(err, errInterrupted) || errors.As(err, &partial) && partial.Done+partial.Unknown > 0 {
-		return exitPartial
-	}
-	return exitFailed
 }
 
 // say prints a line for people on stderr. It ignores errors.

@@ -42,7 +42,7 @@ func (m *Main) emitReport(report store.Report) error {
 		}
 		rows = append(rows, []string{rule.Name, rule.Says, result})
 	}
-	if err := m.emit(reportView{report.OK(), report}, []string{"RULE", "SAYS", "RESULT"}, rows); err != nil {
+	if err := m.emit("", reportView{report.OK(), report}, []string{"RULE", "SAYS", "RESULT"}, rows); err != nil {
 		return err
 	}
 	if !m.json() {

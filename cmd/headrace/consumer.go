@@ -36,6 +36,7 @@ type instanceView struct {
 	ID      string    `json:"id"`
 	Host    string    `json:"host"`
 	Build   string    `json:"build"`
+	Env     string    `json:"environment,omitempty"`
 	Started time.Time `json:"started"`
 	Beat    time.Time `json:"last_beat"`
 	State   string    `json:"state"` // running, dead or ended
@@ -98,7 +99,7 @@ func consumers(ctx context.Context, st openStore, only string) ([]*consumerView,
 		}
 		v := of(i.Consumer)
 		v.Instances = append(v.Instances, instanceView{
-			ID: i.ID, Host: i.Host, Build: i.Build, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
+			ID: i.ID, Host: i.Host, Build: i.Build, Env: i.Environment, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
 		})
 	}
 	slices.SortFunc(views, func(a, b *consumerView) int {
@@ -118,15 +119,15 @@ func (m *Main) printConsumers(views []*consumerView) error {
 			paused = fmt.Sprintf("by %s, %s, %s", v.Pause.By, when(v.Pause.At), text(v.Pause.Reason))
 		}
 		if len(v.Instances) == 0 {
-			rows = append(rows, []string{short(v.Consumer, 40), "-", "-", "-", "-", "-", short(paused, 80)})
+			rows = append(rows, []string{short(v.Consumer, 40), "-", "-", "-", "-", "-", "-", short(paused, 80)})
 		}
 		for _, i := range v.Instances {
 			rows = append(rows, []string{
-				short(v.Consumer, 40), i.State, short(text(i.Host), 30), short(text(i.Build), 20), when(i.Started), when(i.Beat), short(paused, 80),
+				short(v.Consumer, 40), i.State, short(text(i.Host), 30), short(text(i.Build), 20), short(text(i.Env), 20), when(i.Started), when(i.Beat), short(paused, 80),
 			})
 		}
 	}
-	return m.emit(views, []string{"CONSUMER", "STATE", "HOST", "BUILD", "STARTED", "LAST BEAT", "PAUSED"}, rows)
+	return m.emit("consumers", views, []string{"CONSUMER", "STATE", "HOST", "BUILD", "ENVIRONMENT", "STARTED", "LAST BEAT", "PAUSED"}, rows)
 }
 
 func (m *Main) pauseCommand() *cobra.Command {
@@ -159,7 +160,7 @@ also holds for processes that start later, until headrace consumer resume.`,
 			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
 				return err
 			}
-			return m.emit(map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
+			return m.emit("", map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
 		})
 	})
 	return c
@@ -178,7 +179,7 @@ func (m *Main) resumeCommand() *cobra.Command {
 				m.say("it was not paused")
 				return errFound
 			}
-			return m.emit(map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			return m.emit("", map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
 		})
 	})
 	return c

@@ -46,7 +46,7 @@ Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
 message's own key again; --new-key gives one. Exit status 1 if none of the chosen letters is open, 3 if some are
 not.`,
-		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.[].id' | headrace dlq redrive - --yes",
+		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.dead_letters[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
@@ -169,7 +169,7 @@ func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, partici
 		} else {
 			o.Discarded = &done.Done
 		}
-		printed = m.emitJSON(o)
+		printed = m.emitJSON("", o)
 	} else {
 		printed = m.printOutcome(done, participle)
 	}

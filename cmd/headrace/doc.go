@@ -5,6 +5,7 @@
 //	headrace check
 //	headrace inbox show KEY
 //	headrace dlq ls|groups|show|redrive|discard
+//	headrace backlog ls|groups|show
 //	headrace outbox status|parked|unpark
 //	headrace version
 //
@@ -20,15 +21,22 @@
 // postgres://user@host:5432/database, as key=value pairs (host=… user=… dbname=…), or as
 // sqlite:FILE. A password is never shown.
 //
-// Payloads and headers are printed only by `dlq show --payload`. Text from outside is
+// Payloads and headers are printed only by `dlq show --payload` and `backlog show --payload`. Text from outside is
 // printed with its control characters escaped, in tables and in JSON.
 //
 // Commands that change messages ask first; a script says --yes. Nothing is chosen by
 // default: give ids, a filter, or --all.
 //
-// Exit status: 0 done, 1 failed (or a check found violations, or letters, rows or a
-// migration were not found), 2 wrong usage and nothing was done, 3 done in part, or
-// status found open letters or something that has no owner.
+// # Exit status
+//
+//	0    done
+//	1    failed or not found; check found a broken rule; inbox missing found missing keys
+//	2    wrong usage, and nothing was done
+//	3    done in part; status found open dead letters or a warning
+//	4    the database does not permit it to this login
+//	5    refused, and nothing was done: the answer was no, or the schema or the state does
+//	     not allow it
+//	130  interrupted; the same command goes on with the rest
 //
 // # Caveats
 //

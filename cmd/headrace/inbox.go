@@ -33,7 +33,7 @@ type entryView struct {
 	Stale       bool          `json:"stale"`
 	Wait        *waitView     `json:"wait,omitempty"`
 	Runs        []attemptView `json:"runs"`
-	Letters     []int64       `json:"letters"`
+	Letters     []int64       `json:"dead_letters"`
 }
 
 // waitView is the wait of a waiting message as JSON.
@@ -88,7 +88,7 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		views = append(views, view)
 	}
 	if m.json() {
-		err = m.emitJSON(views)
+		err = m.emitJSON("messages", views)
 	} else {
 		err = m.printEntries(views)
 	}
@@ -117,7 +117,7 @@ func (m *Main) printEntries(views []entryView) error {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTER IDS", "FINGERPRINT"}, rows},
+		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "DEAD LETTERS", "FINGERPRINT"}, rows},
 		{[]string{"SCOPE", "WAITS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
 		{[]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs},
 	}

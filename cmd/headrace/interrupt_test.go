@@ -34,12 +34,12 @@ func (i *interrupter) Write(b []byte) (int, error) {
 	return i.Buffer.Write(b)
 }
 
-// Bad input 59: Ctrl-C in the middle says how many, exits with 3, and can go on.
+// Bad input 59: Ctrl-C in the middle says how many, exits with 130, and can go on.
 func TestInterruptedRedrive(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "60")
 	stderr := &interrupter{t: t}
-	p.run(exitPartial, func(m *Main) {
+	p.run(exitInterrupted, func(m *Main) {
 		m.Stderr, m.ProgressEvery = stderr, 0
 		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
 			work, stop := interruptible(ctx)
@@ -82,7 +82,7 @@ func TestInterruptedPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr := &interrupter{t: t}
-	p.run(exitPartial, func(m *Main) {
+	p.run(exitInterrupted, func(m *Main) {
 		m.Stderr, m.ProgressEvery = stderr, 0
 		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
 			work, stop := interruptible(ctx)

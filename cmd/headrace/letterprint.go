@@ -17,7 +17,7 @@ func (m *Main) printDetail(v detailView) error {
 		{"letter", fmt.Sprintf("%d, %s since %s", v.ID, v.State, when(v.ChangedAt))},
 		{"class", string(v.Class)}, {"consumer", v.Consumer}, {"handler", v.Handler},
 		{"key", v.Key}, {"inbox", text(string(v.Inbox))}, {"order key", text(v.OrderKey)}, {"message id", text(v.MessageID)},
-		{"topic", text(v.Topic)}, {"stood at", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
+		{"topic", text(v.Topic)}, {"coordinates", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
 	}
 	if v.Class == dlq.Conflict {
 		rows = append(rows, []string{"first fingerprint", v.FirstFingerprint})
@@ -30,34 +30,42 @@ func (m *Main) printDetail(v detailView) error {
 	}
 	rows = append(rows, [][]string{
 		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
-		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"group", text(v.Group)}, {"error", text(v.Error)},
-		{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")},
+		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
 	}...)
+	rows = append(rows, contentRows(v.bodyView)...)
 	if err := m.table(nil, rows); err != nil {
 		return err
 	}
 	if err := m.printRuns(v); err != nil {
 		return err
 	}
-	return m.printBody(v)
+	return m.printBody(v.bodyView)
+}
+
+// section prints lines under a title; nothing if there are none.
+func (m *Main) section(title string, lines []string) error {
+	if len(lines) == 0 {
+		return nil
+	}
+	for _, line := range append([]string{"", title}, lines...) {
+		if err := m.line("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func attemptLines(runs []attemptView) []string {
+	var lines []string
+	for _, a := range runs {
+		lines = append(lines, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
+	}
+	return lines
 }
 
 func (m *Main) printRuns(v detailView) error {
-	section := func(title string, lines []string) error {
-		if len(lines) == 0 {
-			return nil
-		}
-		for _, line := range append([]string{"", title}, lines...) {
-			if err := m.line("%s", line); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var runs, trail []string
-	for _, a := range v.Runs {
-		runs = append(runs, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
-	}
+	var trail []string
+	runs := attemptLines(v.Runs)
 	for _, a := range v.Trail {
 		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
 		if a.NewKey != "" {
@@ -69,18 +77,23 @@ func (m *Main) printRuns(v detailView) error {
 		title string
 		lines []string
 	}{
-		{"wraps", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
+		{"chain", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
 	} {
-		if err := section(part.title, part.lines); err != nil {
+		if err := m.section(part.title, part.lines); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// contentRows says what a message holds.
+func contentRows(v bodyView) [][]string {
+	return [][]string{{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")}}
+}
+
 // printBody prints headers and payload if requested. It indents each line, so that none
 // looks like our own output.
-func (m *Main) printBody(v detailView) error {
+func (m *Main) printBody(v bodyView) error {
 	if v.Payload == nil {
 		return nil
 	}

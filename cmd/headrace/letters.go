@@ -81,7 +81,7 @@ func (m *Main) emitLetters(letters []dlq.Letter) error {
 			short(text(l.Delivery.Key), 40), strconv.Itoa(l.Attempts), when(l.CreatedAt), short(text(l.Error), 60),
 		})
 	}
-	return m.emit(views, []string{"ID", "STATE", "CLASS", "CONSUMER", "HANDLER", "KEY", "ATTEMPTS", "WRITTEN", "ERROR"}, rows)
+	return m.emit("dead_letters", views, []string{"ID", "STATE", "CLASS", "CONSUMER", "HANDLER", "KEY", "ATTEMPTS", "CREATED", "ERROR"}, rows)
 }
 
 func (m *Main) groupsCommand() *cobra.Command {
@@ -105,10 +105,7 @@ func (m *Main) groupsCommand() *cobra.Command {
 					when(g.First), when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
 				})
 			}
-			if groups == nil {
-				groups = []dlq.Group{}
-			}
-			if err := m.emit(groups, []string{"GROUP", "LETTERS", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE", "ERROR"}, rows); err != nil {
+			if err := m.emit("groups", groups, []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE ID", "ERROR"}, rows); err != nil {
 				return err
 			}
 			return m.found(len(groups), f)
@@ -132,7 +129,7 @@ func (m *Main) showCommand() *cobra.Command {
 			}
 			view := viewDetail(detail, *payload)
 			if m.json() {
-				return m.emitJSON(view)
+				return m.emitJSON("", view)
 			}
 			return m.printDetail(view)
 		})
@@ -167,7 +164,7 @@ func describe(f dlq.Filter) string {
 	add("handler", f.Handler)
 	add("topic", f.Topic)
 	add("class", string(f.Class))
-	add("group", f.ErrorFingerprint)
+	add("error fingerprint", f.ErrorFingerprint)
 	add("key", f.Key)
 	if !f.Since.IsZero() {
 		add("since", when(f.Since))

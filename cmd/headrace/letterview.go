@@ -29,7 +29,7 @@ type letterView struct {
 	Coordinates      headrace.Coordinates `json:"coordinates,omitzero"`
 	TraceParent      string               `json:"traceparent,omitempty"`
 	Error            string               `json:"error"`
-	Group            string               `json:"group"`
+	Group            string               `json:"error_fingerprint"`
 	Attempts         int                  `json:"attempts"`
 	FirstFailure     time.Time            `json:"first_failure,omitzero"`
 	LastFailure      time.Time            `json:"last_failure,omitzero"`
@@ -59,16 +59,34 @@ func viewLetter(l dlq.Letter) letterView {
 type detailView struct {
 	letterView
 	// Inbox is where its message is now.
-	Inbox        inbox.State   `json:"inbox"`
-	Chain        []string      `json:"chain"`
-	Stack        string        `json:"stack,omitempty"`
-	Runs         []attemptView `json:"runs"`
-	Trail        []dlq.Audit   `json:"trail"`
-	HeaderNames  []string      `json:"header_names"`
-	PayloadBytes int           `json:"payload_bytes"`
+	Inbox inbox.State   `json:"inbox"`
+	Chain []string      `json:"chain"`
+	Stack string        `json:"stack,omitempty"`
+	Runs  []attemptView `json:"runs"`
+	Trail []dlq.Audit   `json:"decisions"`
+	bodyView
+}
+
+// bodyView is the content of a message.
+type bodyView struct {
+	HeaderNames  []string `json:"header_names"`
+	PayloadBytes int      `json:"payload_bytes"`
 	// Headers and Payload are set only if requested; Payload is in base64.
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload *[]byte           `json:"payload,omitempty"`
+}
+
+func viewBody(d headrace.Delivery, payload bool) bodyView {
+	v := bodyView{HeaderNames: slices.Sorted(maps.Keys(d.Metadata)), PayloadBytes: len(d.Payload)}
+	if payload {
+		v.Headers = d.Metadata
+		body := d.Payload
+		if body == nil {
+			body = []byte{}
+		}
+		v.Payload = &body
+	}
+	return v
 }
 
 type attemptView struct {
@@ -85,22 +103,13 @@ type attemptView struct {
 func viewDetail(d redrive.Detail, payload bool) detailView {
 	v := detailView{
 		letterView: viewLetter(d.Letter), Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
-		Runs: []attemptView{}, Trail: d.Trail, PayloadBytes: len(d.Letter.Delivery.Payload),
-		HeaderNames: slices.Sorted(maps.Keys(d.Letter.Delivery.Metadata)),
+		Runs: []attemptView{}, Trail: d.Trail, bodyView: viewBody(d.Letter.Delivery, payload),
 	}
 	for _, a := range d.Attempts {
 		v.Runs = append(v.Runs, viewAttempt(a))
 	}
 	if v.Trail == nil {
 		v.Trail = []dlq.Audit{}
-	}
-	if payload {
-		v.Headers = d.Letter.Delivery.Metadata
-		body := d.Letter.Delivery.Payload
-		if body == nil {
-			body = []byte{}
-		}
-		v.Payload = &body
 	}
 	return v
 }

@@ -43,7 +43,7 @@ the new id within seconds.`,
 					return err
 				}
 				if m.json() {
-					return m.emitJSON(map[string]string{"id": id})
+					return m.emitJSON("", map[string]string{"id": id})
 				}
 				return m.line("the database has the new id %s", id)
 			})
@@ -97,7 +97,7 @@ func (m *Main) emitMigrations(list []store.Migration) error {
 		rows = append(rows, []string{fmt.Sprintf("%04d", one.Version), one.Name, state})
 	}
 	if m.json() {
-		return m.emitJSON(append([]store.Migration{}, list...))
+		return m.emitJSON("migrations", list)
 	}
 	if len(rows) == 0 {
 		return nil
@@ -121,7 +121,7 @@ func (m *Main) migratePrint(ctx context.Context, mg store.Migrator) error {
 		views = append(views, scriptView{Version: one.Version, Name: one.Name, SQL: one.SQL})
 	}
 	if m.json() {
-		return m.emitJSON(views)
+		return m.emitJSON("migrations", views)
 	}
 	for _, v := range views {
 		// The SQL is our own: it is printed unescaped, to be piped into psql or sqlite3.

@@ -23,9 +23,9 @@ func (m *Main) missingCommand() *cobra.Command {
 		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in a
 scope, which is CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet,
 or are older than retention; messages that wait, are dead or were discarded are not missing.
-With -o json it prints one JSON string a line.
+With -o json it prints one JSON object a line. An unknown scope is an error, and no key is printed.
 
-Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended early.`,
+Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended early, 130 interrupted.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
 		Args:    one("SCOPE"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
@@ -33,12 +33,35 @@ Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended e
 				return usagef("%q is no scope: it is CONSUMER/HANDLER, as `%s` prints it", short(args[0], 80), m.command("inbox show"))
 			}
 			return m.withStore(ctx, func(st openStore) error {
+				finder := st.Operations().Finder
+				if err := m.knownScope(ctx, finder, args[0]); err != nil {
+					return err
+				}
 				work, stop := m.Interruptible(ctx)
 				defer stop()
-				return m.missing(work, st.Operations().Finder, args[0])
+				return m.missing(work, finder, args[0])
 			})
 		}),
 	}
+}
+
+// scopesShown is how many scopes an error names.
+const scopesShown = 10
+
+// knownScope returns errFound, after it has said so, if no message of scope was ever taken:
+// then each key would be missing, mostly because the scope is misspelled.
+func (m *Main) knownScope(ctx context.Context, f inbox.Finder, scope string) error {
+	scopes, err := f.Scopes(ctx)
+	if err != nil || slices.Contains(scopes, scope) {
+		return err
+	}
+	m.say("the scope %q is unknown: the inbox never had a message of it, or retention removed them all", short(scope, 80))
+	if n := len(scopes); n > scopesShown {
+		m.say("known are %s and %d more", strings.Join(scopes[:scopesShown], ", "), n-scopesShown)
+	} else if n > 0 {
+		m.say("known: %s", strings.Join(scopes, ", "))
+	}
+	return errFound
 }
 
 // missing reads keys, looks them up page by page, and prints the missing ones as it goes.
@@ -86,9 +109,6 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 	}
 	if err == nil && missing > 0 {
 		m.say("%d of %s missing", missing, plural(read, "key is", "keys are"))
-		if missing == read {
-			m.say("the inbox has none of them: is %q the scope? `%s` prints that of a key", scope, m.command("inbox show KEY"))
-		}
 		return errFound
 	}
 	return err
@@ -98,7 +118,7 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 func (m *Main) printKeys(keys []string) error {
 	for _, key := range keys {
 		if m.json() {
-			if err := m.emitJSON(key); err != nil {
+			if err := m.emitJSONLine("key", key); err != nil {
 				return err
 			}
 			continue

@@ -38,7 +38,7 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting),
 				})
 			}
-			return m.emit(append([]outbox.Status{}, list...), []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows)
+			return m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows)
 		})
 	})
 	return c
@@ -98,7 +98,7 @@ func (m *Main) emitParked(held []outbox.HeldRow) error {
 			strconv.Itoa(v.Attempts), v.Age.Round(time.Second).String(), short(text(v.Error), 60),
 		})
 	}
-	return m.emit(views, []string{"OUTBOX", "ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
+	return m.emit("events", views, []string{"OUTBOX", "ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
 }
 
 // unparkPage is how many rows one statement names.
@@ -151,7 +151,7 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows [
 	if rows != nil {
 		view.Skipped = len(rows) - done
 	}
-	printed := m.emit(view, nil, [][]string{{plural(done, "event is due", "events are due")}})
+	printed := m.emit("", view, nil, [][]string{{plural(done, "event is due", "events are due")}})
 	switch {
 	case err != nil && done > 0:
 		m.say("unpark: ended early: %v", err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -13,17 +14,53 @@ import (
 func (m *Main) json() bool { return m.flags.format.value == "json" }
 
 // emit prints value as JSON, or header and rows as a table; cells may contain any text.
-func (m *Main) emit(value any, header []string, rows [][]string) error {
+// name is as in envelope.
+func (m *Main) emit(name string, value any, header []string, rows [][]string) error {
 	if m.json() {
-		return m.emitJSON(value)
+		return m.emitJSON(name, value)
 	}
 	return m.table(header, rows)
 }
 
-func (m *Main) emitJSON(value any) error {
-	text, err := json.MarshalIndent(value, "", "  ")
+// jsonVersion is the member v of all JSON. It changes when a member changes its meaning or
+// goes; a new member is no new version.
+const jsonVersion = 1
+
+// envelope returns an object with the member v: value's members, which is then an object,
+// or value as the member called name. A nil slice becomes an empty array.
+func envelope(name string, value any) ([]byte, error) {
+	text, err := json.Marshal(value)
 	if err != nil {
+		return nil, fmt.Errorf("encode the output: %w", err)
+	}
+	switch {
+	case name != "" && string(text) == "null":
+		text = fmt.Appendf(nil, "{%q:[]}", name)
+	case name != "":
+		text = fmt.Appendf(nil, "{%q:%s}", name, text)
+	}
+	return fmt.Appendf(nil, `{"v":%d,%s`, jsonVersion, text[1:]), nil
+}
+
+// emitJSON prints value in its envelope.
+func (m *Main) emitJSON(name string, value any) error {
+	text, err := envelope(name, value)
+	if err != nil {
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, text, "", "  "); err != nil {
 		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = m.out.Write(append(visibleJSON(indented.Bytes()), '\n'))
+	return err
+}
+
+// emitJSONLine prints value in its envelope on one line, as one of many.
+func (m *Main) emitJSONLine(name string, value any) error {
+	text, err := envelope(name, value)
+	if err != nil {
+		return err
 	}
 	_, err = m.out.Write(append(visibleJSON(text), '\n'))
 	return err

@@ -85,7 +85,7 @@ func (f *pruneFlags) plan() (inbox.Plan, error) {
 // prunedView is the result as JSON.
 type prunedView struct {
 	Messages int64  `json:"messages"`
-	Letters  int64  `json:"letters"`
+	Letters  int64  `json:"dead_letters"`
 	DryRun   bool   `json:"dry_run"`
 	Window   string `json:"window"`
 }
@@ -101,7 +101,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	}
 	if f.dry {
 		view.Messages, view.Letters = found.Messages, found.Letters
-		return m.emit(view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), view.Window)}})
+		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), view.Window)}})
 	}
 	if plan.OpenLetters > 0 {
 		if err := m.confirm(f.yes, "remove %s, open ones among them?", amount(found)); err != nil {
@@ -116,7 +116,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	})
 	bar.end()
 	view.Messages, view.Letters = done.Messages, done.Letters
-	printed := m.emit(view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), view.Window)}})
+	printed := m.emit("", view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), view.Window)}})
 	switch {
 	case err != nil && work.Err() != nil:
 		return fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, amount(done))

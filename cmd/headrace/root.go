@@ -23,13 +23,13 @@ The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others 
 the list of processes): postgres://user@host:5432/database, "host=… user=… dbname=…", or
 sqlite:FILE.
 
-Exit status: 0 done, 1 failed or not found, 2 wrong usage and nothing was done, 3 done in part, or
-status found something.`
+Exit status:
+`
 
 func (m *Main) root() *cobra.Command {
 	root := m.parent("headrace", "look after a database of headrace",
-		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.consumerCommand(), m.outboxCommand(), m.statusCommand(), m.pruneCommand(), m.versionCommand())
-	root.Long = long
+		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.backlogCommand(), m.consumerCommand(), m.outboxCommand(), m.statusCommand(), m.pruneCommand(), m.versionCommand())
+	root.Long = long + exitTable()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(m.Stdin)
 	root.SetOut(m.out)

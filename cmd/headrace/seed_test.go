@@ -27,7 +27,9 @@ import (
 //	seed parked N       N parked events
 //	seed done KEY       a message that was handled
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
+//	seed retried KEY    a message that failed once and waits for its next attempt
 //	seed instance NAME  a process that runs the consumer
+//	seed instance-staging NAME   another one, of another environment
 //	seed relay OUTBOX   two relays of the outbox with different sinks
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
@@ -49,7 +51,10 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if what == "instance" {
-		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3"})
+		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-1", Consumer: arg, Host: "mill-1", Build: "v1.2.3", Environment: "production"})
+	}
+	if what == "instance-staging" {
+		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-2", Consumer: arg, Host: "mill-2", Build: "v1.2.3", Environment: "staging"})
 	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {
@@ -110,6 +115,20 @@ func (s seeder) write(what, arg string) error {
 		}
 		return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
 			Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: time.Hour, Postponed: time.Minute, Reason: "rate\x1b[2J limit (postponed for 1h0m0s)",
+		}})
+	case "retried":
+		l := deadLetter(arg)
+		d := l.Delivery
+		d.Attempt = 2
+		if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: l.ID(), State: inbox.Waiting, Fingerprint: d.Fingerprint}); err != nil {
+			return err
+		}
+		a := inbox.Attempt{ID: l.ID(), Class: "transient", Error: l.Error, ErrorType: "context.deadlineExceededError"}
+		if _, err := s.st.Inbox().AddAttempts(s.ctx, s.t, []inbox.Attempt{a}); err != nil {
+			return err
+		}
+		return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
+			Consumer: l.Consumer, Handler: l.Handler, Delivery: d, Delay: time.Hour, ErrorFingerprint: l.ErrorFingerprint,
 		}})
 	case "broken":
 		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})

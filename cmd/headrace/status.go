@@ -16,7 +16,6 @@ import (
 
 // statusView is everything on one screen, as JSON.
 type statusView struct {
-	V         int              `json:"v"`
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
 	Outboxes  []outbox.Status  `json:"outboxes"`
@@ -27,13 +26,15 @@ type statusView struct {
 // are ready, delayed or blocked.
 type consumerState struct {
 	Consumer  string         `json:"consumer"`
-	Processes int            `json:"processes"` // that run
-	Silent    int            `json:"silent"`    // that ended without a word
-	Builds    map[string]int `json:"builds"`    // of those that run
-	Pause     *pauseView     `json:"pause,omitempty"`
-	Waiting   int64          `json:"waiting"`
-	Oldest    time.Duration  `json:"oldest_ns"`
-	Dead      int64          `json:"dead"` // open letters
+	Processes int            `json:"processes"`          // that run
+	Silent    int            `json:"ended_unexpectedly"` // that ended unexpectedly
+	Builds    map[string]int `json:"builds"`             // of those that run
+	// Environments are those of the processes that run, sorted.
+	Environments []string      `json:"environments,omitempty"`
+	Pause        *pauseView    `json:"pause,omitempty"`
+	Waiting      int64         `json:"waiting"`
+	Oldest       time.Duration `json:"oldest_ns"`
+	Dead         int64         `json:"dead"` // open letters
 }
 
 func (m *Main) statusCommand() *cobra.Command {
@@ -74,7 +75,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if err != nil {
 		return v, err
 	}
-	v.V, v.Failing = 1, append([]dlq.Group{}, v.Failing...)
+	v.Failing = append([]dlq.Group{}, v.Failing...)
 	v.Consumers, v.Outboxes = []*consumerState{}, append([]outbox.Status{}, v.Outboxes...)
 	for _, k := range known {
 		c, depth := stateOf(k), depths[k.Consumer]
@@ -107,10 +108,14 @@ func stateOf(k *consumerView) *consumerState {
 		case "running":
 			c.Processes++
 			c.Builds[i.Build]++
+			if i.Env != "" && !slices.Contains(c.Environments, i.Env) {
+				c.Environments = append(c.Environments, i.Env)
+			}
 		case "dead":
 			c.Silent++
 		}
 	}
+	slices.Sort(c.Environments)
 	return c
 }
 
@@ -122,8 +127,11 @@ func (m *Main) warnings(v statusView, unowned int64) []string {
 		if c.Processes == 0 && c.Waiting > 0 {
 			list = append(list, fmt.Sprintf("%s: %s and no process runs", c.Consumer, plural(c.Waiting, "message waits", "messages wait")))
 		}
+		if len(c.Environments) > 1 {
+			list = append(list, fmt.Sprintf("%s: its processes belong to several environments: %s", c.Consumer, strings.Join(c.Environments, ", ")))
+		}
 		if c.Silent > 0 {
-			list = append(list, fmt.Sprintf("%s: %s without a word", c.Consumer, plural(c.Silent, "process has ended", "processes have ended")))
+			list = append(list, fmt.Sprintf("%s: %s unexpectedly", c.Consumer, plural(c.Silent, "process has ended", "processes have ended")))
 		}
 	}
 	if unowned > 0 {
@@ -164,7 +172,7 @@ const failingShown = 10
 
 func (m *Main) printStatus(v statusView) error {
 	if m.json() {
-		return m.emitJSON(v)
+		return m.emitJSON("", v)
 	}
 	var rows [][]string
 	section := func(title string, lines [][]string) {
@@ -221,5 +229,9 @@ func processes(c *consumerState) string {
 	if len(builds) == 0 {
 		return "no process"
 	}
-	return plural(c.Processes, "process", "processes") + ": " + strings.Join(builds, ", ")
+	running := plural(c.Processes, "process", "processes")
+	if len(c.Environments) > 0 {
+		running += " in " + short(strings.Join(c.Environments, ", "), 40)
+	}
+	return running + ": " + strings.Join(builds, ", ")
 }

@@ -30,7 +30,7 @@ func (m *Main) versionCommand() *cobra.Command {
 				}
 				rows = append(rows, []string{"revision", revision}, []string{"time", v.Time})
 			}
-			return m.emit(v, nil, rows)
+			return m.emit("", v, nil, rows)
 		}),
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
+	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -266,6 +267,39 @@ func TestFingerprints(t *testing.T) {
 			if (l.Delivery.Key == "other") != (l.ErrorFingerprint == prints[3]) {
 				f.Errorf("%s has %s", l.Delivery.Key, l.ErrorFingerprint)
 			}
+		}
+	})
+}
+
+// The row of a message that waits for its retry says why it failed, first live and then out
+// of the backlog; a rerun does not take that away.
+func TestRetryKeepsItsFingerprint(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		h := handler("orders")
+		var want string
+		check := func(when string) {
+			f.Helper()
+			rows, _, err := f.Store.Operations().Waiting.List(t.Context(), backlog.Filter{}, 0, 2)
+			if err != nil || len(rows) != 1 || want == "" || rows[0].ErrorFingerprint != want {
+				f.Errorf("%s: %+v, %v; want %s", when, rows, err, want)
+			}
+		}
+		want = f.fails(h, "m", outcome.Failed, enginetest.ErrBoom).Description.Fingerprint
+		check("live")
+		for _, c := range []struct {
+			kind outcome.Kind
+			err  error
+		}{{outcome.Failed, &retry.PanicError{Value: 1}}, {outcome.Rerun, enginetest.ErrBoom}} {
+			f.Exec(fmt.Sprintf("UPDATE headrace_backlog SET due_at = NULL, status = 'ready', shard = %d", shard.Of("k")))
+			failure := &outcome.Failure{Kind: c.kind, Err: c.err}
+			f.record(func(t *txn.Txn) outcome.Batch {
+				failure.Task = f.rows(t, h, "k")[0]
+				return outcome.Batch{Failed: []*outcome.Failure{failure}}
+			})
+			if c.kind == outcome.Failed {
+				want = failure.Description.Fingerprint
+			}
+			check(fmt.Sprint("after ", c.err))
 		}
 	})
 }

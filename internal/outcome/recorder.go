@@ -205,21 +205,23 @@ func (r *Recorder) retry(ctx context.Context, t *txn.Txn, failed []*Failure) err
 		if f.Outcome != task.Waiting {
 			continue
 		}
-		next, reruns, reason := f.Task.Delivery.Attempt, 0, f.Description.Error
+		next, reruns, reason, fingerprint := f.Task.Delivery.Attempt, 0, f.Description.Error, ""
 		switch {
 		case f.Attempt > 0:
-			next, reason = f.Attempt+1, ""
+			next, reason, fingerprint = f.Attempt+1, "", f.Description.Fingerprint
 		case f.Kind == Rerun:
 			reruns = f.Task.Reruns + 1
 		case f.Postponed: // only an attempt begins both anew, or each would let the other go on for ever
 			reruns = f.Task.Reruns
 		}
 		if row := f.Task.Item; row != nil {
-			changes = append(changes, backlog.Change{RowID: row.RowID, Delay: f.Delay, Attempt: next, Reruns: reruns, Postponed: f.Postponed, Reason: reason})
+			changes = append(changes, backlog.Change{
+				RowID: row.RowID, Delay: f.Delay, Attempt: next, Reruns: reruns, Postponed: f.Postponed, Reason: reason, ErrorFingerprint: fingerprint,
+			})
 			continue
 		}
 		item := Item(f.Task)
-		item.Delivery.Attempt, item.Delay, item.Reruns, item.Reason = next, f.Delay, reruns, reason
+		item.Delivery.Attempt, item.Delay, item.Reruns, item.Reason, item.ErrorFingerprint = next, f.Delay, reruns, reason, fingerprint
 		if f.Postponed {
 			item.Postponed = 1 // begins now
 		}

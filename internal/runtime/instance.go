@@ -26,7 +26,7 @@ type instanceRun struct {
 func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	rt, operations := r.rt, r.rt.Store.Operations()
 	i.rt = rt
-	self := instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build}
+	self := instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
 	i.guard = crashguard.New(operations.Instances, operations.Marks, self, crashguard.Options{
 		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.count() > 0 },
 		Schema: operations.Schema.Check, Fatal: r.fail,

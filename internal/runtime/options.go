@@ -20,6 +20,8 @@ import (
 // Routes, Relay and Retention.
 type Options struct {
 	Name             string
+	Environment      string
+	Build            string
 	Store            store.Store
 	Sink             message.Publisher
 	Routes           []relay.Route

@@ -32,7 +32,7 @@ func (s *Backlog) Put(ctx context.Context, t *txn.Txn, items []backlog.Item) (er
 	}
 	for i := range items {
 		d := &items[i].Delivery
-		if err := sqlrun.Identity(items[i].Consumer, items[i].Handler, d.Scope, d.Key, d.OrderKey, d.Fingerprint); err != nil {
+		if err := sqlrun.Identity(items[i].Consumer, items[i].Handler, d.Scope, d.Key, d.OrderKey, d.Fingerprint, items[i].ErrorFingerprint); err != nil {
 			return err
 		}
 	}
@@ -137,7 +137,8 @@ func (s *Backlog) Reschedule(ctx context.Context, t *txn.Txn, changes []backlog.
 		sqlrun.Numbers(changes, func(c *change) int64 { return int64(c.Attempt) }),
 		sqlrun.Numbers(changes, func(c *change) int64 { return int64(c.Reruns) }),
 		sqlrun.Column(changes, func(c *change) bool { return c.Postponed }),
-		sqlrun.Texts(changes, func(c *change) string { return encode.Text(c.Reason, sqlrun.MaxError) }))...)
+		sqlrun.Texts(changes, func(c *change) string { return encode.Text(c.Reason, sqlrun.MaxError) }),
+		sqlrun.Texts(changes, func(c *change) string { return c.ErrorFingerprint }))...)
 	return err
 }
 

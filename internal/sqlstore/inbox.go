@@ -14,7 +14,7 @@ import (
 // Inbox implements inbox.Store except Claim, and inbox.Finder.
 type Inbox struct {
 	sqlrun.Table[struct {
-		Transition, MarkStale, AddAttempts, Attempts, Find, Counts, Missing string
+		Transition, MarkStale, AddAttempts, Attempts, Find, Counts, Missing, Scopes string
 	}]
 }
 
@@ -157,6 +157,11 @@ func (s *Inbox) Counts(ctx context.Context, consumer string) (counts map[inbox.S
 		counts[c.state] = c.n
 	}
 	return counts, nil
+}
+
+func (s *Inbox) Scopes(ctx context.Context) (scopes []string, err error) {
+	defer sqlrun.Wrap("list scopes", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Scopes, nil, func(scope *string) []any { return []any{scope} })
 }
 
 func (s *Inbox) Missing(ctx context.Context, scope string, keys []string) (missing []string, err error) {

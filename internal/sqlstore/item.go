@@ -44,6 +44,7 @@ func itemColumns(items []backlog.Item) []any {
 		sqlrun.Numbers(items, func(i *item) int64 { return i.LetterID }),
 		sqlrun.Numbers(items, func(i *item) int64 { return int64(i.Redrives) }),
 		sqlrun.Named(items, func(i *item) string { return i.Delivery.ReplyTopic }),
+		sqlrun.Texts(items, func(i *item) string { return i.ErrorFingerprint }),
 	}
 }
 

@@ -69,6 +69,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Versions:  sqlrun.Loaded(d, q, "versions", &Versions{}),
 			Pruner:    o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),
 			Finder:    in,
+			Waiting:   sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances: sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:     sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:    sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),

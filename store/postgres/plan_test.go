@@ -103,7 +103,7 @@ func everyPlan(t *testing.T, b *bundle) {
 	}{
 		{"backlog_poll", "text, bigint[]", "'billing', " + noMarks, 30},
 		{"outbox_poll", "bigint[], text", noMarks + ", 'default'", 800},
-		{"backlog_depth", "text, integer", "'billing', 100", 4000}, // without statistics it sorts the blocked rows
+		{"backlog_depth", "text, integer", "'billing', 100", 4300}, // without statistics it sorts the blocked rows
 		{"backlog_promote", "text, integer", "'billing', 100", 30},
 		{"backlog_read", read, "'billing', 7, 120000, 100, 1000000, '{h}', NULL", 1500},
 		{"backlog_read", read, "'billing', 7, 120000, 100, 1000000, '{h}', '{120001, 130000}'", 1500},
@@ -114,7 +114,13 @@ func everyPlan(t *testing.T, b *bundle) {
 		{"leases_claim", "text, text, text, bigint, integer", "'billing', 'other', 'token', 1000, 10", 300},
 		{"leases_move_back", "text, text, integer", "'billing', 'h', 10", 30},
 		{"leases_move_back", "text, text, integer", "'billing', 'other', 10", 300},
-		{"backlog_reschedule", "bigint[], bigint[], integer[], integer[], boolean[], text[]", "'{100001, 130000}', '{0, 5}', '{1, 2}', '{0, 0}', '{true, false}', '{later, now}'", 80},
+		{"backlog_reschedule", "bigint[], bigint[], integer[], integer[], boolean[], text[], text[]", "'{100001, 130000}', '{0, 5}', '{1, 2}', '{0, 0}', '{true, false}', '{later, now}', '{a, b}'", 80},
+		{"waiting_last", "bigint, bigint", "0, 2000", 30},
+		{"waiting_list", "bigint, bigint, integer, text, text, text", "100000, 102000, 51, '', '', 'none'", 400},
+		{"waiting_get", "bigint", "100001", 30},
+		{"waiting_last_failed", "bigint, bigint, text", "0, 2000, 'none'", 30},
+		{"waiting_list_failed", "bigint, bigint, integer, text, text, text, text", "0, 110000, 51, '', '', '', 'none'", 30},
+		{"waiting_groups", "text, text, text, integer, integer", "'', '', '', 100, 10000", 30},
 		{"outbox_read_held", "smallint, integer, text", "7, 100, 'default'", 30},
 	} {
 		explain(t, b.db, c.name, "PREPARE p ("+c.types+") AS "+b.SQL(c.name), "EXECUTE p ("+c.args+")", c.pages)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -88,7 +89,7 @@ func (k connector) wrap(ctx context.Context, opened driver.Conn) (*conn, error) 
 }
 
 // errReadOnly says that this process cannot write the file.
-var errReadOnly = errors.New("the file or its directory cannot be written")
+var errReadOnly = fmt.Errorf("the file or its directory cannot be written: %w", fs.ErrPermission)
 
 // readPragma returns the value of a pragma as text.
 func readPragma(ctx context.Context, c driver.QueryerContext, name string) (value string, err error) {

@@ -19,7 +19,7 @@ const missed = 10 * time.Minute
 
 func (b *bundle) startInstance(id, consumer string) {
 	b.Helper()
-	b.must(b.Store.Operations().Instances.Start(b.ctx, instance.Instance{ID: id, Consumer: consumer, Host: "mill-1", Build: "v1"}))
+	b.must(b.Store.Operations().Instances.Start(b.ctx, instance.Instance{ID: id, Consumer: consumer, Host: "mill-1", Build: "v1", Environment: "test"}))
 }
 
 func (b *bundle) instances(consumer string) map[string]instance.Instance {
@@ -41,7 +41,7 @@ func instanceLife(b *bundle) {
 	if len(b.instances("billing")) != 1 || len(b.instances("")) != 2 {
 		b.Errorf("%d of billing, %d in all", len(b.instances("billing")), len(b.instances("")))
 	}
-	if a.Host != "mill-1" || a.Build != "v1" || a.Started.IsZero() || !a.Ended.IsZero() || !a.Counted.IsZero() || a.DeadFor != 0 {
+	if a.Host != "mill-1" || a.Build != "v1" || a.Environment != "test" || a.Started.IsZero() || !a.Ended.IsZero() || !a.Counted.IsZero() || a.DeadFor != 0 {
 		b.Errorf("%+v", a)
 	}
 	b.shift(time.Hour)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 var missingTests = []test{
 	{name: "keys without a row are missing, in their order", run: missingKeys},
 	{name: "nothing is missing of nothing", run: missingNothing},
+	{name: "scopes that have rows are known", run: missingScopes},
 }
 
 // takeRound asks for a round.
@@ -99,5 +101,24 @@ func missingNothing(b *bundle) {
 		if got, err := b.Store.Operations().Finder.Missing(b.ctx, scope, keys); err != nil || len(got) != 0 {
 			b.Errorf("%v, %v", got, err)
 		}
+	}
+}
+
+func missingScopes(b *bundle) {
+	scopes := func() []string {
+		list, err := b.Store.Operations().Finder.Scopes(b.ctx)
+		b.must(err)
+		return list
+	}
+	if got := scopes(); len(got) > 0 {
+		b.Errorf("the scopes of an empty inbox are %v", got)
+	}
+	b.in(func(t *txn.Txn) {
+		for _, id := range []inbox.ID{{Scope: "b/x", Key: "1"}, {Scope: "a/y", Key: "1"}, {Scope: "b/x", Key: "2"}} {
+			b.must(Enter(b.ctx, b.Store.Inbox(), t, inbox.Entry{ID: id, State: inbox.Done, Fingerprint: "f"}))
+		}
+	})
+	if got := scopes(); !slices.Equal(got, []string{"a/y", "b/x"}) {
+		b.Errorf("the scopes are %v", got)
 	}
 }

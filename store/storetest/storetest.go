@@ -100,6 +100,7 @@ func Run(t *testing.T, h Harness) {
 		{"Pauses", pauseTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},
+		{"Waiting", waitingTests},
 		{"Check", checkTests},
 		{"Model", modelTests},
 	} {

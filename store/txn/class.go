@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 )
 
 // Class is the kind of a database error, for callers to decide on.
@@ -137,6 +138,26 @@ func classOfCode(code int) Class {
 		return Unavailable
 	}
 	return Other
+}
+
+// SQLite's primary result codes of what the file or the process may not do.
+const (
+	sqlitePerm = 3
+	sqliteAuth = 23
+)
+
+// NotPermitted reports whether the database refused err's statement or connection because
+// this login may not do it: PostgreSQL's 42501 and class 28, SQLite's PERM, AUTH and
+// READONLY.
+func NotPermitted(err error) bool {
+	if e, ok := errors.AsType[serverError](err); ok {
+		return e.SQLState() == "42501" || strings.HasPrefix(e.SQLState(), "28")
+	}
+	if e, ok := errors.AsType[sqliteError](err); ok {
+		code := e.Code() & 0xff
+		return code == sqlitePerm || code == sqliteAuth || code == sqliteReadonly
+	}
+	return false
 }
 
 func isConnection(err error) bool {

@@ -51,6 +51,19 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestNotPermitted(t *testing.T) {
+	for want, errs := range map[bool][]error{
+		true:  {stateError("42501"), stateError("28000"), fmt.Errorf("open: %w", &pq.Error{Code: "28P01"}), &pgconn.PgError{Code: "42501"}, codeError(8), codeError(3), codeError(23)},
+		false: {nil, io.EOF, stateError("42P01"), stateError("53300"), codeError(5), codeError(14)},
+	} {
+		for _, err := range errs {
+			if got := txn.NotPermitted(err); got != want {
+				t.Errorf("%v: %t, want %t", err, got, want)
+			}
+		}
+	}
+}
+
 func TestClassString(t *testing.T) {
 	for c, want := range map[txn.Class]string{txn.Other: "other", txn.LockTimeout: "lock timeout", txn.Aborted: "aborted", -1: "unknown", 99: "unknown"} {
 		if c.String() != want {

@@ -144,7 +144,7 @@ func handlers(c *consumer.Consumer) {
 		return retry.Permanent(errRefused)
 	}, consumer.Codec(codec.Raw()))
 	consumer.Handle(c, proto, apply[[]byte], consumer.Codec(schemaCodec{codec.Raw()}))
-	consumer.Handle(c, byJSON, apply[[]byte], consumer.Codec(codec.Raw()), consumer.Key(jsonKey, nil))
+	consumer.Handle(c, byJSON, apply[[]byte], consumer.Codec(codec.Raw()), consumer.Key(jsonKey))
 }
 
 // state is what there is of effects and letters.

@@ -28,5 +28,6 @@ type order struct{ ID string }
 // What docs/keys.md shows.
 var _ = func(c *consumer.Consumer, addInvoice func(context.Context, *headrace.Tx, *headrace.Message[order]) error) {
 	consumer.Handle(c, "orders.paid", addInvoice,
-		consumer.Key(inbox.JSON("id"), inbox.Fields("id", "total")))
+		consumer.Key(inbox.JSON("id")),
+		consumer.SameWhen(inbox.Fields("id", "total")))
 }

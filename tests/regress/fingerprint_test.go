@@ -30,7 +30,7 @@ func TestFingerprintIsBounded(t *testing.T) {
 			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) {
 				const culprit, n = "m3", 10
 				config := f.config()
-				config.Fingerprint = func(d *headrace.Delivery) (string, error) {
+				config.SameWhen = func(d *headrace.Delivery) (string, error) {
 					if d.ID == culprit {
 						return print, nil
 					}
@@ -63,7 +63,7 @@ func TestFingerprintIsBounded(t *testing.T) {
 func TestFingerprintOfOneKilobyte(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		config := f.config()
-		config.Fingerprint = func(*headrace.Delivery) (string, error) { return strings.Repeat("é", 512), nil }
+		config.SameWhen = func(*headrace.Delivery) (string, error) { return strings.Repeat("é", 512), nil }
 		c := f.consumer(f.st, config)
 		consumer.Handle(c, topic, insert)
 		f.start(c)

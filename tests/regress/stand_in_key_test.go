@@ -25,7 +25,7 @@ const (
 func keyedBy(f *fixture, header string, options ...consumer.Option) *process {
 	f.Helper()
 	c := f.consumer(f.st, f.config())
-	consumer.Handle(c, topic, insertKey, append(options, consumer.Key(inbox.Header(header), nil))...)
+	consumer.Handle(c, topic, insertKey, append(options, consumer.Key(inbox.Header(header)))...)
 	return f.start(c)
 }
 
@@ -196,7 +196,7 @@ func TestLetterWithABinaryOrderKey(t *testing.T) {
 		config := f.config()
 		config.OrderKey = nil // the broker's
 		c := f.consumer(f.st, config)
-		consumer.Handle(c, topic, insert, consumer.Key(inbox.Header("none"), nil))
+		consumer.Handle(c, topic, insert, consumer.Key(inbox.Header("none")))
 		f.start(c)
 		m := message.NewMessage("m", []byte(`{"n":1}`))
 		m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{OrderKey: "\xff\x00"}))

@@ -92,7 +92,7 @@ func (w *keyWorld) start() {
 	config := w.config()
 	config.DrainTimeout = 50 * time.Millisecond
 	c := w.consumer(st, config)
-	consumer.Handle(c, topic, insertKey, consumer.Key(inbox.Header(w.header), nil))
+	consumer.Handle(c, topic, insertKey, consumer.Key(inbox.Header(w.header)))
 	w.p = w.fixture.start(c)
 }
 

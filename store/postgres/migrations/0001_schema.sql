@@ -80,7 +80,8 @@ CREATE TABLE {{schema}}.headrace_backlog (
     spent       integer NOT NULL, -- attempts before the last redrive
     reruns      integer NOT NULL, -- runs since the last attempt that cost none
     postponed_at timestamptz, -- first postponement since the last change that was none
-    reason      TEXT NOT NULL DEFAULT '', -- why the latest run cost no attempt
+    reason      text NOT NULL DEFAULT '', -- why the latest run cost no attempt
+    error_fingerprint text COLLATE "C" NOT NULL DEFAULT '', -- of the newest failed attempt
     letter_id   bigint NOT NULL,  -- redriven from; 0 if not
     redrives    integer NOT NULL,
     ready_at    timestamptz NOT NULL DEFAULT {{now}}, -- when it last became ready
@@ -97,6 +98,8 @@ CREATE INDEX headrace_backlog_leased ON {{schema}}.headrace_backlog (consumer, h
 -- became ready anew, behind later ones. A new row is in neither of these indexes.
 CREATE INDEX headrace_backlog_order ON {{schema}}.headrace_backlog (scope, order_key, id NULLS FIRST)
     WHERE strict AND order_key <> '' AND (status <> 'ready' OR place <> id);
+-- Rows that failed, by the reason, for a person who looks. Only failures pay for it.
+CREATE INDEX headrace_backlog_failed ON {{schema}}.headrace_backlog (error_fingerprint, id NULLS FIRST) WHERE error_fingerprint <> '';
 CREATE INDEX headrace_backlog_blocked ON {{schema}}.headrace_backlog (scope, order_key, id NULLS FIRST) WHERE status = 'blocked';
 
 -- Events to publish that are ready: one index, and rows that live shortly.
@@ -225,6 +228,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     consumer      text COLLATE "C" NOT NULL,
     host          text NOT NULL,
     build         text NOT NULL,
+    environment   text NOT NULL,
     started_at    timestamptz NOT NULL DEFAULT {{now}},
     beat_at       timestamptz NOT NULL DEFAULT {{now}},
     counted_at    timestamptz, -- when its death was counted against its marks

@@ -78,6 +78,7 @@ CREATE TABLE {{schema}}.headrace_backlog (
     reruns      INTEGER NOT NULL, -- runs since the last attempt that cost none
     postponed_at INTEGER, -- first postponement since the last change that was none
     reason      TEXT NOT NULL DEFAULT '', -- why the latest run cost no attempt
+    error_fingerprint TEXT NOT NULL DEFAULT '', -- of the newest failed attempt
     letter_id   INTEGER NOT NULL, -- redriven from; 0 if not
     redrives    INTEGER NOT NULL,
     ready_at    INTEGER NOT NULL, -- when it last became ready
@@ -97,6 +98,8 @@ CREATE INDEX {{schema}}.headrace_backlog_leased ON headrace_backlog (consumer, h
 -- became ready anew, behind later ones. A new row is in neither of these indexes.
 CREATE INDEX {{schema}}.headrace_backlog_order ON headrace_backlog (scope, order_key, id)
     WHERE strict AND order_key <> '' AND (status <> 'ready' OR place <> id);
+-- Rows that failed, by the reason, for a person who looks. Only failures pay for it.
+CREATE INDEX {{schema}}.headrace_backlog_failed ON headrace_backlog (error_fingerprint, id) WHERE error_fingerprint <> '';
 CREATE INDEX {{schema}}.headrace_backlog_blocked ON headrace_backlog (scope, order_key, id) WHERE status = 'blocked';
 
 -- Events to publish that are ready: one index, and rows that live shortly.
@@ -223,6 +226,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     consumer      TEXT NOT NULL,
     host          TEXT NOT NULL,
     build         TEXT NOT NULL,
+    environment   TEXT NOT NULL,
     started_at    INTEGER NOT NULL,
     beat_at       INTEGER NOT NULL,
     counted_at    INTEGER, -- when its death was counted against its marks

@@ -8,10 +8,11 @@ SET status = CASE WHEN change.delay_us > 0 THEN 'delayed' ELSE 'ready' END,
     ready_at = CASE WHEN change.delay_us > 0 THEN b.ready_at ELSE {{now}} END,
     attempt = change.attempt, reruns = change.reruns,
     postponed_at = CASE WHEN change.postponed THEN COALESCE(b.postponed_at, {{now}}) WHEN change.reruns > 0 THEN b.postponed_at END,
-    reason = change.reason, token = ''
+    reason = change.reason, token = '',
+    error_fingerprint = COALESCE(NULLIF(change.error_fingerprint, ''), b.error_fingerprint)
 FROM (
     SELECT c.value ->> 0 AS id, c.value ->> 1 AS delay_us, c.value ->> 2 AS attempt, c.value ->> 3 AS reruns,
-        c.value ->> 4 AS postponed, c.value ->> 5 AS reason, s.last - json_array_length($1) + 1 + c.key AS place
+        c.value ->> 4 AS postponed, c.value ->> 5 AS reason, c.value ->> 6 AS error_fingerprint, s.last - json_array_length($1) + 1 + c.key AS place
     FROM json_each($1) AS c
     CROSS JOIN {{schema}}.headrace_sequences AS s ON s.name = 'backlog'
 ) AS change

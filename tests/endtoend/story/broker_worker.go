@@ -132,7 +132,7 @@ func work(ctx context.Context, conn Connection, st store.Store, w workerOrders, 
 	defer func() { err = errors.Join(err, sink.Close()) }()
 	c, err := consumer.New(consumerName, st, consumer.Config{
 		Source: source, Sink: sink,
-		Key: keyOverBroker(), Fingerprint: fingerprintOf(), OrderKey: orderKeyOf,
+		Key: keyOverBroker(), SameWhen: fingerprintOf(), OrderKey: orderKeyOf,
 		Retry: policy, Logger: log,
 	})
 	if err != nil {

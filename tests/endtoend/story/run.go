@@ -137,7 +137,7 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 func newConsumer(st store.Store, src message.Subscriber, out message.Publisher, log *slog.Logger, meter metric.MeterProvider, simulate bool) (*consumer.Consumer, error) {
 	c, err := consumer.New(consumerName, st, consumer.Config{
 		Source: src, Sink: out,
-		Key: keyOf(), Fingerprint: fingerprintOf(), OrderKey: orderKeyOf,
+		Key: keyOf(), SameWhen: fingerprintOf(), OrderKey: orderKeyOf,
 		Retry: policy, Logger: log,
 		MaxInFlight: maxInFlight, MeterProvider: meter,
 	})

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// jsonRuns is a command line for each command, with its exit status. TestJSON runs them in
+// this order, on one database.
+var jsonRuns = []struct {
+	command, args string
+	status        int
+}{
+	{"migrate up", "", exitDone},
+	{"migrate status", "", exitDone},
+	{"migrate print", "", exitDone},
+	{"migrate new-id", "", exitDone},
+	{"check", "", exitDone},
+	{"status", "", exitPartial},
+	{"consumer pause", "billing", exitDone},
+	{"consumer ls", "", exitDone},
+	{"consumer resume", "billing", exitDone},
+	{"dlq ls", "", exitDone},
+	{"dlq groups", "", exitDone},
+	{"dlq show", "1 --payload", exitDone},
+	{"dlq redrive", "1 99 --yes", exitPartial},
+	{"dlq discard", "2 --reason test --yes", exitDone},
+	{"backlog ls", "", exitDone},
+	{"backlog groups", "", exitDone},
+	{"backlog show", "1 --payload", exitDone},
+	{"inbox show", "k1", exitDone},
+	{"inbox missing", "billing/orders.paid", exitFailed},
+	{"outbox status", "", exitDone},
+	{"outbox parked", "", exitDone},
+	{"outbox unpark", "--all --yes", exitDone},
+	{"prune", "--source-retention 1h", exitDone},
+	{"version", "", exitDone},
+}
+
+// Every command prints JSON in the envelope, with the same names, and times in UTC.
+func TestJSON(t *testing.T) {
+	p := newProgram(t)
+	p.seed("instance", "billing")
+	p.seed("dead", "3")
+	p.seed("conflict", "k1")
+	p.seed("parked", "2")
+	p.seed("postponed", "later")
+	p.stdin = "k1\nk8\nk9\n"
+	var known []string
+	for _, run := range jsonRuns {
+		known = append(known, run.command)
+		args := append(strings.Fields(run.command), strings.Fields(run.args)...)
+		p.run(run.status, nil, append(args, "-o", "json")...)
+		d := json.NewDecoder(&p.stdout)
+		n := 0
+		for ; ; n++ {
+			var object map[string]any
+			if err := d.Decode(&object); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("%s: %v", run.command, err)
+			}
+			if object["v"] != float64(jsonVersion) {
+				t.Errorf("%s: v is %v", run.command, object["v"])
+			}
+			checkNames(t, run.command, object)
+		}
+		if n == 0 {
+			t.Errorf("%s prints no JSON", run.command)
+		}
+	}
+	slices.Sort(known)
+	if leaves := commands(New().root(), ""); !slices.Equal(leaves, known) {
+		t.Errorf("jsonRuns has\n%q\nthe commands are\n%q", known, leaves)
+	}
+}
+
+// commands returns the commands below c that do something.
+func commands(c *cobra.Command, path string) []string {
+	var list []string
+	for _, child := range c.Commands() {
+		if child.HasSubCommands() {
+			list = append(list, commands(child, path+child.Name()+" ")...)
+		} else {
+			list = append(list, path+child.Name())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+var (
+	memberName = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	instant    = regexp.MustCompile(`^\d{4}-\d\d-\d\dT`)
+	// otherNames are names for what has another one.
+	otherNames = []string{"group", "print", "error_print", "letters", "trail", "sample"}
+)
+
+// checkNames fails for members and times that look different elsewhere. Headers have the
+// names that their message gives them.
+func checkNames(t *testing.T, where string, value any) {
+	t.Helper()
+	switch value := value.(type) {
+	case map[string]any:
+		for name, member := range value {
+			if !memberName.MatchString(name) || slices.Contains(otherNames, name) {
+				t.Errorf("%s: the member %q", where, name)
+			}
+			if name != "headers" && name != "builds" {
+				checkNames(t, where+"."+name, member)
+			}
+		}
+	case []any:
+		for i, member := range value {
+			checkNames(t, fmt.Sprintf("%s[%d]", where, i), member)
+		}
+	case string:
+		if !instant.MatchString(value) {
+			return
+		}
+		if _, err := time.Parse(time.RFC3339Nano, value); err != nil || !strings.HasSuffix(value, "Z") {
+			t.Errorf("%s: the time %q", where, value)
+		}
+	}
+}
