@@ -96,7 +96,9 @@ func (r *Run) end() {
 func (r *Run) startWorkers() {
 	rt := r.rt
 	r.startPruning()
-	p := batch.New(r.Stopping, r.cancelled, r.batchOptions())
+	options := r.batchOptions()
+	p := batch.New(r.Stopping, r.cancelled, options)
+	r.startLocal(options)
 	leases := &lease.Options{Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled}
 	r.startDispatch(p)
 	var registered []*task.Handler
