@@ -95,6 +95,7 @@ func TestLocalDelivery(t *testing.T) {
 			return insert(ctx, tx, m)
 		}, consumer.Local())
 		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
 		first := headrace.Event{ID: "one", Topic: topic, OrderKey: "k", Value: body{1}, Metadata: map[string]string{"h": "v"},
 			Trace: headrace.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
 		b.publish(first)
@@ -182,6 +183,7 @@ func TestLocalEventsHaveTheHandlersKey(t *testing.T) {
 		consumer.Handle(c, topic, insert, consumer.Local())
 		consumer.Handle(c, "other", insert, consumer.Local(), consumer.Key(inbox.Header("id"), nil))
 		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
 		b.publish(headrace.Event{ID: "one", Topic: topic, Value: body{1}}, headrace.Event{ID: "two", Topic: topic, Value: body{1}},
 			headrace.Event{ID: "three", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
 			headrace.Event{ID: "four", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
@@ -315,7 +317,7 @@ func TestStrictOrderOfLocalEvents(t *testing.T) {
 		b.start(c)
 		for n := range 20 {
 			for customer := range 3 {
-				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n},
+				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n}, Local: true,
 					Metadata: map[string]string{"customer": fmt.Sprint(customer)}})
 			}
 		}
@@ -348,7 +350,7 @@ func TestLocalDeliveryOfALongID(t *testing.T) {
 		b.start(c)
 		var last headrace.Event
 		for _, n := range []int{inbox.MaxKeyBytes, inbox.MaxKeyBytes + 1, 1 << 10} {
-			last = headrace.Event{ID: strings.Repeat("x", n), Topic: topic, Value: body{1}}
+			last = headrace.Event{ID: strings.Repeat("x", n), Topic: topic, Value: body{1}, Local: true}
 			b.publish(last, last)
 		}
 		b.eventually("all of them", func() bool {

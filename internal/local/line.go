@@ -37,10 +37,8 @@ type Options struct {
 	Settled func(*task.Task, task.Outcome)
 	// Subscribed is called once, when the subscriptions are recorded.
 	Subscribed func()
-	// StoreTimeout bounds a transaction. Cut cuts the connections of the transactions when
-	// it ends.
+	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.
 	StoreTimeout time.Duration
-	Cut          context.Context
 	// Recorder writes the rows of the backlog.
 	Recorder *outcome.Recorder
 	Logger   *slog.Logger
@@ -72,7 +70,7 @@ func New(o Options) *Line {
 	line := o.Store.Outbox().Line(outbox.LineOf(o.Consumer))
 	return &Line{
 		o: o, outbox: line, unhandled: make(map[string]bool),
-		reader: &outboxread.Reader{Store: o.Store, Outbox: line, Cut: o.Cut, Bytes: batchBytes, Rows: batchRows},
+		reader: &outboxread.Reader{Store: o.Store, Outbox: line, Bytes: batchBytes, Rows: batchRows},
 	}
 }
 

@@ -18,7 +18,7 @@ type Reader struct {
 	Store store.Transactor
 	// Outbox is what is read: a store's outbox, or a line.
 	Outbox outbox.Store
-	// Cut cuts the connections of the transactions when it ends.
+	// Cut cuts the connections of the transactions when it ends; nil if Store does so.
 	Cut context.Context
 	// Bytes and Rows bound a batch: its payloads, approximately, and its rows.
 	Bytes, Rows int
@@ -42,7 +42,9 @@ func (r *Reader) Begin(ctx context.Context) (*txn.Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	t.CutAfter(r.Cut)
+	if r.Cut != nil {
+		t.CutAfter(r.Cut)
+	}
 	return t, nil
 }
 

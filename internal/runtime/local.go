@@ -38,7 +38,7 @@ func (r *Run) startLocal(o *batch.Options) {
 	line := local.New(local.Options{
 		Store: o.Store, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name, Topics: topics,
 		Task: rt.localTask, Settled: r.localSettled, Subscribed: rt.subscribed,
-		StoreTimeout: storeTimeout, Cut: r.deadline, Recorder: o.Recorder, Logger: rt.Logger,
+		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger,
 	})
 	r.workers.Go(func() { line.Run(r.Stopping) })
 }
