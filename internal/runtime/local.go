@@ -33,22 +33,35 @@ func (r *Run) startLocal(o *batch.Options) {
 	rt := r.rt
 	topics := rt.Local()
 	if len(topics) == 0 {
+		close(r.local)
 		return
 	}
 	line := local.New(local.Options{
 		Store: o.Store, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name, Topics: topics,
-		Task: rt.localTask, Settled: r.localSettled, Subscribed: rt.subscribed,
+		Task: rt.localTask, Settled: r.localSettled, Subscribed: r.localSubscribed,
 		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger,
 	})
 	r.workers.Go(func() { line.Run(r.Stopping) })
 }
 
-// subscribed notes that the subscriptions of local handlers are recorded.
-func (rt *Runtime) subscribed() {
-	for _, h := range rt.handlers {
+// localSubscribed notes that the subscriptions of local handlers are recorded.
+func (r *Run) localSubscribed() {
+	for _, h := range r.rt.handlers {
 		if h.local() {
 			h.sub.Set("local")
 		}
+	}
+	close(r.local)
+}
+
+// subscribed waits until the local handlers are subscribed, so that they get the events of
+// all work that begins now. It reports false if the consumer stops.
+func (r *Run) subscribed() bool {
+	select {
+	case <-r.local:
+		return true
+	case <-r.Stopping.Done():
+		return false
 	}
 }
 

@@ -17,7 +17,7 @@ func (r *Run) receive(h *Handler) {
 	if h.Source == nil {
 		return // see startLocal
 	}
-	if !r.rt.Pause.Wait(r.Stopping) {
+	if !r.subscribed() || !r.rt.Pause.Wait(r.Stopping) {
 		return
 	}
 	messages, err := r.subscribe(h)
