@@ -12,7 +12,8 @@ import (
 )
 
 // Event is a message to publish. It becomes a row of the outbox, and the relay
-// publishes that row after the commit, at least once, always under the same ID.
+// publishes that row after the commit, at least once, always under the same ID. Each
+// consumer of the same database with a local handler for its topic gets it as well.
 type Event struct {
 	// ID is the id of the published message. Default: a random UUID.
 	ID string
@@ -32,6 +33,10 @@ type Event struct {
 	// Delay delays the event after it was written, by the database's clock; 0 means at
 	// once. A delayed event is not part of the order of its OrderKey.
 	Delay time.Duration
+	// Local says that the event is only for handlers of the same database (consumer.Local):
+	// it is not published to a broker. Otherwise it is published, and those handlers get it
+	// too. The events of a consumer without a Sink are always local.
+	Local bool
 	// Trace is stored with the event and published as traceparent and tracestate,
 	// unless Metadata has them. Default: in a handler that of the message, elsewhere that
 	// of the span in Publish's context.

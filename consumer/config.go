@@ -40,17 +40,12 @@ type Config struct {
 	Source message.Subscriber
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
-	// the message. Default: none; then this process publishes nothing, and no copies
-	// of dead letters are made. Consumers of one store in one process share one sink. If
+	// the message. Default: none; then this process publishes nothing, its handlers' events
+	// are only for local handlers (headrace.Event.Local), and no copies of dead letters are
+	// made. Consumers of one store in one process share one sink. If
 	// other processes publish the same outbox to another sink, this one waits until they
 	// have ended.
 	Sink message.Publisher
-	// Routes give events of the outbox to handlers of the same database, without a
-	// broker: Route.Consumer is by default this one. Consumers of one store in one
-	// process share their routes; give the same ones in every process that relays the
-	// outbox. With Routes and without a Sink only the events of their topics leave the
-	// outbox. Default: none.
-	Routes []relay.Route
 	// Relay tunes the publishing; its zero value has its own defaults.
 	Relay relay.Options
 
@@ -245,7 +240,7 @@ func (c Config) withDefaults() Config {
 // runtime are the options of the consumer's runtime. The config has its defaults.
 func (c Config) runtime(st store.Store) runtime.Options {
 	return runtime.Options{
-		Name: c.Name, Environment: c.Environment, Build: c.Build, Store: st, Sink: c.Sink, Routes: c.Routes, Relay: c.Relay,
+		Name: c.Name, Environment: c.Environment, Build: c.Build, Store: st, Sink: c.Sink, Relay: c.Relay,
 		Concurrency: c.Concurrency, MaxBatch: c.MaxBatch, BatchTime: c.BatchTime, MaxInFlight: c.MaxInFlight, MaxInFlightBytes: c.MaxInFlightBytes,
 		DrainTimeout: c.DrainTimeout, NackPause: c.NackPause, DeadLetterTopic: c.DeadLetterTopic, Retention: c.Retention,
 		Logger: c.Logger, Redact: c.Redact, Alert: c.Alert, Alerts: c.Alerts, TracerProvider: c.TracerProvider, MeterProvider: c.MeterProvider,

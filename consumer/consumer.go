@@ -69,7 +69,7 @@ func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 //
 // When ctx ends, the consumer begins nothing new. It gives deliveries that it has not
 // begun back to the broker, and work under way has Config.DrainTimeout to finish. With a
-// Sink or a route the relay has what is left of it, and 5 s at least. If handlers ignore
+// Sink the relay has what is left of it, and 5 s at least. If handlers ignore
 // their context, or the network drops the database's answers, Run returns at most about a
 // minute after those times. A consumer runs once.
 func (c *Consumer) Run(ctx context.Context) error {
@@ -127,6 +127,8 @@ func (c *Consumer) add(r *registration) {
 		switch {
 		case other.Name == r.Name:
 			r.mistake("there is another handler of that name: use consumer.Name")
+		case r.local && other.Topic == r.Topic && other.Source == nil:
+			r.mistake("handler %q already takes the local events of topic %q: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		case other.Topic == r.Topic && sameSource(other.Source, r.Source):
 			r.mistake("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
 				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
@@ -17,10 +18,9 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/outbox/relay"
 )
 
-// publish writes events in a transaction of the program's, and wakes the relay.
+// publish writes events in a transaction of the program's, and wakes what takes them.
 func (b *bundle) publish(events ...headrace.Event) {
 	b.Helper()
 	tx, err := b.db.BeginTx(b.Context(), nil)
@@ -47,9 +47,9 @@ func (b *bundle) applied(ids ...string) {
 }
 
 // local is a configuration without any broker.
-func (b *bundle) local(routes ...relay.Route) consumer.Config {
+func (b *bundle) local() consumer.Config {
 	config := b.config()
-	config.Source, config.Routes = nil, routes
+	config.Source = nil
 	return config
 }
 
@@ -79,7 +79,7 @@ func TestSourcePerHandler(t *testing.T) {
 	}
 }
 
-// A route takes an event to a handler through the database: once for each key, in one
+// An event gets to a local handler through the database: once for each key, in one
 // commit, with its trace; a key that is used again with other content is a dead letter.
 //
 //evidence:local
@@ -87,7 +87,7 @@ func TestLocalDelivery(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var mu sync.Mutex
 		var got []headrace.Delivery
-		c := b.consumer(b.local(relay.Route{Topic: topic}))
+		c := b.consumer(b.local())
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			mu.Lock()
 			got = append(got, m.Delivery)
@@ -95,6 +95,7 @@ func TestLocalDelivery(t *testing.T) {
 			return insert(ctx, tx, m)
 		}, consumer.Local())
 		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
 		first := headrace.Event{ID: "one", Topic: topic, OrderKey: "k", Value: body{1}, Metadata: map[string]string{"h": "v"},
 			Trace: headrace.TraceContext{Parent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}}
 		b.publish(first)
@@ -120,29 +121,107 @@ func TestLocalDelivery(t *testing.T) {
 	})
 }
 
-// Without a sink, rows of topics that have no route stay where they are, and hold up
-// nothing however many they are.
-func TestUnroutedRowsStay(t *testing.T) {
+// Local events whose topic no consumer takes stay where they are, and hold up nothing
+// however many they are. So do those for a sink that is not here.
+func TestUnclaimedEventsStay(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		var stay []headrace.Event
 		for n := range 300 {
-			stay = append(stay, headrace.Event{ID: fmt.Sprint("stay", n), Topic: "elsewhere", OrderKey: fmt.Sprint(n), Payload: []byte("x")})
+			stay = append(stay, headrace.Event{ID: fmt.Sprint("stay", n), Topic: "elsewhere", OrderKey: fmt.Sprint(n), Payload: []byte("x"), Local: n%2 == 0})
 		}
 		b.publish(stay...)
-		config := b.local(relay.Route{Topic: topic})
-		config.Relay.BatchRows = 10
-		c := b.consumer(config)
+		c := b.consumer(b.local())
 		consumer.Handle(c, topic, insert, consumer.Local())
 		b.start(c)
 		for n := range 3 {
 			ids := []string{fmt.Sprint("go", n), fmt.Sprint("late", n)}
-			b.publish(headrace.Event{ID: ids[0], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}},
-				headrace.Event{ID: ids[1], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}, Delay: 50 * time.Millisecond})
+			b.publish(headrace.Event{ID: ids[0], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}, Local: true},
+				headrace.Event{ID: ids[1], Topic: topic, OrderKey: fmt.Sprint(n), Value: body{}, Delay: 50 * time.Millisecond, Local: true})
 			b.applied(ids...)
 		}
-		s, err := b.st.Outbox().Status(b.Context())
-		if err != nil || s.Ready != 300 || s.Delayed+s.Parked+s.Behind != 0 {
-			b.Errorf("the outbox holds %+v, %v", s, err)
+		for name, want := range map[string]int64{"default": 150, outbox.Unclaimed: 150, outbox.LineOf("test"): 0} {
+			s, err := b.st.Outbox().Line(name).Status(b.Context())
+			if err != nil || s.Ready != want || s.Delayed+s.Parked+s.Behind != 0 {
+				b.Errorf("outbox %s holds %+v, %v, want %d", name, s, err, want)
+			}
+		}
+	})
+}
+
+// What was published before the consumer ran for the first time waits for it; what was
+// published while it did not run waits on its line.
+//
+//evidence:local
+func TestLocalEventsWaitForTheirConsumer(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		before := headrace.Event{ID: "before", Topic: topic, Value: body{1}, Local: true}
+		b.publish(before)
+		c := b.consumer(b.local())
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		b.applied("before")
+		if err := b.halt(); err != nil {
+			b.Error(err)
+		}
+		b.publish(headrace.Event{ID: "meanwhile", Topic: topic, Value: body{2}})
+		again := b.consumer(b.local())
+		consumer.Handle(again, topic, insert, consumer.Local())
+		b.start(again)
+		b.applied("meanwhile")
+	})
+}
+
+// The handler's own functions identify a local event, as they do a delivery: two events of
+// one business key are one message.
+//
+//evidence:local
+func TestLocalEventsHaveTheHandlersKey(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		config := b.local()
+		config.Key = inbox.JSON("n")
+		c := b.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		consumer.Handle(c, "other", insert, consumer.Local(), consumer.Key(inbox.Header("id")))
+		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
+		b.publish(headrace.Event{ID: "one", Topic: topic, Value: body{1}}, headrace.Event{ID: "two", Topic: topic, Value: body{1}},
+			headrace.Event{ID: "three", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
+			headrace.Event{ID: "four", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
+			headrace.Event{ID: "end", Topic: topic, Value: body{2}})
+		b.applied("one", "three", "end")
+		b.eventually("the duplicates are counted", func() bool { return c.Stats().Duplicates == 2 })
+		if n := b.effects("two") + b.effects("four"); n != 0 {
+			b.Errorf("%d effects of duplicates", n)
+		}
+	})
+}
+
+// A topic that no handler of this process takes holds up its own order alone, and waits.
+func TestAnUnhandledTopicBlocksNothingElse(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		log := &lines{}
+		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), "test", []string{"gone", topic}); err != nil {
+			b.Fatal(err)
+		}
+		for n := range 5 {
+			b.publish(headrace.Event{Topic: "gone", OrderKey: "k", Value: body{n}, Local: true}, headrace.Event{Topic: "gone", Value: body{n}, Local: true})
+		}
+		config := b.local()
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		c := b.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		b.publish(headrace.Event{ID: "go", Topic: topic, OrderKey: "k", Value: body{1}})
+		b.applied("go")
+		b.eventually("the others are held", func() bool {
+			s, err := b.st.Outbox().Line(outbox.LineOf("test")).Status(b.Context())
+			return err == nil && s.Ready == 0 && s.Delayed == 6 && s.Behind == 4
+		})
+		if n := b.count("SELECT count(*) FROM headrace_outbox_held WHERE error LIKE '%had a local handler%'"); n != 6 {
+			b.Errorf("%d rows say why", n)
+		}
+		if n := strings.Count(log.String(), "is not registered in this process"); n != 1 {
+			b.Errorf("logged %d times", n)
 		}
 	})
 }
@@ -183,55 +262,51 @@ func (s *sinkOf) fail(err error) {
 	s.err = err
 }
 
-// A routed topic goes to its handlers instead of the sink, unless a route says also; an
-// outage of the sink holds up no route.
-func TestRoutesBesideASink(t *testing.T) {
+// An event goes to the sink and to the local handlers of its topic; an outage of the sink
+// does not delay them. A local event goes to the handlers alone.
+//
+//evidence:local
+func TestLocalHandlersBesideASink(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		sink := &sinkOf{err: errBoom}
-		config := b.local(relay.Route{Topic: "in"}, relay.Route{Topic: "in", Handler: "second"}, relay.Route{Topic: "both", AndSink: true})
+		config := b.local()
 		config.Sink = sink
 		c := b.consumer(config)
 		consumer.Handle(c, "in", insert, consumer.Local())
-		again := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO effects (seq, msg) VALUES ($1, $2)", m.Body.N, m.ID+" second")
-			return err
-		}
-		consumer.Handle(c, "elsewhere", again, consumer.Local(), consumer.Name("second"))
 		consumer.Handle(c, "both", insert, consumer.Local())
 		b.start(c)
 		var events []headrace.Event
 		for _, topic := range []string{"out", "in", "both"} {
 			for n := range 40 {
-				events = append(events, headrace.Event{ID: fmt.Sprint(topic, n), Topic: topic, OrderKey: fmt.Sprint(n % 3), Value: body{n}})
+				events = append(events, headrace.Event{ID: fmt.Sprint(topic, n), Topic: topic, OrderKey: fmt.Sprint(n % 3), Value: body{n}, Local: topic == "in"})
 			}
 		}
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // both are subscribed
 		b.publish(events...)
-		b.applied("in0", "in39", "in0 second", "in39 second") // while the sink is out
-		if n := b.count("SELECT count(*) FROM effects WHERE msg LIKE 'both%'"); n != 0 {
-			b.Errorf("%d events that the sink has not confirmed were applied", n)
-		}
+		b.eventually("all, while the sink is out", func() bool { return b.count("SELECT count(*) FROM effects") == 2*40 })
 		sink.fail(nil)
-		b.eventually("all", func() bool { return b.count("SELECT count(*) FROM effects") == 3*40 && len(sink.of("out")) == 40 })
-		b.eventually("an empty outbox", func() bool { return b.count("SELECT count(*) FROM headrace_outbox") == 0 })
-		if n := b.count("SELECT count(DISTINCT msg) FROM effects"); n != 3*40 {
+		b.eventually("an empty outbox", func() bool {
+			return b.count("SELECT count(*) FROM headrace_outbox") == 0 && b.count("SELECT count(*) FROM headrace_outbox_held") == 0
+		})
+		if n := b.count("SELECT count(DISTINCT msg) FROM effects"); n != 2*40 {
 			b.Errorf("%d messages were applied", n)
 		}
-		if len(sink.of("in")) != 0 || len(sink.of("both")) != 40 {
-			b.Errorf("the sink has %v and %v", sink.of("in"), sink.of("both"))
+		if len(sink.of("in")) != 0 || len(sink.of("both")) != 40 || len(sink.of("out")) != 40 {
+			b.Errorf("the sink has %v, %v and %v", sink.of("in"), sink.of("both"), sink.of("out"))
 		}
 	})
 }
 
-// Strict order holds over a route: events of an order key are applied in the order in
+// Strict order holds for local events: events of an order key are applied in the order in
 // which they were written, though one of them has to wait for its retry.
 //
 //evidence:local
-func TestStrictOrderOverARoute(t *testing.T) {
+func TestStrictOrderOfLocalEvents(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
 		var r runs
-		config := b.local(relay.Route{Topic: topic, Strict: true})
-		config.Strict, config.Relay.BatchRows = true, 7
+		config := b.local()
+		config.Strict = true
 		c := b.consumer(config)
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if m.Body.N%5 == 1 && r.next(m.ID) < 3 { // the second failure puts it off
@@ -242,7 +317,7 @@ func TestStrictOrderOverARoute(t *testing.T) {
 		b.start(c)
 		for n := range 20 {
 			for customer := range 3 {
-				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n},
+				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n}, Local: true,
 					Metadata: map[string]string{"customer": fmt.Sprint(customer)}})
 			}
 		}
@@ -255,33 +330,27 @@ func TestStrictOrderOverARoute(t *testing.T) {
 	})
 }
 
-// Routes that a handler of this consumer cannot be given are refused by name.
-func TestRunRefusesBadRoutes(t *testing.T) {
+// Two local handlers of one topic are refused by name.
+func TestTwoLocalHandlersOfATopic(t *testing.T) {
 	b := setupSQLite(t)
-	for want, route := range map[string]relay.Route{
-		"no handler":     {Topic: "x"},
-		"Route.Strict":   {Topic: topic, Strict: true},
-		"AndSink":        {Topic: topic, AndSink: true},
-		"Route.Consumer": {Topic: topic, Consumer: "a/b"},
-	} {
-		c := b.consumer(b.local(route))
-		consumer.Handle(c, topic, insert, consumer.Local())
-		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
-		}
+	c := b.consumer(b.local())
+	consumer.Handle(c, topic, insert, consumer.Local())
+	consumer.Handle(c, topic, insert, consumer.Local(), consumer.Name("second"))
+	if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "already takes the local events") {
+		t.Errorf("%v", err)
 	}
 }
 
-// Every id that the outbox accepts is a key of a route by default: an event with a long
+// Every id that the outbox accepts is a key by default: an event with a long
 // one is handled once. Its key is what it was kept under where it was undecodable.
 func TestLocalDeliveryOfALongID(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
-		c := b.consumer(b.local(relay.Route{Topic: topic}))
+		c := b.consumer(b.local())
 		consumer.Handle(c, topic, insert, consumer.Local())
 		b.start(c)
 		var last headrace.Event
 		for _, n := range []int{inbox.MaxKeyBytes, inbox.MaxKeyBytes + 1, 1 << 10} {
-			last = headrace.Event{ID: strings.Repeat("x", n), Topic: topic, Value: body{1}}
+			last = headrace.Event{ID: strings.Repeat("x", n), Topic: topic, Value: body{1}, Local: true}
 			b.publish(last, last)
 		}
 		b.eventually("all of them", func() bool {

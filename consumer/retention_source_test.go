@@ -12,8 +12,7 @@ import (
 )
 
 // Invariant 17, with a source per handler: the one that keeps messages longest counts,
-// and one that does not say is as none that do. A handler without a source asks for
-// nothing.
+// and one that does not say is as none that do. Nor is it known of a local handler.
 func TestRetentionOfSeveralSources(t *testing.T) {
 	for name, c := range map[string]struct {
 		own  time.Duration
@@ -33,7 +32,6 @@ func TestRetentionOfSeveralSources(t *testing.T) {
 			made := b.consumer(config)
 			consumer.Handle(made, topic, insert)
 			consumer.Handle(made, "own", insert, consumer.From(retained{b.src, c.own}))
-			consumer.Handle(made, "routed", insert, consumer.Local())
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
 			defer cancel()
 			if err := made.Run(ctx); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
@@ -43,16 +41,30 @@ func TestRetentionOfSeveralSources(t *testing.T) {
 	}
 }
 
-// A consumer that is fed from its own database alone needs no word of any source.
-func TestRetentionWithoutASource(t *testing.T) {
+// Invariant 17, with a local handler: a program may write an event again at any time, so
+// nothing is pruned until the user says for how long it may.
+func TestRetentionOfALocalHandler(t *testing.T) {
 	b := setupSQLite(t)
-	config := b.config()
-	config.Source, config.Retention.Window = nil, time.Minute
-	made := b.consumer(config)
-	consumer.Handle(made, topic, insert, consumer.Local())
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
-	defer cancel()
-	if err := made.Run(ctx); !errors.Is(err, inbox.ErrWindow) || !strings.Contains(err.Error(), "1h0m0s of the source") {
-		t.Errorf("%v, want ErrWindow", err)
+	for name, c := range map[string]struct {
+		beside    bool
+		retention inbox.Retention
+		on        bool
+		want      error
+	}{
+		"nothing said":     {want: nil},
+		"beside a source":  {beside: true, want: nil},
+		"a window alone":   {retention: inbox.Retention{Window: time.Minute}, want: inbox.ErrSourceRetention},
+		"as the user says": {retention: inbox.Retention{SourceRetention: 24 * time.Hour}, on: true},
+	} {
+		config := b.config()
+		config.Source, config.Retention = retained{b.src, time.Hour}, c.retention
+		made := b.consumer(config)
+		consumer.Handle(made, topic, insert, consumer.Local())
+		if c.beside {
+			consumer.Handle(made, "own", insert)
+		}
+		if _, on, err := made.Runtime().Prunes(); on != c.on || !errors.Is(err, c.want) {
+			t.Errorf("%s: pruning is on: %t, %v", name, on, err)
+		}
 	}
 }

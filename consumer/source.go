@@ -65,8 +65,19 @@ func From(source message.Subscriber) Option {
 	}
 }
 
-// Local says that the handler has no source: it gets the messages that routes and
-// redrives put into its backlog (see Config.Routes).
+// Local says that the handler has no source: it gets the events of its topic that any
+// program publishes in this database, through tx.Publish or package outbox. It needs no
+// broker and no Sink.
+//
+// The first Run subscribes the consumer to the topic. From then on each transaction that
+// publishes such an event also writes one for this consumer, whether it runs or not; the
+// headrace command shows, moves and removes subscriptions. Events with Event.Local that
+// were written before wait and are delivered then. They may be handled after later ones of
+// their order key if their transaction was under way while the first consumer subscribed.
+//
+// Deliveries have the handler's own Key and OrderKey, as those from a broker do. It is not
+// known for how long a program may write an event again, so nothing is pruned unless
+// Config.Retention.SourceRetention says it.
 func Local() Option {
 	return func(r *registration) { r.local = true }
 }

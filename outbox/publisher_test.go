@@ -48,7 +48,7 @@ func stored(t *testing.T, st database) (events []headrace.Event) {
 	}
 	defer tx.Rollback()
 	for shard := range outbox.Shards {
-		rows, err := st.Outbox().Read(t.Context(), tx, shard, 0, 100, outbox.Topics{})
+		rows, err := st.Outbox().Read(t.Context(), tx, shard, 0, 100)
 		if err != nil {
 			t.Fatal(err)
 		}

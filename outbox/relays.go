@@ -13,8 +13,7 @@ const DefaultName = "default"
 type Relay struct {
 	// ID is made by the process, and never used again.
 	ID string
-	// Outbox is the name of the outbox, and Sink identifies where it is published to; "" if
-	// the relay has only routes.
+	// Outbox is the name of the outbox, and Sink identifies where it is published to.
 	Outbox string
 	Sink   string
 	// Host is the machine's name; "" if unknown.

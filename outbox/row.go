@@ -105,9 +105,6 @@ type Poll struct {
 	Shards []int
 	// Next is how long until the next held row is due; 0 if there is none.
 	Next time.Duration
-	// Tops are the highest RowIDs of the shards' ready rows, of any topic, so that the
-	// next poll can begin there; nil if the poll was for all topics.
-	Tops []int64
 }
 
 // Status says how much an outbox holds, and who publishes it.

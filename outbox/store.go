@@ -14,26 +14,28 @@ import (
 type Store interface {
 	// Insert writes rows in one statement, in the order given; those with a Delay become
 	// held. q is any transaction of this database. For no rows it runs no statement.
+	//
+	// A row whose event is not Local goes into this outbox. Each row is also copied onto the
+	// line of each consumer that is subscribed to its topic (see Subscriptions); a Local one
+	// without a subscription goes onto the line Unclaimed.
 	Insert(ctx context.Context, q headrace.Execer, rows []Row) error
-	// Poll looks for shards with rows of these topics above marks[shard], or with due
-	// ones. It uses no transaction and does not write. marks has Shards elements. It
-	// walks over rows of other topics above the marks.
-	Poll(ctx context.Context, marks []int64, topics Topics) (Poll, error)
+	// Poll looks for shards with rows above marks[shard], or with due ones. It uses no
+	// transaction and does not write. marks has Shards elements.
+	Poll(ctx context.Context, marks []int64) (Poll, error)
 	// LockShard takes the shard for this transaction, without waiting, and reports
 	// whether it got it. The statements after this one see the commits of the previous
 	// holder. The server ends the transaction if it idles for longer than idle between
 	// two statements, so that a frozen process does not keep the shard; 0 leaves the
 	// server's setting. SQLite has no such setting and ignores it.
 	LockShard(ctx context.Context, t *txn.Txn, shard int, idle time.Duration) (bool, error)
-	// Read returns at most limit ready rows of these topics above after, by RowID; the
+	// Read returns at most limit ready rows above after, by RowID; the
 	// caller has dealt with those up to after. Rows that commit late may be below it: as
 	// long as the store cannot rule that out, it begins lower, so that a row never comes
 	// after a later row of its order.
-	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics Topics) ([]Row, error)
-	// ReadHeld returns at most limit held rows of these topics that may be published now,
-	// by RowID: rows that are Delayed or in Backoff and due, and rows Behind whose Order
+	Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]Row, error)
+	// ReadHeld returns at most limit held rows that may be published now, by RowID: rows that are Delayed or in Backoff and due, and rows Behind whose Order
 	// has no row that is Parked or in Backoff and not due.
-	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics Topics) ([]HeldRow, error)
+	ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]HeldRow, error)
 	// Blocked returns the orders of the shard that have a held row other than a
 	// Delayed one, and the first such row of each.
 	Blocked(ctx context.Context, t *txn.Txn, shard int) ([]Block, error)
@@ -44,13 +46,6 @@ type Store interface {
 	// Hold makes rows held, or updates those that are held already. It skips rows that
 	// are gone.
 	Hold(ctx context.Context, t *txn.Txn, holds []Hold) error
-}
-
-// Topics chooses rows by topic: those in Names, or with Except all others. The zero value
-// chooses all rows.
-type Topics struct {
-	Names  []string
-	Except bool
 }
 
 // SingleWriter is implemented by a Store whose transactions block every other writer of

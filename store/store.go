@@ -49,6 +49,8 @@ type Operations struct {
 	Marks instance.Marks
 	// Pauses are the pauses of consumers.
 	Pauses instance.Pauses
+	// Subscriptions are those of consumers with local handlers.
+	Subscriptions outbox.Subscriptions
 	// Relays are the running relays of the outboxes.
 	Relays outbox.Relays
 	// Alerts are the alerts to be sent.
@@ -80,6 +82,9 @@ type Meta struct {
 type Outbox interface {
 	outbox.Store
 	outbox.Admin
+	// Line returns the line of this name (outbox.LineOf), as an outbox. Its Signal is also
+	// set when that of the store's outbox is.
+	Line(name string) Outbox
 }
 
 // Migrator changes the schema. Both stores implement it.

@@ -183,7 +183,7 @@ func (s seeder) parked(n int) error {
 		}
 	}
 	for shard := range outbox.Shards {
-		rows, err := s.st.Outbox().Read(s.ctx, s.t, shard, 0, n, outbox.Topics{})
+		rows, err := s.st.Outbox().Read(s.ctx, s.t, shard, 0, n)
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,7 @@ type watched struct {
 func (w *watched) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	w.k.committing.Add(1)
 	err := w.Store.Commit(ctx, t, events)
+	w.k.pulse.beat() // before it is no longer under way: see Settle
 	w.k.committing.Add(-1)
 	w.k.pulse.beat()
 	return err
@@ -79,6 +80,7 @@ func (c *clock) Operations() store.Operations {
 	o := c.Store.Operations()
 	o.Instances = clockInstances{o.Instances, c.p}
 	o.Marks = clockMarks{o.Marks, c.p}
+	o.Subscriptions = notedSubscriptions{o.Subscriptions, c.p}
 	return o
 }
 

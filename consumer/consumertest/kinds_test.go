@@ -14,7 +14,6 @@ import (
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -137,7 +136,6 @@ func TestLocalHandler(t *testing.T) {
 	local := func(p *consumertest.Process) (*consumer.Consumer, error) {
 		c, err := consumer.New("billing", p.Store, consumer.Config{
 			Source: p.Source, Sink: p.Sink, Logger: p.Logger, Key: key(), Retry: policy,
-			Routes: []relay.Route{{Topic: "invoices.created", Handler: "ledger"}},
 		})
 		if err != nil {
 			return nil, err

@@ -50,6 +50,7 @@ type Kit struct {
 	runs          map[inbox.ID][]run
 	published     []Event
 	relayed       map[string]string // the order keys of events from the outbox
+	toldLines     map[string]bool   // lines of consumers that do not run here; of the test's goroutine
 }
 
 // New prepares a test on a new database. Nothing runs yet: create tables with Exec. The
@@ -67,7 +68,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), relayed: make(map[string]string),
+		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)

@@ -27,14 +27,14 @@ func (c *clock) Outbox() store.Outbox {
 	return o
 }
 
-func (o clockOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
-	rows, err := o.Outbox.Read(ctx, t, shard, after, limit, topics)
+func (o clockOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
+	rows, err := o.Outbox.Read(ctx, t, shard, after, limit)
 	o.note(rows)
 	return rows, err
 }
 
-func (o clockOutbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics outbox.Topics) ([]outbox.HeldRow, error) {
-	held, err := o.Outbox.ReadHeld(ctx, t, shard, limit, topics)
+func (o clockOutbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) ([]outbox.HeldRow, error) {
+	held, err := o.Outbox.ReadHeld(ctx, t, shard, limit)
 	for i := range held {
 		o.note([]outbox.Row{held[i].Row})
 	}

@@ -36,7 +36,10 @@ type Process struct {
 	Logger *slog.Logger
 	// DB is the database for statements outside of the Store, like Kit.DB.
 	DB *sql.DB
-	// Run runs the process until ctx ends. Default: the consumer's Run. With
+	// Beside are other consumers of the same program, which run in the process too. Settle
+	// also waits for their work. Default: none.
+	Beside []*consumer.Consumer
+	// Run runs the process until ctx ends. Default: consumer.Run of them all. With
 	// consumer.Attach, set it to the Router's Run.
 	Run func(ctx context.Context) error
 }
@@ -66,7 +69,9 @@ type process struct {
 	acks chan struct{}
 
 	// Guarded by Kit.mu.
-	dead     bool // crashed
+	dead bool // crashed
+	// lines are the consumers with local handlers, and whether each has subscribed.
+	lines    map[string]bool
 	leases   []backlog.Lease
 	instance string
 }
@@ -114,16 +119,24 @@ func (p *process) wire() error {
 	if p.c == nil {
 		return fmt.Errorf("wire process %d: the function returned no consumer", p.n)
 	}
-	if p.run = outside.Run; p.run == nil {
-		p.run = p.c.Run
+	p.run = outside.Run
+	all, shared := append([]*consumer.Consumer{p.c}, outside.Beside...), crashguard.NewProcess()
+	if p.run == nil {
+		p.run = func(ctx context.Context) error { return consumer.Run(ctx, all...) }
 	}
-	rt := p.c.Runtime()
-	rt.Intercept(p.intercept)
-	rt.Hurry(hurry)
-	rt.Process = crashguard.NewProcess()
+	p.lines = make(map[string]bool)
+	for _, c := range all {
+		rt := c.Runtime()
+		rt.Intercept(p.intercept)
+		rt.Hurry(hurry)
+		rt.Process = shared
+		if len(rt.Local()) > 0 {
+			p.lines[c.Name()] = false
+		}
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.runtime = rt
+	k.runtime = p.c.Runtime()
 	return nil
 }
 

@@ -9,8 +9,8 @@
 //
 // # Rules
 //
-// Routes say which event goes to which consumer, and both consumers are given the same
-// ones. The tables of orders and invoices have no unique index, so that an effect that
+// Each consumer subscribes to the topics of its local handlers. An event that the program
+// publishes is local: there is no broker that it could go to. The tables of orders and invoices have no unique index, so that an effect that
 // was applied twice would show.
 //
 // # Caveats

@@ -10,7 +10,6 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
@@ -19,12 +18,6 @@ import (
 // order is what the events say.
 type order struct {
 	ID int `json:"id"`
-}
-
-// routes are all there is instead of a broker.
-var routes = []relay.Route{
-	{Topic: "order.requested", Consumer: "orders"},
-	{Topic: "order.placed", Consumer: "billing"},
 }
 
 // shop is the database, and the program's tables in it.
@@ -78,7 +71,7 @@ func (s *shop) openPostgres(ctx context.Context, dsn string) error {
 
 // consumers returns the two that talk to each other.
 func (s *shop) consumers() ([]*consumer.Consumer, error) {
-	orders, err := consumer.New("orders", s, consumer.Config{Routes: routes})
+	orders, err := consumer.New("orders", s, consumer.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +82,7 @@ func (s *shop) consumers() ([]*consumer.Consumer, error) {
 		return tx.Publish(headrace.Event{Topic: "order.placed", Value: m.Body})
 	}, consumer.Local())
 
-	billing, err := consumer.New("billing", s, consumer.Config{Routes: routes})
+	billing, err := consumer.New("billing", s, consumer.Config{})
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +148,7 @@ func (s *shop) askFor(ctx context.Context, ob *outbox.Outbox, first, last int) e
 		if _, err := tx.ExecContext(ctx, "INSERT INTO requests (id) VALUES ($1)", id); err != nil {
 			return err
 		}
-		events = append(events, headrace.Event{ID: fmt.Sprintf("request-%d", id), Topic: "order.requested", Value: order{ID: id}})
+		events = append(events, headrace.Event{ID: fmt.Sprintf("request-%d", id), Topic: "order.requested", Value: order{ID: id}, Local: true})
 	}
 	if err := ob.Publish(ctx, tx, events...); err != nil {
 		return err

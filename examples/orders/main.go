@@ -17,7 +17,6 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/examples/billing"
 	"github.com/headrace/headrace/examples/internal/shop"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -63,8 +62,7 @@ func run(ctx context.Context, file string, stdout io.Writer) error {
 }
 
 // wire returns the consumer on source. The invoices' events go to a handler of the same
-// database. With a broker, give Config a Sink instead of Routes, and leave Local out.
+// database. With a broker, give Config a Sink, and leave Local out.
 func wire(st store.Store, source message.Subscriber) (*consumer.Consumer, error) {
-	config := consumer.Config{Source: source, Routes: []relay.Route{{Topic: "invoices.created"}}}
-	return billing.New(st, config, "orders.paid", "invoices.created", consumer.Local())
+	return billing.New(st, consumer.Config{Source: source}, "orders.paid", "invoices.created", consumer.Local())
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/examples/internal/tour"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -49,7 +48,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	if _, err := st.DB().ExecContext(ctx, tour.Tables); err != nil {
 		return err
 	}
-	c, err := consumer.New("shop", st, consumer.Config{Routes: []relay.Route{{Topic: "orders.paid"}, {Topic: "invoices.created"}}})
+	c, err := consumer.New("shop", st, consumer.Config{})
 	if err != nil {
 		return err
 	}
@@ -61,7 +60,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 		tx, err2 := st.DB().BeginTx(r.Context(), nil)
 		if err = errors.Join(err, err2); err == nil {
 			defer tx.Rollback() // does nothing after a commit
-			err = events.Publish(r.Context(), tx, headrace.Event{ID: r.Header.Get("Idempotency-Key"), Topic: "orders.paid", Payload: body})
+			err = events.Publish(r.Context(), tx, headrace.Event{ID: r.Header.Get("Idempotency-Key"), Topic: "orders.paid", Payload: body, Local: true})
 		}
 		if err != nil || tx.Commit() != nil {
 			http.Error(w, "try again", http.StatusServiceUnavailable)

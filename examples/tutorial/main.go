@@ -15,7 +15,6 @@ import (
 
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -47,8 +46,7 @@ func run(ctx context.Context, address, file string) error {
 	}
 	s := &shop{db: st.DB(), events: outbox.New(st.Outbox())}
 	c, err := consumer.New("shop", st, consumer.Config{
-		Retry:  retry.Policy{MaxAttempts: 8, Backoff: retry.Backoff{Initial: time.Second, Max: time.Minute, Factor: 2}},
-		Routes: []relay.Route{{Topic: "orders.paid"}, {Topic: "invoices.created", Strict: true}},
+		Retry: retry.Policy{MaxAttempts: 8, Backoff: retry.Backoff{Initial: time.Second, Max: time.Minute, Factor: 2}},
 	})
 	if err != nil {
 		return err

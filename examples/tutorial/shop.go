@@ -85,7 +85,7 @@ func (s *shop) postOrder(w http.ResponseWriter, r *http.Request) {
 	tx, err := s.db.BeginTx(r.Context(), nil)
 	if err == nil {
 		defer func() { _ = tx.Rollback() }() // does nothing after a commit
-		err = s.events.Publish(r.Context(), tx, headrace.Event{ID: key, Topic: "orders.paid", Value: o})
+		err = s.events.Publish(r.Context(), tx, headrace.Event{ID: key, Topic: "orders.paid", Value: o, Local: true})
 	}
 	if err == nil {
 		err = tx.Commit()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/drain"
-	"github.com/headrace/headrace/internal/shard"
 )
 
 // DESIGN §3 Backlog and drain: shards are visited round robin.
@@ -166,26 +165,6 @@ func TestTheBottomIsReadAgainUnderLoad(t *testing.T) {
 		}
 		if bottoms > 10 {
 			t.Errorf("%d of %d batches began at the bottom, want one in 500 ms", bottoms, len(l.visits))
-		}
-	})
-}
-
-// A line that skips rows is not made to walk over them each time; the bottom is read all the same.
-func TestMarksPassSkippedRows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		l := newLine(t)
-		l.tops = make([]int64, shard.Count)
-		l.tops[0], l.tops[1] = 50, 50
-		l.add(1, 10, 20)
-		l.during(time.Second, drain.Options{MaxPoll: 20 * time.Millisecond, BottomEvery: time.Second / 2}, func() {
-			time.Sleep(time.Second)
-			l.add(0, 40, 70)
-		})
-		if l.worked[40].IsZero() || l.worked[70].IsZero() {
-			t.Error("a row beside the skipped ones was never worked off")
-		}
-		if marks := l.polls[1].marks; marks[0] != 50 || marks[1] >= 50 {
-			t.Errorf("the second poll begins at %d where rows were skipped, and at %d where some were found", marks[0], marks[1])
 		}
 	})
 }

@@ -25,9 +25,6 @@ type Polled struct {
 	Shards []int
 	// Next is how long until the next row is due; 0 if there is none or it is unknown.
 	Next time.Duration
-	// Tops are for a line that skips rows: up to this RowID, a shard that is not among
-	// Shards had only rows to be skipped. The marks move there. Nil for other lines.
-	Tops []int64
 }
 
 // Result is the result of a batch.

@@ -34,7 +34,6 @@ type fakeLine struct {
 	workErr map[int]error
 	pollErr error
 	next    time.Duration
-	tops    []int64
 	polls   []poll
 	visits  []visit
 	worked  map[int64]time.Time
@@ -72,7 +71,7 @@ func (l *fakeLine) Poll(_ context.Context, marks []int64) (drain.Polled, error) 
 	if l.pollErr != nil {
 		return drain.Polled{}, l.pollErr
 	}
-	p := drain.Polled{Next: l.next, Tops: l.tops}
+	p := drain.Polled{Next: l.next}
 	for i, rows := range l.rows {
 		if len(rows) > 0 && rows[len(rows)-1] > marks[i] {
 			p.Shards = append(p.Shards, i)

@@ -2,7 +2,6 @@ package drain
 
 import (
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/headrace/headrace/internal/shard"
@@ -74,15 +73,10 @@ func (s *shards) marks(now time.Time) []int64 {
 	return marks
 }
 
-// found queues the shards that a poll has found, and moves the marks of the others.
+// found queues the shards that a poll has found.
 func (s *shards) found(a answer, now time.Time) {
 	if s.bottom {
 		s.bottomAt = now.Add(s.bottomPause(a.took))
-	}
-	for i, top := range a.Tops {
-		if st := &s.all[i]; !st.busy && !slices.Contains(a.Shards, i) {
-			st.mark = max(st.mark, top)
-		}
 	}
 	for _, i := range a.Shards {
 		if i < 0 || i >= len(s.all) || s.all[i].busy {

@@ -35,6 +35,18 @@ func ConsumerName(name string) error {
 	return nil
 }
 
+// OutboxName returns an error if name is not valid for an outbox in Options.Outbox, or
+// nil. It must not contain a slash: the names of consumers' lines do.
+func OutboxName(name string) error {
+	if err := Name("Options.Outbox", name); err != nil {
+		return err
+	}
+	if strings.Contains(name, "/") {
+		return fmt.Errorf("Options.Outbox %q contains a slash", name)
+	}
+	return nil
+}
+
 // Fit returns key, or a hash of it if it is longer than most bytes or is not text. Only
 // the equality of keys matters.
 func Fit(key string, most int) string {

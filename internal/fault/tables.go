@@ -58,6 +58,9 @@ type outboxStore struct {
 	w *wrapped
 }
 
+// Line implements store.Outbox.
+func (o outboxStore) Line(name string) store.Outbox { return outboxStore{o.Outbox.Line(name), o.w} }
+
 // singleWriter is an outboxStore whose store is an outbox.SingleWriter.
 type singleWriter struct{ outboxStore }
 
@@ -68,8 +71,8 @@ func (o outboxStore) LockShard(ctx context.Context, t *txn.Txn, shard int, idle 
 	return o.Outbox.LockShard(ctx, t, shard, idle)
 }
 
-func (o outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
-	rows, err := o.Outbox.Read(ctx, t, shard, after, limit, topics)
+func (o outboxStore) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
+	rows, err := o.Outbox.Read(ctx, t, shard, after, limit)
 	if err != nil || len(rows) == 0 {
 		return rows, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/headrace/headrace/backlog"
@@ -11,76 +12,122 @@ import (
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 )
 
 // Store is the part of a store.Store that local delivery needs.
 type Store interface {
-	outboxread.Store
+	store.Transactor
 	Backlog() backlog.Tables
-}
-
-// Routes say to which handlers rows go.
-type Routes interface {
-	// Local are the topics delivered here; no names means none.
-	Local() outbox.Topics
-	// Messages are the messages for the handlers of a row's topic.
-	Messages(r *outbox.Row) []outcome.Message
+	Outbox() store.Outbox
 }
 
 // Options configure a Line. All are required.
 type Options struct {
-	Store Store
-	// Reader reads the batches of Store.
-	Reader *outboxread.Reader
-	// Routes returns the routes at present.
-	Routes func() Routes
-	// StoreTimeout bounds a transaction.
+	Store         Store
+	Subscriptions outbox.Subscriptions
+	// Consumer is the consumer's name, and Topics those of its local handlers.
+	Consumer string
+	Topics   []string
+	// Task returns the task of a row for the handler of its topic; nil if there is none.
+	Task func(*outbox.Row) *task.Task
+	// Settled is called after the commit with the outcome of each task.
+	Settled func(*task.Task, task.Outcome)
+	// Subscribed is called once, when the subscriptions are recorded.
+	Subscribed func()
+	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.
 	StoreTimeout time.Duration
-	// Recorder writes the rows of the backlogs.
+	// Recorder writes the rows of the backlog.
 	Recorder *outcome.Recorder
 	Logger   *slog.Logger
 }
 
-// Line is the part of the outbox that is delivered here.
+const (
+	// workers is how many shards are worked on at a time.
+	workers = 2
+	// batchRows and batchBytes bound a batch.
+	batchRows  = 1000
+	batchBytes = 4 << 20
+)
+
+// Line is the line of a consumer.
 type Line struct {
-	o Options
+	o      Options
+	outbox store.Outbox
+	reader *outboxread.Reader
 	// busy has for each shard the rows that other transactions worked on at the last try.
 	// It belongs to the worker of the shard.
 	busy [shard.Count]map[int64]bool
+
+	mu        sync.Mutex
+	unhandled map[string]bool // topics that were logged
 }
 
-// New returns a line.
-func New(o Options) *Line { return &Line{o: o} }
+// New returns a line that does not run yet.
+func New(o Options) *Line {
+	line := o.Store.Outbox().Line(outbox.LineOf(o.Consumer))
+	return &Line{
+		o: o, outbox: line, unhandled: make(map[string]bool),
+		reader: &outboxread.Reader{Store: o.Store, Outbox: line, Bytes: batchBytes, Rows: batchRows},
+	}
+}
+
+// Run subscribes, and then works the line off until ctx ends. It returns when everything
+// that it began has returned.
+func (l *Line) Run(ctx context.Context) {
+	if !l.subscribe(ctx) {
+		return
+	}
+	l.o.Subscribed()
+	var beats sync.WaitGroup
+	beats.Go(func() { l.beat(ctx) })
+	drain.New(l, drain.Options{Workers: workers, Wake: l.outbox.Signal().C(), OnState: l.database}).Run(ctx)
+	beats.Wait()
+}
+
+// database logs that the database fails, or works again.
+func (l *Line) database(err error) {
+	if err != nil {
+		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "consumer", l.o.Consumer, "error", err)
+	} else {
+		l.o.Logger.Info("local events are taken from the outbox again", "consumer", l.o.Consumer)
+	}
+}
 
 // Poll implements drain.Line.
 func (l *Line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	topics := l.o.Routes().Local()
-	if len(topics.Names) == 0 {
-		return drain.Polled{}, nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, l.o.StoreTimeout)
 	defer cancel()
-	p, err := l.o.Store.Outbox().Poll(ctx, marks, topics)
+	p, err := l.outbox.Poll(ctx, marks)
 	if err != nil {
-		return drain.Polled{}, fmt.Errorf("poll for routes: %w", err)
+		return drain.Polled{}, fmt.Errorf("poll for local events: %w", err)
 	}
-	return drain.Polled{Shards: p.Shards, Next: p.Next, Tops: p.Tops}, nil
+	return drain.Polled{Shards: p.Shards, Next: p.Next}, nil
 }
 
 // Work implements drain.Line: one batch, in one transaction.
 func (l *Line) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
-	routes := l.o.Routes()
-	if len(routes.Local().Names) == 0 { // changed since Poll: no names would mean all rows
-		return drain.Result{}, nil
-	}
-	b := &handover{Line: l, shard: shard, after: after, routes: routes}
-	// Finish the batch, also when the relay stops.
+	h := &handover{Line: l, shard: shard, after: after}
+	// Finish the batch, also when the consumer stops.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.o.StoreTimeout)
 	defer cancel()
-	result, err := b.work(ctx)
+	result, err := h.work(ctx)
 	if err != nil {
-		return drain.Result{}, fmt.Errorf("routes: shard %d: %w", shard, err)
+		return drain.Result{}, fmt.Errorf("local events: shard %d: %w", shard, err)
 	}
 	return result, nil
+}
+
+// logUnhandled logs once that events of a topic wait for another process.
+func (l *Line) logUnhandled(topic string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unhandled[topic] {
+		return
+	}
+	l.unhandled[topic] = true
+	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if no release has it any more, run headrace subscription remove",
+		"consumer", l.o.Consumer, "topic", topic)
 }

@@ -1,4 +1,4 @@
-// Package outboxread reads the rows of one shard of the outbox, in a transaction, for
+// Package outboxread reads the rows of one shard of an outbox, in a transaction, for
 // publishing and local delivery.
 //
 // # Nouns

@@ -13,16 +13,12 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Store is the part of a store.Store that a Reader needs.
-type Store interface {
-	store.Transactor
-	Outbox() store.Outbox
-}
-
 // Reader reads batches. It is safe for concurrent use.
 type Reader struct {
-	Store Store
-	// Cut cuts the connections of the transactions when it ends.
+	Store store.Transactor
+	// Outbox is what is read: a store's outbox, or a line.
+	Outbox outbox.Store
+	// Cut cuts the connections of the transactions when it ends; nil if Store does so.
 	Cut context.Context
 	// Bytes and Rows bound a batch: its payloads, approximately, and its rows.
 	Bytes, Rows int
@@ -34,12 +30,9 @@ type Reader struct {
 
 // Request says what to read.
 type Request struct {
-	Shard  int
-	After  int64 // see outbox.Store.Read
-	Topics outbox.Topics
-	// Lock is the number of the lock to take: the shard, or a number beyond the shards.
+	Shard int
+	After int64 // see outbox.Store.Read
 	// Idle is how long the transaction may idle.
-	Lock int
 	Idle time.Duration
 }
 
@@ -49,7 +42,9 @@ func (r *Reader) Begin(ctx context.Context) (*txn.Txn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
-	t.CutAfter(r.Cut)
+	if r.Cut != nil {
+		t.CutAfter(r.Cut)
+	}
 	return t, nil
 }
 
@@ -79,9 +74,8 @@ func (r *Reader) Open(ctx context.Context, q Request) (*txn.Txn, *Batch, error) 
 }
 
 func (r *Reader) read(ctx context.Context, t *txn.Txn, q Request) (*Batch, error) {
-	o := r.Store.Outbox()
 	// A statement of its own, so that the next ones see the commits of the previous holder.
-	if ok, err := o.LockShard(ctx, t, q.Lock, q.Idle); err != nil || !ok {
+	if ok, err := r.Outbox.LockShard(ctx, t, q.Shard, q.Idle); err != nil || !ok {
 		return nil, err
 	}
 	b, err := r.ReadHeld(ctx, t, q, r.limit())
@@ -98,7 +92,7 @@ func (r *Reader) read(ctx context.Context, t *txn.Txn, q Request) (*Batch, error
 
 // ReadHeld reads at most limit held rows as a batch, and the orders with held rows.
 func (r *Reader) ReadHeld(ctx context.Context, t *txn.Txn, q Request, limit int) (*Batch, error) {
-	blocks, err := r.Store.Outbox().Blocked(ctx, t, q.Shard)
+	blocks, err := r.Outbox.Blocked(ctx, t, q.Shard)
 	if err != nil {
 		return nil, err
 	}
@@ -106,14 +100,14 @@ func (r *Reader) ReadHeld(ctx context.Context, t *txn.Txn, q Request, limit int)
 	for _, block := range blocks {
 		b.Blocks[block.Order] = block.First
 	}
-	b.Held, err = r.Store.Outbox().ReadHeld(ctx, t, q.Shard, limit, q.Topics)
+	b.Held, err = r.Outbox.ReadHeld(ctx, t, q.Shard, limit)
 	return b, err
 }
 
 // ReadReady adds at most limit ready rows to b.
 func (r *Reader) ReadReady(ctx context.Context, t *txn.Txn, q Request, b *Batch, limit int) (err error) {
 	if limit > 0 {
-		b.Ready, err = r.Store.Outbox().Read(ctx, t, q.Shard, q.After, limit, q.Topics)
+		b.Ready, err = r.Outbox.Read(ctx, t, q.Shard, q.After, limit)
 	}
 	return err
 }

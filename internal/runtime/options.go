@@ -17,14 +17,13 @@ import (
 )
 
 // Options configure a Runtime: see consumer.Config. All are required, except Sink,
-// Routes, Relay and Retention.
+// Relay and Retention.
 type Options struct {
 	Name             string
 	Environment      string
 	Build            string
 	Store            store.Store
 	Sink             message.Publisher
-	Routes           []relay.Route
 	Relay            relay.Options
 	Concurrency      int
 	MaxBatch         int

@@ -15,10 +15,9 @@ import (
 // consumer stops. If the channel is closed before that, the consumer stops with an error.
 func (r *Run) receive(h *Handler) {
 	if h.Source == nil {
-		h.sub.Set("local")
-		return
+		return // see startLocal
 	}
-	if !r.rt.Pause.Wait(r.Stopping) {
+	if !r.subscribed() || !r.rt.Pause.Wait(r.Stopping) {
 		return
 	}
 	messages, err := r.subscribe(h)

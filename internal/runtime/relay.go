@@ -4,47 +4,18 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
-	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/outbox/relay"
 )
 
-// Relays reports whether the consumer publishes or routes events of the outbox.
-func (rt *Runtime) Relays() bool { return rt.Sink != nil || len(rt.Routes) > 0 }
+// Relays reports whether the consumer publishes the outbox.
+func (rt *Runtime) Relays() bool { return rt.Sink != nil }
 
-// routes returns Routes with this consumer as the default, or an error if one of its own
-// handlers does not fit its route.
-func (rt *Runtime) routes() ([]relay.Route, error) {
-	routes := slices.Clone(rt.Routes)
-	for i := range routes {
-		r := &routes[i]
-		r.Consumer, r.Handler = cmp.Or(r.Consumer, rt.Name), cmp.Or(r.Handler, r.Topic)
-		if r.Consumer != rt.Name {
-			continue
-		}
-		h := rt.handler(r.Handler)
-		if h == nil {
-			return nil, fmt.Errorf("option Config.Routes: topic %q: there is no handler %q: register one of that name", r.Topic, r.Handler)
-		}
-		if h.Strict != r.Strict {
-			return nil, fmt.Errorf("option Config.Routes: topic %q: Route.Strict is %t and that of handler %q is %t: they must be the same (leased handlers are always strict)",
-				r.Topic, r.Strict, r.Handler, h.Strict)
-		}
-	}
-	return routes, nil
-}
-
-// startRelay joins the relay of the store in this process, if there is a sink or a route,
-// and starts the gauges.
+// startRelay joins the relay of the store in this process, if there is a sink, and starts
+// the gauges.
 func (r *Run) startRelay() (err error) {
 	rt := r.rt
-	routes, err := rt.routes()
-	if err != nil {
-		return err
-	}
 	if r.gauges, err = rt.Telemetry.Watch("headrace.consumer", rt.Name, r.alerts.gauge, rt.depths); err != nil {
 		return err
 	}
@@ -53,19 +24,10 @@ func (r *Run) startRelay() (err error) {
 			err = errors.Join(err, r.closeGauges())
 		}
 	}()
-	for _, h := range rt.handlers {
-		if h.Topic != "" && h.Source == nil {
-			stranded.Local(rt.Logger, h.Handler, routes)
-		}
-	}
 	if !rt.Relays() {
 		return nil
 	}
 	o := rt.Relay
-	o.Routes = slices.Concat(o.Routes, routes)
-	if o.DeadLetterTopic == nil {
-		o.DeadLetterTopic = rt.deadTopic
-	}
 	if o.Redact == nil {
 		o.Redact = rt.Redact
 	}

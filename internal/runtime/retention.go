@@ -45,21 +45,14 @@ func (rt *Runtime) Prunes() (plan inbox.Plan, on bool, err error) {
 	return inbox.Plan{}, false, fmt.Errorf("option Config.Retention: %w", err)
 }
 
-// localRetention is used if a consumer has no sources: routed messages come by one
-// commit, once. An hour is longer than any repetition of ours.
-const localRetention = time.Hour
-
 // declared is the longest time for which one of the sources can deliver a message again;
-// 0 if one of them does not declare it, as those of a Router.
+// 0 if one of them does not declare it, as those of a Router, or if a handler is local: a
+// program may write an event again at any time.
 func (rt *Runtime) declared() time.Duration {
-	longest := localRetention
+	longest := time.Duration(0)
 	for _, h := range rt.handlers {
 		var declared time.Duration
 		switch source := h.Source.(type) {
-		case nil:
-			if h.Topic != "" {
-				continue
-			}
 		case topicRetainer:
 			declared = source.TopicRetention(h.Topic)
 		case retainer:
@@ -81,7 +74,7 @@ func (r *Run) startPruning() {
 		return
 	}
 	if !on {
-		log.Info("nothing is pruned, since it is not known for how long the source can deliver a message again: " +
+		log.Info("nothing is pruned, since it is not known for how long a source can deliver a message again, or a program an event: " +
 			"set Config.Retention.SourceRetention, or run headrace prune")
 		return
 	}

@@ -34,6 +34,9 @@ type Run struct {
 	Budget           *dispatch.Budget
 	Receivers, Taken sync.WaitGroup
 
+	// local is closed when the local handlers are subscribed to their topics.
+	local chan struct{}
+
 	alerts   *alertSender
 	instance instanceRun
 	gauges   *telemetry.Watch
@@ -69,7 +72,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 
 // Start starts the work on deliveries. Finish ends it.
 func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
-	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes)}
+	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes), local: make(chan struct{})}
 	r.Stopping, r.stop = context.WithCancelCause(ctx)
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
@@ -96,7 +99,9 @@ func (r *Run) end() {
 func (r *Run) startWorkers() {
 	rt := r.rt
 	r.startPruning()
-	p := batch.New(r.Stopping, r.cancelled, r.batchOptions())
+	options := r.batchOptions()
+	p := batch.New(r.Stopping, r.cancelled, options)
+	r.startLocal(options)
 	leases := &lease.Options{Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled}
 	r.startDispatch(p)
 	var registered []*task.Handler
@@ -109,7 +114,7 @@ func (r *Run) startWorkers() {
 		}
 		h.lease = lease.New(h.Handler, leases)
 		r.workers.Go(func() {
-			if r.instance.guard.Started(r.Stopping) {
+			if r.subscribed() && r.instance.guard.Started(r.Stopping) {
 				h.lease.Run()
 			}
 		})
@@ -157,7 +162,11 @@ const backlogPoll = 20 * time.Millisecond
 
 // StartBacklog begins to work the backlog off. It is called once, before Finish.
 func (r *Run) StartBacklog() {
-	r.workers.Go(func() { r.backlog.Run(r.Stopping) })
+	r.workers.Go(func() {
+		if r.subscribed() {
+			r.backlog.Run(r.Stopping)
+		}
+	})
 }
 
 // Stop makes the consumer stop.

@@ -42,16 +42,12 @@ type Place struct {
 	fails bool      // the latest beat failed
 }
 
-// New returns the place of a relay that publishes the outbox called name to sink, which is
-// nil if it has only routes. report is called with an error that matches ErrWaiting each
+// New returns the place of a relay that publishes the outbox called name to sink. report is called with an error that matches ErrWaiting each
 // time that the relay may not publish, and with nil when it may.
 func New(relays outbox.Relays, name string, sink any, logger *slog.Logger, report func(error)) *Place {
 	host, _ := attempt.Origin()
-	p := &Place{relays: relays, self: outbox.Relay{ID: uuid.NewString(), Outbox: name, Host: host}, logger: logger, report: report}
-	if sink != nil {
-		p.self.Sink = outbox.SinkID(sink)
-	}
-	return p
+	self := outbox.Relay{ID: uuid.NewString(), Outbox: name, Sink: outbox.SinkID(sink), Host: host}
+	return &Place{relays: relays, self: self, logger: logger, report: report}
 }
 
 // May reports whether the relay may publish now.

@@ -3,23 +3,23 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Outbox implements outbox.Store except Insert, and outbox.Admin.
+// Outbox implements outbox.Store except Insert, and outbox.Admin, for one outbox or line.
 type Outbox struct {
 	sqlrun.Table[struct {
 		Poll, Read, ReadHeld, Blocked, Delete, Hold, List, Parked, Unpark string
-		PollTopics, ReadTopics, ReadHeldTopics                            string
 
 		LockShard, DeleteNext, DeleteHeld, HoldChange, HoldTake string `sql:"optional"`
 	}]
@@ -27,42 +27,46 @@ type Outbox struct {
 	schema string
 	floors Floors
 	signal *outbox.Signal
+	lines  *lines
 }
 
-// chosen returns the statement for topics, either that for all topics or that for some,
-// and its last arguments.
-func (s *Outbox) chosen(topics outbox.Topics, all, some string) (query string, args []any) {
-	if len(topics.Names) == 0 {
-		return all, nil
+// lines are the lines of a database that were asked for, by name. The signal of the
+// store's outbox wakes all.
+type lines struct {
+	signal *outbox.Signal
+	make   func(name string, signal *outbox.Signal) store.Outbox
+
+	mu     sync.Mutex
+	byName map[string]store.Outbox
+}
+
+// of returns the line called name.
+func (l *lines) of(name string) store.Outbox {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.byName[name] == nil {
+		l.byName[name] = l.make(name, l.signal.Line())
 	}
-	return some, append(s.Many(topics.Names), topics.Except)
+	return l.byName[name]
 }
 
-func (s *Outbox) Poll(ctx context.Context, marks []int64, topics outbox.Topics) (p outbox.Poll, err error) {
+func (s *Outbox) Poll(ctx context.Context, marks []int64) (p outbox.Poll, err error) {
 	defer sqlrun.Wrap("poll the outbox", &err)
 	if err := checkMarks(marks, outbox.Shards); err != nil {
 		return p, err
 	}
-	query, more := s.chosen(topics, s.SQL.Poll, s.SQL.PollTopics)
 	type look struct {
 		shard int
 		work  bool
 		later sql.NullInt64
-		top   int64
 	}
-	looks, err := sqlrun.Collect(ctx, s.Reader(), query, slices.Concat(s.Many(marks), []any{s.name}, more), func(l *look) []any {
-		return []any{&l.shard, &l.work, &l.later, &l.top}
+	looks, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Poll, append(s.Many(marks), s.name), func(l *look) []any {
+		return []any{&l.shard, &l.work, &l.later}
 	})
 	if err != nil {
 		return p, err
 	}
-	if more != nil {
-		p.Tops = make([]int64, outbox.Shards)
-	}
 	for _, l := range looks {
-		if more != nil {
-			p.Tops[l.shard] = l.top
-		}
 		if l.work {
 			p.Shards = append(p.Shards, l.shard)
 		}
@@ -92,16 +96,11 @@ func eventFields(r *outbox.Row) []any {
 	}
 }
 
-func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) (rows []outbox.Row, err error) {
+func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) (rows []outbox.Row, err error) {
 	defer sqlrun.Wrap("read the outbox", &err)
-	query, more := s.chosen(topics, s.SQL.Read, s.SQL.ReadTopics)
 	l := Line{Shard: shard}
-	if more != nil {
-		l.Of = fmt.Sprintf("%t %q", topics.Except, topics.Names)
-	}
-	args := append([]any{shard, s.floors.From(l, after), limit, s.name}, more...)
 	var h Horizon
-	rows, err = sqlrun.Collect(ctx, t, query, args, func(r *outbox.Row) []any {
+	rows, err = sqlrun.Collect(ctx, t, s.SQL.Read, []any{shard, s.floors.From(l, after), limit, s.name}, func(r *outbox.Row) []any {
 		r.Shard = shard
 		return append(eventFields(r), &h.Xmin, &h.Xmax)
 	})
@@ -111,10 +110,9 @@ func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, l
 	return rows, err
 }
 
-func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int, topics outbox.Topics) (rows []outbox.HeldRow, err error) {
+func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int) (rows []outbox.HeldRow, err error) {
 	defer sqlrun.Wrap("read held events", &err)
-	query, more := s.chosen(topics, s.SQL.ReadHeld, s.SQL.ReadHeldTopics)
-	return sqlrun.Collect(ctx, t, query, append([]any{shard, limit, s.name}, more...), func(h *outbox.HeldRow) []any {
+	return sqlrun.Collect(ctx, t, s.SQL.ReadHeld, []any{shard, limit, s.name}, func(h *outbox.HeldRow) []any {
 		h.Shard = shard
 		return append(eventFields(&h.Row), &h.Attempts, &h.Reason, (*sqlrun.Span)(&h.DueIn), &h.Error)
 	})
@@ -188,6 +186,11 @@ func (s *Outbox) Unpark(ctx context.Context, name string, rows []int64) (n int, 
 		s.signal.Wake()
 	}
 	return n, err
+}
+
+// Line implements store.Outbox.
+func (s *Outbox) Line(name string) store.Outbox {
+	return s.lines.of(name)
 }
 
 func (s *Outbox) Name() string { return s.name }

@@ -54,6 +54,10 @@ func (t *Tables) Operations() store.Operations { return t.operations }
 func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 	in := sqlrun.Loaded(d, q, "inbox", &Inbox{})
 	rows := sqlrun.Loaded(d, q, "backlog", &Backlog{schema: o.Schema, floors: o.Floors()})
+	boxes := &lines{signal: outbox.NewSignal(), byName: make(map[string]store.Outbox)}
+	boxes.make = func(name string, signal *outbox.Signal) store.Outbox {
+		return o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{name: name, schema: o.Schema, floors: o.Floors(), signal: signal, lines: boxes}))
+	}
 	return Tables{
 		inbox: o.Inbox(in),
 		backlog: backlog.Tables{
@@ -63,19 +67,20 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Leases:  sqlrun.Loaded(d, q, "leases", &Leases{}),
 			Signals: backlog.NewSignals(),
 		},
-		outbox:  o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{name: o.Name, schema: o.Schema, floors: o.Floors(), signal: outbox.NewSignal()})),
+		outbox:  boxes.make(o.Name, boxes.signal),
 		letters: sqlrun.Loaded(d, q, "letters", &Letters{}),
 		operations: store.Operations{
-			Versions:  sqlrun.Loaded(d, q, "versions", &Versions{}),
-			Pruner:    o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),
-			Finder:    in,
-			Waiting:   sqlrun.Loaded(d, q, "waiting", &Waiting{}),
-			Instances: sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
-			Marks:     sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
-			Pauses:    sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
-			Relays:    sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
-			Alerts:    sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
-			Schema:    sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
+			Versions:      sqlrun.Loaded(d, q, "versions", &Versions{}),
+			Pruner:        o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),
+			Finder:        in,
+			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
+			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
+			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
+			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
+			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{}),
+			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
+			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
+			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},
 	}
 }

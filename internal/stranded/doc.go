@@ -1,3 +1,3 @@
-// Package stranded logs what goes nowhere, as far as one process can know: events that no
-// relay takes, and local handlers that no route names.
+// Package stranded logs events that go nowhere, as far as the database knows: local ones
+// without a subscription to their topic.
 package stranded

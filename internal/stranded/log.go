@@ -1,27 +1,52 @@
 package stranded
 
 import (
+	"context"
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
-	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/outbox/relay"
 )
 
-// Log logs, once for each topic, that the events of a consumer's handlers stay in the
-// outbox. The zero value works, and is safe for concurrent use.
+// Log logs, once for each topic, that the local events of a consumer's handlers have no
+// subscription. The zero value works, and is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
 	topics map[string]bool // that were looked at
 }
 
-// most bounds the topics that are looked at.
-const most = 100
+const (
+	// most bounds the topics that are looked at.
+	most = 100
+	// lookTime bounds the query for a topic.
+	lookTime = time.Second
+)
 
-// Look looks at events that a consumer without a sink has committed.
-func (l *Log) Look(logger *slog.Logger, consumer string, st relay.Store, events []outbox.Row) {
+// Look looks at local events that a consumer has committed. It queries the database for
+// topics that are new.
+func (l *Log) Look(ctx context.Context, logger *slog.Logger, consumer string, s outbox.Subscriptions, events []outbox.Row) {
+	topics := l.unseen(events)
+	if len(topics) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	list, err := s.List(ctx, "")
+	if err != nil {
+		return // it is only a hint
+	}
+	for _, topic := range topics {
+		if !slices.ContainsFunc(list, func(s outbox.Subscription) bool { return s.Topic == topic }) {
+			logger.Warn("an event waits until a consumer of this database registers a local handler for its topic: this one has no Config.Sink, so nothing publishes it",
+				"consumer", consumer, "topic", topic)
+		}
+	}
+}
+
+// unseen returns the topics of events that were not looked at before.
+func (l *Log) unseen(events []outbox.Row) (topics []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range events {
@@ -33,17 +58,7 @@ func (l *Log) Look(logger *slog.Logger, consumer string, st relay.Store, events 
 			l.topics = make(map[string]bool)
 		}
 		l.topics[topic] = true
-		if !relay.Takes(st, topic) {
-			logger.Warn("an event stays in the outbox unless another process publishes it: here is neither a Config.Sink nor a route for its topic",
-				"consumer", consumer, "topic", topic, "outbox", st.Outbox().Name())
-		}
+		topics = append(topics, topic)
 	}
-}
-
-// Local logs that no route names a local handler. Another process may have one.
-func Local(logger *slog.Logger, h *task.Handler, routes []relay.Route) {
-	if !slices.ContainsFunc(routes, func(r relay.Route) bool { return r.Consumer == h.Consumer && r.Handler == h.Name }) {
-		logger.Warn("no route of Config.Routes names this local handler: it gets events only if another process has one",
-			"consumer", h.Consumer, "handler", h.Name, "topic", h.Topic)
-	}
+	return topics
 }

@@ -21,7 +21,6 @@ type batch struct {
 	after int64
 	probe bool
 
-	table *table
 	*outboxread.Batch
 	run *publish.Run
 }
@@ -67,7 +66,7 @@ func (b *batch) begin(ctx context.Context) (t *txn.Txn, err error) {
 
 func (b *batch) request() outboxread.Request {
 	return outboxread.Request{
-		Shard: b.shard, After: b.after, Topics: b.table.rest, Lock: b.shard,
+		Shard: b.shard, After: b.after,
 		// Longer than the run can take, even if both the last call and the last probe hang.
 		Idle: 2*(publish.BatchTime+b.o.PublishTimeout) + 10*time.Second,
 	}

@@ -5,8 +5,7 @@
 // A [Relay] moves rows from a [Store] to a sink, the Publisher. A batch is the rows that
 // it takes from one shard in one transaction. The sink confirms or refuses a row: see
 // package internal/publish, which publishes a batch. An order is a topic and an order
-// key. The relay is stalled while the sink confirms nothing. A [Route] delivers rows to
-// consumers of the same database: see internal/local.
+// key. The relay is stalled while the sink confirms nothing.
 //
 // # Rules
 //

@@ -41,18 +41,18 @@ func silence(ctx context.Context, calls *atomic.Int64) error {
 	return ctx.Err()
 }
 
-func (s *silentOutbox) Poll(ctx context.Context, marks []int64, topics outbox.Topics) (outbox.Poll, error) {
+func (s *silentOutbox) Poll(ctx context.Context, marks []int64) (outbox.Poll, error) {
 	if err := silence(ctx, &s.polls); err != nil {
 		return outbox.Poll{}, err
 	}
-	return s.Outbox.Poll(ctx, marks, topics)
+	return s.Outbox.Poll(ctx, marks)
 }
 
-func (s *silentOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
+func (s *silentOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
 	if err := silence(ctx, &s.reads); err != nil {
 		return nil, err
 	}
-	return s.Outbox.Read(ctx, t, shard, after, limit, topics)
+	return s.Outbox.Read(ctx, t, shard, after, limit)
 }
 
 func (s *silentOutbox) Delete(ctx context.Context, t *txn.Txn, shard int, rows []int64) error {

@@ -45,13 +45,6 @@ type Options struct {
 	// busy. Default 2 ms and 1 s.
 	MinPoll, MaxPoll time.Duration
 
-	// Routes deliver events to consumers of the same database instead of publishing them.
-	// Without a sink, rows of other topics stay in the outbox. Default: none.
-	Routes []Route
-	// DeadLetterTopic names the topic for the copy of a dead letter of topic that a route
-	// created; "" means no copy. Default: always "".
-	DeadLetterTopic func(topic string) string
-
 	// Redact rewrites the texts of the sink's errors before they are stored or logged.
 	// Default: credentials are masked, as far as they can be recognised. That is also done
 	// before Redact is called.
@@ -135,9 +128,6 @@ func (o Options) withDefaults() Options {
 	set(&o.Backoff, retry.Backoff{Initial: time.Second, Max: 5 * time.Minute, Factor: 2, Jitter: 0.2})
 	set(&o.Logger, slog.Default())
 	set(&o.Name, "relay")
-	if o.DeadLetterTopic == nil {
-		o.DeadLetterTopic = func(string) string { return "" }
-	}
 	if o.OnParked == nil {
 		o.OnParked = func(Parked) {}
 	}

@@ -10,14 +10,9 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/local"
 	"github.com/headrace/headrace/internal/outboxread"
-	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/serving"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -32,10 +27,6 @@ type Store interface {
 	Outbox() store.Outbox
 	// Operations has the alerts, for those of parked rows.
 	Operations() store.Operations
-	// Inbox, Backlog and Letters are written for routes.
-	Inbox() inbox.Store
-	Backlog() backlog.Tables
-	Letters() dlq.Store
 }
 
 // ErrStuck matches the error of a call of Publish that did not return in time, and that
@@ -60,29 +51,22 @@ type Relay struct {
 	withoutTx    bool
 	storeTimeout time.Duration
 	o            Options
-	hasSink      bool
 	publisher    *publish.Publisher
 	stall        *stall
 	place        *serving.Place
 	running      atomic.Bool
 	telemetry    *telemetry.Telemetry
-
-	routes   atomic.Pointer[table]
-	recorder *outcome.Recorder
-	// woken wakes the sink's drain and routed that of local delivery.
-	woken, routed *outbox.Signal
 }
 
 // New returns a relay from st to sink that does not run yet. sink is any Watermill
 // Publisher whose Publish returns after the broker has the messages; the relay never
-// closes it. It may be nil if Options.Routes is set: then only their topics are relayed.
-// The error names an invalid option.
+// closes it. The error names an invalid option.
 func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 	if st == nil {
 		return nil, errors.New("relay: the store is required")
 	}
-	if sink == nil && len(o.Routes) == 0 {
-		return nil, errors.New("relay: the sink or Options.Routes is required")
+	if sink == nil {
+		return nil, errors.New("relay: the sink is required")
 	}
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -93,29 +77,14 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
 	r := &Relay{
-		store: st, o: o, hasSink: sink != nil, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
+		store: st, o: o, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
 		publisher: publish.New(sink, publish.Options{
 			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
 		}),
-		recorder: newRecorder(st, o), woken: outbox.NewSignal(), routed: outbox.NewSignal(),
 	}
 	r.place = serving.New(st.Operations().Relays, st.Outbox().Name(), sink, o.Logger, r.mayPublish)
 	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
-	if err := r.addRoutes(o.Routes); err != nil {
-		return nil, fmt.Errorf("relay: Options.Routes: %w", err)
-	}
 	return r, nil
-}
-
-// addRoutes adds routes, also while the relay runs. It is not called concurrently.
-func (r *Relay) addRoutes(routes []Route) error {
-	next, err := r.routes.Load().with(routes, r.hasSink)
-	if err != nil {
-		return err
-	}
-	r.routes.Store(next)
-	r.routed.Wake()
-	return nil
 }
 
 // Run publishes until ctx ends, and returns when everything that it began has returned.
@@ -144,14 +113,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	drained, beaten := make(chan struct{}), make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
-	goroutines.Go(func() { r.passOn(ctx) })
-	var drains sync.WaitGroup
-	if r.hasSink {
-		drains.Go(func() { drain.New(&line{r, life, r.reader(cutOff)}, r.draining(r.woken)).Run(ctx) })
-	}
-	drains.Go(func() { drain.New(r.local(cutOff), r.draining(r.routed)).Run(ctx) })
-	go func() { // ends with the drains
-		drains.Wait()
+	go func() {
+		drain.New(&line{r, life, r.reader(cutOff)}, r.draining()).Run(ctx)
 		close(drained)
 	}()
 	go func() { // ends soon after stopBeating
@@ -175,16 +138,8 @@ func (r *Relay) Run(ctx context.Context) error {
 	return errors.Join(err, wrap(stuck), closeGauges(gauges))
 }
 
-// local is the line of the topics that routes deliver to consumers.
-func (r *Relay) local(cutOff context.Context) *local.Line {
-	return local.New(local.Options{
-		Store: r.store, Reader: r.reader(cutOff), Routes: func() local.Routes { return r.routes.Load() },
-		StoreTimeout: r.storeTimeout, Recorder: r.recorder, Logger: r.o.Logger,
-	})
-}
-
 func (r *Relay) reader(cutOff context.Context) *outboxread.Reader {
-	return &outboxread.Reader{Store: r.store, Cut: cutOff, Bytes: r.o.BatchBytes, Rows: r.o.BatchRows}
+	return &outboxread.Reader{Store: r.store, Outbox: r.store.Outbox(), Cut: cutOff, Bytes: r.o.BatchBytes, Rows: r.o.BatchRows}
 }
 
 // wrap prefixes an error, which may be nil, with "relay".
@@ -195,24 +150,12 @@ func wrap(err error) error {
 	return fmt.Errorf("relay: %w", err)
 }
 
-func (r *Relay) draining(wake *outbox.Signal) drain.Options {
-	return drain.Options{Workers: r.o.Workers, MinPoll: r.o.MinPoll, MaxPoll: r.o.MaxPoll, Wake: wake.C(), OnState: r.database}
+func (r *Relay) draining() drain.Options {
+	wake := r.store.Outbox().Signal().C()
+	return drain.Options{Workers: r.o.Workers, MinPoll: r.o.MinPoll, MaxPoll: r.o.MaxPoll, Wake: wake, OnState: r.database}
 }
 
-// passOn wakes both drains when the outbox's signal fires.
-func (r *Relay) passOn(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.store.Outbox().Signal().C():
-			r.woken.Wake()
-			r.routed.Wake()
-		}
-	}
-}
-
-// endAfter returns when the drains have ended, or after the last timeout. It ends the
+// endAfter returns when the drain has ended, or after the last timeout. It ends the
 // messages' context StopTimeout after ctx has ended, and cuts the transactions off later.
 func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut func()) {
 	select {
@@ -239,7 +182,7 @@ func (r *Relay) endAfter(ctx context.Context, drained <-chan struct{}, end, cut 
 func (r *Relay) mayPublish(err error) {
 	r.stall.wait(err)
 	if err == nil {
-		r.woken.Wake()
+		r.store.Outbox().Signal().Wake()
 	}
 }
 
@@ -292,7 +235,7 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.storeTimeout)
 	defer cancel()
-	p, err := l.store.Outbox().Poll(ctx, marks, l.routes.Load().rest)
+	p, err := l.store.Outbox().Poll(ctx, marks)
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
 	}
@@ -309,7 +252,7 @@ func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 	if !ok || !l.place.May() {
 		return drain.Result{Skipped: true}, nil
 	}
-	b := &batch{line: l, shard: shard, after: after, probe: probe, table: l.routes.Load()}
+	b := &batch{line: l, shard: shard, after: after, probe: probe}
 	result, err := b.work(ctx)
 	l.stall.leave(shard, b.verdict(), time.Now())
 	if err != nil {

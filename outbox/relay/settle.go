@@ -2,14 +2,11 @@ package relay
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/local"
-	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -106,19 +103,14 @@ func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 			return err
 		}
 	}
-	messages, taking, err := b.handOver(ctx, t, s)
-	if err != nil {
-		return err
-	}
 	if len(s.deletes) > 0 {
 		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
 			return fmt.Errorf("delete published rows: %w", err)
 		}
 	}
-	if err := b.store.Commit(ctx, t, taking.Copies); err != nil {
+	if err := b.store.Commit(ctx, t, nil); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
-	local.Wake(b.store, messages, taking)
 	return nil
 }
 
@@ -138,28 +130,6 @@ func (b *batch) alertParked(ctx context.Context, t *txn.Txn, holds []outbox.Hold
 		return fmt.Errorf("write the alerts of parked rows: %w", err)
 	}
 	return nil
-}
-
-// handOver also delivers the rows that the sink has confirmed to their routes.
-func (b *batch) handOver(ctx context.Context, t *txn.Txn, s *settlement) (messages []outcome.Message, taking outcome.Intake, err error) {
-	if len(b.table.sinks) == 0 {
-		return nil, taking, nil
-	}
-	entries := b.run.Entries
-	for i := range entries {
-		if e := &entries[i]; e.State == publish.Confirmed && b.table.sinks[e.Row.Event.Topic] {
-			messages = append(messages, b.table.Messages(e.Row)...)
-		}
-	}
-	// It waits for keys, since after a rollback everything would be published again.
-	taking, err = b.recorder.Intake(ctx, t, messages, outcome.Limits{})
-	if err == nil && taking.Busy {
-		err = errors.New("a key is held elsewhere")
-	}
-	if err != nil {
-		return nil, taking, fmt.Errorf("hand over published rows: %w", err)
-	}
-	return messages, taking, nil
 }
 
 // tellParked reports the parked rows: to the log without the sink's error text, to the

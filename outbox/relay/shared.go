@@ -34,9 +34,8 @@ var relays = struct {
 }{open: make(map[*outbox.Signal]*shared), stopping: make(map[*outbox.Signal]chan struct{})}
 
 // Acquire returns the relay of st in this process. It runs from the first Acquire to the
-// last release, with the options of the first; the routes of all are added up. The error
-// matches ErrOtherSink if the relay has another sink, and ErrRoute if routes contradict
-// others.
+// last release, with the options of the first. The error matches ErrOtherSink if the relay has
+// another sink.
 //
 // Only the last release blocks: it waits until Run has returned or ctx ends, and returns
 // the error of Run or ctx. Later calls do nothing.
@@ -52,8 +51,8 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 		if s, err = start(st, sink, o, key); err != nil {
 			return nil, nil, err
 		}
-	} else if err = s.join(sink, o.Routes); err != nil {
-		return nil, nil, err
+	} else if !same(s.sink, sink) {
+		return nil, nil, fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
 	}
 	s.users++
 	var once sync.Once
@@ -61,27 +60,6 @@ func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release fun
 		once.Do(func() { err = s.release(ctx, key) })
 		return err
 	}, nil
-}
-
-// Takes reports whether a relay of st that Acquire returned runs in this process, and
-// publishes events of the topic or has a route for them.
-func Takes(st Store, topic string) bool {
-	relays.mu.Lock()
-	defer relays.mu.Unlock()
-	s := relays.open[st.Outbox().Signal()]
-	return s != nil && (s.sink != nil || len(s.relay.routes.Load().byTopic[topic]) > 0)
-}
-
-// join adds a user's routes. They stay until the relay ends: an event for a route must
-// not go to the sink because that user stopped first.
-func (s *shared) join(sink message.Publisher, routes []Route) error {
-	if !same(s.sink, sink) {
-		return fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
-	}
-	if err := s.relay.addRoutes(routes); err != nil {
-		return fmt.Errorf("relay: Options.Routes: %w", err)
-	}
-	return nil
 }
 
 // start runs a relay after the previous one has ended. The last release waits for its
@@ -135,8 +113,8 @@ func (s *shared) leave(key *outbox.Signal) bool {
 	return true
 }
 
-// same reports whether two sinks are the same, or both are missing; those of a type that
-// cannot be compared are different.
+// same reports whether two sinks are the same; those of a type that cannot be compared are
+// different.
 func same(a, b message.Publisher) bool {
-	return a == nil && b == nil || reflect.ValueOf(a).Comparable() && a == b
+	return reflect.ValueOf(a).Comparable() && a == b
 }

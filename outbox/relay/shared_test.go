@@ -58,27 +58,6 @@ func TestTheSharedRelay(t *testing.T) {
 	})
 }
 
-// Without a sink there are only routes: consumers share that relay too.
-func TestTheSharedRelayWithoutASink(t *testing.T) {
-	onEach(t, func(b *bundle) {
-		o := relay.Options{Routes: []relay.Route{{Topic: "orders.placed", Consumer: "billing"}}}
-		first, release1, err := relay.Acquire(b.st, nil, o)
-		if err != nil {
-			b.Fatal(err)
-		}
-		second, release2, err := relay.Acquire(b.st, nil, o)
-		if err != nil || second != first {
-			b.Fatalf("a second relay was made: %v", err)
-		}
-		if _, _, err := relay.Acquire(b.st, b.sink, o); !errors.Is(err, relay.ErrOtherSink) {
-			b.Errorf("a sink beside none: %v, want ErrOtherSink", err)
-		}
-		if err := errors.Join(release1(context.Background()), release2(context.Background())); err != nil {
-			b.Error(err)
-		}
-	})
-}
-
 func cancelled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

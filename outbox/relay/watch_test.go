@@ -48,12 +48,12 @@ type singleWriter struct{ limitedOutbox }
 
 func (singleWriter) SingleWriter() {}
 
-func (l limitedOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int, topics outbox.Topics) ([]outbox.Row, error) {
+func (l limitedOutbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, limit int) ([]outbox.Row, error) {
 	l.limits.mu.Lock()
 	l.limits.rows = append(l.limits.rows, limit)
 	l.limits.afters = append(l.limits.afters, after)
 	l.limits.mu.Unlock()
-	return l.Outbox.Read(ctx, t, shard, after, limit, topics)
+	return l.Outbox.Read(ctx, t, shard, after, limit)
 }
 
 func (l limitedOutbox) LockShard(ctx context.Context, t *txn.Txn, shard int, idle time.Duration) (bool, error) {

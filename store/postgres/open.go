@@ -123,7 +123,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 			q.Fill("inbox", &in.sql)
 			return in
 		},
-		Outbox: func(shared *sqlstore.Outbox) store.Outbox { return &outboxStore{shared, s.insert} },
+		Outbox: func(shared *sqlstore.Outbox) store.Outbox { return newOutboxStore(shared, s.insert) },
 		Pruner: func(shared *sqlops.Rounds) inbox.Pruner {
 			p := &pruneStore{Rounds: shared}
 			q.Fill("prune", &p.sql)

@@ -66,7 +66,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.StatementCache = defaultCache
 	}
 	o.Schema, o.Outbox = strings.TrimSpace(o.Schema), cmp.Or(o.Outbox, outbox.DefaultName)
-	if err := encode.Name("Options.Outbox", o.Outbox); err != nil {
+	if err := encode.OutboxName(o.Outbox); err != nil {
 		return o, fmt.Errorf("postgres: %w", err)
 	}
 	switch {

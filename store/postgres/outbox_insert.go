@@ -18,8 +18,14 @@ type outboxStore struct {
 }
 
 // inserts are the statements that write events: one without delays, one if some events
-// are delayed. outbox is the name of the outbox that they write to.
+// are delayed. outbox is the name of the outbox that they write to; copies for subscriptions
+// go onto lines beside it.
 type inserts struct{ outbox, ready, delayed string }
+
+func newOutboxStore(shared *sqlstore.Outbox, insert inserts) *outboxStore {
+	insert.outbox = shared.Name()
+	return &outboxStore{shared, insert}
+}
 
 // Insert implements outbox.Store.
 func (s *outboxStore) Insert(ctx context.Context, q headrace.Execer, rows []outbox.Row) error {
@@ -52,9 +58,17 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 		}
 		return texts(rows, field)
 	}
-	metadata := "{}"
+	metadata, locals := "{}", "{}"
 	if w.metadata {
 		metadata = integers(w.places, func(p *body) int64 { return int64(p.metadata) })
+	}
+	if w.locals {
+		locals = integers(rows, func(r *row) int64 {
+			if r.Event.Local {
+				return 1
+			}
+			return 0
+		})
 	}
 	args := []any{
 		all, id, w.topic,
@@ -67,7 +81,7 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 		metadata,
 		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.Parent) }),
 		some(w.traces, func(r *row) string { return sqlrun.Trace(r.Event.Trace.State) }),
-		s.outbox,
+		s.outbox, locals,
 	}
 	if !w.delays {
 		return s.ready, args, nil
@@ -77,10 +91,10 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 
 // written says which fields the events share.
 type written struct {
-	topic                                    string
-	topics, orders, metadata, traces, delays bool
-	size                                     int
-	places                                   []body
+	topic                                            string
+	topics, orders, metadata, traces, delays, locals bool
+	size                                             int
+	places                                           []body
 }
 
 // body is the position of an event in the joined bytes: its payload begins at at, counted
@@ -101,6 +115,7 @@ func (w *written) look(rows []outbox.Row) error {
 		w.metadata = w.metadata || len(e.Metadata) > 0
 		w.traces = w.traces || e.Trace != (headrace.TraceContext{})
 		w.delays = w.delays || e.Delay > 0
+		w.locals = w.locals || e.Local
 		w.size += len(e.Payload)
 	}
 	return nil

@@ -40,7 +40,7 @@ func (b *bundle) outboxEvents() map[string]outbox.Row {
 	defer t.Rollback()
 	events := make(map[string]outbox.Row)
 	for shard := range outbox.Shards {
-		rows, err := b.Outbox().Read(b.Context(), t, shard, 0, 100, outbox.Topics{})
+		rows, err := b.Outbox().Read(b.Context(), t, shard, 0, 100)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -49,7 +49,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.ReadConns = defaultReadConns
 	}
 	o.Outbox = cmp.Or(o.Outbox, outbox.DefaultName)
-	if err := encode.Name("Options.Outbox", o.Outbox); err != nil {
+	if err := encode.OutboxName(o.Outbox); err != nil {
 		return o, err
 	}
 	if o.BusyTimeout < time.Millisecond || o.BusyTimeout > maxBusyTimeout {

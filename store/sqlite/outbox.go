@@ -55,7 +55,7 @@ func (o *outboxStore) insertOne(ctx context.Context, q headrace.Execer, row outb
 	}
 	args := []any{
 		row.Shard, e.ID, e.Topic, e.OrderKey, sqlrun.Payload(e.Payload), encode.Metadata(e.Metadata),
-		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State), before, o.Name(),
+		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State), before, o.Name(), e.Local,
 	}
 	query := o.insert
 	if e.Delay > 0 {

@@ -11,7 +11,6 @@ import (
 	driversqlite "modernc.org/sqlite"
 
 	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/outbox"
 )
 
 // TestSettingsOnEveryConnection: WAL, synchronous=FULL and the rest are in force on
@@ -91,7 +90,7 @@ func TestReadsNeverWait(t *testing.T) {
 	defer cancel()
 	marks := make([]int64, backlog.Shards)
 	_, err1 := s.Backlog().Poll(ctx, "c", marks)
-	_, err2 := s.Outbox().Poll(ctx, marks, outbox.Topics{})
+	_, err2 := s.Outbox().Poll(ctx, marks)
 	_, err3 := s.Check(ctx)
 	counts, err4 := s.Inbox().Counts(ctx, "c")
 	if err := errors.Join(err1, err2, err3, err4, s.Ping(ctx)); err != nil {

@@ -88,6 +88,15 @@ var plants = map[string]func(*bundle){
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox_held SET reason = 'backoff'")
 	},
+	"outbox_line_is_named": func(b *bundle) {
+		b.publish(local(rowsOf("t", "k", 1, 1))...)
+		b.spoil("UPDATE {{schema}}.headrace_outbox SET outbox = 'a/b'")
+	},
+	"outbox_line_parks_nothing": func(b *bundle) {
+		b.publish(rowsOf("t", "k", 1, 1)...)
+		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
+		b.spoil("UPDATE {{schema}}.headrace_outbox_held SET outbox = 'local/a'")
+	},
 	"outbox_on_one_line": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })

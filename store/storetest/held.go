@@ -29,7 +29,7 @@ var heldTests = []test{
 // held returns what ReadHeld says may be published.
 func (b *bundle) held(t *txn.Txn, shard, limit int) []outbox.HeldRow {
 	b.Helper()
-	rows, err := b.Store.Outbox().ReadHeld(b.ctx, t, shard, limit, outbox.Topics{})
+	rows, err := b.Store.Outbox().ReadHeld(b.ctx, t, shard, limit)
 	if err != nil {
 		b.Fatalf("ReadHeld: %v", err)
 	}

@@ -13,7 +13,6 @@ import (
 // them out before what was written behind them.
 var lateTests = []test{
 	{name: "an event that commits late comes before those behind it", run: lateEvent, needs: concurrentWriters},
-	{name: "and so it does among chosen topics", run: lateTopic, needs: concurrentWriters},
 	{name: "work that commits late comes before that behind it", run: lateWork, needs: concurrentWriters},
 	{name: "and does so again after a rollback", run: lateAgain, needs: concurrentWriters},
 }
@@ -72,16 +71,6 @@ func (b *bundle) overtake(read func(t *txn.Txn, after int64) []outbox.Row) (mark
 //evidence:late-row
 func lateEvent(b *bundle) {
 	read := func(t *txn.Txn, after int64) []outbox.Row { return b.outboxRead(t, shardOf("t", "k"), after, 10) }
-	mark := b.overtake(read)
-	b.in(func(t *txn.Txn) { b.wantIDs("above the mark", read(t, mark), "event-1", "event-3") })
-}
-
-func lateTopic(b *bundle) {
-	read := func(t *txn.Txn, after int64) []outbox.Row {
-		rows, err := b.Store.Outbox().Read(b.ctx, t, shardOf("t", "k"), after, 10, outbox.Topics{Names: []string{"t"}})
-		b.must(err)
-		return rows
-	}
 	mark := b.overtake(read)
 	b.in(func(t *txn.Txn) { b.wantIDs("above the mark", read(t, mark), "event-1", "event-3") })
 }

@@ -47,7 +47,7 @@ func shardOf(topic, key string) int { return outbox.RowOf(event(topic, key, 0)).
 
 func (b *bundle) outboxRead(t *txn.Txn, shard int, after int64, limit int) []outbox.Row {
 	b.Helper()
-	rows, err := b.Store.Outbox().Read(b.ctx, t, shard, after, limit, outbox.Topics{})
+	rows, err := b.Store.Outbox().Read(b.ctx, t, shard, after, limit)
 	if err != nil {
 		b.Fatalf("Read: %v", err)
 	}
@@ -66,7 +66,7 @@ func (b *bundle) outboxPoll(marks []int64) outbox.Poll {
 	if marks == nil {
 		marks = make([]int64, outbox.Shards)
 	}
-	p, err := b.Store.Outbox().Poll(b.ctx, marks, outbox.Topics{})
+	p, err := b.Store.Outbox().Poll(b.ctx, marks)
 	if err != nil {
 		b.Fatalf("Poll: %v", err)
 	}

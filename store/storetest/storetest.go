@@ -86,7 +86,7 @@ func Run(t *testing.T, h Harness) {
 		{"Leases", leaseTests},
 		{"Fence", fenceTests},
 		{"Outbox", outboxTests},
-		{"Topics", topicTests},
+		{"Subscriptions", subscriptionTests},
 		{"Late", lateTests},
 		{"Held", heldTests},
 		{"Relays", relayTests},

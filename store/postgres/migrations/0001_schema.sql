@@ -105,7 +105,7 @@ CREATE INDEX headrace_backlog_blocked ON {{schema}}.headrace_backlog (scope, ord
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE SEQUENCE {{schema}}.headrace_outbox_id;
 CREATE TABLE {{schema}}.headrace_outbox (
-    outbox     text COLLATE "C" NOT NULL, -- the name of the store's outbox
+    outbox     text COLLATE "C" NOT NULL, -- the name of the store's outbox, or of a line: see headrace_subscriptions
     shard      smallint NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_outbox_id$headrace$),
     message_id text NOT NULL,
@@ -142,11 +142,21 @@ CREATE INDEX headrace_outbox_held_due ON {{schema}}.headrace_outbox_held (outbox
 CREATE INDEX headrace_outbox_held_order ON {{schema}}.headrace_outbox_held (outbox, shard, topic, order_key, id) WHERE reason <> 'delayed' AND order_key <> '';
 CREATE INDEX headrace_outbox_held_parked ON {{schema}}.headrace_outbox_held (id, outbox) WHERE reason = 'parked';
 
+-- Topics that consumers get the events of, through lines of their own in the outbox: the
+-- column outbox is 'local/' and the consumer's name there.
+CREATE TABLE {{schema}}.headrace_subscriptions (
+    topic      text COLLATE "C" NOT NULL,
+    consumer   text COLLATE "C" NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT {{now}},
+    seen_at    timestamptz NOT NULL, -- when a running process last had a handler for it
+    PRIMARY KEY (topic, consumer)
+) WITH (fillfactor = 50);
+
 -- Processes that publish an outbox, or wait while others do it with another sink.
 CREATE TABLE {{schema}}.headrace_relays (
     id         text COLLATE "C" NOT NULL PRIMARY KEY,
     outbox     text COLLATE "C" NOT NULL,
-    sink       text NOT NULL, -- '' where it has none, and only routes
+    sink       text NOT NULL,
     serves     boolean NOT NULL,
     host       text NOT NULL,
     beat_at    timestamptz NOT NULL

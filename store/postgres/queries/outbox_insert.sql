@@ -1,18 +1,37 @@
 -- Events onto the ready line of the outbox $13, in the order given. Their payloads and metadata come as
 -- one string of bytes ($1), because an array of those costs twice its size on the way and
 -- a walk over every character here. An empty array says that all events have what is
--- most common: the topic $3, no order key, no metadata, no trace.
+-- most common: the topic $3, no order key, no metadata, no trace, not local ($14).
+--
+-- The second part copies them onto the lines of the consumers that are subscribed to their
+-- topics, and keeps local ones without a subscription on the line 'local/'. Where there is
+-- no subscription and no local event, it ends before it reads one.
 --
 -- Nothing is written in another transaction than $2, where that is given: its id is
 -- returned, and the caller sees that a handler ended its transaction.
-WITH ready AS (
-    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT $13, e.shard, e.message_id, COALESCE(e.topic, $3::text), COALESCE(e.order_key, ''),
-        substring($1::bytea FROM e.payload_at FOR e.payload_size),
-        COALESCE(substring($1::bytea FROM e.payload_at + e.payload_size FOR e.metadata_size), convert_to('{}', 'UTF8')),
-        COALESCE(e.trace_parent, ''), COALESCE(e.trace_state, '')
-    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[])
-        AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state)
+WITH event AS NOT MATERIALIZED (
+    SELECT e.place, e.shard, e.message_id, COALESCE(e.topic, $3::text) AS topic, COALESCE(e.order_key, '') AS order_key,
+        substring($1::bytea FROM e.payload_at FOR e.payload_size) AS payload,
+        COALESCE(substring($1::bytea FROM e.payload_at + e.payload_size FOR e.metadata_size), convert_to('{}', 'UTF8')) AS metadata,
+        COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state, COALESCE(e.local, 0) = 1 AS local
+    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::integer[])
+        WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, local, place)
     WHERE $2::text IN ('', pg_current_xact_id()::text)
+), ready AS (
+    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+    SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    FROM event AS e
+    WHERE NOT e.local
+), copied AS (
+    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+    SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    FROM event AS e
+    CROSS JOIN LATERAL (
+        SELECT 'local/' || s.consumer AS outbox FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic
+        UNION ALL
+        SELECT 'local/' WHERE e.local AND NOT EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic)
+    ) AS line
+    WHERE $14 <> '{}' OR EXISTS (SELECT FROM {{schema}}.headrace_subscriptions)
+    ORDER BY e.place
 )
 SELECT pg_current_xact_id()::text

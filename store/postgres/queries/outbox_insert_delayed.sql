@@ -1,26 +1,33 @@
--- outbox_insert for events of which some are delayed: those go onto the held line, in
+-- outbox_insert for events of which some are delayed ($15): those go onto the held line, in
 -- the order given.
 WITH event AS MATERIALIZED (
     SELECT e.shard, e.message_id, e.place, COALESCE(e.delay_us, 0) AS delay_us,
         COALESCE(e.topic, $3::text) AS topic, COALESCE(e.order_key, '') AS order_key,
         substring($1::bytea FROM e.payload_at FOR e.payload_size) AS payload,
         COALESCE(substring($1::bytea FROM e.payload_at + e.payload_size FOR e.metadata_size), convert_to('{}', 'UTF8')) AS metadata,
-        COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state
-    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::bigint[])
-        WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, delay_us, place)
+        COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state, COALESCE(e.local, 0) = 1 AS local
+    FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::integer[], $15::bigint[])
+        WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, local, delay_us, place)
     WHERE $2::text IN ('', pg_current_xact_id()::text)
+), line AS MATERIALIZED (
+    SELECT e.place, $13::text AS outbox FROM event AS e WHERE NOT e.local
+    UNION ALL
+    SELECT e.place, 'local/' || s.consumer FROM event AS e JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
+    UNION ALL
+    SELECT e.place, 'local/' FROM event AS e
+    WHERE e.local AND NOT EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic)
 ), ready AS (
     INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
-    FROM event AS e
+    SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    FROM event AS e JOIN line ON line.place = e.place
     WHERE e.delay_us = 0
     ORDER BY e.place
 ), held AS (
     INSERT INTO {{schema}}.headrace_outbox_held
         (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT $13, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
+    SELECT line.outbox, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
         e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
-    FROM event AS e
+    FROM event AS e JOIN line ON line.place = e.place
     WHERE e.delay_us > 0
     ORDER BY e.place
 )

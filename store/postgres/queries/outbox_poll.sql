@@ -34,7 +34,7 @@ WITH RECURSIVE ready AS (
 ), clock AS MATERIALIZED (
     SELECT {{now}} AS now
 )
-SELECT ready.found, true, NULL::bigint, 0 FROM ready WHERE ready.found IS NOT NULL
+SELECT ready.found, true, NULL::bigint FROM ready WHERE ready.found IS NOT NULL
 UNION ALL
 SELECT held.shard, held.due_at <= (SELECT clock.now FROM clock), (
     SELECT (extract(epoch FROM h.due_at - (SELECT clock.now FROM clock)) * 1000000)::bigint
@@ -42,5 +42,5 @@ SELECT held.shard, held.due_at <= (SELECT clock.now FROM clock), (
     WHERE h.outbox = $2 AND h.shard = held.shard AND h.due_at > (SELECT clock.now FROM clock)
     ORDER BY h.due_at
     LIMIT 1
-), 0
+)
 FROM held

@@ -104,7 +104,7 @@ CREATE INDEX {{schema}}.headrace_backlog_blocked ON headrace_backlog (scope, ord
 
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE TABLE {{schema}}.headrace_outbox (
-    outbox     TEXT NOT NULL, -- the name of the store's outbox
+    outbox     TEXT NOT NULL, -- the name of the store's outbox, or of a line: see headrace_subscriptions
     shard      INTEGER NOT NULL CHECK (shard >= 0 AND shard < 64),
     id         INTEGER NOT NULL, -- of the sequence 'outbox'
     message_id TEXT NOT NULL,
@@ -142,11 +142,21 @@ CREATE INDEX {{schema}}.headrace_outbox_held_order ON headrace_outbox_held (outb
 CREATE INDEX {{schema}}.headrace_outbox_held_waits ON headrace_outbox_held (outbox, shard, topic, order_key, id) WHERE order_key <> '' AND reason IN ('backoff', 'parked');
 CREATE INDEX {{schema}}.headrace_outbox_held_parked ON headrace_outbox_held (id, outbox) WHERE reason = 'parked';
 
+-- Topics that consumers get the events of, through lines of their own in the outbox: the
+-- column outbox is 'local/' and the consumer's name there.
+CREATE TABLE {{schema}}.headrace_subscriptions (
+    topic      TEXT NOT NULL,
+    consumer   TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    seen_at    INTEGER NOT NULL, -- when a running process last had a handler for it
+    PRIMARY KEY (topic, consumer)
+) STRICT, WITHOUT ROWID;
+
 -- Processes that publish an outbox, or wait while others do it with another sink.
 CREATE TABLE {{schema}}.headrace_relays (
     id         TEXT NOT NULL PRIMARY KEY,
     outbox     TEXT NOT NULL,
-    sink       TEXT NOT NULL, -- '' where it has none, and only routes
+    sink       TEXT NOT NULL,
     serves     INTEGER NOT NULL CHECK (serves IN (0, 1)),
     host       TEXT NOT NULL,
     beat_at    INTEGER NOT NULL

@@ -1,0 +1,92 @@
+package consumertest
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/outbox"
+)
+
+// Publish writes events in a transaction of the test's, as a program does with
+// outbox.Publish, and does not wait: see Settle. Local handlers get them, also those of a
+// process that starts later if the events are Local.
+func (k *Kit) Publish(events ...headrace.Event) {
+	k.t.Helper()
+	err := k.within(false, func(ctx context.Context, tx *sql.Tx) error {
+		return outbox.New(k.place.kit.Outbox()).Publish(ctx, tx, events...)
+	})
+	if err != nil {
+		k.t.Fatalf("Publish: %v", err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range k.slots {
+		p.st.Outbox().Signal().Wake()
+	}
+}
+
+// notedSubscriptions notes which consumers of a process have subscribed.
+type notedSubscriptions struct {
+	outbox.Subscriptions
+	p *process
+}
+
+func (s notedSubscriptions) Subscribe(ctx context.Context, consumer string, topics []string) error {
+	err := s.Subscriptions.Subscribe(ctx, consumer, topics)
+	if err == nil {
+		s.p.k.mu.Lock()
+		s.p.lines[consumer] = true
+		s.p.k.mu.Unlock()
+		s.p.k.pulse.beat()
+	}
+	return err
+}
+
+// subscribing lists the consumers of the running processes that have not subscribed yet.
+// running are the names of the lines of all.
+func (k *Kit) subscribing() (left []string, running map[string]bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	running = make(map[string]bool)
+	for _, p := range k.slots {
+		for consumer, subscribed := range p.lines {
+			if running[outbox.LineOf(consumer)] = true; !subscribed {
+				left = append(left, fmt.Sprintf("consumer %s of process %d has not subscribed to the topics of its local handlers yet", consumer, p.n))
+			}
+		}
+	}
+	return left, running
+}
+
+// leftOnLines lists the events that wait for consumers of the running processes. It tells
+// of others once: nothing here takes them.
+func (k *Kit) leftOnLines(ctx context.Context) ([]string, error) {
+	left, running := k.subscribing()
+	if len(left) > 0 {
+		return left, nil
+	}
+	if len(running) > 0 { // what was written before a consumer subscribed
+		if _, err := k.place.kit.Operations().Subscriptions.Sweep(ctx); err != nil {
+			return nil, err
+		}
+	}
+	list, err := k.place.kit.Outbox().List(ctx, "")
+	if err != nil {
+		return nil, fmt.Errorf("look at the outbox: %w", err)
+	}
+	for _, s := range list {
+		n := s.Ready + s.Delayed + s.Behind
+		if _, line := outbox.ConsumerOf(s.Outbox); !line || n == 0 {
+			continue
+		}
+		if running[s.Outbox] {
+			left = append(left, fmt.Sprintf("outbox %s: %d events wait", s.Outbox, n))
+		} else if !k.toldLines[s.Outbox] {
+			k.toldLines[s.Outbox] = true
+			k.t.Logf("outbox %s: %d events wait, and no consumer of this test takes them", s.Outbox, n)
+		}
+	}
+	return left, nil
+}

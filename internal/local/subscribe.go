@@ -1,0 +1,84 @@
+package local
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+const (
+	// beatEvery is the time between two records that the handlers are there, and in the
+	// long run between two sweeps. firstSweep is the pause before the second sweep; each
+	// pause is twice as long as the one before, since most transactions are short.
+	beatEvery  = 30 * time.Second
+	firstSweep = 250 * time.Millisecond
+	// retryEvery is the pause after a first subscription that failed, and beatTime bounds
+	// the statements of one try.
+	retryEvery = time.Second
+	beatTime   = 10 * time.Second
+)
+
+// subscribe records the subscriptions, and takes the events that waited for them. It tries
+// until it succeeds, and reports false if ctx ended.
+func (l *Line) subscribe(ctx context.Context) bool {
+	for failed := false; ; failed = true {
+		err := l.record(ctx)
+		if err == nil {
+			err = l.sweep(ctx)
+		}
+		if err == nil {
+			return true
+		}
+		if ctx.Err() == nil && !failed {
+			l.o.Logger.Error("the subscriptions of local handlers cannot be recorded; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
+		}
+		if !sleep.For(ctx, retryEvery) {
+			return false
+		}
+	}
+}
+
+// beat records the subscriptions again, and takes the events of publishers that did not see
+// them yet and have committed since, until ctx ends.
+func (l *Line) beat(ctx context.Context) {
+	recorded, failed := time.Now(), false
+	for pause := firstSweep; sleep.For(ctx, pause); pause = min(2*pause, beatEvery) {
+		var err error
+		if time.Since(recorded) >= beatEvery {
+			if err = l.record(ctx); err == nil {
+				recorded = time.Now()
+			}
+		}
+		if err == nil {
+			err = l.sweep(ctx)
+		}
+		if err != nil && ctx.Err() == nil && !failed {
+			l.o.Logger.Warn("the subscriptions of local handlers cannot be renewed; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
+		}
+		failed = err != nil
+	}
+}
+
+func (l *Line) record(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTime)
+	defer cancel()
+	return l.o.Subscriptions.Subscribe(ctx, l.o.Consumer, l.o.Topics)
+}
+
+// sweep takes the events of the line outbox.Unclaimed that are subscribed to by now.
+func (l *Line) sweep(ctx context.Context) error {
+	for moved := 1; moved > 0; {
+		bounded, cancel := context.WithTimeout(ctx, beatTime)
+		n, err := l.o.Subscriptions.Sweep(bounded)
+		cancel()
+		if err != nil {
+			return err
+		}
+		if moved = n; moved > 0 {
+			l.o.Store.Outbox().Signal().Wake() // they may be for any consumer
+		}
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package sqlops
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Subscriptions implements outbox.Subscriptions.
+type Subscriptions struct {
+	sqlrun.Table[struct {
+		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
+
+		SweepCopy, SweepCopyHeld string `sql:"optional"`
+	}]
+}
+
+// sweepRows is how many rows one sweep moves from each table.
+const sweepRows = 500
+
+func (s *Subscriptions) Subscribe(ctx context.Context, consumer string, topics []string) (err error) {
+	defer sqlrun.Wrap("subscribe", &err)
+	if len(topics) == 0 {
+		return nil
+	}
+	if err := cmp.Or(encode.ConsumerName(consumer), sqlrun.Identity(topics...)); err != nil {
+		return err
+	}
+	topics = slices.Compact(slices.Sorted(slices.Values(topics)))
+	_, err = s.Write(ctx, s.SQL.Subscribe, append(s.Many(topics), consumer)...)
+	return err
+}
+
+func (s *Subscriptions) Sweep(ctx context.Context) (n int, err error) {
+	defer sqlrun.Wrap("move events to new subscriptions", &err)
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		for _, statements := range [][]string{{s.SQL.SweepCopy, s.SQL.Sweep}, {s.SQL.SweepCopyHeld, s.SQL.SweepHeld}} {
+			if err := sqlrun.Steps(ctx, t, []any{sweepRows}, statements[0]); err != nil {
+				return err
+			}
+			moved, err := sqlrun.Affected(t.ExecContext(ctx, statements[1], sweepRows))
+			if err != nil {
+				return err
+			}
+			n += moved
+		}
+		return nil
+	})
+	return n, err
+}
+
+func (s *Subscriptions) List(ctx context.Context, consumer string) (list []outbox.Subscription, err error) {
+	defer sqlrun.Wrap("list subscriptions", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{consumer}, func(o *outbox.Subscription) []any {
+		return []any{&o.Topic, &o.Consumer, (*sqlrun.Instant)(&o.Created), (*sqlrun.Span)(&o.Age)}
+	})
+}
+
+func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outbox.Changed, err error) {
+	defer sqlrun.Wrap("move subscriptions", &err)
+	if err := cmp.Or(encode.ConsumerName(from), encode.ConsumerName(to)); err != nil {
+		return changed, err
+	}
+	if from == to {
+		return changed, nil
+	}
+	err = s.Transact(ctx, func(t *txn.Txn) (err error) {
+		args := []any{from, to}
+		if err := sqlrun.Steps(ctx, t, args, s.SQL.Move); err != nil {
+			return err
+		}
+		if changed.Subscriptions, err = sqlrun.Affected(t.ExecContext(ctx, s.SQL.Remove, append(s.Many([]string{}), from)...)); err != nil {
+			return err
+		}
+		if err := sqlrun.Steps(ctx, t, args, s.SQL.MoveTwice, s.SQL.MoveTwiceHeld); err != nil {
+			return err
+		}
+		changed.Rows, err = total(ctx, t, args, s.SQL.MoveRows, s.SQL.MoveRowsHeld)
+		return err
+	})
+	return changed, err
+}
+
+func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []string, rows bool) (changed outbox.Changed, err error) {
+	defer sqlrun.Wrap("remove subscriptions", &err)
+	if err := cmp.Or(encode.ConsumerName(consumer), sqlrun.Identity(topics...)); err != nil {
+		return changed, err
+	}
+	args := append(s.Many(append([]string{}, topics...)), consumer)
+	err = s.Transact(ctx, func(t *txn.Txn) (err error) {
+		if changed.Subscriptions, err = sqlrun.Affected(t.ExecContext(ctx, s.SQL.Remove, args...)); err != nil {
+			return err
+		}
+		changed.Rows, err = total(ctx, t, args, s.SQL.RemoveRows, s.SQL.RemoveRowsHeld)
+		if err == nil && changed.Rows > 0 && !rows {
+			err = outbox.ErrRowsWait // and the transaction is rolled back
+		}
+		return err
+	})
+	return changed, err
+}
+
+// total returns how many rows the statements changed.
+func total(ctx context.Context, t *txn.Txn, args []any, queries ...string) (sum int, err error) {
+	for _, query := range queries {
+		n, err := sqlrun.Affected(t.ExecContext(ctx, query, args...))
+		if err != nil {
+			return sum, err
+		}
+		sum += n
+	}
+	return sum, nil
+}

@@ -1,0 +1,67 @@
+package outbox
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+)
+
+// linePrefix begins the names of lines. No outbox of a store has a slash in its name.
+const linePrefix = "local/"
+
+// Unclaimed is the name of the line of Local events whose topic has no subscription. They
+// wait there until a consumer subscribes.
+const Unclaimed = linePrefix
+
+// LineOf returns the name of a consumer's line: the events that wait for its local
+// handlers. A line is kept in the same tables as an outbox, under this name.
+func LineOf(consumer string) string { return linePrefix + consumer }
+
+// ConsumerOf returns the consumer whose line has this name; "" for Unclaimed. It reports
+// whether name is that of a line.
+func ConsumerOf(name string) (consumer string, line bool) { return strings.CutPrefix(name, linePrefix) }
+
+// Subscription says that a consumer gets the events of a topic.
+type Subscription struct {
+	Topic    string
+	Consumer string
+	// Created is when it began, and Age how long ago a running process of the consumer
+	// last had a handler for the topic, both by the database's clock.
+	Created time.Time
+	Age     time.Duration
+}
+
+// ErrRowsWait matches the error of Remove if events wait for the subscription.
+var ErrRowsWait = errors.New("events wait for this subscription")
+
+// Changed says what Move or Remove changed, or for ErrRowsWait would have.
+type Changed struct {
+	Subscriptions int // subscriptions
+	Rows          int // events that waited
+}
+
+// Subscriptions are the subscriptions of a database's consumers. Drivers implement it.
+// Each method waits for the database until ctx ends.
+//
+// An event is copied for the subscriptions that its publisher's statement sees. A
+// transaction that wrote before a change, and commits after it, goes by the old
+// subscriptions: Sweep finds its Local events, and Move and Remove can be called again.
+type Subscriptions interface {
+	// Subscribe adds those of the consumer's subscriptions that are missing, and records
+	// that a process has handlers for the topics. Call it again and again.
+	Subscribe(ctx context.Context, consumer string, topics []string) error
+	// Sweep moves events from the line Unclaimed to the lines of all consumers that are
+	// subscribed to their topics by now, some hundreds in a transaction, and returns how
+	// many it moved. They keep their RowIDs, so their order is kept.
+	Sweep(ctx context.Context) (int, error)
+	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.
+	List(ctx context.Context, consumer string) ([]Subscription, error)
+	// Move gives the subscriptions and the line of one consumer to another, in one
+	// transaction: the consumer was renamed. An event that is on both lines stays once.
+	Move(ctx context.Context, from, to string) (Changed, error)
+	// Remove deletes the consumer's subscriptions to topics (all, if there are none given).
+	// If events of these topics wait on its line it deletes them too if rows is true;
+	// otherwise it changes nothing, and the error matches ErrRowsWait.
+	Remove(ctx context.Context, consumer string, topics []string, rows bool) (Changed, error)
+}

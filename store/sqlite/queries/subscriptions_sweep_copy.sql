@@ -1,0 +1,12 @@
+-- Rows of the line 'local/' whose topic has subscriptions by now, ready ones: each
+-- subscription gets its copy, with the id of the row. At most $1 rows, which
+-- subscriptions_sweep then deletes.
+INSERT INTO {{schema}}.headrace_outbox (outbox, shard, id, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, created_at)
+SELECT 'local/' || s.consumer, o.shard, o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state, o.created_at
+FROM (
+    SELECT * FROM {{schema}}.headrace_outbox AS o
+    WHERE o.outbox = 'local/' AND o.topic IN (SELECT topic FROM {{schema}}.headrace_subscriptions)
+    ORDER BY o.shard, o.id
+    LIMIT $1
+) AS o
+JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = o.topic
