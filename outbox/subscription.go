@@ -24,6 +24,7 @@ func ConsumerOf(name string) (consumer string, line bool) { return strings.CutPr
 
 // Subscription says that a consumer gets the events of a topic.
 type Subscription struct {
+	// Topic and Consumer name it.
 	Topic    string
 	Consumer string
 	// Created is when it began, and Age how long ago a running process of the consumer

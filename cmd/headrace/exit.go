@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -84,7 +85,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken):
+	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, outbox.ErrRowsWait):
 		m.say("refused: %v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

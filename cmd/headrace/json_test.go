@@ -42,6 +42,9 @@ var jsonRuns = []struct {
 	{"outbox status", "", exitDone},
 	{"outbox parked", "", exitDone},
 	{"outbox unpark", "--all --yes", exitDone},
+	{"subscription ls", "", exitDone},
+	{"subscription move", "billing invoicing --yes", exitDone},
+	{"subscription remove", "invoicing --yes", exitDone},
 	{"prune", "--source-retention 1h", exitDone},
 	{"version", "", exitDone},
 }
@@ -54,6 +57,7 @@ func TestJSON(t *testing.T) {
 	p.seed("conflict", "k1")
 	p.seed("parked", "2")
 	p.seed("postponed", "later")
+	p.seed("subscription", "billing")
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
 	for _, run := range jsonRuns {

@@ -56,6 +56,9 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	if what == "instance-staging" {
 		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-2", Consumer: arg, Host: "mill-2", Build: "v1.2.3", Environment: "staging"})
 	}
+	if what == "subscription" {
+		return st.Operations().Subscriptions.Subscribe(ctx, arg, []string{"orders.paid"})
+	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {
 			if _, err := st.Operations().Relays.Serve(ctx, outbox.Relay{ID: arg + sink, Outbox: arg, Sink: sink}, time.Minute); err != nil {

@@ -92,8 +92,9 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 			v.Consumers[i].Dead += g.Count
 		}
 	}
-	v.Warnings = m.warnings(v, unowned)
-	return v, nil
+	unseen, err := m.unseenWarnings(ctx, st, v.Consumers)
+	v.Warnings = append(m.warnings(v, unowned), unseen...)
+	return v, err
 }
 
 func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
@@ -138,13 +139,14 @@ func (m *Main) warnings(v statusView, unowned int64) []string {
 		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
 	}
 	for _, s := range v.Outboxes {
+		if consumer, line := outbox.ConsumerOf(s.Outbox); line {
+			list = append(list, m.lineWarnings(s, consumer, v.Consumers)...)
+			continue
+		}
 		list = append(list, m.outboxWarnings(s)...)
 	}
 	return list
 }
-
-// routedWithin is how long routes may take to deliver an event.
-const routedWithin = time.Minute
 
 // outboxWarnings returns what is wrong with an outbox.
 func (m *Main) outboxWarnings(s outbox.Status) (list []string) {
@@ -153,8 +155,6 @@ func (m *Main) outboxWarnings(s outbox.Status) (list []string) {
 	}
 	if n := waitingEvents(s); n > 0 && s.Relays == 0 {
 		add(n, "event waits", "events wait", " and no process publishes this outbox")
-	} else if n > 0 && s.Sink == "" && s.Oldest > routedWithin {
-		add(n, "event waits", "events wait", ": its processes have no sink, and deliver the topics of their routes only")
 	}
 	if s.Waiting > 0 {
 		add(s.Waiting, "process waits", "processes wait", ": it is published to another sink, "+short(s.Sink, 60))

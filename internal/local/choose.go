@@ -39,7 +39,7 @@ func (h *handover) choose() (s chosen) {
 	for i := range h.batch.Held {
 		r := &h.batch.Held[i]
 		ordered := r.Event.OrderKey != "" && r.Reason != outbox.Delayed
-		t := h.o.Task(&r.Row)
+		t := h.task(&r.Row)
 		switch {
 		case t == nil:
 			h.holdUnhandled(r, &s, waits, ordered)
@@ -54,7 +54,7 @@ func (h *handover) choose() (s chosen) {
 			s.holds = append(s.holds, h.batch.HoldBehind(r))
 			continue
 		}
-		t := h.o.Task(r)
+		t := h.task(r)
 		switch {
 		case t == nil:
 			h.holdUnhandled(&outbox.HeldRow{Row: *r}, &s, waits, order.Key != "")

@@ -114,7 +114,8 @@ func (h *handover) settle(s chosen, taking outcome.Intake) {
 	for i, t := range s.tasks {
 		o := taking.Outcome(i, t)
 		wake = wake || o == task.Waiting
-		h.o.Settled(t, o)
+		count(t, o)
+		h.o.Settled(o)
 	}
 	if wake {
 		h.o.Store.Backlog().Signals.Wake(h.o.Consumer)

@@ -28,13 +28,11 @@ type Store interface {
 type Options struct {
 	Store         Store
 	Subscriptions outbox.Subscriptions
-	// Consumer is the consumer's name, and Topics those of its local handlers.
+	// Consumer is the consumer's name, and Handlers are its local ones, of one topic each.
 	Consumer string
-	Topics   []string
-	// Task returns the task of a row for the handler of its topic; nil if there is none.
-	Task func(*outbox.Row) *task.Task
-	// Settled is called after the commit with the outcome of each task.
-	Settled func(*task.Task, task.Outcome)
+	Handlers []*task.Handler
+	// Settled is called after the commit with the outcome of each event.
+	Settled func(task.Outcome)
 	// Subscribed is called once, when the subscriptions are recorded.
 	Subscribed func()
 	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.
@@ -57,6 +55,9 @@ type Line struct {
 	o      Options
 	outbox store.Outbox
 	reader *outboxread.Reader
+	// byTopic are the handlers, and topics theirs.
+	byTopic map[string]*task.Handler
+	topics  []string
 	// busy has for each shard the rows that other transactions worked on at the last try.
 	// It belongs to the worker of the shard.
 	busy [shard.Count]map[int64]bool
@@ -68,10 +69,14 @@ type Line struct {
 // New returns a line that does not run yet.
 func New(o Options) *Line {
 	line := o.Store.Outbox().Line(outbox.LineOf(o.Consumer))
-	return &Line{
-		o: o, outbox: line, unhandled: make(map[string]bool),
+	l := &Line{
+		o: o, outbox: line, unhandled: make(map[string]bool), byTopic: make(map[string]*task.Handler),
 		reader: &outboxread.Reader{Store: o.Store, Outbox: line, Bytes: batchBytes, Rows: batchRows},
 	}
+	for _, h := range o.Handlers {
+		l.byTopic[h.Topic], l.topics = h, append(l.topics, h.Topic)
+	}
+	return l
 }
 
 // Run subscribes, and then works the line off until ctx ends. It returns when everything

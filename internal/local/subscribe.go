@@ -64,7 +64,7 @@ func (l *Line) beat(ctx context.Context) {
 func (l *Line) record(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
-	return l.o.Subscriptions.Subscribe(ctx, l.o.Consumer, l.o.Topics)
+	return l.o.Subscriptions.Subscribe(ctx, l.o.Consumer, l.topics)
 }
 
 // sweep takes the events of the line outbox.Unclaimed that are subscribed to by now.

@@ -2,101 +2,63 @@ package runtime
 
 import (
 	"context"
-	"strconv"
 
-	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/batch"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/local"
-	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/task"
-	"github.com/headrace/headrace/outbox"
 )
 
-// Local returns the topics of the handlers that get events of the outbox.
-func (rt *Runtime) Local() (topics []string) {
+// Local returns the handlers that get events of the outbox. Those of a Router have no Topic.
+func (rt *Runtime) Local() (list []*Handler) {
 	for _, h := range rt.handlers {
-		if h.local() {
-			topics = append(topics, h.Topic)
+		if h.Source == nil && h.Topic != "" {
+			list = append(list, h)
 		}
 	}
-	return topics
+	return list
 }
 
-// local reports whether the handler gets events of the outbox. A handler of a Router has
-// no Topic.
-func (h *Handler) local() bool { return h.Source == nil && h.Topic != "" }
+// localDelivery delivers the outbox's events to the local handlers of a run.
+type localDelivery struct {
+	subscribed chan struct{} // closed when the handlers are subscribed, or there are none
+}
 
-// startLocal begins to deliver the outbox's events to local handlers, if there are any.
-func (r *Run) startLocal(o *batch.Options) {
-	rt := r.rt
-	topics := rt.Local()
-	if len(topics) == 0 {
-		close(r.local)
+// start begins, if there are local handlers.
+func (d *localDelivery) start(r *Run, o *batch.Options) {
+	d.subscribed = make(chan struct{})
+	rt, handlers := r.rt, r.rt.Local()
+	if len(handlers) == 0 {
+		close(d.subscribed)
 		return
 	}
-	line := local.New(local.Options{
-		Store: o.Store, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name, Topics: topics,
-		Task: rt.localTask, Settled: r.localSettled, Subscribed: r.localSubscribed,
+	options := local.Options{
+		Store: o.Store, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name,
 		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger,
-	})
-	r.workers.Go(func() { line.Run(r.Stopping) })
-}
-
-// localSubscribed notes that the subscriptions of local handlers are recorded.
-func (r *Run) localSubscribed() {
-	for _, h := range r.rt.handlers {
-		if h.local() {
+	}
+	for _, h := range handlers {
+		options.Handlers = append(options.Handlers, h.Handler)
+	}
+	options.Subscribed = func() {
+		for _, h := range handlers {
 			h.sub.Set("local")
 		}
+		close(d.subscribed)
 	}
-	close(r.local)
+	options.Settled = func(outcome task.Outcome) {
+		rt.Counters.Delivered.Add(1)
+		rt.Counters.Live[outcome].Add(1)
+		r.alerts.outcome(outcome)
+	}
+	r.workers.Go(func() { local.New(options).Run(r.Stopping) })
 }
 
-// subscribed waits until the local handlers are subscribed, so that they get the events of
-// all work that begins now. It reports false if the consumer stops.
-func (r *Run) subscribed() bool {
+// wait waits until the local handlers are subscribed, so that they get the events of all
+// work that begins now. It reports false if ctx ended.
+func (d *localDelivery) wait(ctx context.Context) bool {
 	select {
-	case <-r.local:
+	case <-d.subscribed:
 		return true
-	case <-r.Stopping.Done():
+	case <-ctx.Done():
 		return false
 	}
-}
-
-// localTask returns the task of an event for the local handler of its topic; nil if there
-// is none. The message is the one that would be published.
-func (rt *Runtime) localTask(row *outbox.Row) *task.Task {
-	for _, h := range rt.handlers {
-		if h.local() && h.Topic == row.Event.Topic {
-			return h.localTask(row)
-		}
-	}
-	return nil
-}
-
-func (h *Handler) localTask(row *outbox.Row) *task.Task {
-	ctx := headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: headrace.Coordinates{
-		Broker: "outbox", Topic: row.Event.Topic, Position: strconv.FormatInt(row.RowID, 10),
-	}})
-	m := publish.NewMessage(ctx, &row.Event, row.Event.Trace)
-	// An event's ID may be longer than a key, which by default is the message's id.
-	m.UUID = encode.Fit(m.UUID, inbox.MaxKeyBytes)
-	t := &task.Task{Handler: h.Handler, Delivery: inbox.Received(m, h.Scope, h.Topic)}
-	t.Bad = h.resolve(t, h.Key, nil)
-	return t
-}
-
-// localSettled counts a local event as a delivery that has its outcome.
-func (r *Run) localSettled(t *task.Task, o task.Outcome) {
-	h := t.Handler.Telemetry
-	h.Delivered(&t.Delivery)
-	h.Settled(int(o))
-	if t.Letter != "" {
-		h.DeadLettered(&t.Delivery, string(t.Letter))
-	}
-	r.rt.Counters.Delivered.Add(1)
-	r.rt.Counters.Live[o].Add(1)
-	r.alerts.outcome(o)
 }

@@ -15,9 +15,9 @@ import (
 // consumer stops. If the channel is closed before that, the consumer stops with an error.
 func (r *Run) receive(h *Handler) {
 	if h.Source == nil {
-		return // see startLocal
+		return // see localDelivery
 	}
-	if !r.subscribed() || !r.rt.Pause.Wait(r.Stopping) {
+	if !r.local.wait(r.Stopping) || !r.rt.Pause.Wait(r.Stopping) {
 		return
 	}
 	messages, err := r.subscribe(h)

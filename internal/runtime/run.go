@@ -34,10 +34,8 @@ type Run struct {
 	Budget           *dispatch.Budget
 	Receivers, Taken sync.WaitGroup
 
-	// local is closed when the local handlers are subscribed to their topics.
-	local chan struct{}
-
 	alerts   *alertSender
+	local    localDelivery
 	instance instanceRun
 	gauges   *telemetry.Watch
 	leave    func(context.Context) error // the shared relay; nil without a sink
@@ -72,7 +70,7 @@ func (rt *Runtime) Run(ctx context.Context) error {
 
 // Start starts the work on deliveries. Finish ends it.
 func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
-	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes), local: make(chan struct{})}
+	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes)}
 	r.Stopping, r.stop = context.WithCancelCause(ctx)
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
@@ -101,7 +99,7 @@ func (r *Run) startWorkers() {
 	r.startPruning()
 	options := r.batchOptions()
 	p := batch.New(r.Stopping, r.cancelled, options)
-	r.startLocal(options)
+	r.local.start(r, options)
 	leases := &lease.Options{Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled}
 	r.startDispatch(p)
 	var registered []*task.Handler
@@ -114,7 +112,7 @@ func (r *Run) startWorkers() {
 		}
 		h.lease = lease.New(h.Handler, leases)
 		r.workers.Go(func() {
-			if r.subscribed() && r.instance.guard.Started(r.Stopping) {
+			if r.local.wait(r.Stopping) && r.instance.guard.Started(r.Stopping) {
 				h.lease.Run()
 			}
 		})
@@ -127,7 +125,7 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { w.Tidy(r.Stopping) })
 	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
 	r.workers.Go(func() { watch.Run(r.Stopping) })
-	r.backlog = drain.New(pausable{w, rt}, drain.Options{
+	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{
 		Workers: workers, Wake: rt.Store.Backlog().Signals.C(rt.Name), OnState: r.backlogState, MinPoll: backlogPoll,
 	})
 }
@@ -163,7 +161,7 @@ const backlogPoll = 20 * time.Millisecond
 // StartBacklog begins to work the backlog off. It is called once, before Finish.
 func (r *Run) StartBacklog() {
 	r.workers.Go(func() {
-		if r.subscribed() {
+		if r.local.wait(r.Stopping) {
 			r.backlog.Run(r.Stopping)
 		}
 	})
@@ -176,30 +174,4 @@ func (r *Run) Stop() { r.stop(nil) }
 func (r *Run) fail(err error) {
 	r.rt.Fail(err)
 	r.stop(err)
-}
-
-// pausable begins no rows of the backlog while the consumer is paused, or runs no
-// handlers. It continues to poll, which shows whether the database answers.
-type pausable struct {
-	drain.Line
-	rt *Runtime
-}
-
-func (p pausable) paused() bool { return p.rt.Pause.Paused() || p.rt.Refused() != nil }
-
-// Poll implements drain.Line.
-func (p pausable) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
-	polled, err := p.Line.Poll(ctx, marks)
-	if p.paused() {
-		polled = drain.Polled{}
-	}
-	return polled, err
-}
-
-// Work implements drain.Line.
-func (p pausable) Work(ctx context.Context, shard int, after int64) (drain.Result, error) {
-	if p.paused() {
-		return drain.Result{}, nil
-	}
-	return p.Line.Work(ctx, shard, after)
 }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/outbox"
+)
+
+func (m *Main) subscriptionCommand() *cobra.Command {
+	return m.parent("subscription", "topics that consumers get the events of, without a broker",
+		m.subscriptionListCommand(), m.subscriptionMoveCommand(), m.subscriptionRemoveCommand())
+}
+
+// subscriptionView is a subscription, as JSON.
+type subscriptionView struct {
+	Consumer string        `json:"consumer"`
+	Topic    string        `json:"topic"`
+	Created  time.Time     `json:"created"`
+	Age      time.Duration `json:"seen_ago_ns"` // since a process had a handler for it
+}
+
+func (m *Main) subscriptionListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "ls [CONSUMER]", Short: "list subscriptions", Args: mostOne("consumer"),
+		Long: "Lists the topics of local handlers, and when a running process last had a handler for each.",
+		RunE: m.do(func(ctx context.Context, args []string) error {
+			consumer := ""
+			if len(args) == 1 {
+				consumer = args[0]
+			}
+			return m.withStore(ctx, func(st openStore) error {
+				list, err := st.Operations().Subscriptions.List(ctx, consumer)
+				if err != nil {
+					return err
+				}
+				return m.emitSubscriptions(list)
+			})
+		}),
+	}
+}
+
+func (m *Main) emitSubscriptions(list []outbox.Subscription) error {
+	views := make([]subscriptionView, 0, len(list))
+	var rows [][]string
+	for _, s := range list {
+		views = append(views, subscriptionView{s.Consumer, s.Topic, s.Created, s.Age})
+		rows = append(rows, []string{short(s.Consumer, 40), short(s.Topic, 60), when(s.Created), s.Age.Round(time.Second).String() + " ago"})
+	}
+	return m.emit("subscriptions", views, []string{"CONSUMER", "TOPIC", "SINCE", "SEEN"}, rows)
+}
+
+// changedView says what changed, as JSON.
+type changedView struct {
+	Subscriptions int `json:"subscriptions"`
+	Events        int `json:"events"`
+}
+
+func (m *Main) emitChanged(c outbox.Changed, what string) error {
+	text := fmt.Sprintf("%s and %s %s", plural(c.Subscriptions, "subscription", "subscriptions"), plural(c.Rows, "event", "events"), what)
+	return m.emit("", changedView{c.Subscriptions, c.Rows}, nil, [][]string{{text}})
+}
+
+func (m *Main) subscriptionMoveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "move FROM TO", Short: "give the subscriptions of a renamed consumer to its new name", Args: twoConsumers,
+		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. Stop the
+processes of FROM before. Events of transactions that were open meanwhile stay behind: call it again.`,
+	}
+	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if changed == (outbox.Changed{}) {
+				m.say("nothing was done: %s has no subscription", short(args[0], 40))
+				return errFound
+			}
+			return m.emitChanged(changed, "moved")
+		})
+	})
+	return c
+}
+
+func twoConsumers(c *cobra.Command, args []string) error {
+	if len(args) == 2 {
+		return nil
+	}
+	return usagef("%s takes two consumers, FROM and TO", c.CommandPath())
+}
+
+func (m *Main) subscriptionRemoveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "remove CONSUMER [TOPIC...]", Short: "end subscriptions", Args: cobra.MinimumNArgs(1),
+		Long: `Ends the subscriptions of a consumer to these topics, or to all. A process that still has a local handler
+for one subscribes again. Events that wait for it are not lost silently: it is refused while there are
+any, unless --events is given, which deletes them.`,
+	}
+	events := c.Flags().Bool("events", false, "also delete the events that wait")
+	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.confirm(*yes, "end subscriptions of %s?", short(args[0], 40)); err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events)
+			switch {
+			case errors.Is(err, outbox.ErrRowsWait):
+				return fmt.Errorf("nothing was done: %s for %s: let a process handle them, or delete them with --events: %w",
+					plural(changed.Rows, "event waits", "events wait"), short(args[0], 40), err)
+			case err != nil:
+				return err
+			case changed == (outbox.Changed{}):
+				m.say("nothing was done: there is no such subscription")
+				return errFound
+			}
+			return m.emitChanged(changed, "removed")
+		})
+	})
+	return c
+}
+
+// lineWarnings returns what is wrong with a consumer's line; consumer is "" for that of
+// events without a subscription.
+func (m *Main) lineWarnings(s outbox.Status, consumer string, known []*consumerState) []string {
+	n := waitingEvents(s)
+	runs := slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == consumer && c.Processes > 0 })
+	switch {
+	case n == 0:
+		return nil
+	case consumer == "":
+		return []string{plural(n, "local event waits", "local events wait") + ": no consumer is subscribed to the topic, see " + m.command("subscription ls")}
+	case !runs:
+		return []string{fmt.Sprintf("%s: %s and no process runs", short(consumer, 40), plural(n, "local event waits", "local events wait"))}
+	}
+	return nil
+}
+
+// unseenFor is how long a subscription of a running consumer may go without a process that
+// has a handler for it, as during a rolling deployment.
+const unseenFor = 10 * time.Minute
+
+// unseenWarnings returns the subscriptions of running consumers that no process handles.
+func (m *Main) unseenWarnings(ctx context.Context, st openStore, known []*consumerState) (warnings []string, err error) {
+	list, err := st.Operations().Subscriptions.List(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range list {
+		runs := slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == s.Consumer && c.Processes > 0 })
+		if runs && s.Age > unseenFor {
+			warnings = append(warnings, fmt.Sprintf("%s: no process has a local handler for the topic %s: deploy one, or %s",
+				short(s.Consumer, 40), short(s.Topic, 40), m.command("subscription remove")))
+		}
+	}
+	return warnings, nil
+}
