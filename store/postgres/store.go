@@ -19,7 +19,8 @@ import (
 // Store is one schema of one PostgreSQL database. It is safe for concurrent use.
 type Store struct {
 	db         *sql.DB
-	connector  *connector // nil where db is the caller's
+	connector  *connector     // nil unless the connections are its own
+	pool       *poolConnector // nil unless they are of a pool of pgx
 	text       sqlstore.Text
 	book       *book
 	statements *txn.Statements
@@ -188,7 +189,7 @@ func (s *Store) Close() error {
 		// until the driver gives the connection up, with pgx after five seconds.
 		within(cancelTime, s.statements.Close)
 		<-s.abandoned.Ended()
-		if s.connector != nil {
+		if s.connector != nil || s.pool != nil {
 			err = s.db.Close()
 		}
 	}) {

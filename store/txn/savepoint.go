@@ -22,6 +22,9 @@ func (t *Txn) Savepoint(name string) Savepoint { return Savepoint{t, name} }
 // them where every reader finds them quickly.
 func (t *Txn) Subtransactions() int { return t.savepoints }
 
+// CountSavepoint counts a savepoint that other code sets.
+func (t *Txn) CountSavepoint() { t.savepoints++ }
+
 // Set sets the savepoint.
 func (s Savepoint) Set(ctx context.Context) error {
 	s.t.savepoints++
