@@ -146,3 +146,21 @@ func TestNewLeavesTheHandle(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What New and OpenPool would ignore, they refuse.
+func TestOptionsForOpenRefused(t *testing.T) {
+	for name, o := range map[string]postgres.Options{
+		"MaxConns": {MaxConns: 1}, "ConnectTimeout": {ConnectTimeout: time.Second}, "TCPUserTimeout": {TCPUserTimeout: time.Second},
+	} {
+		_, err := postgres.New(t.Context(), nil, o)
+		_, err2 := postgres.OpenPool(t.Context(), nil, o)
+		for _, err := range []error{err, err2} {
+			if err == nil || !strings.Contains(err.Error(), "Options."+name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := postgres.OpenPool(t.Context(), nil, postgres.Options{}); err == nil {
+		t.Error("a nil pool")
+	}
+}
