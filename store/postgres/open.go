@@ -98,7 +98,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	}
 	s := &Store{
 		db: db, connector: c.own, pool: c.pool, patience: commitTimeout, statements: txn.NewStatements(db, cache),
-		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), refusal: q.Get("outbox_not_subscribed"),
+		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), same: q.Get("txn_same"), refusal: q.Get("outbox_not_subscribed"),
 		insert: inserts{outbox: o.Outbox, ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed")},
 	}
 	s.book = newBook(s, o.Schema)
@@ -182,7 +182,9 @@ func killer(c *connector) func(*sql.Conn) func() {
 	return func(conn *sql.Conn) func() {
 		var cut func()
 		_ = conn.Raw(func(driverConn any) error {
-			if p, ok := driverConn.(ofPGX); ok {
+			if p, ok := driverConn.(*poolConn); ok {
+				cut = p.cut
+			} else if p, ok := driverConn.(ofPGX); ok {
 				network := p.Conn().PgConn().Conn()
 				cut = func() { _ = network.Close() }
 			}

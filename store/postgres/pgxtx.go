@@ -42,7 +42,7 @@ func PgxTx(tx *headrace.Tx) (pgx.Tx, error) {
 		if !ok {
 			return ErrNotPgx
 		}
-		t.tx = c.tx
+		t.conn, t.tx = c, c.tx
 		return nil
 	})
 	if err != nil {
@@ -54,6 +54,7 @@ func PgxTx(tx *headrace.Tx) (pgx.Tx, error) {
 // handlerTx is the transaction of a handler, and its connection.
 type handlerTx struct {
 	n    headrace.Native
+	conn *poolConn
 	busy atomic.Bool
 }
 
@@ -208,6 +209,7 @@ func (t *pgxTx) LargeObjects() pgx.LargeObjects {
 		b.BeginTx(pgx.TxOptions{})
 		return pgx.FailedBatchResults(b, err).Tx().LargeObjects() // of a closed transaction
 	}
+	t.conn.lent = true
 	return t.tx.LargeObjects()
 }
 

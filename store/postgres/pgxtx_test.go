@@ -148,7 +148,12 @@ func TestPgxTxRefuses(t *testing.T) {
 	if _, err := objects.Create(ctx, 0); err != nil || p.Conn() == nil || !tx.Failed() || !tx.SessionChanged() {
 		t.Errorf("of a transaction alone: %v", err)
 	}
-	x.Rollback()
+	if err := b.Commit(ctx, x, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := objects.Create(ctx, 0); !errors.Is(err, pgx.ErrTxClosed) {
+		t.Errorf("of a transaction that has ended: %v", err)
+	}
 }
 
 func TestPgxTxEndsWithTheHandler(t *testing.T) {

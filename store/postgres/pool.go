@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,7 +29,7 @@ func OpenPool(ctx context.Context, pool *pgxpool.Pool, o Options) (*Store, error
 	if pool == nil {
 		return nil, errors.New("postgres: the pool is nil")
 	}
-	p := &poolConnector{Connector: stdlib.GetPoolConnector(pool), limit: max(o.StatementCache, 0)}
+	p := &poolConnector{Connector: stdlib.GetPoolConnector(pool), pool: pool, limit: max(o.StatementCache, 0)}
 	db := sql.OpenDB(p)
 	db.SetMaxIdleConns(0) // the pool has them
 	s, err := open(ctx, db, o, connections{pool: p})
@@ -50,6 +51,7 @@ type connections struct {
 // statement each.
 type poolConnector struct {
 	driver.Connector
+	pool  *pgxpool.Pool
 	limit int                     // of prepared statements on a connection; 0 is none
 	ours  func(query string) bool // the queries that are prepared here
 }
@@ -60,14 +62,27 @@ func (p *poolConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &poolConn{Conn: conn.(*stdlib.Conn), from: p}, nil
+	return &poolConn{stdConn: conn.(*stdlib.Conn), from: p}, nil
 }
+
+// stdConn gives the embedded connection a name that hides no method.
+type stdConn = stdlib.Conn
 
 // poolConn is a connection that belongs to a pool of pgx.
 type poolConn struct {
-	*stdlib.Conn
+	*stdConn
 	from *poolConnector
-	tx   pgx.Tx // the one that BeginTx began last
+
+	late   *pgx.TxOptions // of a BEGIN that travels with the first statement
+	failed error          // why that BEGIN has not worked
+	tx     pgx.Tx         // the one that was begun last
+	lent   bool           // a handler has something of it that pgxTx does not guard
+	last   []statement    // they travel with COMMIT
+	front  error          // of last[at]
+	at     int
+
+	mu     sync.Mutex // guards the change of the connection against cut
+	wasCut bool
 	// valid says that database/sql asked whether the connection may be used again. It does
 	// not ask for one that was thrown away, by driver.ErrBadConn.
 	valid bool
@@ -82,7 +97,7 @@ func (c *poolConn) IsValid() bool {
 // ResetSession implements driver.SessionResetter: the connection is used again.
 func (c *poolConn) ResetSession(ctx context.Context) error {
 	c.valid = false
-	return c.Conn.ResetSession(ctx)
+	return c.stdConn.ResetSession(ctx)
 }
 
 // Close implements driver.Conn. It gives the connection back to the pool, or closes it if
@@ -91,9 +106,9 @@ func (c *poolConn) Close() error {
 	if !c.valid {
 		ctx, cancel := context.WithTimeout(context.Background(), cancelTime)
 		defer cancel()
-		_ = c.Conn.Conn().Close(ctx)
+		_ = c.Conn().Close(ctx)
 	}
-	return c.Conn.Close()
+	return c.stdConn.Close()
 }
 
 // isolation are the levels of pgx for those of database/sql.
@@ -112,11 +127,16 @@ func (c *poolConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, 
 	if o.ReadOnly {
 		options.AccessMode = pgx.ReadOnly
 	}
-	if c.Conn.Conn().IsClosed() {
+	if c.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
+	c.late, c.failed, c.lent, c.last, c.front = nil, nil, false, nil, nil
+	if ctx.Value(lateBegin{}) != nil {
+		c.late = &options
+		return poolTx{c}, nil
+	}
 	var err error
-	if c.tx, err = c.Conn.Conn().BeginTx(ctx, options); err != nil {
+	if c.tx, err = c.Conn().BeginTx(ctx, options); err != nil {
 		return nil, err
 	}
 	return poolTx{c}, nil
@@ -126,27 +146,53 @@ func (c *poolConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, 
 type poolTx struct{ *poolConn }
 
 // Commit implements driver.Tx.
-func (t poolTx) Commit() error { return t.tx.Commit(context.Background()) }
+func (t poolTx) Commit() error { return t.commit() }
 
 // Rollback implements driver.Tx.
-func (t poolTx) Rollback() error { return t.tx.Rollback(context.Background()) }
+func (t poolTx) Rollback() error {
+	if t.late != nil {
+		return nil // nothing was sent
+	}
+	return t.tx.Rollback(context.Background())
+}
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (c *poolConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	if err := c.begun(ctx); err != nil {
+		return nil, err
+	}
+	return c.stdConn.PrepareContext(ctx, query)
+}
 
 // ExecContext implements driver.ExecerContext.
 func (c *poolConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if err := c.begun(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.prepare(ctx, query, args); err != nil {
 		return nil, err
 	}
-	result, err := c.Conn.ExecContext(ctx, query, args)
+	result, err := c.stdConn.ExecContext(ctx, query, args)
 	c.look(query, err)
 	return result, err
 }
 
 // QueryContext implements driver.QueryerContext.
 func (c *poolConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if c.late != nil && c.from.ours(query) && !simple(args) {
+		rows, err := c.queryFirst(ctx, query, args)
+		if err != nil {
+			return nil, err
+		}
+		return rows, nil
+	}
+	if err := c.begun(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.prepare(ctx, query, args); err != nil {
 		return nil, err
 	}
-	rows, err := c.Conn.QueryContext(ctx, query, args)
+	rows, err := c.stdConn.QueryContext(ctx, query, args)
 	c.look(query, err)
 	return rows, err
 }

@@ -22,7 +22,7 @@ const preparedKey = "headrace.prepared"
 type prepared map[string]time.Time
 
 func (c *poolConn) prepared() prepared {
-	data := c.Conn.Conn().PgConn().CustomData()
+	data := c.Conn().PgConn().CustomData()
 	p, ok := data[preparedKey].(prepared)
 	if !ok {
 		p = make(prepared)
@@ -34,10 +34,7 @@ func (c *poolConn) prepared() prepared {
 // prepare prepares query if it is ours, and again after txn.Replan: the server may keep a
 // plan from when a table was empty.
 func (c *poolConn) prepare(ctx context.Context, query string, args []driver.NamedValue) error {
-	if len(args) == 0 || c.from.limit == 0 || !c.from.ours(query) || c.Conn.Conn().IsClosed() {
-		return nil
-	}
-	if _, simple := args[0].Value.(pgx.QueryExecMode); simple {
+	if len(args) == 0 || c.from.limit == 0 || !c.from.ours(query) || simple(args) || c.Conn().IsClosed() {
 		return nil
 	}
 	p := c.prepared()
@@ -47,15 +44,24 @@ func (c *poolConn) prepare(ctx context.Context, query string, args []driver.Name
 		return nil
 	case ok:
 		delete(p, query)
-		if err := c.Conn.Conn().Deallocate(ctx, query); err != nil {
+		if err := c.Conn().Deallocate(ctx, query); err != nil {
 			return err
 		}
 	}
-	if _, err := c.Conn.Conn().Prepare(ctx, query, query); err != nil {
+	if _, err := c.Conn().Prepare(ctx, query, query); err != nil {
 		return err
 	}
 	p[query] = time.Now()
 	return nil
+}
+
+// simple reports whether args ask for a protocol of their own.
+func simple(args []driver.NamedValue) bool {
+	if len(args) == 0 {
+		return false
+	}
+	_, mode := args[0].Value.(pgx.QueryExecMode)
+	return mode
 }
 
 // look forgets query if err says that the server can no longer use it as it was prepared.
