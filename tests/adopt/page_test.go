@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// Every line of Go that the README, docs/adopt.md and docs/testing.md show stands in a file
+// Every line of Go that the README, docs/adopt.md, docs/pgx.md and docs/testing.md show stands in a file
 // that the tests compile.
 func TestThePagesShowWhatRuns(t *testing.T) {
 	var page []byte
-	for _, name := range []string{"docs/adopt.md", "docs/testing.md", "README.md"} {
+	for _, name := range []string{"docs/adopt.md", "docs/pgx.md", "docs/testing.md", "README.md"} {
 		text, err := os.ReadFile("../../" + name)
 		must(t, err)
 		page = append(page, text...)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../broker/*/example_test.go",
+	for _, pattern := range []string{"*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../examples/pgx/main.go", "../../broker/*/example_test.go",
 		"../../consumer/example_test.go", "../../consumer/consumertest/page_test.go", "../../consumer/consumertest/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		must(t, err)
