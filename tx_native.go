@@ -56,4 +56,4 @@ func (n Native) Refuse(verb string) error {
 }
 
 // Savepoint counts a savepoint that the driver sets.
-func (n Native) Savepoint() { n.tx.txn.CountSavepoint() }
+func (n Native) Savepoint() { n.tx.txn.Savepoint("").Count() }

@@ -110,6 +110,9 @@ func TestPgxTxCommitsWithTheMessage(t *testing.T) {
 	}
 }
 
+// What would end or change the transaction is refused as it is in Tx.
+//
+//evidence:transaction
 func TestPgxTxRefuses(t *testing.T) {
 	b := overPgx(t)
 	ctx := t.Context()

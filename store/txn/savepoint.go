@@ -22,14 +22,14 @@ func (t *Txn) Savepoint(name string) Savepoint { return Savepoint{t, name} }
 // them where every reader finds them quickly.
 func (t *Txn) Subtransactions() int { return t.savepoints }
 
-// CountSavepoint counts a savepoint that other code sets.
-func (t *Txn) CountSavepoint() { t.savepoints++ }
-
 // Set sets the savepoint.
 func (s Savepoint) Set(ctx context.Context) error {
 	s.t.savepoints++
 	return s.t.control(ctx, "SAVEPOINT "+s.name)
 }
+
+// Count counts the savepoint as one that other code sets.
+func (s Savepoint) Count() { s.t.savepoints++ }
 
 // Move sets a savepoint again, in one round trip: a later RollbackTo keeps the changes up
 // to now.
