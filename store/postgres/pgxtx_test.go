@@ -89,14 +89,14 @@ func TestPgxTxCommitsWithTheMessage(t *testing.T) {
 	if x.Subtransactions() != 2 {
 		t.Errorf("%d savepoints were counted", x.Subtransactions())
 	}
-	rows, err := p.Query(ctx, "SELECT n FROM n ORDER BY n")
+	rows, _ := p.Query(ctx, "SELECT n FROM n ORDER BY n") // CollectRows has its error
 	if all, err := pgx.CollectRows(rows, pgx.RowTo[int]); err != nil || fmt.Sprint(all) != "[1 2 3 4 5]" {
 		t.Error(all, err)
 	}
 	if err := p.QueryRow(ctx, "SELECT n FROM n WHERE n = 9").Scan(new(int)); !errors.Is(err, pgx.ErrNoRows) {
 		t.Error(err)
 	}
-	if _, err = tx.ExecContext(ctx, "INSERT INTO n VALUES (7)"); err != nil || tx.Failed() || tx.Close() != nil {
+	if _, err := tx.ExecContext(ctx, "INSERT INTO n VALUES (7)"); err != nil || tx.Failed() || tx.Close() != nil {
 		t.Error(err, tx.Failed())
 	}
 	if b.numbers() != "" {
@@ -188,6 +188,32 @@ func TestPgxTxEndsWithTheHandler(t *testing.T) {
 	x.Rollback()
 	if _, err := p.Exec(ctx, "SELECT 1"); err == nil {
 		t.Error("a statement on a connection that was given back")
+	}
+}
+
+// A handler that does not return is left behind in a statement: the transaction is discarded beside
+// it, and its statement ends.
+func TestPgxTxLeftBehind(t *testing.T) {
+	b := overPgx(t)
+	x, tx, p := b.handler("k", false)
+	backend := one[int](b, x, "SELECT pg_backend_pid()")
+	ended := make(chan error)
+	go func() {
+		_, err := p.Exec(context.Background(), "SELECT pg_sleep(60)")
+		if err != nil {
+			_, err = p.Exec(context.Background(), "INSERT INTO n VALUES (1)")
+		}
+		ended <- err
+	}()
+	for one[int](b, b.db, "SELECT count(*) FROM pg_stat_activity WHERE pid = $1 AND wait_event = 'PgSleep'", backend) == 0 {
+		if t.Context().Err() != nil {
+			t.Fatal("the statement does not run")
+		}
+	}
+	_ = tx.Close()
+	x.Discard()
+	if err := <-ended; !errors.Is(err, headrace.ErrTxDone) {
+		t.Errorf("a statement after that: %v", err)
 	}
 }
 
