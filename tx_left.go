@@ -7,6 +7,7 @@ import "database/sql"
 type leftovers struct {
 	rows []*sql.Rows
 	row  []*sql.Row
+	ends []func() (failed bool) // of rows and results of another library
 	// touched says that it ran a statement that may have written, session that it may
 	// have changed the session, and lasting that the change may outlast the transaction;
 	// failed that one of its statements failed and was not undone, everFailed that one may
@@ -54,9 +55,9 @@ func (l *leftovers) queriedRow(row *sql.Row) {
 func (tx *Tx) CloseRows() { tx.left.close(opened{}) }
 
 // opened counts rows.
-type opened struct{ rows, row int }
+type opened struct{ rows, row, ends int }
 
-func (l *leftovers) open() opened { return opened{len(l.rows), len(l.row)} }
+func (l *leftovers) open() opened { return opened{len(l.rows), len(l.row), len(l.ends)} }
 
 // close closes the rows after the first ones.
 func (l *leftovers) close(first opened) {
@@ -66,7 +67,10 @@ func (l *leftovers) close(first opened) {
 	for _, row := range l.row[first.row:] {
 		_ = row.Scan() // closes it; the error about missing destinations does not matter
 	}
-	l.rows, l.row = l.rows[:first.rows], l.row[:first.row]
+	for _, end := range l.ends[first.ends:] {
+		l.failedIf(end())
+	}
+	l.rows, l.row, l.ends = l.rows[:first.rows], l.row[:first.row], l.ends[:first.ends]
 }
 
 // Touched reports whether the handler ran a statement that may have written; otherwise

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 	"github.com/lib/pq"                // driver "postgres"
 )
@@ -108,6 +109,31 @@ func OpenDB(tb testing.TB, driver, dsn string) *sql.DB {
 		tb.Fatalf("pgtest: the server does not answer: %v", err)
 	}
 	return db
+}
+
+// OpenPool opens a pool of pgx with at most so many connections, MaxOpenConns if it is 0. The pool is
+// closed when the test ends. Call it after [New] or [NewDatabase], as OpenDB.
+func OpenPool(tb testing.TB, dsn string, conns int) *pgxpool.Pool {
+	tb.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		tb.Fatalf("pgtest: open: %v", err)
+	}
+	if conns == 0 {
+		conns = MaxOpenConns
+	}
+	config.MaxConns = int32(conns)
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		tb.Fatalf("pgtest: open: %v", err)
+	}
+	tb.Cleanup(pool.Close)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := pool.Ping(ctx); err != nil {
+		tb.Fatalf("pgtest: the server does not answer: %v", err)
+	}
+	return pool
 }
 
 // serverURL skips or fails the test where no server is named.

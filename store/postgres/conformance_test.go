@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/lib/pq"
 	"go.uber.org/goleak"
 
@@ -19,13 +20,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformanceOpen(t *testing.T) {
 	storetest.Run(t, harness(func(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
-		return open(tb, dsn, o)
+		return connect(tb, "open", dsn, o)
 	}))
 }
 
-func TestConformancePGX(t *testing.T) {
+func TestConformancePool(t *testing.T) {
 	storetest.Run(t, harness(func(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
-		return wrap(tb, "pgx", dsn, o)
+		return connect(tb, "pool", dsn, o)
 	}))
 }
 
@@ -61,6 +62,29 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 			return make(tb, dsn, o), make(tb, dsn, o)
 		},
 	}
+}
+
+// connect opens a store in one of the ways that drivers names.
+func connect(tb testing.TB, driver, dsn string, o postgres.Options) *postgres.Store {
+	tb.Helper()
+	switch driver {
+	case "open":
+		return open(tb, dsn, o)
+	case "pool":
+		return overPool(tb, pgtest.OpenPool(tb, dsn, 0), o)
+	}
+	return wrap(tb, driver, dsn, o)
+}
+
+// overPool is postgres.OpenPool with a store that is closed when the test ends.
+func overPool(tb testing.TB, pool *pgxpool.Pool, o postgres.Options) *postgres.Store {
+	tb.Helper()
+	s, err := postgres.OpenPool(tb.Context(), pool, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { shut(tb, s) })
+	return s
 }
 
 // open is postgres.Open with a store that is closed when the test ends.

@@ -4,7 +4,8 @@
 // # Nouns
 //
 // A [Store] is one schema of one database. [Open] makes one with its own connections
-// (lib/pq); [New] makes one on a *sql.DB of yours, of lib/pq or of pgx/v5/stdlib.
+// (lib/pq); [OpenPool] makes one on a pool of pgx that is yours, and [PgxTx] gives its
+// handlers a pgx.Tx; [New] makes one on a *sql.DB of yours, of lib/pq or of pgx/v5/stdlib.
 //
 // # Rules
 //
@@ -29,7 +30,7 @@
 // connection. The same holds for the program's own statements through [Store.DB].
 // Statements whose context never ends end with [Options].TCPUserTimeout.
 //
-// A store from [New] with pgx: the same; pgx itself observes contexts.
+// A store from [OpenPool], or from [New] with pgx: the same; pgx itself observes contexts.
 //
 // A store from [New] with lib/pq cannot reach the connections. Begin, Commit and Rollback
 // return in time, and leave a goroutine and its connection behind until the operating

@@ -6,8 +6,12 @@ import (
 	"errors"
 	"log"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 )
@@ -38,6 +42,28 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer func() { _ = st.Close() }()
+}
+
+// A store on the pool of pgx that a program has already, and events in a transaction of pgx.
+func ExampleOpenPool() {
+	ctx := context.Background()
+	pool, err := pgxpool.New(ctx, "postgres://app@db.example/shop")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer pool.Close() // after the store
+	st, err := postgres.OpenPool(ctx, pool, postgres.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = st.Close() }()
+	ob := outbox.New(st.Outbox())
+	err = pgx.BeginFunc(ctx, pool, func(tx pgx.Tx) error {
+		return ob.Publish(ctx, postgres.Execer(tx), headrace.Event{Topic: "orders.placed", Payload: []byte("{}")})
+	})
+	if err == nil {
+		ob.Wake()
+	}
 }
 
 // A program that migrates by itself, and says what it did.

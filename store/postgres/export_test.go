@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"testing/fstest"
 	"time"
 
@@ -46,4 +47,13 @@ func (s *Store) AddMigrations(more map[string]string) error {
 	}
 	s.text.Scripts, err = migrate.Parse(all, "migrations", names)
 	return err
+}
+
+// LateBegin has a BeginTx with the context wait for the first statement, as Store.Begin.
+func LateBegin(ctx context.Context) context.Context { return context.WithValue(ctx, lateBegin{}, true) }
+
+// BreakBegin has the server reject the BEGIN that waits on a connection.
+func BreakBegin(driverConn any) error {
+	driverConn.(*poolConn).late.BeginQuery = "BEGIN nonsense"
+	return nil
 }

@@ -21,13 +21,11 @@ func frozenStore(t *testing.T, driver string) (*bundle, *pgtest.Proxy) {
 	b := setup(t, "open", "", postgres.Options{})
 	p, through := pgtest.NewProxy(t, b.dsn)
 	o := postgres.Options{Schema: b.schema}
-	if driver == "open" {
-		b.Store = open(t, through, o)
-	} else {
-		b.Store = wrap(t, driver, through, o)
+	b.Store = connect(t, driver, through, o)
+	if driver != "pool" {
+		// A pool of idle connections, more than a test takes.
+		b.DB().SetMaxIdleConns(12)
 	}
-	// A pool of idle connections, more than a test takes.
-	b.DB().SetMaxIdleConns(12)
 	var all []*txn.Txn
 	for range 12 {
 		all = append(all, b.begin())
@@ -58,7 +56,7 @@ func ended(t *testing.T, what string, f func(context.Context) error) {
 //
 //evidence:frozen-stop
 func TestFrozenNetwork(t *testing.T) {
-	for _, driver := range []string{"open", "pgx"} {
+	for _, driver := range []string{"open", "pool", "pgx"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			b, p := frozenStore(t, driver)
@@ -83,7 +81,11 @@ func TestFrozenNetwork(t *testing.T) {
 				return err
 			})
 			ended(t, "Begin", func(ctx context.Context) error {
-				_, err := b.Begin(ctx)
+				x, err := b.Begin(ctx)
+				if err == nil { // its BEGIN waits for a statement
+					_, err = x.ExecContext(ctx, "SELECT 1")
+					x.Rollback()
+				}
 				return err
 			})
 			ended(t, "Ping", b.Ping)
@@ -106,11 +108,14 @@ func TestFrozenNetwork(t *testing.T) {
 // A ROLLBACK without an answer is given up after five seconds.
 func TestFrozenRollback(t *testing.T) {
 
-	for _, driver := range []string{"open", "pgx", "postgres"} {
+	for _, driver := range []string{"open", "pool", "pgx", "postgres"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			b, p := frozenStore(t, driver)
 			x := b.begin()
+			if _, err := x.ExecContext(t.Context(), "SELECT 1"); err != nil {
+				t.Fatal(err)
+			}
 			p.Freeze()
 			within(t, 10*time.Second, "Rollback", x.Rollback)
 			p.Thaw()

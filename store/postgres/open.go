@@ -44,7 +44,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	db.SetMaxOpenConns(o.MaxConns)
 	db.SetMaxIdleConns(o.MaxConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	s, err := open(ctx, db, o, c)
+	s, err := open(ctx, db, o, connections{own: c})
 	if err != nil {
 		_ = db.Close()
 		return nil, err
@@ -53,17 +53,17 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 }
 
 // New makes a store on the caller's connections; the caller closes them after the store.
-// Drivers: lib/pq and pgx/v5/stdlib. It blocks until the database has answered or ctx
+// Drivers: lib/pq and pgx/v5/stdlib; OpenPool is better for pgx. It blocks until the database has answered or ctx
 // ends. An error that matches store.ErrSchema says what to run.
 func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
-	o, err := o.withDefaults()
+	o, err := o.unconnected("New")
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, db, o, nil)
+	return open(ctx, db, o, connections{})
 }
 
-func open(ctx context.Context, db *sql.DB, o Options, c *connector) (_ *Store, err error) {
+func open(ctx context.Context, db *sql.DB, o Options, c connections) (_ *Store, err error) {
 	defer sqlrun.Wrap("postgres", &err)
 	ofPGX, err := isPGX(ctx, db)
 	if err != nil {
@@ -87,15 +87,18 @@ func open(ctx context.Context, db *sql.DB, o Options, c *connector) (_ *Store, e
 }
 
 // build makes a store without a query to the database.
-func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
+func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	text, err := sqlstore.ReadText(files, o.quoted())
 	if err != nil {
 		return nil, err
 	}
-	q := text.Queries
+	q, cache := text.Queries, max(o.StatementCache, 0)
+	if c.pool != nil { // it prepares by itself
+		c.pool.ours, cache = q.Has, 0
+	}
 	s := &Store{
-		db: db, connector: c, patience: commitTimeout, statements: txn.NewStatements(db, max(o.StatementCache, 0)),
-		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), refusal: q.Get("outbox_not_subscribed"),
+		db: db, connector: c.own, pool: c.pool, patience: commitTimeout, statements: txn.NewStatements(db, cache),
+		text: text, ping: q.Get("ping"), txnID: q.Get("txn_id"), same: q.Get("txn_same"), refusal: q.Get("outbox_not_subscribed"),
 		insert: inserts{outbox: o.Outbox, ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed")},
 	}
 	s.book = newBook(s, o.Schema)
@@ -103,7 +106,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 		SQL:           sql.TxOptions{Isolation: sql.LevelReadCommitted},
 		RolledBack:    rolledBack,
 		Severity:      severity,
-		Kill:          killer(c),
+		Kill:          killer(c.own),
 		Abandoned:     &s.abandoned,
 		Alive:         q.Get("txn_alive"),
 		CheckDeferred: q.Get("txn_check_deferred"),
@@ -113,7 +116,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c *connector) (*Store, error) {
 		s.begin.Script = []any{pgx.QueryExecModeSimpleProtocol}
 		s.begin.Cached = q.Has
 	}
-	if o.StatementCache > 0 {
+	if cache > 0 {
 		s.begin.Statements = s.statements
 	}
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
@@ -153,8 +156,7 @@ func severity(err error) string {
 	return ""
 }
 
-// ofPGX is a connection of pgx/v5/stdlib. That package is not imported, since it would
-// register its driver in every program.
+// ofPGX is a connection of pgx/v5/stdlib, or one of a pool.
 type ofPGX interface{ Conn() *pgx.Conn }
 
 // isPGX reports whether db's connections are pgx's.
@@ -180,7 +182,9 @@ func killer(c *connector) func(*sql.Conn) func() {
 	return func(conn *sql.Conn) func() {
 		var cut func()
 		_ = conn.Raw(func(driverConn any) error {
-			if p, ok := driverConn.(ofPGX); ok {
+			if p, ok := driverConn.(*poolConn); ok {
+				cut = p.cut
+			} else if p, ok := driverConn.(ofPGX); ok {
 				network := p.Conn().PgConn().Conn()
 				cut = func() { _ = network.Close() }
 			}

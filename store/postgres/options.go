@@ -32,10 +32,11 @@ type Options struct {
 	// StatementCache is how many prepared statements are kept on each connection: our
 	// own, and on lib/pq, which spends a second round trip on a statement that is not
 	// prepared, those of handlers (pgx has a cache of its own for them). 0 means 256,
-	// negative none: then pgx does with each statement what its DSN says.
+	// negative none: then pgx does with each statement what its configuration says.
 	StatementCache int
 
-	// The fields below are for Open; New leaves the caller's connections as they are.
+	// The fields below are for Open. New and OpenPool leave the caller's connections as they
+	// are, and return an error if one of the fields is set.
 
 	// MaxConns bounds the connections, in use and idle. Default 20.
 	MaxConns int
@@ -102,6 +103,17 @@ func (o Options) withDefaults() (Options, error) {
 		o.TCPUserTimeout = defaultUserTimeout
 	}
 	return o, nil
+}
+
+// unconnected is withDefaults for a store on the caller's connections, which the fields for
+// connecting would not change.
+func (o Options) unconnected(from string) (Options, error) {
+	for name, set := range map[string]bool{"MaxConns": o.MaxConns != 0, "ConnectTimeout": o.ConnectTimeout != 0, "TCPUserTimeout": o.TCPUserTimeout != 0} {
+		if set {
+			return o, fmt.Errorf("postgres: Options.%s is for Open: %s takes the caller's connections as they are; set it there", name, from)
+		}
+	}
+	return o.withDefaults()
 }
 
 // quoted returns the schema's name, quoted for SQL.

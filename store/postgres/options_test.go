@@ -66,7 +66,7 @@ func TestErrorsKeepThePassword(t *testing.T) {
 //
 //evidence:pgbouncer
 func TestStatementCache(t *testing.T) {
-	for _, driver := range []string{"open", "postgres", "pgx"} {
+	for _, driver := range []string{"open", "postgres", "pgx", "pool"} {
 		for _, size := range []int{-1, 0, 1, 50} {
 			t.Run(fmt.Sprintf("%s/%d", driver, size), func(t *testing.T) {
 				t.Parallel()
@@ -82,7 +82,7 @@ func TestStatementCache(t *testing.T) {
 				x := b.begin()
 				prepared := one[int](b, x, "SELECT count(*) FROM pg_prepared_statements")
 				// pgx prepares by itself too.
-				if ours := size >= 0; (prepared > 0) != ours && (ours || driver != "pgx") {
+				if ours := size >= 0; (prepared > 0) != ours && (ours || driver != "pgx" && driver != "pool") {
 					t.Errorf("%d prepared statements", prepared)
 				}
 			})
@@ -97,6 +97,7 @@ func TestStatementCache(t *testing.T) {
 func TestWithoutNamedStatements(t *testing.T) {
 	for driver, params := range map[string]string{
 		"open": "&binary_parameters=yes", "postgres": "&binary_parameters=yes", "pgx": "&default_query_exec_mode=exec",
+		"pool": "&default_query_exec_mode=exec",
 	} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
@@ -144,5 +145,23 @@ func TestNewLeavesTheHandle(t *testing.T) {
 	}
 	if err := db.PingContext(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// What New and OpenPool would ignore, they refuse.
+func TestOptionsForOpenRefused(t *testing.T) {
+	for name, o := range map[string]postgres.Options{
+		"MaxConns": {MaxConns: 1}, "ConnectTimeout": {ConnectTimeout: time.Second}, "TCPUserTimeout": {TCPUserTimeout: time.Second},
+	} {
+		_, err := postgres.New(t.Context(), nil, o)
+		_, err2 := postgres.OpenPool(t.Context(), nil, o)
+		for _, err := range []error{err, err2} {
+			if err == nil || !strings.Contains(err.Error(), "Options."+name) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	if _, err := postgres.OpenPool(t.Context(), nil, postgres.Options{}); err == nil {
+		t.Error("a nil pool")
 	}
 }

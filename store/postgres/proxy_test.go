@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
@@ -20,6 +21,7 @@ type proxy struct {
 	swallow  []byte // what the client says from here on is lost, with all that follows
 	deaf     bool   // what the server says is lost
 	swallows chan struct{}
+	sent     atomic.Int64 // packets of clients
 	wait     sync.WaitGroup
 }
 
@@ -105,6 +107,7 @@ type line struct {
 }
 
 func (l *line) fromClient(b []byte) bool {
+	l.p.sent.Add(1)
 	l.p.mu.Lock()
 	hit := l.p.swallow != nil && bytes.Contains(bytes.ToUpper(b), l.p.swallow)
 	deaf := l.p.deaf

@@ -99,7 +99,7 @@ func (b *bundle) settings(x *txn.Txn) string {
 
 // Restore keeps what the session had before the claim, and the limits of the claim.
 func TestRestoreKeepsTheSession(t *testing.T) {
-	for _, driver := range []string{"open", "pgx"} {
+	for _, driver := range []string{"open", "pool"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t, driver, "&lock_timeout=7s", postgres.Options{})
@@ -147,7 +147,7 @@ func TestLimits(t *testing.T) {
 		{"&statement_timeout=1h", "40s 20s"},
 		{"&statement_timeout=900ms&idle_in_transaction_session_timeout=1d", "40s 900ms"},
 	} {
-		for _, driver := range []string{"open", "pgx"} {
+		for _, driver := range []string{"open", "pool"} {
 			t.Run(driver+c.params, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, driver, "", postgres.Options{})

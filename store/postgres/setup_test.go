@@ -21,10 +21,10 @@ type bundle struct {
 	schema string
 }
 
-// drivers runs f with a store on each driver: our own lib/pq, and the caller's pgx
-// and lib/pq.
+// drivers runs f with a store on each driver: our own lib/pq, the caller's pool of pgx, and
+// the caller's *sql.DB of pgx and of lib/pq.
 func drivers(t *testing.T, f func(b *bundle)) {
-	for _, name := range []string{"open", "pgx", "postgres"} {
+	for _, name := range []string{"open", "pool", "pgx", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f(setup(t, name, "", postgres.Options{}))
@@ -38,11 +38,7 @@ func setup(t *testing.T, driver, params string, o postgres.Options) *bundle {
 	dsn, schema := pgtest.New(t)
 	o.Schema, o.Migrate = schema, true
 	b := &bundle{T: t, dsn: dsn, schema: schema, db: pgtest.OpenDB(t, "postgres", dsn)}
-	if driver == "open" {
-		b.Store = open(t, dsn+params, o)
-	} else {
-		b.Store = wrap(t, driver, dsn+params, o)
-	}
+	b.Store = connect(t, driver, dsn+params, o)
 	return b
 }
 

@@ -14,7 +14,12 @@ import (
 // A handler, or a pooler, may throw away what is prepared on a connection: then a claim
 // and an outbox insert fail once, as what may be run again at once, and work after that.
 func TestStatementsThatAreGone(t *testing.T) {
-	b := setup(t, "open", "", postgres.Options{})
+	for _, driver := range []string{"open", "pool"} {
+		t.Run(driver, func(t *testing.T) { statementsGone(t, setup(t, driver, "", postgres.Options{})) })
+	}
+}
+
+func statementsGone(t *testing.T, b *bundle) {
 	b.DB().SetMaxOpenConns(1)
 	r := inbox.ClaimRequest{LockTimeout: time.Second, Unguarded: true, Claims: []inbox.Claim{{ID: inbox.ID{Scope: "s", Key: "k"}, Fingerprint: "f"}}}
 	row := outbox.RowOf(headrace.Event{ID: "e", Topic: "t", Payload: []byte("p")})

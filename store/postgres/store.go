@@ -9,6 +9,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/outbox"
@@ -19,7 +21,8 @@ import (
 // Store is one schema of one PostgreSQL database. It is safe for concurrent use.
 type Store struct {
 	db         *sql.DB
-	connector  *connector // nil where db is the caller's
+	connector  *connector     // nil unless the connections are its own
+	pool       *poolConnector // nil unless they are of a pool of pgx
 	text       sqlstore.Text
 	book       *book
 	statements *txn.Statements
@@ -29,6 +32,7 @@ type Store struct {
 	insert     inserts
 	ping       string
 	txnID      string
+	same       string
 	refusal    string // to subscribe to the outbox
 	tables
 }
@@ -55,6 +59,9 @@ func (s *Store) DB() *sql.DB { return s.db }
 
 // Begin implements store.Store.
 func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
+	if s.pool != nil {
+		ctx = context.WithValue(ctx, lateBegin{}, true)
+	}
 	// A server that restarted leaves a pool of dead connections: try past all of them.
 	for tries := s.db.Stats().OpenConnections + 2; ; tries-- {
 		t, err := txn.Begin(ctx, s.db, s.begin)
@@ -78,6 +85,9 @@ func idleEnd(err error) bool {
 func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
+	if s.pool != nil {
+		return s.commitInOne(ctx, t, events)
+	}
 	err := s.seal(ctx, t, events)
 	if err == nil {
 		return t.Commit(ctx)
@@ -86,6 +96,40 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 		t.Discard() // a rollback could hang like the statement
 	} else {
 		t.Rollback()
+	}
+	return err
+}
+
+// commitInOne commits in one round trip with the events, and with the check that t is
+// still the transaction of its claim.
+func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	var last []statement
+	if t.ID() != "" {
+		last = append(last, statement{s.same, []any{t.ID()}})
+	}
+	if len(events) > 0 {
+		query, args, err := s.insert.of(events, t.ID())
+		if err != nil {
+			t.Rollback()
+			return notSealed(err)
+		}
+		last = append(last, statement{query, args})
+	}
+	var c *poolConn
+	if len(last) > 0 {
+		if err := t.Raw(func(conn any) error { c = conn.(*poolConn); c.last = last; return nil }); err != nil && !errors.Is(err, sql.ErrConnDone) {
+			t.Rollback()
+			return notSealed(err)
+		}
+	}
+	err := t.Commit(ctx)
+	switch {
+	case errors.Is(err, sql.ErrTxDone):
+		return notSealed(err)
+	case c != nil && c.at == 0 && t.ID() != "" && isNumberError(c.front):
+		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
+	case c != nil && c.front != nil && errors.Is(err, txn.ErrRolledBack):
+		return notSealed(c.front)
 	}
 	return err
 }
@@ -102,16 +146,29 @@ func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
 	}
 	switch {
-	case errors.Is(err, sql.ErrTxDone):
-		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
-	case txn.Classify(err) == txn.Aborted:
-		return fmt.Errorf("%w: a statement had failed, and its error was passed over: %w", txn.ErrRolledBack, err)
 	case err != nil:
-		return fmt.Errorf("write events: %w", err)
+		return notSealed(err)
 	case t.ID() != "" && id != t.ID():
 		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	}
 	return nil
+}
+
+// isNumberError reports whether err is the failure of txn_same.sql.
+func isNumberError(err error) bool {
+	e, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && e.Code == "22P02"
+}
+
+// notSealed describes the error of a statement in front of COMMIT.
+func notSealed(err error) error {
+	switch {
+	case errors.Is(err, sql.ErrTxDone):
+		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
+	case txn.Classify(err) == txn.Aborted:
+		return fmt.Errorf("%w: a statement had failed, and its error was passed over: %w", txn.ErrRolledBack, err)
+	}
+	return fmt.Errorf("write events: %w", err)
 }
 
 // writeEvents writes the events, and returns the id of the transaction that runs.
@@ -188,7 +245,7 @@ func (s *Store) Close() error {
 		// until the driver gives the connection up, with pgx after five seconds.
 		within(cancelTime, s.statements.Close)
 		<-s.abandoned.Ended()
-		if s.connector != nil {
+		if s.connector != nil || s.pool != nil {
 			err = s.db.Close()
 		}
 	}) {

@@ -97,8 +97,8 @@ const (
 	unknownStatement = "26000"
 )
 
-// isOutdated reports whether err is of a prepared statement that must be prepared again.
-func isOutdated(err error) bool {
+// Outdated reports whether err is of a prepared statement that must be prepared again.
+func Outdated(err error) bool {
 	e, ok := errors.AsType[serverError](err)
 	return ok && (e.SQLState() == outdatedPlan || e.SQLState() == unknownStatement)
 }

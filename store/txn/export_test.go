@@ -12,8 +12,5 @@ func (s *Statements) Grow(d time.Duration) {
 	}
 }
 
-// Replan is for how long a statement stays prepared.
-const Replan = replan
-
 // AwaitClosed waits until the server knows of the statements that were replaced.
 func (s *Statements) AwaitClosed() { s.closing.Wait() }

@@ -28,6 +28,9 @@ func (s Savepoint) Set(ctx context.Context) error {
 	return s.t.control(ctx, "SAVEPOINT "+s.name)
 }
 
+// Count counts the savepoint as one that other code sets.
+func (s Savepoint) Count() { s.t.savepoints++ }
+
 // Move sets a savepoint again, in one round trip: a later RollbackTo keeps the changes up
 // to now.
 func (s Savepoint) Move(ctx context.Context) error {

@@ -19,7 +19,7 @@ import (
 // preparing takes a connection, and a pool of one has none left while a transaction is
 // open.
 //
-// A statement is prepared again after replan, because the server may keep its plan: a
+// A statement is prepared again after Replan, because the server may keep its plan: a
 // plan from when a table was empty would read the whole table, for the minutes until the
 // server has noticed that it grew.
 //
@@ -54,8 +54,8 @@ func (p preparedStatement) close() {
 	}
 }
 
-// replan is how long a statement stays prepared.
-const replan = 5 * time.Second
+// Replan is how long a statement stays prepared.
+const Replan = 5 * time.Second
 
 // NewStatements returns an empty cache of at most limit statements for db. A full cache
 // adds nothing: a program with more distinct statements builds them at run time, and they
@@ -69,7 +69,7 @@ func (s *Statements) get(query string) (stmt *sql.Stmt, learn bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	p := s.prepared[query]
-	return p.Stmt, p.Stmt == nil || time.Since(p.since) > replan
+	return p.Stmt, p.Stmt == nil || time.Since(p.since) > Replan
 }
 
 // learn counts the queries that were not cached and prepares those seen before. It
@@ -101,7 +101,7 @@ func (s *Statements) due(query string) (times int, due bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p := s.prepared[query]; p.Stmt != nil {
-		if due = time.Since(p.since) > replan; due { // once
+		if due = time.Since(p.since) > Replan; due { // once
 			p.since = time.Now()
 			s.prepared[query] = p
 		}
@@ -150,7 +150,7 @@ func (s *Statements) outside(query string, args int) *sql.Stmt {
 }
 
 func (s *Statements) look(query string, err error) {
-	if err != nil && isOutdated(err) {
+	if err != nil && Outdated(err) {
 		s.forget(query)
 	}
 }
@@ -213,7 +213,7 @@ func (b *bound) lookup(ctx context.Context, t *Txn, query string, args int) *sql
 
 // look records a cached statement that the database can no longer use.
 func (b *bound) look(query string, err error) {
-	if err != nil && isOutdated(err) {
+	if err != nil && Outdated(err) {
 		b.outdated = append(b.outdated, query)
 	}
 }

@@ -104,7 +104,16 @@ func (t *Txn) SQL() *sql.Tx { return t.tx }
 
 // Raw calls f with the driver's connection while the transaction is open. f must not keep
 // it.
-func (t *Txn) Raw(f func(driverConn any) error) error { return t.conn.Raw(f) }
+func (t *Txn) Raw(f func(driverConn any) error) error {
+	return t.conn.Raw(func(conn any) error {
+		if late, ok := conn.(interface{ Begun() error }); ok { // its BEGIN waits for a statement
+			if err := late.Begun(); err != nil {
+				return err
+			}
+		}
+		return f(conn)
+	})
+}
 
 // ExecContext runs a statement, prepared if it is cached.
 func (t *Txn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {

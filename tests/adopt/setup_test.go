@@ -40,13 +40,13 @@ func openSQLite(t *testing.T) *sqlite.Store {
 // openPgx returns a store over pgx in a database of its own.
 func openPgx(t *testing.T) *postgres.Store {
 	t.Helper()
-	db := pgtest.OpenDB(t, "pgx", pgtest.NewDatabase(t))
-	st, err := postgres.New(t.Context(), db, postgres.Options{Migrate: true})
+	pool := pgtest.OpenPool(t, pgtest.NewDatabase(t), 0)
+	st, err := postgres.OpenPool(t.Context(), pool, postgres.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	must(t, exec(db.ExecContext(t.Context(), "CREATE TABLE invoices (order_id text, total bigint)")))
+	must(t, exec(st.DB().ExecContext(t.Context(), "CREATE TABLE invoices (order_id text, total bigint)")))
 	return st
 }
 

@@ -16,7 +16,7 @@
 // The [lab] is the database that a run makes for itself and drops at its end. The
 // [source] is the broker: it keeps a fixed number of messages in flight, and both
 // sides read from one of the same kind. A [driver] is how both talk to PostgreSQL; names
-// that end in _pgx are measured with pgx. A [process] is a child process, which may be
+// that end in _pgx are measured with pgx, headrace's side on a pool. A [process] is a child process, which may be
 // killed.
 //
 // # Rules

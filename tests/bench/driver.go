@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 
 	"github.com/headrace/headrace/store/postgres"
@@ -63,16 +64,21 @@ func (l *lab) storeWith(d driver) func(context.Context) (opened, error) {
 		return l.openStore
 	}
 	return func(ctx context.Context) (opened, error) {
-		db, err := l.openWith(d, conns)
+		config, err := pgxpool.ParseConfig(l.dsn)
 		if err != nil {
 			return opened{}, err
 		}
-		db.SetConnMaxIdleTime(5 * time.Minute)
-		st, err := postgres.New(ctx, db, postgres.Options{})
+		config.MaxConns, config.MaxConnIdleTime = conns, 5*time.Minute
+		pool, err := pgxpool.NewWithConfig(ctx, config)
 		if err != nil {
-			return opened{}, errors.Join(err, db.Close())
+			return opened{}, err
 		}
-		return opened{st, st, closers{st.Close, db.Close}}, nil
+		end := func() error { pool.Close(); return nil }
+		st, err := postgres.OpenPool(ctx, pool, postgres.Options{})
+		if err != nil {
+			return opened{}, errors.Join(err, end())
+		}
+		return opened{st, st, closers{st.Close, end}}, nil
 	}
 }
 

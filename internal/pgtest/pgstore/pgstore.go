@@ -27,7 +27,7 @@ func Driver(tb testing.TB) string {
 }
 
 // Open opens a store on dsn with the driver of this run. With pgx Options.MaxConns
-// bounds the handle that is made for it; zero leaves it at pgtest.MaxOpenConns. The
+// bounds the pool that is made for it; zero leaves it at pgtest.MaxOpenConns. The
 // store is closed when the test ends; closing it earlier is allowed.
 func Open(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 	tb.Helper()
@@ -43,10 +43,7 @@ func open(tb testing.TB, dsn string, o postgres.Options) (*postgres.Store, error
 	if Driver(tb) == "postgres" {
 		return postgres.Open(tb.Context(), dsn, o)
 	}
-	db := pgtest.OpenDB(tb, "pgx", dsn)
-	if o.MaxConns > 0 {
-		db.SetMaxOpenConns(o.MaxConns)
-		o.MaxConns = 0
-	}
-	return postgres.New(tb.Context(), db, o)
+	conns := o.MaxConns
+	o.MaxConns = 0
+	return postgres.OpenPool(tb.Context(), pgtest.OpenPool(tb, dsn, conns), o)
 }

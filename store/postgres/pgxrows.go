@@ -1,0 +1,105 @@
+package postgres
+
+import (
+	"errors"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// pgxRows are rows of a pgxTx.
+type pgxRows struct {
+	pgx.Rows
+	h *handlerTx
+}
+
+// Next implements pgx.Rows. It ends the rows after the handler has returned.
+func (r *pgxRows) Next() (more bool) {
+	if r.h.locked(func() error { more = r.Rows.Next(); return nil }) != nil {
+		return false
+	}
+	return more
+}
+
+// Close implements pgx.Rows.
+func (r *pgxRows) Close() { r.end() }
+
+// end closes the rows, and reports whether their statement has failed.
+func (r *pgxRows) end() (failed bool) {
+	if r.h.locked(func() error { r.Rows.Close(); return nil }) != nil {
+		return true
+	}
+	_, failed = errors.AsType[*pgconn.PgError](r.Rows.Err())
+	return failed || r.Rows.Conn() != nil && r.Rows.Conn().IsClosed()
+}
+
+// failedRows are closed rows with that error.
+func failedRows(err error) pgx.Rows {
+	rows, _ := pgx.FailedBatchResults(new(pgx.Batch), err).Query()
+	return rows
+}
+
+// pgxRow is the first of rows.
+type pgxRow struct{ rows pgx.Rows }
+
+// Scan implements pgx.Row.
+func (r pgxRow) Scan(dest ...any) error {
+	defer r.rows.Close()
+	for _, d := range dest {
+		if _, ok := d.(*pgtype.DriverBytes); ok {
+			return errors.New("cannot scan into *pgtype.DriverBytes from QueryRow")
+		}
+	}
+	if !r.rows.Next() {
+		r.rows.Close()
+		if err := r.rows.Err(); err != nil {
+			return err
+		}
+		return pgx.ErrNoRows
+	}
+	if err := r.rows.Scan(dest...); err != nil {
+		return err
+	}
+	r.rows.Close()
+	return r.rows.Err()
+}
+
+// pgxBatch are the results of a batch of a pgxTx.
+type pgxBatch struct {
+	pgx.BatchResults
+	h *handlerTx
+}
+
+// Exec implements pgx.BatchResults.
+func (b *pgxBatch) Exec() (tag pgconn.CommandTag, err error) {
+	err = b.h.locked(func() error { tag, err = b.BatchResults.Exec(); return err })
+	return tag, err
+}
+
+// Query implements pgx.BatchResults.
+func (b *pgxBatch) Query() (pgx.Rows, error) {
+	r := &pgxRows{h: b.h}
+	err := b.h.locked(func() (err error) { r.Rows, err = b.BatchResults.Query(); return err })
+	if r.Rows == nil {
+		r.Rows = failedRows(err)
+	}
+	return r, err
+}
+
+// QueryRow implements pgx.BatchResults.
+func (b *pgxBatch) QueryRow() pgx.Row {
+	rows, _ := b.Query()
+	return pgxRow{rows}
+}
+
+// Close implements pgx.BatchResults. Functions of the batch's queries must not use the
+// transaction.
+func (b *pgxBatch) Close() error {
+	err := b.h.locked(b.BatchResults.Close)
+	b.h.n.Ran(err)
+	return err
+}
+
+// end closes the results, and reports whether a statement has failed.
+func (b *pgxBatch) end() (failed bool) { return b.h.locked(b.BatchResults.Close) != nil }

@@ -1,0 +1,59 @@
+package headrace
+
+import "fmt"
+
+// Native is what a driver of a store needs to give a handler its transaction in the types
+// of the driver's own library (postgres.PgxTx). It keeps the rules of Tx: the same
+// statements are refused, the same errors come after the handler has returned, and what
+// is left open is closed. One goroutine at a time may use it.
+type Native struct{ tx *Tx }
+
+// Native returns the access of drivers to tx. It is for drivers.
+func (tx *Tx) Native() Native { return Native{tx} }
+
+// Allowed returns an error if the handler may not run query now: ErrForbidden, ErrTxDone or
+// ErrNoTx.
+func (n Native) Allowed(query string) error { return n.tx.allowed(query) }
+
+// Usable returns ErrTxDone after the handler has returned, and ErrNoTx for a nil Tx.
+func (n Native) Usable() error { return n.tx.usable() }
+
+// OutOfSight returns ErrNotAlone in a handler without consumer.Alone. Otherwise it notes that
+// statements of the handler may run unseen.
+func (n Native) OutOfSight() error {
+	if err := n.tx.alone(); err != nil {
+		return err
+	}
+	n.tx.left.outOfSight()
+	return nil
+}
+
+// Raw calls f with the driver's connection, and no other call uses the connection
+// meanwhile. It fails once the transaction has given the connection back. The error is f's
+// own, which must not be driver.ErrBadConn.
+func (n Native) Raw(f func(driverConn any) error) error {
+	if n.tx == nil {
+		return ErrNoTx
+	}
+	return n.tx.txn.Raw(f)
+}
+
+// Ran notes the result of a statement that may have written.
+func (n Native) Ran(err error) { n.tx.left.ran(err) }
+
+// Opened notes rows, or results of statements, that the handler may leave open. When it has
+// returned they are closed; end reports whether a statement has failed. It may be called
+// after the handler has closed them, and more than once.
+func (n Native) Opened(end func() (failed bool)) { n.tx.left.ends = append(n.tx.left.ends, end) }
+
+// Refuse makes the message fail, even if the handler ignores the error, which matches
+// ErrForbidden: verb would end the transaction.
+func (n Native) Refuse(verb string) error {
+	if err := n.tx.usable(); err != nil {
+		return err
+	}
+	return n.tx.refuse(fmt.Errorf("%w: %s: return nil to commit, an error to roll back", ErrForbidden, verb))
+}
+
+// Savepoint counts a savepoint that the driver sets.
+func (n Native) Savepoint() { n.tx.txn.Savepoint("").Count() }
