@@ -17,8 +17,8 @@
 // Register a slow handler with [HandleLeased]: no transaction is open while it works, and
 // its result is committed under the fence of a lease. With [Intake] the consumer takes
 // messages off the broker before it handles them. [From] gives a handler its own source.
-// A [Local] handler has no source: Config.Routes deliver events to it, from the outbox of
-// the same database.
+// A [Local] handler has no source: it gets the events that are published in the same
+// database.
 //
 // Each run of a consumer is an instance. After an instance ends unexpectedly, the others
 // mark their messages for a while, to find the one that may have ended it. A person can

@@ -6,7 +6,7 @@
 //	sink, err := postgres.NewSink(postgres.SinkOptions{DB: db})
 //
 // A consumer of the same database as the outbox needs no broker at all: see
-// consumer.Config.Routes, which is cheaper than this.
+// consumer.Local, which is cheaper than this.
 //
 // # Nouns
 //
