@@ -77,7 +77,7 @@ func (k *Kit) deadline() (context.Context, context.CancelFunc) {
 func (k *Kit) left() ([]string, error) {
 	left := k.broker.outstanding()
 	k.mu.Lock()
-	relays, failed := k.runtime.Relays(), k.failed
+	relays, failed := k.runtime.Sink != nil, k.failed
 	k.mu.Unlock()
 	if failed != nil {
 		return nil, failed

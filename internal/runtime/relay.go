@@ -9,9 +9,6 @@ import (
 	"github.com/headrace/headrace/outbox/relay"
 )
 
-// Relays reports whether the consumer publishes the outbox.
-func (rt *Runtime) Relays() bool { return rt.Sink != nil }
-
 // startRelay joins the relay of the store in this process, if there is a sink, and starts
 // the gauges.
 func (r *Run) startRelay() (err error) {
@@ -24,7 +21,7 @@ func (r *Run) startRelay() (err error) {
 			err = errors.Join(err, r.closeGauges())
 		}
 	}()
-	if !rt.Relays() {
+	if rt.Sink == nil {
 		return nil
 	}
 	o := rt.Relay

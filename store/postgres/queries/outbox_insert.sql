@@ -5,7 +5,8 @@
 --
 -- The second part copies them onto the lines of the consumers that are subscribed to their
 -- topics, and keeps local ones without a subscription on the line 'local/'. Where there is
--- no subscription and no local event, it ends before it reads one.
+-- no subscription and no local event, it ends before it reads one. It is one join, so that
+-- the server plans it once: it planned a subquery for each event anew each time.
 --
 -- Nothing is written in another transaction than $2, where that is given: its id is
 -- returned, and the caller sees that a handler ended its transaction.
@@ -24,14 +25,10 @@ WITH event AS NOT MATERIALIZED (
     WHERE NOT e.local
 ), copied AS (
     INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    SELECT 'local/' || COALESCE(s.consumer, ''), e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
     FROM event AS e
-    CROSS JOIN LATERAL (
-        SELECT 'local/' || s.consumer AS outbox FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic
-        UNION ALL
-        SELECT 'local/' WHERE e.local AND NOT EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic)
-    ) AS line
-    WHERE $14 <> '{}' OR EXISTS (SELECT FROM {{schema}}.headrace_subscriptions)
+    LEFT JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
+    WHERE (s.topic IS NOT NULL OR e.local) AND ($14 <> '{}' OR EXISTS (SELECT FROM {{schema}}.headrace_subscriptions))
     ORDER BY e.place
 )
 SELECT pg_current_xact_id()::text

@@ -12,10 +12,10 @@ WITH event AS MATERIALIZED (
 ), line AS MATERIALIZED (
     SELECT e.place, $13::text AS outbox FROM event AS e WHERE NOT e.local
     UNION ALL
-    SELECT e.place, 'local/' || s.consumer FROM event AS e JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
-    UNION ALL
-    SELECT e.place, 'local/' FROM event AS e
-    WHERE e.local AND NOT EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = e.topic)
+    SELECT e.place, 'local/' || COALESCE(s.consumer, '')
+    FROM event AS e
+    LEFT JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
+    WHERE s.topic IS NOT NULL OR e.local
 ), ready AS (
     INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
     SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
