@@ -25,6 +25,8 @@ type PublisherOptions struct {
 	// OrderKey names the messages of topic that must be published in the order in which
 	// they were written. Default: always "", any order.
 	OrderKey func(topic string, m *message.Message) string
+	// Local says that the messages are for local handlers alone: see headrace.Event.Local.
+	Local bool
 }
 
 // NewPublisher returns a Publisher that writes to w, as in
@@ -82,7 +84,9 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 		if err := inTransaction(tx); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
-		event, err := EventOf(topic, m, p.options.OrderKey(topic, m)).Encode(nil)
+		event := EventOf(topic, m, p.options.OrderKey(topic, m))
+		event.Local = p.options.Local
+		event, err := event.Encode(nil)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}

@@ -208,6 +208,24 @@ func TestPublisherKeepsMessages(t *testing.T) {
 	})
 }
 
+// Messages of a Local publisher wait for a local handler, and not for a relay.
+func TestPublisherOfLocalMessages(t *testing.T) {
+	onEach(t, func(t *testing.T, st database, _ *outbox.Outbox) {
+		p := outbox.NewPublisher(st.Outbox(), outbox.PublisherOptions{Local: true})
+		tx := begin(t, st)
+		m := message.NewMessage("m", []byte("{}"))
+		m.SetContext(outbox.WithTx(t.Context(), tx))
+		if err := p.Publish("orders", m); err != nil {
+			t.Fatal(err)
+		}
+		commit(t, tx)
+		lines, err := st.Outbox().List(t.Context(), "")
+		if err != nil || len(lines) != 1 || lines[0].Outbox != outbox.Unclaimed || lines[0].Ready != 1 {
+			t.Errorf("lines: %+v, %v", lines, err)
+		}
+	})
+}
+
 // A message without a transaction would be committed alone: the whole call is refused
 // and nothing is written. No messages are no error (TRAPS, watermill-sql: there it
 // aborts the transaction).

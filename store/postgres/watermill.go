@@ -60,7 +60,9 @@ func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (wate
 	}
 	rows := make([]outbox.Row, 0, len(messages))
 	for i, m := range messages {
-		event, err := outbox.EventOf(topic, m, o.options.OrderKey(topic, m)).Encode(nil)
+		event := outbox.EventOf(topic, m, o.options.OrderKey(topic, m))
+		event.Local = o.options.Local
+		event, err := event.Encode(nil)
 		if err != nil {
 			return watermillsql.Query{}, fmt.Errorf("message %d: %w", i, err)
 		}

@@ -94,6 +94,21 @@ func TestWatermillPublisher(t *testing.T) {
 	})
 }
 
+// Messages of a Local publisher wait for a local handler, and not for a relay.
+func TestWatermillLocalMessages(t *testing.T) {
+	drivers(t, func(b *bundle) {
+		p, tx := b.publisher(outbox.PublisherOptions{Local: true})
+		if err := p.Publish("orders", message.NewMessage("m", []byte("{}"))); err != nil {
+			b.Fatal(err)
+		}
+		b.commit(tx)
+		lines, err := b.Outbox().List(b.Context(), "")
+		if err != nil || len(lines) != 1 || lines[0].Outbox != outbox.Unclaimed {
+			b.Errorf("lines: %+v, %v", lines, err)
+		}
+	})
+}
+
 // TRAPS, watermill-sql: topics that agree in 53 bytes share a table there. An empty topic
 // passes its check, and is refused by ours, with the transaction unharmed.
 //
