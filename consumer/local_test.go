@@ -184,10 +184,11 @@ func TestLocalEventsHaveTheHandlersKey(t *testing.T) {
 		consumer.Handle(c, "other", insert, consumer.Local(), consumer.Key(inbox.Header("id")))
 		b.start(c)
 		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
-		b.publish(headrace.Event{ID: "one", Topic: topic, Value: body{1}}, headrace.Event{ID: "two", Topic: topic, Value: body{1}},
-			headrace.Event{ID: "three", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
-			headrace.Event{ID: "four", Topic: "other", Value: body{1}, Metadata: map[string]string{"id": "x"}},
-			headrace.Event{ID: "end", Topic: topic, Value: body{2}})
+		// In one order for each topic, so that the second of two is the duplicate.
+		b.publish(headrace.Event{ID: "one", Topic: topic, OrderKey: "k", Value: body{1}}, headrace.Event{ID: "two", Topic: topic, OrderKey: "k", Value: body{1}},
+			headrace.Event{ID: "three", Topic: "other", OrderKey: "k", Value: body{1}, Metadata: map[string]string{"id": "x"}},
+			headrace.Event{ID: "four", Topic: "other", OrderKey: "k", Value: body{1}, Metadata: map[string]string{"id": "x"}},
+			headrace.Event{ID: "end", Topic: topic, OrderKey: "k", Value: body{2}})
 		b.applied("one", "three", "end")
 		b.eventually("the duplicates are counted", func() bool { return c.Stats().Duplicates == 2 })
 		if n := b.effects("two") + b.effects("four"); n != 0 {

@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 			t.Run(driver+c.params, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, driver, "", postgres.Options{})
-				b.Store = with(t, driver, b.dsn+c.params, postgres.Options{Schema: b.schema})
+				b.Store = connect(t, driver, b.dsn+c.params, postgres.Options{Schema: b.schema})
 				row := leased(b)
 				for name, take := range map[string]func(x *txn.Txn, l txn.Limits) (bool, error){
 					"claim one": func(x *txn.Txn, l txn.Limits) (bool, error) {
@@ -199,14 +199,6 @@ func claimErr(b *bundle, x *txn.Txn, r inbox.ClaimRequest, keys ...string) error
 	}
 	_, err := b.Inbox().Claim(b.Context(), x, r)
 	return err
-}
-
-// with is a store on that driver.
-func with(t *testing.T, driver, dsn string, o postgres.Options) *postgres.Store {
-	if driver == "open" {
-		return open(t, dsn, o)
-	}
-	return wrap(t, driver, dsn, o)
 }
 
 // leased is the lease of a new row.
