@@ -123,7 +123,7 @@ func (t *pgxTx) Commit(ctx context.Context) error {
 	if !t.nested {
 		return t.n.Refuse("Commit")
 	}
-	return t.wrote(func() error { return t.tx.Commit(ctx) })
+	return t.wrote(func() error { return t.tx.Commit(context.WithoutCancel(ctx)) })
 }
 
 // Rollback implements pgx.Tx: it goes back to the savepoint.
@@ -132,7 +132,7 @@ func (t *pgxTx) Rollback(ctx context.Context) error {
 		return t.n.Refuse("Rollback")
 	}
 	return t.run(func() error {
-		err := t.tx.Rollback(ctx)
+		err := t.tx.Rollback(context.WithoutCancel(ctx))
 		if !errors.Is(err, pgx.ErrTxClosed) { // a deferred one, after Commit
 			t.n.Ran(err)
 		}

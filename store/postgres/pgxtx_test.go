@@ -302,6 +302,34 @@ func TestPoolClosesRetiredConnections(t *testing.T) {
 	}
 }
 
+// A savepoint is rolled back also when its context has ended: pgx sends nothing then, and
+// what the handler took back would be committed.
+func TestPgxTxRollbackAfterItsContext(t *testing.T) {
+	b := overPgx(t)
+	x, tx, p := b.handler("k", false)
+	ctx, cancel := context.WithCancel(t.Context())
+	inner, err := p.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := inner.Exec(ctx, "INSERT INTO n VALUES (1)"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := inner.Rollback(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := tx.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := b.Commit(t.Context(), x, nil); err != nil {
+		t.Error(err)
+	}
+	if got := b.numbers(); got != "" {
+		t.Errorf("what was rolled back is committed: %s", got)
+	}
+}
+
 func TestExecer(t *testing.T) {
 	b := overPgx(t)
 	pool := pgtest.OpenPool(t, b.dsn, 2) // another one

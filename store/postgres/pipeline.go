@@ -70,15 +70,26 @@ func (c *poolConn) first(ctx context.Context, begin func() error) error {
 	}
 }
 
-// replace takes another connection of the pool.
+// replace takes another connection of the pool. A cut ends its wait for one.
 func (c *poolConn) replace(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.wasCut {
+	c.stop = cancel
+	cut := c.wasCut
+	c.mu.Unlock()
+	if cut {
 		return driver.ErrBadConn
 	}
 	_ = c.stdConn.Close()
 	conn, err := c.from.Connector.Connect(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stop = nil
+	if err == nil && c.wasCut {
+		_ = conn.Close()
+		err = driver.ErrBadConn
+	}
 	if err != nil {
 		return err
 	}
@@ -86,12 +97,19 @@ func (c *poolConn) replace(ctx context.Context) error {
 	return nil
 }
 
-// cut ends every read and write on the connection. It may be called from any goroutine.
+// cut ends every read and write on the connection. It may be called from any goroutine,
+// and does nothing once the pool has the connection again.
 func (c *poolConn) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.wasCut = true
-	_ = c.Conn().PgConn().Conn().Close()
+	switch {
+	case c.gone:
+	case c.stop != nil:
+		c.stop()
+	default:
+		_ = c.Conn().PgConn().Conn().Close()
+	}
 }
 
 // queryFirst runs the first statement of a transaction in one round trip with BEGIN.

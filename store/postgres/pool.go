@@ -83,6 +83,8 @@ type poolConn struct {
 
 	mu     sync.Mutex // guards the change of the connection against cut
 	wasCut bool
+	gone   bool   // given back
+	stop   func() // ends the wait for another connection
 	// valid says that database/sql asked whether the connection may be used again. It does
 	// not ask for one that was thrown away, by driver.ErrBadConn.
 	valid bool
@@ -108,6 +110,9 @@ func (c *poolConn) Close() error {
 		defer cancel()
 		_ = c.Conn().Close(ctx)
 	}
+	c.mu.Lock()
+	c.gone = true
+	c.mu.Unlock()
 	return c.stdConn.Close()
 }
 

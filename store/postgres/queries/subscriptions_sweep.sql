@@ -1,11 +1,12 @@
 -- Rows of the line 'local/' whose topic has subscriptions by now, ready ones: each
--- subscription gets its copy, with the id of the row. At most $1 of them.
+-- subscription gets its copy, with the id of the row. At most $1 of them. Rows that another
+-- sweep moves are waited for, so that no later row of their order comes before them.
 WITH chosen AS MATERIALIZED (
     SELECT o.shard, o.id FROM {{schema}}.headrace_outbox AS o
     WHERE o.outbox = 'local/' AND EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = o.topic)
     ORDER BY o.shard, o.id
     LIMIT $1
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE
 ), copied AS (
     INSERT INTO {{schema}}.headrace_outbox (outbox, shard, id, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, created_at)
     SELECT 'local/' || s.consumer, o.shard, o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state, o.created_at

@@ -5,7 +5,7 @@ WITH chosen AS MATERIALIZED (
     WHERE o.outbox = 'local/' AND EXISTS (SELECT FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = o.topic)
     ORDER BY o.shard, o.id
     LIMIT $1
-    FOR UPDATE SKIP LOCKED
+    FOR UPDATE
 ), copied AS (
     INSERT INTO {{schema}}.headrace_outbox_held (outbox, shard, id, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, created_at)
     SELECT 'local/' || s.consumer, o.shard, o.id, o.reason, o.due_at, o.attempts, o.error, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state, o.created_at
