@@ -158,7 +158,7 @@ func (b *bundle) deliver(id, body string) *message.Message {
 // acked waits for m to be acknowledged.
 func (b *bundle) acked(ms ...*message.Message) {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.Context(), 2*time.Minute)
 	defer cancel()
 	for _, m := range ms {
 		ok, err := memsource.Outcome(ctx, m)
@@ -174,7 +174,7 @@ func (b *bundle) acked(ms ...*message.Message) {
 // eventually waits until cond holds: for what commits without a signal to a test.
 func (b *bundle) eventually(what string, cond func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(2 * time.Minute)
 	for !cond() {
 		if time.Now().After(deadline) {
 			b.Fatalf("did not come: %s", what)

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience bounds every wait of a test for something that must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // realStore is one of the two stores.
 type realStore struct {
