@@ -32,9 +32,6 @@ type PublisherOptions struct {
 // NewPublisher returns a Publisher that writes to w, as in
 // outbox.NewPublisher(st.Outbox(), outbox.PublisherOptions{}).
 func NewPublisher(w Writer, options PublisherOptions) *Publisher {
-	if options.OrderKey == nil {
-		options.OrderKey = func(string, *message.Message) string { return "" }
-	}
 	return &Publisher{o: New(w), options: options}
 }
 
@@ -84,9 +81,7 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 		if err := inTransaction(tx); err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
-		event := EventOf(topic, m, p.options.OrderKey(topic, m))
-		event.Local = p.options.Local
-		event, err := event.Encode(nil)
+		event, err := p.options.Event(topic, m)
 		if err != nil {
 			return nil, fmt.Errorf("message %d: %w", i, err)
 		}
@@ -99,17 +94,21 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 	return parts, nil
 }
 
-// EventOf returns m as an event of topic, with its UUID, metadata, payload and trace. An
-// empty payload is valid; an empty UUID is replaced when the event is written.
-func EventOf(topic string, m *message.Message, orderKey string) headrace.Event {
-	payload := []byte(m.Payload)
-	if payload == nil {
-		payload = []byte{}
-	}
-	return headrace.Event{
-		ID: m.UUID, Topic: topic, OrderKey: orderKey, Payload: payload,
+// Event returns m as the event of topic that is written for it, with its UUID, metadata,
+// payload and trace: for drivers. An empty payload is valid; an empty UUID is replaced. The
+// error matches headrace.ErrInvalidEvent.
+func (o PublisherOptions) Event(topic string, m *message.Message) (headrace.Event, error) {
+	e := headrace.Event{
+		ID: m.UUID, Topic: topic, Payload: []byte(m.Payload), Local: o.Local,
 		Metadata: maps.Clone(map[string]string(m.Metadata)), Trace: headrace.TraceFrom(m.Metadata),
 	}
+	if e.Payload == nil {
+		e.Payload = []byte{}
+	}
+	if o.OrderKey != nil {
+		e.OrderKey = o.OrderKey(topic, m)
+	}
+	return e.Encode(nil)
 }
 
 // same reports whether a and b are one transaction. Values of a type that cannot be

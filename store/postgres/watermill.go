@@ -43,9 +43,6 @@ type OutboxSchema struct {
 
 // OutboxSchema returns the SchemaAdapter that writes into this store's outbox.
 func (s *Store) OutboxSchema(options outbox.PublisherOptions) OutboxSchema {
-	if options.OrderKey == nil {
-		options.OrderKey = func(string, *message.Message) string { return "" }
-	}
 	return OutboxSchema{insert: s.insert, refusal: s.refusal, options: options}
 }
 
@@ -60,9 +57,7 @@ func (o OutboxSchema) InsertQuery(topic string, messages message.Messages) (wate
 	}
 	rows := make([]outbox.Row, 0, len(messages))
 	for i, m := range messages {
-		event := outbox.EventOf(topic, m, o.options.OrderKey(topic, m))
-		event.Local = o.options.Local
-		event, err := event.Encode(nil)
+		event, err := o.options.Event(topic, m)
 		if err != nil {
 			return watermillsql.Query{}, fmt.Errorf("message %d: %w", i, err)
 		}
