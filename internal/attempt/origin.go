@@ -5,11 +5,10 @@ import (
 	"runtime/debug"
 )
 
-// Origin returns the host, and the build of the user's program: see Build. Unknown values
-// are empty.
-func Origin() (host, build string) {
-	host, _ = os.Hostname()
-	return host, Build()
+// Host returns the name of the machine; "" if unknown.
+func Host() string {
+	host, _ := os.Hostname()
+	return host
 }
 
 // Build returns the build of the user's program: HEADRACE_BUILD, else its VCS revision or

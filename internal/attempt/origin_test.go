@@ -9,7 +9,7 @@ import (
 // The user's own name of the build comes first.
 func TestOrigin(t *testing.T) {
 	t.Setenv("HEADRACE_BUILD", "1.8.0")
-	if host, build := attempt.Origin(); build != "1.8.0" || host == "" {
+	if host, build := attempt.Host(), attempt.Build(); build != "1.8.0" || host == "" {
 		t.Errorf("host %q, build %q", host, build)
 	}
 }

@@ -25,24 +25,18 @@ func Name(what, name string) error {
 
 // ConsumerName returns an error if name is not valid for a consumer, or nil. It must not
 // contain a slash: a scope is the consumer's name, a slash and the handler's name.
-func ConsumerName(name string) error {
-	if err := Name("name", name); err != nil {
-		return err
-	}
-	if strings.Contains(name, "/") {
-		return fmt.Errorf("name %q contains a slash", name)
-	}
-	return nil
-}
+func ConsumerName(name string) error { return noSlash("name", name) }
 
 // OutboxName returns an error if name is not valid for an outbox in Options.Outbox, or
 // nil. It must not contain a slash: the names of consumers' lines do.
-func OutboxName(name string) error {
-	if err := Name("Options.Outbox", name); err != nil {
+func OutboxName(name string) error { return noSlash("Options.Outbox", name) }
+
+func noSlash(what, name string) error {
+	if err := Name(what, name); err != nil {
 		return err
 	}
 	if strings.Contains(name, "/") {
-		return fmt.Errorf("Options.Outbox %q contains a slash", name)
+		return fmt.Errorf("%s %q contains a slash", what, name)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/drain"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/shard"
@@ -95,7 +96,7 @@ func (l *Line) Run(ctx context.Context) {
 // database logs that the database fails, or works again.
 func (l *Line) database(err error) {
 	if err != nil {
-		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "consumer", l.o.Consumer, "error", err)
+		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
 	} else {
 		l.o.Logger.Info("local events are taken from the outbox again", "consumer", l.o.Consumer)
 	}

@@ -17,9 +17,8 @@ import (
 // batchOptions are the options shared by live messages, the backlog and leased work.
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
-	host, _ := attempt.Origin()
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic, Host: host, Build: rt.Build, Redact: rt.Redact,
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic, Host: attempt.Host(), Build: rt.Build, Redact: rt.Redact,
 	}
 	return &batch.Options{
 		Recorder: recorder, Breaker: rt.Breaker, Guard: r.instance.start(r, recorder),

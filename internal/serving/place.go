@@ -42,11 +42,11 @@ type Place struct {
 	fails bool      // the latest beat failed
 }
 
-// New returns the place of a relay that publishes the outbox called name to sink. report is called with an error that matches ErrWaiting each
-// time that the relay may not publish, and with nil when it may.
+// New returns the place of a relay that publishes the outbox called name to sink. report is
+// called with an error that matches ErrWaiting each time that the relay may not publish,
+// and with nil when it may.
 func New(relays outbox.Relays, name string, sink any, logger *slog.Logger, report func(error)) *Place {
-	host, _ := attempt.Origin()
-	self := outbox.Relay{ID: uuid.NewString(), Outbox: name, Sink: outbox.SinkID(sink), Host: host}
+	self := outbox.Relay{ID: uuid.NewString(), Outbox: name, Sink: outbox.SinkID(sink), Host: attempt.Host()}
 	return &Place{relays: relays, self: self, logger: logger, report: report}
 }
 

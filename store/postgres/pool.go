@@ -169,12 +169,17 @@ func (c *poolConn) PrepareContext(ctx context.Context, query string) (driver.Stm
 	return c.stdConn.PrepareContext(ctx, query)
 }
 
+// ready sends BEGIN if that waits, and prepares query if it is ours.
+func (c *poolConn) ready(ctx context.Context, query string, args []driver.NamedValue) error {
+	if err := c.begun(ctx); err != nil {
+		return err
+	}
+	return c.prepare(ctx, query, args)
+}
+
 // ExecContext implements driver.ExecerContext.
 func (c *poolConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if err := c.begun(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.prepare(ctx, query, args); err != nil {
+	if err := c.ready(ctx, query, args); err != nil {
 		return nil, err
 	}
 	result, err := c.stdConn.ExecContext(ctx, query, args)
@@ -191,10 +196,7 @@ func (c *poolConn) QueryContext(ctx context.Context, query string, args []driver
 		}
 		return rows, nil
 	}
-	if err := c.begun(ctx); err != nil {
-		return nil, err
-	}
-	if err := c.prepare(ctx, query, args); err != nil {
+	if err := c.ready(ctx, query, args); err != nil {
 		return nil, err
 	}
 	rows, err := c.stdConn.QueryContext(ctx, query, args)
