@@ -134,16 +134,20 @@ any, unless --events is given, which deletes them.`,
 // events without a subscription.
 func (m *Main) lineWarnings(s outbox.Status, consumer string, known []*consumerState) []string {
 	n := waitingEvents(s)
-	runs := slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == consumer && c.Processes > 0 })
 	switch {
 	case n == 0:
 		return nil
 	case consumer == "":
 		return []string{plural(n, "local event waits", "local events wait") + ": no consumer is subscribed to the topic, see " + m.command("subscription ls")}
-	case !runs:
+	case !runs(known, consumer):
 		return []string{fmt.Sprintf("%s: %s and no process runs", short(consumer, 40), plural(n, "local event waits", "local events wait"))}
 	}
 	return nil
+}
+
+// runs reports whether a process of the consumer runs.
+func runs(known []*consumerState, consumer string) bool {
+	return slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == consumer && c.Processes > 0 })
 }
 
 // unseenFor is how long a subscription of a running consumer may go without a process that
@@ -157,8 +161,7 @@ func (m *Main) unseenWarnings(ctx context.Context, st openStore, known []*consum
 		return nil, err
 	}
 	for _, s := range list {
-		runs := slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == s.Consumer && c.Processes > 0 })
-		if runs && s.Age > unseenFor {
+		if s.Age > unseenFor && runs(known, s.Consumer) {
 			warnings = append(warnings, fmt.Sprintf("%s: no process has a local handler for the topic %s: deploy one, or %s",
 				short(s.Consumer, 40), short(s.Topic, 40), m.command("subscription remove")))
 		}

@@ -3,12 +3,17 @@
 # are downloaded with package lists of our own and unpacked into the cache, as any user. The system stays as
 # it is.
 
+# cache_dir prints where downloads are kept.
+cache_dir() {
+	printf '%s\n' "${HEADRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headrace}"
+}
+
 # unpack_dir prints where packages are unpacked: a folder that the servers' users can enter, too.
 unpack_dir() {
 	local release
 	release=$(. /etc/os-release && printf '%s-%s' "${ID:-}" "${VERSION_ID:-}")
 	if [ -n "${HEADRACE_CACHE:-}" ] || [ "$(id -u)" -ne 0 ]; then
-		printf '%s/%s\n' "${HEADRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headrace}" "$release"
+		printf '%s/%s\n' "$(cache_dir)" "$release"
 	else
 		printf '/var/cache/headrace/%s\n' "$release"
 	fi

@@ -8,7 +8,7 @@
 # downloaded kept in the cache.
 jars() {
 	local dir
-	dir=${HEADRACE_CACHE:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/headrace}/$1-$2
+	dir=$(cache_dir)/$1-$2
 	if [ ! -d "$dir" ]; then
 		printf 'services: downloading %s %s\n' "$1" "$2" >&2
 		(cd "$repo" && go run ./scripts/fetch "$dir" "${HEADRACE_MAVEN:-https://repo1.maven.org/maven2}") >&2 ||

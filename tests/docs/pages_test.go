@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -23,11 +24,7 @@ func pages(t *testing.T) (names []string, texts map[string]string) {
 	names, texts = []string{"README.md"}, make(map[string]string)
 	for _, path := range found {
 		name := filepath.Base(path)
-		skip := false
-		for _, other := range forContributors {
-			skip = skip || name == other
-		}
-		if !skip {
+		if !slices.Contains(forContributors, name) {
 			names = append(names, "docs/"+name)
 		}
 	}

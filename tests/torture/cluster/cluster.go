@@ -76,8 +76,8 @@ func programs() (string, error) {
 	return filepath.Dir(path), err
 }
 
-// identity gives dir to the user postgres, or nobody, where we are root, as whom no server
-// runs.
+// identity gives dir to the user postgres where we are root, as whom no server runs. Where
+// that user is missing it is Unix' user without rights, as for scripts/services.
 func (c *Cluster) identity(dir string) error {
 	if os.Geteuid() != 0 {
 		return nil
