@@ -83,7 +83,7 @@ func child() {
 }
 
 func (o orders) run() error {
-	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	ctx, stop := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer stop()
 	st, _, err := o.open(ctx)
 	if err != nil {
@@ -120,12 +120,16 @@ func (o orders) run() error {
 		time.AfterFunc(o.KillAfter, killSelf)
 	}
 	go func() {
-		for ctx.Err() == nil && o.unsettled(ctx, st) > 0 {
-			time.Sleep(10 * time.Millisecond)
-		}
+		o.wait(ctx, st)
 		stop()
 	}()
-	return c.Run(ctx)
+	if err := c.Run(ctx); err != nil {
+		return err
+	}
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return errors.New("some messages had not come to their end after 3 minutes")
+	}
+	return nil
 }
 
 func (o orders) perhapsKill(id string) {
@@ -134,16 +138,18 @@ func (o orders) perhapsKill(id string) {
 	}
 }
 
-// unsettled counts the messages of the orders that have not come to their end.
-func (o orders) unsettled(ctx context.Context, st store.Store) int {
-	n := 0
+// wait returns when every message of the orders has come to its end, or ctx has. It asks for
+// one message at a time, so that it takes no database time from the consumer.
+func (o orders) wait(ctx context.Context, st store.Store) {
 	for _, id := range slices.Concat([]string{o.Later}, o.Messages, o.Leased) {
-		rows, err := st.Inbox().Find(ctx, id)
-		if id != "" && (err != nil || len(rows) == 0 || rows[0].State == inbox.Waiting) {
-			n++
+		for id != "" && ctx.Err() == nil {
+			rows, err := st.Inbox().Find(ctx, id)
+			if err == nil && len(rows) > 0 && rows[0].State != inbox.Waiting {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
 		}
 	}
-	return n
 }
 
 // crash is a database that children consume on.

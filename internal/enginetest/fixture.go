@@ -27,7 +27,7 @@ import (
 // demands.
 const (
 	Consumer = "test"
-	Bound    = 30 * time.Second
+	Bound    = 2 * time.Minute
 )
 
 // ErrBoom is what handlers fail with.

@@ -11,7 +11,7 @@ import (
 )
 
 // patience bounds every wait of a test for something that must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // setup returns a fresh store with a table of effects, and the path of its file.
 func setup(tb testing.TB) (*Store, string) {

@@ -15,7 +15,7 @@ import (
 )
 
 // patience bounds every wait of a test for something that must happen.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 // bundle is what a test works with. Its methods fail the test on an error.
 type bundle struct {
