@@ -9,7 +9,6 @@ import (
 
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/store"
-	"github.com/headrace/headrace/store/postgres"
 )
 
 // consumption is a consumer under load.
@@ -36,11 +35,8 @@ type opened struct {
 	io.Closer
 }
 
-// openStore opens the lab's database as a store.
-func (l *lab) openStore(ctx context.Context) (opened, error) {
-	st, err := postgres.Open(ctx, l.dsn, postgres.Options{})
-	return opened{st, st, st}, err
-}
+// openStore opens the lab's database as a store on lib/pq.
+func (l *lab) openStore(ctx context.Context) (opened, error) { return l.storeWith(libPQ)(ctx) }
 
 // consume runs a consumer on a store of its own while it is driven, and checks the
 // store afterwards.

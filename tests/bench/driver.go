@@ -17,6 +17,8 @@ type driver struct {
 	name string // in database/sql
 	// suffix ends the names of its benchmarks and of their parts.
 	suffix string
+	// away is how long a round trip to the server takes, beside its own time.
+	away time.Duration
 }
 
 var (
@@ -49,7 +51,11 @@ func (d driver) named(list []benchmark) []benchmark {
 
 // openWith opens the database with a driver, and keeps that many connections.
 func (l *lab) openWith(d driver, conns int) (*sql.DB, error) {
-	db, err := sql.Open(d.name, l.dsn)
+	dsn, err := l.dsnFor(d)
+	if err != nil {
+		return nil, err
+	}
+	db, err := sql.Open(d.name, dsn)
 	if err != nil {
 		return nil, err
 	}
@@ -58,13 +64,33 @@ func (l *lab) openWith(d driver, conns int) (*sql.DB, error) {
 	return db, nil
 }
 
+// dsnFor returns the DSN of the lab's database for a driver.
+func (l *lab) dsnFor(d driver) (string, error) {
+	if d.away == 0 {
+		return l.dsn, nil
+	}
+	if l.away == nil {
+		way, dsn, err := newAway(l.dsn, d.away)
+		if err != nil {
+			return "", err
+		}
+		l.away, l.awayDSN = way, dsn
+	}
+	return l.awayDSN, nil
+}
+
 // storeWith returns what opens the lab's database as a store on a driver.
 func (l *lab) storeWith(d driver) func(context.Context) (opened, error) {
-	if d == libPQ {
-		return l.openStore
-	}
 	return func(ctx context.Context) (opened, error) {
-		config, err := pgxpool.ParseConfig(l.dsn)
+		dsn, err := l.dsnFor(d)
+		if err != nil {
+			return opened{}, err
+		}
+		if d.name == libPQ.name {
+			st, err := postgres.Open(ctx, dsn, postgres.Options{})
+			return opened{st, st, st}, err
+		}
+		config, err := pgxpool.ParseConfig(dsn)
 		if err != nil {
 			return opened{}, err
 		}

@@ -41,6 +41,7 @@ func expected() []expectation {
 		{Name: "batch/byhand", Least: 10},
 		{Name: "single_pgx/byhand_pgx", Least: 4},
 		{Name: "single_1_pgx/byhand_1_pgx", Least: 1.4},
+		{Name: "single_1_pgx_1ms/byhand_1_pgx_1ms", Least: 1.4},
 		{Name: "relay_20k/forwarder_20k", Least: 6},
 		{Name: "relay_1m/relay_20k", Least: 0.9},
 		{Name: "relay_snapshot/relay_300k", Least: 0.9},

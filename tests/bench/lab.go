@@ -46,6 +46,8 @@ type lab struct {
 	stands    string
 	grownRows int    // of the fixture of grown
 	taken     uint64 // messages of the source that the inbox of grown knows
+	away      *away  // see dsnFor; nil until it is needed
+	awayDSN   string
 	sqlite    string // the directory of the SQLite files; "" until there is one
 
 	started, ended func() // told when what is measured begins and ends
@@ -105,6 +107,9 @@ func (l *lab) close() error {
 	var err error
 	if l.db != nil {
 		err = l.db.Close()
+	}
+	if l.away != nil {
+		l.away.close()
 	}
 	if l.sqlite != "" {
 		err = errors.Join(err, os.RemoveAll(l.sqlite))

@@ -59,7 +59,8 @@ func (a amount) or(rows int) int {
 func benchmarks() []benchmark {
 	var all []benchmark
 	for _, part := range [][]benchmark{
-		byhandPart(libPQ), singlePart(libPQ), batchPart(), byhandPart(pgx), singlePart(pgx),
+		byhandPart(libPQ), effectPart(libPQ), singlePart(libPQ), batchPart(),
+		byhandPart(pgx), effectPart(pgx), singlePart(pgx), awayPart(),
 		duplicatesPart(), relayPart(), latencyPart(), failingPart(libPQ), failingPart(pgx),
 		backlogPart(libPQ), strictPart(libPQ), backlogPart(pgx), strictPart(pgx), killPart(),
 		grownPart(), deadPart(), memoryPart(), sqlitePart(),
