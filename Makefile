@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test race matrix fuzz planted torture lint services-up services-down example
+.PHONY: help test race matrix fuzz planted torture interop lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -22,6 +22,9 @@ planted: ## plant bugs in a copy of the tree; fails unless every one is found; P
 
 torture: ## kill, stop and cut off real processes, about 20 minutes: FAULTS=kill,zombie KILLS=1 for less
 	go run ./tests/torture $(if $(FAULTS),-only $(FAULTS)) $(if $(KILLS),-kills $(KILLS))
+
+interop: ## run headrace with Watermill's official adapters; downloads them
+	@scripts/test --with 'kafka rabbitmq sqs nats redis' -- sh -c 'cd tests/interop && go vet ./... && go test -count=1 ./...'
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \
