@@ -36,6 +36,9 @@ type Subscription struct {
 // ErrRowsWait matches the error of Remove if events wait for the subscription.
 var ErrRowsWait = errors.New("events wait for this subscription")
 
+// ErrRuns matches the error of Move if a process of the consumer that is renamed runs.
+var ErrRuns = errors.New("a process of the consumer runs")
+
 // Changed says what Move or Remove changed, or for ErrRowsWait would have.
 type Changed struct {
 	Subscriptions int // subscriptions
@@ -59,7 +62,10 @@ type Subscriptions interface {
 	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.
 	List(ctx context.Context, consumer string) ([]Subscription, error)
 	// Move gives the subscriptions and the line of one consumer to another, in one
-	// transaction: the consumer was renamed. An event that is on both lines stays once.
+	// transaction: the consumer was renamed. An event that is on both lines stays once. If
+	// an instance of from runs (see package instance), or one works on its line, Move changes
+	// nothing, and the error matches ErrRuns: an event that it has just taken would be
+	// handled under both names. The inbox, backlog and dead letters of from stay as they are.
 	Move(ctx context.Context, from, to string) (Changed, error)
 	// Remove deletes the consumer's subscriptions to topics (all, if there are none given).
 	// If events of these topics wait on its line it deletes them too if rows is true;

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
 
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -16,8 +19,12 @@ type Subscriptions struct {
 	sqlrun.Table[struct {
 		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
-		SweepCopy, SweepCopyHeld string `sql:"optional"`
+		Runs string
+
+		LockShards, SweepCopy, SweepCopyHeld string `sql:"optional"`
 	}]
+	// Schema is the schema's name, for the numbers of locks.
+	Schema string
 }
 
 // sweepRows is how many rows one sweep moves from each table.
@@ -70,6 +77,9 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 		return changed, nil
 	}
 	err = s.Transact(ctx, func(t *txn.Txn) (err error) {
+		if err := s.ended(ctx, t, from); err != nil {
+			return err
+		}
 		args := []any{from, to}
 		if err := sqlrun.Steps(ctx, t, args, s.SQL.Move); err != nil {
 			return err
@@ -84,6 +94,37 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 		return err
 	})
 	return changed, err
+}
+
+// ended returns outbox.ErrRuns if a process may work on the line of consumer, and otherwise
+// keeps others from it until t ends.
+func (s *Subscriptions) ended(ctx context.Context, t *txn.Txn, consumer string) error {
+	var runs bool
+	if err := t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs); err != nil {
+		return err
+	}
+	if runs {
+		return outbox.ErrRuns
+	}
+	free, err := s.lock(ctx, t, outbox.LineOf(consumer))
+	if err == nil && !free {
+		err = outbox.ErrRuns
+	}
+	return err
+}
+
+// lock takes all shards of an outbox or a line for t, without waiting, and reports whether
+// it got them. There is no statement if a transaction has the whole database.
+func (s *Subscriptions) lock(ctx context.Context, t *txn.Txn, name string) (free bool, err error) {
+	if s.SQL.LockShards == "" {
+		return true, nil
+	}
+	locks := make([]int64, outbox.Shards)
+	for n := range locks {
+		locks[n] = shard.Lock("outbox", s.Schema, name, strconv.Itoa(n))
+	}
+	err = t.QueryRowContext(ctx, s.SQL.LockShards, s.Many(locks)...).Scan(&free)
+	return free, err
 }
 
 func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []string, rows bool) (changed outbox.Changed, err error) {

@@ -24,6 +24,8 @@ var subscriptionTests = []test{
 	{name: "two sweeps at once move each event once", run: subscriptionsSweptTwice, needs: concurrentWriters},
 	{name: "a line is worked off beside the outbox", run: subscriptionsLine},
 	{name: "a renamed consumer keeps its line", run: subscriptionsMoved},
+	{name: "a consumer that runs is not renamed", run: subscriptionsMovedRunning},
+	{name: "a line that is worked on is not moved", run: subscriptionsMovedBusy, needs: concurrentWriters},
 	{name: "a move leaves no row behind a row that is gone", run: subscriptionsMovedHeld},
 	{name: "events that wait are not removed unless asked", run: subscriptionsRemoved},
 	{name: "invalid names are refused", run: subscriptionsInvalid},
