@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -69,17 +71,29 @@ func (m *Main) emitChanged(c outbox.Changed, what string) error {
 func (m *Main) subscriptionMoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "move FROM TO", Short: "give the subscriptions of a renamed consumer to its new name", Args: twoConsumers,
-		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. Stop the
-processes of FROM before. Events of transactions that were open meanwhile stay behind: call it again.`,
+		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. It is
+refused while a process of FROM runs. Events of transactions that were open meanwhile stay behind: call it again.
+
+The inbox, the backlog and the dead letters of FROM stay under its name. TO does not know what FROM has
+handled: a message that comes again is applied again. Messages in the backlog of FROM, and letters that are redriven,
+wait for a process that is called FROM. So let FROM work its backlog off, and redrive or discard its letters, before
+you stop it and move.`,
 	}
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
-			return err
-		}
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.sayWhatStays(ctx, st, args[0], args[1]); err != nil {
+				return err
+			}
+			if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
+				return err
+			}
 			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1])
-			if err != nil {
+			switch {
+			case errors.Is(err, outbox.ErrRuns):
+				return fmt.Errorf("nothing was done: stop the processes of %s first (one that was killed counts for %s): see %s: %w",
+					short(args[0], 40), instance.Missed, m.command("consumer ls"), err)
+			case err != nil:
 				return err
 			}
 			if changed == (outbox.Changed{}) {
@@ -90,6 +104,25 @@ processes of FROM before. Events of transactions that were open meanwhile stay b
 		})
 	})
 	return c
+}
+
+// sayWhatStays warns of what a move leaves under the old name.
+func (m *Main) sayWhatStays(ctx context.Context, st openStore, from, to string) error {
+	depth, err := st.Backlog().Depth(ctx, from)
+	if err != nil {
+		return err
+	}
+	letters, err := st.Letters().Count(ctx, dlq.Filter{State: dlq.Open, Consumer: from})
+	if err != nil {
+		return err
+	}
+	from, to = short(from, 40), short(to, 40)
+	m.say("warning: the inbox stays with %s: a message that it has handled and that comes again is applied again by %s", from, to)
+	if n := waiting(depth) + depth.Leased; n+letters > 0 {
+		m.say("warning: %s in the backlog of %s and %s stay too: only a process that is called %s handles them, so let it finish before you stop it and move",
+			plural(n, "message", "messages"), from, plural(letters, "dead letter", "dead letters"), from)
+	}
+	return nil
 }
 
 func twoConsumers(c *cobra.Command, args []string) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
@@ -19,9 +20,9 @@ type Subscriptions struct {
 	sqlrun.Table[struct {
 		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
-		Runs string
+		Runs, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
 
-		LockShards, SweepCopy, SweepCopyHeld string `sql:"optional"`
+		LockShards, LocalRefusedGone, SweepCopy, SweepCopyHeld string `sql:"optional"`
 	}]
 	// Schema is the schema's name, for the numbers of locks.
 	Schema string
@@ -29,6 +30,10 @@ type Subscriptions struct {
 
 // sweepRows is how many rows one sweep moves from each table.
 const sweepRows = 500
+
+// seenAfter is how long after a subscription began every publisher certainly saw it: it is
+// longer than a publisher's transaction, and shorter than any retention.
+const seenAfter = time.Hour
 
 func (s *Subscriptions) Subscribe(ctx context.Context, consumer string, topics []string) (err error) {
 	defer sqlrun.Wrap("subscribe", &err)
@@ -59,6 +64,44 @@ func (s *Subscriptions) Sweep(ctx context.Context) (n int, err error) {
 		return nil
 	})
 	return n, err
+}
+
+func (s *Subscriptions) Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error) {
+	defer sqlrun.Wrap("make events local", &err)
+	if err := sqlrun.Identity(append(topics, name)...); err != nil {
+		return 0, 0, err
+	}
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		free, err := s.lock(ctx, t, name)
+		if err != nil {
+			return err
+		}
+		var published bool
+		if err := t.QueryRowContext(ctx, s.SQL.Published, name, sqlrun.Micros(instance.Missed)).Scan(&published); err != nil {
+			return err
+		}
+		if published || !free {
+			return outbox.ErrPublished
+		}
+		args := append(s.Many(append([]string{}, topics...)), name)
+		if gone, err = total(ctx, t, append(args, sqlrun.Micros(seenAfter)), s.SQL.LocalGone, s.SQL.LocalGoneHeld); err != nil {
+			return err
+		}
+		refused, err := total(ctx, t, args, s.SQL.LocalRefused)
+		if err != nil {
+			return err
+		}
+		if err := sqlrun.Steps(ctx, t, args, s.SQL.LocalRefusedGone); err != nil {
+			return err
+		}
+		unclaimed, err = total(ctx, t, args, s.SQL.LocalRows, s.SQL.LocalDelayed)
+		unclaimed += refused
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return unclaimed, gone, nil
 }
 
 func (s *Subscriptions) List(ctx context.Context, consumer string) (list []outbox.Subscription, err error) {
