@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -161,43 +160,4 @@ any, unless --events is given, which deletes them.`,
 		})
 	})
 	return c
-}
-
-// lineWarnings returns what is wrong with a consumer's line; consumer is "" for that of
-// events without a subscription.
-func (m *Main) lineWarnings(s outbox.Status, consumer string, known []*consumerState) []string {
-	n := waitingEvents(s)
-	switch {
-	case n == 0:
-		return nil
-	case consumer == "":
-		return []string{plural(n, "local event waits", "local events wait") + ": no consumer is subscribed to the topic, see " + m.command("subscription ls")}
-	case !runs(known, consumer):
-		return []string{fmt.Sprintf("%s: %s and no process runs", short(consumer, 40), plural(n, "local event waits", "local events wait"))}
-	}
-	return nil
-}
-
-// runs reports whether a process of the consumer runs.
-func runs(known []*consumerState, consumer string) bool {
-	return slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == consumer && c.Processes > 0 })
-}
-
-// unseenFor is how long a subscription of a running consumer may go without a process that
-// has a handler for it, as during a rolling deployment.
-const unseenFor = 10 * time.Minute
-
-// unseenWarnings returns the subscriptions of running consumers that no process handles.
-func (m *Main) unseenWarnings(ctx context.Context, st openStore, known []*consumerState) (warnings []string, err error) {
-	list, err := st.Operations().Subscriptions.List(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range list {
-		if s.Age > unseenFor && runs(known, s.Consumer) {
-			warnings = append(warnings, fmt.Sprintf("%s: no process has a local handler for the topic %s: deploy one, or %s",
-				short(s.Consumer, 40), short(s.Topic, 40), m.command("subscription remove")))
-		}
-	}
-	return warnings, nil
 }
