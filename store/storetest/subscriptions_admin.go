@@ -41,6 +41,7 @@ func (b *bundle) moveRefused(why string) {
 	b.wantOn(b.line("new"), "", 0)
 }
 
+//evidence:local
 func subscriptionsMovedRunning(b *bundle) {
 	b.subscribe("old", "t")
 	b.publish(rowsOf("t", "k", 0, 2)...)

@@ -21,6 +21,8 @@ func (b *bundle) localize(unclaimed, gone int, topics ...string) {
 
 // subscriptionsLocalized: events get to a consumer that subscribes later, in their order,
 // also delayed ones and those that a sink had refused; none gets to one that had it.
+//
+//evidence:local
 func subscriptionsLocalized(b *bundle) {
 	rows := rowsOf("t", "k", 0, 5)
 	rows[4].Event.Delay = time.Hour
