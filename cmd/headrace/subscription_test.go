@@ -42,8 +42,8 @@ func TestSubscriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(exitDone, "a message that it has handled and that comes again is applied again by new", "subscription", "move", "old", "new", "--yes")
-	says(exitPartial, "1 event of orders.piad, oldest 0s: no consumer is subscribed", "status")
-	says(exitPartial, "1 event of orders.paid, oldest 0s: new, of which no process runs: start one; headrace subscription move new NEW", "status")
+	says(exitPartial, "s: no consumer is subscribed: deploy one", "status")
+	says(exitPartial, "s: new, of which no process runs: start one; headrace subscription move new NEW", "status")
 	says(exitRefused, "nothing was done: 1 event waits for new", "subscription", "remove", "new", "--yes")
 	says(exitDone, "new", "subscription", "ls", "new")
 	says(exitDone, `"events": 1`, "subscription", "remove", "new", "orders.paid", "--events", "--yes", "-o", "json")
@@ -80,8 +80,8 @@ func TestStatusOfMissingHandlers(t *testing.T) {
 	exec("UPDATE headrace_subscriptions SET seen_at = seen_at - 180000000 WHERE topic = 'orders.lost'")
 	exec("UPDATE headrace_outbox SET created_at = created_at - 180000000")
 	p.run(exitPartial, nil, "status")
-	want := "1 event of orders.lost, oldest 3m0s: billing, of which no process has a local handler for the topic: deploy one, or delete them: headrace subscription remove billing orders.lost --events"
-	if got := p.stdout.String(); !strings.Contains(got, want) || strings.Contains(got, "of orders.paid") {
+	want := "s: billing, of which no process has a local handler for the topic: deploy one, or delete them: headrace subscription remove billing orders.lost --events"
+	if got := p.stdout.String(); !strings.Contains(got, want) || !strings.Contains(got, "1 event of orders.lost, oldest 3m") || strings.Contains(got, "of orders.paid") {
 		t.Errorf("no %q in\n%s", want, got)
 	}
 	exec("UPDATE headrace_subscriptions SET seen_at = seen_at + 180000000 WHERE topic = 'orders.lost'")
