@@ -32,6 +32,12 @@ const (
 	RelayStalled Kind = "relay_stalled"
 	// RelayResumed: the sink of a stalled relay confirms again.
 	RelayResumed Kind = "relay_resumed"
+	// SubscriptionStalled: events wait for the local handlers of a consumer, and no process
+	// has had a handler for their topic for a while. Another process of the database sends
+	// it; Consumer is the one that does not take them.
+	SubscriptionStalled Kind = "subscription_stalled"
+	// SubscriptionResumed: none of these events wait any more, or a process takes them.
+	SubscriptionResumed Kind = "subscription_resumed"
 )
 
 // Stored reports whether alerts of this kind are rows of the database, written in the
@@ -40,4 +46,4 @@ const (
 func (k Kind) Stored() bool { return k == DeadLetter || k == FirstDeadLetter || k == RowParked }
 
 // Good reports whether the kind means that something works again.
-func (k Kind) Good() bool { return k == Resumed || k == RelayResumed }
+func (k Kind) Good() bool { return k == Resumed || k == RelayResumed || k == SubscriptionResumed }

@@ -144,3 +144,11 @@ type Depth struct {
 	// Oldest is the age of the oldest ready row since it became ready; 0 if none.
 	Oldest time.Duration
 }
+
+// HandlerDepth is how much waits for a handler.
+type HandlerDepth struct {
+	// Consumer and Handler name it.
+	Consumer string
+	Handler  string
+	Depth
+}

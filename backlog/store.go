@@ -46,8 +46,8 @@ type Store interface {
 type Counts interface {
 	// Depth counts the rows of consumer, up to MaxDepth of each status.
 	Depth(ctx context.Context, consumer string) (Depth, error)
-	// Depths counts the rows of each consumer that has any. It reads the whole table.
-	Depths(ctx context.Context) (map[string]Depth, error)
+	// Depths counts the rows of each handler that has any. It reads the whole table.
+	Depths(ctx context.Context) ([]HandlerDepth, error)
 }
 
 // Order keeps the order of strict keys: a row runs when all earlier rows of its key

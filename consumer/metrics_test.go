@@ -133,6 +133,39 @@ func TestGauges(t *testing.T) {
 	})
 }
 
+// The gauges of a consumer's line count what waits for a handler that no process has, too; a
+// consumer without local handlers has none.
+func TestGaugesOfALine(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), "test", []string{"gone"}); err != nil {
+			b.Fatal(err)
+		}
+		b.publish(headrace.Event{Topic: "gone", Value: body{1}, Local: true}, headrace.Event{Topic: "gone", Value: body{1}, Local: true})
+		o := observe(b)
+		config := o.config()
+		config.Sink, config.Source = nil, nil
+		c := o.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil })
+		all := o.collect()
+		count := points(all["headrace.local.messages"])
+		if _, age := all["headrace.local.oldest.age"]; len(count) != 1 || !age || o.sum("headrace.local.messages", "headrace.consumer", "test") != 2 {
+			b.Errorf("gauges: %v", all)
+		}
+		if err := b.halt(); err != nil {
+			b.Fatal(err)
+		}
+		other := observe(b)
+		c = other.consumer(other.config())
+		consumer.Handle(c, topic, insert)
+		b.start(c)
+		if got := points(other.collect()["headrace.local.messages"]); len(got) != 0 {
+			b.Errorf("without local handlers: %v", got)
+		}
+	})
+}
+
 // The relay's gauges and counters.
 func TestRelayMetrics(t *testing.T) {
 	onEachStore(t, func(b *bundle) {

@@ -5,9 +5,12 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/stranded"
+	"github.com/headrace/headrace/outbox"
 )
 
 // A handler without a sink that publishes to a topic that no consumer takes is said in the
@@ -37,6 +40,35 @@ func TestStrandedEventsAreLogged(t *testing.T) {
 		}
 		if t.Failed() {
 			t.Log(text)
+		}
+	})
+}
+
+// Events that wait in an outbox which no process publishes are said in the log of a consumer
+// that would get them if they were local; it is silent where a process publishes.
+func TestUnpublishedEventsAreLogged(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		b.publish(headrace.Event{Topic: topic, Value: body{1}}, headrace.Event{Topic: "other", Value: body{2}})
+		log := &lines{}
+		config := b.local()
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		c := b.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		b.eventually("it is logged", func() bool { return strings.Contains(log.String(), "no process publishes it") })
+		if err := b.halt(); err != nil {
+			t.Error(err)
+		}
+		text := log.String()
+		if strings.Count(text, "no process publishes it") != 1 || !strings.Contains(text, "topic="+topic+" events=1") || !strings.Contains(text, "headrace outbox local") {
+			t.Errorf("logged: %s", text)
+		}
+		relay := outbox.Relay{ID: "r", Outbox: b.st.Outbox().Name(), Sink: "s"}
+		if _, err := b.st.Operations().Relays.Serve(b.Context(), relay, time.Minute); err != nil {
+			b.Fatal(err)
+		}
+		if err := stranded.Unpublished(b.Context(), config.Logger, "test", b.st.Outbox(), []string{topic}); err != nil || log.String() != text {
+			t.Errorf("with a relay: %v, %s", err, log.String())
 		}
 	})
 }

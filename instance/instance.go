@@ -19,6 +19,8 @@ type Instance struct {
 	// Environment says which of several deployments it belongs to, such as "production";
 	// "" if unknown.
 	Environment string
+	// Handlers are the names of its handlers; nil if unknown.
+	Handlers []string
 	// Started is when it started.
 	Started time.Time
 	// Beat is the time of its last beat; Age how long ago that was when it was read.

@@ -107,6 +107,24 @@ type Poll struct {
 	Next time.Duration
 }
 
+// TopicStatus says how many events of a topic wait in an outbox or on a line.
+type TopicStatus struct {
+	// Topic is their topic.
+	Topic string `json:"topic"`
+	// Events is how many there are; of more than MaxTopicRows in a shard, ready or held,
+	// only those are counted.
+	Events int64 `json:"events"`
+	// Oldest is for how long the oldest has waited: since it was written, or since it was due
+	// if it was delayed. 0 if none is due.
+	Oldest time.Duration `json:"oldest_ns"`
+	// Published says that a running process publishes the outbox, or waits for its turn.
+	Published bool `json:"-"`
+}
+
+// MaxTopicRows is how many rows of each shard Topics reads of the ready ones, and of the held
+// ones.
+const MaxTopicRows = 1000
+
 // Status says how much an outbox holds, and who publishes it.
 type Status struct {
 	// Outbox is its name.

@@ -67,6 +67,9 @@ type Admin interface {
 	// List is the Status of every outbox of the database that has events or a relay, by
 	// name, or of the one called name.
 	List(ctx context.Context, name string) ([]Status, error)
+	// Topics counts what waits in the outbox or on the line called name, by topic. It reads
+	// MaxTopicRows of each shard at most.
+	Topics(ctx context.Context, name string) ([]TopicStatus, error)
 	// Parked returns at most limit parked rows above after, by RowID, without their
 	// payloads: those of the outbox called name, or of all if it is "".
 	Parked(ctx context.Context, name string, after int64, limit int) ([]HeldRow, error)

@@ -33,8 +33,14 @@ type Subscription struct {
 	Age     time.Duration
 }
 
+// ErrPublished matches the error of Localize if a process publishes the outbox.
+var ErrPublished = errors.New("a process publishes the outbox")
+
 // ErrRowsWait matches the error of Remove if events wait for the subscription.
 var ErrRowsWait = errors.New("events wait for this subscription")
+
+// ErrRuns matches the error of Move if a process of the consumer that is renamed runs.
+var ErrRuns = errors.New("a process of the consumer runs")
 
 // Changed says what Move or Remove changed, or for ErrRowsWait would have.
 type Changed struct {
@@ -56,10 +62,20 @@ type Subscriptions interface {
 	// subscribed to their topics by now, some hundreds in a transaction, and returns how
 	// many it moved. They keep their RowIDs, so their order is kept.
 	Sweep(ctx context.Context) (int, error)
+	// Localize makes the events of these topics (of all, if there are none given) in the outbox
+	// called name Local after all, in one transaction, and returns how many went to the line
+	// Unclaimed. The others, which are gone, were copied for subscribed consumers when they
+	// were published: the topic had had a subscription for an hour. What a sink had refused is
+	// ready. If a process publishes the outbox, or waits for its turn, it changes nothing,
+	// and the error matches ErrPublished.
+	Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error)
 	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.
 	List(ctx context.Context, consumer string) ([]Subscription, error)
 	// Move gives the subscriptions and the line of one consumer to another, in one
-	// transaction: the consumer was renamed. An event that is on both lines stays once.
+	// transaction: the consumer was renamed. An event that is on both lines stays once. If
+	// an instance of from runs (see package instance), or one works on its line, Move changes
+	// nothing, and the error matches ErrRuns: an event that it has just taken would be
+	// handled under both names. The inbox, backlog and dead letters of from stay as they are.
 	Move(ctx context.Context, from, to string) (Changed, error)
 	// Remove deletes the consumer's subscriptions to topics (all, if there are none given).
 	// If events of these topics wait on its line it deletes them too if rows is true;

@@ -33,14 +33,16 @@ type pauseView struct {
 }
 
 type instanceView struct {
-	ID      string    `json:"id"`
-	Host    string    `json:"host"`
-	Build   string    `json:"build"`
-	Env     string    `json:"environment,omitempty"`
-	Started time.Time `json:"started"`
-	Beat    time.Time `json:"last_beat"`
-	State   string    `json:"state"` // running, dead or ended
-	Ended   time.Time `json:"ended,omitzero"`
+	ID    string `json:"id"`
+	Host  string `json:"host"`
+	Build string `json:"build"`
+	Env   string `json:"environment,omitempty"`
+	// Handlers are the names of its handlers.
+	Handlers []string  `json:"handlers,omitempty"`
+	Started  time.Time `json:"started"`
+	Beat     time.Time `json:"last_beat"`
+	State    string    `json:"state"` // running, dead or ended
+	Ended    time.Time `json:"ended,omitzero"`
 }
 
 func (m *Main) consumerListCommand() *cobra.Command {
@@ -99,7 +101,7 @@ func consumers(ctx context.Context, st openStore, only string) ([]*consumerView,
 		}
 		v := of(i.Consumer)
 		v.Instances = append(v.Instances, instanceView{
-			ID: i.ID, Host: i.Host, Build: i.Build, Env: i.Environment, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
+			ID: i.ID, Host: i.Host, Build: i.Build, Env: i.Environment, Handlers: i.Handlers, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
 		})
 	}
 	slices.SortFunc(views, func(a, b *consumerView) int {

@@ -85,7 +85,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, outbox.ErrRowsWait):
+	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished):
 		m.say("refused: %v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

@@ -42,8 +42,9 @@ var jsonRuns = []struct {
 	{"outbox status", "", exitDone},
 	{"outbox parked", "", exitDone},
 	{"outbox unpark", "--all --yes", exitDone},
+	{"outbox local", "--yes", exitDone},
 	{"subscription ls", "", exitDone},
-	{"subscription move", "billing invoicing --yes", exitDone},
+	{"subscription move", "shipping invoicing --yes", exitDone},
 	{"subscription remove", "invoicing --yes", exitDone},
 	{"prune", "--source-retention 1h", exitDone},
 	{"version", "", exitDone},
@@ -57,7 +58,7 @@ func TestJSON(t *testing.T) {
 	p.seed("conflict", "k1")
 	p.seed("parked", "2")
 	p.seed("postponed", "later")
-	p.seed("subscription", "billing")
+	p.seed("subscription", "shipping")
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
 	for _, run := range jsonRuns {

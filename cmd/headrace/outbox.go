@@ -13,7 +13,7 @@ import (
 )
 
 func (m *Main) outboxCommand() *cobra.Command {
-	return m.parent("outbox", "look at events that wait to be published", m.outboxStatusCommand(), m.parkedCommand(), m.unparkCommand())
+	return m.parent("outbox", "look at events that wait to be published", m.outboxStatusCommand(), m.parkedCommand(), m.unparkCommand(), m.outboxLocalCommand())
 }
 
 func (m *Main) outboxStatusCommand() *cobra.Command {
@@ -21,13 +21,13 @@ func (m *Main) outboxStatusCommand() *cobra.Command {
 		Use: "status", Short: "count the events, show how long the oldest has waited, and who publishes", Args: noArgs,
 		Long: `Counts the events of each outbox: READY can be published now, DELAYED are delayed, or refused and tried
 again later, PARKED are refused too often and wait for headrace outbox unpark, BEHIND wait behind one
-of those. OLDEST is the age of the oldest ready event. RELAYS is how many processes publish the outbox to
+of those. OLDEST is the age of the oldest ready event, and where no relay runs, of the oldest that is due or was refused. RELAYS is how many processes publish the outbox to
 SINK, and WAITING how many wait until those have ended, because they have another sink.`,
 	}
 	name := outboxFlag(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			list, err := st.Outbox().List(ctx, *name)
+			list, err := boxes(ctx, st, *name)
 			if err != nil {
 				return fmt.Errorf("outbox status: %w", err)
 			}
@@ -38,7 +38,16 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting),
 				})
 			}
-			return m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows)
+			if err := m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows); err != nil || m.json() {
+				return err
+			}
+			var waiting []string
+			for _, b := range list {
+				if _, line := outbox.ConsumerOf(b.Outbox); !line {
+					waiting = append(waiting, m.unpublishedWarnings(b)...)
+				}
+			}
+			return m.section("WAITING FOR A PUBLISHER", waiting)
 		})
 	})
 	return c

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -18,7 +19,7 @@ import (
 type statusView struct {
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
-	Outboxes  []outbox.Status  `json:"outboxes"`
+	Outboxes  []boxView        `json:"outboxes"`
 	Warnings  []string         `json:"warnings"`
 }
 
@@ -35,6 +36,9 @@ type consumerState struct {
 	Waiting      int64         `json:"waiting"`
 	Oldest       time.Duration `json:"oldest_ns"`
 	Dead         int64         `json:"dead"` // open letters
+
+	handlers []string // of those that run; nil if unknown of one
+	orphans  []backlog.HandlerDepth
 }
 
 func (m *Main) statusCommand() *cobra.Command {
@@ -68,39 +72,48 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if v.Failing, err = st.Letters().Groups(ctx, dlq.Filter{State: dlq.Open}); err != nil {
 		return v, err
 	}
-	if v.Outboxes, err = st.Outbox().List(ctx, ""); err != nil {
+	if v.Outboxes, err = boxes(ctx, st, ""); err != nil {
 		return v, err
 	}
 	depths, err := st.Backlog().Depths(ctx)
 	if err != nil {
 		return v, err
 	}
-	v.Failing = append([]dlq.Group{}, v.Failing...)
-	v.Consumers, v.Outboxes = []*consumerState{}, append([]outbox.Status{}, v.Outboxes...)
+	v.Failing, v.Consumers = append([]dlq.Group{}, v.Failing...), []*consumerState{}
 	for _, k := range known {
-		c, depth := stateOf(k), depths[k.Consumer]
-		c.Waiting, c.Oldest = waiting(depth), depth.Oldest
-		delete(depths, k.Consumer)
-		v.Consumers = append(v.Consumers, c)
+		v.Consumers = append(v.Consumers, stateOf(k))
 	}
 	unowned := int64(0)
-	for _, depth := range depths {
-		unowned += waiting(depth)
+	for _, d := range depths {
+		i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == d.Consumer })
+		if i < 0 {
+			unowned += waiting(d.Depth)
+			continue
+		}
+		v.Consumers[i].add(d)
 	}
 	for _, g := range v.Failing {
 		if i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == g.Consumer }); i >= 0 {
 			v.Consumers[i].Dead += g.Count
 		}
 	}
-	unseen, err := m.unseenWarnings(ctx, st, v.Consumers)
-	v.Warnings = append(m.warnings(v, unowned), unseen...)
+	subscribed, err := st.Operations().Subscriptions.List(ctx, "")
+	v.Warnings = append(m.warnings(v, unowned, subscribed), m.unseenWarnings(v, subscribed)...)
 	return v, err
 }
 
 func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
 
+// add adds what waits for one of its handlers.
+func (c *consumerState) add(d backlog.HandlerDepth) {
+	c.Waiting, c.Oldest = c.Waiting+waiting(d.Depth), max(c.Oldest, d.Oldest)
+	if c.handlers != nil && !slices.Contains(c.handlers, d.Handler) {
+		c.orphans = append(c.orphans, d)
+	}
+}
+
 func stateOf(k *consumerView) *consumerState {
-	c := &consumerState{Consumer: k.Consumer, Builds: map[string]int{}}
+	c, known := &consumerState{Consumer: k.Consumer, Builds: map[string]int{}}, true
 	if k.Paused {
 		c.Pause = k.Pause
 	}
@@ -109,6 +122,7 @@ func stateOf(k *consumerView) *consumerState {
 		case "running":
 			c.Processes++
 			c.Builds[i.Build]++
+			c.handlers, known = append(c.handlers, i.Handlers...), known && i.Handlers != nil
 			if i.Env != "" && !slices.Contains(c.Environments, i.Env) {
 				c.Environments = append(c.Environments, i.Env)
 			}
@@ -117,16 +131,25 @@ func stateOf(k *consumerView) *consumerState {
 		}
 	}
 	slices.Sort(c.Environments)
+	if !known {
+		c.handlers = nil
+	}
 	return c
 }
 
 // warnings returns what has no owner. unowned is how many messages wait for consumers
 // of which no process and no pause is known.
-func (m *Main) warnings(v statusView, unowned int64) []string {
+func (m *Main) warnings(v statusView, unowned int64, subscribed []outbox.Subscription) []string {
 	list := []string{}
 	for _, c := range v.Consumers {
 		if c.Processes == 0 && c.Waiting > 0 {
 			list = append(list, fmt.Sprintf("%s: %s and no process runs", c.Consumer, plural(c.Waiting, "message waits", "messages wait")))
+		}
+		for _, d := range c.orphans {
+			n := waiting(d.Depth) + d.Leased
+			list = append(list, fmt.Sprintf("%s: %s for the handler %s, which no process has, oldest ready for %s: deploy one, see %s", short(c.Consumer, 40),
+				plural(n, "message waits", "messages wait"), short(d.Handler, 60), d.Oldest.Round(time.Second),
+				m.command("backlog ls --consumer "+migrate.Quote(d.Consumer)+" --handler "+migrate.Quote(d.Handler))))
 		}
 		if len(c.Environments) > 1 {
 			list = append(list, fmt.Sprintf("%s: its processes belong to several environments: %s", c.Consumer, strings.Join(c.Environments, ", ")))
@@ -138,29 +161,8 @@ func (m *Main) warnings(v statusView, unowned int64) []string {
 	if unowned > 0 {
 		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
 	}
-	for _, s := range v.Outboxes {
-		if consumer, line := outbox.ConsumerOf(s.Outbox); line {
-			list = append(list, m.lineWarnings(s, consumer, v.Consumers)...)
-			continue
-		}
-		list = append(list, m.outboxWarnings(s)...)
-	}
-	return list
-}
-
-// outboxWarnings returns what is wrong with an outbox.
-func (m *Main) outboxWarnings(s outbox.Status) (list []string) {
-	add := func(n int64, one, many, more string) {
-		list = append(list, fmt.Sprintf("outbox %s: %s%s", short(s.Outbox, 40), plural(n, one, many), more))
-	}
-	if n := waitingEvents(s); n > 0 && s.Relays == 0 {
-		add(n, "event waits", "events wait", " and no process publishes this outbox")
-	}
-	if s.Waiting > 0 {
-		add(s.Waiting, "process waits", "processes wait", ": it is published to another sink, "+short(s.Sink, 60))
-	}
-	if s.Parked > 0 {
-		add(s.Parked, "event is refused by the broker", "events are refused by the broker", ": "+m.command("outbox parked"))
+	for _, b := range v.Outboxes {
+		list = append(list, m.boxWarnings(b, v.Consumers, subscribed)...)
 	}
 	return list
 }
@@ -202,7 +204,7 @@ func (m *Main) printStatus(v statusView) error {
 	section("CONSUMERS", state)
 	for _, s := range v.Outboxes {
 		boxes = append(boxes, []string{
-			short(s.Outbox, 40), plural(waitingEvents(s), "waits", "wait") + ", oldest " + s.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", s.Parked),
+			short(s.Outbox, 40), plural(waitingEvents(s.Status), "waits", "wait") + ", oldest " + s.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", s.Parked),
 			plural(s.Relays, "relay", "relays"),
 		})
 	}

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -69,17 +70,29 @@ func (m *Main) emitChanged(c outbox.Changed, what string) error {
 func (m *Main) subscriptionMoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "move FROM TO", Short: "give the subscriptions of a renamed consumer to its new name", Args: twoConsumers,
-		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. Stop the
-processes of FROM before. Events of transactions that were open meanwhile stay behind: call it again.`,
+		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. It is
+refused while a process of FROM runs. Events of transactions that were open meanwhile stay behind: call it again.
+
+The inbox, the backlog and the dead letters of FROM stay under its name. TO does not know what FROM has
+handled: a message that comes again is applied again. Messages in the backlog of FROM, and letters that are redriven,
+wait for a process that is called FROM. So let FROM work its backlog off, and redrive or discard its letters, before
+you stop it and move.`,
 	}
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
-			return err
-		}
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.sayWhatStays(ctx, st, args[0], args[1]); err != nil {
+				return err
+			}
+			if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
+				return err
+			}
 			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1])
-			if err != nil {
+			switch {
+			case errors.Is(err, outbox.ErrRuns):
+				return fmt.Errorf("nothing was done: stop the processes of %s first (one that was killed counts for %s): see %s: %w",
+					short(args[0], 40), instance.Missed, m.command("consumer ls"), err)
+			case err != nil:
 				return err
 			}
 			if changed == (outbox.Changed{}) {
@@ -90,6 +103,25 @@ processes of FROM before. Events of transactions that were open meanwhile stay b
 		})
 	})
 	return c
+}
+
+// sayWhatStays warns of what a move leaves under the old name.
+func (m *Main) sayWhatStays(ctx context.Context, st openStore, from, to string) error {
+	depth, err := st.Backlog().Depth(ctx, from)
+	if err != nil {
+		return err
+	}
+	letters, err := st.Letters().Count(ctx, dlq.Filter{State: dlq.Open, Consumer: from})
+	if err != nil {
+		return err
+	}
+	from, to = short(from, 40), short(to, 40)
+	m.say("warning: the inbox stays with %s: a message that it has handled and that comes again is applied again by %s", from, to)
+	if n := waiting(depth) + depth.Leased; n+letters > 0 {
+		m.say("warning: %s in the backlog of %s and %s stay too: only a process that is called %s handles them, so let it finish before you stop it and move",
+			plural(n, "message", "messages"), from, plural(letters, "dead letter", "dead letters"), from)
+	}
+	return nil
 }
 
 func twoConsumers(c *cobra.Command, args []string) error {
@@ -128,43 +160,4 @@ any, unless --events is given, which deletes them.`,
 		})
 	})
 	return c
-}
-
-// lineWarnings returns what is wrong with a consumer's line; consumer is "" for that of
-// events without a subscription.
-func (m *Main) lineWarnings(s outbox.Status, consumer string, known []*consumerState) []string {
-	n := waitingEvents(s)
-	switch {
-	case n == 0:
-		return nil
-	case consumer == "":
-		return []string{plural(n, "local event waits", "local events wait") + ": no consumer is subscribed to the topic, see " + m.command("subscription ls")}
-	case !runs(known, consumer):
-		return []string{fmt.Sprintf("%s: %s and no process runs", short(consumer, 40), plural(n, "local event waits", "local events wait"))}
-	}
-	return nil
-}
-
-// runs reports whether a process of the consumer runs.
-func runs(known []*consumerState, consumer string) bool {
-	return slices.ContainsFunc(known, func(c *consumerState) bool { return c.Consumer == consumer && c.Processes > 0 })
-}
-
-// unseenFor is how long a subscription of a running consumer may go without a process that
-// has a handler for it, as during a rolling deployment.
-const unseenFor = 10 * time.Minute
-
-// unseenWarnings returns the subscriptions of running consumers that no process handles.
-func (m *Main) unseenWarnings(ctx context.Context, st openStore, known []*consumerState) (warnings []string, err error) {
-	list, err := st.Operations().Subscriptions.List(ctx, "")
-	if err != nil {
-		return nil, err
-	}
-	for _, s := range list {
-		if s.Age > unseenFor && runs(known, s.Consumer) {
-			warnings = append(warnings, fmt.Sprintf("%s: no process has a local handler for the topic %s: deploy one, or %s",
-				short(s.Consumer, 40), short(s.Topic, 40), m.command("subscription remove")))
-		}
-	}
-	return warnings, nil
 }

@@ -37,12 +37,16 @@ func groupOf(a alerts.Alert) group {
 		kind = alerts.Paused
 	case alerts.RelayResumed:
 		kind = alerts.RelayStalled
+	case alerts.SubscriptionResumed:
+		kind = alerts.SubscriptionStalled
 	}
 	return group{kind, a.Consumer, a.Handler}
 }
 
 // paired reports whether the group has two kinds that end each other.
-func (g group) paired() bool { return g.kind == alerts.Paused || g.kind == alerts.RelayStalled }
+func (g group) paired() bool {
+	return g.kind == alerts.Paused || g.kind == alerts.RelayStalled || g.kind == alerts.SubscriptionStalled
+}
 
 // entry is the state of a group.
 type entry struct {

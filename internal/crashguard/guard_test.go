@@ -218,6 +218,32 @@ func TestMarks(t *testing.T) {
 	})
 }
 
+// The log does not say that a process ended unexpectedly when a second one starts beside
+// the first, or after it ended in order, though it marks until it knows that.
+func TestOrdinaryStartsAreNotLogged(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var log lines
+		o := options()
+		o.Missed = time.Minute // however slow the machine is
+		start(f, "first", o).end()
+		second := start(f, "second", o)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		third := start(f, "third", o)
+		third.markingEnds()
+		second.end()
+		third.end()
+		if log.has("ended unexpectedly") > 0 || log.has("marked") > 0 {
+			f.Error("the log says that messages are marked")
+		}
+		o.Missed = 200 * time.Millisecond
+		start(f, "fourth", options()).die()
+		fifth := start(f, "fifth", o)
+		f.Eventually("the death is logged", func() bool { return log.has("another process of the consumer ended unexpectedly") == 1 })
+		f.Eventually("and that it is over", func() bool { return log.has("not marked any more") == 1 })
+		fifth.end()
+	})
+}
+
 // What was marked when its process died is suspected, and runs alone; it is cleared when
 // its handler returns.
 func TestSuspects(t *testing.T) {

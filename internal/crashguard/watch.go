@@ -147,7 +147,7 @@ func (w *watch) look(ctx context.Context) error {
 			w.started = i.Started
 		}
 	}
-	dead, marking, doubtful := false, false, make(map[string]bool)
+	dead, died, doubtful := false, false, make(map[string]bool)
 	for _, i := range list {
 		switch {
 		case i.ID == g.self.ID || !i.Ended.IsZero():
@@ -157,9 +157,9 @@ func (w *watch) look(ctx context.Context) error {
 					return err
 				}
 			}
-			dead, marking = true, marking || i.DeadFor < g.lasts(i)
+			dead, died = true, died || i.DeadFor < g.lasts(i)
 		case w.doubt(i):
-			marking, doubtful[i.ID] = true, true
+			doubtful[i.ID] = true
 		}
 	}
 	k := &knowledge{}
@@ -174,7 +174,7 @@ func (w *watch) look(ctx context.Context) error {
 		}
 	}
 	g.known.Store(k)
-	w.set(marking)
+	w.set(died, died || len(doubtful) > 0)
 	return nil
 }
 
@@ -187,15 +187,18 @@ func (w *watch) doubt(i instance.Instance) bool {
 	return i.Beat.Equal(w.beats[i.ID]) && i.Started.Before(w.started)
 }
 
-func (w *watch) set(marking bool) {
+// set marks or not, and logs that messages are marked because a process died. At each start
+// they are marked until the others were seen to beat; that is not logged.
+func (w *watch) set(died, marking bool) {
 	w.g.marking.Store(marking)
 	switch log := w.g.Logger.With("consumer", w.g.self.Consumer); {
-	case marking && !w.told:
-		log.Warn("another process of the consumer ended unexpectedly, or is not known to run: messages are marked before they run")
+	case died && !w.told:
+		log.Warn("another process of the consumer ended unexpectedly: messages are marked before they run")
+		w.told = true
 	case !marking && w.told:
 		log.Info("messages are not marked any more")
+		w.told = false
 	}
-	w.told = marking
 }
 
 // lasts is how long other processes mark after the death of i.

@@ -25,7 +25,7 @@ type Store interface {
 	Outbox() store.Outbox
 }
 
-// Options configure a Line. All are required.
+// Options configure a Line. All are required, except Sink.
 type Options struct {
 	Store         Store
 	Subscriptions outbox.Subscriptions
@@ -34,6 +34,8 @@ type Options struct {
 	Handlers []*task.Handler
 	// Settled is called after the commit with the outcome of each event.
 	Settled func(task.Outcome)
+	// Sink says that this process publishes the outbox.
+	Sink bool
 	// Subscribed is called once, when the subscriptions are recorded.
 	Subscribed func()
 	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.
@@ -134,6 +136,6 @@ func (l *Line) logUnhandled(topic string) {
 		return
 	}
 	l.unhandled[topic] = true
-	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if no release has it any more, run headrace subscription remove",
+	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if no release has it any more, delete them and the subscription with headrace subscription remove CONSUMER TOPIC --events",
 		"consumer", l.o.Consumer, "topic", topic)
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/stranded"
 )
 
 const (
@@ -18,6 +19,9 @@ const (
 	// the statements of one try.
 	retryEvery = time.Second
 	beatTime   = 10 * time.Second
+	// lookAfter is how long a process with the sink may take to start, before the outbox
+	// counts as unpublished.
+	lookAfter = 3 * time.Second
 )
 
 // subscribe records the subscriptions, and takes the events that waited for them. It tries
@@ -43,7 +47,8 @@ func (l *Line) subscribe(ctx context.Context) bool {
 // beat records the subscriptions again, and takes the events of publishers that did not see
 // them yet and have committed since, until ctx ends.
 func (l *Line) beat(ctx context.Context) {
-	recorded, failed := time.Now(), false
+	began, looked, failed := time.Now(), l.o.Sink, false
+	recorded := began
 	for pause := firstSweep; sleep.For(ctx, pause); pause = min(2*pause, beatEvery) {
 		var err error
 		if time.Since(recorded) >= beatEvery {
@@ -54,11 +59,22 @@ func (l *Line) beat(ctx context.Context) {
 		if err == nil {
 			err = l.sweep(ctx)
 		}
+		if err == nil && !looked && time.Since(began) >= lookAfter {
+			looked = true
+			err = l.look(ctx)
+		}
 		if err != nil && ctx.Err() == nil && !failed {
 			l.o.Logger.Warn("the subscriptions of local handlers cannot be renewed; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
 		}
 		failed = err != nil
 	}
+}
+
+// look logs events of the handlers' topics that wait in the outbox, if no process publishes it.
+func (l *Line) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatTime)
+	defer cancel()
+	return stranded.Unpublished(ctx, l.o.Logger, l.o.Consumer, l.o.Store.Outbox(), l.topics)
 }
 
 func (l *Line) record(ctx context.Context) error {

@@ -17,15 +17,19 @@ func remedy(schema string) string {
 // bare matches text that a shell takes as one word.
 var bare = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
+// Quote returns text as one word of a shell's command line.
+func Quote(text string) string {
+	if bare.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // Command returns a command of headrace for tables in schema, to be pasted into a shell;
 // "" is the command's default schema.
 func Command(words, schema string) string {
-	switch {
-	case schema == "":
-	case bare.MatchString(schema):
-		words += " --schema " + schema
-	default:
-		words += " --schema '" + strings.ReplaceAll(schema, "'", `'\''`) + "'"
+	if schema != "" {
+		words += " --schema " + Quote(schema)
 	}
 	return "headrace " + words
 }

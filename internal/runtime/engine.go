@@ -27,7 +27,7 @@ func (r *Run) batchOptions() *batch.Options {
 			Stuck: func(what any) { r.stuck(what.(task.Call)) },
 			Returned: func(what any) {
 				what.(task.Call).Returned()
-				rt.left.add(what.(task.Call), -1)
+				rt.left.Add(what.(task.Call), -1)
 			},
 		},
 		MaxBatch: rt.MaxBatch, BatchTime: rt.BatchTime, StoreTimeout: storeTimeout, LockTimeout: lockTimeout,
@@ -40,7 +40,7 @@ func (r *Run) batchOptions() *batch.Options {
 
 // stuck counts and reports a call that was abandoned.
 func (r *Run) stuck(call task.Call) {
-	r.rt.left.add(call, 1)
+	r.rt.left.Add(call, 1)
 	h, _ := call.Of()
 	r.alerts.send(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its context had ended, and still runs: it ignores the context, or a statement of its transaction gets no answer", Grace))
 }

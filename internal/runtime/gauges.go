@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/local"
 	"github.com/headrace/headrace/internal/telemetry"
 )
 
@@ -32,7 +33,11 @@ func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {
 		}
 		values = append(values, telemetry.Value{Gauge: telemetry.Letters, Kind: string(class), N: n})
 	}
-	return values, nil
+	if len(rt.Local()) == 0 {
+		return values, nil
+	}
+	lag, err := local.Lag(ctx, rt.Store.Outbox(), rt.Name)
+	return append(values, lag...), err
 }
 
 // closeGauges unregisters the gauges, before the user closes the store.

@@ -27,8 +27,11 @@ func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	rt, operations := r.rt, r.rt.Store.Operations()
 	i.rt = rt
 	self := instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
+	for _, h := range rt.handlers {
+		self.Handlers = append(self.Handlers, h.Name)
+	}
 	i.guard = crashguard.New(operations.Instances, operations.Marks, self, crashguard.Options{
-		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.count() > 0 },
+		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.Count() > 0 },
 		Schema: operations.Schema.Check, Fatal: r.fail,
 	})
 	rt.guard.Store(i.guard)
@@ -66,4 +69,4 @@ func (rt *Runtime) Marking() bool {
 }
 
 // LeftBehind returns how many abandoned handlers have not returned.
-func (rt *Runtime) LeftBehind() int { return rt.left.count() }
+func (rt *Runtime) LeftBehind() int { return rt.left.Count() }

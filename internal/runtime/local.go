@@ -32,7 +32,7 @@ func (d *localDelivery) start(r *Run, o *batch.Options) {
 		return
 	}
 	options := local.Options{
-		Store: o.Store, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name,
+		Store: o.Store, Sink: rt.Sink != nil, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name,
 		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger,
 	}
 	for _, h := range handlers {

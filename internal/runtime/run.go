@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/pause"
+	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 )
@@ -125,6 +126,10 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { w.Tidy(r.Stopping) })
 	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
 	r.workers.Go(func() { watch.Run(r.Stopping) })
+	lines := &stalled.Watch{
+		Subscriptions: rt.Store.Operations().Subscriptions, Outbox: rt.Store.Outbox(), Send: r.alerts.dispatcher.Send, Every: stalled.Every, Logger: rt.Logger,
+	}
+	r.workers.Go(func() { lines.Run(r.Stopping) })
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{
 		Workers: workers, Wake: rt.Store.Backlog().Signals.C(rt.Name), OnState: r.backlogState, MinPoll: backlogPoll,
 	})

@@ -39,7 +39,7 @@ type Runtime struct {
 	handlers []*Handler
 	pace     crashguard.Pace
 	guard    atomic.Pointer[crashguard.Guard] // nil before Run
-	left     leftBehind
+	left     task.LeftBehind
 	failures failurelog.Log
 	stranded stranded.Log
 
@@ -192,7 +192,7 @@ func (rt *Runtime) Ready() error {
 func (rt *Runtime) Alive() error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
-	switch n := rt.left.count(); {
+	switch n := rt.left.Count(); {
 	case rt.fatal != nil:
 		return rt.fatal
 	case !rt.running:

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -35,7 +32,7 @@ func (r *Run) Finish() error {
 	}
 	hung := r.endWork()
 	if !within(&r.calls, Grace) {
-		err = errors.Join(err, fmt.Errorf("handlers still run: %s: %w (%s)", r.rt.left.names(), ErrDrainTimeout, r.rt.DrainTimeout))
+		err = errors.Join(err, fmt.Errorf("handlers still run: %s: %w (%s)", r.rt.left.Names(), ErrDrainTimeout, r.rt.DrainTimeout))
 	}
 	if !within(&r.Taken, Grace) {
 		err = errors.Join(err, errTaken)
@@ -124,47 +121,4 @@ func (s boundedStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Ro
 		s.rt.stranded.Look(ctx, s.rt.Logger, s.rt.Name, s.Store.Operations().Subscriptions, events)
 	}
 	return err
-}
-
-// leftBehind counts abandoned handlers: they ignored their context. The zero value has
-// none; it is safe for concurrent use.
-type leftBehind struct {
-	mu       sync.Mutex
-	calls    int
-	messages map[string]int // by handler
-}
-
-// add counts an abandoned call; n is 1, and -1 when it has returned, which may come first.
-func (l *leftBehind) add(call task.Call, n int) {
-	h, messages := call.Of()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.messages == nil {
-		l.messages = make(map[string]int)
-	}
-	l.calls += n
-	l.messages[h.Name] += n * messages
-}
-
-func (l *leftBehind) count() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.calls
-}
-
-// names names the abandoned handlers, and their number of messages; never the messages.
-func (l *leftBehind) names() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var names []string
-	for name, messages := range l.messages {
-		if messages > 0 {
-			names = append(names, fmt.Sprintf("%q (messages: %d)", name, messages))
-		}
-	}
-	if len(names) == 0 {
-		return "they have just returned"
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
 }

@@ -23,7 +23,7 @@ func (s *Instances) Start(ctx context.Context, i instance.Instance) (err error) 
 		return err
 	}
 	_, err = s.Write(ctx, s.SQL.Start, i.ID, i.Consumer, encode.Text(i.Host, sqlrun.MaxName), encode.Text(i.Build, sqlrun.MaxName),
-		encode.Text(i.Environment, sqlrun.MaxName))
+		encode.Text(i.Environment, sqlrun.MaxName), sqlrun.Strings(i.Handlers))
 	return err
 }
 
@@ -47,7 +47,7 @@ func (s *Instances) List(ctx context.Context, consumer string) (list []instance.
 	defer sqlrun.Wrap("list instances", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{consumer}, func(i *instance.Instance) []any {
 		return []any{
-			&i.ID, &i.Consumer, &i.Host, &i.Build, &i.Environment, (*sqlrun.Instant)(&i.Started), (*sqlrun.Instant)(&i.Beat), (*sqlrun.Span)(&i.Age),
+			&i.ID, &i.Consumer, &i.Host, &i.Build, &i.Environment, sqlrun.JSON(&i.Handlers), (*sqlrun.Instant)(&i.Started), (*sqlrun.Instant)(&i.Beat), (*sqlrun.Span)(&i.Age),
 			(*sqlrun.Instant)(&i.Ended), (*sqlrun.Instant)(&i.Counted), (*sqlrun.Span)(&i.DeadFor),
 		}
 	})

@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strconv"
+	"time"
 
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/shard"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -16,12 +20,20 @@ type Subscriptions struct {
 	sqlrun.Table[struct {
 		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
-		SweepCopy, SweepCopyHeld string `sql:"optional"`
+		Runs, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
+
+		LockShards, LocalRefusedGone, SweepCopy, SweepCopyHeld string `sql:"optional"`
 	}]
+	// Schema is the schema's name, for the numbers of locks.
+	Schema string
 }
 
 // sweepRows is how many rows one sweep moves from each table.
 const sweepRows = 500
+
+// seenAfter is how long after a subscription began every publisher certainly saw it: it is
+// longer than a publisher's transaction, and shorter than any retention.
+const seenAfter = time.Hour
 
 func (s *Subscriptions) Subscribe(ctx context.Context, consumer string, topics []string) (err error) {
 	defer sqlrun.Wrap("subscribe", &err)
@@ -54,6 +66,44 @@ func (s *Subscriptions) Sweep(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+func (s *Subscriptions) Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error) {
+	defer sqlrun.Wrap("make events local", &err)
+	if err := sqlrun.Identity(append(topics, name)...); err != nil {
+		return 0, 0, err
+	}
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		free, err := s.lock(ctx, t, name)
+		if err != nil {
+			return err
+		}
+		var published bool
+		if err := t.QueryRowContext(ctx, s.SQL.Published, name, sqlrun.Micros(instance.Missed)).Scan(&published); err != nil {
+			return err
+		}
+		if published || !free {
+			return outbox.ErrPublished
+		}
+		args := append(s.Many(append([]string{}, topics...)), name)
+		if gone, err = total(ctx, t, append(args, sqlrun.Micros(seenAfter)), s.SQL.LocalGone, s.SQL.LocalGoneHeld); err != nil {
+			return err
+		}
+		refused, err := total(ctx, t, args, s.SQL.LocalRefused)
+		if err != nil {
+			return err
+		}
+		if err := sqlrun.Steps(ctx, t, args, s.SQL.LocalRefusedGone); err != nil {
+			return err
+		}
+		unclaimed, err = total(ctx, t, args, s.SQL.LocalRows, s.SQL.LocalDelayed)
+		unclaimed += refused
+		return err
+	})
+	if err != nil {
+		return 0, 0, err
+	}
+	return unclaimed, gone, nil
+}
+
 func (s *Subscriptions) List(ctx context.Context, consumer string) (list []outbox.Subscription, err error) {
 	defer sqlrun.Wrap("list subscriptions", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{consumer}, func(o *outbox.Subscription) []any {
@@ -70,6 +120,9 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 		return changed, nil
 	}
 	err = s.Transact(ctx, func(t *txn.Txn) (err error) {
+		if err := s.ended(ctx, t, from); err != nil {
+			return err
+		}
 		args := []any{from, to}
 		if err := sqlrun.Steps(ctx, t, args, s.SQL.Move); err != nil {
 			return err
@@ -84,6 +137,37 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 		return err
 	})
 	return changed, err
+}
+
+// ended returns outbox.ErrRuns if a process may work on the line of consumer, and otherwise
+// keeps others from it until t ends.
+func (s *Subscriptions) ended(ctx context.Context, t *txn.Txn, consumer string) error {
+	var runs bool
+	if err := t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs); err != nil {
+		return err
+	}
+	if runs {
+		return outbox.ErrRuns
+	}
+	free, err := s.lock(ctx, t, outbox.LineOf(consumer))
+	if err == nil && !free {
+		err = outbox.ErrRuns
+	}
+	return err
+}
+
+// lock takes all shards of an outbox or a line for t, without waiting, and reports whether
+// it got them. There is no statement if a transaction has the whole database.
+func (s *Subscriptions) lock(ctx context.Context, t *txn.Txn, name string) (free bool, err error) {
+	if s.SQL.LockShards == "" {
+		return true, nil
+	}
+	locks := make([]int64, outbox.Shards)
+	for n := range locks {
+		locks[n] = shard.Lock("outbox", s.Schema, name, strconv.Itoa(n))
+	}
+	err = t.QueryRowContext(ctx, s.SQL.LockShards, s.Many(locks)...).Scan(&free)
+	return free, err
 }
 
 func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []string, rows bool) (changed outbox.Changed, err error) {

@@ -93,6 +93,15 @@ func Bytes(v any) ([]byte, error) {
 	return nil, fmt.Errorf("bytes are %T", v)
 }
 
+// Strings returns list as a JSON array; nil as null.
+func Strings(list []string) string {
+	b, err := json.Marshal(list)
+	if err != nil {
+		panic("sqlrun: " + err.Error()) // strings always have a JSON form
+	}
+	return string(b)
+}
+
 // Coordinates returns c as JSON.
 func Coordinates(c headrace.Coordinates) string {
 	b, err := json.Marshal(c)

@@ -148,20 +148,11 @@ func (s *Backlog) Depth(ctx context.Context, consumer string) (d backlog.Depth, 
 	return d, err
 }
 
-func (s *Backlog) Depths(ctx context.Context) (_ map[string]backlog.Depth, err error) {
+func (s *Backlog) Depths(ctx context.Context) (_ []backlog.HandlerDepth, err error) {
 	defer sqlrun.Wrap("count the backlogs", &err)
-	type row struct {
-		consumer string
-		depth    backlog.Depth
-	}
-	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Depths, nil, func(r *row) []any {
-		return append([]any{&r.consumer}, depth(&r.depth)...)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Depths, nil, func(h *backlog.HandlerDepth) []any {
+		return append([]any{&h.Consumer, &h.Handler}, depth(&h.Depth)...)
 	})
-	depths := make(map[string]backlog.Depth, len(rows))
-	for _, r := range rows {
-		depths[r.consumer] = r.depth
-	}
-	return depths, err
 }
 
 func depth(d *backlog.Depth) []any {

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"slices"
 
@@ -140,11 +139,7 @@ func chain(l *dlq.Letter) string {
 	for _, text := range l.Chain[:min(len(l.Chain), maxChain)] {
 		list = append(list, encode.Text(text, sqlrun.MaxName))
 	}
-	b, err := json.Marshal(list)
-	if err != nil {
-		panic("sqlstore: " + err.Error()) // strings always have a JSON form
-	}
-	return string(b)
+	return sqlrun.Strings(list)
 }
 
 func (s *Letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) (letters []dlq.Letter, err error) {

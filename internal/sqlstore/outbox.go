@@ -19,7 +19,7 @@ import (
 // Outbox implements outbox.Store except Insert, and outbox.Admin, for one outbox or line.
 type Outbox struct {
 	sqlrun.Table[struct {
-		Poll, Read, ReadHeld, Blocked, Delete, Hold, List, Parked, Unpark string
+		Poll, Read, ReadHeld, Blocked, Delete, Hold, List, Topics, Parked, Unpark string
 
 		LockShard, DeleteNext, DeleteHeld, HoldChange, HoldTake string `sql:"optional"`
 	}]
@@ -168,6 +168,14 @@ func (s *Outbox) List(ctx context.Context, name string) (list []outbox.Status, e
 		return []any{
 			&st.Outbox, &st.Ready, &st.Delayed, &st.Parked, &st.Behind, (*sqlrun.Span)(&st.Oldest), &st.Relays, &st.Waiting, &st.Sink,
 		}
+	})
+}
+
+func (s *Outbox) Topics(ctx context.Context, name string) (list []outbox.TopicStatus, err error) {
+	defer sqlrun.Wrap("count the outbox by topic", &err)
+	args := []any{name, outbox.MaxTopicRows, sqlrun.Micros(instance.Missed)}
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Topics, args, func(st *outbox.TopicStatus) []any {
+		return []any{&st.Topic, &st.Events, (*sqlrun.Span)(&st.Oldest), &st.Published}
 	})
 }
 

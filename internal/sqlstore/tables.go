@@ -77,7 +77,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
-			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{}),
+			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{Schema: o.Schema}),
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
 			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),

@@ -62,3 +62,18 @@ func (l *Log) unseen(events []outbox.Row) (topics []string) {
 	}
 	return topics
 }
+
+// Unpublished logs the events of topics that wait in an outbox, if no process publishes it.
+func Unpublished(ctx context.Context, logger *slog.Logger, consumer string, box outbox.Admin, topics []string) error {
+	list, err := box.Topics(ctx, box.Name())
+	if err != nil {
+		return err
+	}
+	for _, t := range list {
+		if !t.Published && slices.Contains(topics, t.Topic) {
+			logger.Warn("events wait in the outbox, and no process publishes it: without a broker publish them with headrace.Event.Local, and give these to local handlers with headrace outbox local TOPIC",
+				"consumer", consumer, "outbox", box.Name(), "topic", t.Topic, "events", t.Events, "oldest", t.Oldest)
+		}
+	}
+	return nil
+}

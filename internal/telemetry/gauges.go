@@ -21,6 +21,8 @@ const (
 	Letters                    // open letters by class
 	Outbox                     // rows by status
 	OutboxOldest               // age of the oldest ready row
+	Line                       // events that wait for a consumer's local handlers
+	LineOldest                 // age of the oldest of them
 	Stalled                    // 1 while a relay's sink confirms nothing
 	AlertsDropped              // alerts that were not sent
 )
@@ -35,12 +37,14 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 			Backlog:       instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 100,000 of each."),
 			Letters:       instrument(m, count, "headrace.dead_letters.open", "{message}", "Open dead letters by class."),
 			Outbox:        instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
+			Line:          instrument(m, count, "headrace.local.messages", "{message}", "Events that wait for the consumer's local handlers, up to 1,000 of each of 64 shards, ready and held."),
 			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
 			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
 		},
 		ages: map[Gauge]metric.Float64Observable{
 			BacklogOldest: instrument(m, age, "headrace.backlog.oldest.age", "s", "How long the oldest ready row of the backlog has been ready."),
 			OutboxOldest:  instrument(m, age, "headrace.outbox.oldest.age", "s", "Age of the oldest event that can be published."),
+			LineOldest:    instrument(m, age, "headrace.local.oldest.age", "s", "How long the oldest event has waited for the consumer's local handlers."),
 		},
 	}
 }

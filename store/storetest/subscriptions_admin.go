@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -29,6 +30,46 @@ func subscriptionsMoved(b *bundle) {
 	}
 	b.publish(rowsOf("t", "k", 3, 1)...)
 	b.wantOn(b.line("new"), "0 2 3", 1)
+}
+
+// moveRefused wants a Move of old to new to change nothing.
+func (b *bundle) moveRefused(why string) {
+	b.Helper()
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
+		b.Errorf("%s: moved %+v, %v", why, got, err)
+	}
+	b.wantOn(b.line("new"), "", 0)
+}
+
+//evidence:local
+func subscriptionsMovedRunning(b *bundle) {
+	b.subscribe("old", "t")
+	b.publish(rowsOf("t", "k", 0, 2)...)
+	instances := b.Store.Operations().Instances
+	b.must(instances.Start(b.ctx, instance.Instance{ID: "i", Consumer: "old"}))
+	b.must(instances.Start(b.ctx, instance.Instance{ID: "j", Consumer: "new"}))
+	b.must(instances.Start(b.ctx, instance.Instance{ID: "dead", Consumer: "old"}))
+	b.shift(2 * instance.Missed)
+	b.must(instances.Beat(b.ctx, "i"))
+	b.moveRefused("one instance runs")
+	b.must(instances.End(b.ctx, "i"))
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got != (outbox.Changed{Subscriptions: 1, Rows: 2}) {
+		b.Errorf("moved %+v, %v", got, err)
+	}
+}
+
+// subscriptionsMovedBusy: a process without a beat has taken rows of the line.
+func subscriptionsMovedBusy(b *bundle) {
+	b.subscribe("old", "t")
+	b.publish(rowsOf("t", "k", 0, 2)...)
+	b.in(func(t *txn.Txn) {
+		_, err := b.line("old").LockShard(b.ctx, t, shardOf("t", "k"), 0)
+		b.must(err)
+		b.moveRefused("a transaction has a shard")
+	})
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got.Rows != 2 {
+		b.Errorf("moved %+v, %v", got, err)
+	}
 }
 
 // subscriptionsMovedHeld: both lines have the same rows, from a sweep. The row that others

@@ -239,6 +239,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     host          text NOT NULL,
     build         text NOT NULL,
     environment   text NOT NULL,
+    handlers      text NOT NULL, -- JSON array of the names of its handlers
     started_at    timestamptz NOT NULL DEFAULT {{now}},
     beat_at       timestamptz NOT NULL DEFAULT {{now}},
     counted_at    timestamptz, -- when its death was counted against its marks

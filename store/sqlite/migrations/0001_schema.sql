@@ -237,6 +237,7 @@ CREATE TABLE {{schema}}.headrace_instances (
     host          TEXT NOT NULL,
     build         TEXT NOT NULL,
     environment   TEXT NOT NULL,
+    handlers      TEXT NOT NULL, -- JSON array of the names of its handlers
     started_at    INTEGER NOT NULL,
     beat_at       INTEGER NOT NULL,
     counted_at    INTEGER, -- when its death was counted against its marks

@@ -1,5 +1,5 @@
 -- Newest first, with how long ago each beat, and was counted as dead, in microseconds.
-SELECT i.id, i.consumer, i.host, i.build, i.environment, i.started_at, i.beat_at,
+SELECT i.id, i.consumer, i.host, i.build, i.environment, i.handlers, i.started_at, i.beat_at,
     {{now}} - i.beat_at, i.ended_at,
     i.counted_at, {{now}} - i.counted_at
 FROM {{schema}}.headrace_instances AS i

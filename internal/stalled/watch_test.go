@@ -1,0 +1,84 @@
+package stalled_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/stalled"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// forward has the database's clock run three minutes ahead.
+func forward(f *enginetest.Fixture) {
+	if f.SQLite {
+		f.Exec("UPDATE headrace_clock SET shift_us = 180000000")
+		return
+	}
+	f.Exec("CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '3 minutes' $$")
+}
+
+// Another process tells of events that no process takes, once, and when they are taken;
+// it is silent about a consumer that has a handler, or nothing to do.
+func TestStalledConsumer(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		subscriptions := f.Store.Operations().Subscriptions
+		subscribe := func(consumer string, topics ...string) {
+			f.Helper()
+			if err := subscriptions.Subscribe(f.Context(), consumer, topics); err != nil {
+				f.Fatal(err)
+			}
+		}
+		subscribe("gone", "t", "u")
+		subscribe("idle", "u")
+		subscribe("runs", "t")
+		publish := func(topic string) {
+			f.Helper()
+			f.In(func(t *txn.Txn) error {
+				row := outbox.RowOf(headrace.Event{ID: "of " + topic, Topic: topic, Payload: []byte("x"), Local: true})
+				return f.Store.Outbox().Insert(f.Context(), t, []outbox.Row{row})
+			})
+		}
+		publish("t")
+		forward(f)
+		subscribe("runs", "t")
+		publish("u") // just now
+		told := make(chan alerts.Alert, 100)
+		w := &stalled.Watch{
+			Subscriptions: subscriptions, Outbox: f.Store.Outbox(), Send: func(a alerts.Alert) { told <- a }, Every: 10 * time.Millisecond,
+			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		}
+		ctx, stop := context.WithCancel(f.Context())
+		var running sync.WaitGroup
+		running.Go(func() { w.Run(ctx) })
+		defer running.Wait()
+		defer stop()
+		want := func(kind alerts.Kind) {
+			f.Helper()
+			select {
+			case a := <-told:
+				if a.Kind != kind || a.Consumer != "gone" || a.Topic != "t" {
+					f.Errorf("alert %+v, want %s", a, kind)
+				}
+			case <-time.After(enginetest.Bound):
+				f.Fatalf("no alert %s", kind)
+			}
+		}
+		want(alerts.SubscriptionStalled)
+		if _, err := subscriptions.Remove(f.Context(), "gone", nil, true); err != nil {
+			f.Fatal(err)
+		}
+		want(alerts.SubscriptionResumed)
+	})
+}

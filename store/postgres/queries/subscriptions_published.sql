@@ -1,0 +1,5 @@
+-- Whether a process publishes the outbox $1, or waits for its turn: it was heard of within $2.
+SELECT EXISTS (
+    SELECT FROM {{schema}}.headrace_relays AS r
+    WHERE r.outbox = $1 AND r.beat_at > (SELECT {{now}} - $2::bigint * interval '1 microsecond')
+)

@@ -1,0 +1,5 @@
+-- Whether an instance of the consumer $1 runs: it has not ended, and was heard of within $2.
+SELECT EXISTS (
+    SELECT 1 FROM {{schema}}.headrace_instances AS i
+    WHERE i.consumer = $1 AND i.ended_at IS NULL AND i.beat_at > {{now}} - $2
+)

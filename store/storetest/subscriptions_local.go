@@ -1,0 +1,108 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// localize wants Localize of the store's outbox to change so many rows.
+func (b *bundle) localize(unclaimed, gone int, topics ...string) {
+	b.Helper()
+	u, g, err := b.subscriptions().Localize(b.ctx, b.Store.Outbox().Name(), topics)
+	if b.must(err); u != unclaimed || g != gone {
+		b.Errorf("%d are unclaimed and %d gone, want %d and %d", u, g, unclaimed, gone)
+	}
+}
+
+// subscriptionsLocalized: events get to a consumer that subscribes later, in their order,
+// also delayed ones and those that a sink had refused; none gets to one that had it.
+//
+//evidence:local
+func subscriptionsLocalized(b *bundle) {
+	rows := rowsOf("t", "k", 0, 5)
+	rows[4].Event.Delay = time.Hour
+	b.publish(rows...)
+	box, shard := b.Store.Outbox(), shardOf("t", "k")
+	b.in(func(t *txn.Txn) {
+		rows, err := box.Read(b.ctx, t, shard, 0, 2)
+		b.must(err)
+		b.must(box.Hold(b.ctx, t, []outbox.Hold{{Row: rows[0], Reason: outbox.Parked, Attempts: 9, Error: "why"}, {Row: rows[1], Reason: outbox.Behind}}))
+	})
+	b.subscribe("soon", "t")
+	b.publish(rowsOf("t", "k", 5, 1)...) // also for soon, which has just begun
+	b.subscribe("early", "u")
+	b.shift(2 * time.Hour)
+	b.publish(rowsOf("u", "k", 6, 2)...) // also for early
+	b.wantOn(b.line("early"), "6 7", 0)
+	b.localize(6, 2)
+	b.wantOn(box, "", 0)
+	b.wantOn(b.line(""), "0 1 2 3 5", 1)
+	b.subscribe("late", "t", "u")
+	b.sweepWants(6)
+	b.wantOn(b.line("late"), "0 1 2 3 5", 1)
+	b.wantOn(b.line("early"), "6 7", 0)
+	s, err := b.line("soon").Status(b.ctx)
+	if b.must(err); s.Ready < 5 || s.Ready > 6 || s.Delayed != 1 { // the one that it has may come again
+		b.Errorf("soon has %+v", s)
+	}
+	b.localize(0, 0)
+}
+
+func subscriptionsLocalizedTopic(b *bundle) {
+	b.publish(append(rowsOf("t", "k", 0, 2), rowsOf("u", "k", 2, 2)...)...)
+	b.localize(2, 0, "u")
+	b.wantOn(b.Store.Outbox(), "0 1", 0)
+	b.wantOn(b.line(""), "2 3", 0)
+}
+
+func subscriptionsLocalizedRefused(b *bundle) {
+	b.publish(rowsOf("t", "k", 0, 2)...)
+	box := b.Store.Outbox().Name()
+	relays := b.Store.Operations().Relays
+	_, err := relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box, Sink: "s"}, instance.Missed)
+	b.must(err)
+	if _, _, err := b.subscriptions().Localize(b.ctx, box, nil); !errors.Is(err, outbox.ErrPublished) {
+		b.Errorf("a relay runs: %v", err)
+	}
+	b.wantOn(b.Store.Outbox(), "0 1", 0)
+	b.shift(2 * instance.Missed)
+	b.localize(2, 0)
+}
+
+func subscriptionsTopics(b *bundle) {
+	box := b.Store.Outbox()
+	rows := append(rowsOf("t", "k", 0, 3), rowsOf("u", "", 3, 2)...)
+	rows[4].Event.Delay = 3 * time.Minute
+	b.publish(rows...)
+	b.in(func(t *txn.Txn) {
+		rows, err := box.Read(b.ctx, t, shardOf("t", "k"), 0, 1)
+		b.must(err)
+		b.must(box.Hold(b.ctx, t, []outbox.Hold{{Row: rows[0], Reason: outbox.Backoff, Delay: time.Hour, Error: "why"}}))
+	})
+	b.publish(func() outbox.Row { r := rowsOf("delayed", "", 5, 1)[0]; r.Event.Delay = time.Hour; return r }())
+	topics := func() (says string) {
+		list, err := box.Topics(b.ctx, box.Name())
+		b.must(err)
+		for _, s := range list {
+			says += fmt.Sprint(s.Topic, " ", s.Events, " ", s.Oldest.Round(time.Minute), " ", s.Published, "; ")
+		}
+		return says
+	}
+	b.shift(2 * time.Minute)
+	if got, want := topics(), "delayed 1 0s false; t 3 2m0s false; u 2 2m0s false; "; got != want {
+		b.Errorf("topics: %q, want %q", got, want)
+	}
+	_, err := b.Store.Operations().Relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box.Name(), Sink: "s"}, instance.Missed)
+	b.must(err)
+	if got, want := topics(), "delayed 1 0s true; t 3 2m0s true; u 2 2m0s true; "; got != want {
+		b.Errorf("with a relay: %q, want %q", got, want)
+	}
+	if list, err := box.Topics(b.ctx, outbox.LineOf("none")); err != nil || len(list) != 0 {
+		b.Errorf("of an empty line: %v, %v", list, err)
+	}
+}
