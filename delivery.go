@@ -28,7 +28,8 @@ type Delivery struct {
 	ID string
 	// Topic is the topic that the message was received from.
 	Topic string
-	// Payload holds the bytes as they came.
+	// Payload holds the bytes as they came. It is nil if the broker says that there is no
+	// value (a Kafka tombstone), which is not an empty one.
 	Payload []byte
 	// Metadata holds the headers as they came; never nil.
 	Metadata map[string]string

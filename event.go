@@ -24,10 +24,15 @@ type Event struct {
 	// lock the entity of the key before they publish.
 	OrderKey string
 	// Value is encoded as JSON (or by the consumer's codec) into the payload.
-	// Exactly one of Value and Payload is used: Payload wins if it is not nil.
+	// One of Value and Payload is used: Payload wins if it is not nil.
 	Value any
 	// Payload is published unchanged.
 	Payload []byte
+	// Tombstone says that the event has no payload, which is not an empty one: Value and
+	// Payload are nil. On Kafka it is a record with a null value, a deletion of its key
+	// (OrderKey) in a compacted topic. Brokers without such messages publish an empty
+	// payload: see docs/brokers.md.
+	Tombstone bool
 	// Metadata becomes the headers of the message. May be nil.
 	Metadata map[string]string
 	// Delay delays the event after it was written, by the database's clock; 0 means at
@@ -46,38 +51,49 @@ type Event struct {
 // maxName is the longest ID, Topic or OrderKey: stores keep them in indexed columns.
 const maxName = 1 << 10
 
-// ErrInvalidEvent matches the error of an invalid event: no topic, no payload, a value
-// that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
+// ErrInvalidEvent matches the error of an invalid event: no topic, no payload that is no
+// Tombstone, a Tombstone with a payload, a value that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
 // 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
-// Encode returns e ready to be written: with an ID and a Payload. marshal turns
+// Encode returns e ready to be written: with an ID and a Payload, which is nil only for a
+// Tombstone. marshal turns
 // Value into bytes; nil means JSON. The error matches ErrInvalidEvent.
 func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
 	if err := e.check(); err != nil {
 		return e, err
 	}
-	if e.Payload == nil {
-		if e.Value == nil {
-			return e, fmt.Errorf("%w: neither Value nor Payload is set (topic %q)", ErrInvalidEvent, e.Topic)
-		}
-		if marshal == nil {
-			marshal = json.Marshal
-		}
-		payload, err := marshal(e.Value)
-		if err != nil {
-			return e, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
-		}
-		if payload == nil {
-			payload = []byte{}
-		}
-		e.Payload = payload
+	payload, err := e.payload(marshal)
+	if err != nil {
+		return e, err
 	}
+	e.Payload, e.Value = payload, nil
 	if e.ID == "" {
 		e.ID = uuid.NewString()
 	}
-	e.Value = nil
 	return e, nil
+}
+
+// payload returns the payload to publish; nil only for a Tombstone.
+func (e Event) payload(marshal func(any) ([]byte, error)) ([]byte, error) {
+	switch {
+	case e.Tombstone && (e.Payload != nil || e.Value != nil):
+		return nil, fmt.Errorf("%w: a Tombstone has neither Value nor Payload (topic %q)", ErrInvalidEvent, e.Topic)
+	case e.Tombstone || e.Payload != nil:
+		return e.Payload, nil
+	case e.Value == nil:
+		return nil, fmt.Errorf("%w: neither Value nor Payload is set, and it is no Tombstone (topic %q)", ErrInvalidEvent, e.Topic)
+	case marshal == nil:
+		marshal = json.Marshal
+	}
+	payload, err := marshal(e.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
+	}
+	if payload == nil {
+		payload = []byte{}
+	}
+	return payload, nil
 }
 
 // check rejects events that are invalid whatever their payload.

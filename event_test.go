@@ -37,6 +37,13 @@ func TestEventEncode(t *testing.T) {
 			t.Errorf("%s: id %q", name, got.ID)
 		}
 	}
+	tombstone, err := headrace.Event{Topic: "t", Tombstone: true}.Encode(nil)
+	if err != nil || tombstone.Payload != nil {
+		t.Errorf("a tombstone: %#v, %v", tombstone.Payload, err)
+	}
+	if again, err := tombstone.Encode(nil); err != nil || again.Payload != nil {
+		t.Errorf("a tombstone encoded twice: %#v, %v", again.Payload, err)
+	}
 	if got, _ := (headrace.Event{ID: "mine", Topic: "t", Value: 1}).Encode(nil); got.ID != "mine" {
 		t.Errorf("id %q", got.ID)
 	}
@@ -50,7 +57,9 @@ func TestEventEncode(t *testing.T) {
 func TestEventRefused(t *testing.T) {
 	for want, e := range map[string]headrace.Event{
 		"invalid event: Topic is empty":                                      {Value: 1},
-		`invalid event: neither Value nor Payload is set (topic "t")`:        {Topic: "t"},
+		`invalid event: neither Value nor Payload is set, and it is no Tomb`: {Topic: "t"},
+		"invalid event: a Tombstone has neither Value nor Payload (topic \"t": {Topic: "t", Tombstone: true, Payload: []byte{}},
+		"invalid event: a Tombstone has neither Value nor Payload":           {Topic: "t", Tombstone: true, Value: 1},
 		"invalid event: Delay is negative (-1s)":                             {Topic: "t", Value: 1, Delay: -time.Second},
 		"invalid event: encode Value of type chan int: json: unsupported ty": {Topic: "t", Value: make(chan int)},
 		"invalid event: encode Value of type float64: json: unsupported val": {Topic: "t", Value: math.NaN()},

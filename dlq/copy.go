@@ -36,9 +36,7 @@ func Copy(l Letter, topic string) headrace.Event {
 	metadata[HeaderTopic] = l.Delivery.Topic
 	metadata[HeaderKey] = l.Delivery.Key
 	metadata[HeaderAttempts] = strconv.Itoa(l.Attempts)
-	payload := l.Delivery.Payload
-	if payload == nil {
-		payload = []byte{}
+	return headrace.Event{
+		Topic: topic, Payload: l.Delivery.Payload, Tombstone: l.Delivery.Payload == nil, Metadata: metadata, Trace: l.Delivery.Trace,
 	}
-	return headrace.Event{Topic: topic, Payload: payload, Metadata: metadata, Trace: l.Delivery.Trace}
 }

@@ -87,7 +87,9 @@ func standInKey(d *headrace.Delivery, changes func(header string) bool) string {
 	h := sha256.New()
 	add := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) } // no two lists give the same bytes
 	add(d.ID)
-	add(string(d.Payload))
+	if d.Payload != nil {
+		add(string(d.Payload))
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Metadata)) {
 		if changes == nil || !changes(name) {
 			add(name)

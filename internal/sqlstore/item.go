@@ -31,7 +31,7 @@ func itemColumns(items []backlog.Item) []any {
 		sqlrun.Texts(items, func(i *item) string { return i.Delivery.Fingerprint }),
 		sqlrun.Named(items, func(i *item) string { return i.Delivery.ID }),
 		sqlrun.Named(items, func(i *item) string { return i.Delivery.Topic }),
-		sqlrun.Column(items, func(i *item) []byte { return sqlrun.Payload(i.Delivery.Payload) }),
+		sqlrun.Column(items, func(i *item) []byte { return i.Delivery.Payload }),
 		sqlrun.Column(items, func(i *item) []byte { return encode.Metadata(i.Delivery.Metadata) }),
 		sqlrun.Texts(items, func(i *item) string { return sqlrun.Coordinates(i.Delivery.Coordinates) }),
 		sqlrun.Texts(items, func(i *item) string { return sqlrun.Trace(i.Delivery.Trace.Parent) }),
