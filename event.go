@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -56,16 +58,43 @@ const maxName = 1 << 10
 // 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
+// ContentTypeHeader is the metadata entry with the media type of a payload. Each adapter
+// puts it where its broker has a place for it, and reads it from there: see
+// docs/brokers.md.
+const ContentTypeHeader = "content-type"
+
+// Encoder turns Event.Value into bytes of a media type. Every codec.Codec is one.
+type Encoder interface {
+	Encode(v any) ([]byte, error)
+	// ContentType is the media type of Encode's result; "" if there is none.
+	ContentType() string
+}
+
+// asJSON is the default Encoder.
+type asJSON struct{}
+
+func (asJSON) Encode(v any) ([]byte, error) { return json.Marshal(v) }
+func (asJSON) ContentType() string          { return "application/json" }
+
 // Encode returns e ready to be written: with an ID and a Payload, which is nil only for a
-// Tombstone. marshal turns
-// Value into bytes; nil means JSON. The error matches ErrInvalidEvent.
-func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
+// Tombstone. encoder turns Value into bytes; nil means JSON. What it has encoded has its
+// content type in the metadata, unless e.Metadata has one. The error matches
+// ErrInvalidEvent.
+func (e Event) Encode(encoder Encoder) (Event, error) {
 	if err := e.check(); err != nil {
 		return e, err
 	}
-	payload, err := e.payload(marshal)
+	if encoder == nil {
+		encoder = asJSON{}
+	}
+	payload, err := e.payload(encoder)
 	if err != nil {
 		return e, err
+	}
+	if kind := encoder.ContentType(); e.Payload == nil && payload != nil && kind != "" && !e.hasContentType() {
+		metadata := map[string]string{ContentTypeHeader: kind}
+		maps.Copy(metadata, e.Metadata)
+		e.Metadata = metadata
 	}
 	e.Payload, e.Value = payload, nil
 	if e.ID == "" {
@@ -74,8 +103,17 @@ func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
 	return e, nil
 }
 
+func (e Event) hasContentType() bool {
+	for name := range e.Metadata {
+		if strings.EqualFold(name, ContentTypeHeader) {
+			return true
+		}
+	}
+	return false
+}
+
 // payload returns the payload to publish; nil only for a Tombstone.
-func (e Event) payload(marshal func(any) ([]byte, error)) ([]byte, error) {
+func (e Event) payload(encoder Encoder) ([]byte, error) {
 	switch {
 	case e.Tombstone && (e.Payload != nil || e.Value != nil):
 		return nil, fmt.Errorf("%w: a Tombstone has neither Value nor Payload (topic %q)", ErrInvalidEvent, e.Topic)
@@ -83,10 +121,8 @@ func (e Event) payload(marshal func(any) ([]byte, error)) ([]byte, error) {
 		return e.Payload, nil
 	case e.Value == nil:
 		return nil, fmt.Errorf("%w: neither Value nor Payload is set, and it is no Tombstone (topic %q)", ErrInvalidEvent, e.Topic)
-	case marshal == nil:
-		marshal = json.Marshal
 	}
-	payload, err := marshal(e.Value)
+	payload, err := encoder.Encode(e.Value)
 	if err != nil {
 		return nil, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
 	}
