@@ -26,7 +26,7 @@ func Received(m *message.Message, scope, topic string) headrace.Delivery {
 	a := headrace.ArrivalFrom(m.Context())
 	return headrace.Delivery{
 		Scope: scope, ID: m.UUID, Topic: topic, Payload: m.Payload, Metadata: metadata,
-		Coordinates: a.Coordinates, OrderKey: a.OrderKey, Trace: headrace.TraceFrom(metadata),
+		Coordinates: a.Coordinates, Time: a.Time, OrderKey: a.OrderKey, Trace: headrace.TraceFrom(metadata),
 		Attempt: 1, ReceivedAt: time.Now(),
 	}
 }

@@ -77,13 +77,14 @@ func scan(rows *sql.Rows) (taken []*delivery, err error) {
 			id                       int64
 			uuid, orderKey, metadata string
 			payload                  []byte
+			sent                     time.Time
 		)
-		if err := rows.Scan(&id, &uuid, &orderKey, &metadata, &payload); err != nil {
+		if err := rows.Scan(&id, &uuid, &orderKey, &metadata, &payload, &sent); err != nil {
 			return taken, err
 		}
 		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey)})
+		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC()})
 	}
 	return taken, rows.Err()
 }
@@ -93,7 +94,7 @@ func (b *subscription) arrive(d *delivery) {
 	ctx, forget := context.WithCancel(b.ctx)
 	d.forget = forget
 	d.msg.SetContext(headrace.WithArrival(ctx, headrace.Arrival{
-		OrderKey: d.orderKey,
+		OrderKey: d.orderKey, Time: d.sent,
 		Coordinates: headrace.Coordinates{
 			Broker: "postgres", Topic: b.topic + "@" + strconv.FormatInt(b.made, 10), Position: strconv.FormatInt(d.id, 10),
 		},

@@ -47,6 +47,7 @@ type delivery struct {
 	id       int64
 	msg      *message.Message
 	orderKey string
+	sent     time.Time
 	forget   context.CancelFunc // ends the message's context
 	acked    bool
 	delay    time.Duration // before it may be delivered again, if it was not acked

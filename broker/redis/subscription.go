@@ -214,7 +214,7 @@ func (u *subscription) give(entries []goredis.XMessage, tokens int) {
 
 // hold makes a message of the entry. repeating is all its fields, if it repeats one.
 func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
-	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}}
+	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}, Time: timeOf(e.ID)}
 	var msg *message.Message
 	if repeating == nil {
 		msg = read(e.Values)

@@ -46,13 +46,19 @@ func (u *subscription) whole(entries []goredis.XMessage) (map[string][]string, e
 	return repeating, nil
 }
 
-// watermills reports whether an entry has the three fields that Watermill's sink and ours
-// write.
+// watermills reports whether an entry has the three fields that Watermill's sink writes,
+// and beside them at most those that ours adds.
 func watermills(values map[string]any) bool {
 	_, id := values[UUIDField]
 	_, metadata := values[MetadataField]
 	_, payload := values[PayloadField]
-	return id && metadata && payload && len(values) == 3
+	more := 0
+	for _, name := range plain {
+		if _, has := values[name]; has {
+			more++
+		}
+	}
+	return id && metadata && payload && len(values) == 3+more
 }
 
 // fieldsOf reads an entry of an answer; it returns none for a deleted one.

@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/vmihailenco/msgpack/v5"
 
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
 )
 
@@ -88,5 +93,28 @@ func write(m *message.Message) ([]any, error) {
 			return nil, fmt.Errorf("write metadata: %w", err)
 		}
 	}
-	return []any{UUIDField, m.UUID, MetadataField, packed, PayloadField, []byte(m.Payload)}, nil
+	fields := []any{UUIDField, m.UUID, MetadataField, packed, PayloadField, []byte(m.Payload)}
+	for _, name := range plain {
+		if value := m.Metadata[name]; value != "" {
+			fields = append(fields, name, value)
+		}
+	}
+	return fields, nil
 }
+
+// plain are metadata that are also fields of their own, for readers that know no msgpack.
+var plain = append([]string{headrace.ContentTypeHeader}, dlq.Headers()...)
+
+// timeOf is the time in the id of an entry that Redis gave it; zero if there is none.
+func timeOf(id string) time.Time {
+	milliseconds, _, _ := strings.Cut(id, "-")
+	ms, err := strconv.ParseInt(milliseconds, 10, 64)
+	if err != nil || ms < earliest {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+// earliest is the year 2000 in milliseconds: a smaller id was given by the sender, as in
+// XADD stream 1-1.
+const earliest = 946_684_800_000

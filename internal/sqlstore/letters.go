@@ -109,7 +109,7 @@ func letterColumns(letters []dlq.Letter) []any {
 		sqlrun.Named(letters, func(l *letter) string { return l.Delivery.Topic }),
 		sqlrun.Column(letters, func(l *letter) []byte { return l.Delivery.Payload }),
 		sqlrun.Column(letters, func(l *letter) []byte { return encode.Metadata(l.Delivery.Metadata) }),
-		sqlrun.Texts(letters, func(l *letter) string { return sqlrun.Coordinates(l.Delivery.Coordinates) }),
+		sqlrun.Texts(letters, func(l *letter) string { return sqlrun.Coordinates(&l.Delivery) }),
 		sqlrun.Texts(letters, func(l *letter) string { return sqlrun.Trace(l.Delivery.Trace.Parent) }),
 		sqlrun.Texts(letters, func(l *letter) string { return sqlrun.Trace(l.Delivery.Trace.State) }),
 		sqlrun.Texts(letters, func(l *letter) string { return encode.Text(l.Error, sqlrun.MaxError) }),

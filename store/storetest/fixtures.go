@@ -27,6 +27,7 @@ func delivery(key string) headrace.Delivery {
 		ID: "id of " + key, Topic: "orders", Payload: []byte(`{"order":"` + key + `"}`),
 		Metadata:    map[string]string{"name": key, "other": ""},
 		Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "42"},
+		Time:        time.Date(2026, 3, 4, 5, 6, 7, 890_000_000, time.UTC),
 		Trace:       headrace.TraceContext{Parent: "00-0af7-b7ad-01", State: "vendor=1"},
 		ReplyTopic:  "invoices",
 		Attempt:     1,

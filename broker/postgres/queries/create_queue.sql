@@ -5,6 +5,7 @@ CREATE TABLE IF NOT EXISTS {{schema}}.headrace_queue (
     consumer_group text COLLATE "C" NOT NULL,
     id             bigint GENERATED ALWAYS AS IDENTITY,
     due_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    sent_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
     holder         bigint NOT NULL DEFAULT 0,
     deliveries     integer NOT NULL DEFAULT 0,
     uuid           text NOT NULL DEFAULT '',

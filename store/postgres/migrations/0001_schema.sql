@@ -73,7 +73,7 @@ CREATE TABLE {{schema}}.headrace_backlog (
     topic       text NOT NULL,
     payload     bytea, -- NULL: a tombstone
     metadata    bytea NOT NULL,
-    coordinates text NOT NULL, -- JSON
+    coordinates text NOT NULL, -- JSON, with the time
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     attempt     integer NOT NULL, -- the run to come
@@ -181,7 +181,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     topic       text NOT NULL,
     payload     bytea, -- NULL: a tombstone
     metadata    bytea NOT NULL,
-    coordinates text NOT NULL, -- JSON
+    coordinates text NOT NULL, -- JSON, with the time
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     error       text NOT NULL,

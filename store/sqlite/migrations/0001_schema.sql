@@ -85,7 +85,7 @@ CREATE TABLE {{schema}}.headrace_backlog (
     reply_topic TEXT NOT NULL,
     token       TEXT NOT NULL DEFAULT '', -- of the lease
     starts      INTEGER NOT NULL DEFAULT 0, -- leases that were given
-    coordinates TEXT NOT NULL, -- JSON
+    coordinates TEXT NOT NULL, -- JSON, with the time
     metadata    BLOB NOT NULL,
     payload     BLOB -- NULL: a tombstone
 ) STRICT;
@@ -192,7 +192,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     changed_at  INTEGER NOT NULL,
     reply_topic TEXT NOT NULL DEFAULT '',
     deliveries  INTEGER NOT NULL DEFAULT 0, -- of a message under a stand-in key
-    coordinates TEXT NOT NULL, -- JSON
+    coordinates TEXT NOT NULL, -- JSON, with the time
     error       TEXT NOT NULL,
     chain       TEXT NOT NULL, -- JSON array of strings
     stack       TEXT NOT NULL,
