@@ -3,9 +3,11 @@ package redis
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/go-cmp/cmp"
+	"github.com/headrace/headrace/dlq"
 	"pgregory.net/rapid"
 )
 
@@ -83,5 +85,24 @@ func TestAnythingIsRead(t *testing.T) {
 	}
 	if m := read(map[string]any{"bytes": "\xff"}); !json.Valid(m.Payload) {
 		t.Errorf("%q is no JSON", m.Payload)
+	}
+}
+
+// What readers in other languages need are fields of their own, which cost our source no
+// second request.
+func TestPlainFields(t *testing.T) {
+	m := message.NewMessage("m", []byte("x"))
+	m.Metadata = message.Metadata{"content-type": "text/plain", dlq.HeaderClass: "exhausted", dlq.HeaderError: "", "other": "v"}
+	values := entry(t, m)
+	if values["content-type"] != "text/plain" || values[dlq.HeaderClass] != "exhausted" || len(values) != 5 || !watermills(values) {
+		t.Errorf("fields %q, known as Watermill's: %t", values, watermills(values))
+	}
+	if values["more"] = "v"; watermills(values) {
+		t.Error("a field of another sender is not seen")
+	}
+	for id, want := range map[string]time.Time{"1700000000123-7": time.UnixMilli(1_700_000_000_123), "1-1": {}, "x": {}, "": {}} {
+		if got := timeOf(id); !got.Equal(want) {
+			t.Errorf("the time of %q is %s", id, got)
+		}
 	}
 }
