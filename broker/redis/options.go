@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // flightMost bounds InFlight.
@@ -47,14 +49,23 @@ type SourceOptions struct {
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
 	// that no other group reads.
 	Delete bool
+	// Scalars reads an entry without payload, as XADD orders * id 7 from redis-cli writes,
+	// as a JSON object in which values that are JSON numbers, true, false or null are no
+	// strings: {"id":7}. Text that looks like one ("42" as a name) is a number then.
+	// Default: all values are strings.
+	Scalars bool
 	// Retention is the longest time that entries stay in the streams; Retention()
 	// declares it to the inbox. Default: unknown, so that nothing is pruned.
 	Retention time.Duration
 	// CloseTimeout bounds the requests that write settlements when a subscription ends.
 	// Default 10 s.
 	CloseTimeout time.Duration
-	// Logger logs outages. Default: slog.Default().
+	// Logger logs outages, and entries that were removed before the group had read them.
+	// Default: slog.Default().
 	Logger *slog.Logger
+	// MeterProvider makes the counter headrace.redis.lost: such entries, by stream and
+	// group, counted once for all processes. Default: otel.GetMeterProvider().
+	MeterProvider metric.MeterProvider
 	// UnsafeEviction allows a server that may remove a stream when memory is short.
 	UnsafeEviction bool
 	// UnsafeVolatile allows a server that keeps streams only in memory.
@@ -113,5 +124,6 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.MeterProvider = cmp.Or(o.MeterProvider, otel.GetMeterProvider())
 	return o
 }

@@ -80,7 +80,7 @@ var errRepeated = errors.New("the entry has the field payload, metadata or " + U
 
 // readRepeating makes a message of an entry that repeats fields: a line for each value.
 // If it is ambiguous, the message is unreadable, and its payload is all fields as JSON.
-func readRepeating(fields []string) (*message.Message, error) {
+func readRepeating(fields []string, scalars bool) (*message.Message, error) {
 	values := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]
@@ -94,7 +94,7 @@ func readRepeating(fields []string) (*message.Message, error) {
 			values[name] = before + "\n" + value
 		}
 	}
-	return read(values), nil
+	return read(values, scalars), nil
 }
 
 // listed returns [["name","value"],…]; values that are not text become base64:….

@@ -2,6 +2,7 @@ package redis
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/vmihailenco/msgpack/v5"
@@ -28,8 +30,8 @@ const (
 	MetadataField = "metadata"
 )
 
-// read makes a message of any fields: it never fails.
-func read(values map[string]any) *message.Message {
+// read makes a message of any fields: it never fails. scalars is SourceOptions.Scalars.
+func read(values map[string]any, scalars bool) *message.Message {
 	fields := make(map[string]string, len(values))
 	for name, v := range values {
 		if s, ok := v.(string); ok {
@@ -40,6 +42,9 @@ func read(values map[string]any) *message.Message {
 	}
 	id, known := fields[UUIDField]
 	payload, found := fields[PayloadField]
+	if !known && !found && scalars {
+		return message.NewMessage("", object(fields))
+	}
 	if !known && !found {
 		return message.NewMessage("", encode.Metadata(fields))
 	}
@@ -55,6 +60,26 @@ func read(values map[string]any) *message.Message {
 		}
 	}
 	return msg
+}
+
+// object returns the JSON object of fields, in which numbers, true, false and null are no
+// strings.
+func object(fields map[string]string) []byte {
+	values := make(map[string]any, len(fields))
+	for name, value := range fields {
+		if !utf8.ValidString(name) || !utf8.ValidString(value) {
+			return encode.Metadata(fields)
+		}
+		values[name] = value
+		if value != "" && strings.IndexByte("-0123456789tfn", value[0]) >= 0 && value[len(value)-1] > ' ' && json.Valid([]byte(value)) {
+			values[name] = json.RawMessage(value)
+		}
+	}
+	b, err := json.Marshal(values)
+	if err != nil {
+		return encode.Metadata(fields)
+	}
+	return b
 }
 
 var errTrailing = errors.New("more than one value")
