@@ -37,6 +37,7 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 	for _, d := range taken {
 		b.arrive(d)
 		b.held[d.id] = d
+		b.bytes.Add(d.size)
 	}
 	return taken, nil
 }
@@ -84,7 +85,7 @@ func scan(rows *sql.Rows) (taken []*delivery, err error) {
 		}
 		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC()})
+		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC(), size: len(payload)})
 	}
 	return taken, rows.Err()
 }

@@ -43,9 +43,12 @@ type SourceOptions struct {
 	// minute. Default 500 ms.
 	Block time.Duration
 	// InFlight is how many entries of a subscription may be read and not yet settled, at
-	// most 100,000. Default: 512, or Demands.InFlight if that is more. They are in memory
-	// whatever their size: set it low if entries are large.
+	// most 100,000. Default: 512, or Demands.InFlight if that is more.
 	InFlight int
+	// MaxBytes is how many bytes of payload a subscription may have read and not yet
+	// settled. The next read asks for as many entries as are likely to fit, by the size of
+	// those before, so entries that are larger exceed it once. Default 64 MiB.
+	MaxBytes int64
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
 	// that no other group reads.
 	Delete bool
@@ -95,6 +98,8 @@ func (o SourceOptions) validate() error {
 		return errors.New("option SourceOptions.Client is missing: give go-redis' redis.NewClient(…)")
 	case strings.TrimSpace(o.Group) == "":
 		return errors.New("option SourceOptions.Group is missing: name the consumer group that shares the streams' entries")
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option SourceOptions.MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.InFlight < 0 || o.InFlight > flightMost:
 		return fmt.Errorf("option SourceOptions.InFlight is %d: it may be 1 to %d, or 0 for the default", o.InFlight, flightMost)
 	}
@@ -114,6 +119,7 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Stream == nil {
 		o.Stream = func(topic string) string { return topic }
 	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.Name = cmp.Or(o.Name, namePrefix+uuid.NewString())
 	o.Start = cmp.Or(o.Start, "0")
 	o.ClaimAfter = cmp.Or(o.ClaimAfter, defaultClaimAfter)

@@ -36,6 +36,7 @@ type subscription struct {
 	out      chan *message.Message
 	// window holds a token for each entry in flight.
 	window  chan struct{}
+	bytes   flow.Bytes
 	flight  *flight
 	watched sync.WaitGroup // goroutines that wait for handed out entries
 	reads   *flow.Outage
@@ -54,6 +55,7 @@ func newSubscription(s *Source, ctx context.Context, stream string, window int) 
 	u.wholes = u.outage("read all fields of entries of Redis")
 	u.flight = newFlight(u)
 	u.lost = s.lost
+	u.bytes.Most = s.o.MaxBytes
 	return u
 }
 
@@ -182,7 +184,12 @@ func (u *subscription) room() (n int) {
 	case <-u.ctx.Done():
 		return 0
 	}
-	for n = 1; n < batchMost; n++ {
+	most := min(u.bytes.Wait(u.ctx), batchMost)
+	if most == 0 {
+		<-u.window
+		return 0
+	}
+	for n = 1; n < most; n++ {
 		select {
 		case u.window <- struct{}{}:
 		default:
@@ -230,7 +237,7 @@ func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
 	}
 	ctx, cancel := context.WithCancel(headrace.WithArrival(u.ctx, a))
 	msg.SetContext(ctx)
-	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now()}
+	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now(), size: len(msg.Payload)}
 }
 
 // watch waits until the entry is settled, or the subscription ends.
