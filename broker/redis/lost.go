@@ -30,7 +30,7 @@ func (u *subscription) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	u.log.Warn("entries were removed from the stream before the group had read them", "entries", n, "after", found[1], "before", found[2])
 	u.lost.Add(ctx, n, metric.WithAttributes(attribute.String("stream", u.stream), attribute.String("group", u.o.Group)))
+	u.log.Warn("entries were removed from the stream before the group had read them", "entries", n, "after", found[1], "before", found[2])
 	return nil
 }
