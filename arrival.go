@@ -1,6 +1,9 @@
 package headrace
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Arrival is a source's information about a delivery in addition to its id, payload and
 // metadata. The zero value means none.
@@ -12,6 +15,8 @@ type Arrival struct {
 	// For published messages the relay sets it to the event's OrderKey, so that a sink
 	// can set the broker's.
 	OrderKey string
+	// Time is Delivery.Time; zero if the broker has none.
+	Time time.Time
 	// Unreadable says why a codec cannot read the record. Its payload then is the
 	// record's raw bytes, and the delivery becomes an undecodable dead letter, whose key
 	// comes from the message's id or the Coordinates. The text is stored with the letter,

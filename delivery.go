@@ -28,12 +28,16 @@ type Delivery struct {
 	ID string
 	// Topic is the topic that the message was received from.
 	Topic string
-	// Payload holds the bytes as they came.
+	// Payload holds the bytes as they came. It is nil if the broker says that there is no
+	// value (a Kafka tombstone), which is not an empty one.
 	Payload []byte
 	// Metadata holds the headers as they came; never nil.
 	Metadata map[string]string
 	// Coordinates are the message's position on the broker; zero if unknown.
 	Coordinates Coordinates
+	// Time is when the message was sent or stored, by the clock of its sender or broker: see
+	// docs/brokers.md. It survives the backlog and the dead letter; zero if unknown.
+	Time time.Time
 	// Trace is the W3C trace context that came with the message; zero if none.
 	Trace TraceContext
 	// ReplyTopic is the topic for the messages that a Watermill Router's handler returns;

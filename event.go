@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -24,10 +26,15 @@ type Event struct {
 	// lock the entity of the key before they publish.
 	OrderKey string
 	// Value is encoded as JSON (or by the consumer's codec) into the payload.
-	// Exactly one of Value and Payload is used: Payload wins if it is not nil.
+	// One of Value and Payload is used: Payload wins if it is not nil.
 	Value any
 	// Payload is published unchanged.
 	Payload []byte
+	// Tombstone says that the event has no payload, which is not an empty one: Value and
+	// Payload are nil. On Kafka it is a record with a null value, a deletion of its key
+	// (OrderKey) in a compacted topic. Brokers without such messages publish an empty
+	// payload: see docs/brokers.md.
+	Tombstone bool
 	// Metadata becomes the headers of the message. May be nil.
 	Metadata map[string]string
 	// Delay delays the event after it was written, by the database's clock; 0 means at
@@ -46,38 +53,83 @@ type Event struct {
 // maxName is the longest ID, Topic or OrderKey: stores keep them in indexed columns.
 const maxName = 1 << 10
 
-// ErrInvalidEvent matches the error of an invalid event: no topic, no payload, a value
-// that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
+// ErrInvalidEvent matches the error of an invalid event: no topic, no payload that is no
+// Tombstone, a Tombstone with a payload, a value that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
 // 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
-// Encode returns e ready to be written: with an ID and a Payload. marshal turns
-// Value into bytes; nil means JSON. The error matches ErrInvalidEvent.
-func (e Event) Encode(marshal func(any) ([]byte, error)) (Event, error) {
+// ContentTypeHeader is the metadata entry with the media type of a payload. Each adapter
+// puts it where its broker has a place for it, and reads it from there: see
+// docs/brokers.md.
+const ContentTypeHeader = "content-type"
+
+// Encoder turns Event.Value into bytes of a media type. Every codec.Codec is one.
+type Encoder interface {
+	Encode(v any) ([]byte, error)
+	// ContentType is the media type of Encode's result; "" if there is none.
+	ContentType() string
+}
+
+// asJSON is the default Encoder.
+type asJSON struct{}
+
+func (asJSON) Encode(v any) ([]byte, error) { return json.Marshal(v) }
+func (asJSON) ContentType() string          { return "application/json" }
+
+// Encode returns e ready to be written: with an ID and a Payload, which is nil only for a
+// Tombstone. encoder turns Value into bytes; nil means JSON. What it has encoded has its
+// content type in the metadata, unless e.Metadata has one. The error matches
+// ErrInvalidEvent.
+func (e Event) Encode(encoder Encoder) (Event, error) {
 	if err := e.check(); err != nil {
 		return e, err
 	}
-	if e.Payload == nil {
-		if e.Value == nil {
-			return e, fmt.Errorf("%w: neither Value nor Payload is set (topic %q)", ErrInvalidEvent, e.Topic)
-		}
-		if marshal == nil {
-			marshal = json.Marshal
-		}
-		payload, err := marshal(e.Value)
-		if err != nil {
-			return e, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
-		}
-		if payload == nil {
-			payload = []byte{}
-		}
-		e.Payload = payload
+	if encoder == nil {
+		encoder = asJSON{}
 	}
+	payload, err := e.payload(encoder)
+	if err != nil {
+		return e, err
+	}
+	if kind := encoder.ContentType(); e.Payload == nil && payload != nil && kind != "" && !e.hasContentType() {
+		metadata := map[string]string{ContentTypeHeader: kind}
+		maps.Copy(metadata, e.Metadata)
+		e.Metadata = metadata
+	}
+	e.Payload, e.Value = payload, nil
 	if e.ID == "" {
 		e.ID = uuid.NewString()
 	}
-	e.Value = nil
 	return e, nil
+}
+
+func (e Event) hasContentType() bool {
+	for name := range e.Metadata {
+		if strings.EqualFold(name, ContentTypeHeader) {
+			return true
+		}
+	}
+	return false
+}
+
+// payload returns the payload to publish; nil only for a Tombstone.
+func (e Event) payload(encoder Encoder) ([]byte, error) {
+	switch {
+	case e.Tombstone && (e.Payload != nil || e.Value != nil):
+		return nil, fmt.Errorf("%w: a Tombstone has neither Value nor Payload (topic %q)", ErrInvalidEvent, e.Topic)
+	case e.Tombstone || e.Payload != nil:
+		return e.Payload, nil
+	case e.Value == nil:
+		return nil, fmt.Errorf("%w: neither Value nor Payload is set, and it is no Tombstone (topic %q)", ErrInvalidEvent, e.Topic)
+	}
+	payload, err := encoder.Encode(e.Value)
+	if err != nil {
+		return nil, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
+	}
+	if payload == nil {
+		payload = []byte{}
+	}
+	return payload, nil
 }
 
 // check rejects events that are invalid whatever their payload.

@@ -86,8 +86,8 @@ type Tx struct {
 type TxOptions struct {
 	// Alone says that no other handler shares the transaction.
 	Alone bool
-	// Encode turns Event.Value into bytes; nil means JSON.
-	Encode func(any) ([]byte, error)
+	// Encoder turns Event.Value into bytes; nil means JSON.
+	Encoder Encoder
 	// Trace is the default for Event.Trace.
 	Trace TraceContext
 	// Scope is the handler's scope, Versions store its versions. Without them Newer
@@ -128,7 +128,7 @@ func (tx *Tx) Publish(events ...Event) error {
 			e.Trace = tx.o.Trace
 		}
 		e.Payload, e.Metadata = bytes.Clone(e.Payload), maps.Clone(e.Metadata)
-		e, err := e.Encode(tx.o.Encode)
+		e, err := e.Encode(tx.o.Encoder)
 		if err != nil {
 			return fmt.Errorf("publish: %w", err)
 		}

@@ -180,7 +180,7 @@ func TestPublish(t *testing.T) {
 }
 
 func TestPublishEncodesWithTheCodec(t *testing.T) {
-	tx, _ := handlerTx(t, database(t), headrace.TxOptions{Encode: func(any) ([]byte, error) { return []byte("own"), nil }})
+	tx, _ := handlerTx(t, database(t), headrace.TxOptions{Encoder: encoder{[]byte("own"), nil}})
 	if err := tx.Publish(headrace.Event{Topic: "t", Value: 1}); err != nil || string(tx.Events()[0].Payload) != "own" {
 		t.Errorf("%v, %v", tx.Events(), err)
 	}

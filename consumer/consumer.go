@@ -106,7 +106,7 @@ func (c *Consumer) Err() error {
 func (c *Consumer) handler(name string) *runtime.Handler {
 	return &runtime.Handler{
 		Handler: &task.Handler{
-			Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encode: c.config.Codec.Encode,
+			Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encoder: c.config.Codec,
 		},
 		Key: c.config.Key, Fingerprint: c.config.SameWhen, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
 	}

@@ -162,6 +162,6 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 		}
 		return body, nil
 	}
-	r.Encode = r.codec.Encode
+	r.Encoder = r.codec
 	c.add(r)
 }

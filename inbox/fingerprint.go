@@ -28,7 +28,8 @@ type FingerprintFunc func(d *headrace.Delivery) (string, error)
 // of characters do not matter. Numbers are compared digit by digit: 1, 1.0 and 1e0
 // differ. Names are compared with their case. The unchanged bytes are hashed for payloads
 // that are not JSON or not Unicode text, begin with a byte order mark, have two members
-// of one name in an object, or are nested deeper than 128.
+// of one name in an object, or are nested deeper than 128. A nil payload (a Kafka
+// tombstone) is not an empty one: a handler can tell them apart.
 func Payload() FingerprintFunc {
 	return func(d *headrace.Delivery) (string, error) {
 		sum := hashPayload(d.Payload)

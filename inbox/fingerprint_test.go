@@ -39,6 +39,14 @@ func TestPayloadNeverChanges(t *testing.T) {
 	}
 }
 
+// nil is not empty: a handler sees the difference between a deletion and an empty value.
+func TestPayloadOfATombstone(t *testing.T) {
+	none, err := inbox.Payload()(&headrace.Delivery{})
+	if empty := print(t, inbox.Payload(), ""); err != nil || none == empty || len(none) != len(empty) {
+		t.Errorf("a tombstone has the fingerprint %s (%v), an empty payload %s", none, err, empty)
+	}
+}
+
 // DESIGN §5, and a gateway that writes JSON anew makes no conflict.
 func TestPayloadSame(t *testing.T) {
 	for _, same := range [][]string{

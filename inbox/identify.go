@@ -26,7 +26,7 @@ func Received(m *message.Message, scope, topic string) headrace.Delivery {
 	a := headrace.ArrivalFrom(m.Context())
 	return headrace.Delivery{
 		Scope: scope, ID: m.UUID, Topic: topic, Payload: m.Payload, Metadata: metadata,
-		Coordinates: a.Coordinates, OrderKey: a.OrderKey, Trace: headrace.TraceFrom(metadata),
+		Coordinates: a.Coordinates, Time: a.Time, OrderKey: a.OrderKey, Trace: headrace.TraceFrom(metadata),
 		Attempt: 1, ReceivedAt: time.Now(),
 	}
 }
@@ -87,7 +87,9 @@ func standInKey(d *headrace.Delivery, changes func(header string) bool) string {
 	h := sha256.New()
 	add := func(text string) { fmt.Fprintf(h, "%d:%s", len(text), text) } // no two lists give the same bytes
 	add(d.ID)
-	add(string(d.Payload))
+	if d.Payload != nil {
+		add(string(d.Payload))
+	}
 	for _, name := range slices.Sorted(maps.Keys(d.Metadata)) {
 		if changes == nil || !changes(name) {
 			add(name)

@@ -91,9 +91,13 @@ const (
 	jsonPrefix   = "json\n"
 	bytesPrefix  = "bytes\n"
 	fieldsPrefix = "fields\n"
+	nilPrefix    = "nil\n"
 )
 
 func hashPayload(payload []byte) [sha256.Size]byte {
+	if payload == nil {
+		return sha256.Sum256([]byte(nilPrefix))
+	}
 	text, ok := jsontext.AppendCanonical([]byte(jsonPrefix), payload)
 	if !ok {
 		text = append([]byte(bytesPrefix), payload...)

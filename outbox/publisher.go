@@ -95,15 +95,12 @@ func (p *Publisher) divide(topic string, messages []*message.Message) ([]*part, 
 }
 
 // Event returns m as the event of topic that is written for it, with its UUID, metadata,
-// payload and trace: for drivers. An empty payload is valid; an empty UUID is replaced. The
+// payload and trace: for drivers. A nil payload makes a tombstone; an empty UUID is replaced. The
 // error matches headrace.ErrInvalidEvent.
 func (o PublisherOptions) Event(topic string, m *message.Message) (headrace.Event, error) {
 	e := headrace.Event{
-		ID: m.UUID, Topic: topic, Payload: []byte(m.Payload), Local: o.Local,
+		ID: m.UUID, Topic: topic, Payload: []byte(m.Payload), Tombstone: m.Payload == nil, Local: o.Local,
 		Metadata: maps.Clone(map[string]string(m.Metadata)), Trace: headrace.TraceFrom(m.Metadata),
-	}
-	if e.Payload == nil {
-		e.Payload = []byte{}
 	}
 	if o.OrderKey != nil {
 		e.OrderKey = o.OrderKey(topic, m)

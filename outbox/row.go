@@ -18,7 +18,8 @@ type Row struct {
 	RowID int64
 	// Shard is the row's shard: RowOf sets it.
 	Shard int
-	// Event is what will be published: with ID and Payload, without Value.
+	// Event is what will be published: with ID and Payload, without Value. A nil Payload is
+	// that of a tombstone.
 	Event headrace.Event
 	// Attempts counts the publishes that the sink refused while it took others.
 	Attempts int

@@ -16,6 +16,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // idHeader contains Watermill's id of a message, as in the official adapter.
@@ -70,7 +71,7 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 	if id == "" {
 		id = d.MessageId
 	}
-	m := message.NewMessage(id, d.Body)
+	m := message.NewMessage(id, flow.Payload(d.Body))
 	for name, value := range d.Headers {
 		if _, isText := value.(string); name == idHeader && isText {
 			continue
@@ -81,7 +82,7 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 		m.Metadata[name] = text(value)
 	}
 	facts(m, queue, d)
-	arrival := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "amqp", Topic: queue, Position: id}}
+	arrival := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "amqp", Topic: queue, Position: id}, Time: d.Timestamp}
 	if _, replaced := d.Headers[unreadableHeader].([]byte); replaced {
 		arrival.Unreadable = errUnreadable
 	}

@@ -79,6 +79,10 @@ type Features struct {
 	// Ordered: a single Source delivers the messages of one Key in the order in which
 	// they were sent, while none is nacked.
 	Ordered bool
+	// Tombstones: a nil payload arrives as nil. False: as an empty one.
+	Tombstones bool
+	// NoTime: what our sink sends arrives without a time (RabbitMQ).
+	NoTime bool
 
 	// TooLarge is a payload size in bytes that the broker refuses. 0: no limit that a
 	// test could reach.

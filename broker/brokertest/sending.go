@@ -28,6 +28,7 @@ func roundTrip(s *bundle) {
 	add("plain-1", []byte(`{"n":1}`), message.Metadata{"type": "order", "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"})
 	add("binary", []byte("\x00\x01\xff\xfe\r\n\x00"), message.Metadata{"name": "value"})
 	add("empty payload", []byte{}, message.Metadata{"name": "value"})
+	add("tombstone", nil, message.Metadata{"content-type": "text/plain", "headrace_class": "exhausted"})
 	add("odd metadata", []byte("x"), message.Metadata{
 		"empty": "", "lines": "a\r\nInjected: b\nc", "spaces": "  a b ", "unicode": "Grüße, 世界 🎉", "Ключ": "v", "a key: with, signs": "v",
 	})
@@ -50,6 +51,12 @@ func roundTrip(s *bundle) {
 		delete(sent, m.UUID)
 		if string(m.Payload) != string(want.Payload) {
 			s.Errorf("%s: payload %q, want %q", m.UUID, m.Payload, want.Payload)
+		}
+		if none := want.Payload == nil && s.f.Tombstones; (m.Payload == nil) != none {
+			s.Errorf("%s: payload %#v, nil is expected: %t", m.UUID, m.Payload, none)
+		}
+		if at := headrace.ArrivalFrom(m.Context()).Time; at.IsZero() != s.f.NoTime || !s.f.NoTime && time.Since(at).Abs() > time.Hour {
+			s.Errorf("%s: the time is %s, none is expected: %t", m.UUID, at, s.f.NoTime)
 		}
 		if !maps.Equal(m.Metadata, want.Metadata) {
 			s.Errorf("%s: metadata %q, want %q", m.UUID, m.Metadata, want.Metadata)

@@ -24,6 +24,11 @@ type SourceOptions struct {
 	// one on; 1 hands over the next only after the one before. It bounds how many come
 	// again after a crash. Default 1024.
 	Window int
+	// MaxBytes is how many bytes of records a subscription may hold that are not
+	// acknowledged: while it has so many, it fetches no more of any partition. What a fetch
+	// returns comes on top, up to a quarter of it for each broker, and one batch of each
+	// partition at least, decompressed. At least 1 MiB. Default 64 MiB.
+	MaxBytes int64
 	// CommitInterval is how often positions are committed to the group. Records settled
 	// since then come again after a crash. Default 1 s.
 	CommitInterval time.Duration
@@ -77,6 +82,8 @@ const (
 	defaultRebalanceTimeout = time.Minute
 	// leastTime is the shortest sensible time: a shorter one is a number without a unit.
 	leastTime = time.Millisecond
+	// leastBytes is the least MaxBytes.
+	leastBytes = 1 << 20
 )
 
 // heartbeatInterval is a third of the session timeout, and 3 s at most.
@@ -94,6 +101,9 @@ func (o SourceOptions) validate() error {
 	}
 	if o.Window < 0 || o.Window > 1_000_000 {
 		return fmt.Errorf("option Window is %d: 0 gives the default, and more than 1000000 is a mistake", o.Window)
+	}
+	if o.MaxBytes != 0 && o.MaxBytes < leastBytes {
+		return fmt.Errorf("option MaxBytes is %d: at least %d are needed, and 0 gives the default", o.MaxBytes, leastBytes)
 	}
 	if o.NewTopic.Partitions < 0 || o.NewTopic.Replicas < 0 {
 		return fmt.Errorf("option NewTopic is negative (%d partitions, %d replicas): 0 gives the cluster's default", o.NewTopic.Partitions, o.NewTopic.Replicas)
@@ -132,6 +142,7 @@ func checkTimes(times map[string]time.Duration) error {
 // handlers.
 func (o SourceOptions) withDefaults() SourceOptions {
 	o.Window = cmp.Or(o.Window, 1024)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.CommitInterval = cmp.Or(o.CommitInterval, time.Second)
 	o.NackPause = cmp.Or(o.NackPause, 250*time.Millisecond)
 	o.CloseTimeout = cmp.Or(o.CloseTimeout, 5*time.Second)
@@ -155,7 +166,7 @@ func (o SourceOptions) client(topic string, rebalance time.Duration) []kgo.Opt {
 	opts := append(o.admin(),
 		kgo.ConsumerGroup(o.Group), kgo.ConsumeTopics(topic),
 		kgo.SessionTimeout(o.SessionTimeout), kgo.HeartbeatInterval(o.heartbeatInterval()), kgo.RebalanceTimeout(rebalance),
-		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(),
+		kgo.DisableAutoCommit(), kgo.BlockRebalanceOnPoll(), kgo.FetchMaxBytes(leastFetch), kgo.FetchMaxPartitionBytes(leastFetch),
 	)
 	start, level := o.start(), kgo.ReadCommitted()
 	if o.UnsafeReadUncommitted {
@@ -175,7 +186,7 @@ func (o SourceOptions) start() kgo.Offset {
 // admin returns the options of a client for requests only.
 func (o SourceOptions) admin() []kgo.Opt {
 	opts := []kgo.Opt{
-		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...), kgo.FetchMaxBytes(16 << 20),
+		kgo.ClientID("headrace"), kgo.SeedBrokers(o.Brokers...),
 		kgo.MetadataMinAge(250 * time.Millisecond), kgo.RetryBackoffFn(backoff),
 	}
 	return append(opts, o.Client...)

@@ -32,6 +32,8 @@ var ownedBySource = []owned{
 	{"ConsumeStartOffset", kgo.ConsumeStartOffset, "it begins at the oldest record; UnsafeStartAtEnd changes that"},
 	{"ConsumeResetOffset", kgo.ConsumeResetOffset, "it goes on at the oldest record; UnsafeStartAtEnd changes that"},
 	{"FetchIsolationLevel", kgo.FetchIsolationLevel, "it reads what is committed; UnsafeReadUncommitted changes that"},
+	{"FetchMaxBytes", kgo.FetchMaxBytes, "set SourceOptions.MaxBytes"},
+	{"FetchMaxPartitionBytes", kgo.FetchMaxPartitionBytes, "set SourceOptions.MaxBytes"},
 	{"DisableAutoCommit", kgo.DisableAutoCommit, itself},
 	{"GreedyAutoCommit", kgo.GreedyAutoCommit, "it commits what was polled and not what was handled"},
 	{"AutoCommitMarks", kgo.AutoCommitMarks, itself},

@@ -15,8 +15,9 @@ const (
 	fullRecords = 500
 	fullBytes   = 4 << 20
 	// lookAgain is how often to check for deliveries after the lowest that were given
-	// back.
+	// back or acknowledged, and lookSoon while the budget is full.
 	lookAgain = time.Second
+	lookSoon  = 10 * time.Millisecond
 )
 
 // partition is a partition while this member has it. One goroutine hands its records over
@@ -26,6 +27,7 @@ type partition struct {
 	topic  string
 	out    chan<- *message.Message
 	limits limits
+	budget *budget
 	// changed gets a value when there may be room for more records.
 	changed chan<- struct{}
 	// hold stops the client from fetching the partition, or lets it continue.
@@ -44,6 +46,8 @@ type partition struct {
 	at        place
 	waiting   []*kgo.Record // not handed over yet
 	bytes     int           // of them
+	charged   int           // bytes of the budget, of these and of those under way
+	over      bool          // it takes no more records
 	stuck     bool          // the window is full
 	held      bool          // the client does not fetch it
 	position  kgo.EpochOffset
@@ -79,14 +83,32 @@ func newPartition(ctx context.Context, topic string, number int32, out chan<- *m
 // add adds records of the incarnation id.
 func (p *partition) add(id [16]byte, records []*kgo.Record) {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
 	p.at = placeOf(p.topic, id, p.number)
 	p.waiting = append(p.waiting, records...)
+	n := 0
 	for _, r := range records {
-		p.bytes += size(r)
+		n += size(r)
 	}
+	p.bytes += n
+	p.charged += n
+	p.budget.add(n)
 	p.look()
-	p.mu.Unlock()
 	signal(p.wake)
+}
+
+// freed returns n bytes to the budget; negative means all, and that no more come.
+func (p *partition) freed(n int) {
+	p.mu.Lock()
+	if n < 0 {
+		n, p.over = p.charged, true
+	}
+	p.charged -= n
+	p.mu.Unlock()
+	p.budget.free(n)
 }
 
 // size is the approximate size of r.
@@ -124,6 +146,7 @@ func (p *partition) look() {
 // run hands records over until the partition is drained or abandoned.
 func (p *partition) run() {
 	defer close(p.done)
+	defer p.freed(-1)
 	defer p.abandon()
 	defer p.drain()
 	defer p.giveBack()
@@ -140,6 +163,10 @@ func (p *partition) run() {
 		if d != nil {
 			out, m = p.out, d.m
 		}
+		var soon <-chan time.Time
+		if p.window.head() != nil && p.budget.full() {
+			soon = time.After(lookSoon)
+		}
 		select {
 		case out <- m:
 			p.sent(d)
@@ -148,6 +175,8 @@ func (p *partition) run() {
 		case <-nacked:
 			p.settle(true)
 		case <-tick.C:
+			p.settle(true)
+		case <-soon:
 			p.settle(true)
 		case <-p.pause:
 			p.pause = nil
@@ -192,7 +221,7 @@ func (p *partition) take() *delivery {
 	if p.stuck || len(p.waiting) == 0 {
 		return nil
 	}
-	d := &delivery{record: p.waiting[0], at: p.at}
+	d := &delivery{record: alone(p.waiting[0]), at: p.at}
 	p.waiting[0] = nil
 	p.waiting = p.waiting[1:]
 	p.bytes -= size(d.record)
@@ -212,7 +241,14 @@ func (p *partition) sent(d *delivery) {
 
 // settle records acknowledgements and, if back is set, given back deliveries.
 func (p *partition) settle(back bool) {
-	if p.window.settle() {
+	moved, freed := p.window.settle()
+	if back {
+		freed += p.window.release()
+	}
+	if freed > 0 {
+		p.freed(freed)
+	}
+	if moved {
 		p.mu.Lock()
 		p.position = p.window.position
 		p.mu.Unlock()
@@ -252,7 +288,7 @@ func (p *partition) finish() {
 		d.end()
 	}
 	for _, d := range p.window.open() {
-		if d.again {
+		if d.again || d.done {
 			continue
 		}
 		select {

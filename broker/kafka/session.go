@@ -26,6 +26,7 @@ type session struct {
 	// values is Subscribe's context, for the values of the messages' contexts.
 	values  context.Context
 	changed chan struct{}
+	budget  *budget
 	// ready is closed when client is set: the client makes callbacks as soon as it is
 	// made.
 	ready chan struct{}
@@ -46,15 +47,18 @@ func newSession(values context.Context, topic string, o SourceOptions, rebalance
 		topic: topic, options: o, out: out, outage: log, values: values, rebalance: rebalance,
 		changed: make(chan struct{}, 1), ready: make(chan struct{}), partitions: make(map[int32]*partition),
 	}
+	s.budget = &budget{most: o.MaxBytes, changed: s.changed}
+	fetches := &fetching{most: o.MaxBytes, asked: leastFetch}
 	opts := append(o.client(topic, rebalance),
 		kgo.OnPartitionsAssigned(s.assigned), kgo.OnPartitionsRevoked(s.revoked), kgo.OnPartitionsLost(s.lost),
-		kgo.AdjustFetchOffsetsFn(s.beginAt), kgo.WithHooks(log),
+		kgo.AdjustFetchOffsetsFn(s.beginAt), kgo.WithHooks(log, fetches),
 	)
 	client, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("make a client: %w", err)
 	}
 	s.client = client
+	fetches.client.Store(client)
 	close(s.ready)
 	return s, nil
 }
@@ -97,6 +101,12 @@ func (s *session) room(ctx context.Context) bool {
 func (s *session) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.budget.full() {
+		for _, p := range s.partitions {
+			signal(p.wake) // each looks for what it can release
+		}
+		return true
+	}
 	for _, p := range s.partitions {
 		if p.full() {
 			return true
@@ -171,7 +181,7 @@ func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]
 	}
 	for _, number := range added[s.topic] {
 		p := newPartition(s.values, s.topic, number, s.out, limits{s.options.Window, s.options.NackPause})
-		p.changed, p.hold = s.changed, s.hold
+		p.changed, p.hold, p.budget = s.changed, s.hold, s.budget
 		s.partitions[number] = p
 		go p.run() // end waits for it
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -51,8 +52,17 @@ func unmarshal(ctx context.Context, r *kgo.Record, at place) *message.Message {
 			Broker: "kafka", Topic: at.topic, Partition: at.partition, Position: strconv.FormatInt(r.Offset, 10),
 		},
 		OrderKey: string(r.Key),
+		Time:     timeOf(r.Timestamp),
 	}))
 	return m
+}
+
+// timeOf returns t, or zero for the -1 ms of a record without a time.
+func timeOf(t time.Time) time.Time {
+	if t.UnixMilli() < 0 {
+		return time.Time{}
+	}
+	return t
 }
 
 // headersOf returns the UUID and the metadata from headers. Of those with one name the

@@ -15,12 +15,21 @@ type delivery struct {
 	end    context.CancelFunc // ends the message's context
 	again  bool               // it was given back, and waits to be handed over
 	spent  bool               // m was given back
+	done   bool               // it was acknowledged: only the offset is left
 }
 
 // renew gives d a new message; ctx is the partition's.
 func (d *delivery) renew(ctx context.Context) {
 	ctx, d.end = context.WithCancel(ctx)
 	d.m, d.spent = unmarshal(ctx, d.record, d.at), false
+}
+
+// release drops all but the offset of an acknowledged delivery, and returns the bytes.
+func (d *delivery) release() int {
+	n := size(d.record)
+	d.end()
+	d.record, d.m, d.done = &kgo.Record{Offset: d.record.Offset, LeaderEpoch: d.record.LeaderEpoch}, nil, true
+	return n
 }
 
 // window is the records of a partition under way, by offset, from the lowest unsettled
@@ -56,22 +65,35 @@ func (w *window) add(d *delivery) {
 }
 
 // settle moves past acknowledged deliveries, from the lowest on, and reports whether
-// there were any.
-func (w *window) settle() (moved bool) {
-	for d := w.head(); d != nil && acknowledged(d.m); d = w.head() {
-		d.end()
+// there were any, and the bytes that this released.
+func (w *window) settle() (moved bool, freed int) {
+	for d := w.head(); d != nil && (d.done || acknowledged(d.m)); d = w.head() {
+		if !d.done {
+			freed += d.release()
+		}
 		w.position = kgo.EpochOffset{Epoch: d.record.LeaderEpoch, Offset: d.record.Offset + 1}
 		w.flights[w.first] = nil
 		w.first++
 		moved = true
 	}
-	return moved
+	return moved, freed
+}
+
+// release releases the acknowledged deliveries after the lowest unsettled one, and returns
+// their bytes.
+func (w *window) release() (freed int) {
+	for i, d := range w.open() {
+		if i > 0 && !d.done && !d.again && acknowledged(d.m) {
+			freed += d.release()
+		}
+	}
+	return freed
 }
 
 // back returns the deliveries that were given back since its last call, by offset.
 func (w *window) back() (list []*delivery) {
 	for _, d := range w.open() {
-		if !d.again && givenBack(d.m) {
+		if !d.done && !d.again && givenBack(d.m) {
 			d.again, d.spent = true, true
 			d.end()
 			list = append(list, d)

@@ -44,8 +44,12 @@ func TestPosition(t *testing.T) {
 				w.add(d)
 			} else {
 				d := rapid.SampledFrom(all).Draw(t, "which")
-				d.m.Ack()
-				acked[d.record.Offset] = true
+				if acked[d.record.Offset] = true; !d.done {
+					d.m.Ack()
+				}
+				if rapid.Bool().Draw(t, "release") {
+					w.release()
+				}
 			}
 			w.settle()
 			want := int64(-1)

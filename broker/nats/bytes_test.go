@@ -12,9 +12,9 @@ import (
 	"github.com/headrace/headrace/broker/nats"
 )
 
-// WindowBytes bounds what a subscription holds, whether anybody takes it or not; what is
+// MaxBytes bounds what a subscription holds, whether anybody takes it or not; what is
 // larger comes alone; and all of it comes. Guards: subscription.ask, subscription.roomBytes.
-func TestWindowBytes(t *testing.T) {
+func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	s := server{brokertest.Variable(t, variable, "nats")}
 	topic := s.made(t, func(*jetstream.StreamConfig) {})
@@ -30,7 +30,7 @@ func TestWindowBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	source := newSource(t, nats.SourceOptions{Server: at, Durable: "d", WindowBytes: most})
+	source := newSource(t, nats.SourceOptions{Server: at, Durable: "d", MaxBytes: most})
 	messages, err := source.Subscribe(t.Context(), topic)
 	if err != nil {
 		t.Fatal(err)

@@ -7,12 +7,14 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	natsgo "github.com/nats-io/nats.go"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 const (
@@ -27,10 +29,11 @@ const (
 // delivery makes a message of any record.
 func (b *subscription) delivery(raw *natsgo.Msg) *delivery {
 	id, metadata := unmarshal(raw.Header)
-	m := message.NewMessage(id, raw.Data)
+	m := message.NewMessage(id, flow.Payload(raw.Data))
 	m.Metadata = metadata
 	ctx, forget := context.WithCancel(b.ctx)
-	m.SetContext(headrace.WithArrival(ctx, headrace.Arrival{Coordinates: coordinates(raw), OrderKey: orderKey(raw.Header)}))
+	at, stored := coordinates(raw)
+	m.SetContext(headrace.WithArrival(ctx, headrace.Arrival{Coordinates: at, OrderKey: orderKey(raw.Header), Time: stored}))
 	return &delivery{raw: raw, msg: m, forget: forget}
 }
 
@@ -46,13 +49,14 @@ func orderKey(h natsgo.Header) string {
 // coordinates are the stream, the subject, and the sequence with the time at which the
 // stream stored the message. A stream that was made again has the same sequences, at
 // other times.
-func coordinates(raw *natsgo.Msg) headrace.Coordinates {
-	c := headrace.Coordinates{Broker: "nats", Partition: text(raw.Subject)}
+func coordinates(raw *natsgo.Msg) (c headrace.Coordinates, stored time.Time) {
+	c = headrace.Coordinates{Broker: "nats", Partition: text(raw.Subject)}
 	if m, err := raw.Metadata(); err == nil {
 		c.Topic = m.Stream
 		c.Position = strconv.FormatUint(m.Sequence.Stream, 10) + "@" + strconv.FormatInt(m.Timestamp.UnixNano(), 10)
+		stored = m.Timestamp
 	}
-	return c
+	return c, stored
 }
 
 // unmarshal never fails: it returns the id, if there is one, and all headers.

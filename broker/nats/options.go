@@ -47,9 +47,9 @@ type SourceOptions struct {
 
 	// Window is how many messages each subscription holds at most, 1 to 10,000. Default 256.
 	Window int
-	// WindowBytes bounds the bytes of the messages that a subscription holds, with
+	// MaxBytes bounds the bytes of the messages that a subscription holds, with
 	// subjects and headers; a larger message is fetched alone. Default 64 MiB.
-	WindowBytes int
+	MaxBytes int64
 	// AckWait is how long after the last sign of a process the server gives its messages
 	// to another one, at least 1 s. It is for consumers that the Source makes; an
 	// existing one must agree. Default 30 s, or that of the consumer on the server.
@@ -109,8 +109,8 @@ func (o SourceOptions) validate() error {
 		return fmt.Errorf("option Durable is %q: give it a name of letters, digits, '-' and '_', the same in every process", o.Durable)
 	case o.Window < 0 || o.Window > mostWindow:
 		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
-	case o.WindowBytes < 0:
-		return fmt.Errorf("option WindowBytes is negative (%d): 0 gives the default", o.WindowBytes)
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.AckWait != 0 && o.AckWait < leastAckWait:
 		return fmt.Errorf("option AckWait is %s: below %s a short silence of the process would already count as its death", o.AckWait, leastAckWait)
 	case o.MaxAckPending < 0:
@@ -125,8 +125,8 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Window == 0 {
 		o.Window = 256
 	}
-	if o.WindowBytes == 0 {
-		o.WindowBytes = 64 << 20
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 64 << 20
 	}
 	if o.MaxAckPending == 0 {
 		o.MaxAckPending = max(1000, 16*o.Window)

@@ -58,7 +58,7 @@ func (b *subscription) ask() {
 // roomBytes returns how many of room messages to request, and of how many bytes; 0 bytes
 // if even the largest messages fit, which spares the server an answer.
 func (b *subscription) roomBytes(room int) (int, int64) {
-	left := int64(b.source.o.WindowBytes - b.bytes)
+	left := b.source.o.MaxBytes - int64(b.bytes)
 	switch {
 	case b.large && len(b.held) == 0:
 		return 1, 0

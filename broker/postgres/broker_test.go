@@ -103,7 +103,7 @@ func (s server) restart(ctx context.Context) error {
 // Features implements brokertest.Broker.
 func (s server) Features() brokertest.Features {
 	return brokertest.Features{
-		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Hostile: s.hostile(), Restart: s.restart,
+		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Tombstones: true, Hostile: s.hostile(), Restart: s.restart,
 		Delete: func(ctx context.Context, topic string) error {
 			return s.with(func(db *sql.DB) error { return postgres.Remove(ctx, db, schema, topic, group) })
 		},

@@ -37,6 +37,7 @@ func (b *subscription) fetch(n int) ([]*delivery, error) {
 	for _, d := range taken {
 		b.arrive(d)
 		b.held[d.id] = d
+		b.bytes.Add(d.size)
 	}
 	return taken, nil
 }
@@ -77,13 +78,14 @@ func scan(rows *sql.Rows) (taken []*delivery, err error) {
 			id                       int64
 			uuid, orderKey, metadata string
 			payload                  []byte
+			sent                     time.Time
 		)
-		if err := rows.Scan(&id, &uuid, &orderKey, &metadata, &payload); err != nil {
+		if err := rows.Scan(&id, &uuid, &orderKey, &metadata, &payload, &sent); err != nil {
 			return taken, err
 		}
 		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey)})
+		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC(), size: len(payload)})
 	}
 	return taken, rows.Err()
 }
@@ -93,7 +95,7 @@ func (b *subscription) arrive(d *delivery) {
 	ctx, forget := context.WithCancel(b.ctx)
 	d.forget = forget
 	d.msg.SetContext(headrace.WithArrival(ctx, headrace.Arrival{
-		OrderKey: d.orderKey,
+		OrderKey: d.orderKey, Time: d.sent,
 		Coordinates: headrace.Coordinates{
 			Broker: "postgres", Topic: b.topic + "@" + strconv.FormatInt(b.made, 10), Position: strconv.FormatInt(d.id, 10),
 		},

@@ -18,9 +18,13 @@ type SourceOptions struct {
 	// Group is the consumer's name; all of its processes use the same one. Required.
 	Group string
 
-	// Window is how many messages each subscription holds at most, 1 to 10,000, of any
-	// size. Default 256.
+	// Window is how many messages each subscription holds at most, 1 to 10,000. Default
+	// 256.
 	Window int
+	// MaxBytes is how many bytes of payload a subscription may hold. The next read asks for
+	// as many messages as are likely to fit, by the size of those before, so messages that
+	// are larger exceed it once. Default 64 MiB.
+	MaxBytes int64
 	// Lease is how long a process may give no sign of life before others get its
 	// messages, at least 1 s. Default 30 s.
 	Lease time.Duration
@@ -65,6 +69,8 @@ func (o SourceOptions) validate() error {
 		return errors.New("option Group is empty: give it the consumer's name, the same in every process")
 	case o.Window < 0 || o.Window > mostWindow:
 		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.Lease != 0 && o.Lease < leastLease:
 		return fmt.Errorf("option Lease is %s: below %s a short silence of the process would already count as its death", o.Lease, leastLease)
 	case o.NackDelay != 0 && o.NackDelay < leastNackDelay:
@@ -83,6 +89,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	}
 	if o.Window == 0 {
 		o.Window = 256
+	}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = 64 << 20
 	}
 	if o.Lease == 0 {
 		o.Lease = 30 * time.Second

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -238,5 +239,52 @@ func TestCloseGivesBack(t *testing.T) {
 	defer func() { _ = second.Close() }()
 	for range 3 {
 		next(t, messages).Ack()
+	}
+}
+
+// What a subscription holds is bounded in bytes: as many messages are read as are likely to
+// fit. Others come when some are settled.
+func TestMaxBytes(t *testing.T) {
+	s := setup(t)
+	topic := "hr-bytes-" + time.Now().Format("150405.000000")
+	db, err := s.open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	if err := s.Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	sink, err := s.Sink("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = sink.Close() }()
+	for n := range 40 {
+		if err := sink.Publish(topic, message.NewMessage(fmt.Sprint(n), make([]byte, 100_000))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	from, err := postgres.NewSource(postgres.SourceOptions{DB: db, Schema: schema, Group: group, MaxBytes: 1 << 20, Poll: 10 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = from.Close() }()
+	messages, err := from.Subscribe(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []*message.Message
+	for range 11 {
+		held = append(held, next(t, messages))
+	}
+	select {
+	case m := <-messages:
+		t.Errorf("message %s came above MaxBytes", m.UUID)
+	case <-time.After(300 * time.Millisecond):
+	}
+	for range 29 {
+		held[0].Ack()
+		held = append(held[1:], next(t, messages))
 	}
 }

@@ -105,11 +105,7 @@ func rows(messages []*message.Message) []row {
 		for name, value := range m.Metadata {
 			metadata[text(name)] = text(value)
 		}
-		payload := []byte(m.Payload)
-		if payload == nil {
-			payload = []byte{}
-		}
-		all[i] = row{N: i, UUID: text(m.UUID), OrderKey: text(headrace.ArrivalFrom(m.Context()).OrderKey), Metadata: metadata, Payload: payload}
+		all[i] = row{N: i, UUID: text(m.UUID), OrderKey: text(headrace.ArrivalFrom(m.Context()).OrderKey), Metadata: metadata, Payload: m.Payload}
 	}
 	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -90,7 +91,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	}
 	b := &subscription{
 		o: s.o, all: s.all, ask: s.ask, topic: topic, holder: rand.Int64(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
-		held: make(map[int64]*delivery), settled: make(chan *delivery, s.o.Window),
+		held: make(map[int64]*delivery), settled: make(chan *delivery, s.o.Window), bytes: flow.Bytes{Most: s.o.MaxBytes},
 	}
 	made, err := b.madeAt(ctx)
 	if err != nil {

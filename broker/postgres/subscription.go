@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // subscription is one call of Subscribe. One goroutine takes messages and hands them
@@ -34,6 +36,7 @@ type subscription struct {
 	held     map[int64]*delivery // taken and not settled
 	settling sync.WaitGroup
 	settled  chan *delivery
+	bytes    flow.Bytes
 	trouble  bool      // for the taking goroutine: it fails, which was logged
 	looked   time.Time // when it last saw that the queue exists
 	mark     int64     // the id below which no row was due just now; 0 is the bottom
@@ -47,6 +50,8 @@ type delivery struct {
 	id       int64
 	msg      *message.Message
 	orderKey string
+	sent     time.Time
+	size     int
 	forget   context.CancelFunc // ends the message's context
 	acked    bool
 	delay    time.Duration // before it may be delivered again, if it was not acked
@@ -69,7 +74,7 @@ func (b *subscription) run() {
 // take takes messages and hands them over until the subscription ends.
 func (b *subscription) take() {
 	for b.ctx.Err() == nil {
-		room := b.o.Window - b.holding()
+		room := min(b.o.Window-b.holding(), b.bytes.Room())
 		if room <= 0 || b.paused.Load() {
 			b.rest(time.Hour)
 			continue

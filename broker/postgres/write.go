@@ -71,6 +71,7 @@ func (b *subscription) book(ds []*delivery) {
 	b.mu.Lock()
 	for _, d := range ds {
 		delete(b.held, d.id)
+		b.bytes.Free(d.size)
 	}
 	b.mu.Unlock()
 	b.poke()

@@ -35,13 +35,18 @@
 // (XADD with an id) must not repeat them after a stream was deleted.
 //
 // Reading never fails. The field payload is the payload, and other fields are metadata.
-// An entry with neither payload nor a UUID has the JSON object of its fields as payload.
+// An entry with neither payload nor a UUID has the JSON object of its fields as payload;
+// with SourceOptions.Scalars numbers, true, false and null in it are no strings.
 // Metadata that is not msgpack is kept unchanged. A repeated field of metadata has a line
 // for each value. If payload, metadata or the UUID is repeated, the message is
 // unreadable: its payload is a JSON list of all fields. go-redis shows only the last
 // value of a field, so each batch with entries that are not Watermill's costs one more
 // request.
-// field alone, so each batch with entries that are not Watermill's costs one more request.
+//
+// A stream that is trimmed (XADD … MAXLEN) may lose entries that the group has not read.
+// The source compares the server's counts of added and read entries, logs how many are
+// missing, counts them (headrace.redis.lost), and sets the group's count right with XGROUP
+// SETID, so that one process says it once.
 //
 // A missing group, because the stream is new, was deleted, or the server lost it, is made
 // to read from Start: entries may then come again and are duplicates for the inbox.

@@ -20,7 +20,8 @@ type held struct {
 	id     string
 	msg    *message.Message
 	cancel context.CancelFunc // of the message's context
-	back   time.Duration      // how long until it may be claimed after it is given back
+	size   int
+	back   time.Duration // how long until it may be claimed after it is given back
 
 	// turn is held while its idle time is changed: a beat after the entry was given back
 	// would undo that.
@@ -84,6 +85,7 @@ func (f *flight) add(batch []*held) []*held {
 			return true
 		}
 		f.all[h.id] = h
+		f.u.bytes.Add(h.size)
 		return false
 	})
 }
@@ -105,6 +107,7 @@ func (f *flight) settled(batch []*held) {
 	f.mu.Unlock()
 	for _, h := range batch {
 		h.cancel()
+		f.u.bytes.Free(h.size)
 		<-f.u.window
 	}
 }

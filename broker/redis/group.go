@@ -17,11 +17,29 @@ var sweepScript = goredis.NewScript(sweepSource)
 
 // makeGroup makes the group, and an empty stream if there is none.
 func (u *subscription) makeGroup(ctx context.Context) error {
-	err := u.client.XGroupCreateMkStream(ctx, u.stream, u.o.Group, u.o.Start).Err()
+	args := []any{"XGROUP", "CREATE", u.stream, u.o.Group, u.o.Start, "MKSTREAM"}
+	if read, known := u.readBefore(ctx); known { // so that Redis counts what the group has read: see lost.lua
+		args = append(args, "ENTRIESREAD", read)
+	}
+	err := u.client.Do(ctx, args...).Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
 		return fmt.Errorf("make group %q of stream %q: %w", u.o.Group, u.stream, err)
 	}
 	return nil
+}
+
+// readBefore returns how many entries that were ever added are before Start.
+func (u *subscription) readBefore(ctx context.Context) (n int64, known bool) {
+	info, err := u.client.XInfoStream(ctx, u.stream).Result()
+	switch {
+	case err != nil:
+		return 0, u.o.Start == "0" && goredis.HasErrorPrefix(err, "no such key")
+	case u.o.Start == "0":
+		return info.EntriesAdded - info.Length, true
+	case u.o.Start == "$":
+		return info.EntriesAdded, true
+	}
+	return 0, false
 }
 
 // groupGone reports that the stream was deleted, and the group with it.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
 )
 
 // flightMost bounds InFlight.
@@ -41,20 +43,32 @@ type SourceOptions struct {
 	// minute. Default 500 ms.
 	Block time.Duration
 	// InFlight is how many entries of a subscription may be read and not yet settled, at
-	// most 100,000. Default: 512, or Demands.InFlight if that is more. They are in memory
-	// whatever their size: set it low if entries are large.
+	// most 100,000. Default: 512, or Demands.InFlight if that is more.
 	InFlight int
+	// MaxBytes is how many bytes of payload a subscription may have read and not yet
+	// settled. The next read asks for as many entries as are likely to fit, by the size of
+	// those before, so entries that are larger exceed it once. Default 64 MiB.
+	MaxBytes int64
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
 	// that no other group reads.
 	Delete bool
+	// Scalars reads an entry without payload, as XADD orders * id 7 from redis-cli writes,
+	// as a JSON object in which values that are JSON numbers, true, false or null are no
+	// strings: {"id":7}. Text that looks like one ("42" as a name) is a number then.
+	// Default: all values are strings.
+	Scalars bool
 	// Retention is the longest time that entries stay in the streams; Retention()
 	// declares it to the inbox. Default: unknown, so that nothing is pruned.
 	Retention time.Duration
 	// CloseTimeout bounds the requests that write settlements when a subscription ends.
 	// Default 10 s.
 	CloseTimeout time.Duration
-	// Logger logs outages. Default: slog.Default().
+	// Logger logs outages, and entries that were removed before the group had read them.
+	// Default: slog.Default().
 	Logger *slog.Logger
+	// MeterProvider makes the counter headrace.redis.lost: such entries, by stream and
+	// group, counted once for all processes. Default: otel.GetMeterProvider().
+	MeterProvider metric.MeterProvider
 	// UnsafeEviction allows a server that may remove a stream when memory is short.
 	UnsafeEviction bool
 	// UnsafeVolatile allows a server that keeps streams only in memory.
@@ -84,6 +98,8 @@ func (o SourceOptions) validate() error {
 		return errors.New("option SourceOptions.Client is missing: give go-redis' redis.NewClient(…)")
 	case strings.TrimSpace(o.Group) == "":
 		return errors.New("option SourceOptions.Group is missing: name the consumer group that shares the streams' entries")
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option SourceOptions.MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.InFlight < 0 || o.InFlight > flightMost:
 		return fmt.Errorf("option SourceOptions.InFlight is %d: it may be 1 to %d, or 0 for the default", o.InFlight, flightMost)
 	}
@@ -103,6 +119,7 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Stream == nil {
 		o.Stream = func(topic string) string { return topic }
 	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.Name = cmp.Or(o.Name, namePrefix+uuid.NewString())
 	o.Start = cmp.Or(o.Start, "0")
 	o.ClaimAfter = cmp.Or(o.ClaimAfter, defaultClaimAfter)
@@ -113,5 +130,6 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
+	o.MeterProvider = cmp.Or(o.MeterProvider, otel.GetMeterProvider())
 	return o
 }

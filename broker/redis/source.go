@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
@@ -29,6 +30,7 @@ type Source struct {
 	close   context.CancelFunc
 	running sync.WaitGroup
 	gates   flow.Gates
+	lost    metric.Int64Counter
 
 	mu     sync.Mutex
 	wanted map[string]int // Demands.InFlight of a topic's handlers
@@ -46,6 +48,12 @@ func NewSource(o SourceOptions) (*Source, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
+	var err error
+	s.lost, err = s.o.MeterProvider.Meter("github.com/headrace/headrace/broker/redis").Int64Counter("headrace.redis.lost",
+		metric.WithDescription("Entries that were removed from a stream before the group had read them."), metric.WithUnit("{entry}"))
+	if err != nil {
+		return nil, fmt.Errorf("redis: option SourceOptions.MeterProvider: %w", err)
+	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	goredis "github.com/redis/go-redis/v9"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/broker/internal/flow"
@@ -35,11 +36,13 @@ type subscription struct {
 	out      chan *message.Message
 	// window holds a token for each entry in flight.
 	window  chan struct{}
+	bytes   flow.Bytes
 	flight  *flight
 	watched sync.WaitGroup // goroutines that wait for handed out entries
 	reads   *flow.Outage
 	claims  *flow.Outage
 	wholes  *flow.Outage
+	lost    metric.Int64Counter
 }
 
 func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
@@ -51,6 +54,8 @@ func newSubscription(s *Source, ctx context.Context, stream string, window int) 
 	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")
 	u.wholes = u.outage("read all fields of entries of Redis")
 	u.flight = newFlight(u)
+	u.lost = s.lost
+	u.bytes.Most = s.o.MaxBytes
 	return u
 }
 
@@ -68,6 +73,7 @@ func (u *subscription) run() {
 	u.settling = settling
 	u.flight.start(settling)
 	var takers sync.WaitGroup
+	_ = u.look(settling) // the claimer looks again
 	takers.Go(u.read)
 	takers.Go(u.claim)
 	<-u.ctx.Done()
@@ -127,8 +133,11 @@ func (u *subscription) failed(err error) {
 func (u *subscription) claim() {
 	ticker := time.NewTicker(u.o.ClaimEvery)
 	defer ticker.Stop()
-	for u.gate.Wait(u.ctx) {
+	for n := 0; u.gate.Wait(u.ctx); n++ {
 		err := u.claimAll()
+		if err == nil && n%lookEvery == 0 {
+			err = u.look(u.settling)
+		}
 		switch {
 		case err == nil:
 			u.claims.Over()
@@ -175,7 +184,12 @@ func (u *subscription) room() (n int) {
 	case <-u.ctx.Done():
 		return 0
 	}
-	for n = 1; n < batchMost; n++ {
+	most := min(u.bytes.Wait(u.ctx), batchMost)
+	if most == 0 {
+		<-u.window
+		return 0
+	}
+	for n = 1; n < most; n++ {
 		select {
 		case u.window <- struct{}{}:
 		default:
@@ -214,16 +228,16 @@ func (u *subscription) give(entries []goredis.XMessage, tokens int) {
 
 // hold makes a message of the entry. repeating is all its fields, if it repeats one.
 func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
-	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}}
+	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "redis", Topic: u.stream, Position: e.ID}, Time: timeOf(e.ID)}
 	var msg *message.Message
 	if repeating == nil {
-		msg = read(e.Values)
+		msg = read(e.Values, u.o.Scalars)
 	} else {
-		msg, a.Unreadable = readRepeating(repeating)
+		msg, a.Unreadable = readRepeating(repeating, u.o.Scalars)
 	}
 	ctx, cancel := context.WithCancel(headrace.WithArrival(u.ctx, a))
 	msg.SetContext(ctx)
-	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now()}
+	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now(), size: len(msg.Payload)}
 }
 
 // watch waits until the entry is settled, or the subscription ends.

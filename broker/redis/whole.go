@@ -46,13 +46,19 @@ func (u *subscription) whole(entries []goredis.XMessage) (map[string][]string, e
 	return repeating, nil
 }
 
-// watermills reports whether an entry has the three fields that Watermill's sink and ours
-// write.
+// watermills reports whether an entry has the three fields that Watermill's sink writes,
+// and beside them at most those that ours adds.
 func watermills(values map[string]any) bool {
 	_, id := values[UUIDField]
 	_, metadata := values[MetadataField]
 	_, payload := values[PayloadField]
-	return id && metadata && payload && len(values) == 3
+	more := 0
+	for _, name := range plain {
+		if _, has := values[name]; has {
+			more++
+		}
+	}
+	return id && metadata && payload && len(values) == 3+more
 }
 
 // fieldsOf reads an entry of an answer; it returns none for a deleted one.
@@ -74,7 +80,7 @@ var errRepeated = errors.New("the entry has the field payload, metadata or " + U
 
 // readRepeating makes a message of an entry that repeats fields: a line for each value.
 // If it is ambiguous, the message is unreadable, and its payload is all fields as JSON.
-func readRepeating(fields []string) (*message.Message, error) {
+func readRepeating(fields []string, scalars bool) (*message.Message, error) {
 	values := map[string]any{}
 	for i := 0; i+1 < len(fields); i += 2 {
 		name, value := fields[i], fields[i+1]
@@ -88,7 +94,7 @@ func readRepeating(fields []string) (*message.Message, error) {
 			values[name] = before + "\n" + value
 		}
 	}
-	return read(values), nil
+	return read(values, scalars), nil
 }
 
 // listed returns [["name","value"],…]; values that are not text become base64:….

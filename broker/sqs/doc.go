@@ -55,7 +55,8 @@
 // keep their UUIDs.
 //
 // SQS accepts at most ten attributes, none empty and only with characters of XML. The
-// first valid names in alphabetical order become attributes; all other metadata go into
+// names content-type and those of a dead letter's copy (dlq.Headers), then the others in
+// alphabetical order become attributes; all other metadata go into
 // one attribute named _headrace_metadata, as JSON, from which a Source restores them. A
 // payload that SQS would reject is sent in base64 and marked by _headrace_body. For other
 // readers these two are attributes like any other.

@@ -1,6 +1,7 @@
 package sqs
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -12,6 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 )
 
 // attributesMost is how many attributes a message of SQS may have.
@@ -70,7 +72,7 @@ func marshalOne(m *message.Message) outgoing {
 			rest[name] = value
 		}
 	}
-	slices.Sort(fit)
+	slices.SortFunc(fit, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
 	room := attributesMost - len(attributes)
 	if len(rest) > 0 || len(fit) > room {
 		room--
@@ -90,6 +92,17 @@ func marshalOne(m *message.Message) outgoing {
 		bytes += len(name) + len(stringType) + len(value)
 	}
 	return outgoing{body: body, attributes: attributes, bytes: bytes}
+}
+
+// first are the names that get attributes of their own before others do: readers in other
+// languages need them.
+var first = append([]string{headrace.ContentTypeHeader}, dlq.Headers()...)
+
+func rank(name string) int {
+	if i := slices.Index(first, name); i >= 0 {
+		return i
+	}
+	return len(first)
 }
 
 // orderKeyOf is the default of the OrderKey options: the relay's order key.

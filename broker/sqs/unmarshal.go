@@ -19,7 +19,7 @@ import (
 // the payload that our sink encoded in it; metadata are the attributes as text.
 func read(m *types.Message, q queue, sns bool) (*message.Message, headrace.Arrival, Facts) {
 	facts := factsOf(m)
-	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "sqs", Topic: q.name, Position: facts.MessageID}}
+	a := headrace.Arrival{Coordinates: headrace.Coordinates{Broker: "sqs", Topic: q.name, Position: facts.MessageID}, Time: facts.Sent}
 	if q.fifo() {
 		a.OrderKey = facts.Group
 	}

@@ -82,7 +82,7 @@ var errBody = errors.New(BodyAttribute + " says base64, and the body is none")
 func readBody(body, how string) ([]byte, error) {
 	switch how {
 	case bodyEmpty:
-		return nil, nil
+		return []byte{}, nil
 	case bodyBase64:
 		payload, err := base64.StdEncoding.DecodeString(body)
 		if err != nil {

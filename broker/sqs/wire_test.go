@@ -1,6 +1,10 @@
 package sqs
 
 import (
+	"encoding/json"
+	"fmt"
+	"time"
+
 	"regexp"
 	"strings"
 	"testing"
@@ -10,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 	"github.com/google/go-cmp/cmp"
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 	"pgregory.net/rapid"
 )
 
@@ -174,4 +180,32 @@ func TestBatches(t *testing.T) {
 			t.Fatalf("%d of %d are sent", next, len(all))
 		}
 	})
+}
+
+// Of more than ten attributes those that readers in other languages need come first, and the
+// rest is JSON.
+func TestTheCopyOfALetterIsReadable(t *testing.T) {
+	letter := dlq.Letter{LetterID: 7, Class: dlq.Exhausted, Consumer: "c", Handler: "h", Error: "refused", ErrorFingerprint: "f", Attempts: 5}
+	letter.Delivery = headrace.Delivery{ID: "m", Key: "k", OrderKey: "o", Topic: "orders", Time: time.Unix(1_700_000_000, 0), Metadata: map[string]string{"content-type": "text/plain"}}
+	for n := range 12 {
+		letter.Delivery.Metadata[fmt.Sprintf("a-header-%d", n)] = "value"
+	}
+	letter.Delivery.Coordinates.Position = "sqs-id"
+	m := message.NewMessage("copy", []byte("x"))
+	m.Metadata = dlq.Copy(letter, "orders.dead").Metadata
+	got := marshalOne(m).attributes
+	for _, name := range []string{
+		"content-type", dlq.HeaderClass, dlq.HeaderTopic, dlq.HeaderPosition, dlq.HeaderMessageID, dlq.HeaderTime, dlq.HeaderAttempts, dlq.HeaderErrorFingerprint,
+	} {
+		if got[name] == "" || got[name] != m.Metadata[name] {
+			t.Errorf("attribute %s is %q", name, got[name])
+		}
+	}
+	var rest map[string]string
+	if err := json.Unmarshal([]byte(got[MetadataAttribute]), &rest); err != nil || rest["a-header-0"] != "value" || rest[dlq.HeaderError] != "refused" {
+		t.Errorf("the rest is %q, %v", got[MetadataAttribute], err)
+	}
+	if len(got) != attributesMost {
+		t.Errorf("%d attributes: %q", len(got), got)
+	}
 }

@@ -138,7 +138,7 @@ func (x *Execution) make(c *Call) {
 	for i, t := range c.tasks {
 		c.inputs[i] = t.Input()
 	}
-	o := headrace.TxOptions{Alone: c.h.Alone, Encode: c.h.Encode, Scope: c.h.Scope, Versions: x.p.Versions}
+	o := headrace.TxOptions{Alone: c.h.Alone, Encoder: c.h.Encoder, Scope: c.h.Scope, Versions: x.p.Versions}
 	if !c.h.Batch {
 		o.Trace = c.tasks[0].Delivery.Trace
 	}

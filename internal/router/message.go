@@ -47,10 +47,7 @@ func publish(tx *headrace.Tx, topic string, produced []*message.Message) error {
 		if p == nil {
 			return fmt.Errorf("message #%d that the handler returned is nil", i)
 		}
-		e := headrace.Event{ID: p.UUID, Topic: topic, Payload: p.Payload, Metadata: p.Metadata}
-		if e.Payload == nil {
-			e.Payload = []byte{}
-		}
+		e := headrace.Event{ID: p.UUID, Topic: topic, Payload: p.Payload, Tombstone: p.Payload == nil, Metadata: p.Metadata}
 		events = append(events, e)
 	}
 	return tx.Publish(events...)

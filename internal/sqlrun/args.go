@@ -37,14 +37,6 @@ func Identity(names ...string) error {
 // Trace returns a trace header in the form for rows.
 func Trace(s string) string { return encode.Text(s, maxTrace) }
 
-// Payload returns b for a column that is never NULL.
-func Payload(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
 // Micros returns d in microseconds, rounded up so that a delay never becomes 0.
 func Micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 

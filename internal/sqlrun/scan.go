@@ -102,11 +102,36 @@ func Strings(list []string) string {
 	return string(b)
 }
 
-// Coordinates returns c as JSON.
-func Coordinates(c headrace.Coordinates) string {
-	b, err := json.Marshal(c)
+// place is the form of the column coordinates: where the broker had a message, and since
+// when.
+type place struct {
+	headrace.Coordinates
+	Time time.Time `json:"time,omitzero"`
+}
+
+// Coordinates returns the coordinates and the time of d as JSON.
+func Coordinates(d *headrace.Delivery) string {
+	p := place{Coordinates: d.Coordinates, Time: d.Time.UTC()}
+	if y := p.Time.Year(); y < 0 || y > 9999 { // which JSON has no form for
+		p.Time = time.Time{}
+	}
+	b, err := json.Marshal(p)
 	if err != nil {
-		panic("sqlrun: " + err.Error()) // four strings always have a JSON form
+		panic("sqlrun: " + err.Error()) // strings and such a time always have a JSON form
 	}
 	return string(b)
+}
+
+// Place scans what Coordinates has written.
+func Place(d *headrace.Delivery) sql.Scanner { return placed{d} }
+
+type placed struct{ d *headrace.Delivery }
+
+func (p placed) Scan(v any) error {
+	var at place
+	if err := (document{&at}).Scan(v); err != nil {
+		return err
+	}
+	p.d.Coordinates, p.d.Time = at.Coordinates, at.Time
+	return nil
 }

@@ -31,9 +31,9 @@ func itemColumns(items []backlog.Item) []any {
 		sqlrun.Texts(items, func(i *item) string { return i.Delivery.Fingerprint }),
 		sqlrun.Named(items, func(i *item) string { return i.Delivery.ID }),
 		sqlrun.Named(items, func(i *item) string { return i.Delivery.Topic }),
-		sqlrun.Column(items, func(i *item) []byte { return sqlrun.Payload(i.Delivery.Payload) }),
+		sqlrun.Column(items, func(i *item) []byte { return i.Delivery.Payload }),
 		sqlrun.Column(items, func(i *item) []byte { return encode.Metadata(i.Delivery.Metadata) }),
-		sqlrun.Texts(items, func(i *item) string { return sqlrun.Coordinates(i.Delivery.Coordinates) }),
+		sqlrun.Texts(items, func(i *item) string { return sqlrun.Coordinates(&i.Delivery) }),
 		sqlrun.Texts(items, func(i *item) string { return sqlrun.Trace(i.Delivery.Trace.Parent) }),
 		sqlrun.Texts(items, func(i *item) string { return sqlrun.Trace(i.Delivery.Trace.State) }),
 		sqlrun.Numbers(items, func(i *item) int64 { return int64(i.Delivery.Attempt) }),
@@ -53,7 +53,7 @@ func itemFields(i *backlog.Item) []any {
 	d := &i.Delivery
 	return []any{
 		&i.RowID, &i.Place, &i.Handler, &d.Scope, &d.Key, &d.OrderKey, &i.Strict, &d.Fingerprint, &d.ID, &d.Topic,
-		(*sqlrun.Blob)(&d.Payload), (*sqlrun.Headers)(&d.Metadata), sqlrun.JSON(&d.Coordinates), &d.Trace.Parent, &d.Trace.State,
+		(*sqlrun.Blob)(&d.Payload), (*sqlrun.Headers)(&d.Metadata), sqlrun.Place(d), &d.Trace.Parent, &d.Trace.State,
 		&d.Attempt, &i.Spent, &i.Reruns, (*sqlrun.Span)(&i.Postponed), &i.LetterID, &i.Redrives, &d.ReplyTopic,
 	}
 }

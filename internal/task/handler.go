@@ -38,8 +38,8 @@ type Handler struct {
 	Identify func(t *Task)
 	// Decode turns the payload into the Input.Body for Run.
 	Decode func(d *headrace.Delivery) (any, error)
-	// Encode turns Event.Value into bytes; nil means JSON.
-	Encode func(any) ([]byte, error)
+	// Encoder turns Event.Value into bytes; nil means JSON.
+	Encoder headrace.Encoder
 	// Run calls the user's function with one input, or with those of a batch (Batch).
 	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
 	// Telemetry records runs and outcomes; nil records nothing.

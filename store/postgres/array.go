@@ -1,6 +1,9 @@
 package postgres
 
-import "strconv"
+import (
+	"encoding/hex"
+	"strconv"
+)
 
 // This file formats the arrays of the hot path: one text each, without the copies that
 // pq.Array makes. They go to unnest with a cast.
@@ -43,6 +46,26 @@ func integers[R any](rows []R, field func(*R) int64) string {
 			b = append(b, ',')
 		}
 		b = strconv.AppendInt(b, field(&rows[i]), 10)
+	}
+	return string(append(b, '}'))
+}
+
+// blobs is a bytea[]; nil is NULL, which pq.Array writes as no bytes.
+func blobs(rows [][]byte) string {
+	n := 2
+	for _, row := range rows {
+		n += hex.EncodedLen(len(row)) + 6
+	}
+	b := append(make([]byte, 0, n), '{')
+	for i, row := range rows {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if row == nil {
+			b = append(b, "NULL"...)
+			continue
+		}
+		b = append(hex.AppendEncode(append(b, `"\\x`...), row), '"')
 	}
 	return string(append(b, '}'))
 }

@@ -101,6 +101,9 @@ type written struct {
 // from 1, and its metadata follows.
 type body struct{ at, payload, metadata int }
 
+// tombstone stands for the size of a payload that is nil.
+const tombstone = -1
+
 func (w *written) look(rows []outbox.Row) error {
 	for i := range rows {
 		e := &rows[i].Event
@@ -128,10 +131,12 @@ func (w *written) bodies(rows []outbox.Row) []byte {
 	for i := range rows {
 		p, e := &w.places[i], &rows[i].Event
 		p.at, p.payload = len(all)+1, len(e.Payload)
-		all = append(all, e.Payload...)
+		if all = append(all, e.Payload...); e.Payload == nil {
+			p.payload = tombstone
+		}
 		if w.metadata {
 			all = append(all, encode.Metadata(e.Metadata)...)
-			p.metadata = len(all) + 1 - p.at - p.payload
+			p.metadata = len(all) + 1 - p.at - len(e.Payload)
 		}
 	}
 	return all

@@ -20,6 +20,10 @@ func (d dialect) Reader() sqlrun.Reader { return d.statements }
 func (d dialect) Many(columns ...any) []any {
 	args := make([]any, len(columns))
 	for i, column := range columns {
+		if b, ok := column.([][]byte); ok {
+			args[i] = blobs(b)
+			continue
+		}
 		args[i] = pq.Array(column)
 	}
 	return args

@@ -54,7 +54,7 @@ func (o *outboxStore) insertOne(ctx context.Context, q headrace.Execer, row outb
 		return fmt.Errorf("%w: ID, Topic or OrderKey: %w", headrace.ErrInvalidEvent, err)
 	}
 	args := []any{
-		row.Shard, e.ID, e.Topic, e.OrderKey, sqlrun.Payload(e.Payload), encode.Metadata(e.Metadata),
+		row.Shard, e.ID, e.Topic, e.OrderKey, e.Payload, encode.Metadata(e.Metadata),
 		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State), before, o.Name(), e.Local,
 	}
 	query := o.insert

@@ -15,4 +15,4 @@ UPDATE {{schema}}.headrace_queue q
 SET due_at = clock_timestamp() + $4::bigint * interval '1 microsecond', holder = $5, deliveries = deliveries + 1
 FROM relaxed
 WHERE q.ctid = ANY (ARRAY (SELECT place FROM due)) AND relaxed.setting = 'off'
-RETURNING q.id, q.uuid, q.order_key, q.metadata::text, q.payload
+RETURNING q.id, q.uuid, q.order_key, q.metadata::text, q.payload, q.sent_at

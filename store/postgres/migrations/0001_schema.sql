@@ -71,9 +71,9 @@ CREATE TABLE {{schema}}.headrace_backlog (
     fingerprint text,
     message_id  text NOT NULL,
     topic       text NOT NULL,
-    payload     bytea NOT NULL,
+    payload     bytea, -- NULL: a tombstone
     metadata    bytea NOT NULL,
-    coordinates text NOT NULL, -- JSON
+    coordinates text NOT NULL, -- JSON, with the time
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     attempt     integer NOT NULL, -- the run to come
@@ -111,7 +111,7 @@ CREATE TABLE {{schema}}.headrace_outbox (
     message_id text NOT NULL,
     topic      text NOT NULL,
     order_key  text COLLATE "C" NOT NULL,
-    payload    bytea NOT NULL,
+    payload    bytea, -- NULL: a tombstone
     metadata   bytea NOT NULL,
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
@@ -131,7 +131,7 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     message_id text NOT NULL,
     topic      text NOT NULL,
     order_key  text COLLATE "C" NOT NULL,
-    payload    bytea NOT NULL,
+    payload    bytea, -- NULL: a tombstone
     metadata   bytea NOT NULL,
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
@@ -179,9 +179,9 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     first_fingerprint text NOT NULL,
     message_id  text NOT NULL,
     topic       text NOT NULL,
-    payload     bytea NOT NULL,
+    payload     bytea, -- NULL: a tombstone
     metadata    bytea NOT NULL,
-    coordinates text NOT NULL, -- JSON
+    coordinates text NOT NULL, -- JSON, with the time
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     error       text NOT NULL,

@@ -29,7 +29,7 @@ SELECT r.id, r.place, r.handler, r.scope, COALESCE(r.key, ''), r.order_key, r.st
     (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint), (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
 FROM (
     SELECT b.*, row_number() OVER so_far AS n,
-        sum(CASE WHEN b.mine THEN octet_length(b.payload) ELSE 0 END) OVER so_far AS bytes
+        sum(CASE WHEN b.mine THEN COALESCE(octet_length(b.payload), 0) ELSE 0 END) OVER so_far AS bytes
     FROM (
         SELECT a.*, a.handler = ANY ($6::text[]) AS mine
         FROM {{schema}}.headrace_backlog AS a

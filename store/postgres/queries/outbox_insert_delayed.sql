@@ -3,8 +3,8 @@
 WITH event AS MATERIALIZED (
     SELECT e.shard, e.message_id, e.place, COALESCE(e.delay_us, 0) AS delay_us,
         COALESCE(e.topic, $3::text) AS topic, COALESCE(e.order_key, '') AS order_key,
-        substring($1::bytea FROM e.payload_at FOR e.payload_size) AS payload,
-        COALESCE(substring($1::bytea FROM e.payload_at + e.payload_size FOR e.metadata_size), convert_to('{}', 'UTF8')) AS metadata,
+        substring($1::bytea FROM e.payload_at FOR NULLIF(e.payload_size, -1)) AS payload,
+        COALESCE(substring($1::bytea FROM e.payload_at + GREATEST(e.payload_size, 0) FOR e.metadata_size), convert_to('{}', 'UTF8')) AS metadata,
         COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state, COALESCE(e.local, 0) = 1 AS local
     FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::integer[], $15::bigint[])
         WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, local, delay_us, place)

@@ -8,6 +8,6 @@ SELECT b.id, b.place, b.handler, b.scope, COALESCE(b.key, ''), b.order_key, b.st
         WHERE b.error_fingerprint <> '' AND a.scope = b.scope AND a.key = b.key
         ORDER BY a.n DESC
         LIMIT 1
-    ), ''), octet_length(b.payload)
+    ), ''), COALESCE(octet_length(b.payload), 0)
 FROM {{schema}}.headrace_backlog AS b
 WHERE b.id = $1

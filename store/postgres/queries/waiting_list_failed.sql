@@ -9,7 +9,7 @@ SELECT b.id, b.place, b.handler, b.scope, COALESCE(b.key, ''), b.order_key, b.st
         WHERE b.error_fingerprint <> '' AND a.scope = b.scope AND a.key = b.key
         ORDER BY a.n DESC
         LIMIT 1
-    ), ''), octet_length(b.payload)
+    ), ''), COALESCE(octet_length(b.payload), 0)
 FROM {{schema}}.headrace_backlog AS b
 WHERE b.error_fingerprint <> '' AND b.error_fingerprint = $7::text AND b.id > $1 AND b.id <= $2
     AND ($4::text = '' OR b.consumer = $4::text) AND ($5::text = '' OR b.handler = $5::text) AND ($6::text = '' OR b.status = $6::text)

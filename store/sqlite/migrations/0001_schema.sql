@@ -85,9 +85,9 @@ CREATE TABLE {{schema}}.headrace_backlog (
     reply_topic TEXT NOT NULL,
     token       TEXT NOT NULL DEFAULT '', -- of the lease
     starts      INTEGER NOT NULL DEFAULT 0, -- leases that were given
-    coordinates TEXT NOT NULL, -- JSON
+    coordinates TEXT NOT NULL, -- JSON, with the time
     metadata    BLOB NOT NULL,
-    payload     BLOB NOT NULL
+    payload     BLOB -- NULL: a tombstone
 ) STRICT;
 CREATE UNIQUE INDEX {{schema}}.headrace_backlog_key ON headrace_backlog (scope, key) WHERE key IS NOT NULL;
 CREATE INDEX {{schema}}.headrace_backlog_ready ON headrace_backlog (consumer, shard, place) WHERE status = 'ready';
@@ -114,7 +114,7 @@ CREATE TABLE {{schema}}.headrace_outbox (
     trace_state  TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     metadata   BLOB NOT NULL,
-    payload    BLOB NOT NULL,
+    payload    BLOB, -- NULL: a tombstone
     PRIMARY KEY (outbox, shard, id)
 ) STRICT;
 -- Events held back: delayed, refused by the sink and tried again later, parked, or
@@ -134,7 +134,7 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     created_at INTEGER NOT NULL,
     error      TEXT NOT NULL,
     metadata   BLOB NOT NULL,
-    payload    BLOB NOT NULL,
+    payload    BLOB, -- NULL: a tombstone
     PRIMARY KEY (outbox, shard, id)
 ) STRICT;
 CREATE INDEX {{schema}}.headrace_outbox_held_due ON headrace_outbox_held (outbox, shard, due_at, id) WHERE due_at IS NOT NULL;
@@ -192,12 +192,12 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     changed_at  INTEGER NOT NULL,
     reply_topic TEXT NOT NULL DEFAULT '',
     deliveries  INTEGER NOT NULL DEFAULT 0, -- of a message under a stand-in key
-    coordinates TEXT NOT NULL, -- JSON
+    coordinates TEXT NOT NULL, -- JSON, with the time
     error       TEXT NOT NULL,
     chain       TEXT NOT NULL, -- JSON array of strings
     stack       TEXT NOT NULL,
     metadata    BLOB NOT NULL,
-    payload     BLOB NOT NULL
+    payload     BLOB -- NULL: a tombstone
 ) STRICT;
 -- A message has one open letter; a conflict one letter for good, so that one that was
 -- decided is not asked again.

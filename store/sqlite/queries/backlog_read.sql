@@ -25,7 +25,7 @@ FROM (
     FROM (
         SELECT w.id, w.place, w.mine, CASE WHEN w.mine THEN w.size ELSE 0 END AS size
         FROM (
-            SELECT a.id, a.place, a.handler IN (SELECT h.value FROM json_each($6) AS h) AS mine, octet_length(a.payload) AS size
+            SELECT a.id, a.place, a.handler IN (SELECT h.value FROM json_each($6) AS h) AS mine, COALESCE(octet_length(a.payload), 0) AS size
             FROM {{schema}}.headrace_backlog AS a
             WHERE a.status = 'ready' AND a.consumer = $1 AND a.shard = $2 AND a.place > $3
                 AND ($7 IS NULL OR a.id IN (SELECT i.value FROM json_each($7) AS i))
