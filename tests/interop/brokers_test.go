@@ -87,6 +87,7 @@ func TestSQS(t *testing.T) {
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""), BaseEndpoint: &at}
 	client := awssqs.NewFromConfig(config)
 	broker{
+		once: true,
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {
 				return must[*wsqs.Publisher](t)(wsqs.NewPublisher(wsqs.PublisherConfig{AWSConfig: config}, quiet))

@@ -41,8 +41,8 @@ type broker struct {
 	official, ours adapter
 	// prepare makes a topic where the official subscriber does not.
 	prepare func(t *testing.T, topic string)
-	// once sends each message once, because the official subscriber panics if a message
-	// comes while it ends.
+	// once sends each message once, because the official subscriber panics (NATS), or never
+	// ends (SQS), if a message comes that is not read any more.
 	once bool
 }
 

@@ -18,7 +18,7 @@ import (
 
 // withPosition gives a record its place, which the official adapter keeps in the context of
 // the message: a record that Watermill did not write has no id, so that it has no key
-// otherwise. It stands in docs/adopt.md.
+// otherwise.
 func withPosition(topic string) message.SubscriberDecorator {
 	return message.MessageTransformSubscriberDecorator(func(m *message.Message) {
 		partition, _ := kafka.MessagePartitionFromCtx(m.Context())
