@@ -161,12 +161,8 @@ func (j *journal) insert(ctx context.Context, tx *sql.Tx, w write) error {
 		if err := j.exec(ctx, tx, insertDelivery, j.run, d.n, printable(d.ID), id.Intent, id.Fact); err != nil {
 			return fmt.Errorf("insert delivery: %w", err)
 		}
-		payload := d.Payload
-		if payload == nil {
-			payload = []byte{}
-		}
 		e := marshal(envelope{d.ID, d.OrderKey, d.Headers, d.At})
-		if err := j.exec(ctx, tx, insertInFlight, j.run, d.n, e, payload); err != nil {
+		if err := j.exec(ctx, tx, insertInFlight, j.run, d.n, e, notNil(d.Payload)); err != nil {
 			return fmt.Errorf("insert in flight: %w", err)
 		}
 	}
@@ -197,6 +193,15 @@ func (j *journal) adopt(run string, n int64) (adopted []delivery, err error) {
 	return adopted, nil
 }
 
+// notNil returns payload, and no bytes for nil: SQLite's driver reads no bytes as nil, and the input has no
+// tombstones.
+func notNil(payload []byte) []byte {
+	if payload == nil {
+		return []byte{}
+	}
+	return payload
+}
+
 func inFlight(ctx context.Context, tx *sql.Tx, run string) (list []delivery, err error) {
 	rows, err := tx.QueryContext(ctx, takeOver, run)
 	if err != nil {
@@ -209,6 +214,7 @@ func inFlight(ctx context.Context, tx *sql.Tx, run string) (list []delivery, err
 		if err := rows.Scan(&d.n, &raw, &d.Payload); err != nil {
 			return nil, err
 		}
+		d.Payload = notNil(d.Payload)
 		var e envelope
 		if err := json.Unmarshal(raw, &e); err != nil {
 			return nil, fmt.Errorf("read an envelope: %w", err)

@@ -131,6 +131,7 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 		if err := rows.Scan(&last, &m.Key, &m.ID, &m.Payload, &metadata, &coordinates); err != nil {
 			return nil, 0, err
 		}
+		m.Payload = notNil(m.Payload)
 		if m.Metadata, err = encode.ParseMetadata(metadata); err != nil {
 			return nil, 0, err
 		}
