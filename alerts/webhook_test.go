@@ -126,7 +126,7 @@ func TestWebhookFaults(t *testing.T) {
 		"503 for long":     {handler: answer(503, "Retry-After", "99999"), status: 503, after: 15 * time.Minute},
 		"302 to metadata":  {handler: answer(302, "Location", "http://169.254.169.254/"), status: 302},
 		"307 inside":       {handler: answer(307, "Location", inside.URL), status: 307},
-		"hang":             {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = 50 * time.Millisecond }, is: context.DeadlineExceeded},
+		"hang":             {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r); panic(http.ErrAbortHandler) }, change: func(o *alerts.WebhookOptions) { o.Timeout = 50 * time.Millisecond }, is: context.DeadlineExceeded},
 		"hang in the body": {handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); w.(http.Flusher).Flush(); hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = time.Second }, status: 500},
 		"huge header":      {handler: answer(200, "X", strings.Repeat("x", 64<<10))},
 		"broken":           {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
