@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func options() crashguard.Options {
 	return crashguard.Options{
 		Pace:    crashguard.Pace{Look: 5 * time.Millisecond, Beat: 10 * time.Millisecond, Missed: 200 * time.Millisecond, Most: time.Minute, Beside: time.Minute},
-		Process: crashguard.ThisProcess, LeftBehind: func() bool { return false }, Schema: func(context.Context) (string, error) { return "id", nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Process: crashguard.NewProcess(), LeftBehind: func() bool { return false }, Schema: func(context.Context) (string, error) { return "id", nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
