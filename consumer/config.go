@@ -124,8 +124,8 @@ type Config struct {
 	// bearer tokens. Default: no more than that.
 	Redact func(text string) string
 	// Environment names the deployment that this process belongs to, such as "production"
-	// or "staging": for people, in headrace status and in alerts. Default: the environment
-	// variable HEADRACE_ENVIRONMENT, else none.
+	// or "staging": for people, in dead letters, headrace status and alerts. Default: the
+	// environment variable HEADRACE_ENVIRONMENT, else none.
 	Environment string
 	// Build names the build of the program, in attempts, dead letters, headrace status and
 	// alerts. Give each release another one. Default: the environment variable

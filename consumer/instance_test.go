@@ -46,8 +46,8 @@ func TestEndDuringTheStart(t *testing.T) {
 	})
 }
 
-// Config.Environment and Config.Build are in the rows of the process, of attempts and dead
-// letters, and in alerts; without them the process's environment variables are.
+// Config.Environment and Config.Build are in the rows of the process and of dead letters,
+// and in alerts; without them the process's environment variables are.
 func TestEnvironmentAndBuild(t *testing.T) {
 	t.Setenv("HEADRACE_ENVIRONMENT", "staging")
 	t.Setenv("HEADRACE_BUILD", "1.7.0")
@@ -65,7 +65,7 @@ func TestEnvironmentAndBuild(t *testing.T) {
 		if a := b.told(told, alerts.FirstDeadLetter); a.Environment != c.wantEnvironment || a.Build != c.wantBuild {
 			t.Errorf("%+v: the alert is of %q, %q", c, a.Environment, a.Build)
 		}
-		if l := b.letters(dlq.Filter{}); len(l) != 1 || l[0].Build != c.wantBuild {
+		if l := b.letters(dlq.Filter{}); len(l) != 1 || l[0].Environment != c.wantEnvironment || l[0].Build != c.wantBuild {
 			t.Errorf("%+v: the dead letters are %+v", c, l)
 		}
 		if err := b.halt(); err != nil {

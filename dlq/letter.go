@@ -78,9 +78,10 @@ type Letter struct {
 	// Deliveries counts how often the message of a letter under a stand-in key came
 	// (inbox.IsStandIn); 0 for any other letter. Stores set it.
 	Deliveries int
-	// Host and Build say which process wrote it.
-	Host  string
-	Build string
+	// Host, Build and Environment say which process wrote it; "" if unknown.
+	Host        string
+	Build       string
+	Environment string
 }
 
 // ID names the letter's message.

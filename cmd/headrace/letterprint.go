@@ -28,9 +28,13 @@ func (m *Main) printDetail(v detailView) error {
 	if v.PreviousID != 0 {
 		rows = append(rows, []string{"redriven before", fmt.Sprintf("%s, the last time from letter %d", plural(v.Redrives, "time", "times"), v.PreviousID)})
 	}
+	on := strings.TrimSpace(v.Host + " " + v.Build)
+	if v.Environment != "" {
+		on += " in " + v.Environment
+	}
 	rows = append(rows, [][]string{
 		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
-		{"on", text(strings.TrimSpace(v.Host + " " + v.Build))}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
+		{"on", text(on)}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
 	}...)
 	rows = append(rows, contentRows(v.bodyView)...)
 	if err := m.table(nil, rows); err != nil {

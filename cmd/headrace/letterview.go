@@ -40,6 +40,7 @@ type letterView struct {
 	Deliveries       int                  `json:"deliveries,omitempty"` // under a stand-in key
 	Host             string               `json:"host,omitempty"`
 	Build            string               `json:"build,omitempty"`
+	Environment      string               `json:"environment,omitempty"`
 }
 
 func viewLetter(l dlq.Letter) letterView {
@@ -51,7 +52,7 @@ func viewLetter(l dlq.Letter) letterView {
 		Coordinates: d.Coordinates, TraceParent: d.Trace.Parent, Error: l.Error, Group: l.ErrorFingerprint,
 		Attempts: l.Attempts, FirstFailure: l.FirstFailure, LastFailure: l.LastFailure,
 		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives, Deliveries: l.Deliveries,
-		Host: l.Host, Build: l.Build,
+		Host: l.Host, Build: l.Build, Environment: l.Environment,
 	}
 }
 

@@ -148,7 +148,8 @@ func deadLetter(key string) dlq.Letter {
 			Payload: []byte(`{"canary":"payload-canary"}`), Metadata: map[string]string{"Authorization": "header-canary"},
 			Coordinates: headrace.Coordinates{Broker: "kafka", Topic: "orders", Partition: "3", Position: "17"},
 		},
-		Error: failure.Error, Chain: failure.Chain, ErrorFingerprint: failure.Fingerprint, Attempts: 2, Host: "mill-1", Build: "v1.2.3",
+		Error: failure.Error, Chain: failure.Chain, ErrorFingerprint: failure.Fingerprint, Attempts: 2,
+		Host: "mill-1", Build: "v1.2.3", Environment: "production",
 	}
 }
 
@@ -159,7 +160,7 @@ func evilLetter() dlq.Letter {
 	l.Delivery.ID, l.Delivery.Topic, l.Delivery.OrderKey = evil, evil, evil
 	l.Delivery.Payload, l.Delivery.Metadata = []byte(evil+"\tend"), map[string]string{evil: evil}
 	l.Delivery.Coordinates = headrace.Coordinates{Broker: evil, Topic: evil}
-	l.Error, l.Chain, l.Stack, l.Host, l.Build = evil, []string{evil}, "main.f()\n\t"+evil, evil, evil
+	l.Error, l.Chain, l.Stack, l.Host, l.Build, l.Environment = evil, []string{evil}, "main.f()\n\t"+evil, evil, evil, evil
 	return l
 }
 

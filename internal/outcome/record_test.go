@@ -94,7 +94,7 @@ func TestAttemptsAreSpent(t *testing.T) {
 			f.Fatalf("%d letters, %d attempts", len(letters), len(attempts))
 		}
 		l := letters[0]
-		if l.Class != dlq.Exhausted || l.Attempts != 3 || l.Error != "run 3: boom" || l.Host != "host" || l.Build != "build" ||
+		if l.Class != dlq.Exhausted || l.Attempts != 3 || l.Error != "run 3: boom" || l.Host != "host" || l.Build != "build" || l.Environment != "environment" ||
 			l.Handler != h.Name || !slices.ContainsFunc(l.Chain, func(s string) bool { return strings.Contains(s, "boom") }) {
 			f.Errorf("letter %+v", l)
 		}

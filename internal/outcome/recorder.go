@@ -29,8 +29,8 @@ type Recorder struct {
 	Alerts alerts.Appender
 	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
 	DeadTopic func(topic string) string
-	// Host and Build are written into attempts and letters.
-	Host, Build string
+	// Host and Build are written into attempts and letters, Environment into letters.
+	Host, Build, Environment string
 	// Redact rewrites the texts of errors before they are kept; nil leaves them.
 	Redact func(string) string
 }
@@ -281,7 +281,8 @@ func (r *Recorder) deadLetters(ctx context.Context, t *txn.Txn, failed []*Failur
 func (r *Recorder) letter(m backlog.Item, class dlq.Class, f dlq.Failure) dlq.Letter {
 	return dlq.Letter{
 		Class: class, Consumer: m.Consumer, Handler: m.Handler, Delivery: m.Delivery, Strict: m.Strict, PreviousID: m.LetterID, Redrives: m.Redrives,
-		Error: f.Error, Chain: f.Chain, Stack: f.Stack, ErrorFingerprint: f.Fingerprint, Host: r.Host, Build: r.Build,
+		Error: f.Error, Chain: f.Chain, Stack: f.Stack, ErrorFingerprint: f.Fingerprint,
+		Host: r.Host, Build: r.Build, Environment: r.Environment,
 	}
 }
 

@@ -18,7 +18,8 @@ import (
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic, Host: attempt.Host(), Build: rt.Build, Redact: rt.Redact,
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic,
+		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,
 	}
 	return &batch.Options{
 		Recorder: recorder, Breaker: rt.Breaker, Guard: r.instance.start(r, recorder),

@@ -120,6 +120,7 @@ func letterColumns(letters []dlq.Letter) []any {
 		sqlrun.Numbers(letters, func(l *letter) int64 { return int64(l.Redrives) }),
 		sqlrun.Named(letters, func(l *letter) string { return l.Host }),
 		sqlrun.Named(letters, func(l *letter) string { return l.Build }),
+		sqlrun.Named(letters, func(l *letter) string { return l.Environment }),
 		sqlrun.Named(letters, func(l *letter) string { return l.Delivery.ReplyTopic }),
 		sqlrun.Numbers(letters, func(l *letter) int64 {
 			if inbox.IsStandIn(l.Delivery.Key) {

@@ -88,7 +88,7 @@ func letter(key string) dlq.Letter {
 	return dlq.Letter{
 		State: dlq.Open, Class: dlq.Permanent, Consumer: consumer, Handler: handler, Delivery: delivery(key),
 		Error: "card refused", Chain: []string{"*fmt.wrapError: card refused", "*card.Error: refused"},
-		Stack: "goroutine 1 [running]:", ErrorFingerprint: "print-1", Host: "host-1", Build: "v1.2.3",
+		Stack: "goroutine 1 [running]:", ErrorFingerprint: "print-1", Host: "host-1", Build: "v1.2.3", Environment: "test",
 	}
 }
 

@@ -195,6 +195,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     redrives    integer NOT NULL,
     host        text NOT NULL,
     build       text NOT NULL,
+    environment text NOT NULL,
     reply_topic text NOT NULL DEFAULT '',
     deliveries  integer NOT NULL DEFAULT 0, -- of a message under a stand-in key
     created_at  timestamptz NOT NULL DEFAULT {{now}},

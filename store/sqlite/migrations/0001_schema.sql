@@ -188,6 +188,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     redrives    INTEGER NOT NULL,
     host        TEXT NOT NULL,
     build       TEXT NOT NULL,
+    environment TEXT NOT NULL,
     created_at  INTEGER NOT NULL,
     changed_at  INTEGER NOT NULL,
     reply_topic TEXT NOT NULL DEFAULT '',

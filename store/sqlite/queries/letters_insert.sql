@@ -5,10 +5,10 @@
 INSERT INTO {{schema}}.headrace_dead_letters
     (class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint, message_id, topic, payload,
      metadata, coordinates, trace_parent, trace_state, error, error_fingerprint, chain, stack, attempts,
-     first_failure, last_failure, previous_id, redrives, host, build, reply_topic, deliveries, created_at, changed_at)
+     first_failure, last_failure, previous_id, redrives, host, build, environment, reply_topic, deliveries, created_at, changed_at)
 SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12,
     $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    COALESCE(failed.first, clock.now), COALESCE(failed.last, clock.now), $22, $23, $24, $25, $26, $27,
+    COALESCE(failed.first, clock.now), COALESCE(failed.last, clock.now), $22, $23, $24, $25, $26, $27, $28,
     clock.tick, clock.tick
 FROM (
     SELECT min(a.at) AS first, max(a.at) AS last

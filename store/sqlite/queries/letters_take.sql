@@ -20,5 +20,5 @@ WHERE id IN (
 )
 RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint,
     message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_fingerprint,
-    chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build,
+    chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build, environment,
     created_at, changed_at, reply_topic, deliveries
