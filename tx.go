@@ -41,6 +41,9 @@ var (
 	ErrForbidden = errors.New("statement not allowed in a handler")
 	// ErrTxDone matches a use of a Tx after its handler has returned.
 	ErrTxDone = errors.New("the handler has returned: its Tx cannot be used any more")
+	// ErrTxBusy matches a use of a Tx from within another call of it: the function of Raw,
+	// a source of CopyFrom, or a function of a batch. It would wait for itself.
+	ErrTxBusy = errors.New("the transaction is in use by another call: the function of Raw, a source of CopyFrom and the functions of a batch must not use it, nor may another goroutine")
 	// ErrNoTx matches a use of a nil Tx, such as TxFrom returns for a context that
 	// carries none.
 	ErrNoTx = errors.New("no transaction: the message's context carries none; is the Router attached (consumer.Attach)?")
@@ -79,6 +82,7 @@ type Tx struct {
 	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
 	used   atomic.Bool
+	busy   atomic.Bool // a function with the driver's connection runs
 	left   leftovers
 }
 
@@ -148,7 +152,7 @@ const nestedSavepoint = "headrace_nested"
 // If the database fails to set or undo the savepoint, the message fails, even if the
 // handler ignores the error.
 func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
-	if err := tx.usable(); err != nil {
+	if err := tx.free(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -247,7 +251,7 @@ func (tx *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *s
 // handler's scope, and stores it with this transaction's commit. Handlers call
 // inbox.Newer, which documents more.
 func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, error) {
-	if err := tx.usable(); err != nil {
+	if err := tx.free(); err != nil {
 		return false, err
 	}
 	if tx.o.Scope == "" || tx.o.Versions == nil {
@@ -261,12 +265,23 @@ func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, er
 }
 
 // Raw calls f with the driver's connection, for operations that database/sql lacks (pgx
-// CopyFrom). Only for handlers registered with consumer.Alone.
+// CopyFrom). f must not use tx: then the error matches ErrTxBusy. Only for handlers
+// registered with consumer.Alone.
 func (tx *Tx) Raw(f func(driverConn any) error) error {
 	if err := tx.alone(); err != nil {
 		return err
 	}
 	tx.left.outOfSight()
+	return tx.raw(f)
+}
+
+// raw calls f with the driver's connection, under the lock that database/sql has for it. The
+// driver is called under the same lock, too late to find out that f uses tx.
+func (tx *Tx) raw(f func(driverConn any) error) error {
+	if !tx.busy.CompareAndSwap(false, true) {
+		return ErrTxBusy
+	}
+	defer tx.busy.Store(false)
 	return tx.txn.Raw(f)
 }
 
@@ -329,8 +344,19 @@ func (tx *Tx) usable() error {
 	return nil
 }
 
-func (tx *Tx) allowed(query string) error {
+// free is usable for what needs the connection.
+func (tx *Tx) free() error {
 	if err := tx.usable(); err != nil {
+		return err
+	}
+	if tx.busy.Load() {
+		return ErrTxBusy
+	}
+	return nil
+}
+
+func (tx *Tx) allowed(query string) error {
+	if err := tx.free(); err != nil {
 		return err
 	}
 	switch found := forbidden(query); {

@@ -11,8 +11,8 @@ type Native struct{ tx *Tx }
 // Native returns the access of drivers to tx. It is for drivers.
 func (tx *Tx) Native() Native { return Native{tx} }
 
-// Allowed returns an error if the handler may not run query now: ErrForbidden, ErrTxDone or
-// ErrNoTx.
+// Allowed returns an error if the handler may not run query now: ErrForbidden, ErrTxDone,
+// ErrTxBusy or ErrNoTx.
 func (n Native) Allowed(query string) error { return n.tx.allowed(query) }
 
 // Usable returns ErrTxDone after the handler has returned, and ErrNoTx for a nil Tx.
@@ -29,13 +29,14 @@ func (n Native) OutOfSight() error {
 }
 
 // Raw calls f with the driver's connection, and no other call uses the connection
-// meanwhile. It fails once the transaction has given the connection back. The error is f's
-// own, which must not be driver.ErrBadConn.
+// meanwhile: a call of f's, or another Raw, fails with ErrTxBusy. It fails once the
+// transaction has given the connection back. The error is f's own, which must not be
+// driver.ErrBadConn.
 func (n Native) Raw(f func(driverConn any) error) error {
 	if n.tx == nil {
 		return ErrNoTx
 	}
-	return n.tx.txn.Raw(f)
+	return n.tx.raw(f)
 }
 
 // Ran notes the result of a statement that may have written.

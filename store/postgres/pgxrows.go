@@ -94,7 +94,7 @@ func (b *pgxBatch) QueryRow() pgx.Row {
 }
 
 // Close implements pgx.BatchResults. Functions of the batch's queries must not use the
-// transaction.
+// transaction (headrace.ErrTxBusy).
 func (b *pgxBatch) Close() error {
 	err := b.h.locked(b.BatchResults.Close)
 	b.h.n.Ran(err)

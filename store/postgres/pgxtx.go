@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -21,7 +20,9 @@ var ErrNotPgx = errors.New("the store has no connections of pgx: open it with po
 // together.
 //
 // The rules of tx apply to the pgx.Tx. One goroutine at a time may use it, and not after
-// the handler returned: then its errors match headrace.ErrTxDone. Statements that would
+// the handler returned: then its errors match headrace.ErrTxDone. A source of CopyFrom and
+// the functions of a batch must use neither of the two: the errors match headrace.ErrTxBusy.
+// A statement of tx.PrepareContext is not seen there, and would wait for itself. Statements that would
 // end the transaction or change the session are refused with headrace.ErrForbidden, and
 // so are Commit and Rollback; the message fails even if the handler ignores that. Return
 // nil to commit and an error to roll back. Rows and batches that are left open are closed
@@ -55,20 +56,11 @@ func PgxTx(tx *headrace.Tx) (pgx.Tx, error) {
 type handlerTx struct {
 	n    headrace.Native
 	conn *poolConn
-	busy atomic.Bool
 }
-
-// errBusy is the error of a call within another one, by a batch's function or the source of
-// CopyFrom.
-var errBusy = errors.New("the transaction is busy with another call")
 
 // locked calls f with the lock of database/sql's connection, which is not granted once the
 // transaction has given the connection back.
 func (h *handlerTx) locked(f func() error) (err error) {
-	if !h.busy.CompareAndSwap(false, true) {
-		return errBusy
-	}
-	defer h.busy.Store(false)
 	if lost := h.n.Raw(func(any) error { err = f(); return nil }); lost != nil {
 		return lost
 	}
@@ -149,7 +141,7 @@ func (t *pgxTx) Exec(ctx context.Context, query string, args ...any) (tag pgconn
 	return tag, err
 }
 
-// CopyFrom implements pgx.Tx. from must not use the transaction.
+// CopyFrom implements pgx.Tx. from must not use the transaction (headrace.ErrTxBusy).
 func (t *pgxTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (n int64, err error) {
 	err = t.wrote(func() error {
 		n, err = t.tx.CopyFrom(ctx, table, columns, from)
