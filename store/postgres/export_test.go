@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"testing/fstest"
 	"time"
 
@@ -57,3 +58,6 @@ func BreakBegin(driverConn any) error {
 	driverConn.(*poolConn).late.BeginQuery = "BEGIN nonsense"
 	return nil
 }
+
+// Cutter returns the function that cuts a connection, as the store asks for it.
+func Cutter(conn *sql.Conn) func() { return killer(nil)(conn) }
