@@ -82,7 +82,7 @@ type Tx struct {
 	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
 	used   atomic.Bool
-	busy   atomic.Bool // a function with the driver's connection runs
+	raw    rawCall
 	left   leftovers
 }
 
@@ -152,7 +152,10 @@ const nestedSavepoint = "headrace_nested"
 // If the database fails to set or undo the savepoint, the message fails, even if the
 // handler ignores the error.
 func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
-	if err := tx.free(); err != nil {
+	if err := tx.usable(); err != nil {
+		return err
+	}
+	if err := tx.raw.free(); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -251,7 +254,10 @@ func (tx *Tx) QueryRowContext(ctx context.Context, query string, args ...any) *s
 // handler's scope, and stores it with this transaction's commit. Handlers call
 // inbox.Newer, which documents more.
 func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, error) {
-	if err := tx.free(); err != nil {
+	if err := tx.usable(); err != nil {
+		return false, err
+	}
+	if err := tx.raw.free(); err != nil {
 		return false, err
 	}
 	if tx.o.Scope == "" || tx.o.Versions == nil {
@@ -272,17 +278,7 @@ func (tx *Tx) Raw(f func(driverConn any) error) error {
 		return err
 	}
 	tx.left.outOfSight()
-	return tx.raw(f)
-}
-
-// raw calls f with the driver's connection, under the lock that database/sql has for it. The
-// driver is called under the same lock, too late to find out that f uses tx.
-func (tx *Tx) raw(f func(driverConn any) error) error {
-	if !tx.busy.CompareAndSwap(false, true) {
-		return ErrTxBusy
-	}
-	defer tx.busy.Store(false)
-	return tx.txn.Raw(f)
+	return tx.raw.run(tx.txn, f)
 }
 
 // SQL returns the transaction as a *sql.Tx, for libraries that need one. Do not end it:
@@ -344,19 +340,11 @@ func (tx *Tx) usable() error {
 	return nil
 }
 
-// free is usable for what needs the connection.
-func (tx *Tx) free() error {
+func (tx *Tx) allowed(query string) error {
 	if err := tx.usable(); err != nil {
 		return err
 	}
-	if tx.busy.Load() {
-		return ErrTxBusy
-	}
-	return nil
-}
-
-func (tx *Tx) allowed(query string) error {
-	if err := tx.free(); err != nil {
+	if err := tx.raw.free(); err != nil {
 		return err
 	}
 	switch found := forbidden(query); {

@@ -1,6 +1,11 @@
 package headrace
 
-import "fmt"
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/headrace/headrace/store/txn"
+)
 
 // Native is what a driver of a store needs to give a handler its transaction in the types
 // of the driver's own library (postgres.PgxTx). It keeps the rules of Tx: the same
@@ -36,7 +41,7 @@ func (n Native) Raw(f func(driverConn any) error) error {
 	if n.tx == nil {
 		return ErrNoTx
 	}
-	return n.tx.raw(f)
+	return n.tx.raw.run(n.tx.txn, f)
 }
 
 // Ran notes the result of a statement that may have written.
@@ -58,3 +63,24 @@ func (n Native) Refuse(verb string) error {
 
 // Savepoint counts a savepoint that the driver sets.
 func (n Native) Savepoint() { n.tx.txn.Savepoint("").Count() }
+
+// rawCall is the call of a function with the driver's connection. It runs under the lock that
+// database/sql has for the connection. The driver is called under the same lock, too late to
+// find out that the function uses the transaction.
+type rawCall struct{ runs atomic.Bool }
+
+func (c *rawCall) run(t *txn.Txn, f func(driverConn any) error) error {
+	if !c.runs.CompareAndSwap(false, true) {
+		return ErrTxBusy
+	}
+	defer c.runs.Store(false)
+	return t.Raw(f)
+}
+
+// free returns ErrTxBusy while a function runs.
+func (c *rawCall) free() error {
+	if c.runs.Load() {
+		return ErrTxBusy
+	}
+	return nil
+}
