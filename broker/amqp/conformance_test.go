@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -64,10 +63,11 @@ func (r rabbit) Features() brokertest.Features {
 }
 
 // restart kills the server and starts it again. RabbitMQ 3.10 writes what it knows of a new
-// quorum queue with a delay of seconds: killed before, it has the queue and never finds
-// a leader for it. That is not for a client to mend, so it is written first.
+// queue with a delay of seconds: killed before, it has lost a classic queue, and has a
+// quorum queue for which it never finds a leader. That is not for a client to mend, so it
+// is written first.
 func restart(ctx context.Context) error {
-	if out, err := ctl(ctx, "eval", "[dets:sync(T) || T <- dets:all()]."); err != nil {
+	if out, err := ctl(ctx, "eval", "{mnesia:sync_log(), [dets:sync(T) || T <- dets:all()]}."); err != nil {
 		return fmt.Errorf("rabbitmqctl eval: %w: %s", err, out)
 	}
 	return brokertest.Restart(ctx, "rabbitmq")
@@ -86,6 +86,9 @@ func (r rabbit) Create(ctx context.Context, topic string) error {
 	})
 }
 
+// ends shows why subscriptions ended; interruptions are what these tests make.
+var ends = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})
+
 func (r rabbit) server(addr string) amqp.Server {
 	target := os.Getenv("HEADRACE_TEST_RABBITMQ")
 	if addr != "" {
@@ -96,7 +99,7 @@ func (r rabbit) server(addr string) amqp.Server {
 		u.Host = addr
 		target = u.String()
 	}
-	return amqp.Server{URL: target, Timeout: 30 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	return amqp.Server{URL: target, Timeout: 30 * time.Second, Logger: slog.New(ends)}
 }
 
 func (r rabbit) Source(addr string) (message.Subscriber, error) {

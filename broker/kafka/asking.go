@@ -26,15 +26,19 @@ func (o SourceOptions) ask() (a asking, stop func(), err error) {
 	return asking{client}, client.Close, nil
 }
 
-// Request implements kmsg.Requestor. It returns the last error when ctx ends.
+// Request implements kmsg.Requestor. When ctx ends, it returns why no broker was reachable.
 func (a asking) Request(ctx context.Context, question kmsg.Request) (kmsg.Response, error) {
+	var away error
 	for failures := 1; ; failures++ {
 		answer, err := a.client.Request(ctx, question)
-		if !unreachable(err) {
+		switch {
+		case unreachable(err):
+			away = err
+		case err == nil || away == nil || ctx.Err() == nil:
 			return answer, err
 		}
 		if !sleep.For(ctx, backoff(failures)) {
-			return nil, advised("SourceOptions.Brokers", err)
+			return nil, advised("SourceOptions.Brokers", away)
 		}
 	}
 }

@@ -148,10 +148,10 @@ func TestStartsBeforeTheBroker(t *testing.T) {
 		t.Error(err)
 	}
 	never := b.source(func(o *kafka.SourceOptions) { o.Brokers = []string{absent} })
-	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 	defer cancel()
 	refuses(t, never.Check(ctx, b.topic, consumer.Demands{}), "connection refused", "option SourceOptions.Brokers")
-	sink, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{absent}, Timeout: time.Second})
+	sink, err := kafka.NewSink(kafka.SinkOptions{Brokers: []string{absent}, Timeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
