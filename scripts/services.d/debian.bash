@@ -105,17 +105,18 @@ quietly_install() {
 # wrap ROOT PROGRAM=PATH...: makes scripts in ROOT/run that start these programs of ROOT with its libraries and
 # with ROOT/run in the path.
 wrap() {
-	local root=$1 run=$1/run libraries one found
+	local root=$1 run=$1/run libraries one found script
 	shift
-	[ ! -d "$run" ] || return 0
 	libraries=$(find "$root/usr/lib" "$root/lib" -maxdepth 1 -type d -name '*-linux-gnu' 2>/dev/null | paste -sd:)
-	mkdir -p "$run.$$"
+	mkdir -p "$run"
 	for one in "$@"; do
+		[ ! -x "$run/${one%%=*}" ] || continue
 		found=$(cd "$root" && compgen -G "${one#*=}" | sort -V | tail -n 1)
 		[ -n "$found" ] || return 1
+		script=$(mktemp "$run/.script.XXXXXX")
 		printf '%s\n' '#!/bin/sh' "export LD_LIBRARY_PATH='$libraries'\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} PATH='$run':\"\$PATH\"" \
-			"exec '$root/$found' \"\$@\"" >"$run.$$/${one%%=*}"
-		chmod 755 "$run.$$/${one%%=*}"
+			"exec '$root/$found' \"\$@\"" >"$script"
+		chmod 755 "$script"
+		mv "$script" "$run/${one%%=*}"
 	done
-	mv "$run.$$" "$run"
 }

@@ -54,8 +54,11 @@ postgres_up() {
 		if may_install; then
 			postgres_install
 		else
-			programs postgres postgresql 'initdb=usr/lib/postgresql/*/bin/initdb' 'postgres=usr/lib/postgresql/*/bin/postgres' \
-				'pg_ctl=usr/lib/postgresql/*/bin/pg_ctl'
+			local program all=()
+			for program in initdb postgres pg_ctl pg_dump psql; do # tests copy clusters with the last two
+				all+=("$program=usr/lib/postgresql/*/bin/$program")
+			done
+			programs postgres postgresql "${all[@]}"
 		fi
 		bin=$(postgres_bin) || fail "there is no initdb in /usr/lib/postgresql or the path"
 	fi
