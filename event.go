@@ -53,9 +53,10 @@ type Event struct {
 // maxName is the longest ID, Topic or OrderKey: stores keep them in indexed columns.
 const maxName = 1 << 10
 
-// ErrInvalidEvent matches the error of an invalid event: no topic, no payload that is no
-// Tombstone, a Tombstone with a payload, a value that cannot be encoded, a negative delay, an ID, Topic or OrderKey that is longer than
-// 1 KiB, contains NUL or is not valid UTF-8.
+// ErrInvalidEvent matches the error of an invalid event: no topic, or one with a control
+// character or a blank at an edge; no payload, and no Tombstone; a Tombstone with a
+// payload; a value that cannot be encoded; a negative delay; an ID, Topic or OrderKey that
+// is longer than 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
 // ContentTypeHeader is the metadata entry with the media type of a payload. Each adapter
@@ -134,10 +135,10 @@ func (e Event) payload(encoder Encoder) ([]byte, error) {
 
 // check rejects events that are invalid whatever their payload.
 func (e Event) check() error {
-	if e.Topic == "" {
-		return fmt.Errorf("%w: Topic is empty", ErrInvalidEvent)
+	if err := encode.Topic("Topic", e.Topic, maxName); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidEvent, err)
 	}
-	for _, name := range []struct{ field, value string }{{"ID", e.ID}, {"Topic", e.Topic}, {"OrderKey", e.OrderKey}} {
+	for _, name := range []struct{ field, value string }{{"ID", e.ID}, {"OrderKey", e.OrderKey}} {
 		if err := encode.Check(name.field, name.value, maxName); err != nil {
 			return fmt.Errorf("%w: %w", ErrInvalidEvent, err)
 		}

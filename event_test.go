@@ -101,6 +101,8 @@ func TestEventRefused(t *testing.T) {
 		"invalid event: encode Value of type chan int: json: unsupported ty":  {Topic: "t", Value: make(chan int)},
 		"invalid event: encode Value of type float64: json: unsupported val":  {Topic: "t", Value: math.NaN()},
 		"invalid event: Topic holds a NUL byte or is not valid UTF-8":         {Topic: "secret\x00", Value: 1},
+		`invalid event: Topic " orders" begins or ends with a blank`:          {Topic: " orders", Value: 1},
+		`invalid event: Topic "or\nders" has a control character`:             {Topic: "or\nders", Value: 1},
 		"invalid event: ID holds a NUL byte or is not valid UTF-8":            {Topic: "t", ID: "secret\xff", Value: 1},
 		"invalid event: OrderKey holds a NUL byte or is not valid UTF-8":      {Topic: "t", OrderKey: "secret\xc3", Value: 1},
 		"invalid event: Topic has 1025 bytes, at most 1024 are allowed":       {Topic: strings.Repeat("t", 1025), Value: 1},

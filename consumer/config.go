@@ -36,7 +36,8 @@ type Config struct {
 	Name string
 	// Source is where deliveries come from: any Watermill Subscriber. It must redeliver a
 	// message that was neither acknowledged nor given back. Default: none; then register
-	// each handler with From or Local. Attach rejects it: the Router subscribes.
+	// each handler with From or Local, and if each is, Run rejects a Source. Attach rejects
+	// it: the Router subscribes.
 	Source message.Subscriber
 	// Sink is where events of the outbox and the copies of dead letters are
 	// published: any Watermill Publisher whose Publish returns after the broker has
@@ -46,7 +47,9 @@ type Config struct {
 	// other processes publish the same outbox to another sink, this one waits until they
 	// have ended.
 	Sink message.Publisher
-	// Relay tunes the publishing; its zero value has its own defaults.
+	// Relay tunes the publishing; its zero value has its own defaults. Consumers of one
+	// store in one process share one relay, with the options of the one that starts first.
+	// New rejects it without a Sink.
 	Relay relay.Options
 
 	// Key says what the key of a message is. Default: inbox.DefaultKey.
@@ -74,13 +77,14 @@ type Config struct {
 	// Concurrency is how many batches of one handler run at once, each on a database
 	// connection of its own; as many again work off the backlog. Default 4.
 	Concurrency int
-	// MaxBatch is the largest number of messages in one transaction. Default 64.
+	// MaxBatch is the largest number of messages in one transaction. Default 64. Run
+	// rejects it, and BatchTime, if each handler is Alone.
 	MaxBatch int
 	// BatchTime is how long the handlers of one transaction should take together;
 	// batches grow no larger than that. Default 100 ms.
 	BatchTime time.Duration
-	// MaxInFlight is how many deliveries are held at once, over all handlers.
-	// Default 512.
+	// MaxInFlight is how many deliveries are held at once, over all handlers. Default 512.
+	// Run rejects it, and NackPause, if no handler has a Source.
 	MaxInFlight int
 	// MaxInFlightBytes is how many bytes of payload are held at once, and how many are
 	// read from the backlog at once; a larger message is processed alone. Default 64 MiB.
@@ -109,7 +113,7 @@ type Config struct {
 	// DeadLetterTopic names the topic for the copies of a topic's dead letters. If it
 	// returns "" there is no copy; if it returns an invalid topic there is none either,
 	// which is logged. Default: the topic with ".dead" appended. Without a Sink there are
-	// no copies.
+	// no copies, and New rejects this option.
 	DeadLetterTopic func(topic string) string
 
 	// Retention says when the records of old messages and letters are pruned. Its zero
@@ -191,7 +195,7 @@ func (c Config) validate() error {
 	if err := c.Alerts.Validate(); err != nil {
 		return fmt.Errorf("option Config.Alerts: %w", err)
 	}
-	return nil
+	return c.unpublished()
 }
 
 // withDefaults sets the zero fields to their defaults.

@@ -121,7 +121,11 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Concurrency": {consumer.Concurrency(2), nil},
 	} {
 		for way, register := range ways {
-			made := b.consumer(b.config())
+			config := b.config()
+			if way == "Local" || name == "From" {
+				config.Source = nil
+			}
+			made := b.consumer(config)
 			register(made, c.option)
 			err := made.Err()
 			if refused := slices.Contains(c.not, way); refused != (err != nil) || refused && !strings.Contains(err.Error(), name) {

@@ -16,7 +16,9 @@ import (
 // Consumer runs handlers. Make one with New, register handlers, then Run it once.
 // Ready, Alive, Stats and Subscriptions may be called from any goroutine.
 type Consumer struct {
-	config   Config
+	given    Config // by the program
+	config   Config // with defaults
+	sourced  bool   // a handler has Config.Source
 	rt       *runtime.Runtime
 	router   *router.Attachment // nil unless made by Attach
 	mistakes mistakes
@@ -48,9 +50,10 @@ func open(st store.Store, config Config) (*Consumer, error) {
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	given := config
 	config = config.withDefaults()
 	rt, err := runtime.New(config.runtime(st))
-	return &Consumer{config: config, rt: rt}, err
+	return &Consumer{given: given, config: config, rt: rt}, err
 }
 
 // Name returns the consumer's name.
@@ -86,12 +89,15 @@ func (c *Consumer) Run(ctx context.Context) error {
 }
 
 // Err returns the mistakes that are known before Run, which would return them: those of
-// registrations and of Config.Retention, and that no handler is registered. Call it when
-// all handlers are registered.
+// registrations and of Config.Retention, options of Config that none of the handlers
+// heeds, and that no handler is registered. Call it when all handlers are registered.
 func (c *Consumer) Err() error {
 	err := c.mistakes.err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
 		err = errors.New("no handler is registered: call consumer.Handle")
+	}
+	if err == nil && c.router == nil {
+		err = c.ignored()
 	}
 	if err == nil {
 		_, _, err = c.rt.Prunes()
@@ -101,6 +107,9 @@ func (c *Consumer) Err() error {
 	}
 	return nil
 }
+
+// mostTopic is the longest topic, in bytes, as that of an event.
+const mostTopic = 1 << 10
 
 // handler returns a registration with the consumer's configuration.
 func (c *Consumer) handler(name string) *runtime.Handler {
@@ -114,12 +123,14 @@ func (c *Consumer) handler(name string) *runtime.Handler {
 
 // add adds a registration, or records its mistakes.
 func (c *Consumer) add(r *registration) {
-	r.setSource(c.config.Source)
+	if r.setSource(c.config.Source) {
+		c.sourced = true
+	}
 	if c.started.Load() {
 		r.mistake("%w", ErrRunning)
 	}
-	if r.Topic == "" {
-		r.mistake("the topic is empty")
+	if err := encode.Topic("the topic", r.Topic, mostTopic); err != nil {
+		r.mistake("%w", err)
 	} else if err := encode.Name("handler name", r.Name); err != nil {
 		r.mistake("%w", err)
 	}

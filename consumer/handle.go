@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -28,8 +29,18 @@ type Option func(*registration)
 type registration struct {
 	*runtime.Handler
 	codec    codec.Codec
-	local    bool // no source
+	local    bool     // no source
+	given    []string // options
 	mistakes []error
+}
+
+// once records that the option of this name was given. A second time is a mistake: one of
+// the two would be ignored.
+func (r *registration) once(option string) {
+	if slices.Contains(r.given, option) {
+		r.mistake("%s is given twice", option)
+	}
+	r.given = append(r.given, option)
 }
 
 // mistake records a mistake, which Run returns.
@@ -40,13 +51,17 @@ func (r *registration) mistake(format string, args ...any) {
 // Name names the handler. With the consumer's name it is the scope of the handler's keys,
 // and must never change while their messages are known. Default: the topic.
 func Name(name string) Option {
-	return func(r *registration) { r.Name = name }
+	return func(r *registration) {
+		r.once("Name")
+		r.Name = name
+	}
 }
 
 // Alone gives each message a transaction of its own: for a handler that calls other
 // systems, changes the session, or uses Tx.Raw or Tx.SQL.
 func Alone() Option {
 	return func(r *registration) {
+		r.once("Alone")
 		switch {
 		case r.Leased != nil:
 			r.mistake("Alone: a handler of HandleLeased has no transaction while it works, and its Effects have one of their own anyway")
@@ -60,6 +75,7 @@ func Alone() Option {
 // Timeout overrides Config.HandlerTimeout.
 func Timeout(d time.Duration) Option {
 	return func(r *registration) {
+		r.once("Timeout")
 		if d <= 0 {
 			r.mistake("Timeout(%s) is not positive", d)
 		} else if d < leastTime {
@@ -72,6 +88,7 @@ func Timeout(d time.Duration) Option {
 // Retry overrides Config.Retry.
 func Retry(p retry.Policy) Option {
 	return func(r *registration) {
+		r.once("Retry")
 		if err := p.Validate(); err != nil {
 			r.mistake("%w", err)
 		}
@@ -82,6 +99,7 @@ func Retry(p retry.Policy) Option {
 // Codec overrides Config.Codec.
 func Codec(c codec.Codec) Option {
 	return func(r *registration) {
+		r.once("Codec")
 		if c == nil {
 			r.mistake("Codec(nil)")
 			return
@@ -93,6 +111,7 @@ func Codec(c codec.Codec) Option {
 // Key overrides Config.Key.
 func Key(key inbox.KeyFunc) Option {
 	return func(r *registration) {
+		r.once("Key")
 		if key == nil {
 			r.mistake("Key(nil)")
 			return
@@ -106,6 +125,7 @@ func Key(key inbox.KeyFunc) Option {
 // is a conflict, which becomes a dead letter.
 func SameWhen(fingerprint inbox.FingerprintFunc) Option {
 	return func(r *registration) {
+		r.once("SameWhen")
 		if fingerprint == nil {
 			r.mistake("SameWhen(nil)")
 			return

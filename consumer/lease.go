@@ -66,6 +66,7 @@ func HandleLeased[T any](c *Consumer, topic string, f LeasedFunc[T], options ...
 // strict mode also then.
 func Intake() Option {
 	return func(r *registration) {
+		r.once("Intake")
 		if r.Leased != nil {
 			r.mistake("Intake: a handler of HandleLeased takes its messages in anyway")
 		}
@@ -78,6 +79,7 @@ func Intake() Option {
 // is extended after each third of that time. Default 30 s; at least 100 ms.
 func Lease(term time.Duration) Option {
 	return func(r *registration) {
+		r.once("Lease")
 		switch {
 		case r.Leased == nil:
 			r.mistake("Lease is for handlers of HandleLeased")
@@ -93,6 +95,7 @@ func Lease(term time.Duration) Option {
 // or how many messages a leased one works on.
 func Concurrency(n int) Option {
 	return func(r *registration) {
+		r.once("Concurrency")
 		if n < 1 || n > mostConcurrent {
 			r.mistake("Concurrency(%d) is not between 1 and %d", n, mostConcurrent)
 		}

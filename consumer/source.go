@@ -58,6 +58,7 @@ type Redeliverer interface {
 // From gives the handler a source of its own instead of Config.Source.
 func From(source message.Subscriber) Option {
 	return func(r *registration) {
+		r.once("From")
 		if source == nil {
 			r.mistake("From(nil): give a Watermill Subscriber")
 		}
@@ -79,11 +80,15 @@ func From(source message.Subscriber) Option {
 // known for how long a program may write an event again, so nothing is pruned unless
 // Config.Retention.SourceRetention says it.
 func Local() Option {
-	return func(r *registration) { r.local = true }
+	return func(r *registration) {
+		r.once("Local")
+		r.local = true
+	}
 }
 
-// setSource gives r the consumer's source, unless it has its own or none.
-func (r *registration) setSource(source message.Subscriber) {
+// setSource gives r the consumer's source, unless it has its own or none, and reports
+// whether it did.
+func (r *registration) setSource(source message.Subscriber) (taken bool) {
 	if r.local && r.Intake {
 		r.mistake("Local() and Intake(): its messages are in the backlog already")
 	}
@@ -94,7 +99,9 @@ func (r *registration) setSource(source message.Subscriber) {
 		if r.Source = source; source == nil && len(r.mistakes) == 0 {
 			r.mistake("it has no source: set Config.Source, or register it with consumer.From or consumer.Local")
 		}
+		return true
 	}
+	return false
 }
 
 // sameSource reports whether a and b are one subscriber. nil is the same as none.

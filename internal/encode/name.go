@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"unicode"
 )
 
 // maxNameBytes is the longest name of a consumer or handler.
@@ -30,6 +31,23 @@ func ConsumerName(name string) error { return noSlash("name", name) }
 // OutboxName returns an error if name is not valid for an outbox in Options.Outbox, or
 // nil. It must not contain a slash: the names of consumers' lines do.
 func OutboxName(name string) error { return noSlash("Options.Outbox", name) }
+
+// Topic returns an error if name is not valid for a topic of at most most bytes, or nil. A
+// blank at an edge, or a control character, is a mistake of a configuration or a file that
+// few brokers find: the topic would be another one.
+func Topic(what, name string, most int) error {
+	switch err := Check(what, name, most); {
+	case name == "":
+		return fmt.Errorf("%s is empty", what)
+	case err != nil:
+		return err
+	case strings.TrimSpace(name) != name:
+		return fmt.Errorf("%s %q begins or ends with a blank", what, name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%s %q has a control character", what, name)
+	}
+	return nil
+}
 
 func noSlash(what, name string) error {
 	if err := Name(what, name); err != nil {

@@ -161,7 +161,7 @@ func (p *published) Close() error { return nil }
 
 // topics may be taken for another one.
 var topics = []string{
-	`a"; drop table effects; --`, "A", "a", "..", "_", "a-b", "a_b", "a.b", "тема", "%", "{{schema}}", " a", "*", "a/b",
+	`a"; drop table effects; --`, "A", "a", "..", "_", "a-b", "a_b", "a.b", "тема", "%", "{{schema}}", "a a", "*", "a/b",
 	strings.Repeat("t", 63), strings.Repeat("t", 63) + "1", strings.Repeat("t", 63) + "2", strings.Repeat("é", 150),
 }
 
@@ -224,7 +224,8 @@ func TestTopics(t *testing.T) {
 func TestTopicsThatAreRefused(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		for topic, want := range map[string]string{
-			"": "the topic is empty", strings.Repeat("t", 300): "handler name is longer than 120 bytes", "a\x00b": "is not text", "a\xff": "is not text",
+			"": "the topic is empty", strings.Repeat("t", 300): "handler name is longer than 120 bytes", "a\x00b": "not valid UTF-8", "a\xff": "not valid UTF-8",
+			" a": "begins or ends with a blank", "a\n": "begins or ends with a blank", "a\x1bb": "has a control character",
 		} {
 			c, err := consumer.New("test", b.st, b.config())
 			if err != nil {

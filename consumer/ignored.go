@@ -1,0 +1,45 @@
+package consumer
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+
+	"github.com/headrace/headrace/internal/runtime"
+)
+
+// unpublished returns an error that names an option about publishing if nothing is
+// published.
+func (c Config) unpublished() error {
+	switch {
+	case c.Sink != nil:
+		return nil
+	case !reflect.ValueOf(c.Relay).IsZero():
+		return errors.New("option Config.Relay is set without Config.Sink: nothing is published; set a Sink, or leave Relay out")
+	case c.DeadLetterTopic != nil:
+		return errors.New("option Config.DeadLetterTopic is set without Config.Sink: no copies are published; set a Sink, or leave DeadLetterTopic out")
+	}
+	return nil
+}
+
+// ignored returns an error that names an option of Config which none of the registered
+// handlers heeds: whoever set it expects an effect. Options that a handler may override
+// are defaults, and those are never ignored.
+func (c *Consumer) ignored() error {
+	handlers := c.rt.Handlers()
+	received := slices.ContainsFunc(handlers, func(h *runtime.Handler) bool { return h.Source != nil })
+	batched := slices.ContainsFunc(handlers, func(h *runtime.Handler) bool { return !h.Alone || h.Intake || h.Leased != nil })
+	switch given := c.given; {
+	case given.Source != nil && !c.sourced:
+		return errors.New("option Config.Source is set, but each handler is registered with From or Local: leave one of the two out")
+	case given.NackPause != 0 && !received:
+		return errors.New("option Config.NackPause is set, but no handler has a Source: nothing is given back; leave it 0")
+	case given.MaxInFlight != 0 && !received:
+		return errors.New("option Config.MaxInFlight is set, but no handler has a Source: there are no deliveries; leave it 0")
+	case given.MaxBatch != 0 && !batched:
+		return errors.New("option Config.MaxBatch is set, but each handler is Alone and gets one message at a time: leave it 0")
+	case given.BatchTime != 0 && !batched:
+		return errors.New("option Config.BatchTime is set, but each handler is Alone and gets one message at a time: leave it 0")
+	}
+	return nil
+}
