@@ -190,7 +190,7 @@ func (l *lab) prepare(ctx context.Context, f *fixture, a amount) error {
 		return nil
 	}
 	l.stands = ""
-	if _, err := l.db.ExecContext(ctx, l.query("truncate")); err != nil {
+	if err := l.truncate(ctx); err != nil {
 		return fmt.Errorf("empty the tables: %w", err)
 	}
 	if f == nil {
@@ -201,6 +201,18 @@ func (l *lab) prepare(ctx context.Context, f *fixture, a amount) error {
 	}
 	l.stands = wanted
 	return l.checkpoint(ctx)
+}
+
+// truncate empties the tables. The server may still end the transactions of a process that
+// was killed, and take one of them and the truncation for a deadlock.
+func (l *lab) truncate(ctx context.Context) error {
+	for {
+		_, err := l.db.ExecContext(ctx, l.query("truncate"))
+		var failed *pq.Error
+		if !errors.As(err, &failed) || failed.Code != "40P01" {
+			return err
+		}
+	}
 }
 
 // checkpoint writes what came before to the disk. Only some roles may; without it the

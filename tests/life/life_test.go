@@ -216,9 +216,12 @@ func (l *life) stepRedrive(rt *rapid.T, key string, m *message) error {
 	return l.redriveNow(key)
 }
 
-// stepRedriveTwice is a double click: a message that cannot come to its end meanwhile is
-// sent again once.
+// stepRedriveTwice is a double click: a message that succeeds is sent again once. An
+// unreadable one may be a new letter before the second click, which sends it again too.
 func (l *life) stepRedriveTwice(rt *rapid.T, key string, m *message) error {
+	if m.payload == unreadable {
+		return l.stepRedrive(rt, key, m)
+	}
 	l.script(key, nil)
 	m.redrive(nil)
 	other := make(chan error, 1)
