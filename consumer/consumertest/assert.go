@@ -172,8 +172,8 @@ func (k *Kit) Redrive(m Message) {
 	k.story.add("redriven: %s", m)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	for _, p := range k.slots { // otherwise the poll finds it, within a second
-		p.st.Backlog().Signals.Wake(p.c.Name())
+	for _, p := range k.slots {
+		p.wake()
 	}
 }
 

@@ -198,6 +198,9 @@ func (s source) Subscribe(ctx context.Context, topic string) (<-chan *message.Me
 	if s.p.gone.Err() != nil {
 		return nil, errClosedSource
 	}
+	if err := s.p.subscribe(topic); err != nil {
+		return nil, err
+	}
 	out := make(chan *message.Message)
 	s.p.goroutines.Go(func() {
 		defer close(out)
@@ -213,6 +216,18 @@ func (s source) Subscribe(ctx context.Context, topic string) (<-chan *message.Me
 		}
 	})
 	return out, nil
+}
+
+// subscribe notes that p takes the messages of topic.
+func (p *process) subscribe(topic string) error {
+	p.k.mu.Lock()
+	defer p.k.mu.Unlock()
+	if slices.Contains(p.topics, topic) {
+		return fmt.Errorf("consumertest: topic %q has two subscriptions in one process, and each would get only some of its messages: "+
+			"give one consumer the topic from Process.Source, and test the other with a Kit of its own", topic)
+	}
+	p.topics = append(p.topics, topic)
+	return nil
 }
 
 // settle waits for the ack or nack of m, until the process is gone.

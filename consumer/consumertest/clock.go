@@ -63,8 +63,8 @@ func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 	moved := k.moved[t]
 	delete(k.moved, t)
 	k.mu.Unlock()
-	if moved { // otherwise the poll finds it, within a second
-		c.Store.Backlog().Signals.Wake(c.p.c.Name())
+	if moved {
+		c.p.wake()
 	}
 	return nil
 }

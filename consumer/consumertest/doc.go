@@ -70,9 +70,10 @@
 // makes on other connections are not cut off, and goroutines that ignore their context
 // continue. Real kills of real processes need a test of your own.
 //
-// The broker is a simple one. It keeps a message until it is acknowledged, and handlers
-// of one topic share its deliveries like the members of a consumer group. These tests do
-// not cover the adapter of your broker.
+// The broker is a simple one. It keeps a message until it is acknowledged, and processes
+// share the deliveries of a topic like the members of a consumer group. Within a process a
+// topic has one subscription: two consumers of one topic are tested with a Kit each. These
+// tests do not cover the adapter of your broker.
 //
 // If a handler ignores the error of a statement, SQLite continues the transaction and
 // commits the rest. PostgreSQL aborts the transaction, and the attempt fails. Run your

@@ -181,11 +181,10 @@ func (p *process) ran(r runtime.Call, d headrace.Delivery, err error) {
 
 // ids returns the id of m at each handler of its topic. The caller holds mu.
 func (k *Kit) ids(m Message) (list []inbox.ID) {
-	if k.runtime == nil {
-		return nil
-	}
-	for _, d := range k.runtime.Identify(m.Topic, m.watermill()) {
-		list = append(list, idOf(d))
+	for _, c := range k.consumers {
+		for _, d := range c.Runtime().Identify(m.Topic, m.watermill()) {
+			list = append(list, idOf(d))
+		}
 	}
 	return list
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -32,14 +32,14 @@ type Kit struct {
 	locked      atomic.Bool  // a handler did not get SQLite's write lock
 	late        atomic.Bool  // a handler on SQLite ran out of time
 
-	mu       sync.Mutex
-	slots    map[int]*process
-	count    int              // processes so far
-	runtime  *runtime.Runtime // of the newest process
-	failed   error            // why the test cannot go on
-	told     bool             // and that the test was told
-	stopping bool
-	ended    bool // nothing is logged any more
+	mu        sync.Mutex
+	slots     map[int]*process
+	count     int                  // processes so far
+	consumers []*consumer.Consumer // of the newest process
+	failed    error                // why the test cannot go on
+	told      bool                 // and that the test was told
+	stopping  bool
+	ended     bool // nothing is logged any more
 
 	crashes       []Point
 	faults        []*injected

@@ -2,11 +2,16 @@ package consumertest_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/retry"
 )
 
 // localOnly wires a consumer without a broker: its handler publishes an event for another
@@ -48,6 +53,7 @@ func TestLocalHandlersAlone(t *testing.T) {
 				k.Settle()
 				k.Publish(headrace.Event{ID: "e2", Topic: topic, Value: order{"2", 10}})
 				k.Settle()
+				k.AppliedOnce(consumertest.JSON(topic, "e1", order{"1", 10}), invoiced, "1")
 				for _, id := range []string{"1", "2"} {
 					booked := 0
 					if beside {
@@ -60,4 +66,57 @@ func TestLocalHandlersAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// besideEachOther wires two consumers with the kit's broker, on a topic each, or on one.
+func besideEachOther(topics ...string) consumertest.Wire {
+	return func(p *consumertest.Process) (*consumer.Consumer, error) {
+		var all []*consumer.Consumer
+		for i, topic := range topics {
+			c, err := consumer.New([]string{"billing", "ledger"}[i], p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Retry: policy})
+			if err != nil {
+				return nil, err
+			}
+			consumer.Handle(c, topic, invoice)
+			all = append(all, c)
+		}
+		p.Beside = all[1:]
+		return all[0], nil
+	}
+}
+
+// The kit's faults and assertions see the handlers of each consumer of a process.
+func TestConsumersBesideEachOther(t *testing.T) {
+	onEach(t, func(t *testing.T, db consumertest.Database) {
+		k := kit(t, db, besideEachOther(topic, "returned"))
+		paid, back := consumertest.JSON(topic, "1", order{"1", 10}), consumertest.JSON("returned", "2", order{"2", 10})
+		bad := consumertest.JSON("returned", "3", order{"3", 10})
+		for _, m := range []consumertest.Message{paid, back} {
+			k.FailAttempt(m, 1, consumertest.AfterEffects, errors.New("connection reset"))
+		}
+		k.FailAttempt(bad, 1, consumertest.AfterEffects, retry.Permanent(errors.New("no such order")))
+		k.FailAttempt(back, 2, consumertest.AfterEffects, retry.After(time.Hour, errors.New("busy")))
+		k.Deliver(paid, back, bad)
+		k.AppliedOnce(paid, invoiced, "1")
+		k.AppliedOnce(back, invoiced, "2")
+		k.DeadLettered(bad, dlq.Permanent, errors.New("no such order"))
+		if n, delays := len(k.Attempts(back)), k.Delays(back); n != 2 || !slices.Contains(delays, time.Hour) {
+			t.Errorf("%d attempts of the other consumer's message, delays %v", n, delays)
+		}
+		k.Redrive(bad)
+		k.AppliedOnce(bad, invoiced, "3")
+		k.CrashAt(consumertest.BeforeCommit)
+		again := consumertest.JSON("returned", "4", order{"4", 10})
+		k.Deliver(again)
+		k.AppliedOnce(again, invoiced, "4")
+	})
+}
+
+// Two consumers of one topic would share its messages: a broker gives each its own.
+func TestTwoConsumersOfOneTopic(t *testing.T) {
+	says(t, verdict(func(t testing.TB) {
+		k := kit(t, consumertest.SQLite(), besideEachOther(topic, topic))
+		k.Deliver(paid("1"))
+		k.Settle()
+	}), "two subscriptions in one process")
 }

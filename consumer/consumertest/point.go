@@ -43,7 +43,9 @@ const (
 	LetterAfterCommit  Point = Point(fault.LetterAfterCommit)
 )
 
-// HandlerPoints are the points that an applied message reaches, in order.
+// HandlerPoints are the points that a message reaches when its handler succeeds, in order.
+// An event for a handler of consumer.Local comes from no broker: it reaches neither
+// AfterReceive nor AfterAck.
 func HandlerPoints() []Point {
 	return []Point{AfterReceive, AfterClaim, MidHandler, BeforeCommit, AfterCommit, AfterAck}
 }
@@ -97,7 +99,9 @@ func (p *process) at(point fault.Point) error {
 	}
 	k.crashes = k.crashes[1:]
 	p.dead = true
-	p.c.Runtime().DrainTimeout = time.Millisecond // work under way must not finish
+	for _, c := range p.all {
+		c.Runtime().DrainTimeout = time.Millisecond // work under way must not finish
+	}
 	p.stop()
 	k.story.add("process %d CRASHED at %s", p.n, point)
 	return errCrashed

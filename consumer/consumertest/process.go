@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,8 +37,9 @@ type Process struct {
 	Logger *slog.Logger
 	// DB is the database for statements outside of the Store, like Kit.DB.
 	DB *sql.DB
-	// Beside are other consumers of the same program, which run in the process too. Settle
-	// also waits for their work. Default: none.
+	// Beside is for programs with several consumers: those that Wire does not return, made
+	// with the same Store. They run in the process too and crash with it, Settle waits for
+	// their work, and the Kit's methods see their handlers. Default: none.
 	Beside []*consumer.Consumer
 	// Run runs the process until ctx ends. Default: consumer.Run of them all. With
 	// consumer.Attach, set it to the Router's Run.
@@ -57,7 +59,7 @@ type process struct {
 	n    int // from 1, over all processes of the test
 	slot int
 	st   openStore
-	c    *consumer.Consumer
+	all  []*consumer.Consumer // the first is Wire's
 	run  func(context.Context) error
 
 	soft       context.Context
@@ -69,7 +71,8 @@ type process struct {
 	acks chan struct{}
 
 	// Guarded by Kit.mu.
-	dead bool // crashed
+	dead   bool     // crashed
+	topics []string // with a subscription at the kit's broker
 	// lines are the consumers with local handlers, and whether each has subscribed.
 	lines    map[string]bool
 	leases   []backlog.Lease
@@ -113,19 +116,21 @@ func (p *process) wire() error {
 		Store: &watched{fault.Store(&clock{Store: p.st, p: p}, p.at), k}, Source: fault.Subscriber(source{k.broker, p}, p.at),
 		Sink: fault.Publisher(&sink{p}, p.at), Logger: p.logger(), DB: k.place.db,
 	}
-	if p.c, err = k.wire(outside); err != nil {
+	c, err := k.wire(outside)
+	if err != nil {
 		return fmt.Errorf("wire process %d: %w", p.n, err)
 	}
-	if p.c == nil {
-		return fmt.Errorf("wire process %d: the function returned no consumer", p.n)
+	p.all = append([]*consumer.Consumer{c}, outside.Beside...)
+	if slices.Contains(p.all, nil) {
+		return fmt.Errorf("wire process %d: the function returned no consumer, or Process.Beside holds nil", p.n)
 	}
 	p.run = outside.Run
-	all, shared := append([]*consumer.Consumer{p.c}, outside.Beside...), crashguard.NewProcess()
 	if p.run == nil {
-		p.run = func(ctx context.Context) error { return consumer.Run(ctx, all...) }
+		p.run = func(ctx context.Context) error { return consumer.Run(ctx, p.all...) }
 	}
 	p.lines = make(map[string]bool)
-	for _, c := range all {
+	shared := crashguard.NewProcess()
+	for _, c := range p.all {
 		rt := c.Runtime()
 		rt.Intercept(p.intercept)
 		rt.Hurry(hurry)
@@ -136,8 +141,15 @@ func (p *process) wire() error {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.runtime = p.c.Runtime()
+	k.consumers = p.all
 	return nil
+}
+
+// wake has the consumers of p look at the backlog now, instead of within a second.
+func (p *process) wake() {
+	for _, c := range p.all {
+		p.st.Backlog().Signals.Wake(c.Name())
+	}
 }
 
 // supervise runs p to its end, and starts the next process if p crashed.

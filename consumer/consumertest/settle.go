@@ -3,10 +3,12 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/consumer"
 )
 
 // patience is how long Settle waits without any progress.
@@ -77,7 +79,8 @@ func (k *Kit) deadline() (context.Context, context.CancelFunc) {
 func (k *Kit) left() ([]string, error) {
 	left := k.broker.outstanding()
 	k.mu.Lock()
-	relays, failed := k.runtime.Sink != nil, k.failed
+	relays := slices.ContainsFunc(k.consumers, func(c *consumer.Consumer) bool { return c.Runtime().Sink != nil })
+	failed := k.failed
 	k.mu.Unlock()
 	if failed != nil {
 		return nil, failed
