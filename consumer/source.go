@@ -76,6 +76,9 @@ func From(source message.Subscriber) Option {
 // were written before wait and are delivered then. They may be handled after later ones of
 // their order key if their transaction was under way while the first consumer subscribed.
 //
+// A consumer has one local handler of a topic: for two, make two consumers, or one handler
+// that calls both.
+//
 // Deliveries have the handler's own Key and OrderKey, as those from a broker do. It is not
 // known for how long a program may write an event again, so nothing is pruned unless
 // Config.Retention.SourceRetention says it.

@@ -133,7 +133,7 @@ func start(t *testing.T, program, file string) string {
 	if !lines.Scan() {
 		t.Fatal("the shop says nothing")
 	}
-	drained := make(chan struct{})
+	said, drained := lines.Text(), make(chan struct{})
 	go func() {
 		defer close(drained)
 		for lines.Scan() { // mails
@@ -143,9 +143,9 @@ func start(t *testing.T, program, file string) string {
 		<-drained
 		_ = cmd.Wait()
 	})
-	m := regexp.MustCompile(`http://(\S+),`).FindStringSubmatch(lines.Text())
+	m := regexp.MustCompile(`http://(\S+),`).FindStringSubmatch(said)
 	if m == nil {
-		t.Fatalf("the shop says %q", lines.Text())
+		t.Fatalf("the shop says %q", said)
 	}
 	return m[1]
 }
