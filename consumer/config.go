@@ -78,7 +78,7 @@ type Config struct {
 	// connection of its own; as many again work off the backlog. Default 4.
 	Concurrency int
 	// MaxBatch is the largest number of messages in one transaction. Default 64. Run
-	// rejects it, and BatchTime, if each handler is Alone.
+	// rejects it if each handler is Alone.
 	MaxBatch int
 	// BatchTime is how long the handlers of one transaction should take together;
 	// batches grow no larger than that. Default 100 ms.

@@ -23,8 +23,8 @@ func (c Config) unpublished() error {
 }
 
 // ignored returns an error that names an option of Config which none of the registered
-// handlers heeds: whoever set it expects an effect. Options that a handler may override
-// are defaults, and those are never ignored.
+// handlers heeds. Options that a handler may override are defaults, and those are never
+// ignored; nor is a time that is not reached, as BatchTime where each handler is Alone.
 func (c *Consumer) ignored() error {
 	handlers := c.rt.Handlers()
 	received := slices.ContainsFunc(handlers, func(h *runtime.Handler) bool { return h.Source != nil })
@@ -38,8 +38,6 @@ func (c *Consumer) ignored() error {
 		return errors.New("option Config.MaxInFlight is set, but no handler has a Source: there are no deliveries; leave it 0")
 	case given.MaxBatch != 0 && !batched:
 		return errors.New("option Config.MaxBatch is set, but each handler is Alone and gets one message at a time: leave it 0")
-	case given.BatchTime != 0 && !batched:
-		return errors.New("option Config.BatchTime is set, but each handler is Alone and gets one message at a time: leave it 0")
 	}
 	return nil
 }

@@ -19,8 +19,8 @@ import (
 // heeded are the fields of Config that have an effect with any handlers: they are the
 // consumer's own, or defaults that a handler may override.
 var heeded = []string{
-	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "MaxInFlightBytes",
-	"HandlerTimeout", "DrainTimeout", "Retention", "Redact", "Environment", "Build", "Logger", "Alert", "Alerts",
+	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "BatchTime",
+	"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "Retention", "Redact", "Environment", "Build", "Logger", "Alert", "Alerts",
 	"TracerProvider", "MeterProvider",
 }
 
@@ -49,7 +49,6 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		{"NackPause", func(c *consumer.Config) { c.NackPause = time.Minute }, local, plain},
 		{"MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = 7 }, local, plain},
 		{"MaxBatch", func(c *consumer.Config) { c.MaxBatch = 7 }, alone, intake},
-		{"BatchTime", func(c *consumer.Config) { c.BatchTime = time.Second }, alone, plain},
 	}
 	said := slices.Clone(heeded)
 	try := func(change func(*consumer.Config), r register) error {

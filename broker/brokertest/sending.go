@@ -12,6 +12,8 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/outbox/relay"
+	"github.com/headrace/headrace/retry"
 )
 
 // roundTrip: our source receives what our sink sends, byte for byte (INVARIANTS 14), and
@@ -95,7 +97,10 @@ func refused(s *bundle) {
 		}
 	}
 	s.publish(events...)
-	s.work("", apply, func(c *consumer.Config) { c.Sink = sink })
+	s.work("", apply, func(c *consumer.Config) {
+		c.Sink = sink
+		c.Relay = relay.Options{MaxAttempts: 2, Backoff: retry.Backoff{Initial: 10 * time.Millisecond, Max: 10 * time.Millisecond, Factor: 1}}
+	})
 	good := 10
 	s.eventually(fmt.Sprintf("%d parked rows and no other", rows), func() (string, bool) {
 		status, err := s.st.Outbox().Status(context.Background())

@@ -11,7 +11,6 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 )
@@ -33,7 +32,6 @@ func config(f Features, source message.Subscriber, log *slog.Logger) consumer.Co
 	c := consumer.Config{
 		Source: source, Logger: log, NackPause: 50 * time.Millisecond, DrainTimeout: 20 * time.Second, HandlerTimeout: 30 * time.Second,
 		Retry: retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: time.Millisecond, Max: time.Millisecond, Factor: 1}},
-		Relay: relay.Options{MaxAttempts: 2, Backoff: retry.Backoff{Initial: 10 * time.Millisecond, Max: 10 * time.Millisecond, Factor: 1}},
 	}
 	if f.Anonymous { // the broker gives no id to a message whose sender set none
 		c.Key = inbox.First(inbox.MessageID(), inbox.JSON("n"))
