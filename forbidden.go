@@ -40,8 +40,12 @@ type lexer struct {
 // forbidden returns the first refusal in query; verbs that end the transaction take
 // precedence over those that change the session.
 func (l lexer) forbidden(query string) (found refusal) {
-	if lower := strings.ToLower(query); strings.Contains(lower, "set_config") || strings.Contains(lower, "advisory_lock") {
+	lower := strings.ToLower(query)
+	if strings.Contains(lower, "set_config") || strings.Contains(lower, "advisory_lock") {
 		found = l.calls(query)
+	}
+	if strings.Contains(lower, "temp") && (l.contains(query, "INTO", "TEMP") || l.contains(query, "INTO", "TEMPORARY") || l.contains(query, "PG_TEMP", ".")) {
+		found = refusal{verb: "CREATE TEMPORARY", session: true, lasting: true}
 	}
 	for rest := query; ; {
 		verb, second, tail := l.nextStatement(rest)
@@ -52,9 +56,14 @@ func (l lexer) forbidden(query string) (found refusal) {
 			if second == "TRANSACTION" {
 				return refusal{verb: "PREPARE TRANSACTION"}
 			}
+			found = refusal{verb: verb, session: true, lasting: true}
 		case "CREATE":
 			if second == "TEMP" || second == "TEMPORARY" {
 				found = refusal{verb: "CREATE TEMPORARY", session: true, lasting: true}
+			}
+		case "DECLARE":
+			if l.contains(rest, "WITH", "HOLD") {
+				found = refusal{verb: "DECLARE WITH HOLD", session: true, lasting: true}
 			}
 		case "DO": // its body is quoted
 			if strings.Contains(strings.ToLower(rest), "set_config") {
@@ -63,7 +72,7 @@ func (l lexer) forbidden(query string) (found refusal) {
 		case "SET":
 			ends := second == "LOCAL" || second == "TRANSACTION" || second == "CONSTRAINTS"
 			found = refusal{verb: verb, session: true, lasting: found.lasting || !ends}
-		case "RESET", "DISCARD", "LISTEN", "PRAGMA", "ATTACH", "DETACH":
+		case "RESET", "DISCARD", "DEALLOCATE", "LISTEN", "LOAD", "PRAGMA", "ATTACH", "DETACH":
 			found = refusal{verb: verb, session: true, lasting: true}
 		}
 		if tail == "" {
@@ -99,6 +108,26 @@ func (l lexer) calls(query string) (found refusal) {
 		s = tail
 	}
 	return found
+}
+
+// contains reports whether the words first and then stand one after the other in s, outside
+// of quotes and comments. LOCAL and GLOBAL between them do not count, and neither does what
+// follows INSERT or MERGE, where then is the name of a table.
+func (l lexer) contains(s, first, then string) bool {
+	for earlier, before := "", ""; s != ""; {
+		if s = l.blank(s, space); s == "" {
+			return false
+		}
+		tail := l.skip(s)
+		switch word := strings.ToUpper(s[:len(s)-len(tail)]); {
+		case before == first && word == then && earlier != "INSERT" && earlier != "MERGE":
+			return true
+		case before != first || word != "LOCAL" && word != "GLOBAL":
+			earlier, before = before, word
+		}
+		s = tail
+	}
+	return false
 }
 
 // nextStatement returns the first two words of the first statement of s in upper case,

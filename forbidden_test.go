@@ -37,7 +37,7 @@ func TestAllowed(t *testing.T) {
 		"", ";", " ", "--", "/*", "/**/", "SELECT 1", "(SELECT 1)", "INSERT INTO commits VALUES ('COMMIT')", "UPDATE t SET a = 'x; COMMIT'",
 		`SELECT "; COMMIT"`, "SELECT $$; COMMIT$$", "SELECT $b$; COMMIT; $$ $b$, 1", "SELECT 1 -- ; COMMIT", "SELECT 1 /* ; COMMIT */",
 		`SELECT E'\'; COMMIT'`, `SELECT E'a''b\'; COMMIT'`, "SELECT 1;", "SELECT 1; -- COMMIT", "SELECT 1; /* COMMIT */",
-		"PREPARE p AS SELECT 1", "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT commit FROM begin", "COMMITTED", "COPY t FROM STDIN", "SELECT $1; SELECT $2",
+		"DECLARE c CURSOR FOR SELECT 1", "SELECT 'INTO TEMP'", "SELECT 1 /* INTO */ AS temp", "INSERT INTO temp SELECT 1", "WITH a AS (SELECT 1) INSERT INTO temp SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT commit FROM begin", "COMMITTED", "COPY t FROM STDIN", "SELECT $1; SELECT $2",
 		"SELECT 'unterminated; COMMIT", "SELECT $$unterminated; COMMIT", "LOCK TABLE t", "DO $$ BEGIN PERFORM 1; END $$", "SELECT 'a\\'", "SELECT $", "SELECT $$",
 		"UPDATE t SET set = 1", "SELECT CASE WHEN a THEN b END",
 	} {
@@ -55,6 +55,8 @@ func TestForbiddenUnlessAlone(t *testing.T) {
 		"SET LOCAL search_path = a", "set timezone = 'UTC'", "RESET ALL", "DISCARD TEMP", "LISTEN a", "PRAGMA foreign_keys = 0",
 		"ATTACH 'x' AS y", "DETACH y", "SELECT 1; SET ROLE other", "SELECT set_config('app.tenant', $1, true)",
 		"SELECT 1 FROM pg_catalog.Set_Config('a', 'b', false)", "CREATE TEMP TABLE t (a int)", "create temporary view v AS SELECT 1",
+		"PREPARE p AS SELECT 1", "DEALLOCATE ALL", "deallocate p", "LOAD 'auto_explain'", "SELECT 1 AS a INTO TEMP t", "WITH a AS (SELECT 1) SELECT * INTO /**/ LOCAL temporary t FROM a",
+		"DECLARE c CURSOR WITH HOLD FOR SELECT 1", "CREATE TABLE pg_temp.t (a int)", "SELECT 1; SELECT 1 INTO TEMP t",
 	} {
 		if got := forbidden(query); got.verb == "" || !got.session {
 			t.Errorf("%q: %+v", query, got)

@@ -2,6 +2,7 @@ package regress
 
 import (
 	"context"
+	"fmt"
 	"net/url"
 	"slices"
 	"testing"
@@ -68,12 +69,14 @@ func TestCommitIsCancelled(t *testing.T) {
 		go func() { defer close(watched); cancelCommits(watch, f, f.schema) }()
 		defer func() { unwatch(); <-watched }()
 
+		var seen runs
 		config := f.config()
 		config.Retry = retry.Policy{MaxAttempts: 1000, Backoff: retry.Backoff{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1}}
 		_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			parent := 2
 			if m.ID == culprit {
 				parent = 1
+				seen.next(fmt.Sprint("attempt ", m.Attempt))
 			}
 			if _, err := tx.ExecContext(ctx, "INSERT INTO children (parent) VALUES ($1)", parent); err != nil {
 				return err
@@ -86,6 +89,9 @@ func TestCommitIsCancelled(t *testing.T) {
 		f.acked(all...)
 		f.eventually("the message is applied", func() bool { return f.ended(culprit) })
 		f.appliedOnce(neighbours(n, culprit)...)
+		if n := seen.of("attempt 1"); w.name == alone.name && n != 1 {
+			f.Errorf("the first attempt ran %d times", n) // the answer to COMMIT said that it was rolled back
+		}
 		if f.effects(culprit) != 1 {
 			f.Errorf("the message was applied %d times", f.effects(culprit))
 		}
@@ -107,7 +113,7 @@ func beforeCulprit(w way, n int, culprit string) []string {
 // the name of the application.
 func onPostgresWith(settings map[string]string) func(*testing.T, func(*fixture)) {
 	return func(t *testing.T, f func(*fixture)) {
-		for _, driver := range []string{libpq, pgx} {
+		for _, driver := range drivers(t) {
 			t.Run(driver, func(t *testing.T) {
 				t.Parallel()
 				dsn, schema := pgtest.New(t)

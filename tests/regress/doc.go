@@ -13,7 +13,10 @@
 // run on PostgreSQL with lib/pq and with pgx, and on SQLite where the rule can be broken
 // there. Each ends with the check of the store's invariants.
 //
-// A test waits for what it demands for at most 15 seconds. An endless loop fails it then.
+// With HEADRACE_TEST_DRIVER=pgx they run on a pool of pgx instead, where our statements
+// travel with BEGIN and COMMIT; `make matrix` does so.
+//
+// A test waits for what it demands for at most a minute. An endless loop fails it then.
 //
 // # Caveats
 //

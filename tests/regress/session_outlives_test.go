@@ -23,6 +23,8 @@ func TestSessionOfAnAloneHandlerEnds(t *testing.T) {
 		"timeout":       "SET statement_timeout = 1",
 		"search path":   "SET search_path = pg_catalog",
 		"advisory lock": "SELECT pg_advisory_lock(42)",
+		"statements":    "DEALLOCATE ALL",
+		"temporary":     "SELECT 'temporary' AS msg, 1 AS n, '' AS tenant INTO TEMP effects",
 		"in a block":    "DO $$ BEGIN PERFORM set_config('app.tenant', 'acme', false); END $$",
 	} {
 		t.Run(name, func(t *testing.T) {

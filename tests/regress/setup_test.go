@@ -24,6 +24,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -50,8 +51,18 @@ const (
 const (
 	libpq  = "lib/pq"
 	pgx    = "pgx"
+	pool   = "pool" // of pgx, where our statements travel with BEGIN and COMMIT
 	onFile = "sqlite"
 )
+
+// drivers returns those of PostgreSQL that this run is about: see package pgstore.
+func drivers(t *testing.T) []string {
+	t.Helper()
+	if pgstore.Driver(t) == "pgx" {
+		return []string{pool}
+	}
+	return []string{libpq, pgx}
+}
 
 // fixture is a database with a source.
 type fixture struct {
@@ -66,15 +77,19 @@ type fixture struct {
 	open func() store.Store
 }
 
-// onEachStore runs f on PostgreSQL with each driver, and on SQLite.
+// onEachStore runs f on PostgreSQL with each driver, and on SQLite unless this run is about
+// a pool of pgx.
 func onEachStore(t *testing.T, f func(*fixture)) {
 	onPostgres(t, f)
+	if pgstore.Driver(t) == "pgx" {
+		return
+	}
 	t.Run(onFile, func(t *testing.T) { t.Parallel(); f(newSQLite(t)) })
 }
 
 // onPostgres runs f on PostgreSQL with each driver.
 func onPostgres(t *testing.T, f func(*fixture)) {
-	for _, driver := range []string{libpq, pgx} {
+	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			dsn, schema := pgtest.New(t)
@@ -100,16 +115,19 @@ func newSQLiteAt(t *testing.T, path string) *fixture {
 }
 
 // newPostgres is a fixture on a schema, opened as users do: lib/pq by postgres.Open, pgx
-// by a handle of theirs.
+// by a handle or a pool of theirs.
 func newPostgres(t *testing.T, driver, dsn, schema string) *fixture {
 	t.Helper()
 	o := postgres.Options{Schema: schema, Migrate: true}
 	return newFixture(&fixture{T: t, driver: driver, schema: schema}, func() store.Store {
 		var st *postgres.Store
 		var err error
-		if driver == libpq {
+		switch driver {
+		case libpq:
 			st, err = postgres.Open(context.Background(), dsn, o)
-		} else {
+		case pool:
+			st, err = postgres.OpenPool(context.Background(), pgtest.OpenPool(t, dsn, 0), o)
+		default:
 			st, err = postgres.New(context.Background(), pgtest.OpenDB(t, "pgx", dsn), o)
 		}
 		if err != nil {
@@ -259,6 +277,16 @@ func (f *fixture) exec(query string, args ...any) {
 	if _, err := f.db.Exec(query, args...); err != nil {
 		f.Fatalf("%s: %v", query, err)
 	}
+}
+
+// later shifts the clock of the database.
+func (f *fixture) later(d time.Duration) {
+	f.Helper()
+	if f.driver == onFile {
+		f.exec("UPDATE headrace_clock SET shift_us = $1", d.Microseconds())
+		return
+	}
+	f.exec(fmt.Sprintf("CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '%d microseconds' $$", d.Microseconds()))
 }
 
 // count returns the number that query gives.

@@ -108,7 +108,7 @@ func runKilled(f *fixture, o orders) {
 
 // onEachDatabase is onEachStore for tests with other processes.
 func onEachDatabase(t *testing.T, f func(fx *fixture, o orders)) {
-	for _, driver := range []string{libpq, pgx} {
+	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
 			dsn, schema := pgtest.New(t)
