@@ -25,6 +25,7 @@ type held struct {
 	msg     *message.Message
 	cancel  context.CancelFunc // of the message's context
 	receipt string
+	size    int
 	group   string // of a FIFO queue
 	since   time.Time
 	back    time.Duration // how long until it may be received after it is given back
@@ -44,6 +45,7 @@ type flight struct {
 	url        *string
 	visibility time.Duration
 	window     chan struct{}
+	bytes      *flow.Bytes
 	log        *slog.Logger
 
 	deletes *flow.Batcher[*held]
@@ -59,7 +61,7 @@ type flight struct {
 
 func newFlight(u *subscription) *flight {
 	f := &flight{
-		client: u.s.o.Client, url: &u.l.url, visibility: u.l.visibility, window: u.window,
+		client: u.s.o.Client, url: &u.l.url, visibility: u.l.visibility, window: u.window, bytes: &u.bytes,
 		off: u.s.o.UnsafeNoHeartbeat, all: map[*held]struct{}{}, log: u.log,
 	}
 	f.beats = newOutage(f.log, "keep messages in work hidden on SQS")
@@ -101,6 +103,7 @@ func (f *flight) add(batch []*held) {
 	defer f.mu.Unlock()
 	for _, h := range batch {
 		f.all[h] = struct{}{}
+		f.bytes.Add(h.size)
 	}
 }
 
@@ -118,6 +121,7 @@ func (f *flight) settled(h *held) {
 	delete(f.all, h)
 	f.mu.Unlock()
 	h.cancel()
+	f.bytes.Free(h.size)
 	<-f.window
 }
 

@@ -35,6 +35,10 @@ type SourceOptions struct {
 	// InFlight is how many messages of a subscription may be received and not yet
 	// settled, at most 120,000. Default: 512, or Demands.InFlight if that is more.
 	InFlight int
+	// MaxBytes is how many bytes of bodies and attributes a subscription may have received
+	// and not yet settled. Each receive call asks for as many messages as are likely to
+	// fit, so each Receiver may exceed it by one call. Default: 64 MiB.
+	MaxBytes int64
 	// Receivers is how many receive calls of a subscription may run at once; all but one
 	// only while calls return full batches. Default 8.
 	Receivers int
@@ -87,6 +91,8 @@ func (o SourceOptions) validate() error {
 		return errors.New("option SourceOptions.Client is missing: give the AWS SDK's sqs.NewFromConfig(…)")
 	case o.InFlight < 0 || o.InFlight > flightMost:
 		return fmt.Errorf("option SourceOptions.InFlight is %d: it may be 1 to %d, or 0 for the default", o.InFlight, flightMost)
+	case o.MaxBytes < 0:
+		return fmt.Errorf("option SourceOptions.MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.Receivers < 0 || o.Receivers > 64:
 		return fmt.Errorf("option SourceOptions.Receivers is %d: it may be 1 to 64, or 0 for the default", o.Receivers)
 	}
@@ -95,6 +101,7 @@ func (o SourceOptions) validate() error {
 
 func (o SourceOptions) withDefaults() SourceOptions {
 	o.Queue = named(o.Queue)
+	o.MaxBytes = cmp.Or(o.MaxBytes, 64<<20)
 	o.Receivers = cmp.Or(o.Receivers, 8)
 	o.WaitTime = cmp.Or(o.WaitTime, waitMost)
 	o.NackDelay = cmp.Or(o.NackDelay, time.Second)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -354,5 +355,41 @@ func TestCloseGivesBack(t *testing.T) {
 	messages = b.subscribe(b.source(sqs.SourceOptions{}))
 	b.next(messages).Ack()
 	b.next(messages).Ack()
+	b.emptied()
+}
+
+// TestMaxBytes: what a subscription holds is bounded in bytes: a receive asks for as many
+// messages as are likely to fit. Others come when some are settled. Guard: subscription.room.
+func TestMaxBytes(t *testing.T) {
+	t.Parallel()
+	b := newQueue(t, false)
+	const all, size, most = 40, 50_000, 200_000
+	for i := range all {
+		b.send(fmt.Sprintf("%03d%s", i, strings.Repeat("x", size)))
+	}
+	messages := b.subscribe(b.source(sqs.SourceOptions{MaxBytes: most, Receivers: 1, WaitTime: time.Second}))
+	var held []*message.Message
+	for quiet := false; !quiet; {
+		select {
+		case m := <-messages:
+			held = append(held, m)
+		case <-time.After(3 * time.Second):
+			quiet = len(held) > 0
+		}
+	}
+	// The size is unknown to the first receive, which asks for 8 messages.
+	if n := len(held); n < most/size || n > 8 {
+		t.Errorf("%d messages are held", n)
+	}
+	for came := len(held); came < all; came++ {
+		for len(held) >= most/size {
+			held[0].Ack()
+			held = held[1:]
+		}
+		held = append(held, b.next(messages))
+	}
+	for _, m := range held {
+		m.Ack()
+	}
 	b.emptied()
 }

@@ -30,8 +30,9 @@ type subscription struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	out    chan *message.Message
-	// window holds a token for each message in flight.
+	// window holds a token for each message in flight, and bytes counts their size.
 	window chan struct{}
+	bytes  flow.Bytes
 	// more wakes another receiver.
 	more    chan struct{}
 	flight  *flight
@@ -43,7 +44,7 @@ type subscription struct {
 func newSubscription(s *Source, ctx context.Context, l limits, window int) *subscription {
 	u := &subscription{
 		s: s, l: l, out: make(chan *message.Message),
-		window: make(chan struct{}, window), more: make(chan struct{}, s.o.Receivers),
+		window: make(chan struct{}, window), bytes: flow.Bytes{Most: s.o.MaxBytes}, more: make(chan struct{}, s.o.Receivers),
 	}
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.log = s.o.Logger.With("queue", l.name)
@@ -104,15 +105,19 @@ func (u *subscription) receiver(first bool) {
 	}
 }
 
-// room waits for room in the window, and takes room for up to a batch; 0 if the
-// subscription ended.
+// room waits for room, and takes a place in the window for each message of up to a batch
+// that is likely to fit; 0 if the subscription ended.
 func (u *subscription) room() (n int) {
+	most := min(u.bytes.Wait(u.ctx), batchMost)
+	if most == 0 {
+		return 0
+	}
 	select {
 	case u.window <- struct{}{}:
 	case <-u.ctx.Done():
 		return 0
 	}
-	for n = 1; n < batchMost; n++ {
+	for n = 1; n < most; n++ {
 		select {
 		case u.window <- struct{}{}:
 		default:
@@ -170,8 +175,17 @@ func (u *subscription) hold(m *types.Message) *held {
 	now := time.Now()
 	return &held{
 		msg: msg, cancel: cancel, receipt: aws.ToString(m.ReceiptHandle), group: arrival.OrderKey,
-		since: now, until: now.Add(u.l.visibility),
+		size: size(m), since: now, until: now.Add(u.l.visibility),
 	}
+}
+
+// size is how many bytes of m its sender wrote.
+func size(m *types.Message) int {
+	n := len(aws.ToString(m.Body))
+	for name, a := range m.MessageAttributes {
+		n += len(name) + len(aws.ToString(a.StringValue)) + len(a.BinaryValue)
+	}
+	return n
 }
 
 // trusting keeps the SDK from rejecting a whole batch for one body with a wrong MD5; hold
