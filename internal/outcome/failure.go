@@ -67,10 +67,14 @@ type Failure struct {
 	letter dlq.Class
 }
 
+// errNobodys is returned by nobody: an error that matches it matches every error.
+var errNobodys = errors.New("no error of a handler")
+
 // KindOf returns the kind of a handler's error, after package judge has decided that the
-// message is the cause.
+// message is the cause. An error that matches every error does not say that the message is
+// stale, which would end it without its effects.
 func KindOf(err error) Kind {
-	if errors.Is(err, inbox.ErrStale) {
+	if errors.Is(err, inbox.ErrStale) && !errors.Is(err, errNobodys) {
 		return Stale
 	}
 	return Failed
