@@ -83,7 +83,7 @@ func (b broker) through(addr string) *awssqs.Client {
 }
 
 func (b broker) Create(ctx context.Context, topic string) error {
-	name, attributes := queue(topic), map[string]string{"VisibilityTimeout": "4"}
+	name, attributes := queue(topic), map[string]string{"VisibilityTimeout": "8"}
 	if name != topic {
 		attributes["FifoQueue"] = "true"
 	}
@@ -168,7 +168,7 @@ func (b broker) Features() brokertest.Features {
 			hostile("body that is no base64", true, map[string]types.MessageAttributeValue{sqs.BodyAttribute: text("base64")}),
 		},
 		BadPayload: []byte("{not JSON"),
-		Redelivery: 6 * time.Second,
+		Redelivery: 10 * time.Second,
 		LeastPause: 900 * time.Millisecond,
 		InFlight:   64,
 		TooLarge:   2 << 20,
