@@ -93,7 +93,7 @@ func (u *subscription) run() {
 // read takes new entries until the subscription ends.
 func (u *subscription) read() {
 	for u.gate.Wait(u.ctx) {
-		n := u.room()
+		n := u.bytes.Take(u.ctx, u.window, batchMost)
 		if n == 0 {
 			return
 		}
@@ -156,7 +156,7 @@ func (u *subscription) claim() {
 // claimAll goes through all pending entries once.
 func (u *subscription) claimAll() error {
 	for start := "0-0"; ; {
-		n := u.room()
+		n := u.bytes.Take(u.ctx, u.window, batchMost)
 		if n == 0 {
 			return nil
 		}
@@ -174,29 +174,6 @@ func (u *subscription) claimAll() error {
 			start = next
 		}
 	}
-}
-
-// room waits for room in the window, and takes room for up to a batch; 0 if the
-// subscription ended.
-func (u *subscription) room() (n int) {
-	select {
-	case u.window <- struct{}{}:
-	case <-u.ctx.Done():
-		return 0
-	}
-	most := min(u.bytes.Wait(u.ctx), batchMost)
-	if most == 0 {
-		<-u.window
-		return 0
-	}
-	for n = 1; n < most; n++ {
-		select {
-		case u.window <- struct{}{}:
-		default:
-			return n
-		}
-	}
-	return n
 }
 
 // give hands out the entries one after the other. It gives back the remaining ones when

@@ -359,7 +359,7 @@ func TestCloseGivesBack(t *testing.T) {
 }
 
 // TestMaxBytes: what a subscription holds is bounded in bytes: a receive asks for as many
-// messages as are likely to fit. Others come when some are settled. Guard: subscription.room.
+// messages as are likely to fit. Others come when some are settled. Guard: flow.Bytes.Take.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false)

@@ -30,7 +30,7 @@ type subscription struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	out    chan *message.Message
-	// window holds a token for each message in flight, and bytes counts their size.
+	// window holds a token for each message in flight; bytes counts their size.
 	window chan struct{}
 	bytes  flow.Bytes
 	// more wakes another receiver.
@@ -87,7 +87,7 @@ func (u *subscription) receiver(first bool) {
 		if !u.gate.Wait(u.ctx) {
 			return
 		}
-		n := u.room()
+		n := u.bytes.Take(u.ctx, u.window, batchMost)
 		if n == 0 {
 			return
 		}
@@ -103,28 +103,6 @@ func (u *subscription) receiver(first bool) {
 		}
 		u.give(batch)
 	}
-}
-
-// room waits for room, and takes a place in the window for each message of up to a batch
-// that is likely to fit; 0 if the subscription ended.
-func (u *subscription) room() (n int) {
-	most := min(u.bytes.Wait(u.ctx), batchMost)
-	if most == 0 {
-		return 0
-	}
-	select {
-	case u.window <- struct{}{}:
-	case <-u.ctx.Done():
-		return 0
-	}
-	for n = 1; n < most; n++ {
-		select {
-		case u.window <- struct{}{}:
-		default:
-			return n
-		}
-	}
-	return n
 }
 
 // take receives up to n messages. After an error it has waited; if the queue is gone it

@@ -60,6 +60,28 @@ func (b *Bytes) Wait(ctx context.Context) int {
 	}
 }
 
+// Take waits for room, and takes a place in window for each of up to most messages that
+// are likely to fit. It returns how many places it took; 0 if ctx ended.
+func (b *Bytes) Take(ctx context.Context, window chan struct{}, most int) (n int) {
+	select {
+	case window <- struct{}{}:
+	case <-ctx.Done():
+		return 0
+	}
+	if most = min(b.Wait(ctx), most); most == 0 {
+		<-window
+		return 0
+	}
+	for n = 1; n < most; n++ {
+		select {
+		case window <- struct{}{}:
+		default:
+			return n
+		}
+	}
+	return n
+}
+
 // Add counts a message in.
 func (b *Bytes) Add(n int) {
 	b.mu.Lock()

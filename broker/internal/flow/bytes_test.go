@@ -45,3 +45,28 @@ func TestBytes(t *testing.T) {
 		t.Errorf("room for %d after many small ones", n)
 	}
 }
+
+// A place in the window is taken for each message that is likely to fit, and for no more
+// than there are places; the end of the context leaves none taken.
+func TestTake(t *testing.T) {
+	b := flow.Bytes{Most: 1000}
+	window := make(chan struct{}, 12)
+	for i, want := range []int{8, 4} { // the size is unknown; then the window is full
+		if n := b.Take(t.Context(), window, 10); n != want {
+			t.Errorf("take %d: %d places, want %d", i, n, want)
+		}
+	}
+	for range 12 {
+		<-window
+	}
+	b.Add(300)
+	if n := b.Take(t.Context(), window, 10); n != 2 || len(window) != 2 {
+		t.Errorf("%d places for 700 bytes, %d in the window", n, len(window))
+	}
+	b.Add(700)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if n := b.Take(ended, window, 10); n != 0 || len(window) != 2 {
+		t.Errorf("%d places after the end, %d in the window", n, len(window))
+	}
+}
