@@ -3,6 +3,7 @@
 //   - [Open] is what most tests want: a fresh schema and a handle on it.
 //   - [New] makes the schema alone, for a test that opens its own handles with [OpenDB].
 //   - [NewDatabase] makes a whole database, for a test that migrates, drops or counts sessions.
+//   - [ShiftClock] has the clock of a store run ahead, for a test of schedules and windows.
 //
 // The server is the one that the environment variable HEADRACE_TEST_POSTGRES names, a URL such as
 // postgres://postgres@127.0.0.1:5432/headrace?sslmode=disable; `make test` sets it. Where it is unset the

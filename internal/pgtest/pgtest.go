@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,8 @@ var (
 	createDatabase string
 	//go:embed queries/drop_database.sql
 	dropDatabase string
+	//go:embed queries/shift_clock.sql
+	shiftClock string
 )
 
 // DB is a handle on a schema that belongs to one test.
@@ -134,6 +137,13 @@ func OpenPool(tb testing.TB, dsn string, conns int) *pgxpool.Pool {
 		tb.Fatalf("pgtest: the server does not answer: %v", err)
 	}
 	return pool
+}
+
+// ShiftClock has the clock of a store run ahead by d. db's search_path begins with the
+// store's schema, as that of [New] does.
+func ShiftClock(ctx context.Context, db *sql.DB, d time.Duration) error {
+	_, err := db.ExecContext(ctx, strings.ReplaceAll(shiftClock, "{{microseconds}}", strconv.FormatInt(d.Microseconds(), 10)))
+	return err
 }
 
 // serverURL skips or fails the test where no server is named.

@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -26,7 +27,9 @@ func forward(f *enginetest.Fixture) {
 		f.Exec("UPDATE headrace_clock SET shift_us = 180000000")
 		return
 	}
-	f.Exec("CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '3 minutes' $$")
+	if err := pgtest.ShiftClock(f.Context(), f.DB, 3*time.Minute); err != nil {
+		f.Fatal(err)
+	}
 }
 
 // Another process tells of events that no process takes, once, and when they are taken;

@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"fmt"
 	"testing"
 	"time"
 
@@ -30,9 +29,6 @@ func TestConformancePool(t *testing.T) {
 	}))
 }
 
-// shiftClock has the clock of a schema run ahead by so many microseconds.
-const shiftClock = "CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '%d microseconds' $$"
-
 // harness runs the suite over stores that make makes.
 func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) storetest.Harness {
 	return storetest.Harness{
@@ -45,10 +41,7 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
-				Shift: func(ctx context.Context, d time.Duration) error {
-					_, err := db.ExecContext(ctx, fmt.Sprintf(shiftClock, d.Microseconds()))
-					return err
-				},
+				Shift:  func(ctx context.Context, d time.Duration) error { return pgtest.ShiftClock(ctx, db, d) },
 				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {
 					err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", schema).Scan(&n)

@@ -286,7 +286,9 @@ func (f *fixture) later(d time.Duration) {
 		f.exec("UPDATE headrace_clock SET shift_us = $1", d.Microseconds())
 		return
 	}
-	f.exec(fmt.Sprintf("CREATE OR REPLACE FUNCTION headrace_now() RETURNS timestamptz LANGUAGE sql VOLATILE AS $$ SELECT clock_timestamp() + interval '%d microseconds' $$", d.Microseconds()))
+	if err := pgtest.ShiftClock(f.Context(), f.db, d); err != nil {
+		f.Fatal(err)
+	}
 }
 
 // count returns the number that query gives.
