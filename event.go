@@ -51,7 +51,7 @@ type Event struct {
 }
 
 // maxName is the longest ID, Topic or OrderKey: stores keep them in indexed columns.
-const maxName = 1 << 10
+const maxName = encode.MaxTopic
 
 // ErrInvalidEvent matches the error of an invalid event: no topic, or one with a control
 // character or a blank at an edge; no payload, and no Tombstone; a Tombstone with a
@@ -135,7 +135,7 @@ func (e Event) payload(encoder Encoder) ([]byte, error) {
 
 // check rejects events that are invalid whatever their payload.
 func (e Event) check() error {
-	if err := encode.Topic("Topic", e.Topic, maxName); err != nil {
+	if err := encode.Topic("Topic", e.Topic); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidEvent, err)
 	}
 	for _, name := range []struct{ field, value string }{{"ID", e.ID}, {"OrderKey", e.OrderKey}} {

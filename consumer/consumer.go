@@ -89,8 +89,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 }
 
 // Err returns the mistakes that are known before Run, which would return them: those of
-// registrations and of Config.Retention, options of Config that none of the handlers
-// heeds, and that no handler is registered. Call it when all handlers are registered.
+// registrations and of Config.Retention, options of Config that have no effect
+// on any handler, and that no handler is registered. Call it when all handlers are
+// registered.
 func (c *Consumer) Err() error {
 	err := c.mistakes.err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
@@ -107,9 +108,6 @@ func (c *Consumer) Err() error {
 	}
 	return nil
 }
-
-// mostTopic is the longest topic, in bytes, as that of an event.
-const mostTopic = 1 << 10
 
 // handler returns a registration with the consumer's configuration.
 func (c *Consumer) handler(name string) *runtime.Handler {
@@ -129,7 +127,7 @@ func (c *Consumer) add(r *registration) {
 	if c.started.Load() {
 		r.mistake("%w", ErrRunning)
 	}
-	if err := encode.Topic("the topic", r.Topic, mostTopic); err != nil {
+	if err := encode.Topic("the topic", r.Topic); err != nil {
 		r.mistake("%w", err)
 	} else if err := encode.Name("handler name", r.Name); err != nil {
 		r.mistake("%w", err)

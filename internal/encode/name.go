@@ -32,11 +32,14 @@ func ConsumerName(name string) error { return noSlash("name", name) }
 // nil. It must not contain a slash: the names of consumers' lines do.
 func OutboxName(name string) error { return noSlash("Options.Outbox", name) }
 
-// Topic returns an error if name is not valid for a topic of at most most bytes, or nil. A
-// blank at an edge, or a control character, is a mistake of a configuration or a file that
-// few brokers find: the topic would be another one.
-func Topic(what, name string, most int) error {
-	switch err := Check(what, name, most); {
+// MaxTopic is the longest topic, in bytes.
+const MaxTopic = 1 << 10
+
+// Topic returns an error if name is not valid for a topic, or nil. what is used in the
+// error. A blank at an edge, or a control character, is a typing mistake, and few brokers
+// reject it: they have another topic of that name, or make one.
+func Topic(what, name string) error {
+	switch err := Check(what, name, MaxTopic); {
 	case name == "":
 		return fmt.Errorf("%s is empty", what)
 	case err != nil:
