@@ -110,19 +110,19 @@ func (l lexer) calls(query string) (found refusal) {
 	return found
 }
 
-// contains reports whether the words first and then stand one after the other in s, outside
-// of quotes and comments. LOCAL and GLOBAL between them do not count, and neither does what
-// follows INSERT or MERGE, where then is the name of a table.
-func (l lexer) contains(s, first, then string) bool {
+// contains reports whether the word next follows the word start in s, outside of quotes and
+// comments. LOCAL and GLOBAL may stand between them. After INSERT or MERGE the answer is
+// no, because next is the name of a table there.
+func (l lexer) contains(s, start, next string) bool {
 	for earlier, before := "", ""; s != ""; {
 		if s = l.blank(s, space); s == "" {
 			return false
 		}
 		tail := l.skip(s)
 		switch word := strings.ToUpper(s[:len(s)-len(tail)]); {
-		case before == first && word == then && earlier != "INSERT" && earlier != "MERGE":
+		case before == start && word == next && earlier != "INSERT" && earlier != "MERGE":
 			return true
-		case before != first || word != "LOCAL" && word != "GLOBAL":
+		case before != start || word != "LOCAL" && word != "GLOBAL":
 			earlier, before = before, word
 		}
 		s = tail

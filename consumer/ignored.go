@@ -8,8 +8,8 @@ import (
 	"github.com/headrace/headrace/internal/runtime"
 )
 
-// unpublished returns an error that names an option about publishing if nothing is
-// published.
+// unpublished returns an error if an option about publishing is set and nothing is
+// published. The error names the option.
 func (c Config) unpublished() error {
 	switch {
 	case c.Sink != nil:
@@ -22,9 +22,9 @@ func (c Config) unpublished() error {
 	return nil
 }
 
-// ignored returns an error that names an option of Config which none of the registered
-// handlers heeds. Options that a handler may override are defaults, and those are never
-// ignored; nor is a time that is not reached, as BatchTime where each handler is Alone.
+// ignored returns an error if an option of Config is set and has no effect on any handler.
+// The error names the option. Defaults that a handler may override are accepted, and so is
+// BatchTime if each handler is Alone: it is a limit, and one message keeps it.
 func (c *Consumer) ignored() error {
 	handlers := c.rt.Handlers()
 	received := slices.ContainsFunc(handlers, func(h *runtime.Handler) bool { return h.Source != nil })

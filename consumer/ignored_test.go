@@ -16,16 +16,16 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// heeded are the fields of Config that have an effect with any handlers: they are the
-// consumer's own, or defaults that a handler may override.
-var heeded = []string{
+// accepted are the fields of Config that are accepted with any handlers: they are the
+// consumer's own, limits, or defaults that a handler may override.
+var accepted = []string{
 	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "BatchTime",
 	"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "Retention", "Redact", "Environment", "Build", "Logger", "Alert", "Alerts",
 	"TracerProvider", "MeterProvider",
 }
 
-// A field of Config that no handler would heed is refused, under its name; with a handler
-// that heeds it, it is taken.
+// A field of Config that has no effect on any handler is refused, and the error names it. It
+// is accepted if there is a handler that uses it.
 func TestConfigThatIsIgnored(t *testing.T) {
 	b := setupSQLite(t)
 	source := memsource.New()
@@ -39,9 +39,9 @@ func TestConfigThatIsIgnored(t *testing.T) {
 	}
 	type register = func(*consumer.Consumer)
 	rows := []struct {
-		field          string
-		change         func(*consumer.Config)
-		ignores, heeds register
+		field         string
+		change        func(*consumer.Config)
+		ignores, uses register
 	}{
 		{"Source", func(c *consumer.Config) { c.Source = source }, local, func(c *consumer.Consumer) { consumer.Handle(c, topic, insert) }},
 		{"Relay", func(c *consumer.Config) { c.Relay = relay.Options{Logger: slog.Default()} }, plain, nil},
@@ -50,7 +50,7 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		{"MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = 7 }, local, plain},
 		{"MaxBatch", func(c *consumer.Config) { c.MaxBatch = 7 }, alone, intake},
 	}
-	said := slices.Clone(heeded)
+	said := slices.Clone(accepted)
 	try := func(change func(*consumer.Config), r register) error {
 		config := consumer.Config{Logger: b.config().Logger}
 		change(&config)
@@ -66,11 +66,11 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		if err := try(row.change, row.ignores); err == nil || !strings.Contains(err.Error(), "option Config."+row.field+" is set") {
 			t.Errorf("%s: %v", row.field, err)
 		}
-		heeds, change := row.heeds, row.change
-		if heeds == nil { // what publishes
-			heeds, change = row.ignores, func(c *consumer.Config) { row.change(c); c.Sink = &sink{} }
+		uses, change := row.uses, row.change
+		if uses == nil { // what publishes
+			uses, change = row.ignores, func(c *consumer.Config) { row.change(c); c.Sink = &sink{} }
 		}
-		if err := try(change, heeds); err != nil {
+		if err := try(change, uses); err != nil {
 			t.Errorf("%s is refused where it has an effect: %v", row.field, err)
 		}
 	}
@@ -98,8 +98,8 @@ func TestOptionGivenTwice(t *testing.T) {
 	}
 }
 
-// A topic with a blank at an edge, or a control character, is a slip of a configuration
-// file: a broker without such a topic would say nothing.
+// A topic with a blank at an edge, or a control character, is refused: it is a typing
+// mistake, and a broker may have or make a topic of that name.
 func TestTopicWithBlanks(t *testing.T) {
 	b := setupSQLite(t)
 	for _, name := range []string{" orders", "orders ", "orders\n", "or\tders", "\u00a0orders", "\u0085", strings.Repeat("x", 1025)} {

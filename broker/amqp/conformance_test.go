@@ -86,7 +86,8 @@ func (r rabbit) Create(ctx context.Context, topic string) error {
 	})
 }
 
-// ends shows why subscriptions ended; interruptions are what these tests make.
+// ends logs why a subscription ended. It does not log interruptions, since these tests
+// cause them.
 var ends = slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError})
 
 func (r rabbit) server(addr string) amqp.Server {

@@ -67,14 +67,14 @@ type Failure struct {
 	letter dlq.Class
 }
 
-// errNobodys is returned by nobody: an error that matches it matches every error.
-var errNobodys = errors.New("no error of a handler")
+// errUnused is never returned. An error that matches it matches every error.
+var errUnused = errors.New("unused")
 
 // KindOf returns the kind of a handler's error, after package judge has decided that the
-// message is the cause. An error that matches every error does not say that the message is
-// stale, which would end it without its effects.
+// message is the cause. An error that matches every error is Failed: as Stale, the message
+// would be done without its effects.
 func KindOf(err error) Kind {
-	if errors.Is(err, inbox.ErrStale) && !errors.Is(err, errNobodys) {
+	if errors.Is(err, inbox.ErrStale) && !errors.Is(err, errUnused) {
 		return Stale
 	}
 	return Failed

@@ -203,8 +203,8 @@ func (l *lab) prepare(ctx context.Context, f *fixture, a amount) error {
 	return l.checkpoint(ctx)
 }
 
-// truncate empties the tables. The server may still end the transactions of a process that
-// was killed, and take one of them and the truncation for a deadlock.
+// truncate empties the tables. It tries again after a deadlock: the server may not yet have
+// ended the transactions of a process that was killed.
 func (l *lab) truncate(ctx context.Context) error {
 	for {
 		_, err := l.db.ExecContext(ctx, l.query("truncate"))

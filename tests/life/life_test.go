@@ -216,8 +216,9 @@ func (l *life) stepRedrive(rt *rapid.T, key string, m *message) error {
 	return l.redriveNow(key)
 }
 
-// stepRedriveTwice is a double click: a message that succeeds is sent again once. An
-// unreadable one may be a new letter before the second click, which sends it again too.
+// stepRedriveTwice redrives twice at the same time. A message that succeeds is sent again
+// once. An unreadable message is left out: it may be a new letter before the second redrive,
+// which then sends that one again too.
 func (l *life) stepRedriveTwice(rt *rapid.T, key string, m *message) error {
 	if m.payload == unreadable {
 		return l.stepRedrive(rt, key, m)
