@@ -1,17 +1,21 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/headrace/headrace/internal/runtime"
 )
 
-// unpublished returns an error that names an option about publishing if nothing is
-// published.
-func (c Config) unpublished() error {
+// publishing returns an error that names an option about publishing that has no effect.
+func (c Config) publishing() error {
+	drain := cmp.Or(c.DrainTimeout, defaultDrain)
 	switch {
+	case c.Sink != nil && c.Relay.StopTimeout > drain:
+		return fmt.Errorf("option Config.Relay.StopTimeout (%s) is above Config.DrainTimeout (%s), and a stop waits no longer than that: raise DrainTimeout", c.Relay.StopTimeout, drain)
 	case c.Sink != nil:
 		return nil
 	case !reflect.ValueOf(c.Relay).IsZero():
