@@ -20,6 +20,8 @@ func endpoint(raw string, o WebhookOptions) (*url.URL, error) {
 		return nil, errors.New("the URL is http: use https, or for tests against this machine WebhookOptions.Plain")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the URL is not https")
+	case u.Scheme == "http" && o.RootCAs != nil:
+		return nil, errors.New("option RootCAs: the URL is http, which has no certificate; use https, or leave it out")
 	case u.User != nil:
 		return nil, errors.New("the URL holds a user or a password: leave them out, the signature tells who sent it")
 	case u.Fragment != "" || strings.Contains(raw, "#"):

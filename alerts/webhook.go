@@ -31,7 +31,8 @@ type WebhookOptions struct {
 	// Plain also accepts an http URL, for tests and receivers on this machine: others in
 	// the network can read and change the requests. Default: https only.
 	Plain bool
-	// RootCAs are the authorities for the receiver's certificate. Default: the system's.
+	// RootCAs are the authorities for the receiver's certificate. With an http URL they are
+	// an error. Default: the system's.
 	RootCAs *x509.CertPool
 }
 

@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"crypto/x509"
 	"errors"
 	"net/http"
 	"net/netip"
@@ -102,6 +103,13 @@ func TestEndpointTakes(t *testing.T) {
 		if _, err := Webhook(url, secret, WebhookOptions{}); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}
+	}
+	authorities := WebhookOptions{Plain: true, Allow: prefixes("127.0.0.0/8"), RootCAs: x509.NewCertPool()}
+	if _, err := endpoint("http://127.0.0.1:1/x", authorities); err == nil || !strings.Contains(err.Error(), "option RootCAs") {
+		t.Errorf("RootCAs with http: %v", err)
+	}
+	if _, err := endpoint("https://127.0.0.1:1/x", authorities); err != nil {
+		t.Errorf("RootCAs with https: %v", err)
 	}
 	o := WebhookOptions{Plain: true, Allow: prefixes("127.0.0.0/8")}
 	for _, url := range []string{"http://localhost:80/", "http://127.0.0.1:1/x"} {

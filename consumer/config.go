@@ -49,7 +49,7 @@ type Config struct {
 	Sink message.Publisher
 	// Relay tunes the publishing; its zero value has its own defaults. Consumers of one
 	// store in one process share one relay, with the options of the one that starts first.
-	// New rejects it without a Sink.
+	// New rejects it without a Sink, and a StopTimeout above DrainTimeout.
 	Relay relay.Options
 
 	// Key says what the key of a message is. Default: inbox.DefaultKey.
@@ -161,6 +161,9 @@ type Config struct {
 // which Go takes for nanoseconds.
 const leastTime = time.Millisecond
 
+// defaultDrain is the default of Config.DrainTimeout.
+const defaultDrain = 20 * time.Second
+
 // validate returns an error that names the first invalid field.
 func (c Config) validate() error {
 	const unlimited = math.MaxInt64
@@ -195,7 +198,7 @@ func (c Config) validate() error {
 	if err := c.Alerts.Validate(); err != nil {
 		return fmt.Errorf("option Config.Alerts: %w", err)
 	}
-	return c.unpublished()
+	return c.publishing()
 }
 
 // withDefaults sets the zero fields to their defaults.
@@ -206,7 +209,7 @@ func (c Config) withDefaults() Config {
 	c.MaxInFlight = cmp.Or(c.MaxInFlight, 512)
 	c.MaxInFlightBytes = cmp.Or(c.MaxInFlightBytes, 64<<20)
 	c.HandlerTimeout = cmp.Or(c.HandlerTimeout, 30*time.Second)
-	c.DrainTimeout = cmp.Or(c.DrainTimeout, 20*time.Second)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, defaultDrain)
 	c.NackPause = cmp.Or(c.NackPause, time.Second)
 	c.Codec = cmp.Or(c.Codec, codec.JSON())
 	c.Logger = cmp.Or(c.Logger, slog.Default())

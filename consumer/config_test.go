@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -95,16 +96,15 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 func TestOptionsThatAWayInIgnores(t *testing.T) {
 	b := setupSQLite(t)
 	several := func(context.Context, *headrace.Tx, []*headrace.Message[body]) error { return nil }
-	work := func(context.Context, *headrace.Message[body]) (headrace.Effects, error) { return nil, nil }
 	ways := map[string]func(*consumer.Consumer, ...consumer.Option){
 		"Handle":       func(c *consumer.Consumer, o ...consumer.Option) { consumer.Handle(c, topic, insert, o...) },
 		"HandleBatch":  func(c *consumer.Consumer, o ...consumer.Option) { consumer.HandleBatch(c, topic, several, o...) },
-		"HandleLeased": func(c *consumer.Consumer, o ...consumer.Option) { consumer.HandleLeased(c, topic, work, o...) },
+		"HandleLeased": func(c *consumer.Consumer, o ...consumer.Option) { consumer.HandleLeased(c, topic, leasedNothing, o...) },
 		"Local": func(c *consumer.Consumer, o ...consumer.Option) {
 			consumer.Handle(c, topic, insert, append(o, consumer.Local())...)
 		},
 	}
-	for name, c := range map[string]struct {
+	cases := map[string]struct {
 		option consumer.Option
 		not    []string
 	}{
@@ -119,10 +119,13 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},
 		"Lease":       {consumer.Lease(time.Minute), []string{"Handle", "HandleBatch", "Local"}},
 		"Concurrency": {consumer.Concurrency(2), nil},
-	} {
+		"Local":       {consumer.Local(), []string{"Local"}}, // given twice there
+	}
+	everyOption(t, slices.Collect(maps.Keys(cases)))
+	for name, c := range cases {
 		for way, register := range ways {
 			config := b.config()
-			if way == "Local" || name == "From" {
+			if way == "Local" || name == "Local" || name == "From" {
 				config.Source = nil
 			}
 			made := b.consumer(config)

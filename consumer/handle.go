@@ -85,10 +85,14 @@ func Timeout(d time.Duration) Option {
 	}
 }
 
-// Retry overrides Config.Retry.
+// Retry overrides Config.Retry. Overrides of class retry.Lost are for handlers of
+// HandleLeased.
 func Retry(p retry.Policy) Option {
 	return func(r *registration) {
 		r.once("Retry")
+		if _, set := p.Overrides[retry.Lost]; set && r.Leased == nil {
+			r.mistake("Retry: Overrides[%q] is for handlers of HandleLeased, since only a lease is lost: leave it out", retry.Lost)
+		}
 		if err := p.Validate(); err != nil {
 			r.mistake("%w", err)
 		}

@@ -1,17 +1,22 @@
 package consumer
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 
 	"github.com/headrace/headrace/internal/runtime"
 )
 
-// unpublished returns an error if an option about publishing is set and nothing is
-// published. The error names the option.
-func (c Config) unpublished() error {
+// publishing returns an error if an option about publishing has no effect. The error names
+// the option.
+func (c Config) publishing() error {
+	drain := cmp.Or(c.DrainTimeout, defaultDrain)
 	switch {
+	case c.Sink != nil && c.Relay.StopTimeout > drain:
+		return fmt.Errorf("option Config.Relay.StopTimeout (%s) is above Config.DrainTimeout (%s), and a stop waits no longer than that: raise DrainTimeout", c.Relay.StopTimeout, drain)
 	case c.Sink != nil:
 		return nil
 	case !reflect.ValueOf(c.Relay).IsZero():

@@ -1,13 +1,20 @@
 package consumer_test
 
 import (
+	"context"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"log/slog"
+	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
@@ -74,22 +81,138 @@ func TestConfigThatIsIgnored(t *testing.T) {
 			t.Errorf("%s is refused where it has an effect: %v", row.field, err)
 		}
 	}
+	everyField(t, said)
+}
+
+// everyField checks that a test names each field of Config.
+func everyField(t *testing.T, said []string) {
+	t.Helper()
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[consumer.Config]()) {
 		if !slices.Contains(said, field.Name) {
-			t.Errorf("no row of this test says whether Config.%s may be ignored", field.Name)
+			t.Errorf("this test does not say whether Config.%s may be ignored", field.Name)
 		}
+	}
+}
+
+// A field of Config that Attach would ignore is refused, under its name.
+func TestConfigThatAttachIgnores(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	said := []string{
+		"Name", "Sink", "Relay", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "MaxInFlight",
+		"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "NackPause", "DeadLetterTopic", "Retention", "Redact",
+		"Environment", "Build", "Logger", "Alert", "Alerts", "TracerProvider", "MeterProvider",
+	}
+	for field, change := range map[string]func(*consumer.Config){
+		"Source":    func(c *consumer.Config) { c.Source = b.src },
+		"MaxBatch":  func(c *consumer.Config) { c.MaxBatch = 2 },
+		"BatchTime": func(c *consumer.Config) { c.BatchTime = time.Second },
+	} {
+		said = append(said, field)
+		r := b.router()
+		r.router.AddConsumerHandler("h", topic, b.src, effect)
+		config := r.attached()
+		change(&config)
+		if _, err := consumer.Attach(r.router, b.st, config); err == nil || !strings.Contains(err.Error(), "option Config."+field+" is set") {
+			t.Errorf("%s: %v", field, err)
+		}
+	}
+	everyField(t, said)
+}
+
+// The relay has no longer at a stop than the consumer: a longer time would be cut short.
+func TestStopTimeoutAboveDrainTimeout(t *testing.T) {
+	b := setupSQLite(t)
+	for name, c := range map[string]struct {
+		stop, drain time.Duration
+		refused     bool
+	}{
+		"above the default": {time.Minute, 0, true},
+		"above":             {2 * time.Second, time.Second, true},
+		"as long":           {time.Minute, time.Minute, false},
+		"the default of both where the drain is shorter": {0, time.Second, false},
+	} {
+		config := b.config()
+		config.Sink, config.Relay.StopTimeout, config.DrainTimeout = &sink{}, c.stop, c.drain
+		_, err := consumer.New("test", b.st, config)
+		if c.refused != (err != nil) || c.refused && !strings.Contains(err.Error(), "option Config.Relay.StopTimeout") {
+			t.Errorf("%s: %v, want it refused: %t", name, err, c.refused)
+		}
+	}
+}
+
+// What a policy says of lost leases is for handlers that have some. As a default, in
+// Config.Retry, it stands for those.
+func TestRetryOfLostLeases(t *testing.T) {
+	b := setupSQLite(t)
+	lost := retry.Policy{Overrides: map[retry.Class]retry.Override{retry.Lost: {Backoff: retry.Backoff{Initial: time.Minute}}}}
+	c := b.consumer(b.config())
+	consumer.Handle(c, topic, insert, consumer.Retry(lost))
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), `Retry: Overrides["lost"]`) {
+		t.Errorf("Handle: %v", err)
+	}
+	c = b.consumer(b.config())
+	consumer.HandleLeased(c, topic, leasedNothing, consumer.Retry(lost))
+	if err := c.Err(); err != nil {
+		t.Errorf("HandleLeased: %v", err)
+	}
+	config := b.config()
+	config.Retry = lost
+	c = b.consumer(config)
+	consumer.Handle(c, topic, insert)
+	if err := c.Err(); err != nil {
+		t.Errorf("Config.Retry: %v", err)
+	}
+}
+
+func leasedNothing(context.Context, *headrace.Message[body]) (headrace.Effects, error) {
+	return nil, nil
+}
+
+// everyOption checks that said are all exported functions of the package that return an
+// Option.
+func everyOption(t *testing.T, said []string) {
+	t.Helper()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range parsed.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv != nil || !f.Name.IsExported() || f.Type.Results == nil {
+				continue
+			}
+			if of, ok := f.Type.Results.List[0].Type.(*ast.Ident); ok && of.Name == "Option" {
+				found = append(found, f.Name.Name)
+			}
+		}
+	}
+	slices.Sort(found)
+	if slices.Sort(said); !slices.Equal(found, said) {
+		t.Errorf("the package has the options %q, and this test says %q", found, said)
 	}
 }
 
 // An option that is given twice is refused: one of the two would be ignored.
 func TestOptionGivenTwice(t *testing.T) {
 	b := setupSQLite(t)
-	for name, o := range map[string]consumer.Option{
+	options := map[string]consumer.Option{
 		"Name": consumer.Name("other"), "Alone": consumer.Alone(), "Timeout": consumer.Timeout(time.Minute),
 		"Retry": consumer.Retry(retry.Policy{}), "Codec": consumer.Codec(codec.JSON()), "Key": consumer.Key(inbox.MessageID()),
 		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "From": consumer.From(b.src), "Intake": consumer.Intake(),
 		"Concurrency": consumer.Concurrency(2), "Local": consumer.Local(), "Lease": consumer.Lease(time.Minute),
-	} {
+	}
+	everyOption(t, slices.Collect(maps.Keys(options)))
+	for name, o := range options {
 		c := b.consumer(b.config())
 		consumer.Handle(c, topic, insert, o, o)
 		if err := c.Err(); err == nil || !strings.Contains(err.Error(), name+" is given twice") {

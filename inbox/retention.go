@@ -27,7 +27,8 @@ type Retention struct {
 	// message: the message is lost then. It must exceed SourceRetention and the retries
 	// together. Default: never.
 	OpenLetters time.Duration
-	// Off turns pruning off, for example if headrace prune does it.
+	// Off turns pruning off, for example if headrace prune does it. The other fields have no
+	// effect then.
 	Off bool
 }
 

@@ -15,13 +15,15 @@ type Policy struct {
 	// Immediate is how many failures are followed by another attempt without a delay,
 	// before the first delay. 0 means none. Below MaxAttempts.
 	Immediate int
-	// Backoff is the delay between the attempts that are not immediate.
+	// Backoff is the delay between the attempts that are not immediate. If Immediate leaves
+	// none, it has no effect.
 	Backoff Backoff
 	// MaxPostpone is how long a message may be postponed (see Postpone) without an
 	// attempt in between; then it has failed. Default: 24 hours. At most MaxDelay.
 	MaxPostpone time.Duration
-	// Overrides replace parts of the policy for failures of a class: Transient,
-	// Timeout or Panic. May be nil.
+	// Overrides replace parts of the policy for failures of a class: Transient, Timeout,
+	// Panic or, for a leased handler, Lost, of which it takes three to make a dead letter,
+	// whatever MaxAttempts says. May be nil.
 	Overrides map[Class]Override
 }
 

@@ -42,7 +42,7 @@ func (p Policy) validateOverride(class Class) error {
 	case PermanentFailure:
 		return fmt.Errorf("retry: %s: a permanent failure is never retried", field)
 	default:
-		return fmt.Errorf("retry: %s: unknown class; there are %q, %q and %q", field, Transient, Timeout, Panic)
+		return fmt.Errorf("retry: %s: unknown class; there are %q, %q, %q and %q", field, Transient, Timeout, Panic, Lost)
 	}
 	if o := p.Overrides[class]; o.MaxAttempts > p.MaxAttempts {
 		return fmt.Errorf("retry: %s.MaxAttempts (%d) is above MaxAttempts (%d)", field, o.MaxAttempts, p.MaxAttempts)

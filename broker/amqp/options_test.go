@@ -26,6 +26,8 @@ func TestOptionsAreRefusedByName(t *testing.T) {
 		"Topology.Declare":      {Server: server, Topology: amqp.Topology{Declare: "stream"}},
 		"Topology.ExchangeType": {Server: server, Topology: amqp.Topology{Exchange: "e", ExchangeType: "headers"}},
 		"DeliveryLimit":         {Server: server, Topology: amqp.Topology{Declare: amqp.Classic, DeliveryLimit: 20}},
+		"Topology.ExchangeType: no exchange is made": {Server: server, Topology: amqp.Topology{Exchange: "e", ExchangeType: "topic"}},
+		"Topology.DeadLetterExchange":                {Server: server, Topology: amqp.Topology{DeadLetterExchange: "given-up"}},
 	} {
 		if _, err := amqp.NewSource(o); err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: %v", name, err)

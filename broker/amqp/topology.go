@@ -40,16 +40,18 @@ type Topology struct {
 	// error.
 	Declare Kind
 	// ExchangeType is the type of a declared Exchange: "direct", "topic" or "fanout".
-	// Default "direct".
+	// Default "direct". Without Declare it is an error.
 	ExchangeType string
 	// DeliveryLimit is how often a quorum queue redelivers a message before it drops it,
 	// or dead-letters it if it has a dead-letter exchange. A declared queue gets it. For
 	// other queues it says what the queue has, by its arguments or by a policy (which the
-	// protocol does not show). Unlimited: it has none. Default 0: for a declared queue
+	// protocol does not show; SourceOptions.Management does, and then that counts).
+	// Unlimited: it has none. Default 0: for a declared queue
 	// the broker's own (20 from RabbitMQ 4.0 on, before that none), otherwise unknown.
 	DeliveryLimit int
 	// DeadLetterExchange gets the messages that the broker gives up on; "" drops them. It
-	// is an argument of the declared queue; the exchange is not made.
+	// is an argument of the declared queue, and an error without Declare; the exchange is
+	// not made.
 	DeadLetterExchange string
 }
 
@@ -85,6 +87,10 @@ func (t Topology) validate() error {
 		return errors.New("option Topology.DeliveryLimit: classic queues have none; declare amqp.Quorum, or leave it out")
 	case t.Exchange == "" && t.ExchangeType != "":
 		return errors.New("option Topology.ExchangeType: there is no Exchange")
+	case t.Declare == "" && t.ExchangeType != "":
+		return errors.New("option Topology.ExchangeType: no exchange is made without Declare; set Declare, or leave it out")
+	case t.Declare == "" && t.DeadLetterExchange != "":
+		return errors.New("option Topology.DeadLetterExchange: an existing queue is not changed; set Declare, or give the queue its dead-letter exchange at the broker")
 	case len(t.Exchange) > maxShort:
 		return fmt.Errorf("option Topology.Exchange has %d bytes, at most %d are possible", len(t.Exchange), maxShort)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/headrace/headrace/broker/brokertest"
@@ -127,6 +128,15 @@ func TestOptionsAreRefused(t *testing.T) {
 		"MaxAckPending": {Server: at, Durable: "d", MaxAckPending: -1},
 	} {
 		if _, err := nats.NewSource(o); err == nil || !strings.Contains(err.Error(), "option "+name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	theirs := nats.Server{Conn: new(natsgo.Conn), Options: []natsgo.Option{natsgo.Name("x")}}
+	for name, o := range map[string]nats.SinkOptions{
+		"Options":   {Server: theirs},
+		"Provision": {Server: at, UnsafeUnchecked: true, Provision: func(string) jetstream.StreamConfig { return jetstream.StreamConfig{} }},
+	} {
+		if _, err := nats.NewSink(o); err == nil || !strings.Contains(err.Error(), "option "+name+":") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

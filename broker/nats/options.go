@@ -20,7 +20,7 @@ type Server struct {
 	// retried for ever.
 	URL string
 	// Options are for the connection to URL: credentials, TLS. They are applied after
-	// ours.
+	// ours. With Conn they are an error.
 	Options []natsgo.Option
 	// Conn is the caller's connection instead, who closes it after the Source or Sink. If
 	// it ends finally (MaxReconnects), subscriptions end.
@@ -83,7 +83,7 @@ type SinkOptions struct {
 	// without a consumer, which store nothing.
 	UnsafeDiscard bool
 	// UnsafeUnchecked skips the check of the stream before the first message to a topic:
-	// for credentials that may only publish.
+	// for credentials that may only publish. With Provision it is an error.
 	UnsafeUnchecked bool
 }
 
@@ -96,6 +96,9 @@ const (
 func (o Server) validate() error {
 	if (o.URL == "") == (o.Conn == nil) {
 		return errors.New("option URL or Conn: give one of them")
+	}
+	if o.Conn != nil && len(o.Options) > 0 {
+		return errors.New("option Options: they are for a connection to URL, and Conn is made already; give them where it is made")
 	}
 	return nil
 }
@@ -140,6 +143,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 func (o SinkOptions) validate() error {
 	if err := o.Server.validate(); err != nil {
 		return err
+	}
+	if o.UnsafeUnchecked && o.Provision != nil {
+		return errors.New("option Provision: with UnsafeUnchecked no stream is looked for, so none is made; leave one of the two out")
 	}
 	if o.PublishTimeout != 0 && o.PublishTimeout < time.Millisecond {
 		return fmt.Errorf("option PublishTimeout is %s: give it a unit, as in 10*time.Second", o.PublishTimeout)

@@ -8,13 +8,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 )
 
 // Options tune a Relay. The zero value works.
 type Options struct {
 	// Workers is how many shards are published at a time. Each uses a database connection
-	// (not on SQLite). Default 2.
+	// (not on SQLite). At most outbox.Shards. Default 2.
 	Workers int
 	// Concurrency is how many calls of Publish a batch makes at a time. Default 16.
 	Concurrency int
@@ -105,6 +106,9 @@ func (o Options) validate() error {
 		if n.value < 0 {
 			return fmt.Errorf("relay: Options.%s is negative (%d)", n.name, n.value)
 		}
+	}
+	if o.Workers > outbox.Shards {
+		return fmt.Errorf("relay: Options.Workers is %d, and an outbox has %d shards: more have no work", o.Workers, outbox.Shards)
 	}
 	if o.MaxPoll > 0 && o.MinPoll > o.MaxPoll {
 		return fmt.Errorf("relay: Options.MinPoll (%s) is above MaxPoll (%s)", o.MinPoll, o.MaxPoll)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 )
@@ -105,6 +106,7 @@ func TestOptionsAreChecked(t *testing.T) {
 	st := sqliteDB(t)(t)
 	for want, o := range map[string]relay.Options{
 		"Workers":        {Workers: -1},
+		"Workers is 65":  {Workers: outbox.Shards + 1},
 		"BatchRows":      {BatchRows: -1},
 		"PublishTimeout": {PublishTimeout: -time.Second},
 		"MinPoll":        {MinPoll: time.Minute, MaxPoll: time.Second},
