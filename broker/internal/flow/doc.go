@@ -1,4 +1,5 @@
 // Package flow contains the common parts of sources for all brokers: a [Gate] for pauses,
-// a [Batcher] that settles many messages at a time, and an [Outage] that logs a lasting
-// failure once.
+// a [Batcher] that settles many messages at a time, an [Outage] that logs a lasting
+// failure once, the [Health] of a subscription, and which errors say that a server is
+// [Unavailable].
 package flow
