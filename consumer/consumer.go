@@ -90,7 +90,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 
 // Err returns the mistakes that are known before Run, which would return them: those of
 // registrations and of Config.Retention, options of Config that none of the handlers
-// heeds, and that no handler is registered. Call it when all handlers are registered.
+// heeds, and that no handler is registered. What a source asks its broker for, such as the
+// retention of a topic, is not known yet. Call it when all handlers are registered.
 func (c *Consumer) Err() error {
 	err := c.mistakes.err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
@@ -100,7 +101,7 @@ func (c *Consumer) Err() error {
 		err = c.ignored()
 	}
 	if err == nil {
-		_, _, err = c.rt.Prunes()
+		err = c.rt.RefusesRetention()
 	}
 	if err != nil {
 		return fmt.Errorf("consumer %s: %w", c.Name(), err)

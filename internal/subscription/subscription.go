@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -67,6 +68,11 @@ func (s *Set) States() []State {
 		list[i] = sub.state
 	}
 	return list
+}
+
+// Begun reports whether none is starting any more.
+func (s *Set) Begun() bool {
+	return !slices.ContainsFunc(s.States(), func(state State) bool { return state.State == "starting" })
 }
 
 // Down returns the states of those that have been down for so long that it was logged.
