@@ -27,6 +27,11 @@ const (
 	// WrongOrder: a middleware of a Router does something by which messages would be lost
 	// or applied twice; all stay unacknowledged (headrace.ErrOrder).
 	WrongOrder Kind = "wrong_order"
+	// SourceDown: a broker does not serve subscriptions of a consumer: it is away, does not
+	// answer, or refuses. They are tried again until it does.
+	SourceDown Kind = "source_down"
+	// SourceUp: brokers serve all subscriptions of a consumer again.
+	SourceUp Kind = "source_up"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"
@@ -46,4 +51,6 @@ const (
 func (k Kind) Stored() bool { return k == DeadLetter || k == FirstDeadLetter || k == RowParked }
 
 // Good reports whether the kind means that something works again.
-func (k Kind) Good() bool { return k == Resumed || k == RelayResumed || k == SubscriptionResumed }
+func (k Kind) Good() bool {
+	return k == Resumed || k == RelayResumed || k == SubscriptionResumed || k == SourceUp
+}

@@ -64,7 +64,7 @@ func Attach(r *message.Router, st store.Store, config Config, inside ...message.
 		c.router, err = router.Attach(r, c.rt, c.handler, inside)
 	}
 	if err == nil {
-		_, _, err = c.rt.Prunes()
+		err = c.rt.RefusesRetention()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("attach %s: %w", config.Name, err)

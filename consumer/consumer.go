@@ -89,9 +89,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 }
 
 // Err returns the mistakes that are known before Run, which would return them: those of
-// registrations and of Config.Retention, options of Config that have no effect
-// on any handler, and that no handler is registered. Call it when all handlers are
-// registered.
+// registrations and of Config.Retention, options of Config that have no effect on any
+// handler, and that no handler is registered. What a source asks its broker for, such as the
+// retention of a topic, is not known yet. Call it when all handlers are registered.
 func (c *Consumer) Err() error {
 	err := c.mistakes.err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
@@ -101,7 +101,7 @@ func (c *Consumer) Err() error {
 		err = c.ignored()
 	}
 	if err == nil {
-		_, _, err = c.rt.Prunes()
+		err = c.rt.RefusesRetention()
 	}
 	if err != nil {
 		return fmt.Errorf("consumer %s: %w", c.Name(), err)

@@ -15,13 +15,16 @@ type Subscription struct {
 	State string
 	// Since is when State was entered, by this process's clock.
 	Since time.Time
+	// Err is why the broker does not serve it; nil if it does, or the source does not tell
+	// (see HealthReporter). A subscription that is starting waits for its broker then.
+	Err error
 }
 
 // Subscriptions returns the state of each subscription, in the order of registration;
 // with Attach in the order in which the Router subscribed.
 func (c *Consumer) Subscriptions() []Subscription {
 	var list []Subscription
-	for _, s := range c.rt.Subscriptions() {
+	for _, s := range c.rt.Subscriptions.States() {
 		list = append(list, Subscription(s))
 	}
 	return list

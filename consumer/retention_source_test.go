@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/retry"
 )
 
 // Invariant 17, with a source per handler: the one that keeps messages longest counts,
@@ -66,5 +70,51 @@ func TestRetentionOfALocalHandler(t *testing.T) {
 		if _, on, err := made.Runtime().Prunes(); on != c.on || !errors.Is(err, c.want) {
 			t.Errorf("%s: pruning is on: %t, %v", name, on, err)
 		}
+	}
+}
+
+// A broker is asked for the retention of a topic once, and when it serves the
+// subscriptions: before that it may be away.
+func TestRetentionIsAskedForOnce(t *testing.T) {
+	b := setupSQLite(t)
+	src := &askedSource{awaySource: &awaySource{Source: b.src}}
+	src.away.Store(true)
+	config := b.config()
+	config.Source, config.Retention = src, inbox.Retention{Window: 1000 * time.Hour}
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: 1}))
+	b.start(c)
+	b.eventually("it waits", func() bool { return errors.Is(c.Ready(), errAway) })
+	if n := src.asked.Load(); n != 0 {
+		t.Errorf("asked %d times while the broker is away", n)
+	}
+	src.away.Store(false)
+	b.eventually("it asks", func() bool { return src.asked.Load() > 0 && c.Ready() == nil })
+	must(b, b.halt())
+	if n := src.asked.Load(); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+// askedSource counts how often it is asked.
+type askedSource struct {
+	*awaySource
+	asked atomic.Int32
+}
+
+func (s *askedSource) TopicRetention(string) time.Duration {
+	s.asked.Add(1)
+	return time.Hour
+}
+
+// A Router's handlers have no source that could say it, so a window alone is refused.
+func TestRetentionOfARouterIsRefused(t *testing.T) {
+	b := setupSQLite(t)
+	r := b.router()
+	r.router.AddConsumerHandler("h", topic, b.src, func(*message.Message) error { return nil })
+	config := r.attached()
+	config.Retention = inbox.Retention{Window: 1000 * time.Hour}
+	if _, err := consumer.Attach(r.router, b.st, config); !errors.Is(err, inbox.ErrSourceRetention) {
+		t.Error(err)
 	}
 }

@@ -29,9 +29,32 @@ type Demands struct {
 }
 
 // Checker is a source with its own limits. Run calls Check for each of its topics before
-// it subscribes. An error ends Run; it names the limit and says what to set.
+// it subscribes. An error that matches ErrUnavailable has Run try again until the broker
+// answers; any other ends Run. It names the limit and says what to set.
+//
+// Check asks once and does not wait for a broker that is away: until it returns, Ready
+// does not say what is missing.
 type Checker interface {
 	Check(ctx context.Context, topic string, d Demands) error
+}
+
+// HealthReporter is a source that knows whether its broker serves a subscription. Without
+// it, a consumer whose broker is away looks like one that has nothing to do.
+type HealthReporter interface {
+	// Healthy returns nil if the subscription of topic would get a message that is
+	// published now, as far as the source knows. Otherwise the error says what is missing:
+	// the connection is lost, the broker does not answer, it refuses to deliver (rights
+	// that were revoked, a consumer group that is gone), or it does not take settlements.
+	// A paused subscription, or one without room for more messages, is healthy while the
+	// broker answers.
+	//
+	// While Run, or a Router with Attach, is subscribed to topic, one goroutine calls it
+	// every 2 seconds. It returns when ctx ends, 4 seconds later. It should ask the
+	// broker nothing if it has had an answer within the last 2 seconds. Its error is in
+	// Ready at once, and in the log and an alert (alerts.SourceDown) if it lasts for 2
+	// seconds, so it contains no credentials. It may be called concurrently for several
+	// topics, and returns nil for a topic that is not subscribed.
+	Healthy(ctx context.Context, topic string) error
 }
 
 // Pauser is a source that can stop fetching from its broker while the consumer begins no

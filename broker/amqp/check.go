@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"time"
 
-	amqp091 "github.com/rabbitmq/amqp091-go"
-
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
 // Check implements consumer.Checker. It makes the queue, if Topology.Declare is set, or
 // checks that it exists, and compares the broker's limits with the handler's demands.
-// While the broker is unreachable, it retries for Server.Timeout. Errors name the option,
-// or what to set at the broker.
+// If the broker is away or does not answer, the error matches consumer.ErrUnavailable.
+// Others name the option, or what to set at the broker.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	p, err := s.o.place(topic)
 	if err != nil {
@@ -23,40 +22,19 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	}
 	v, err := s.reach(ctx, p)
 	if err != nil {
-		return fmt.Errorf("amqp: %w", err)
+		return fmt.Errorf("amqp: %w", waitable(err))
 	}
 	found := s.told(v)
 	if s.o.Management != "" {
 		if found, err = s.ask(ctx, p.queue, v); err != nil {
-			return fmt.Errorf("amqp: ask the management API (option SourceOptions.Management) for the limits of queue %q: %w", p.queue, err)
+			return fmt.Errorf("amqp: ask the management API (option SourceOptions.Management) for the limits of queue %q: %w",
+				p.queue, flow.Reach(err, "SourceOptions.Management"))
 		}
 	}
 	if err := errors.Join(s.checkKind(p, found), s.checkTimeout(found, d), checkDeliveries(p, found, d)); err != nil {
 		return fmt.Errorf("amqp: %w", err)
 	}
 	return nil
-}
-
-// reach is prepare, repeated while the broker does not answer.
-func (s *Source) reach(ctx context.Context, p place) (version, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.o.Timeout, errNoAnswer)
-	defer cancel()
-	var wait pause
-	for {
-		v, err := s.prepare(ctx, p)
-		if err == nil || answered(err) || !wait.wait(ctx) {
-			return v, err
-		}
-	}
-}
-
-var errNoAnswer = errors.New("the broker does not answer in time")
-
-// answered reports whether err comes from the broker or from us, so that a retry will not
-// help.
-func answered(err error) bool {
-	var answer *amqp091.Error
-	return errors.As(err, &answer) && answer.Server || hopeless(err) || errors.Is(err, ErrClosed)
 }
 
 // told returns the limits by the options and the broker's version.

@@ -55,6 +55,36 @@ func (l *link) get(ctx context.Context) (*amqp091.Connection, error) {
 	}
 }
 
+// within calls f with a channel of its own, and returns when f or ctx ends. The client has
+// no time limit for the broker's answers: f may run for as long as the connection lasts.
+func (l *link) within(ctx context.Context, conn *amqp091.Connection, f func(*amqp091.Channel) error) error {
+	done := make(chan error, 1)
+	ask := func() error {
+		ch, err := conn.Channel()
+		if err != nil {
+			return fmt.Errorf("open a channel: %w", err)
+		}
+		err = f(ch)
+		if !ch.IsClosed() {
+			_ = ch.Close() // an error says that it is closed
+		}
+		return err
+	}
+	l.mu.Lock()
+	if l.life.Err() != nil {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.owned.Go(func() { done <- ask() })
+	l.mu.Unlock()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("ask the broker of option Server.URL: %w", context.Cause(ctx))
+	}
+}
+
 // current returns the attempt under way, the one with the connection, or a new one.
 func (l *link) current() (*dial, error) {
 	l.mu.Lock()

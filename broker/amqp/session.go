@@ -148,6 +148,7 @@ func (n *session) serve() error {
 			if !ok {
 				return n.ended()
 			}
+			n.sub.health.Is(nil)
 			n.take(d)
 		case out <- m:
 			n.watch(n.next)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
 // SourceOptions configure a Source. Server.URL is required.
@@ -88,7 +89,8 @@ func (o SourceOptions) validate() error {
 }
 
 // Source delivers the messages of queues: a Watermill Subscriber that is also a
-// consumer.Checker and a consumer.Pauser. It is safe for concurrent use.
+// consumer.Checker, a consumer.HealthReporter and a consumer.Pauser. It is safe for
+// concurrent use.
 type Source struct {
 	o     SourceOptions
 	link  *link
@@ -110,8 +112,8 @@ func NewSource(o SourceOptions) (*Source, error) {
 }
 
 // Subscribe consumes the queue of topic. It returns when the broker has accepted the
-// subscription; while the broker is unreachable, it retries for Server.Timeout. Messages
-// come in the order of the queue, up to Prefetch of them before the first is settled.
+// subscription. If the broker is away or does not answer, the error matches
+// consumer.ErrUnavailable. Messages come in the order of the queue, up to Prefetch of them before the first is settled.
 // Each is settled separately.
 //
 // The channel is closed when ctx ends, with Close, and when the queue is gone or can no
@@ -145,9 +147,8 @@ func (s *Source) SubscribeInitialize(topic string) error {
 	if err != nil {
 		return fmt.Errorf("amqp: %w", err)
 	}
-	_, err = s.prepare(s.link.life, p)
-	if err != nil {
-		return fmt.Errorf("amqp: %w", err)
+	if _, err = s.prepare(s.link.life, p); err != nil {
+		return fmt.Errorf("amqp: %w", waitable(err))
 	}
 	return nil
 }
@@ -158,16 +159,8 @@ func (s *Source) prepare(ctx context.Context, p place) (version, error) {
 	if err != nil {
 		return version{}, err
 	}
-	ch, err := conn.Channel()
-	if err != nil {
-		return version{}, fmt.Errorf("open a channel: %w", err)
-	}
 	v := versionOf(conn)
-	err = s.o.prepare(ch, p, v)
-	if !ch.IsClosed() {
-		_ = ch.Close() // an error says that it is closed
-	}
-	return v, err
+	return v, s.link.within(ctx, conn, func(ch *amqp091.Channel) error { return s.o.prepare(ch, p, v) })
 }
 
 func (s *Source) add(ctx context.Context, topic string, p place) (*subscription, error) {

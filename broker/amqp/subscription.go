@@ -10,6 +10,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // subscription has sessions with the broker, one after the other.
@@ -25,6 +27,7 @@ type subscription struct {
 	changed  chan struct{}  // gets a value when paused changes
 	watchers sync.WaitGroup // goroutines that wait for handed over messages
 	prepared bool           // the queue has existed
+	health   flow.Health
 }
 
 func (s *subscription) setPaused(paused bool) {
@@ -35,18 +38,15 @@ func (s *subscription) setPaused(paused bool) {
 	}
 }
 
-// begin opens the first session. It returns an error of the broker at once, and retries
-// for Server.Timeout while the broker does not answer.
-func (s *subscription) begin() (*session, error) {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, s.source.o.Timeout, errNoAnswer)
+// begin opens the first session.
+func (s *subscription) begin() (first *session, err error) {
+	ctx, cancel := context.WithTimeoutCause(s.ctx, answerTime, errNoAnswer)
 	defer cancel()
-	var wait pause
-	for {
-		first, err := s.open(ctx)
-		if err == nil || answered(err) || !wait.wait(ctx) {
-			return first, err
-		}
-	}
+	err = sure(ctx, func() error {
+		first, err = s.open(ctx)
+		return err
+	})
+	return first, waitable(err)
 }
 
 // run serves sessions until the subscription ends.
@@ -56,6 +56,7 @@ func (s *subscription) run(current *session) {
 	var wait pause
 	for current != nil {
 		err := current.serve()
+		s.health.Is(fmt.Errorf("the subscription is opened again: %w", err))
 		current.end()
 		if s.ctx.Err() != nil {
 			return
@@ -82,8 +83,10 @@ func (s *subscription) again() *session {
 		next, err := s.open(s.ctx)
 		if err == nil {
 			log.Info("amqp: a subscription is open again", "queue", s.place.queue)
+			s.health.Is(nil)
 			return next
 		}
+		s.health.Is(err)
 		// The node of a queue may be starting, or another consumer may use it
 		// exclusively.
 		switch gone := refusal(err, amqp091.NotFound, amqp091.AccessRefused) != nil; {

@@ -21,6 +21,7 @@ var scenarios = []scenario{
 	{"given again while the handler runs", nil, givenAgain},
 	{"killed", nil, killed},
 	{"changing owners", nil, owners},
+	{"broker is away", nil, away},
 	{"connection resets", nil, resets},
 	{"server restarts", func(f Features) string { return unless(f.Restart != nil, "it cannot be restarted here") }, restarted},
 }

@@ -10,26 +10,28 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/sleep"
 )
 
-// checkTimeout bounds how long Check waits for a broker.
-const checkTimeout = 30 * time.Second
+// checkTimeout bounds how long Check asks for limits, after a broker has answered.
+const checkTimeout = 10 * time.Second
 
 // Check implements consumer.Checker: topic must exist, handlers must have enough time
 // when a partition is revoked, and the group's settings must be within the brokers'
 // limits, if these are readable. Kafka redelivers a record without a limit, so
-// Demands.Deliveries is met.
+// Demands.Deliveries is met. If no broker answers, the error matches
+// consumer.ErrUnavailable.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	if err := s.demand(topic, d); err != nil {
 		return err
 	}
-	client, stop, err := s.options.ask()
+	client, err := s.options.asker()
 	if err != nil {
 		return fmt.Errorf("kafka: %w", err)
 	}
-	defer stop()
+	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	broker, err := find(ctx, client, topic)
@@ -77,13 +79,9 @@ func find(ctx context.Context, client kmsg.Requestor, topic string) (broker stri
 
 // look is find without a retry.
 func look(ctx context.Context, client kmsg.Requestor, topic string) (broker string, err error) {
-	ask := kmsg.NewPtrMetadataRequest()
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
-	ask.Topics = append(ask.Topics, t)
-	answer, err := ask.RequestWith(ctx, client)
+	answer, err := describe(ctx, client, topic)
 	if err != nil {
-		return "", fmt.Errorf("kafka: ask for topic %q: %w", topic, err)
+		return "", fmt.Errorf("kafka: ask for topic %q: %w", topic, flow.Reach(err, "SourceOptions.Brokers"))
 	}
 	for _, b := range answer.Brokers {
 		broker = strconv.Itoa(int(b.NodeID))

@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -46,7 +47,8 @@ func (s *session) commit(ctx context.Context, list []*partition) {
 			offsets[p.number], incarnations[p.number] = position, incarnation
 		}
 	}
-	if len(offsets) == 0 {
+	if len(offsets) == 0 { // also if the member has lost the partitions
+		s.outage.commits.Is(nil)
 		return
 	}
 	var failed error
@@ -57,8 +59,11 @@ func (s *session) commit(ctx context.Context, list []*partition) {
 				failed = s.committed(list, offsets, answer)
 			}
 		})
-	if failed != nil && !errors.Is(failed, context.Canceled) {
+	if failed == nil {
+		s.outage.commits.Is(nil)
+	} else if !errors.Is(failed, context.Canceled) {
 		s.outage.note("the commit of offsets", failed)
+		s.outage.commits.Is(fmt.Errorf("the group does not take offsets: %w", failed))
 	}
 }
 

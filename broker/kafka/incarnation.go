@@ -75,11 +75,7 @@ func (s *session) begin(ctx context.Context, offsets map[string]map[int32]kgo.Of
 
 // topicID returns the current id of topic; zero if the brokers have none.
 func topicID(ctx context.Context, client kmsg.Requestor, topic string) (id [16]byte, err error) {
-	ask := kmsg.NewPtrMetadataRequest()
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
-	ask.Topics = append(ask.Topics, t)
-	answer, err := ask.RequestWith(ctx, client)
+	answer, err := describe(ctx, client, topic)
 	if err != nil {
 		return id, fmt.Errorf("ask for the topic's id: %w", err)
 	}

@@ -9,12 +9,18 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // outage logs a failure once, until Kafka works again. It is also the client's hook for
 // connections.
 type outage struct {
 	log *slog.Logger
+
+	// served and commits are for Source.Healthy: whether the group and the topic are
+	// there, and whether the group takes offsets.
+	served, commits flow.Health
 
 	mu  sync.Mutex
 	out bool

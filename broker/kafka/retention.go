@@ -12,7 +12,7 @@ import (
 
 // TopicRetention is the longest time for which the source can deliver a record of topic
 // again: the option, or the brokers' setting. It is 0, which means unknown, if the topic
-// keeps records for ever, or the brokers do not answer within ten seconds.
+// keeps records for ever, or no broker answers within four seconds.
 func (s *Source) TopicRetention(topic string) time.Duration {
 	if s.options.Retention > 0 {
 		return s.options.Retention
@@ -36,12 +36,12 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 
 // askRetention reads the retention of topic; 0 is for ever.
 func (s *Source) askRetention(topic string) (time.Duration, error) {
-	client, stop, err := s.options.ask()
+	client, err := s.options.asker()
 	if err != nil {
 		return 0, err
 	}
-	defer stop()
-	ctx, cancel := context.WithTimeout(s.closing, 10*time.Second)
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(s.closing, answerTime)
 	defer cancel()
 	return retention(ctx, client, topic)
 }

@@ -127,6 +127,7 @@ func (s *session) take(fetches kgo.Fetches) error {
 				failed = append(failed, s.judge(f.Err))
 				if p := s.partitions[f.Partition]; p != nil && len(f.Records) > 0 {
 					s.outage.over()
+					s.outage.served.Is(nil)
 					s.gap(p, f)
 					p.add(t.TopicID, f.Records)
 				}
@@ -151,6 +152,7 @@ func (s *session) judge(err error) error {
 		return nil
 	case errors.As(err, &group) && !refused(group.Err):
 		s.outage.note("the consumer group", group.Err)
+		s.outage.served.Is(group)
 		return nil
 	}
 	return err
@@ -186,6 +188,7 @@ func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]
 		go p.run() // end waits for it
 	}
 	s.outage.over()
+	s.outage.served.Is(nil)
 }
 
 // hold stops the client from fetching p, or lets it continue.

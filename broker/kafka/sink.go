@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SinkOptions configure a Sink. A zero field has the default that its comment names.
@@ -195,10 +196,10 @@ type PublishError struct {
 func (e *PublishError) Error() string {
 	failed := e.Unwrap()
 	if len(e.Errors) == 1 {
-		return fmt.Sprintf("kafka: publish to %q: %v", e.Topic, advised("SinkOptions.Brokers", failed[0]))
+		return fmt.Sprintf("kafka: publish to %q: %v", e.Topic, flow.Reach(failed[0], "SinkOptions.Brokers"))
 	}
 	return fmt.Sprintf("kafka: publish to %q: %d of %d messages failed, the first with: %v",
-		e.Topic, len(failed), len(e.Errors), advised("SinkOptions.Brokers", failed[0]))
+		e.Topic, len(failed), len(e.Errors), flow.Reach(failed[0], "SinkOptions.Brokers"))
 }
 
 // Unwrap returns the errors of the messages that failed.

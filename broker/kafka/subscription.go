@@ -3,6 +3,7 @@ package kafka
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -16,23 +17,32 @@ type subscription struct {
 	topic  string
 	out    chan *message.Message
 	log    *outage
+	member atomic.Pointer[session] // the current one, or the last
 }
 
 // open begins a session. source.mu is held.
 func (s *subscription) open(values context.Context) (*session, error) {
 	o := s.source.options
-	return newSession(context.WithoutCancel(values), s.topic, o, o.rebalanceTimeout(s.source.hold[s.topic]), s.out, s.log)
+	member, err := newSession(context.WithoutCancel(values), s.topic, o, o.rebalanceTimeout(s.source.hold[s.topic]), s.out, s.log)
+	if err == nil {
+		s.member.Store(member)
+	}
+	return member, err
 }
 
 // run starts a new session after a topic was made again, until ctx ends, the source
 // closes, or the session ends with another error.
 func (s *subscription) run(ctx context.Context, member *session) {
 	defer close(s.out)
+	defer s.source.forget(s)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.source.closing, stop)()
 	for {
 		err := member.run(running)
+		if err != nil {
+			s.log.served.Is(err) // until the next session has its partitions
+		}
 		member.close()
 		s.source.leave(member)
 		switch {
@@ -57,12 +67,12 @@ const goneTimeout = 30 * time.Second
 // madeAgain waits until the deleted topic exists again; false if it does not before
 // goneTimeout has passed, or running ends.
 func (s *subscription) madeAgain(running context.Context) bool {
-	client, stop, err := s.source.options.ask()
+	client, err := s.source.options.asker()
 	if err != nil { // these options have made a client before
 		s.log.log.Error("the subscription ends", "error", err)
 		return false
 	}
-	defer stop()
+	defer client.Close()
 	var gone time.Time
 	for running.Err() == nil {
 		_, err := topicID(running, client, s.topic)

@@ -19,13 +19,14 @@ var _ consumer.Checker = (*Source)(nil)
 
 // Check implements consumer.Checker: it compares the configuration of the stream and the
 // consumer on the server with the handler's demands. If there is no consumer yet, the
-// Source makes a suitable one.
+// Source makes a suitable one. If the server is away or does not answer, the error matches
+// consumer.ErrUnavailable.
 func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	config, err := s.existing(ctx, topic)
 	if err != nil || config == nil {
-		return err
+		return s.link.reason(ctx, err)
 	}
 	if config.MaxDeliver > 0 && config.MaxDeliver < d.Deliveries {
 		return fmt.Errorf("NATS consumer %q has MaxDeliver %d: the server would drop messages silently, since deaths of processes and outages count; set it to -1, or to %d at least",
@@ -38,6 +39,9 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 // there is none.
 func (s *Source) existing(ctx context.Context, topic string) (*jetstream.ConsumerConfig, error) {
 	if err := checkSubject(topic, true); err != nil {
+		return nil, err
+	}
+	if err := s.link.answers(ctx); err != nil {
 		return nil, err
 	}
 	st, err := s.finder.find(ctx, topic)

@@ -35,7 +35,12 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 			}),
 			natsgo.ErrorHandler(o.complaints()),
 		}
-		nc, err := natsgo.Connect(o.URL, append(options, o.Options...)...)
+		options = append(options, o.Options...)
+		nc, err := natsgo.Connect(o.URL, options...)
+		if errors.Is(err, natsgo.ErrNoServers) || waitable(err) {
+			log.Warn("NATS is not reachable; it is tried again", "error", err)
+			nc, err = natsgo.Connect(o.URL, append(options, natsgo.RetryOnFailedConnect(true))...)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("option URL: connect to NATS: %w", withoutURL(err))
 		}

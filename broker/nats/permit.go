@@ -14,13 +14,16 @@ import (
 // the credentials do not permit, without an answer.
 const permitTime = 4 * time.Second
 
+// pingTime is how long the server may take to answer a ping.
+const pingTime = 3 * time.Second
+
 // permitted returns an error if the credentials may not request messages from a consumer
 // or acknowledge them. It sends an invalid request, and reports progress on a message
 // that does not exist, so that it affects no message.
 func (s *Source) permitted(ctx context.Context, stream, durable string) error {
 	for _, probe := range []struct{ subject, body, may string }{
 		{apiPrefix(s.o.Domain) + "CONSUMER.MSG.NEXT." + stream + "." + durable, "{", "ask for messages"},
-		{"$JS.ACK." + stream + "." + durable + ".1.999999999999999999.1.1.0", string(inProgress), "acknowledge"},
+		{noMessage(stream, durable), string(inProgress), "acknowledge"},
 	} {
 		within, cancel := context.WithTimeout(ctx, permitTime)
 		_, err := s.link.nc.RequestWithContext(within, probe.subject, []byte(probe.body))
@@ -31,6 +34,11 @@ func (s *Source) permitted(ctx context.Context, stream, durable string) error {
 		// Any answer proves the permission, also that there is no responder now.
 	}
 	return nil
+}
+
+// noMessage is the subject for settlements of a message that does not exist.
+func noMessage(stream, durable string) string {
+	return "$JS.ACK." + stream + "." + durable + ".1.999999999999999999.1.1.0"
 }
 
 // complaintTime is the least time between two logged errors of the server.
@@ -73,7 +81,11 @@ func (b *subscription) expired() {
 	if b.source.link.nc.IsConnected() {
 		b.unanswered++
 	}
-	if b.unanswered >= unansweredTimes && !b.trouble {
+	if b.unanswered < unansweredTimes {
+		return
+	}
+	b.health.Is(errUnanswered)
+	if !b.trouble {
 		b.trouble = true
 		b.source.o.logger().Warn("NATS gives no messages: it does not answer requests for them; may the credentials publish to the subject?",
 			"topic", b.topic, "stream", b.stream, "subject", b.api)

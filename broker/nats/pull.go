@@ -3,6 +3,7 @@ package nats
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,7 @@ func (b *subscription) rest(what string, err error) {
 		b.trouble = true
 		b.source.o.logger().Warn("NATS gives no messages: "+what, "topic", b.topic, "stream", b.stream, "error", err)
 	}
+	b.health.Is(fmt.Errorf("%s: %w", what, err))
 	b.asked, b.resting = 0, true
 	b.timer.Reset(restTime)
 }
@@ -95,6 +97,7 @@ func (b *subscription) well() {
 		b.source.o.logger().Info("NATS gives messages again", "topic", b.topic, "stream", b.stream)
 	}
 	b.trouble, b.missing, b.unanswered = false, 0, 0
+	b.health.Is(nil)
 }
 
 // receive handles a message, or an answer to a request. It reports whether the consumer

@@ -32,7 +32,9 @@ var _ message.Publisher = (*Sink)(nil)
 // atOnce is how many messages of one call wait for their confirmation together.
 const atOnce = 512
 
-// NewSink connects to the server. The error names the invalid option.
+// NewSink connects to the server. If the server is away, it returns a Sink that goes on
+// connecting, and Publish fails meanwhile. The error names the invalid option, or is the
+// server's refusal.
 func NewSink(o SinkOptions) (*Sink, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("nats.NewSink: %w", err)

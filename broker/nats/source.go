@@ -33,9 +33,12 @@ var (
 	_ message.Subscriber           = (*Source)(nil)
 	_ message.SubscribeInitializer = (*Source)(nil)
 	_ consumer.Pauser              = (*Source)(nil)
+	_ consumer.HealthReporter      = (*Source)(nil)
 )
 
-// NewSource connects to the server. The error names the invalid option.
+// NewSource connects to the server. If the server is away, it returns a Source that goes
+// on connecting; calls return an error that matches consumer.ErrUnavailable meanwhile. The
+// error names the invalid option, or is the server's refusal.
 func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("nats.NewSource: %w", err)
@@ -57,11 +60,12 @@ func (s *Source) SubscribeInitialize(topic string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
 	_, _, err := s.ready(ctx, topic)
-	return err
+	return s.link.reason(ctx, err)
 }
 
 // Subscribe implements message.Subscriber. It looks up the stream and makes the consumer
-// if there is none, which takes a few round trips. Messages come until ctx ends or the
+// if there is none, which takes a few round trips; if the server is away or does not
+// answer, the error matches consumer.ErrUnavailable. Messages come until ctx ends or the
 // Source is closed; then the channel is closed. It is closed earlier only if the consumer
 // on the server, its stream or the connection is finally gone. The caller may settle each
 // message at any time; its context ends after that.
@@ -70,7 +74,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	defer cancel()
 	config, st, err := s.ready(look, topic)
 	if err != nil {
-		return nil, err
+		return nil, s.link.reason(ctx, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +121,7 @@ func (s *Source) pause(topic string, on bool) {
 
 // TopicRetention is the longest time for which the stream of topic can deliver a message
 // again, its MaxAge. It is 0, which means unknown, if there is no MaxAge, the stream does
-// not exist yet, or the server does not answer within ten seconds.
+// not exist yet, or the server is away or does not answer within ten seconds.
 func (s *Source) TopicRetention(topic string) time.Duration {
 	s.mu.Lock()
 	known, asked := s.retention[topic]
@@ -127,6 +131,9 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
 	defer cancel()
+	if s.link.answers(ctx) != nil {
+		return 0
+	}
 	st, err := s.finder.look(ctx, topic)
 	if err != nil {
 		return 0

@@ -9,6 +9,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // subscription is one call of Subscribe. One goroutine, run, does everything except
@@ -47,6 +49,7 @@ type subscription struct {
 	maxBytes int64 // the most bytes for one request; 0 is no limit
 	large    bool  // the next message waits until none is held
 
+	health      flow.Health
 	unanswered  int         // requests in a row; belongs to run
 	unconfirmed atomic.Bool // acknowledgements are not confirmed, which was logged
 }

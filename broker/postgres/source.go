@@ -32,6 +32,7 @@ var (
 	_ message.SubscribeInitializer = (*Source)(nil)
 	_ consumer.Pauser              = (*Source)(nil)
 	_ consumer.Checker             = (*Source)(nil)
+	_ consumer.HealthReporter      = (*Source)(nil)
 )
 
 // NewSource returns a Source. It does not connect.
@@ -75,7 +76,7 @@ func (s *Source) initialize(ctx context.Context, topic string) error {
 	case errors.As(err, &state) && state.SQLState() == undefinedTable:
 		return fmt.Errorf("topic %q: there are no tables in option Schema, %q: postgres.Create makes them: %w", topic, s.o.Schema, err)
 	}
-	return fmt.Errorf("topic %q: make the queue: %w", topic, err)
+	return fmt.Errorf("topic %q: make the queue: %w", topic, reach(err))
 }
 
 // undefinedTable is PostgreSQL's code for a missing table or schema.
@@ -95,7 +96,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	}
 	made, err := b.madeAt(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("topic %q: %w", topic, err)
+		return nil, fmt.Errorf("topic %q: %w", topic, reach(err))
 	}
 	b.made = made
 	s.mu.Lock()

@@ -37,10 +37,12 @@ type subscription struct {
 	settling sync.WaitGroup
 	settled  chan *delivery
 	bytes    flow.Bytes
-	trouble  bool      // for the taking goroutine: it fails, which was logged
-	looked   time.Time // when it last saw that the queue exists
-	mark     int64     // the id below which no row was due just now; 0 is the bottom
-	bottom   time.Time // when it last read from the bottom
+	health   flow.Health
+	unsaved  atomic.Pointer[error] // why settlements cannot be written; nil if they can
+	trouble  bool                  // for the taking goroutine: it fails, which was logged
+	looked   time.Time             // when it last saw that the queue exists
+	mark     int64                 // the id below which no row was due just now; 0 is the bottom
+	bottom   time.Time             // when it last read from the bottom
 
 	bottomRest time.Duration // how long until it must do so again
 }
@@ -86,11 +88,15 @@ func (b *subscription) take() {
 				b.o.Logger.Warn("messages cannot be taken from the queue; it is tried again", "topic", b.topic, "error", err)
 			}
 			b.trouble = true
+			b.health.Is(err)
 			b.rest(time.Second)
 			continue
 		case b.trouble && err == nil:
 			b.o.Logger.Info("messages can be taken from the queue again", "topic", b.topic)
 			b.trouble = false
+		}
+		if err == nil {
+			b.health.Is(nil)
 		}
 		b.handOver(taken)
 		if len(taken) == 0 {

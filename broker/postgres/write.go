@@ -92,6 +92,9 @@ func (b *subscription) insist(name string, args ...any) {
 
 func (b *subscription) try(name string, args ...any) error {
 	_, err := b.ask.exec(b.writing, writeTime, b.all.get(name), args...)
+	if b.unsaved.Store(nil); err != nil {
+		b.unsaved.Store(&err)
+	}
 	return err
 }
 

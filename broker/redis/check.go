@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -20,7 +19,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 	defer cancel()
 	info, err := s.o.Client.Info(ctx).Result()
 	if err != nil {
-		return fmt.Errorf("redis: ask the server for its settings (command INFO): %w", flow.Reach(err, "SourceOptions.Client"))
+		return fmt.Errorf("redis: ask the server for its settings (command INFO): %w", reach(err))
 	}
 	if err := s.o.accept(settings(info)); err != nil {
 		return fmt.Errorf("redis: %w", err)

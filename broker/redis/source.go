@@ -19,10 +19,10 @@ import (
 var ErrClosed = errors.New("redis: the source is closed")
 
 // askTime bounds the requests for data about a server or a stream.
-const askTime = 30 * time.Second
+const askTime = 10 * time.Second
 
 // Source reads streams as one of a group's consumers. It is a Watermill Subscriber that
-// is also a consumer.Checker and a consumer.Pauser. Its methods may be called
+// is also a consumer.Checker, a consumer.HealthReporter and a consumer.Pauser. Its methods may be called
 // concurrently.
 type Source struct {
 	o       SourceOptions
@@ -33,13 +33,15 @@ type Source struct {
 	lost    metric.Int64Counter
 
 	mu     sync.Mutex
-	wanted map[string]int // Demands.InFlight of a topic's handlers
+	wanted map[string]int           // Demands.InFlight of a topic's handlers
+	subs   map[*subscription]string // the topics of those that run
 }
 
 var (
-	_ message.Subscriber = (*Source)(nil)
-	_ consumer.Checker   = (*Source)(nil)
-	_ consumer.Pauser    = (*Source)(nil)
+	_ message.Subscriber      = (*Source)(nil)
+	_ consumer.Checker        = (*Source)(nil)
+	_ consumer.HealthReporter = (*Source)(nil)
+	_ consumer.Pauser         = (*Source)(nil)
 )
 
 // NewSource returns a Source. It does not connect; the error names the invalid option.
@@ -47,7 +49,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
+	s := &Source{o: o.withDefaults(), wanted: map[string]int{}, subs: map[*subscription]string{}}
 	var err error
 	s.lost, err = s.o.MeterProvider.Meter("github.com/headrace/headrace/broker/redis").Int64Counter("headrace.redis.lost",
 		metric.WithDescription("Entries that were removed from a stream before the group had read them."), metric.WithUnit("{entry}"))
@@ -73,10 +75,10 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if err := u.makeGroup(asked); err != nil {
-		return nil, fmt.Errorf("redis: %w", flow.Reach(err, "SourceOptions.Client"))
+		return nil, fmt.Errorf("redis: %w", reach(err))
 	}
 	if err := u.sweep(asked, namePrefix, sweepAfter); err != nil {
-		return nil, fmt.Errorf("redis: %w", flow.Reach(err, "SourceOptions.Client"))
+		return nil, fmt.Errorf("redis: %w", reach(err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +86,13 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, ErrClosed
 	}
 	u.gate = s.gates.Of(topic)
-	s.running.Go(u.run)
+	s.subs[u] = topic
+	s.running.Go(func() {
+		u.run()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.subs, u)
+	})
 	return u.out, nil
 }
 

@@ -43,12 +43,16 @@ type subscription struct {
 	claims  *flow.Outage
 	wholes  *flow.Outage
 	lost    metric.Int64Counter
+	health  flow.Health
+	// questions are for Redis, from Healthy.
+	questions chan chan<- error
 }
 
 func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
 	u := &subscription{
 		o: s.o, client: s.o.Client, stream: stream, closing: s.closing, log: s.o.Logger.With("stream", stream),
 		out: make(chan *message.Message), window: make(chan struct{}, window),
+		questions: make(chan chan<- error),
 	}
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")
@@ -76,6 +80,7 @@ func (u *subscription) run() {
 	_ = u.look(settling) // the claimer looks again
 	takers.Go(u.read)
 	takers.Go(u.claim)
+	takers.Go(u.answer)
 	<-u.ctx.Done()
 	limit := time.AfterFunc(u.o.Block+u.o.CloseTimeout, end)
 	defer limit.Stop()
@@ -110,6 +115,7 @@ func (u *subscription) read() {
 			u.failed(err)
 		} else {
 			u.reads.Over()
+			u.health.Is(nil)
 		}
 		u.give(entries, n)
 	}
@@ -125,6 +131,7 @@ func (u *subscription) failed(err error) {
 	}
 	if u.ctx.Err() == nil {
 		u.reads.Began(err)
+		u.health.Is(u.reads.Err())
 		sleep.For(u.ctx, u.reads.Pause())
 	}
 }

@@ -11,12 +11,11 @@ import (
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
 // askTime bounds the requests for data about a queue.
-const askTime = 30 * time.Second
+const askTime = 10 * time.Second
 
 // limits are a queue's attributes. Missing ones are 0.
 type limits struct {
@@ -74,7 +73,7 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 		err = l.check(d, s.o)
 	}
 	if err != nil {
-		return fmt.Errorf("sqs: %w", flow.Reach(err, "SourceOptions.Client"))
+		return fmt.Errorf("sqs: %w", reach(err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

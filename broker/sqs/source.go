@@ -17,8 +17,8 @@ import (
 // ErrClosed matches the error of Subscribe after Close.
 var ErrClosed = errors.New("sqs: the source is closed")
 
-// Source receives from SQS. It is a Watermill Subscriber that is also a consumer.Checker
-// and a consumer.Pauser. Its methods may be called concurrently.
+// Source receives from SQS. It is a Watermill Subscriber that is also a consumer.Checker,
+// a consumer.HealthReporter and a consumer.Pauser. Its methods may be called concurrently.
 type Source struct {
 	o       SourceOptions
 	closing context.Context
@@ -27,13 +27,15 @@ type Source struct {
 	gates   flow.Gates
 
 	mu     sync.Mutex
-	wanted map[string]int // Demands.InFlight of a topic's handlers
+	wanted map[string]int           // Demands.InFlight of a topic's handlers
+	subs   map[*subscription]string // the topics of those that run
 }
 
 var (
-	_ message.Subscriber = (*Source)(nil)
-	_ consumer.Checker   = (*Source)(nil)
-	_ consumer.Pauser    = (*Source)(nil)
+	_ message.Subscriber      = (*Source)(nil)
+	_ consumer.Checker        = (*Source)(nil)
+	_ consumer.HealthReporter = (*Source)(nil)
+	_ consumer.Pauser         = (*Source)(nil)
 )
 
 // NewSource returns a Source. It does not connect; the error names the invalid option.
@@ -41,7 +43,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
+	s := &Source{o: o.withDefaults(), wanted: map[string]int{}, subs: map[*subscription]string{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -60,7 +62,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		err = l.usable()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("sqs: %w", flow.Reach(err, "SourceOptions.Client"))
+		return nil, fmt.Errorf("sqs: %w", reach(err))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +71,13 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	}
 	u := newSubscription(s, ctx, l, cmp.Or(s.o.InFlight, max(512, s.wanted[topic])))
 	u.gate = s.gates.Of(topic)
-	s.running.Go(u.run)
+	s.subs[u] = topic
+	s.running.Go(func() {
+		u.run()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.subs, u)
+	})
 	return u.out, nil
 }
 

@@ -38,6 +38,7 @@ type subscription struct {
 	flight  *flight
 	watched sync.WaitGroup // goroutines that wait for unsettled messages
 	receive *flow.Outage
+	health  flow.Health
 	log     *slog.Logger
 }
 
@@ -131,6 +132,7 @@ func (u *subscription) take(n int) ([]*held, error) {
 		return nil, err
 	}
 	u.receive.Over()
+	u.health.Is(nil)
 	batch := make([]*held, 0, len(out.Messages))
 	for i := range out.Messages {
 		if h := u.hold(&out.Messages[i]); h != nil {
@@ -177,6 +179,7 @@ func (u *subscription) failed(err error) {
 		return
 	}
 	u.receive.Began(err)
+	u.health.Is(u.receive.Err())
 	sleep.For(u.ctx, u.receive.Pause())
 }
 

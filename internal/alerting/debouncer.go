@@ -35,6 +35,8 @@ func groupOf(a alerts.Alert) group {
 	switch kind {
 	case alerts.Resumed:
 		kind = alerts.Paused
+	case alerts.SourceUp:
+		kind = alerts.SourceDown
 	case alerts.RelayResumed:
 		kind = alerts.RelayStalled
 	case alerts.SubscriptionResumed:
@@ -45,7 +47,7 @@ func groupOf(a alerts.Alert) group {
 
 // paired reports whether the group has two kinds that end each other.
 func (g group) paired() bool {
-	return g.kind == alerts.Paused || g.kind == alerts.RelayStalled || g.kind == alerts.SubscriptionStalled
+	return g.kind == alerts.Paused || g.kind == alerts.RelayStalled || g.kind == alerts.SubscriptionStalled || g.kind == alerts.SourceDown
 }
 
 // entry is the state of a group.

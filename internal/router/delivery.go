@@ -34,7 +34,7 @@ const (
 
 type deliveryKey struct{}
 
-func newDelivery(s *subscription, m *message.Message) *delivery {
+func newDelivery(s *routed, m *message.Message) *delivery {
 	d := &delivery{a: s.a, source: s.source, original: m, copy: m.Copy(), came: make(chan struct{})}
 	d.settled, d.settle = context.WithCancel(context.Background())
 	d.copy.SetContext(context.WithValue(m.Context(), deliveryKey{}, d))

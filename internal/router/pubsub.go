@@ -2,6 +2,7 @@ package router
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/runtime"
+	"github.com/headrace/headrace/internal/subscription"
 	"github.com/headrace/headrace/internal/task"
 )
 
@@ -30,9 +32,9 @@ func (a *Attachment) decorateSubscriber(inner message.Subscriber) (message.Subsc
 	return &subscriber{a: a, inner: inner}, nil
 }
 
-// subscription is one subscription of the Router.
-type subscription struct {
-	*runtime.Subscription
+// routed is one subscription of the Router.
+type routed struct {
+	*subscription.Subscription
 	a      *Attachment
 	r      *runtime.Run
 	topic  string
@@ -40,7 +42,6 @@ type subscription struct {
 	router context.Context // ends when the Router stops the subscription
 	cancel context.CancelFunc
 	source message.Subscriber
-	in     <-chan *message.Message
 	out    chan *message.Message
 	taken  sync.WaitGroup // messages that the Router has
 	left   func()         // the Router gets no more; idempotent
@@ -53,25 +54,24 @@ func (s *subscriber) Subscribe(ctx context.Context, topic string) (<-chan *messa
 	if err != nil {
 		return nil, err
 	}
-	sub := &subscription{
-		Subscription: s.a.rt.Subscribe(topic, ""), a: s.a, r: r, topic: topic, router: ctx,
+	sub := &routed{
+		Subscription: s.a.rt.Subscriptions.Add(topic, ""), a: s.a, r: r, topic: topic, router: ctx,
 		source: s.inner, out: make(chan *message.Message), left: sync.OnceFunc(func() { s.a.left(r) }),
 	}
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(r.Subscribed, cancel)
 	sub.cancel = func() { stop(); cancel() }
-	if sub.in, err = s.inner.Subscribe(own, topic); err != nil {
+	in, err := s.inner.Subscribe(own, topic)
+	if err != nil && !errors.Is(err, subscription.ErrUnavailable) {
+		sub.fail(err)
 		sub.cancel()
-		sub.Set("failed")
-		s.a.rt.Fail(fmt.Errorf("subscribe to %q: %w", topic, err))
 		r.Receivers.Done()
-		s.a.left(r)
+		sub.left()
 		return nil, err
 	}
-	sub.Set("open")
 	// serve may wait for room or the database until the run ends.
 	context.AfterFunc(ctx, sub.left)
-	go sub.serve()
+	go sub.serve(own, in, err)
 	return sub.out, nil
 }
 
@@ -85,27 +85,52 @@ func (s *subscriber) Close() error {
 	return s.inner.Close()
 }
 
-// serve passes deliveries to the Router until the Router stops, and closes the Router's
-// channel when all of them are settled. It ends with the channel below, which its
-// Subscriber closes.
-func (s *subscription) serve() {
-	s.forward()
+// serve passes deliveries of in to the Router until the Router stops, and closes the
+// Router's channel when all of them are settled. It ends with the channel below, which its
+// Subscriber closes. away is why there is none yet: the Router is told nothing of a broker
+// that is away, since it would end.
+func (s *routed) serve(own context.Context, in <-chan *message.Message, away error) {
+	in = s.forward(own, in, away)
 	s.r.Receivers.Done()
 	s.left()
 	s.taken.Wait()
 	s.cancel()
 	close(s.out)
-	for m := range s.in {
+	if in == nil {
+		return
+	}
+	for m := range in {
 		m.Nack()
 	}
 }
 
-// forward passes deliveries to the Router until the Router or the run stops.
-func (s *subscription) forward() {
+// forward passes deliveries to the Router until the Router or the run stops, and returns
+// the channel below; nil if there is none.
+func (s *routed) forward(own context.Context, in <-chan *message.Message, away error) <-chan *message.Message {
 	ctx, cancel := context.WithCancel(s.router)
 	defer cancel()
 	defer context.AfterFunc(s.r.Stopping, cancel)()
-	ended := s.r.Forward(ctx, s.source, s.topic, s.in, s.take)
+	in, err := s.Open(ctx, func() (<-chan *message.Message, error) {
+		if in != nil {
+			return in, nil
+		}
+		if err := away; err != nil {
+			away = nil
+			return nil, err
+		}
+		return s.source.Subscribe(own, s.topic)
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			s.Set("stopped")
+			return nil
+		}
+		s.fail(err)
+		s.alert("the broker refuses the subscription; the Router goes on without it: restart the process")
+		return nil
+	}
+	s.r.Watch(ctx, s.Subscription, s.source)
+	ended := s.Forward(ctx, s.source, in, s.take)
 	switch {
 	case s.r.Stopping.Err() != nil:
 	case s.router.Err() != nil:
@@ -113,14 +138,24 @@ func (s *subscription) forward() {
 	case ended: // a Router continues without it, silently
 		s.Set("ended")
 		s.a.rt.Fail(fmt.Errorf("topic %q: %w", s.topic, runtime.ErrSubscriptionEnded))
-		s.r.Alert(alerts.SubscriptionEnded, &task.Handler{Name: s.name, Topic: s.topic},
-			"the broker ended the subscription; the Router goes on without it: restart the process")
+		s.alert("the broker ended the subscription; the Router goes on without it: restart the process")
 	}
+	return in
+}
+
+// fail records that the broker refuses the subscription.
+func (s *routed) fail(err error) {
+	s.Set("failed")
+	s.a.rt.Fail(fmt.Errorf("subscribe to %q: %w", s.topic, err))
+}
+
+func (s *routed) alert(text string) {
+	s.r.Alert(alerts.SubscriptionEnded, &task.Handler{Name: s.name, Topic: s.topic}, text)
 }
 
 // take passes m to the Router when there is room for it, and reports false if the Router
 // or the run stops.
-func (s *subscription) take(m *message.Message) bool {
+func (s *routed) take(m *message.Message) bool {
 	if s.a.disordered.Load() { // a middleware outside could acknowledge it
 		s.a.pause()
 		m.Nack()

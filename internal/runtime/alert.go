@@ -3,11 +3,14 @@ package runtime
 import (
 	"context"
 	"errors"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox/relay"
@@ -20,6 +23,7 @@ type alertSender struct {
 	dispatcher *alerting.Dispatcher
 	rows       *alerting.Reader
 	pausing    sync.Mutex // see pauseChanged
+	sources    sync.Mutex // see sourcesChanged
 }
 
 func newAlertSender(rt *Runtime) *alertSender {
@@ -79,6 +83,29 @@ func (s *alertSender) pauseChanged(resumed string) {
 	}
 }
 
+// sourcesChanged reports which subscriptions their brokers do not serve: a consumer is one
+// group of these alerts, since most often one broker has all its topics. Only one call at a
+// time reads and sends, so that the newest alert is right. What the broker said is in the
+// log and in Ready.
+func (s *alertSender) sourcesChanged() {
+	s.sources.Lock()
+	defer s.sources.Unlock()
+	down := s.rt.Subscriptions.Down()
+	if len(down) == 0 {
+		s.send(alerts.SourceUp, nil, "the brokers serve all subscriptions again")
+		return
+	}
+	topics := make([]string, len(down))
+	for i, sub := range down {
+		topics[i] = strconv.Quote(sub.Topic)
+	}
+	s.send(alerts.SourceDown, nil, "the broker does not serve "+encode.Text(strings.Join(topics, ", "), maxTopics)+
+		": no messages come from there; it is tried again, and none is lost: see the log")
+}
+
+// maxTopics is how many bytes of topics an alert has at most.
+const maxTopics = 500
+
 // relayStalled reports a change of the relay, which the consumers of a store share.
 func (s *alertSender) relayStalled(cause error) {
 	kind, text := alerts.RelayStalled, "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status"
@@ -93,7 +120,7 @@ func (s *alertSender) relayStalled(cause error) {
 
 // gauge returns the gauges that need no query.
 func (s *alertSender) gauge() []telemetry.Value {
-	return []telemetry.Value{{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()}}
+	return append(s.rt.Subscriptions.Gauge(), telemetry.Value{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()})
 }
 
 // Alert sends an alert about this process. h may be nil.

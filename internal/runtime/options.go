@@ -52,7 +52,7 @@ var (
 
 // The errors of a Run that abandoned calls.
 var (
-	errReceiving = fmt.Errorf("Source.Subscribe, or a function of Config: %w", ErrDrainTimeout)
+	errReceiving = fmt.Errorf("Source.Subscribe or Healthy, or a function of Config: %w", ErrDrainTimeout)
 	errTaken     = fmt.Errorf("a message was neither acknowledged nor given back, by a middleware outside: %w", ErrDrainTimeout)
 	errHung      = fmt.Errorf("a statement has no answer from the database, and still waits for it: %w", ErrDrainTimeout)
 )

@@ -8,11 +8,13 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/subscription"
 	"github.com/headrace/headrace/internal/task"
 )
 
 // receive subscribes to the topic of h and passes its deliveries to the engine until the
-// consumer stops. If the channel is closed before that, the consumer stops with an error.
+// consumer stops. If the broker refuses, or closes the channel before that, the consumer
+// stops with an error.
 func (r *Run) receive(h *Handler) {
 	if h.Source == nil {
 		return // see localDelivery
@@ -20,7 +22,7 @@ func (r *Run) receive(h *Handler) {
 	if !r.local.wait(r.Stopping) || !r.rt.Pause.Wait(r.Stopping) {
 		return
 	}
-	messages, err := r.subscribe(h)
+	messages, err := h.sub.Open(r.Stopping, func() (<-chan *message.Message, error) { return r.subscribe(h) })
 	if err != nil && r.Stopping.Err() != nil {
 		return // the stop ended the Subscribe
 	}
@@ -29,8 +31,8 @@ func (r *Run) receive(h *Handler) {
 		r.fail(fmt.Errorf("subscribe to %q: %w", h.Topic, err))
 		return
 	}
-	h.sub.Set("open")
-	ended := r.Forward(r.Stopping, h.Source, h.Topic, messages, func(m *message.Message) bool {
+	r.Watch(r.Stopping, h.sub, h.Source)
+	ended := h.sub.Forward(r.Stopping, h.Source, messages, func(m *message.Message) bool {
 		r.accept(h, m)
 		return true
 	})
@@ -51,46 +53,10 @@ func (r *Run) subscribe(h *Handler) (<-chan *message.Message, error) {
 	return h.Source.Subscribe(r.Subscribed, h.Topic)
 }
 
-// Forward calls take for each message, while the database works and the consumer is not
-// paused, until ctx ends, take returns false, or messages is closed. It reports whether
-// messages was closed.
-func (r *Run) Forward(ctx context.Context, source message.Subscriber, topic string, messages <-chan *message.Message, take func(*message.Message) bool) (ended bool) {
-	for r.open(ctx, source, topic) {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-r.rt.Pause.Begun():
-		case m, ok := <-messages:
-			if !ok {
-				return true
-			}
-			if !take(m) {
-				return false
-			}
-		}
-	}
-	return false
-}
-
-// pauser is a consumer.Pauser.
-type pauser interface {
-	Pause(topic string)
-	Resume(topic string)
-}
-
-// open waits while the database does not work, or the consumer is paused: the source is
-// not read, and a pauser fetches nothing.
-func (r *Run) open(ctx context.Context, source message.Subscriber, topic string) bool {
-	if p, ok := source.(pauser); ok && (r.rt.Pause.Paused() || r.rt.Breaker.Err() != nil) {
-		p.Pause(topic)
-		defer p.Resume(topic)
-	}
-	for r.rt.Pause.Wait(ctx) && r.rt.Breaker.Wait(ctx) {
-		if !r.rt.Pause.Paused() {
-			return true
-		}
-	}
-	return false
+// Watch asks source, until ctx ends, whether its broker serves sub. It does not block; a
+// receiver calls it.
+func (r *Run) Watch(ctx context.Context, sub *subscription.Subscription, source message.Subscriber) {
+	r.Receivers.Go(func() { sub.Watch(ctx, source) })
 }
 
 // accept turns m into a task of h when there is room for it.

@@ -3,11 +3,13 @@ package runtime
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/prune"
+	"github.com/headrace/headrace/internal/sleep"
 )
 
 // retainer is a Source that declares for how long it can deliver a message again, 0 if
@@ -19,8 +21,28 @@ type (
 	}
 )
 
+// RefusesRetention returns the error of Prunes, if that is known without asking a broker.
+func (rt *Runtime) RefusesRetention() error {
+	if rt.asks() {
+		return nil
+	}
+	_, _, err := rt.Prunes()
+	return err
+}
+
+// asks reports whether Prunes asks a broker, which may be away at the start.
+func (rt *Runtime) asks() bool {
+	if rt.Retention.Off || rt.Retention.SourceRetention > 0 {
+		return false
+	}
+	return slices.ContainsFunc(rt.handlers, func(h *Handler) bool {
+		_, asks := h.Source.(topicRetainer)
+		return asks
+	})
+}
+
 // Prunes returns what may be pruned, and whether anything may. An error names the option
-// with which a message could come back after its record is gone.
+// with which a message could come back after its record is gone. It may wait for brokers.
 func (rt *Runtime) Prunes() (plan inbox.Plan, on bool, err error) {
 	r := rt.Retention
 	if r.Off {
@@ -66,11 +88,27 @@ func (rt *Runtime) declared() time.Duration {
 	return longest
 }
 
-// startPruning removes old rows, if their age limit is known, until the run stops.
+// startPruning removes old rows, if their age limit is known, until the run stops. Brokers
+// are asked for it once, when they serve all subscriptions.
 func (r *Run) startPruning() {
+	if r.rt.Retention.Off {
+		return
+	}
+	r.workers.Go(func() {
+		for r.rt.asks() && !r.rt.Subscriptions.Begun() {
+			if !sleep.For(r.Stopping, r.rt.pace.Look) {
+				return
+			}
+		}
+		r.prune()
+	})
+}
+
+func (r *Run) prune() {
 	log := r.rt.Logger.With("consumer", r.rt.Name)
 	plan, on, err := r.rt.Prunes()
-	if err != nil || r.rt.Retention.Off { // an earlier check has returned the error
+	if err != nil {
+		r.fail(err)
 		return
 	}
 	if !on {
@@ -88,5 +126,5 @@ func (r *Run) startPruning() {
 		},
 		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", encode.Said(err)) },
 	}
-	r.workers.Go(func() { keeper.Run(r.Stopping) })
+	keeper.Run(r.Stopping)
 }

@@ -78,6 +78,7 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
 	r.alerts = newAlertSender(rt)
 	rt.Breaker.OnChange = r.breakerChanged
+	rt.Subscriptions.OnChange = r.alerts.sourcesChanged
 	rt.Pause.OnChange = func() { r.alerts.pauseChanged("a person resumed the consumer, and it takes messages again") }
 	if err := r.startRelay(); err != nil {
 		r.end()

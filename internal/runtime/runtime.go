@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/pause"
 	"github.com/headrace/headrace/internal/stranded"
+	"github.com/headrace/headrace/internal/subscription"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 )
@@ -30,6 +30,8 @@ type Runtime struct {
 	Pause     *pause.State
 	Counters  Counters
 	Telemetry *telemetry.Telemetry
+	// Subscriptions are those of its handlers.
+	Subscriptions *subscription.Set
 	// Process is shared with other runtimes: by default, that of this process. Set it
 	// before Run.
 	Process *crashguard.Process
@@ -46,7 +48,6 @@ type Runtime struct {
 	mu      sync.Mutex
 	running bool
 	fatal   error
-	subs    []*Subscription
 }
 
 // Counters count what this process did, for consumer.Stats.
@@ -71,7 +72,7 @@ type Handler struct {
 	// Concurrency is how many batches run at once.
 	Concurrency int
 
-	sub      *Subscription
+	sub      *subscription.Subscription
 	dispatch *dispatch.Dispatcher // while it runs
 	lease    *lease.Worker        // while it runs; nil unless it is a leased handler
 }
@@ -83,6 +84,7 @@ func New(o Options) (*Runtime, error) {
 	}
 	rt.failures.Logger = o.Logger
 	rt.Pause = pause.New(o.Store.Operations().Pauses, o.Name)
+	rt.Subscriptions = &subscription.Set{Pause: rt.Pause, Breaker: rt.Breaker, Logger: o.Logger.With("consumer", o.Name)}
 	var err error
 	if rt.Telemetry, err = telemetry.New(o.TracerProvider, o.MeterProvider); err != nil {
 		return nil, fmt.Errorf("option Config.MeterProvider: %w", err)
@@ -102,7 +104,7 @@ func (rt *Runtime) Add(h *Handler) {
 	h.Identify = func(t *task.Task) { t.Bad = h.resolve(t, h.Key, h.Source) }
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
-		h.sub = rt.Subscribe(h.Topic, h.Name)
+		h.sub = rt.Subscriptions.Add(h.Topic, h.Name)
 	}
 }
 
@@ -119,68 +121,16 @@ func (rt *Runtime) handler(name string) *Handler {
 	return nil
 }
 
-// Subscribe adds a subscription in state starting; the caller updates it.
-func (rt *Runtime) Subscribe(topic, handler string) *Subscription {
-	s := &Subscription{mu: &rt.mu, state: SubscriptionState{Topic: topic, Handler: handler, State: "starting"}}
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	rt.subs = append(rt.subs, s)
-	return s
-}
-
-// Subscriptions returns the subscriptions in the order in which they were added.
-func (rt *Runtime) Subscriptions() []SubscriptionState {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	list := make([]SubscriptionState, len(rt.subs))
-	for i, s := range rt.subs {
-		list[i] = s.state
-	}
-	return list
-}
-
-// SubscriptionState is a consumer.Subscription.
-type SubscriptionState struct {
-	Topic   string
-	Handler string
-	State   string
-	Since   time.Time
-}
-
-// Subscription is the current state of a subscription. It is safe for concurrent use.
-type Subscription struct {
-	mu    *sync.Mutex // the Runtime's
-	state SubscriptionState
-}
-
-// Set changes the state.
-func (s *Subscription) Set(state string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.State, s.state.Since = state, time.Now()
-}
-
-// Name sets the handler's name.
-func (s *Subscription) Name(handler string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state.Handler = handler
-}
-
 // Ready returns why messages are not being handled, or nil: see consumer.Consumer.
 func (rt *Runtime) Ready() error {
 	if err := rt.Alive(); err != nil {
 		return err
 	}
-	list := rt.Subscriptions()
-	if len(list) < len(rt.handlers) {
-		return fmt.Errorf("%d of %d subscriptions have not begun", len(rt.handlers)-len(list), len(rt.handlers))
+	if begun := len(rt.Subscriptions.States()); begun < len(rt.handlers) {
+		return fmt.Errorf("%d of %d subscriptions have not begun", len(rt.handlers)-begun, len(rt.handlers))
 	}
-	_, paused := rt.Pause.Get()
-	for _, s := range list {
-		if s.State != "open" && s.State != "local" && s.State != "stopped" && !(paused && s.State == "starting") {
-			return fmt.Errorf("subscription to %q is %s", s.Topic, s.State)
-		}
+	if err := rt.Subscriptions.Ready(); err != nil {
+		return err
 	}
 	if err := rt.Breaker.Err(); err != nil {
 		return fmt.Errorf("paused: %w", err)

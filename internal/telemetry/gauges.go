@@ -3,6 +3,7 @@ package telemetry
 import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 )
 
 // gauges are the instruments that are read by callbacks.
@@ -25,10 +26,11 @@ const (
 	LineOldest                 // age of the oldest of them
 	Stalled                    // 1 while a relay's sink confirms nothing
 	AlertsDropped              // alerts that were not sent
+	SourceDown                 // 1 while the broker does not serve a topic
 )
 
 // labels are the names of the attribute that has a value's Kind.
-var labels = map[Gauge]string{Backlog: "headrace.status", Outbox: "headrace.status", Letters: "headrace.class"}
+var labels = map[Gauge]string{Backlog: "headrace.status", Outbox: "headrace.status", Letters: "headrace.class", SourceDown: string(semconv.MessagingDestinationNameKey)}
 
 func newGauges(m *maker, meter metric.Meter) gauges {
 	count, age, total := meter.Int64ObservableGauge, meter.Float64ObservableGauge, meter.Int64ObservableCounter
@@ -39,6 +41,7 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 			Outbox:        instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
 			Line:          instrument(m, count, "headrace.local.messages", "{message}", "Events that wait for the consumer's local handlers, up to 1,000 of each of 64 shards, ready and held."),
 			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
+			SourceDown:    instrument(m, count, "headrace.source.down", "1", "1 while the broker does not serve the subscription to a topic, otherwise 0."),
 			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
 		},
 		ages: map[Gauge]metric.Float64Observable{

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -18,18 +19,20 @@ type Outage struct {
 
 	mu    sync.Mutex
 	tries int
+	last  error
 }
 
 // Began records a failure; err may be nil.
 func (o *Outage) Began(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.tries++; o.tries > 1 {
-		return
-	}
 	why := "refused"
 	if err != nil {
 		why = o.Say(err)
+	}
+	o.last = fmt.Errorf("cannot %s: %s", o.What, why)
+	if o.tries++; o.tries > 1 {
+		return
 	}
 	o.Log.Warn("cannot "+o.What+"; it is tried again", "error", why)
 }
@@ -41,7 +44,14 @@ func (o *Outage) Over() {
 	if o.tries > 0 {
 		o.Log.Info("can "+o.What+" again", "tries", o.tries)
 	}
-	o.tries = 0
+	o.tries, o.last = 0, nil
+}
+
+// Err returns what failed last; nil after a success.
+func (o *Outage) Err() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.last
 }
 
 // Pause is how long to wait before the next try: 0.1 s, doubled each time up to 5 s.

@@ -1,0 +1,96 @@
+package amqp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+var _ consumer.HealthReporter = (*Source)(nil)
+
+// answerTime bounds how long Check and Subscribe wait for the broker.
+const answerTime = 4 * time.Second
+
+var errNoAnswer = errors.New("the broker does not answer in time")
+
+// Healthy implements consumer.HealthReporter: the subscription must be open, and the
+// broker must know the queue. It is asked unless a message has come within the last two
+// seconds.
+func (s *Source) Healthy(ctx context.Context, topic string) error {
+	s.mu.Lock()
+	var subs []*subscription
+	for sub := range s.subs {
+		if sub.topic == topic {
+			subs = append(subs, sub)
+		}
+	}
+	s.mu.Unlock()
+	for _, sub := range subs {
+		if err := sub.health.Err(ctx, sub.ask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ask asks the broker for the queue, over the connection of the subscription.
+func (s *subscription) ask(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
+	defer cancel()
+	conn, err := s.source.link.get(ctx)
+	if err != nil {
+		return err
+	}
+	return s.source.link.within(ctx, conn, func(ch *amqp091.Channel) error { return s.source.o.look(ch, s.place) })
+}
+
+// reach is prepare, for no longer than the broker may take to answer.
+func (s *Source) reach(ctx context.Context, p place) (v version, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
+	defer cancel()
+	err = sure(ctx, func() error {
+		v, err = s.prepare(ctx, p)
+		return err
+	})
+	return v, err
+}
+
+// sure calls open once more if it says that the broker refuses the credentials: the client
+// takes a connection that is lost at this point for that too.
+func sure(ctx context.Context, open func() error) error {
+	err := open()
+	if hopeless(err) && sleep.For(ctx, firstPause) {
+		err = open()
+	}
+	return err
+}
+
+// waitable makes err match consumer.ErrUnavailable if it is no refusal.
+func waitable(err error) error {
+	if !unavailable(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", consumer.ErrUnavailable, err)
+}
+
+// unavailable reports whether err says that the broker is away, does not answer, or cannot
+// serve now.
+func unavailable(err error) bool {
+	var e *amqp091.Error
+	switch {
+	case errors.Is(err, ErrClosed), hopeless(err):
+		return false
+	case errors.As(err, &e) && e.Server:
+		return e.Code == amqp091.ConnectionForced || e.Code == amqp091.InternalError || e.Code == amqp091.ResourceError
+	case e != nil: // from the client, when a connection or a channel is lost
+		return e.Code == amqp091.FrameError || e.Code == amqp091.ChannelError
+	}
+	return errors.Is(err, errNoAnswer) || flow.Unavailable(err)
+}

@@ -1,0 +1,110 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+var errSilent = errors.New("redis: the server does not answer")
+
+// Healthy implements consumer.HealthReporter: Redis must answer reads and take settlements.
+// If it has answered no read in the last two seconds, it is asked for the group, and to
+// acknowledge an entry that does not exist, which a replica refuses.
+func (s *Source) Healthy(ctx context.Context, topic string) error {
+	s.mu.Lock()
+	var subs []*subscription
+	for u, of := range s.subs {
+		if of == topic {
+			subs = append(subs, u)
+		}
+	}
+	s.mu.Unlock()
+	for _, u := range subs {
+		if err := u.healthy(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *subscription) healthy(ctx context.Context) error {
+	for _, o := range []*flow.Outage{u.flight.acks.Trouble, u.flight.backs.Trouble, u.flight.beats} {
+		if err := o.Err(); err != nil {
+			return err
+		}
+	}
+	select {
+	case <-u.gate.Paused(): // nothing is read, so nothing else says that Redis is there again
+		return u.ask(ctx)
+	default:
+	}
+	if len(u.window) == cap(u.window) || u.bytes.Room() == 0 { // no room: nothing is read either
+		return u.ask(ctx)
+	}
+	if err := u.wholes.Err(); err != nil {
+		return err
+	}
+	return u.health.Err(ctx, u.ask)
+}
+
+// ask has the question answered until ctx ends: the client ignores the deadline of ctx.
+func (u *subscription) ask(ctx context.Context) error {
+	answer := make(chan error, 1)
+	select {
+	case u.questions <- answer:
+	case <-u.ctx.Done():
+		return nil
+	case <-ctx.Done():
+		return errSilent
+	}
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errSilent
+	}
+}
+
+// answer answers questions until the subscription ends.
+func (u *subscription) answer() {
+	for {
+		select {
+		case answer := <-u.questions:
+			answer <- u.question()
+		case <-u.ctx.Done():
+			return
+		}
+	}
+}
+
+// noEntry is an id that no entry has.
+const noEntry = "0-0"
+
+// question asks whether the group is there, and whether Redis would write.
+func (u *subscription) question() error {
+	if err := u.client.XAck(u.ctx, u.stream, u.o.Group, noEntry).Err(); err != nil {
+		return fmt.Errorf("cannot acknowledge entries to Redis: %s", encode.Said(err))
+	}
+	if err := u.client.XPending(u.ctx, u.stream, u.o.Group).Err(); err != nil {
+		return fmt.Errorf("cannot ask Redis for the group: %s", encode.Said(err))
+	}
+	return nil
+}
+
+// reach adds to err what to check if Redis did not answer; then, and if Redis says that it
+// cannot serve now, it matches consumer.ErrUnavailable.
+func reach(err error) error {
+	for _, now := range []string{"LOADING", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "READONLY", "BUSY ", "UNBLOCKED"} {
+		if goredis.HasErrorPrefix(err, now) {
+			return fmt.Errorf("%w: %w", consumer.ErrUnavailable, err)
+		}
+	}
+	return flow.Reach(err, "SourceOptions.Client")
+}

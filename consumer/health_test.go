@@ -1,0 +1,107 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/memsource"
+)
+
+// awaySource is a source whose broker a test takes away and brings back.
+type awaySource struct {
+	*memsource.Source
+	away    atomic.Bool
+	refuses atomic.Bool
+}
+
+var errAway = errors.New("connection refused")
+
+func (s *awaySource) Check(context.Context, string, consumer.Demands) error {
+	switch {
+	case s.refuses.Load():
+		return errBoom
+	case s.away.Load():
+		return fmt.Errorf("%w: %w", consumer.ErrUnavailable, errAway)
+	}
+	return nil
+}
+
+func (s *awaySource) Healthy(context.Context, string) error {
+	if s.away.Load() {
+		return errAway
+	}
+	return nil
+}
+
+var _ message.Subscriber = (*awaySource)(nil)
+
+// alerted waits for the next alert, which must be of this kind.
+func alerted(b *bundle, told <-chan alerts.Alert, want alerts.Kind) {
+	b.Helper()
+	select {
+	case a := <-told:
+		if a.Kind != want || want == alerts.SourceDown && !strings.Contains(a.Text, topic) {
+			b.Fatalf("%s: %s, want %s", a.Kind, a.Text, want)
+		}
+	case <-time.After(time.Minute):
+		b.Fatalf("no alert %s", want)
+	}
+}
+
+// A broker that is away at the start is waited for like one that goes away later: the
+// consumer is alive and not ready, says why, and goes on by itself.
+func TestBrokerIsAway(t *testing.T) {
+	b := setupSQLite(t)
+	src := &awaySource{Source: b.src}
+	told := make(chan alerts.Alert, 10)
+	config := b.config()
+	config.Source = src
+	config.Alert = func(_ context.Context, a alerts.Alert) error { told <- a; return nil }
+	config.Alerts.Quiet = time.Second
+	src.away.Store(true)
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert)
+	b.start(c)
+	for n := range 2 { // at the start, and later
+		b.eventually("Ready says why", func() bool {
+			err := c.Ready()
+			return errors.Is(err, errAway) && strings.Contains(err.Error(), topic) && c.Alive() == nil
+		})
+		if s := c.Subscriptions()[0]; !errors.Is(s.Err, errAway) {
+			b.Errorf("%+v", s)
+		}
+		alerted(b, told, alerts.SourceDown)
+		src.away.Store(false)
+		alerted(b, told, alerts.SourceUp)
+		b.eventually("it is ready", func() bool { return c.Ready() == nil })
+		b.acked(b.deliver(fmt.Sprint(n), `{}`))
+		src.away.Store(true)
+	}
+	must(b, b.halt())
+}
+
+// What the broker refuses ends Run, also if it was away before.
+func TestBrokerRefusesLater(t *testing.T) {
+	b := setupSQLite(t)
+	src := &awaySource{Source: b.src}
+	src.away.Store(true)
+	config := b.config()
+	config.Source = src
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert)
+	b.start(c)
+	b.eventually("it waits", func() bool { return errors.Is(c.Ready(), errAway) })
+	src.refuses.Store(true)
+	if err := b.wait(); !errors.Is(err, errBoom) {
+		t.Errorf("Run: %v", err)
+	}
+}
