@@ -71,6 +71,15 @@ type Encoder interface {
 	ContentType() string
 }
 
+// EventEncoder is an Encoder whose result is more than a payload, such as headers too. Then
+// Event.Encode calls EncodeEvent instead of Encode, for events with a Value.
+type EventEncoder interface {
+	Encoder
+	// EncodeEvent returns e with a Payload, and without a Value. It does not change
+	// e.Metadata, which may be shared: it returns another map.
+	EncodeEvent(e Event) (Event, error)
+}
+
 // asJSON is the default Encoder.
 type asJSON struct{}
 
@@ -87,6 +96,14 @@ func (e Event) Encode(encoder Encoder) (Event, error) {
 	}
 	if encoder == nil {
 		encoder = asJSON{}
+	}
+	if whole, ok := encoder.(EventEncoder); ok && e.Payload == nil && e.Value != nil && !e.Tombstone {
+		encoded, err := whole.EncodeEvent(e)
+		if err != nil {
+			return e, fmt.Errorf("%w: encode Value of type %T: %w", ErrInvalidEvent, e.Value, err)
+		}
+		// Its result may be invalid, or a Tombstone.
+		return encoded.Encode(asJSON{})
 	}
 	payload, err := e.payload(encoder)
 	if err != nil {

@@ -3,6 +3,8 @@ package codec
 import (
 	"errors"
 	"fmt"
+
+	"github.com/headrace/headrace"
 )
 
 // Codec turns payloads into values and back. Implementations are safe for
@@ -16,6 +18,14 @@ type Codec interface {
 	Encode(v any) ([]byte, error)
 	// ContentType is the media type of Encode's result.
 	ContentType() string
+}
+
+// DeliveryDecoder is a Codec that needs more of a message than its payload, such as
+// headers. Then consumers call DecodeDelivery instead of Decode.
+type DeliveryDecoder interface {
+	Codec
+	// DecodeDelivery is Decode for the payload of d. It does not change d.
+	DecodeDelivery(d *headrace.Delivery, into any) error
 }
 
 // ErrUndecodable matches the error of a payload that a codec cannot read. A retry will

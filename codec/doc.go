@@ -3,7 +3,8 @@
 // # Nouns
 //
 // A [Codec] decodes a payload and encodes a value: [JSON] (the default) or [Raw]. An
-// [Error] says where and why a payload could not be decoded.
+// [Error] says where and why a payload could not be decoded. A [DeliveryDecoder] reads the
+// headers too, as the codec of package cloudevents does.
 //
 // # Rules
 //

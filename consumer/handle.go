@@ -179,9 +179,13 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 	if missing {
 		r.mistake("the function is nil")
 	}
+	decode := func(d *headrace.Delivery, into any) error { return r.codec.Decode(d.Payload, into) }
+	if whole, ok := r.codec.(codec.DeliveryDecoder); ok {
+		decode = whole.DecodeDelivery
+	}
 	r.Decode = func(d *headrace.Delivery) (any, error) {
 		var body T
-		if err := r.codec.Decode(d.Payload, &body); err != nil {
+		if err := decode(d, &body); err != nil {
 			return nil, err
 		}
 		return body, nil

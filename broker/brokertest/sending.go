@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/codec/cloudevents"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
@@ -38,6 +39,17 @@ func roundTrip(s *bundle) {
 		"Nats-Msg-Id": "forged", "Nats-Rollup": "all", "Nats-Expected-Last-Sequence": "99", "Status": "503", "x-death": "forged", "message-id": "forged",
 		"MessageGroupId": "forged", "delivery-count": "7",
 	})
+	for mode := cloudevents.Structured; mode <= cloudevents.NATS; mode++ {
+		ce, err := cloudevents.New("/shop", cloudevents.Options{Mode: mode})
+		if err != nil {
+			s.Fatal(err)
+		}
+		e, err := headrace.Event{Topic: s.topic, Value: "Grüße"}.Encode(ce)
+		if err != nil {
+			s.Fatal(err)
+		}
+		add(fmt.Sprintf("CloudEvent %d", mode), e.Payload, e.Metadata)
+	}
 	sink := s.sink("")
 	if err := sink.Publish(s.topic, messages...); err != nil {
 		s.Fatalf("publish: %v", err)

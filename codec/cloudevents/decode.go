@@ -1,0 +1,152 @@
+package cloudevents
+
+import (
+	"encoding/json"
+	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/cloudevents/sdk-go/v2/event"
+	"github.com/cloudevents/sdk-go/v2/types"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/codec"
+)
+
+// Decode implements codec.Codec for a structured event.
+func (c *Codec) Decode(payload []byte, into any) error {
+	return c.DecodeDelivery(&headrace.Delivery{Payload: payload}, into)
+}
+
+// DecodeDelivery implements codec.DeliveryDecoder. It reads the data into the value that
+// into points to, or the whole event if that is an event.Event.
+func (c *Codec) DecodeDelivery(d *headrace.Delivery, into any) error {
+	ce, err := read(d)
+	if err != nil {
+		return err
+	}
+	if err := ce.Validate(); err != nil {
+		return &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(err)}
+	}
+	if whole, ok := into.(*event.Event); ok {
+		*whole = ce
+		return nil
+	}
+	return c.options.Data.Decode(ce.Data(), into)
+}
+
+// read returns the event of d, which may be invalid.
+func read(d *headrace.Delivery) (event.Event, error) {
+	kind := contentType(d)
+	if media, _, _ := strings.Cut(kind, ";"); strings.EqualFold(strings.TrimSpace(media), structuredType) {
+		return readStructured(d.Payload)
+	}
+	if attributes := readHeaders(d); attributes[version] != "" {
+		return readBinary(attributes, kind, d.Payload)
+	}
+	if strings.HasPrefix(kind, "application/cloudevents") {
+		return event.Event{}, &codec.Error{Offset: -1, Reason: "a CloudEvent in a format other than JSON, or a batch"}
+	}
+	return readStructured(d.Payload)
+}
+
+func readStructured(payload []byte) (event.Event, error) {
+	var ce event.Event
+	var has struct {
+		Version *json.RawMessage `json:"specversion"`
+	}
+	if err := codec.JSON().Decode(payload, &has); err != nil {
+		return ce, err
+	}
+	if has.Version == nil {
+		return ce, &codec.Error{Offset: -1, Reason: "not a CloudEvent: there is no attribute specversion, neither as a member nor as a header"}
+	}
+	if err := ce.UnmarshalJSON(payload); err != nil {
+		return ce, &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(err)}
+	}
+	return ce, nil
+}
+
+// readHeaders returns the attributes that d has in its headers, by any binding.
+func readHeaders(d *headrace.Delivery) map[string]string {
+	attributes := map[string]string{}
+	for header, value := range d.Metadata {
+		for _, prefix := range []string{"ce_", "ce-", "cloudEvents_", "cloudEvents:"} {
+			if len(header) <= len(prefix) || !strings.EqualFold(header[:len(prefix)], prefix) {
+				continue
+			}
+			if prefix == "ce-" {
+				if decoded, err := url.PathUnescape(value); err == nil {
+					value = decoded
+				}
+			}
+			attributes[strings.ToLower(header[len(prefix):])] = value
+		}
+	}
+	return attributes
+}
+
+func readBinary(attributes map[string]string, kind string, payload []byte) (event.Event, error) {
+	if attributes[version] != event.CloudEventsVersionV1 {
+		return event.Event{}, &codec.Error{Offset: -1, Reason: "a CloudEvent of a specversion other than 1.0"}
+	}
+	ce := event.New()
+	delete(attributes, version)
+	if kind != "" {
+		ce.SetDataContentType(kind)
+	}
+	for _, name := range slices.Sorted(maps.Keys(attributes)) {
+		value := attributes[name]
+		switch name {
+		case "id":
+			ce.SetID(value)
+		case "source":
+			ce.SetSource(value)
+		case "type":
+			ce.SetType(value)
+		case "subject":
+			ce.SetSubject(value)
+		case "dataschema":
+			ce.SetDataSchema(value)
+		case dataType:
+			ce.SetDataContentType(value)
+		case "time":
+			if err := setTime(&ce, value); err != nil {
+				return ce, err
+			}
+		default:
+			ce.SetExtension(name, value)
+		}
+	}
+	ce.DataEncoded = payload
+	return ce, nil
+}
+
+// invalid names the attributes of a validation error, whose text may quote values.
+func invalid(err error) string {
+	var fields event.ValidationError
+	if !errors.As(err, &fields) {
+		return ""
+	}
+	return ": see " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+}
+
+func contentType(d *headrace.Delivery) string {
+	for name, value := range d.Metadata {
+		if strings.EqualFold(name, headrace.ContentTypeHeader) || strings.EqualFold(name, "content_type") {
+			return value
+		}
+	}
+	return ""
+}
+
+func setTime(ce *event.Event, value string) error {
+	at, err := types.ParseTime(value)
+	if err != nil {
+		return &codec.Error{Offset: -1, Reason: "not a valid CloudEvent: see time"}
+	}
+	ce.SetTime(at)
+	return nil
+}
