@@ -50,7 +50,7 @@ func conform(t *testing.T, kind amqp.Kind) {
 func (r rabbit) Features() brokertest.Features {
 	return brokertest.Features{
 		Name: "amqp", Anonymous: true, Hostile: hostile,
-		Redelivery: time.Second, InFlight: 64, Ordered: true, NoTime: true,
+		Redelivery: time.Second, InFlight: 64, Ordered: true,
 		TooLarge: 17 << 20,
 		Restart:  restart,
 		Delete: func(ctx context.Context, topic string) error {

@@ -2,14 +2,15 @@ package amqp
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp091 "github.com/rabbitmq/amqp091-go"
 )
 
 // marshal returns the publishing for m: the payload unchanged, the metadata as headers,
-// the id in the official adapter's header and, if it fits, as message-id. frame is the
-// frame size agreed with the broker. The error matches ErrTooLarge.
+// the id in the official adapter's header and, if it fits, as message-id, the present time
+// as timestamp. frame is the frame size agreed with the broker. The error matches ErrTooLarge.
 func marshal(m *message.Message, frame int) (amqp091.Publishing, error) {
 	headers := make(amqp091.Table, len(m.Metadata)+1)
 	size := frameOverhead + len(idHeader) + len(m.UUID) + min(len(m.UUID), maxShort)
@@ -21,7 +22,7 @@ func marshal(m *message.Message, frame int) (amqp091.Publishing, error) {
 		headers[name] = value
 	}
 	headers[idHeader] = m.UUID
-	p := amqp091.Publishing{Headers: headers, Body: m.Payload, DeliveryMode: amqp091.Persistent}
+	p := amqp091.Publishing{Headers: headers, Body: m.Payload, DeliveryMode: amqp091.Persistent, Timestamp: time.Now()}
 	if len(m.UUID) <= maxShort {
 		p.MessageId = m.UUID
 	}

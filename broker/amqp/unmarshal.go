@@ -46,7 +46,6 @@ const (
 	UserIDKey        = "amqp-user-id"
 	ExpirationKey    = "amqp-expiration" // milliseconds
 	PriorityKey      = "amqp-priority"
-	TimestampKey     = "amqp-timestamp" // RFC 3339, in UTC
 	// ContentTypeKey and ContentEncodingKey are the properties if headers called
 	// content-type and content-encoding differ; otherwise the properties have those
 	// names.
@@ -93,7 +92,7 @@ func unmarshal(ctx context.Context, queue string, d *amqp091.Delivery) *message.
 // factNames are the names that facts may set.
 var factNames = map[string]bool{
 	RedeliveredKey: true, ExchangeKey: true, RoutingKeyKey: true, MessageIDKey: true, CorrelationIDKey: true, ReplyToKey: true,
-	TypeKey: true, AppIDKey: true, UserIDKey: true, ExpirationKey: true, PriorityKey: true, TimestampKey: true,
+	TypeKey: true, AppIDKey: true, UserIDKey: true, ExpirationKey: true, PriorityKey: true,
 	ContentTypeKey: true, ContentEncodingKey: true,
 }
 
@@ -117,7 +116,7 @@ func facts(m *message.Message, queue string, d *amqp091.Delivery) {
 		{RedeliveredKey, redelivered}, {ExchangeKey, d.Exchange}, {RoutingKeyKey, key},
 		{MessageIDKey, messageID}, {CorrelationIDKey, d.CorrelationId}, {ReplyToKey, d.ReplyTo}, {TypeKey, d.Type},
 		{AppIDKey, d.AppId}, {UserIDKey, d.UserId}, {ExpirationKey, d.Expiration},
-		{PriorityKey, priority}, {TimestampKey, clock(d.Timestamp)},
+		{PriorityKey, priority},
 	} {
 		if p.value != "" {
 			m.Metadata[p.name] = p.value

@@ -81,8 +81,6 @@ type Features struct {
 	Ordered bool
 	// Tombstones: a nil payload arrives as nil. False: as an empty one.
 	Tombstones bool
-	// NoTime: what our sink sends arrives without a time (RabbitMQ).
-	NoTime bool
 
 	// TooLarge is a payload size in bytes that the broker refuses. 0: no limit that a
 	// test could reach.
