@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
@@ -86,6 +88,49 @@ func TestBrokerIsAway(t *testing.T) {
 		b.acked(b.deliver(fmt.Sprint(n), `{}`))
 		src.away.Store(true)
 	}
+	must(b, b.halt())
+}
+
+// countingSource says how many messages wait.
+type countingSource struct {
+	*memsource.Source
+	waiting atomic.Int64 // negative: unknown
+}
+
+func (s *countingSource) Lag(context.Context, string) (int64, error) {
+	if n := s.waiting.Load(); n >= 0 {
+		return n, nil
+	}
+	return 0, errAway
+}
+
+// The gauge shows how many messages wait at the broker, and nothing when that is not known.
+func TestLag(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	src := &countingSource{Source: b.src}
+	src.waiting.Store(7)
+	reader := sdkmetric.NewManualReader()
+	config := b.config()
+	config.Source, config.MeterProvider = src, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert)
+	b.start(c)
+	lag := func() (n int64, shown bool) {
+		var all metricdata.ResourceMetrics
+		must(b, reader.Collect(b.Context(), &all))
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if gauge, ok := m.Data.(metricdata.Gauge[int64]); ok && m.Name == "headrace.source.lag" {
+					return gauge.DataPoints[0].Value, true
+				}
+			}
+		}
+		return 0, false
+	}
+	b.eventually("the lag", func() bool { n, _ := lag(); return n == 7 })
+	src.waiting.Store(-1)
+	b.eventually("no lag", func() bool { _, shown := lag(); return !shown })
 	must(b, b.halt())
 }
 

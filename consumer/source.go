@@ -57,6 +57,19 @@ type HealthReporter interface {
 	Healthy(ctx context.Context, topic string) error
 }
 
+// LagReporter is a source that knows how many messages wait at its broker. The gauge
+// headrace.source.lag shows the number.
+type LagReporter interface {
+	// Lag returns how many messages wait for the group or queue of topic's subscription, as
+	// the broker counts them: those that no consumer was given yet, or those that none has
+	// acknowledged. Every process of a group returns the same number.
+	//
+	// While Run, or a Router with Attach, is subscribed to topic, one goroutine calls it
+	// every 14 seconds. It returns when ctx ends, 4 seconds later. After an error the gauge
+	// shows nothing. It may be called concurrently for several topics.
+	Lag(ctx context.Context, topic string) (int64, error)
+}
+
 // Pauser is a source that can stop fetching from its broker while the consumer begins no
 // work: a person paused it, or the database is unavailable. Deliveries that the source
 // has handed over may still be settled. Both methods are idempotent and do not block;

@@ -24,15 +24,7 @@ var errNoAnswer = errors.New("the broker does not answer in time")
 // broker must know the queue. It is asked unless a message has come within the last two
 // seconds.
 func (s *Source) Healthy(ctx context.Context, topic string) error {
-	s.mu.Lock()
-	var subs []*subscription
-	for sub := range s.subs {
-		if sub.topic == topic {
-			subs = append(subs, sub)
-		}
-	}
-	s.mu.Unlock()
-	for _, sub := range subs {
+	for _, sub := range s.to(topic) {
 		if err := sub.health.Err(ctx, sub.ask); err != nil {
 			return err
 		}
@@ -40,15 +32,33 @@ func (s *Source) Healthy(ctx context.Context, topic string) error {
 	return nil
 }
 
-// ask asks the broker for the queue, over the connection of the subscription.
+// to returns the subscriptions to topic.
+func (s *Source) to(topic string) (subs []*subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sub := range s.subs {
+		if sub.topic == topic {
+			subs = append(subs, sub)
+		}
+	}
+	return subs
+}
+
+// ask asks the broker for the queue.
 func (s *subscription) ask(ctx context.Context) error {
+	return s.question(ctx, func(ch *amqp091.Channel) error { return s.source.o.look(ch, s.place) })
+}
+
+// question runs f on a channel of the subscription's connection, and returns when that
+// takes longer than a broker may take to answer.
+func (s *subscription) question(ctx context.Context, f func(*amqp091.Channel) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
 	defer cancel()
 	conn, err := s.source.link.get(ctx)
 	if err != nil {
 		return err
 	}
-	return s.source.link.within(ctx, conn, func(ch *amqp091.Channel) error { return s.source.o.look(ch, s.place) })
+	return s.source.link.within(ctx, conn, f)
 }
 
 // reach is prepare, for no longer than the broker may take to answer.

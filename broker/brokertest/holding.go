@@ -136,6 +136,7 @@ func paused(s *bundle) {
 	} else {
 		s.Logf("%d bytes came during the pause", came)
 	}
+	s.lagIs(source, n)
 	p.Resume(s.topic)
 	p.Resume(s.topic)
 	for seen := map[int]bool{}; len(seen) < n; {
@@ -143,7 +144,26 @@ func paused(s *bundle) {
 		seen[r.number(m)] = true
 		m.Ack()
 	}
+	s.lagIs(source, 0)
 	s.nothingLeft()
+}
+
+// lagIs waits until source says that this many messages wait at the broker.
+func (s *bundle) lagIs(source message.Subscriber, want int64) {
+	s.Helper()
+	l, ok := source.(consumer.LagReporter)
+	if !ok {
+		s.Fatalf("%T is no consumer.LagReporter", source)
+	}
+	s.eventually(fmt.Sprintf("a lag of %d", want), func() (string, bool) {
+		ctx, cancel := s.bounded()
+		defer cancel()
+		n, err := l.Lag(ctx, s.topic)
+		if err == nil && n != want {
+			time.Sleep(100 * time.Millisecond) // no signal says that a broker has counted
+		}
+		return fmt.Sprint(n, err), err == nil && n == want
+	})
 }
 
 // stopped: a consumer that is stopped while a handler runs lets the handler finish,

@@ -17,15 +17,7 @@ var _ consumer.HealthReporter = (*Source)(nil)
 // offsets, and the topic and a leader of each partition must be there. The brokers are
 // asked for these unless records have come within the last two seconds.
 func (s *Source) Healthy(ctx context.Context, topic string) error {
-	s.mu.Lock()
-	var subs []*subscription
-	for sub := range s.subs {
-		if sub.topic == topic {
-			subs = append(subs, sub)
-		}
-	}
-	s.mu.Unlock()
-	for _, sub := range subs {
+	for _, sub := range s.to(topic) {
 		if err := sub.log.served.Err(ctx, sub.ask); err != nil {
 			return err
 		}
@@ -34,6 +26,18 @@ func (s *Source) Healthy(ctx context.Context, topic string) error {
 		}
 	}
 	return nil
+}
+
+// to returns the subscriptions to topic.
+func (s *Source) to(topic string) (subs []*subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for sub := range s.subs {
+		if sub.topic == topic {
+			subs = append(subs, sub)
+		}
+	}
+	return subs
 }
 
 func nothing(context.Context) error { return nil }

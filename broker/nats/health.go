@@ -21,20 +21,24 @@ var (
 // must give messages and confirm acknowledgements. It asks the server nothing if that has
 // answered a request within the last two seconds.
 func (s *Source) Healthy(ctx context.Context, topic string) error {
-	s.mu.Lock()
-	var subs []*subscription
-	for b := range s.subs {
-		if b.topic == topic {
-			subs = append(subs, b)
-		}
-	}
-	s.mu.Unlock()
-	for _, b := range subs {
+	for _, b := range s.to(topic) {
 		if err := b.healthy(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// to returns the subscriptions to topic.
+func (s *Source) to(topic string) (subs []*subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for b := range s.subs {
+		if b.topic == topic {
+			subs = append(subs, b)
+		}
+	}
+	return subs
 }
 
 func (b *subscription) healthy(ctx context.Context) error {

@@ -18,20 +18,24 @@ var errSilent = errors.New("redis: the server does not answer")
 // If it has answered no read in the last two seconds, it is asked for the group, and to
 // acknowledge an entry that does not exist, which a replica refuses.
 func (s *Source) Healthy(ctx context.Context, topic string) error {
-	s.mu.Lock()
-	var subs []*subscription
-	for u, of := range s.subs {
-		if of == topic {
-			subs = append(subs, u)
-		}
-	}
-	s.mu.Unlock()
-	for _, u := range subs {
+	for _, u := range s.to(topic) {
 		if err := u.healthy(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// to returns the subscriptions to topic.
+func (s *Source) to(topic string) (subs []*subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for u, of := range s.subs {
+		if of == topic {
+			subs = append(subs, u)
+		}
+	}
+	return subs
 }
 
 func (u *subscription) healthy(ctx context.Context) error {
@@ -42,23 +46,24 @@ func (u *subscription) healthy(ctx context.Context) error {
 	}
 	select {
 	case <-u.gate.Paused(): // nothing is read, so nothing else says that Redis is there again
-		return u.ask(ctx)
+		return u.ask(ctx, u.alive)
 	default:
 	}
 	if len(u.window) == cap(u.window) || u.bytes.Room() == 0 { // no room: nothing is read either
-		return u.ask(ctx)
+		return u.ask(ctx, u.alive)
 	}
 	if err := u.wholes.Err(); err != nil {
 		return err
 	}
-	return u.health.Err(ctx, u.ask)
+	return u.health.Err(ctx, func(ctx context.Context) error { return u.ask(ctx, u.alive) })
 }
 
-// ask has the question answered until ctx ends: the client ignores the deadline of ctx.
-func (u *subscription) ask(ctx context.Context) error {
+// ask runs question in another goroutine, and waits for its end or that of ctx, whose
+// deadline the client ignores.
+func (u *subscription) ask(ctx context.Context, question func() error) error {
 	answer := make(chan error, 1)
 	select {
-	case u.questions <- answer:
+	case u.questions <- func() { answer <- question() }:
 	case <-u.ctx.Done():
 		return nil
 	case <-ctx.Done():
@@ -76,8 +81,8 @@ func (u *subscription) ask(ctx context.Context) error {
 func (u *subscription) answer() {
 	for {
 		select {
-		case answer := <-u.questions:
-			answer <- u.question()
+		case question := <-u.questions:
+			question()
 		case <-u.ctx.Done():
 			return
 		}
@@ -87,8 +92,8 @@ func (u *subscription) answer() {
 // noEntry is an id that no entry has.
 const noEntry = "0-0"
 
-// question asks whether the group is there, and whether Redis would write.
-func (u *subscription) question() error {
+// alive asks whether the group is there, and whether Redis would write.
+func (u *subscription) alive() error {
 	if err := u.client.XAck(u.ctx, u.stream, u.o.Group, noEntry).Err(); err != nil {
 		return fmt.Errorf("cannot acknowledge entries to Redis: %s", encode.Said(err))
 	}

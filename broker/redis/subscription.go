@@ -44,15 +44,15 @@ type subscription struct {
 	wholes  *flow.Outage
 	lost    metric.Int64Counter
 	health  flow.Health
-	// questions are for Redis, from Healthy.
-	questions chan chan<- error
+	// questions are for Redis, from Healthy and Lag.
+	questions chan func()
 }
 
 func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
 	u := &subscription{
 		o: s.o, client: s.o.Client, stream: stream, closing: s.closing, log: s.o.Logger.With("stream", stream),
 		out: make(chan *message.Message), window: make(chan struct{}, window),
-		questions: make(chan chan<- error),
+		questions: make(chan func()),
 	}
 	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")

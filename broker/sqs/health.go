@@ -17,20 +17,24 @@ import (
 // settlements. If it has answered none in the last two seconds, as while a call waits for a
 // message, it is asked for an attribute of the queue.
 func (s *Source) Healthy(ctx context.Context, topic string) error {
-	s.mu.Lock()
-	var subs []*subscription
-	for u, of := range s.subs {
-		if of == topic {
-			subs = append(subs, u)
-		}
-	}
-	s.mu.Unlock()
-	for _, u := range subs {
+	for _, u := range s.to(topic) {
 		if err := u.healthy(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// to returns the subscriptions to topic.
+func (s *Source) to(topic string) (subs []*subscription) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for u, of := range s.subs {
+		if of == topic {
+			subs = append(subs, u)
+		}
+	}
+	return subs
 }
 
 func (u *subscription) healthy(ctx context.Context) error {

@@ -120,7 +120,7 @@ func (s *alertSender) relayStalled(cause error) {
 
 // gauge returns the gauges that need no query.
 func (s *alertSender) gauge() []telemetry.Value {
-	return append(s.rt.Subscriptions.Gauge(), telemetry.Value{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()})
+	return append(s.rt.Subscriptions.Gauges(), telemetry.Value{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()})
 }
 
 // Alert sends an alert about this process. h may be nil.

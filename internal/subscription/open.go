@@ -16,6 +16,8 @@ const (
 	// they make the 8 seconds of consumer.Consumer's Ready.
 	askEvery = 2 * time.Second
 	askTime  = 4 * time.Second
+	// lagEvery is the time between two questions for the lag, in units of askEvery.
+	lagEvery = 7
 	// firstPause and lastPause are the least and the longest time between two attempts to
 	// subscribe.
 	firstPause = 500 * time.Millisecond
@@ -42,24 +44,61 @@ func (s *Subscription) Open(ctx context.Context, subscribe func() (<-chan *messa
 	}
 }
 
-// Watch asks source every few seconds whether the broker serves the subscription, until
-// ctx ends. It returns at once if source does not tell.
+// healthReporter and lagReporter are those of package consumer.
+type (
+	healthReporter interface {
+		Healthy(ctx context.Context, topic string) error
+	}
+	lagReporter interface {
+		Lag(ctx context.Context, topic string) (int64, error)
+	}
+)
+
+// Watch asks source every few seconds whether the broker serves the subscription, and how
+// many messages wait, until ctx ends. It returns at once if source tells neither.
 func (s *Subscription) Watch(ctx context.Context, source message.Subscriber) {
-	r, ok := source.(reporter)
-	if !ok {
+	health, tells := source.(healthReporter)
+	lag, counts := source.(lagReporter)
+	if !tells && !counts {
 		return
 	}
-	for sleep.For(ctx, askEvery) {
-		err := s.ask(ctx, r)
-		if ctx.Err() != nil {
-			return
+	unknown := false
+	for n := 0; sleep.For(ctx, askEvery); n++ {
+		var err error
+		if tells {
+			err = s.ask(ctx, health)
+			if ctx.Err() != nil {
+				return
+			}
+			s.Report(err)
 		}
-		s.Report(err)
+		switch {
+		case !counts:
+		case err != nil:
+			s.lags(-1)
+		case n%lagEvery == 0:
+			waiting, err := s.askLag(ctx, lag)
+			if s.lags(waiting); err != nil && !unknown && ctx.Err() == nil {
+				s.set.Logger.Info("how many messages wait at the broker is not known, so headrace.source.lag does not show it", "topic", s.state.Topic, "error", err)
+			}
+			unknown = err != nil
+		}
 	}
 }
 
-func (s *Subscription) ask(ctx context.Context, r reporter) error {
+func (s *Subscription) ask(ctx context.Context, r healthReporter) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return r.Healthy(ctx, s.state.Topic)
+}
+
+// askLag returns a negative number with an error.
+func (s *Subscription) askLag(ctx context.Context, r lagReporter) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	n, err := r.Lag(ctx, s.state.Topic)
+	if err != nil {
+		return -1, err
+	}
+	return n, nil
 }

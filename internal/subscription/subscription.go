@@ -1,7 +1,6 @@
 package subscription
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -45,6 +44,7 @@ type State struct {
 type Subscription struct {
 	set   *Set
 	state State
+	lag   int64     // messages that wait at the broker; negative: unknown
 	down  time.Time // since when Err is set
 	told  bool      // that it is down was logged
 }
@@ -52,7 +52,7 @@ type Subscription struct {
 // Add adds a subscription in state starting; the caller updates it. The handler may be
 // named later.
 func (s *Set) Add(topic, handler string) *Subscription {
-	sub := &Subscription{set: s, state: State{Topic: topic, Handler: handler, State: "starting"}}
+	sub := &Subscription{set: s, lag: -1, state: State{Topic: topic, Handler: handler, State: "starting"}}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list = append(s.list, sub)
@@ -87,19 +87,29 @@ func (s *Set) Down() (down []State) {
 	return down
 }
 
-// Gauge returns for each topic whether it is down: 1 if a subscription to it is.
-func (s *Set) Gauge() []telemetry.Value {
-	down := make(map[string]int64)
-	for _, state := range s.States() {
-		if state.Err != nil {
-			down[state.Topic] = 1
-		} else if state.State != "local" {
-			down[state.Topic] += 0
+// Gauges returns for each topic whether it is down, which is 1 if a subscription to it is,
+// and its lag if that is known.
+func (s *Set) Gauges() []telemetry.Value {
+	down, lag := make(map[string]int64), make(map[string]int64)
+	s.mu.Lock()
+	for _, sub := range s.list {
+		topic := sub.state.Topic
+		if sub.state.Err != nil {
+			down[topic] = 1
+		} else if sub.state.State != "local" {
+			down[topic] += 0
+		}
+		if sub.lag >= 0 {
+			lag[topic] += sub.lag
 		}
 	}
-	values := make([]telemetry.Value, 0, len(down))
+	s.mu.Unlock()
+	values := make([]telemetry.Value, 0, len(down)+len(lag))
 	for topic, n := range down {
 		values = append(values, telemetry.Value{Gauge: telemetry.SourceDown, Kind: topic, N: n})
+	}
+	for topic, n := range lag {
+		values = append(values, telemetry.Value{Gauge: telemetry.SourceLag, Kind: topic, N: n})
 	}
 	return values
 }
@@ -124,7 +134,7 @@ func (s *Subscription) Set(state string) {
 	s.set.mu.Lock()
 	defer s.set.mu.Unlock()
 	s.state.State, s.state.Since = state, time.Now()
-	s.state.Err, s.down, s.told = nil, time.Time{}, false
+	s.state.Err, s.down, s.told, s.lag = nil, time.Time{}, false, -1
 }
 
 // Name sets the handler's name.
@@ -169,7 +179,11 @@ func (s *Subscription) Report(err error) {
 	}
 }
 
-// reporter is a consumer.HealthReporter.
-type reporter interface {
-	Healthy(ctx context.Context, topic string) error
+// lags records how many messages wait at the broker; negative if that is not known.
+func (s *Subscription) lags(n int64) {
+	s.set.mu.Lock()
+	defer s.set.mu.Unlock()
+	if s.state.State == "open" { // else the answer is late
+		s.lag = n
+	}
 }

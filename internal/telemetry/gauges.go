@@ -27,10 +27,13 @@ const (
 	Stalled                    // 1 while a relay's sink confirms nothing
 	AlertsDropped              // alerts that were not sent
 	SourceDown                 // 1 while the broker does not serve a topic
+	SourceLag                  // messages of a topic that wait at the broker
 )
 
 // labels are the names of the attribute that has a value's Kind.
-var labels = map[Gauge]string{Backlog: "headrace.status", Outbox: "headrace.status", Letters: "headrace.class", SourceDown: string(semconv.MessagingDestinationNameKey)}
+var labels = map[Gauge]string{Backlog: "headrace.status", Outbox: "headrace.status", Letters: "headrace.class", SourceDown: topicLabel, SourceLag: topicLabel}
+
+const topicLabel = string(semconv.MessagingDestinationNameKey)
 
 func newGauges(m *maker, meter metric.Meter) gauges {
 	count, age, total := meter.Int64ObservableGauge, meter.Float64ObservableGauge, meter.Int64ObservableCounter
@@ -42,6 +45,7 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 			Line:          instrument(m, count, "headrace.local.messages", "{message}", "Events that wait for the consumer's local handlers, up to 1,000 of each of 64 shards, ready and held."),
 			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
 			SourceDown:    instrument(m, count, "headrace.source.down", "1", "1 while the broker does not serve the subscription to a topic, otherwise 0."),
+			SourceLag:     instrument(m, count, "headrace.source.lag", "{message}", "Messages of a topic that wait at the broker, as it counts them; from every process the same."),
 			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
 		},
 		ages: map[Gauge]metric.Float64Observable{

@@ -1,0 +1,29 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+)
+
+var _ consumer.LagReporter = (*Source)(nil)
+
+// Lag implements consumer.LagReporter: the messages in the group's queue that are not
+// acknowledged, up to 100,000.
+func (s *Source) Lag(ctx context.Context, topic string) (int64, error) {
+	subs := s.to(topic)
+	if len(subs) == 0 {
+		return 0, flow.ErrNotSubscribed
+	}
+	n, err := ask(ctx, s.ask, initTime, func(ctx context.Context, conn *sql.Conn) (n int64, err error) {
+		err = conn.QueryRowContext(ctx, s.all.get("lag"), topic, s.o.Group).Scan(&n)
+		return n, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("ask the database: %w", err)
+	}
+	return n, nil
+}

@@ -1,0 +1,43 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/encode"
+)
+
+var _ consumer.LagReporter = (*Source)(nil)
+
+var errUnknownLag = errors.New("Redis does not know it, because entries of the stream were deleted")
+
+// Lag implements consumer.LagReporter: the entries of the stream that the group has not
+// read.
+func (s *Source) Lag(ctx context.Context, topic string) (n int64, err error) {
+	subs := s.to(topic)
+	if len(subs) == 0 {
+		return 0, flow.ErrNotSubscribed
+	}
+	u := subs[0]
+	err = u.ask(ctx, func() (err error) {
+		n, err = u.lag()
+		return err
+	})
+	return n, err
+}
+
+func (u *subscription) lag() (int64, error) {
+	groups, err := u.client.XInfoGroups(u.ctx, u.stream).Result()
+	if err != nil {
+		return 0, fmt.Errorf("ask Redis for the groups of the stream: %s", encode.Said(err))
+	}
+	for _, g := range groups {
+		if g.Name == u.o.Group && g.Lag >= 0 {
+			return g.Lag, nil
+		}
+	}
+	return 0, errUnknownLag
+}
