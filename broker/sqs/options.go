@@ -65,6 +65,13 @@ type SourceOptions struct {
 	// the permission sqs:ChangeMessageVisibility. Check then rejects a queue whose
 	// timeout is below the handler's time.
 	UnsafeNoHeartbeat bool
+	// UnsafeRedrivePolicy accepts a queue whose maxReceiveCount is below what the consumer
+	// may need, such as the common 3 to 5. A failed attempt takes no receive, but each death
+	// of a process and each long outage of the database takes one of every message under
+	// way. After so many SQS moves a message that may never have failed to the queue's own
+	// dead-letter queue, where headrace does not see it: watch that queue, and move its
+	// messages back, of which those that were applied are skipped.
+	UnsafeRedrivePolicy bool
 }
 
 func (o SourceOptions) validate() error {
