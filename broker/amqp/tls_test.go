@@ -2,15 +2,12 @@ package amqp_test
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"io"
-	"net"
-	"net/http/httptest"
 	"net/url"
 	"testing"
 	"time"
 
 	"github.com/headrace/headrace/broker/amqp"
+	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -19,7 +16,7 @@ import (
 func TestTLS(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Quorum, nil)
-	addr, authorities := b.terminate()
+	addr, authorities := brokertest.TerminateTLS(t, rabbit{}.Addr())
 	server := b.server()
 	u, err := url.Parse(server.URL)
 	b.must(err)
@@ -34,45 +31,6 @@ func TestTLS(t *testing.T) {
 	if err := b.sink(amqp.SinkOptions{Server: server}).Publish(b.queue, msg("2", "secret")); err == nil {
 		t.Error("published to a server that no authority knows")
 	}
-}
-
-// terminate ends TLS before the broker until the test ends. The certificate is that of
-// httptest, for 127.0.0.1.
-func (b *bundle) terminate() (addr string, authorities *x509.CertPool) {
-	b.Helper()
-	known := httptest.NewUnstartedServer(nil)
-	known.StartTLS()
-	certificate := known.TLS.Certificates[0]
-	authorities = x509.NewCertPool()
-	authorities.AddCert(known.Certificate())
-	known.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
-	b.must(err)
-	b.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go b.forward(conn)
-		}
-	}()
-	return listener.Addr().String(), authorities
-}
-
-func (b *bundle) forward(conn net.Conn) {
-	defer conn.Close()
-	server, err := net.Dial("tcp", rabbit{}.Addr())
-	if err != nil {
-		return
-	}
-	defer server.Close()
-	go func() { // ends with either
-		_, _ = io.Copy(server, conn)
-		_ = server.Close()
-	}()
-	_, _ = io.Copy(conn, server)
 }
 
 // Rule: the broker tells no retention, so what the user says is what the inbox is told.

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"testing"
 )
 
 // meter is a proxy before a server that counts the bytes from it.
@@ -25,9 +26,14 @@ func (s *bundle) meter() *meter {
 	if err != nil {
 		s.Fatalf("meter: %v", err)
 	}
-	m := &meter{addr: s.b.Addr(), listen: l}
+	return through(s, s.b.Addr(), l)
+}
+
+// through has the connections that l accepts go to addr, until the test ends.
+func through(t testing.TB, addr string, l net.Listener) *meter {
+	m := &meter{addr: addr, listen: l}
 	m.running.Go(m.accept)
-	s.Cleanup(m.close)
+	t.Cleanup(m.close)
 	return m
 }
 

@@ -29,10 +29,12 @@ import (
 type users struct {
 	addr string
 	file string
+	more string // further lines of the file
 	cmd  *exec.Cmd
 }
 
 const usersFile = `listen: "127.0.0.1:-1"
+%s
 jetstream { store_dir: %q }
 authorization { users: [
   { user: admin, password: p },
@@ -43,7 +45,7 @@ authorization { users: [
 // write has the server's users as said.
 func (u *users) write(t *testing.T, entries ...string) {
 	t.Helper()
-	text := fmt.Sprintf(usersFile, filepath.Join(filepath.Dir(u.file), "data"), strings.Join(entries, "\n  "))
+	text := fmt.Sprintf(usersFile, u.more, filepath.Join(filepath.Dir(u.file), "data"), strings.Join(entries, "\n  "))
 	if err := os.WriteFile(u.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -59,11 +61,13 @@ func (u *users) server(user string) server { return server{"nats://" + user + ":
 var listening = regexp.MustCompile(`Listening for client connections on (\S+)`)
 
 // startUsers starts it, and stops it when the test ends.
-func startUsers(t *testing.T, entries ...string) *users {
+func startUsers(t *testing.T, entries ...string) *users { return startUsersWith(t, "", entries...) }
+
+func startUsersWith(t *testing.T, more string, entries ...string) *users {
 	t.Helper()
 	brokertest.Variable(t, variable, "nats") // where that is not wanted, this is neither
 	dir := t.TempDir()
-	u := &users{file: filepath.Join(dir, "conf")}
+	u := &users{file: filepath.Join(dir, "conf"), more: more}
 	u.write(t, entries...)
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "natsd"), "github.com/headrace/headrace/tests/natsd")
 	if out, err := build.CombinedOutput(); err != nil {
