@@ -257,6 +257,7 @@ func (c *crash) appliedOnce(ids []string, except string) {
 //
 //evidence:killer
 func TestKillerIsFound(t *testing.T) {
+	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(40)
 		o := orders{Messages: ids, Kill: "m17"}
@@ -292,6 +293,7 @@ func TestKillerIsFound(t *testing.T) {
 //
 //evidence:killer
 func TestKillerInTheBacklogIsFound(t *testing.T) {
+	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(20)
 		killed := c.restart(orders{Messages: ids, Kill: "m7", Later: "m7"})
@@ -309,6 +311,7 @@ func TestKillerInTheBacklogIsFound(t *testing.T) {
 //
 //evidence:innocent
 func TestKilledDeploysAccuseNobody(t *testing.T) {
+	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(3000)
 		kills := 0

@@ -69,6 +69,7 @@ func TestLeasedIsAppliedOnce(t *testing.T) {
 
 // Failures of the work and of its effects are attempts, and follow the policy.
 func TestLeasedFailures(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
 		var ran runs
@@ -123,6 +124,7 @@ func TestLeasedFailures(t *testing.T) {
 //
 //evidence:lease-order
 func TestLeasedKeepsOrder(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
 		config.OrderKey = func(d *headrace.Delivery) string { return d.ID[:1] }
@@ -169,6 +171,7 @@ func TestLeasedKeepsOrder(t *testing.T) {
 //
 //evidence:lease-apart
 func TestLeasedDelaysNoOther(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
 		release := make(chan struct{})
@@ -258,6 +261,7 @@ func TestLeasedNoMore(t *testing.T) {
 // A handler that ignores its context is told of, keeps its slot, and what it returns
 // changes nothing.
 func TestLeasedStuck(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	c := b.consumer(b.config())
 	release, returned := make(chan struct{}), make(chan struct{})

@@ -90,6 +90,7 @@ func TestNackPauses(t *testing.T) {
 //
 //evidence:left-behind
 func TestStuckHandlerIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		goOn, late := make(chan struct{}), make(chan error, 1)
 		config := b.config()
@@ -208,6 +209,7 @@ func (s *sink) Close() error { return nil }
 //
 //evidence:busy
 func TestBusyKeysDoNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]int{"within": 3, "at the head": 0} {
 		t.Run(name, func(t *testing.T) {
 			b := setupPostgres(t)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"os"
@@ -30,6 +31,11 @@ import (
 func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		child()
+	}
+	// Most of the parallel tests wait for something.
+	flag.Parse()
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
 	}
 	// A Router leaves this one behind where it cannot subscribe.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/ThreeDotsLabs/watermill/message.(*Router).watchAllHandlersStopped.func1"))
