@@ -69,7 +69,6 @@ func TestLeasedIsAppliedOnce(t *testing.T) {
 
 // Failures of the work and of its effects are attempts, and follow the policy.
 func TestLeasedFailures(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
 		var ran runs
@@ -124,7 +123,6 @@ func TestLeasedFailures(t *testing.T) {
 //
 //evidence:lease-order
 func TestLeasedKeepsOrder(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		config := b.config()
 		config.OrderKey = func(d *headrace.Delivery) string { return d.ID[:1] }
@@ -171,7 +169,6 @@ func TestLeasedKeepsOrder(t *testing.T) {
 //
 //evidence:lease-apart
 func TestLeasedDelaysNoOther(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		c := b.consumer(b.config())
 		release := make(chan struct{})

@@ -16,7 +16,6 @@ import (
 // Fault 7 at a stop: the error of Run names the handlers that were left behind, and with
 // how many messages; it shows no key, id or payload.
 func TestRunNamesWhoWasLeftBehind(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		goOn, begun := make(chan struct{}), make(chan struct{}, 10)
 		config := b.config()

@@ -90,7 +90,6 @@ func TestNackPauses(t *testing.T) {
 //
 //evidence:left-behind
 func TestStuckHandlerIsLeftBehind(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		goOn, late := make(chan struct{}), make(chan error, 1)
 		config := b.config()

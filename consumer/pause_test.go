@@ -139,7 +139,6 @@ func (b *bundle) more(what string, n func() int) {
 //
 //evidence:pause
 func TestPauseHoldsTheBacklog(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		st := b.watched()
 		c, _ := b.pausing(func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {

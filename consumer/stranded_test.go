@@ -47,7 +47,6 @@ func TestStrandedEventsAreLogged(t *testing.T) {
 // Events that wait in an outbox which no process publishes are said in the log of a consumer
 // that would get them if they were local; it is silent where a process publishes.
 func TestUnpublishedEventsAreLogged(t *testing.T) {
-	t.Parallel()
 	onEachStore(t, func(b *bundle) {
 		b.publish(headrace.Event{Topic: topic, Value: body{1}}, headrace.Event{Topic: "other", Value: body{2}})
 		log := &lines{}

@@ -106,7 +106,6 @@ func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 //
 //evidence:secret
 func TestLogsHaveNoWordsOfAHandlerInAnOutage(t *testing.T) {
-	t.Parallel()
 	for _, from := range []string{"source", "backlog"} {
 		t.Run(from, func(t *testing.T) {
 			onEachStore(t, func(b *bundle) {
