@@ -27,6 +27,7 @@ import (
 //
 //evidence:backlog-bytes
 func TestBacklogIsReadByBytes(t *testing.T) {
+	t.Parallel()
 	// Not parallel: what is measured is the memory of this process.
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {

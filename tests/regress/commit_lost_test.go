@@ -24,6 +24,7 @@ func atCommit(f *fixture, id, statement string) {
 //
 //evidence:commit-bound
 func TestCommitAlwaysLosesItsConnection(t *testing.T) {
+	t.Parallel()
 	onEachWay(t, onPostgres, everyWay, func(f *fixture, w way) {
 		const culprit, n = "m3", 10
 		atCommit(f, culprit, "PERFORM pg_terminate_backend(pg_backend_pid())")
@@ -47,6 +48,7 @@ func TestCommitAlwaysLosesItsConnection(t *testing.T) {
 //
 //evidence:commit-bound
 func TestSerializationFailureIsBounded(t *testing.T) {
+	t.Parallel()
 	const code = "40001"
 	for when, fails := range map[string]bool{"at its statement": true, "at its COMMIT": false} {
 		t.Run(when, func(t *testing.T) {

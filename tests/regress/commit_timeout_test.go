@@ -51,6 +51,7 @@ func cancelCommits(ctx context.Context, f *fixture, application string) {
 //
 //evidence:commit-bound
 func TestCommitIsCancelled(t *testing.T) {
+	t.Parallel()
 	onEachWay(t, onPostgresWith(map[string]string{"statement_timeout": "1000"}), everyWay, func(f *fixture, w way) {
 		const culprit, n = "m3", 10
 		f.exec("CREATE TABLE parents (id INTEGER PRIMARY KEY)")

@@ -49,6 +49,7 @@ func appliedWith(f *fixture, n int) int {
 //
 //evidence:conflict
 func TestRedrivenConflictStaysDecided(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		letter, deliver := makeConflict(f)
 		request := redrive.Request{Filter: dlq.Filter{IDs: []int64{letter.LetterID}}, NewKey: "m-2", By: "ana"}
@@ -74,6 +75,7 @@ func TestRedrivenConflictStaysDecided(t *testing.T) {
 //
 //evidence:conflict
 func TestAnotherConflictIsAnotherLetter(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		letter, _ := makeConflict(f)
 		request := redrive.Request{Filter: dlq.Filter{IDs: []int64{letter.LetterID}}, By: "ana", Reason: "a test order"}
@@ -93,6 +95,7 @@ func TestAnotherConflictIsAnotherLetter(t *testing.T) {
 //
 //evidence:conflict
 func TestDiscardedConflictStaysDecided(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		letter, deliver := makeConflict(f)
 		request := redrive.Request{Filter: dlq.Filter{IDs: []int64{letter.LetterID}}, By: "ana", Reason: "a test order"}

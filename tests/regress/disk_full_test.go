@@ -24,6 +24,7 @@ import (
 //
 //evidence:cannot-serve
 func TestDiskIsFull(t *testing.T) {
+	t.Parallel()
 	for _, driver := range drivers(t) {
 		for _, w := range everyWay {
 			t.Run(w.name+"/"+driver, func(t *testing.T) {

@@ -21,6 +21,7 @@ func (matchesAll) Is(error) bool { return true }
 //
 //evidence:neighbours
 func TestErrorThatMatchesAll(t *testing.T) {
+	t.Parallel()
 	onEachWay(t, onEachStore, []way{inBatch, fromBacklog}, func(f *fixture, w way) {
 		const culprit, n = "m3", 10
 		config := f.config()

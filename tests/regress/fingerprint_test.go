@@ -20,6 +20,7 @@ import (
 //
 //evidence:undecodable
 func TestFingerprintIsBounded(t *testing.T) {
+	t.Parallel()
 	for how, print := range map[string]string{
 		"just over 1 KiB": strings.Repeat("f", 1<<10+1),
 		"64 KiB":          strings.Repeat("0123456789abcdef", 4<<10),
@@ -61,6 +62,7 @@ func TestFingerprintIsBounded(t *testing.T) {
 
 // A fingerprint of 1 KiB is allowed.
 func TestFingerprintOfOneKilobyte(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		config := f.config()
 		config.SameWhen = func(*headrace.Delivery) (string, error) { return strings.Repeat("é", 512), nil }

@@ -58,6 +58,7 @@ var behindBack = []struct {
 //
 //evidence:open-rows
 func TestConnectionLostByANeighbour(t *testing.T) {
+	t.Parallel()
 	for _, b := range behindBack {
 		t.Run(b.name, func(t *testing.T) {
 			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) {
@@ -94,6 +95,7 @@ func TestConnectionLostByANeighbour(t *testing.T) {
 //
 //evidence:open-rows
 func TestRowsLeftOpenInNested(t *testing.T) {
+	t.Parallel()
 	onEachWay(t, onEachStore, []way{inBatch, alone}, func(f *fixture, w way) {
 		f.exec("CREATE TABLE numbers (n INTEGER)")
 		f.exec("INSERT INTO numbers (n) WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c")

@@ -56,6 +56,7 @@ func refusedConnection() error {
 //
 //evidence:neighbours network-error
 func TestNetworkErrorOfAHandlerIsAnAttempt(t *testing.T) {
+	t.Parallel()
 	for what, err := range ofOthers() {
 		t.Run(what, func(t *testing.T) {
 			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) { checkFailure(f, w, err) })
@@ -103,6 +104,7 @@ func checkFailure(f *fixture, w way, failure error) {
 //
 //evidence:network-error
 func TestNetworkErrorOfLeasedWorkIsAnAttempt(t *testing.T) {
+	t.Parallel()
 	for what, failure := range ofOthers() {
 		t.Run(what, func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
@@ -134,6 +136,7 @@ func TestNetworkErrorOfLeasedWorkIsAnAttempt(t *testing.T) {
 //
 //evidence:network-error
 func TestNetworkErrorBesideALostConnection(t *testing.T) {
+	t.Parallel()
 	onPostgres(t, func(f *fixture) {
 		const culprit, n = "m3", 10
 		config := f.config()

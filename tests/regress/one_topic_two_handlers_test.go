@@ -19,6 +19,7 @@ import (
 //
 //evidence:two-handlers
 func TestTwoHandlersForOneTopicAreRefused(t *testing.T) {
+	t.Parallel()
 	for how, options := range map[string][]consumer.Option{
 		"plain":  {consumer.Name("audit")},
 		"intake": {consumer.Name("audit"), consumer.Intake()},
@@ -74,6 +75,7 @@ func checkRefused(f *fixture, c *consumer.Consumer) {
 //
 //evidence:two-handlers
 func TestOneTopicOfTwoSources(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		other := memsource.New()
 		c := f.consumer(f.st, f.config())

@@ -48,6 +48,7 @@ var leftOpen = []struct {
 //
 //evidence:open-rows
 func TestHandlerLeavesRowsOpen(t *testing.T) {
+	t.Parallel()
 	for _, left := range leftOpen {
 		t.Run(left.name, func(t *testing.T) {
 			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) {
@@ -82,6 +83,7 @@ func TestHandlerLeavesRowsOpen(t *testing.T) {
 //
 //evidence:open-rows
 func TestBatchHandlerLeavesRowsOpen(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		c := f.consumer(f.st, f.config())
 		consumer.HandleBatch(c, topic, func(ctx context.Context, tx *headrace.Tx, ms []*headrace.Message[body]) error {

@@ -17,6 +17,7 @@ import (
 //
 //evidence:commit-bound
 func TestPostponedAndRunAgainInTurn(t *testing.T) {
+	t.Parallel()
 	onPostgres(t, func(f *fixture) {
 		config := f.config()
 		config.Retry = attempts(2)

@@ -54,6 +54,7 @@ func runRelease(f *fixture, r release, handler consumer.Func[body]) (*process, *
 //
 //evidence:strict-off
 func TestDeployWithoutStrictOrder(t *testing.T) {
+	t.Parallel()
 	onEachDeploy(t, onEachStore, func(f *fixture, old release) {
 		var broken atomic.Bool
 		broken.Store(true)
@@ -102,6 +103,7 @@ func TestDeployWithoutStrictOrder(t *testing.T) {
 //
 //evidence:strict-off
 func TestDeployWithoutStrictOrderWhileBothRun(t *testing.T) {
+	t.Parallel()
 	onEachDeploy(t, onPostgres, func(f *fixture, old release) {
 		// The COMMIT of m1 waits for a lock that the test has.
 		f.exec(`CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS

@@ -15,6 +15,7 @@ import (
 //
 //evidence:session
 func TestSessionOfAnAloneHandlerEnds(t *testing.T) {
+	t.Parallel()
 	for name, query := range map[string]string{
 		"set_config":    "SELECT set_config('app.tenant', 'acme', false)",
 		"SET":           "SET app.tenant = 'acme'",

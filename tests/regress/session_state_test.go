@@ -48,6 +48,7 @@ func newRole(f *fixture) string {
 //
 //evidence:session
 func TestHandlerChangesItsTransaction(t *testing.T) {
+	t.Parallel()
 	for _, change := range []struct {
 		name      string
 		statement func(*fixture) string
@@ -116,6 +117,7 @@ func checkChange(f *fixture, w way, change string, ends inbox.State) {
 //
 //evidence:session
 func TestSetConfigIsRefusedInABatch(t *testing.T) {
+	t.Parallel()
 	for how, query := range map[string]string{
 		"for the transaction":  "SELECT set_config('app.tenant', $1, true)",
 		"for the session":      "select pg_catalog.set_config('app.tenant', $1, false)",
@@ -163,6 +165,7 @@ func insertTenant(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body
 
 // A handler with a transaction of its own may call set_config for that transaction.
 func TestSetConfigIsAllowedAlone(t *testing.T) {
+	t.Parallel()
 	onPostgres(t, func(f *fixture) {
 		_, all := together(f, f.consumer(f.st, f.config()), alone, 2, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if m.ID == "m0" {
@@ -182,6 +185,7 @@ func TestSetConfigIsAllowedAlone(t *testing.T) {
 
 // A statement that names set_config without a call of it is allowed.
 func TestSetConfigAsTextIsNoCall(t *testing.T) {
+	t.Parallel()
 	for where, query := range map[string]string{
 		"in a string":  "SELECT 'set_config(' || $1::text",
 		"in a comment": "SELECT $1::text -- set_config('a', 'b', true)",

@@ -67,6 +67,7 @@ func (f *fixture) workedOff() {
 //
 //evidence:undecodable
 func TestRedriveAsksForTheKeyAgain(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		const n = 5
 		p := keyedBy(f, misspelt)
@@ -97,6 +98,7 @@ func TestRedriveAsksForTheKeyAgain(t *testing.T) {
 //
 //evidence:undecodable
 func TestStandInKeyIsStable(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		const n = 20
 		p := keyedBy(f, misspelt)
@@ -133,6 +135,7 @@ func TestStandInKeyIsStable(t *testing.T) {
 //
 //evidence:undecodable
 func TestRedriveWithoutAKeyOpensTheLetterAgain(t *testing.T) {
+	t.Parallel()
 	for _, kind := range []struct {
 		name   string
 		option consumer.Option
@@ -164,6 +167,7 @@ func TestRedriveWithoutAKeyOpensTheLetterAgain(t *testing.T) {
 //
 //evidence:undecodable
 func TestRedriveUnderAGivenKey(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		keyedBy(f, misspelt)
 		for range 3 {
@@ -192,6 +196,7 @@ func TestRedriveUnderAGivenKey(t *testing.T) {
 //
 //evidence:undecodable
 func TestLetterWithABinaryOrderKey(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		config := f.config()
 		config.OrderKey = nil // the broker's

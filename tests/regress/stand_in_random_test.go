@@ -26,6 +26,7 @@ import (
 //
 //evidence:undecodable
 func TestStandInKeysAtRandom(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		run, runs := 0, 8
 		if f.driver != onFile {

@@ -22,6 +22,7 @@ import (
 //
 //evidence:strict
 func TestStrictOrderAcrossProcesses(t *testing.T) {
+	t.Parallel()
 	for how, policy := range map[string]retry.Policy{
 		"immediate retry": {MaxAttempts: 3, Immediate: 2},
 		"delayed retry":   {MaxAttempts: 3, Backoff: retry.Backoff{Initial: 100 * time.Millisecond}},

@@ -41,6 +41,7 @@ func failAtRandom(ctx context.Context, tx *headrace.Tx, onFile bool) error {
 //
 //evidence:strict
 func TestStrictOrderWithRandomFailures(t *testing.T) {
+	t.Parallel()
 	onEachStore(t, func(f *fixture) {
 		const keys, each = 6, 40
 		id := "BIGSERIAL PRIMARY KEY"

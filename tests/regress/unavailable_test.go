@@ -90,6 +90,7 @@ func refuseWrites(f *fixture, code string) outage {
 //
 //evidence:cannot-serve
 func TestServerCannotServe(t *testing.T) {
+	t.Parallel()
 	for what, code := range map[string]string{"disk full": "53100", "out of memory": "53200", "read only": "25006", "starting up": "57P03"} {
 		t.Run(what, func(t *testing.T) {
 			onEachWay(t, onPostgres, everyWay, func(f *fixture, w way) { survivesOutage(f, w, refuseWrites(f, code)) })
@@ -103,6 +104,7 @@ func TestServerCannotServe(t *testing.T) {
 //
 //evidence:cannot-serve
 func TestDatabaseBecomesReadOnly(t *testing.T) {
+	t.Parallel()
 	for _, w := range everyWay {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +137,7 @@ func TestDatabaseBecomesReadOnly(t *testing.T) {
 //
 //evidence:only-says-so
 func TestHandlerSaysThatTheServerCannotServe(t *testing.T) {
+	t.Parallel()
 	raise := func(code string) string {
 		return "DO $$ BEGIN RAISE EXCEPTION USING ERRCODE = '" + code + "', MESSAGE = 'the handler says so'; END $$"
 	}
