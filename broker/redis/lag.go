@@ -12,7 +12,7 @@ import (
 
 var _ consumer.LagReporter = (*Source)(nil)
 
-var errUnknownLag = errors.New("Redis does not know it, because entries of the stream were deleted")
+var errUnknownLag = errors.New("not known to Redis, because entries of the stream were deleted")
 
 // Lag implements consumer.LagReporter: the entries of the stream that the group has not
 // read.
