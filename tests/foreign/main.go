@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+type options struct {
+	python   string
+	n, kills int
+	only     string
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "foreign:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	var o options
+	flags := flag.NewFlagSet("foreign", flag.ContinueOnError)
+	flags.StringVar(&o.python, "python", "python3", "the Python `program` that has the clients of tests/foreign/requirements.txt")
+	flags.IntVar(&o.n, "n", 5000, "messages for each broker")
+	flags.IntVar(&o.kills, "kills", 4, "workers to kill for each broker")
+	flags.StringVar(&o.only, "only", "", "`brokers` to try, as in kafka,nats; default: all")
+	worker := flags.Bool("worker", false, "be a worker; the program starts these itself")
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return nil
+		}
+		return err
+	}
+	if *worker {
+		a := flags.Args()
+		p := place{a[0], a[1], a[2], a[3], a[4]}
+		return work(ctx, brokers[slices.IndexFunc(brokers, func(b broker) bool { return b.name == p.broker })], p)
+	}
+	if o.n < 1 || o.kills < 0 {
+		return fmt.Errorf("-n is %d and -kills %d: give a positive number of messages, and no negative one of kills", o.n, o.kills)
+	}
+	chosen, err := choose(o.only)
+	if err != nil {
+		return err
+	}
+	fmt.Println("| broker | client | messages | workers killed | broker killed | lost | applied twice | dead letters | |")
+	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	wrong := false
+	for _, b := range chosen {
+		r, err := try(ctx, b, o)
+		if err != nil {
+			return fmt.Errorf("%s: %w", b.name, err)
+		}
+		fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n",
+			r.broker, r.client, r.sent, r.killed, r.restarted, r.lost, r.twice, r.letters, r.took.Round(time.Second))
+		wrong = wrong || r.lost != 0 || r.twice != 0 || r.violated != 0
+	}
+	if wrong {
+		return errors.New("messages were lost or applied twice, or an invariant is broken")
+	}
+	return nil
+}
+
+// choose returns the brokers of a list of names; all of them for an empty one.
+func choose(only string) ([]broker, error) {
+	if only == "" {
+		return brokers, nil
+	}
+	var chosen []broker
+	for name := range strings.SplitSeq(only, ",") {
+		i := slices.IndexFunc(brokers, func(b broker) bool { return b.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("-only: there is no broker %q; there are kafka, rabbitmq, sqs, nats, redis and postgres", name)
+		}
+		chosen = append(chosen, brokers[i])
+	}
+	return chosen, nil
+}
