@@ -3,6 +3,12 @@
 -- the entries that it added, and those that the group has read. What is between them and
 -- not there is gone; what is there is known if the group has read either all or none of it.
 -- Then the group's count is set right, so that a loss is said once.
+--
+-- After a restart, or on a replica, the group's count is too low by what was read since Redis
+-- last wrote all its data: it does not log the count. So a difference is not believed, only
+-- set right, if the server is not the one (ARGV[2]) of the caller's last answer, or for the
+-- first answer, if the group has read nothing since it started. The three seconds are for
+-- processes that ran before the restart: their next call comes first.
 local function fields(list)
     local t = {}
     for i = 1, #list, 2 do
@@ -16,6 +22,12 @@ local function after(a, b)
     ams, an, bms, bn = tonumber(ams), tonumber(an), tonumber(bms), tonumber(bn)
     return ams > bms or ams == bms and an > bn
 end
+local info = redis.call('INFO', 'server')
+local function says(name)
+    return string.match(info, name .. ':(%w+)')
+end
+local server = says('run_id')
+local started = tonumber(says('server_time_usec')) / 1000 - 1000 * tonumber(says('uptime_in_seconds'))
 local stream = fields(redis.call('XINFO', 'STREAM', KEYS[1]))
 local first = stream['first-entry'] and stream['first-entry'][1] or ''
 for _, list in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
@@ -25,10 +37,17 @@ for _, list in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
         local whole = first == '' or after(first, passed)
         if whole or passed == stream['last-generated-id'] then
             local known = stream['entries-added'] - (whole and stream['length'] or 0)
+            local believed = server == ARGV[2]
+            if ARGV[2] == '' then
+                believed = tonumber(string.match(passed, '%d+')) > started + 3000
+            end
             if read < known then
                 redis.call('XGROUP', 'SETID', KEYS[1], ARGV[1], passed, 'ENTRIESREAD', known)
-                return {tostring(known - read), passed, first}
+                if believed then
+                    return {server, tostring(known - read), passed, first}
+                end
             end
+            return {server}
         end
     end
 end

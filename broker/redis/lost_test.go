@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/redis"
 )
 
@@ -45,6 +47,16 @@ type trimmed struct {
 
 func newTrimmed(t *testing.T) *trimmed {
 	s := &trimmed{bundle: newStream(t), log: &lines{}, reader: metric.NewManualReader()}
+	for up := int64(0); up < 5; { // what a group has read sooner after a restart is not believed
+		info, err := s.client.InfoMap(t.Context(), "server").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if up, err = strconv.ParseInt(info["Server"]["uptime_in_seconds"], 10, 64); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 	s.options = redis.SourceOptions{
 		InFlight: 10, Logger: slog.New(slog.NewTextHandler(s.log, nil)), MeterProvider: metric.NewMeterProvider(metric.WithReader(s.reader)),
 	}
@@ -131,4 +143,63 @@ func TestTrimmedUnread(t *testing.T) {
 	s.fill(20, 5)
 	s.take(s.subscribe(s.source(s.options)), 5)
 	s.said(200, 170, 15)
+}
+
+// counted waits until Redis counts so many entries as read by the group.
+func (s *trimmed) counted(n int64) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		groups, err := s.client.XInfoGroups(s.Context(), s.topic).Result()
+		if err != nil {
+			s.Fatal(err)
+		}
+		if len(groups) == 1 && groups[0].EntriesRead == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%+v, want %d read", groups, n)
+		}
+	}
+}
+
+// A restart is no loss, though Redis has forgotten how much the group has read: neither for a
+// process that runs meanwhile, nor for one that starts later. What is lost afterwards is said.
+// Guard: lost.lua.
+func TestRestartIsNoLoss(t *testing.T) {
+	for name, running := range map[string]bool{"a process runs": true, "none runs": false} {
+		t.Run(name, func(t *testing.T) {
+			s := newTrimmed(t)
+			s.fill(20, 0)
+			source := s.source(s.options)
+			messages := s.subscribe(source)
+			s.take(messages, 20)
+			s.emptied()
+			if !running {
+				if err := source.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			brokertest.Alone(t)
+			if err := brokertest.Restart(t.Context(), "redis"); err != nil {
+				t.Fatal(err)
+			}
+			if !running {
+				messages = s.subscribe(s.source(s.options))
+			}
+			s.fill(1, 0)
+			s.take(messages, 1)
+			s.emptied()
+			s.counted(21)
+			if strings.Contains(s.log.String(), "entries were removed") {
+				t.Errorf("a restart is said to be a loss: %s", s.log)
+			}
+			s.fill(20, 5)
+			s.take(messages, 5)
+			for deadline := time.Now().Add(patience); !strings.Contains(s.log.String(), "entries were removed"); time.Sleep(10 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("what was lost after the restart is not said")
+				}
+			}
+		})
+	}
 }

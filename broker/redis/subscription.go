@@ -43,6 +43,7 @@ type subscription struct {
 	claims  *flow.Outage
 	wholes  *flow.Outage
 	lost    metric.Int64Counter
+	server  string // that answered the last look for lost entries; belongs to Subscribe, then to the claimer
 	health  flow.Health
 	// questions are for Redis, from Healthy and Lag.
 	questions chan func()
