@@ -2,18 +2,24 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 )
+
+//go:embed queries/drop.sql
+var dropSQL string
 
 // result is what became of the messages of one broker.
 type result struct {
@@ -49,15 +55,23 @@ func try(ctx context.Context, b broker, o options) (r result, err error) {
 	if b.name == "postgres" {
 		address += "&schema=" + name
 	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return r, fmt.Errorf("HEADRACE_TEST_POSTGRES: %w", err)
+	}
+	values := u.Query()
+	values.Set("search_path", name)
+	u.RawQuery = values.Encode()
+	dsn = u.String()
 	t := &trial{options: o, b: b, p: place{b.name, address, name, dsn, name}, r: result{broker: b.name, client: b.client, sent: o.n}}
 	if t.st, err = postgres.Open(ctx, dsn, postgres.Options{Schema: name, Migrate: true}); err != nil {
 		return r, err
 	}
 	defer func() {
-		_, dropErr := t.st.DB().Exec("DROP SCHEMA " + name + " CASCADE")
+		_, dropErr := t.st.DB().Exec(strings.ReplaceAll(dropSQL, "{{schema}}", name))
 		err = errors.Join(err, dropErr, t.st.Close())
 	}()
-	if _, err := t.st.DB().ExecContext(ctx, "CREATE TABLE "+name+".effects (n bigint NOT NULL)"); err != nil {
+	if _, err := t.st.DB().ExecContext(ctx, "CREATE TABLE effects (n bigint NOT NULL)"); err != nil {
 		return r, err
 	}
 	source, err := b.open(ctx, address, name) // makes the topic
@@ -158,7 +172,7 @@ func (t *trial) stop() {
 
 // effects returns how many effects there are, and of how many messages.
 func (t *trial) effects(ctx context.Context) (all, distinct int, err error) {
-	err = t.st.DB().QueryRowContext(ctx, "SELECT count(*), count(DISTINCT n) FROM "+t.p.schema+".effects").Scan(&all, &distinct)
+	err = t.st.DB().QueryRowContext(ctx, "SELECT count(*), count(DISTINCT n) FROM effects").Scan(&all, &distinct)
 	return all, distinct, err
 }
 
@@ -168,7 +182,7 @@ func (t *trial) count(ctx context.Context) error {
 		return err
 	}
 	t.r.lost, t.r.twice = t.n-distinct, all-distinct
-	if err := t.st.DB().QueryRowContext(ctx, "SELECT count(*) FROM "+t.p.schema+".headrace_dead_letters").Scan(&t.r.letters); err != nil {
+	if err := t.st.DB().QueryRowContext(ctx, "SELECT count(*) FROM headrace_dead_letters").Scan(&t.r.letters); err != nil {
 		return err
 	}
 	report, err := store.Checker(t.st).Check(ctx)

@@ -14,7 +14,8 @@ import (
 	"github.com/headrace/headrace/store/postgres"
 )
 
-// place is where a worker finds its messages, and writes its effects.
+// place is where a worker finds its messages, and writes its effects. The search path of dsn
+// is schema.
 type place struct {
 	broker, address, topic, dsn, schema string
 }
@@ -56,10 +57,9 @@ func work(ctx context.Context, b broker, p place) error {
 	type body struct {
 		N int64 `json:"n"`
 	}
-	insert := "INSERT INTO " + p.schema + ".effects (n) VALUES ($1)" // the schema is our own
 	consumer.Handle(c, p.topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 		time.Sleep(time.Millisecond) // so that a kill meets work
-		_, err := tx.ExecContext(ctx, insert, m.Body.N)
+		_, err := tx.ExecContext(ctx, "INSERT INTO effects (n) VALUES ($1)", m.Body.N)
 		return err
 	}, b.options...)
 	return c.Run(ctx)

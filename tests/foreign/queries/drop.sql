@@ -1,0 +1,2 @@
+-- Removes what a trial has made.
+DROP SCHEMA {{schema}} CASCADE
