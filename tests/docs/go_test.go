@@ -16,7 +16,7 @@ func TestGoIsCompiled(t *testing.T) {
 		page = append(page, texts[name]...)
 	}
 	var source strings.Builder
-	for _, pattern := range []string{"*_test.go", "../adopt/*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../examples/pgx/main.go", "../../broker/*/example_test.go",
+	for _, pattern := range []string{"*_test.go", "../adopt/*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../examples/tutorial/main.go", "../../examples/pgx/main.go", "../../broker/*/example_test.go",
 		"../../consumer/example_test.go", "../../consumer/consumertest/page_test.go", "../../consumer/consumertest/example_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
