@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	}
 	// Most of the parallel tests wait for something.
 	flag.Parse()
-	if err := flag.Set("test.parallel", "8"); err != nil {
+	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
 	// A Router leaves this one behind where it cannot subscribe.

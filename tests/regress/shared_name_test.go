@@ -20,7 +20,6 @@ import (
 //
 //evidence:names
 func TestServicesShareAConsumerName(t *testing.T) {
-	t.Parallel()
 	for how, handle := range map[string]func(c *consumer.Consumer, f consumer.Func[body]){
 		"retries":      inBatch.handle,
 		"intake":       fromBacklog.handle,

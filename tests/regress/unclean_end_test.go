@@ -130,7 +130,6 @@ func onEachDatabase(t *testing.T, f func(fx *fixture, o orders)) {
 //
 //evidence:after-kill
 func TestProcessAfterAKillIsNotSlow(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(f *fixture, o orders) {
 		o.Messages = 50
 		const n = 2000
