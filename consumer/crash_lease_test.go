@@ -29,7 +29,6 @@ const slowTopic = "reports.due"
 //
 //evidence:lease-lost
 func TestLeasedKillerIsFound(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids, slow := series(20), []string{"s0", "s1", "killer", "s3", "s4"}
 		killed := c.restart(orders{Messages: ids, Leased: slow, Kill: "killer"})
@@ -48,7 +47,6 @@ func TestLeasedKillerIsFound(t *testing.T) {
 //
 //evidence:killer
 func TestKillersOfBothKindsAreFound(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids, slow := series(20), []string{"s0", "killer", "s2"}
 		if killed := c.restart(orders{Messages: ids, Leased: slow, Kill: "killer", KillToo: "m7"}); killed < 6 {

@@ -257,7 +257,6 @@ func (c *crash) appliedOnce(ids []string, except string) {
 //
 //evidence:killer
 func TestKillerIsFound(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(40)
 		o := orders{Messages: ids, Kill: "m17"}
@@ -293,7 +292,6 @@ func TestKillerIsFound(t *testing.T) {
 //
 //evidence:killer
 func TestKillerInTheBacklogIsFound(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(20)
 		killed := c.restart(orders{Messages: ids, Kill: "m7", Later: "m7"})
@@ -311,7 +309,6 @@ func TestKillerInTheBacklogIsFound(t *testing.T) {
 //
 //evidence:innocent
 func TestKilledDeploysAccuseNobody(t *testing.T) {
-	t.Parallel()
 	onEachDatabase(t, func(c *crash) {
 		ids := series(3000)
 		kills := 0

@@ -148,7 +148,6 @@ func (hooked) Close() error { return nil }
 // A Subscribe that fails ends Run with its error; one that hangs is told to end, and
 // one that ignores that is left behind.
 func TestSubscribe(t *testing.T) {
-	t.Parallel()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
 	for _, c := range []struct {

@@ -62,7 +62,6 @@ func alerted(b *bundle, told <-chan alerts.Alert, want alerts.Kind) {
 // A broker that is away at the start is waited for like one that goes away later: the
 // consumer is alive and not ready, says why, and goes on by itself.
 func TestBrokerIsAway(t *testing.T) {
-	t.Parallel()
 	b := setupSQLite(t)
 	src := &awaySource{Source: b.src}
 	told := make(chan alerts.Alert, 10)

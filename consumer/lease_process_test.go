@@ -210,7 +210,6 @@ func (b *bundle) freeze(c *leaseChild) {
 //
 //evidence:lease
 func TestLeasedZombie(t *testing.T) {
-	t.Parallel()
 	onEachShared(t, func(b *bundle, env ...string) {
 		b.offerLeased("a")
 		zombie := startLeaseChild(b.T, env)
@@ -250,7 +249,6 @@ func TestLeasedZombie(t *testing.T) {
 //
 //evidence:lease-lost
 func TestLeasedKilled(t *testing.T) {
-	t.Parallel()
 	for kills, want := range map[int]inbox.State{2: inbox.Done, 3: inbox.Dead} {
 		t.Run(fmt.Sprint(kills), func(t *testing.T) {
 			t.Parallel()

@@ -258,7 +258,6 @@ func TestLeasedNoMore(t *testing.T) {
 // A handler that ignores its context is told of, keeps its slot, and what it returns
 // changes nothing.
 func TestLeasedStuck(t *testing.T) {
-	t.Parallel()
 	b := setupSQLite(t)
 	c := b.consumer(b.config())
 	release, returned := make(chan struct{}), make(chan struct{})

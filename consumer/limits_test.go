@@ -208,7 +208,6 @@ func (s *sink) Close() error { return nil }
 //
 //evidence:busy
 func TestBusyKeysDoNotHoldUpOthers(t *testing.T) {
-	t.Parallel()
 	for name, first := range map[string]int{"within": 3, "at the head": 0} {
 		t.Run(name, func(t *testing.T) {
 			b := setupPostgres(t)

@@ -148,7 +148,6 @@ func TestStrictOrderAcrossRetries(t *testing.T) {
 //
 //evidence:strict
 func TestStrictOrderTwoProcesses(t *testing.T) {
-	t.Parallel()
 	b := setupPostgres(t)
 	b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
 	var r runs

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"flag"
 	"io"
 	"log/slog"
 	"os"
@@ -32,11 +31,6 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		child()
 	}
-	// Most of the parallel tests wait for something.
-	flag.Parse()
-	if err := flag.Set("test.parallel", "6"); err != nil {
-		panic(err)
-	}
 	// A Router leaves this one behind where it cannot subscribe.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/ThreeDotsLabs/watermill/message.(*Router).watchAllHandlersStopped.func1"))
 }
@@ -54,9 +48,8 @@ type bundle struct {
 	ended   chan error
 }
 
-// onEachStore runs f on SQLite and on PostgreSQL, beside other tests.
+// onEachStore runs f on SQLite and on PostgreSQL.
 func onEachStore(t *testing.T, f func(b *bundle)) {
-	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(setupSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(setupPostgres(t)) })
 }

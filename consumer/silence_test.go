@@ -18,7 +18,6 @@ import (
 //
 //evidence:outage
 func TestSilentDatabase(t *testing.T) {
-	t.Parallel()
 	for _, driver := range []string{"open", "postgres"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
