@@ -23,30 +23,14 @@ var errNoAnswer = errors.New("the broker does not answer in time")
 // Healthy implements consumer.HealthReporter: the subscription must be open, and the
 // broker must know the queue. It is asked unless a message has come within the last two
 // seconds.
-func (s *Source) Healthy(ctx context.Context, topic string) error {
-	for _, sub := range s.to(topic) {
-		if err := sub.health.Err(ctx, sub.ask); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
 
-// to returns the subscriptions to topic.
-func (s *Source) to(topic string) (subs []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sub := range s.subs {
-		if sub.topic == topic {
-			subs = append(subs, sub)
-		}
-	}
-	return subs
-}
-
-// ask asks the broker for the queue.
-func (s *subscription) ask(ctx context.Context) error {
-	return s.question(ctx, func(ch *amqp091.Channel) error { return s.source.o.look(ch, s.place) })
+// Healthy implements flow.Reporter: the broker is asked for the queue.
+func (s *subscription) Healthy(ctx context.Context) error {
+	return s.health.Err(ctx, func(ctx context.Context) error {
+		_, err := s.Lag(ctx)
+		return err
+	})
 }
 
 // question runs f on a channel of the subscription's connection, and returns when that

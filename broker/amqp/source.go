@@ -11,6 +11,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SourceOptions configure a Source. Server.URL is required.
@@ -95,10 +97,10 @@ type Source struct {
 	o     SourceOptions
 	link  *link
 	owned sync.WaitGroup
+	subs  flow.Subscriptions[*subscription]
 
 	mu     sync.Mutex
 	closed bool
-	subs   map[*subscription]struct{}
 	paused map[string]bool // topics
 }
 
@@ -108,13 +110,13 @@ func NewSource(o SourceOptions) (*Source, error) {
 		return nil, fmt.Errorf("amqp: %w", err)
 	}
 	o = o.withDefaults()
-	return &Source{o: o, link: newLink(o.Server), subs: make(map[*subscription]struct{}), paused: make(map[string]bool)}, nil
+	return &Source{o: o, link: newLink(o.Server), paused: make(map[string]bool)}, nil
 }
 
 // Subscribe consumes the queue of topic. It returns when the broker has accepted the
 // subscription. If the broker is away or does not answer, the error matches
-// consumer.ErrUnavailable. Messages come in the order of the queue, up to Prefetch of them before the first is settled.
-// Each is settled separately.
+// consumer.ErrUnavailable. Messages come in the order of the queue, up to Prefetch of them
+// before the first is settled. Each is settled separately.
 //
 // The channel is closed when ctx ends, with Close, and when the queue is gone or can no
 // longer be read, which is logged. The broker then redelivers unsettled messages to other
@@ -170,19 +172,17 @@ func (s *Source) add(ctx context.Context, topic string, p place) (*subscription,
 		return nil, ErrClosed
 	}
 	sub := &subscription{
-		source: s, topic: topic, place: p, out: make(chan *message.Message), changed: make(chan struct{}, 1),
+		source: s, place: p, out: make(chan *message.Message), changed: make(chan struct{}, 1),
 	}
 	sub.ctx, sub.cancel = context.WithCancel(ctx)
 	sub.paused.Store(s.paused[topic])
-	s.subs[sub] = struct{}{}
+	s.subs.Add(topic, sub)
 	return sub, nil
 }
 
 func (s *Source) remove(sub *subscription) {
 	sub.cancel()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.subs, sub)
+	s.subs.Remove(sub)
 }
 
 // ChangedByRedelivery implements consumer.Redeliverer: the broker counts deliveries, and
@@ -208,10 +208,8 @@ func (s *Source) setPaused(topic string, paused bool) {
 		return
 	}
 	s.paused[topic] = paused
-	for sub := range s.subs {
-		if sub.topic == topic {
-			sub.setPaused(paused)
-		}
+	for _, sub := range s.subs.To(topic) {
+		sub.setPaused(paused)
 	}
 }
 
@@ -223,7 +221,7 @@ func (s *Source) Retention() time.Duration { return s.o.KeptFor }
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for sub := range s.subs {
+	for _, sub := range s.subs.All() {
 		sub.cancel()
 	}
 	s.mu.Unlock()

@@ -17,7 +17,6 @@ import (
 // subscription has sessions with the broker, one after the other.
 type subscription struct {
 	source *Source
-	topic  string
 	place  place
 	out    chan *message.Message
 	ctx    context.Context // ends with Subscribe's, and with Close
@@ -124,7 +123,7 @@ func (s *subscription) open(ctx context.Context) (*session, error) {
 	// A queue that has disappeared is not made again: it was deleted with all its
 	// messages, and the operator should notice.
 	if s.prepared {
-		err = s.source.o.look(ch, s.place)
+		_, err = s.source.o.look(ch, s.place)
 	} else {
 		err = s.source.o.prepare(ch, s.place, versionOf(conn))
 	}

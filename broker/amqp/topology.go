@@ -130,19 +130,21 @@ func (t Topology) arguments(v version) amqp091.Table {
 	return a
 }
 
-// look returns an error if the queue of p does not exist. After an error ch is closed, as
-// with all of these.
-func (t Topology) look(ch *amqp091.Channel, p place) error {
-	if _, err := ch.QueueDeclarePassive(p.queue, true, false, false, false, nil); err != nil {
-		return explain(p, err)
+// look returns how many messages of the queue of p no consumer holds, and an error if the
+// queue does not exist. After an error ch is closed, as with all of these.
+func (t Topology) look(ch *amqp091.Channel, p place) (waiting int64, err error) {
+	q, err := ch.QueueDeclarePassive(p.queue, true, false, false, false, nil)
+	if err != nil {
+		return 0, explain(p, err)
 	}
-	return nil
+	return int64(q.Messages), nil
 }
 
 // prepare makes the queue of p with its binding if Declare is set.
 func (t Topology) prepare(ch *amqp091.Channel, p place, v version) error {
 	if t.Declare == "" {
-		return t.look(ch, p)
+		_, err := t.look(ch, p)
+		return err
 	}
 	// The broker compares a declaration with an existing queue, and does not change it.
 	if _, err := ch.QueueDeclare(p.queue, true, false, false, false, t.arguments(v)); err != nil {

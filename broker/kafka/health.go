@@ -16,28 +16,14 @@ var _ consumer.HealthReporter = (*Source)(nil)
 // Healthy implements consumer.HealthReporter: the group must keep the member and take its
 // offsets, and the topic and a leader of each partition must be there. The brokers are
 // asked for these unless records have come within the last two seconds.
-func (s *Source) Healthy(ctx context.Context, topic string) error {
-	for _, sub := range s.to(topic) {
-		if err := sub.log.served.Err(ctx, sub.ask); err != nil {
-			return err
-		}
-		if err := sub.log.commits.Err(ctx, nothing); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
 
-// to returns the subscriptions to topic.
-func (s *Source) to(topic string) (subs []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for sub := range s.subs {
-		if sub.topic == topic {
-			subs = append(subs, sub)
-		}
+// Healthy implements flow.Reporter.
+func (s *subscription) Healthy(ctx context.Context) error {
+	if err := s.log.served.Err(ctx, s.ask); err != nil {
+		return err
 	}
-	return subs
+	return s.log.commits.Err(ctx, nothing)
 }
 
 func nothing(context.Context) error { return nil }

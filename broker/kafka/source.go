@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // ErrClosed matches the error of a closed Source or Sink.
@@ -19,11 +21,11 @@ type Source struct {
 	closing context.Context
 	shut    context.CancelFunc
 	running sync.WaitGroup
+	subs    flow.Subscriptions[*subscription]
 	gone    time.Duration // how long a topic may be missing
 
 	mu        sync.Mutex
 	closed    bool
-	subs      map[*subscription]struct{}
 	sessions  map[*session]struct{}
 	paused    map[string]bool
 	hold      map[string]time.Duration // the longest Demands.Hold of a topic's handlers
@@ -36,7 +38,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 		return nil, fmt.Errorf("kafka: source: %w", err)
 	}
 	s := &Source{
-		options: o.withDefaults(), subs: make(map[*subscription]struct{}), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
+		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
 		hold: make(map[string]time.Duration), retention: make(map[string]time.Duration), gone: goneTimeout,
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
@@ -65,7 +67,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, fmt.Errorf("kafka: subscribe to %q: %w", topic, err)
 	}
 	s.join(first)
-	s.subs[sub] = struct{}{}
+	s.subs.Add(topic, sub)
 	s.running.Go(func() { sub.run(ctx, first) })
 	return sub.out, nil
 }
@@ -116,13 +118,6 @@ func (s *Source) join(member *session) {
 	if s.paused[member.topic] {
 		member.pause(true)
 	}
-}
-
-// forget removes a subscription that has ended.
-func (s *Source) forget(sub *subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.subs, sub)
 }
 
 func (s *Source) leave(member *session) {

@@ -34,7 +34,7 @@ func (s *subscription) open(values context.Context) (*session, error) {
 // closes, or the session ends with another error.
 func (s *subscription) run(ctx context.Context, member *session) {
 	defer close(s.out)
-	defer s.source.forget(s)
+	defer s.source.subs.Remove(s)
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	defer context.AfterFunc(s.source.closing, stop)()

@@ -20,28 +20,10 @@ var (
 // Healthy implements consumer.HealthReporter: the connection must be there, and the server
 // must give messages and confirm acknowledgements. It asks the server nothing if that has
 // answered a request within the last two seconds.
-func (s *Source) Healthy(ctx context.Context, topic string) error {
-	for _, b := range s.to(topic) {
-		if err := b.healthy(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
 
-// to returns the subscriptions to topic.
-func (s *Source) to(topic string) (subs []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for b := range s.subs {
-		if b.topic == topic {
-			subs = append(subs, b)
-		}
-	}
-	return subs
-}
-
-func (b *subscription) healthy(ctx context.Context) error {
+// Healthy implements flow.Reporter.
+func (b *subscription) Healthy(ctx context.Context) error {
 	l := b.source.link
 	if err := l.connected(); err != nil {
 		return err

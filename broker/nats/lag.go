@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -12,12 +11,11 @@ var _ consumer.LagReporter = (*Source)(nil)
 
 // Lag implements consumer.LagReporter: the messages of the stream that the NATS consumer
 // was not given yet.
-func (s *Source) Lag(ctx context.Context, topic string) (int64, error) {
-	subs := s.to(topic)
-	if len(subs) == 0 {
-		return 0, flow.ErrNotSubscribed
-	}
-	c, err := s.link.js.Consumer(ctx, subs[0].stream, subs[0].consumer)
+func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return s.subs.Lag(ctx, topic) }
+
+// Lag implements flow.Reporter.
+func (b *subscription) Lag(ctx context.Context) (int64, error) {
+	c, err := b.source.link.js.Consumer(ctx, b.stream, b.consumer)
 	if err != nil {
 		return 0, fmt.Errorf("ask for the consumer: %w", err)
 	}

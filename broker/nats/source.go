@@ -9,6 +9,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -20,10 +21,10 @@ type Source struct {
 	o      SourceOptions
 	link   *link
 	finder finder
+	subs   flow.Subscriptions[*subscription]
 
 	mu        sync.Mutex
 	closed    bool
-	subs      map[*subscription]bool
 	paused    map[string]bool
 	retention map[string]time.Duration // by topic, after the first request
 	running   sync.WaitGroup
@@ -50,7 +51,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	return &Source{
 		o: o, link: l, finder: finder{js: l.js, stream: o.Stream, provision: o.Provision, unsafeMemory: o.UnsafeMemory, unsafeDiscard: o.UnsafeDiscard},
-		subs: make(map[*subscription]bool), paused: make(map[string]bool), retention: make(map[string]time.Duration),
+		paused: make(map[string]bool), retention: make(map[string]time.Duration),
 	}, nil
 }
 
@@ -86,12 +87,10 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, fmt.Errorf("topic %q: %w", topic, err)
 	}
 	b.paused.Store(s.paused[topic])
-	s.subs[b] = true
+	s.subs.Add(topic, b)
 	s.running.Go(func() {
+		defer s.subs.Remove(b)
 		b.run()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.subs, b)
 	})
 	return b.out, nil
 }
@@ -108,13 +107,11 @@ func (s *Source) pause(topic string, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused[topic] = on
-	for b := range s.subs {
-		if b.topic == topic {
-			b.paused.Store(on)
-			select {
-			case b.wake <- struct{}{}:
-			default:
-			}
+	for _, b := range s.subs.To(topic) {
+		b.paused.Store(on)
+		select {
+		case b.wake <- struct{}{}:
+		default:
 		}
 	}
 }
@@ -150,7 +147,7 @@ func (s *Source) TopicRetention(topic string) time.Duration {
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for b := range s.subs {
+	for _, b := range s.subs.All() {
 		b.cancel()
 	}
 	s.mu.Unlock()

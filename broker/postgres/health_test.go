@@ -9,11 +9,12 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/postgres"
 )
 
 // A source whose role may not settle, or whose database is read-only, is unhealthy, also
-// while it is paused, and healthy again without help. Guards: subscription.healthy, able.
+// while it is paused, and healthy again without help. Guards: subscription.Healthy, able.
 func TestHealthy(t *testing.T) {
 	s := setup(t)
 	stamp := time.Now().Format("150405000000")
@@ -24,19 +25,7 @@ func TestHealthy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = from.Close() }()
-	healthy := func(want bool) {
-		t.Helper()
-		for end := time.Now().Add(time.Minute); ; {
-			err := from.Healthy(t.Context(), topic)
-			if (err == nil) == want {
-				return
-			}
-			if time.Now().After(end) {
-				t.Fatalf("healthy: %v", err)
-			}
-			time.Sleep(20 * time.Millisecond) // it is asked, as the consumer asks
-		}
-	}
+	healthy := func(want bool) { t.Helper(); brokertest.AwaitHealthy(t, from, topic, want) }
 	healthy(true)
 	messages, err := from.Subscribe(t.Context(), topic)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -13,13 +12,12 @@ var _ consumer.LagReporter = (*Source)(nil)
 
 // Lag implements consumer.LagReporter: the messages in the group's queue that are not
 // acknowledged, up to 100,000.
-func (s *Source) Lag(ctx context.Context, topic string) (int64, error) {
-	subs := s.to(topic)
-	if len(subs) == 0 {
-		return 0, flow.ErrNotSubscribed
-	}
-	n, err := ask(ctx, s.ask, initTime, func(ctx context.Context, conn *sql.Conn) (n int64, err error) {
-		err = conn.QueryRowContext(ctx, s.all.get("lag"), topic, s.o.Group).Scan(&n)
+func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return s.subs.Lag(ctx, topic) }
+
+// Lag implements flow.Reporter.
+func (b *subscription) Lag(ctx context.Context) (int64, error) {
+	n, err := ask(ctx, b.ask, initTime, func(ctx context.Context, conn *sql.Conn) (n int64, err error) {
+		err = conn.QueryRowContext(ctx, b.all.get("lag"), b.topic, b.o.Group).Scan(&n)
 		return n, err
 	})
 	if err != nil {

@@ -20,9 +20,9 @@ type Source struct {
 	all statements
 	ask *asking
 
+	subs    flow.Subscriptions[*subscription]
 	mu      sync.Mutex
 	closed  bool
-	subs    map[*subscription]bool
 	paused  map[string]bool
 	running sync.WaitGroup
 }
@@ -45,7 +45,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres.NewSource: %w", err)
 	}
-	return &Source{o: o, all: all, ask: &asking{db: o.DB}, subs: make(map[*subscription]bool), paused: make(map[string]bool)}, nil
+	return &Source{o: o, all: all, ask: &asking{db: o.DB}, paused: make(map[string]bool)}, nil
 }
 
 // initTime bounds the statements at start.
@@ -107,12 +107,10 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	b.ctx, b.cancel = context.WithCancel(ctx)
 	b.writing, b.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b.paused.Store(s.paused[topic])
-	s.subs[b] = true
+	s.subs.Add(topic, b)
 	s.running.Go(func() {
+		defer s.subs.Remove(b)
 		b.run()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.subs, b)
 	})
 	return b.out, nil
 }
@@ -128,11 +126,9 @@ func (s *Source) pause(topic string, on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused[topic] = on
-	for b := range s.subs {
-		if b.topic == topic {
-			b.paused.Store(on)
-			b.poke()
-		}
+	for _, b := range s.subs.To(topic) {
+		b.paused.Store(on)
+		b.poke()
 	}
 }
 
@@ -143,7 +139,7 @@ func (s *Source) pause(topic string, on bool) {
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.closed = true
-	for b := range s.subs {
+	for _, b := range s.subs.All() {
 		b.cancel()
 	}
 	s.mu.Unlock()

@@ -17,28 +17,10 @@ var errSilent = errors.New("redis: the server does not answer")
 // Healthy implements consumer.HealthReporter: Redis must answer reads and take settlements.
 // If it has answered no read in the last two seconds, it is asked for the group, and to
 // acknowledge an entry that does not exist, which a replica refuses.
-func (s *Source) Healthy(ctx context.Context, topic string) error {
-	for _, u := range s.to(topic) {
-		if err := u.healthy(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
 
-// to returns the subscriptions to topic.
-func (s *Source) to(topic string) (subs []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for u, of := range s.subs {
-		if of == topic {
-			subs = append(subs, u)
-		}
-	}
-	return subs
-}
-
-func (u *subscription) healthy(ctx context.Context) error {
+// Healthy implements flow.Reporter.
+func (u *subscription) Healthy(ctx context.Context) error {
 	for _, o := range []*flow.Outage{u.flight.acks.Trouble, u.flight.backs.Trouble, u.flight.beats} {
 		if err := o.Err(); err != nil {
 			return err

@@ -2,30 +2,15 @@ package redis_test
 
 import (
 	"testing"
-	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/redis"
 )
 
-// healthy waits until Healthy of the topic is as it should be.
-func (b *bundle) healthy(s *redis.Source, want bool) {
-	b.Helper()
-	for end := time.Now().Add(patience); ; {
-		err := s.Healthy(b.Context(), b.topic)
-		if (err == nil) == want {
-			return
-		}
-		if time.Now().After(end) {
-			b.Fatalf("healthy: %v", err)
-		}
-		time.Sleep(20 * time.Millisecond) // it is asked, as the consumer asks
-	}
-}
-
 // TestHealthy: a source whose user may not read, or not acknowledge, is unhealthy, also
-// while it is paused, and healthy again without help. Guards: subscription.healthy, question.
+// while it is paused, and healthy again without help. Guards: subscription.Healthy, alive.
 func TestHealthy(t *testing.T) {
 	t.Parallel()
 	b := newStream(t)
@@ -41,27 +26,28 @@ func TestHealthy(t *testing.T) {
 	client := goredis.NewClient(&goredis.Options{Addr: b.addr, Username: user, Password: "any", Protocol: 2})
 	t.Cleanup(func() { _ = client.Close() })
 	s := b.source(redis.SourceOptions{Client: client})
-	b.healthy(s, true)
+	healthy := func(want bool) { t.Helper(); brokertest.AwaitHealthy(t, s, b.topic, want) }
+	healthy(true)
 	messages := b.subscribe(s)
-	b.healthy(s, true)
+	healthy(true)
 
 	acl("-xreadgroup")
-	b.healthy(s, false)
+	healthy(false)
 	acl("+xreadgroup")
-	b.healthy(s, true)
+	healthy(true)
 
 	b.add("payload", "1")
 	m := b.next(messages)
 	acl("-xack")
 	m.Ack()
-	b.healthy(s, false)
+	healthy(false)
 	acl("+xack")
-	b.healthy(s, true)
+	healthy(true)
 	b.emptied()
 
 	s.Pause(b.topic)
 	acl("-xack")
-	b.healthy(s, false)
+	healthy(false)
 	acl("+xack")
-	b.healthy(s, true)
+	healthy(true)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/encode"
 )
@@ -16,12 +15,10 @@ var errUnknownLag = errors.New("not known to Redis, because entries of the strea
 
 // Lag implements consumer.LagReporter: the entries of the stream that the group has not
 // read.
-func (s *Source) Lag(ctx context.Context, topic string) (n int64, err error) {
-	subs := s.to(topic)
-	if len(subs) == 0 {
-		return 0, flow.ErrNotSubscribed
-	}
-	u := subs[0]
+func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return s.subs.Lag(ctx, topic) }
+
+// Lag implements flow.Reporter.
+func (u *subscription) Lag(ctx context.Context) (n int64, err error) {
 	err = u.ask(ctx, func() (err error) {
 		n, err = u.lag()
 		return err

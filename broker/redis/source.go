@@ -22,19 +22,19 @@ var ErrClosed = errors.New("redis: the source is closed")
 const askTime = 10 * time.Second
 
 // Source reads streams as one of a group's consumers. It is a Watermill Subscriber that
-// is also a consumer.Checker, a consumer.HealthReporter and a consumer.Pauser. Its methods may be called
-// concurrently.
+// is also a consumer.Checker, a consumer.HealthReporter and a consumer.Pauser. Its methods
+// may be called concurrently.
 type Source struct {
 	o       SourceOptions
 	closing context.Context
 	close   context.CancelFunc
 	running sync.WaitGroup
 	gates   flow.Gates
+	subs    flow.Subscriptions[*subscription]
 	lost    metric.Int64Counter
 
 	mu     sync.Mutex
-	wanted map[string]int           // Demands.InFlight of a topic's handlers
-	subs   map[*subscription]string // the topics of those that run
+	wanted map[string]int // Demands.InFlight of a topic's handlers
 }
 
 var (
@@ -49,7 +49,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), wanted: map[string]int{}, subs: map[*subscription]string{}}
+	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
 	var err error
 	s.lost, err = s.o.MeterProvider.Meter("github.com/headrace/headrace/broker/redis").Int64Counter("headrace.redis.lost",
 		metric.WithDescription("Entries that were removed from a stream before the group had read them."), metric.WithUnit("{entry}"))
@@ -86,12 +86,10 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 		return nil, ErrClosed
 	}
 	u.gate = s.gates.Of(topic)
-	s.subs[u] = topic
+	s.subs.Add(topic, u)
 	s.running.Go(func() {
+		defer s.subs.Remove(u)
 		u.run()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.subs, u)
 	})
 	return u.out, nil
 }

@@ -16,28 +16,10 @@ import (
 // Healthy implements consumer.HealthReporter: SQS must answer receive calls and take
 // settlements. If it has answered none in the last two seconds, as while a call waits for a
 // message, it is asked for an attribute of the queue.
-func (s *Source) Healthy(ctx context.Context, topic string) error {
-	for _, u := range s.to(topic) {
-		if err := u.healthy(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
 
-// to returns the subscriptions to topic.
-func (s *Source) to(topic string) (subs []*subscription) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for u, of := range s.subs {
-		if of == topic {
-			subs = append(subs, u)
-		}
-	}
-	return subs
-}
-
-func (u *subscription) healthy(ctx context.Context) error {
+// Healthy implements flow.Reporter.
+func (u *subscription) Healthy(ctx context.Context) error {
 	for _, o := range []*flow.Outage{u.flight.deletes.Trouble, u.flight.returns.Trouble, u.flight.beats} {
 		if err := o.Err(); err != nil {
 			return err
@@ -51,15 +33,20 @@ func (u *subscription) healthy(ctx context.Context) error {
 	}
 }
 
-// ask asks SQS for an attribute of the queue.
 func (u *subscription) ask(ctx context.Context) error {
-	_, err := u.s.o.Client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-		QueueUrl: &u.l.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameQueueArn},
+	_, err := u.attribute(ctx, types.QueueAttributeNameQueueArn)
+	return err
+}
+
+// attribute asks SQS for an attribute of the queue.
+func (u *subscription) attribute(ctx context.Context, name types.QueueAttributeName) (string, error) {
+	out, err := u.s.o.Client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
+		QueueUrl: &u.l.url, AttributeNames: []types.QueueAttributeName{name},
 	})
 	if err != nil {
-		return fmt.Errorf("cannot ask SQS for the queue: %s", code(err))
+		return "", fmt.Errorf("cannot ask SQS for the queue: %s", code(err))
 	}
-	return nil
+	return out.Attributes[string(name)], nil
 }
 
 // reach adds to err what to check if SQS did not answer; then, and if SQS says that it

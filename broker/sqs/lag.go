@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
-	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -16,19 +14,16 @@ var _ consumer.LagReporter = (*Source)(nil)
 
 // Lag implements consumer.LagReporter: about how many messages of the queue are neither
 // delayed nor held by a consumer.
-func (s *Source) Lag(ctx context.Context, topic string) (int64, error) {
-	subs := s.to(topic)
-	if len(subs) == 0 {
-		return 0, flow.ErrNotSubscribed
-	}
+func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return s.subs.Lag(ctx, topic) }
+
+// Lag implements flow.Reporter.
+func (u *subscription) Lag(ctx context.Context) (int64, error) {
 	const waiting = types.QueueAttributeNameApproximateNumberOfMessages
-	out, err := s.o.Client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-		QueueUrl: &subs[0].l.url, AttributeNames: []types.QueueAttributeName{waiting},
-	})
+	text, err := u.attribute(ctx, waiting)
 	if err != nil {
-		return 0, fmt.Errorf("ask SQS for the queue: %s", code(err))
+		return 0, err
 	}
-	n, err := strconv.ParseInt(out.Attributes[string(waiting)], 10, 64)
+	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
 		return 0, fmt.Errorf("attribute %s of the queue: %w", waiting, err)
 	}

@@ -25,10 +25,10 @@ type Source struct {
 	close   context.CancelFunc
 	running sync.WaitGroup
 	gates   flow.Gates
+	subs    flow.Subscriptions[*subscription]
 
 	mu     sync.Mutex
-	wanted map[string]int           // Demands.InFlight of a topic's handlers
-	subs   map[*subscription]string // the topics of those that run
+	wanted map[string]int // Demands.InFlight of a topic's handlers
 }
 
 var (
@@ -43,7 +43,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), wanted: map[string]int{}, subs: map[*subscription]string{}}
+	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -71,12 +71,10 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	}
 	u := newSubscription(s, ctx, l, cmp.Or(s.o.InFlight, max(512, s.wanted[topic])))
 	u.gate = s.gates.Of(topic)
-	s.subs[u] = topic
+	s.subs.Add(topic, u)
 	s.running.Go(func() {
+		defer s.subs.Remove(u)
 		u.run()
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.subs, u)
 	})
 	return u.out, nil
 }

@@ -2,13 +2,9 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 )
-
-// ErrNotSubscribed is the error of Lag for a topic without a subscription.
-var ErrNotSubscribed = errors.New("there is no subscription to the topic")
 
 // fresh is how long an answer of the broker counts: see consumer.HealthReporter.
 const fresh = 2 * time.Second
