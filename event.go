@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/header"
 )
 
 // Event is a message to publish. It becomes a row of the outbox, and the relay
@@ -109,7 +109,8 @@ func (e Event) Encode(encoder Encoder) (Event, error) {
 	if err != nil {
 		return e, err
 	}
-	if kind := encoder.ContentType(); e.Payload == nil && payload != nil && kind != "" && !e.hasContentType() {
+	_, said := header.Value(e.Metadata, ContentTypeHeader)
+	if kind := encoder.ContentType(); e.Payload == nil && payload != nil && kind != "" && !said {
 		metadata := map[string]string{ContentTypeHeader: kind}
 		maps.Copy(metadata, e.Metadata)
 		e.Metadata = metadata
@@ -119,15 +120,6 @@ func (e Event) Encode(encoder Encoder) (Event, error) {
 		e.ID = uuid.NewString()
 	}
 	return e, nil
-}
-
-func (e Event) hasContentType() bool {
-	for name := range e.Metadata {
-		if strings.EqualFold(name, ContentTypeHeader) {
-			return true
-		}
-	}
-	return false
 }
 
 // payload returns the payload to publish; nil only for a Tombstone.

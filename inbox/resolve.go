@@ -4,9 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"strings"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/header"
 	"github.com/headrace/headrace/internal/jsontext"
 )
 
@@ -28,25 +28,11 @@ func Header(name string) KeyFunc {
 		panic("inbox.Header: the name is empty")
 	}
 	return func(d *headrace.Delivery) (string, error) {
-		if value := header(d, name); value != "" {
+		if value, _ := header.Value(d.Metadata, name); value != "" {
 			return value, nil
 		}
 		return "", fmt.Errorf("%w: header %q", ErrAbsent, name)
 	}
-}
-
-// header returns the value that Header uses, or "".
-func header(d *headrace.Delivery, name string) string {
-	if value, ok := d.Metadata[name]; ok {
-		return value
-	}
-	found, value := "", ""
-	for n, v := range d.Metadata {
-		if strings.EqualFold(n, name) && (found == "" || n < found) {
-			found, value = n, v
-		}
-	}
-	return value
 }
 
 // MessageID returns a KeyFunc that returns the message's own id (Delivery.ID), the
@@ -103,14 +89,4 @@ func hashPayload(payload []byte) [sha256.Size]byte {
 		text = append([]byte(bytesPrefix), payload...)
 	}
 	return sha256.Sum256(text)
-}
-
-// hasMediaType reports whether a header says that the payload is of media type t.
-func hasMediaType(d *headrace.Delivery, t string) bool {
-	value := header(d, "Content-Type")
-	if value == "" {
-		value = header(d, "content_type")
-	}
-	value, _, _ = strings.Cut(value, ";")
-	return strings.EqualFold(strings.TrimSpace(value), t)
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/header"
 )
 
 // CloudEvents returns a KeyFunc that returns the source and the id of a CloudEvent,
@@ -24,7 +24,7 @@ func CloudEvents() KeyFunc {
 		if err == nil || !errors.Is(err, ErrAbsent) {
 			return key, err
 		}
-		declared := hasMediaType(d, "application/cloudevents+json")
+		declared := header.IsMediaType(header.ContentType(d.Metadata), header.StructuredEvent)
 		if !declared && !looksStructured(d, version) {
 			return "", err
 		}
@@ -35,20 +35,18 @@ func CloudEvents() KeyFunc {
 	}
 }
 
-// eventPrefixes are the bindings' prefixes of attribute names.
-var eventPrefixes = []string{"ce-", "ce_", "cloudEvents_", "cloudEvents:"}
-
 func binaryEvent(d *headrace.Delivery) (string, error) {
 	for i, seen := range seenPrefixes(d) {
 		if !seen {
 			continue
 		}
-		prefix := eventPrefixes[i]
-		source, id := header(d, prefix+"source"), header(d, prefix+"id")
+		prefix := header.EventPrefixes[i]
+		source, _ := header.Value(d.Metadata, prefix+"source")
+		id, _ := header.Value(d.Metadata, prefix+"id")
 		if source != "" && id != "" {
 			return join(source, id), nil
 		}
-		if header(d, prefix+"specversion") != "" {
+		if version, _ := header.Value(d.Metadata, prefix+"specversion"); version != "" {
 			return "", fmt.Errorf("%w: CloudEvent: header %sid or %ssource is missing", ErrMalformed, prefix, prefix)
 		}
 	}
@@ -58,14 +56,12 @@ func binaryEvent(d *headrace.Delivery) (string, error) {
 // errNoEvent is made once: most messages are not CloudEvents.
 var errNoEvent = fmt.Errorf("%w: CloudEvent", ErrAbsent)
 
-// seenPrefixes reports which of eventPrefixes a header's name starts with, in one
+// seenPrefixes reports which of header.EventPrefixes a header's name starts with, in one
 // pass over the headers.
-func seenPrefixes(d *headrace.Delivery) (seen [4]bool) {
+func seenPrefixes(d *headrace.Delivery) (seen [len(header.EventPrefixes)]bool) {
 	for name := range d.Metadata {
-		for i, prefix := range eventPrefixes {
-			if len(name) > len(prefix) && strings.EqualFold(name[:len(prefix)], prefix) {
-				seen[i] = true
-			}
+		if _, i, ok := header.EventAttribute(name); ok {
+			seen[i] = true
 		}
 	}
 	return seen

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/internal/header"
 )
 
 // Mode says where published events have their attributes.
@@ -72,7 +73,7 @@ func New(source string, o Options) (*Codec, error) {
 // ContentType implements codec.Codec. In binary modes it is that of the data.
 func (c *Codec) ContentType() string {
 	if c.options.Mode == Structured {
-		return structuredType
+		return header.StructuredEvent
 	}
 	return c.options.Data.ContentType()
 }

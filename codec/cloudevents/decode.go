@@ -13,6 +13,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/internal/header"
 )
 
 // Decode implements codec.Codec for a structured event.
@@ -39,8 +40,8 @@ func (c *Codec) DecodeDelivery(d *headrace.Delivery, into any) error {
 
 // read returns the event of d, which may be invalid.
 func read(d *headrace.Delivery) (event.Event, error) {
-	kind := contentType(d)
-	if media, _, _ := strings.Cut(kind, ";"); strings.EqualFold(strings.TrimSpace(media), structuredType) {
+	kind := header.ContentType(d.Metadata)
+	if header.IsMediaType(kind, header.StructuredEvent) {
 		return readStructured(d.Payload)
 	}
 	if attributes := readHeaders(d); attributes[version] != "" {
@@ -54,6 +55,12 @@ func read(d *headrace.Delivery) (event.Event, error) {
 
 func readStructured(payload []byte) (event.Event, error) {
 	var ce event.Event
+	var refused error
+	if json.Valid(payload) { // the SDK is content with less
+		if refused = ce.UnmarshalJSON(payload); refused == nil {
+			return ce, nil
+		}
+	}
 	var has struct {
 		Version *json.RawMessage `json:"specversion"`
 	}
@@ -63,27 +70,23 @@ func readStructured(payload []byte) (event.Event, error) {
 	if has.Version == nil {
 		return ce, &codec.Error{Offset: -1, Reason: "not a CloudEvent: there is no attribute specversion, neither as a member nor as a header"}
 	}
-	if err := ce.UnmarshalJSON(payload); err != nil {
-		return ce, &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(err)}
-	}
-	return ce, nil
+	return ce, &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(refused)}
 }
 
 // readHeaders returns the attributes that d has in its headers, by any binding.
 func readHeaders(d *headrace.Delivery) map[string]string {
 	attributes := map[string]string{}
-	for header, value := range d.Metadata {
-		for _, prefix := range []string{"ce_", "ce-", "cloudEvents_", "cloudEvents:"} {
-			if len(header) <= len(prefix) || !strings.EqualFold(header[:len(prefix)], prefix) {
-				continue
-			}
-			if prefix == "ce-" {
-				if decoded, err := url.PathUnescape(value); err == nil {
-					value = decoded
-				}
-			}
-			attributes[strings.ToLower(header[len(prefix):])] = value
+	for name, value := range d.Metadata {
+		attribute, i, ok := header.EventAttribute(name)
+		if !ok {
+			continue
 		}
+		if header.EventPrefixes[i] == header.EventHTTP {
+			if decoded, err := url.PathUnescape(value); err == nil {
+				value = decoded
+			}
+		}
+		attributes[strings.ToLower(attribute)] = value
 	}
 	return attributes
 }
@@ -131,15 +134,6 @@ func invalid(err error) string {
 		return ""
 	}
 	return ": see " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
-}
-
-func contentType(d *headrace.Delivery) string {
-	for name, value := range d.Metadata {
-		if strings.EqualFold(name, headrace.ContentTypeHeader) || strings.EqualFold(name, "content_type") {
-			return value
-		}
-	}
-	return ""
 }
 
 func setTime(ce *event.Event, value string) error {

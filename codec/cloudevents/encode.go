@@ -11,13 +11,16 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/header"
 )
 
 const (
-	structuredType = "application/cloudevents+json"
-	version        = "specversion"
-	dataType       = "datacontenttype"
+	version  = "specversion"
+	dataType = "datacontenttype"
 )
+
+// prefixes are those of the attributes' headers.
+var prefixes = map[Mode]string{Kafka: header.EventKafka, AMQP: header.EventAMQP, NATS: header.EventHTTP}
 
 // Encode implements codec.Codec. It returns the payload of EncodeEvent for an event without a
 // topic, and so is an error unless Options.Type, or v as an event.Event, has a type. Handlers
@@ -44,7 +47,7 @@ func (c *Codec) EncodeEvent(e headrace.Event) (headrace.Event, error) {
 	}
 	if c.options.Mode == Structured {
 		e.Payload, err = ce.MarshalJSON()
-		metadata[headrace.ContentTypeHeader] = structuredType
+		metadata[headrace.ContentTypeHeader] = header.StructuredEvent
 	} else {
 		e.Payload = ce.Data()
 		err = c.options.Mode.write(ce, metadata)
@@ -125,12 +128,11 @@ func (m Mode) write(ce event.Event, metadata map[string]string) error {
 			metadata[headrace.ContentTypeHeader] = kind
 		}
 	}
-	prefix := map[Mode]string{Kafka: "ce_", AMQP: "cloudEvents_", NATS: "ce-"}[m]
 	for name, value := range attributes {
 		if m == NATS {
 			value = percentEncode(value)
 		}
-		metadata[prefix+name] = value
+		metadata[prefixes[m]+name] = value
 	}
 	return nil
 }
