@@ -22,12 +22,6 @@ local function after(a, b)
     ams, an, bms, bn = tonumber(ams), tonumber(an), tonumber(bms), tonumber(bn)
     return ams > bms or ams == bms and an > bn
 end
-local info = redis.call('INFO', 'server')
-local function says(name)
-    return string.match(info, name .. ':(%w+)')
-end
-local server = says('run_id')
-local started = tonumber(says('server_time_usec')) / 1000 - 1000 * tonumber(says('uptime_in_seconds'))
 local stream = fields(redis.call('XINFO', 'STREAM', KEYS[1]))
 local first = stream['first-entry'] and stream['first-entry'][1] or ''
 for _, list in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
@@ -36,6 +30,12 @@ for _, list in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     if group['name'] == ARGV[1] and read then
         local whole = first == '' or after(first, passed)
         if whole or passed == stream['last-generated-id'] then
+            local info = redis.call('INFO', 'server')
+            local function says(name)
+                return string.match(info, name .. ':(%w+)')
+            end
+            local server = says('run_id')
+            local started = tonumber(says('server_time_usec')) / 1000 - 1000 * tonumber(says('uptime_in_seconds'))
             local known = stream['entries-added'] - (whole and stream['length'] or 0)
             local believed = server == ARGV[2]
             if ARGV[2] == '' then

@@ -2,6 +2,7 @@ package alerting
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -30,25 +31,19 @@ type group struct {
 	consumer, handler string
 }
 
+// begins has for each kind that ends something, which are those that are Good, the kind that
+// begins it.
+var begins = map[alerts.Kind]alerts.Kind{
+	alerts.Resumed: alerts.Paused, alerts.SourceUp: alerts.SourceDown, alerts.RelayResumed: alerts.RelayStalled,
+	alerts.SubscriptionResumed: alerts.SubscriptionStalled,
+}
+
 func groupOf(a alerts.Alert) group {
-	kind := a.Kind
-	switch kind {
-	case alerts.Resumed:
-		kind = alerts.Paused
-	case alerts.SourceUp:
-		kind = alerts.SourceDown
-	case alerts.RelayResumed:
-		kind = alerts.RelayStalled
-	case alerts.SubscriptionResumed:
-		kind = alerts.SubscriptionStalled
-	}
-	return group{kind, a.Consumer, a.Handler}
+	return group{cmp.Or(begins[a.Kind], a.Kind), a.Consumer, a.Handler}
 }
 
 // paired reports whether the group has two kinds that end each other.
-func (g group) paired() bool {
-	return g.kind == alerts.Paused || g.kind == alerts.RelayStalled || g.kind == alerts.SubscriptionStalled || g.kind == alerts.SourceDown
-}
+func (g group) paired() bool { return slices.Contains(slices.Collect(maps.Values(begins)), g.kind) }
 
 // entry is the state of a group.
 type entry struct {
