@@ -20,14 +20,13 @@ import (
 )
 
 // A batch from the backlog is bounded by the bytes of its payloads
-// (Config.MaxInFlightBytes), not only by the number of its rows: 64 rows of 2 MiB are not
-// read at once where 8 MiB may be in flight.
+// (Config.MaxInFlightBytes), not only by the number of its rows: 64 rows of 1 MiB are not
+// read at once where 4 MiB may be in flight.
 //
 // Without that 64 rows of 4 MiB took 463 MiB of memory where 16 MiB was allowed.
 //
 //evidence:backlog-bytes
 func TestBacklogIsReadByBytes(t *testing.T) {
-	t.Parallel()
 	// Not parallel: what is measured is the memory of this process.
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
@@ -40,11 +39,11 @@ func TestBacklogIsReadByBytes(t *testing.T) {
 
 const (
 	largeRows   = 64
-	largeRow    = 2 << 20
-	largeFlight = 8 << 20
+	largeRow    = 1 << 20
+	largeFlight = 4 << 20
 	// largeMost bounds the growth of the heap: a driver holds a row several times, and
 	// the collector lets garbage lie.
-	largeMost = 96 << 20
+	largeMost = 48 << 20
 )
 
 func checkBacklogBytes(f *fixture) {
