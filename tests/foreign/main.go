@@ -17,6 +17,7 @@ type options struct {
 	python   string
 	n, kills int
 	only     string
+	write    string
 }
 
 func main() {
@@ -36,6 +37,7 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&o.n, "n", 5000, "messages for each broker")
 	flags.IntVar(&o.kills, "kills", 4, "workers to kill for each broker")
 	flags.StringVar(&o.only, "only", "", "`brokers` to try, as in kafka,nats; default: all")
+	flags.StringVar(&o.write, "write", "", "also write the table into this `page`, between its marks")
 	worker := flags.Bool("worker", false, "be a worker; the program starts these itself")
 	if err := flags.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -55,20 +57,48 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println("| broker | client | messages | workers killed | broker killed | lost | applied twice | dead letters | |")
-	fmt.Println("|---|---|---|---|---|---|---|---|---|")
+	rows := "| broker | client | messages | workers killed | broker killed | lost | applied twice | dead letters | took |\n|---|---|---|---|---|---|---|---|---|\n"
+	fmt.Print(rows)
 	wrong := false
 	for _, b := range chosen {
 		r, err := try(ctx, b, o)
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
-		fmt.Printf("| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n",
+		row := fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n",
 			r.broker, r.client, r.sent, r.killed, r.restarted, r.lost, r.twice, r.letters, r.took.Round(time.Second))
+		fmt.Print(row)
+		rows += row
 		wrong = wrong || r.lost != 0 || r.twice != 0 || r.violated != 0
 	}
 	if wrong {
 		return errors.New("messages were lost or applied twice, or an invariant is broken")
+	}
+	if o.write == "" {
+		return nil
+	}
+	return writeTable(o.write, rows)
+}
+
+// The marks around the table in docs/reliability.md.
+const (
+	begin = "<!-- foreign: begin -->\n"
+	end   = "<!-- foreign: end -->"
+)
+
+// writeTable replaces the table of a page.
+func writeTable(path, rows string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("-write: %w", err)
+	}
+	before, rest, ok := strings.Cut(string(text), begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("-write: %s has no lines %q and %q", path, strings.TrimSpace(begin), end)
+	}
+	if err := os.WriteFile(path, []byte(before+begin+rows+end+after), 0o644); err != nil {
+		return fmt.Errorf("-write: %w", err)
 	}
 	return nil
 }

@@ -77,7 +77,15 @@ def sqs(address, topic, numbers):
 
     client = boto3.client("sqs", endpoint_url=address, region_name="elasticmq", aws_access_key_id="x", aws_secret_access_key="x")
     url = client.get_queue_url(QueueName=topic)["QueueUrl"]
-    each(lambda n: client.send_message(QueueUrl=url, MessageBody=body(n).decode()), numbers)
+    for start in range(0, len(numbers), 10):
+        entries = [{"Id": str(n), "MessageBody": body(n).decode()} for n in numbers[start:start + 10]]
+        end = time.time() + PATIENCE
+        while entries:
+            answer = client.send_message_batch(QueueUrl=url, Entries=entries)
+            refused = {f["Id"] for f in answer.get("Failed", [])}
+            entries = [e for e in entries if e["Id"] in refused]
+            if entries and time.time() > end:
+                raise SystemExit(f"{len(entries)} messages are refused: {answer['Failed'][0]}")
 
 
 def nats(address, topic, numbers):

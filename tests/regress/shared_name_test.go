@@ -63,7 +63,8 @@ func checkSharedName(f *fixture, strict bool, handle func(c *consumer.Consumer, 
 	f.acked(all...)
 	start := time.Now()
 	f.eventually("all are applied", func() bool { return f.count("SELECT count(*) FROM effects") == n })
-	if took := time.Since(start); took > 8*time.Second {
+	// They took a minute and more.
+	if took := time.Since(start); took > 30*time.Second {
 		f.Errorf("the retries took %s", took)
 	}
 }
