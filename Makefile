@@ -1,18 +1,22 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test race matrix fuzz planted torture interop lint services-up services-down example
+.PHONY: help test long race matrix fuzz planted torture interop lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
 
-test: ## run all tests, with a PostgreSQL and brokers of their own
-	@scripts/test
+test: ## run all tests, some in a short form, with a PostgreSQL and brokers of their own
+	@scripts/test -short ./...
+	@echo 'In a short form: random models, pgx, and the second kinds of queue. make long and make matrix run them whole.'
+
+long: ## run all tests whole; PKG=./broker/sqs for some of them
+	@scripts/test $(or $(PKG),./...)
 
 race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything
 	@scripts/test -race $(if $(ALL),,-short -skip '^TestStopWhileTheNetworkIsFrozen$$') $$(go list ./... | grep -vE '/(cmd|examples|tests$(if $(ALL),,|broker|store/postgres|internal/fault))(/|$$)')
 
-matrix: ## run the storage tests on PostgreSQL 18 and with pgx too
-	@scripts/matrix
+matrix: ## run the storage tests on PostgreSQL 18 and with pgx too; PART=1, 2 or 3 for one of these
+	@PART=$(PART) scripts/matrix
 
 fuzz: ## run each fuzz target for a short time: FUZZTIME=60s for longer
 	@scripts/fuzz $(or $(FUZZTIME),10s)

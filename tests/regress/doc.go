@@ -12,6 +12,7 @@
 // what users have: consumers, package dlq, stores, and SQL on tables of their own. They
 // run on PostgreSQL with lib/pq and with pgx, and on SQLite where the rule can be broken
 // there. Each ends with the check of the store's invariants.
+// The short form (`make test`) leaves pgx out.
 //
 // With HEADRACE_TEST_DRIVER=pgx they run on a pool of pgx instead, where our statements
 // travel with BEGIN and COMMIT; `make matrix` does so.

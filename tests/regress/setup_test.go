@@ -61,11 +61,15 @@ const (
 	onFile = "sqlite"
 )
 
-// drivers returns those of PostgreSQL that this run is about: see package pgstore.
+// drivers returns those of PostgreSQL that this run is about: see package pgstore. The short
+// form has lib/pq only.
 func drivers(t *testing.T) []string {
 	t.Helper()
 	if pgstore.Driver(t) == "pgx" {
 		return []string{pool}
+	}
+	if testing.Short() {
+		return []string{libpq}
 	}
 	return []string{libpq, pgx}
 }

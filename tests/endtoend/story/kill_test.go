@@ -80,6 +80,14 @@ func (r *running) wait(t *testing.T) int {
 	return r.ProcessState.ExitCode()
 }
 
+// many returns how many messages a test has that could do with n: a third in the short form.
+func many(n int) int {
+	if testing.Short() {
+		return n / 3
+	}
+	return n
+}
+
 // kills kills a process with these flags in the middle, several times, each further on.
 func kills(t *testing.T, n int, args ...string) {
 	t.Helper()
@@ -94,7 +102,7 @@ func kills(t *testing.T, n int, args ...string) {
 
 // "killed with kill -9 in the middle, several times, and started again on the same file".
 func TestKillAndStartAgain(t *testing.T) {
-	const n = 1600
+	n := many(1600)
 	file := filepath.Join(t.TempDir(), "orders.db")
 	args := []string{"-json", "-db", file, "-n", fmt.Sprint(n)}
 	kills(t, n, args...)
@@ -107,7 +115,7 @@ func TestKillAndStartAgain(t *testing.T) {
 
 // What a killed run had in flight is not forgotten when the next one has other things to do.
 func TestKillAndGoOnWithOtherWebhooks(t *testing.T) {
-	const n = 1600
+	n := many(1600)
 	file := filepath.Join(t.TempDir(), "orders.db")
 	kills(t, n, "-db", file, "-n", fmt.Sprint(n))
 	runChild(t, nil, "-json", "-db", file, "-n", "50", "-seed", "2").holds(t)
@@ -115,7 +123,7 @@ func TestKillAndGoOnWithOtherWebhooks(t *testing.T) {
 
 // Ctrl-C stops with the figures of where it stands: nothing is lost, and the same command goes on from there.
 func TestInterrupt(t *testing.T) {
-	const n = 4000
+	n := many(4000)
 	args := []string{"-json", "-db", filepath.Join(t.TempDir(), "orders.db"), "-n", fmt.Sprint(n)}
 	cmd := child(t, args...)
 	stderr, err := cmd.StderrPipe()
@@ -133,7 +141,7 @@ func TestInterrupt(t *testing.T) {
 		t.Fatalf("exit %d, want %d", code, exitBroken)
 	}
 	rep := result{stdout: stdout.String()}.final(t)
-	if rep.Lost != 0 || rep.AppliedTwice != 0 || rep.Check.Broken != 0 || rep.Delivered >= n {
+	if rep.Lost != 0 || rep.AppliedTwice != 0 || rep.Check.Broken != 0 || rep.Delivered >= int64(n) {
 		t.Errorf("figures %+v", rep)
 	}
 	runChild(t, nil, args...).holds(t)
@@ -142,7 +150,7 @@ func TestInterrupt(t *testing.T) {
 // "two processes of it at once on one Postgres": with the same webhooks, so that every message is in both.
 func TestTwoProcessesOnPostgres(t *testing.T) {
 	dsn := pgtest.NewDatabase(t)
-	const n = 1200
+	n := many(1200)
 	args := []string{"-json", "-dsn", dsn, "-n", fmt.Sprint(n)}
 	other := start(t, args...)
 	mine := runChild(t, nil, args...)
@@ -154,7 +162,7 @@ func TestTwoProcessesOnPostgres(t *testing.T) {
 		t.Fatalf("%+v", mine)
 	}
 	last := runChild(t, nil, "-json", "-dsn", dsn, "-n", "0").holds(t)
-	if last.Delivered < 2*n || last.Duplicates < n {
+	if last.Delivered < int64(2*n) || last.Duplicates < int64(n) {
 		t.Errorf("figures %+v", last)
 	}
 }
@@ -162,10 +170,10 @@ func TestTwoProcessesOnPostgres(t *testing.T) {
 // One of two is killed: the other one takes over what it had in flight, and ends with everything settled.
 func TestKillOneOfTwoOnPostgres(t *testing.T) {
 	dsn := pgtest.NewDatabase(t)
-	victim := start(t, "-dsn", dsn, "-n", "4000", "-seed", "1")
-	victim.until(t, 400)
-	survivor := start(t, "-json", "-dsn", dsn, "-n", "1500", "-seed", "2")
-	survivor.until(t, 300)
+	victim := start(t, "-dsn", dsn, "-n", fmt.Sprint(many(4000)), "-seed", "1")
+	victim.until(t, many(400))
+	survivor := start(t, "-json", "-dsn", dsn, "-n", fmt.Sprint(many(1500)), "-seed", "2")
+	survivor.until(t, many(300))
 	if code := victim.end(t, syscall.SIGKILL); code != -1 {
 		t.Fatalf("killed too late: exit %d", code)
 	}
