@@ -201,7 +201,7 @@ func TestLocalEventsHaveTheHandlersKey(t *testing.T) {
 func TestAnUnhandledTopicBlocksNothingElse(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		log := &lines{}
-		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), "test", []string{"gone", topic}); err != nil {
+		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), map[string][]string{"test": {"gone", topic}}); err != nil {
 			b.Fatal(err)
 		}
 		for n := range 5 {

@@ -137,7 +137,7 @@ func TestGauges(t *testing.T) {
 // consumer without local handlers has none.
 func TestGaugesOfALine(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
-		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), "test", []string{"gone"}); err != nil {
+		if err := b.st.Operations().Subscriptions.Subscribe(b.Context(), map[string][]string{"test": {"gone"}}); err != nil {
 			b.Fatal(err)
 		}
 		b.publish(headrace.Event{Topic: "gone", Value: body{1}, Local: true}, headrace.Event{Topic: "gone", Value: body{1}, Local: true})

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 )
 
 // Run runs consumers side by side: it calls Run of each. When one of them ends, or ctx
 // does, it stops all of them, and returns when every one has returned. The error joins
 // theirs; it is nil after ctx has ended and all stopped well.
+//
+// Local handlers of consumers on one store are subscribed together, so that an event of
+// the time at which the program first starts is for all of them.
 //
 // If a consumer is nil, or has a mistake of registration (see Consumer.Err), or there is
 // none, it returns an error and none of them starts.
@@ -27,6 +31,7 @@ func Run(ctx context.Context, consumers ...*Consumer) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+	subscribeTogether(consumers)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var running sync.WaitGroup
@@ -38,4 +43,23 @@ func Run(ctx context.Context, consumers ...*Consumer) error {
 	}
 	running.Wait()
 	return errors.Join(errs...)
+}
+
+// subscribeTogether gives each consumer the topics that the others on its store have local
+// handlers for.
+func subscribeTogether(consumers []*Consumer) {
+	for _, c := range consumers {
+		if !reflect.TypeOf(c.rt.Store).Comparable() || c.started.Load() {
+			continue
+		}
+		c.rt.Beside = make(map[string][]string)
+		for _, other := range consumers {
+			if other == c || other.rt.Store != c.rt.Store {
+				continue
+			}
+			for _, h := range other.rt.Local() {
+				c.rt.Beside[other.Name()] = append(c.rt.Beside[other.Name()], h.Topic)
+			}
+		}
+	}
 }

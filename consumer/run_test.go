@@ -7,10 +7,13 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 )
 
 // pair returns two consumers of one store, the second with its own source.
@@ -119,6 +122,75 @@ func TestErr(t *testing.T) {
 		}
 		if ran := consumer.Run(b.Context(), first, second); ran == nil || ran.Error() != err.Error() || first.Alive() == nil {
 			b.Errorf("Run with a mistake: %v; alive: %v", ran, first.Alive())
+		}
+	})
+}
+
+// slowSubscriber holds up a consumer that subscribes by itself until gate is closed.
+type slowSubscriber struct {
+	store.Store
+	slow string
+	gate chan struct{}
+}
+
+func (s *slowSubscriber) Operations() store.Operations {
+	o := s.Store.Operations()
+	o.Subscriptions = slowSubscriptions{o.Subscriptions, s}
+	return o
+}
+
+type slowSubscriptions struct {
+	outbox.Subscriptions
+	s *slowSubscriber
+}
+
+func (s slowSubscriptions) Subscribe(ctx context.Context, topics map[string][]string) error {
+	if _, slow := topics[s.s.slow]; slow && len(topics) == 1 {
+		select {
+		case <-s.s.gate:
+		case <-ctx.Done():
+		}
+	}
+	return s.Subscriptions.Subscribe(ctx, topics)
+}
+
+// Consumers of one program subscribe together: an event that was written before, or while
+// they start, is for all of them. It was for the first one only, and the other one never
+// got it.
+func TestRunSubscribesTogether(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		st := &slowSubscriber{Store: b.st, slow: "mailing", gate: make(chan struct{})}
+		var got [2]chan string
+		var all []*consumer.Consumer
+		for i, name := range []string{"billing", "mailing"} {
+			c, err := consumer.New(name, st, b.local())
+			if err != nil {
+				b.Fatal(err)
+			}
+			got[i] = make(chan string, 1)
+			consumer.Handle(c, "local", func(_ context.Context, _ *headrace.Tx, m *headrace.Message[body]) error {
+				got[i] <- m.ID
+				return nil
+			}, consumer.Local(), consumer.Alone())
+			all = append(all, c)
+		}
+		b.publish(headrace.Event{Topic: "local", ID: "early", Value: body{}, Local: true})
+		ctx, stop := context.WithCancel(b.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- consumer.Run(ctx, all...) }()
+		for i := range got {
+			select {
+			case <-got[i]:
+			case <-time.After(20 * time.Second):
+				b.Errorf("%s did not get the event", all[i].Name())
+			}
+			if i == 0 {
+				close(st.gate)
+			}
+		}
+		stop()
+		if err := <-ended; err != nil {
+			b.Error(err)
 		}
 	})
 }

@@ -55,9 +55,11 @@ type Changed struct {
 // transaction that wrote before a change, and commits after it, goes by the old
 // subscriptions: Sweep finds its Local events, and Move and Remove can be called again.
 type Subscriptions interface {
-	// Subscribe adds those of the consumer's subscriptions that are missing, and records
-	// that a process has handlers for the topics. Call it again and again.
-	Subscribe(ctx context.Context, consumer string, topics []string) error
+	// Subscribe adds the subscriptions that are missing, and records that a process has
+	// handlers for them: topics has those of each consumer, by its name. All are there at one
+	// moment, so that an event between them is not for some of the consumers only. Call it
+	// again and again.
+	Subscribe(ctx context.Context, topics map[string][]string) error
 	// Sweep moves events from the line Unclaimed to the lines of all consumers that are
 	// subscribed to their topics by now, some hundreds in a transaction, and returns how
 	// many it moved. They keep their RowIDs, so their order is kept.

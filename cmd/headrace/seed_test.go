@@ -57,7 +57,7 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 		return st.Operations().Instances.Start(ctx, instance.Instance{ID: "i-2", Consumer: arg, Host: "mill-2", Build: "v1.2.3", Environment: "staging"})
 	}
 	if what == "subscription" {
-		return st.Operations().Subscriptions.Subscribe(ctx, arg, []string{"orders.paid"})
+		return st.Operations().Subscriptions.Subscribe(ctx, map[string][]string{arg: {"orders.paid"}})
 	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {

@@ -20,7 +20,7 @@ func TestSubscriptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = st.Close() }()
-	if err := st.Operations().Subscriptions.Subscribe(t.Context(), "old", []string{"orders.paid"}); err != nil {
+	if err := st.Operations().Subscriptions.Subscribe(t.Context(), map[string][]string{"old": {"orders.paid"}}); err != nil {
 		t.Fatal(err)
 	}
 	publish(t, st, headrace.Event{Topic: "orders.paid", Payload: []byte("{}"), Local: true}, headrace.Event{Topic: "orders.piad", Payload: []byte("{}"), Local: true})
@@ -61,7 +61,7 @@ func TestStatusOfMissingHandlers(t *testing.T) {
 	}
 	defer func() { _ = st.Close() }()
 	operations := st.Operations()
-	err = errors.Join(operations.Subscriptions.Subscribe(t.Context(), "billing", []string{"orders.paid", "orders.lost"}),
+	err = errors.Join(operations.Subscriptions.Subscribe(t.Context(), map[string][]string{"billing": {"orders.paid", "orders.lost"}}),
 		operations.Instances.Start(t.Context(), instance.Instance{ID: "i", Consumer: "billing", Handlers: []string{"orders.paid"}}))
 	if err != nil {
 		t.Fatal(err)

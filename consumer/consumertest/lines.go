@@ -33,11 +33,13 @@ type notedSubscriptions struct {
 	p *process
 }
 
-func (s notedSubscriptions) Subscribe(ctx context.Context, consumer string, topics []string) error {
-	err := s.Subscriptions.Subscribe(ctx, consumer, topics)
+func (s notedSubscriptions) Subscribe(ctx context.Context, topics map[string][]string) error {
+	err := s.Subscriptions.Subscribe(ctx, topics)
 	if err == nil {
 		s.p.k.mu.Lock()
-		s.p.lines[consumer] = true
+		for consumer := range topics {
+			s.p.lines[consumer] = true
+		}
 		s.p.k.mu.Unlock()
 		s.p.k.pulse.beat()
 	}

@@ -36,6 +36,9 @@ type Options struct {
 	Settled func(task.Outcome)
 	// Sink says that this process publishes the outbox.
 	Sink bool
+	// Beside are the topics of consumers that start with this one, by their names: they are
+	// subscribed to together.
+	Beside map[string][]string
 	// Subscribed is called once, when the subscriptions are recorded.
 	Subscribed func()
 	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.

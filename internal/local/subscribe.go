@@ -2,6 +2,7 @@ package local
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
@@ -28,7 +29,7 @@ const (
 // until it succeeds, and reports false if ctx ended.
 func (l *Line) subscribe(ctx context.Context) bool {
 	for failed := false; ; failed = true {
-		err := l.record(ctx)
+		err := l.record(ctx, l.o.Beside)
 		if err == nil {
 			err = l.sweep(ctx)
 		}
@@ -52,7 +53,7 @@ func (l *Line) beat(ctx context.Context) {
 	for pause := firstSweep; sleep.For(ctx, pause); pause = min(2*pause, beatEvery) {
 		var err error
 		if time.Since(recorded) >= beatEvery {
-			if err = l.record(ctx); err == nil {
+			if err = l.record(ctx, nil); err == nil {
 				recorded = time.Now()
 			}
 		}
@@ -77,10 +78,15 @@ func (l *Line) look(ctx context.Context) error {
 	return stranded.Unpublished(ctx, l.o.Logger, l.o.Consumer, l.o.Store.Outbox(), l.topics)
 }
 
-func (l *Line) record(ctx context.Context) error {
+// record records the subscriptions of the consumer, and of those beside it.
+func (l *Line) record(ctx context.Context, beside map[string][]string) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
-	return l.o.Subscriptions.Subscribe(ctx, l.o.Consumer, l.topics)
+	topics := map[string][]string{l.o.Consumer: l.topics}
+	for consumer, more := range beside {
+		topics[consumer] = slices.Concat(topics[consumer], more)
+	}
+	return l.o.Subscriptions.Subscribe(ctx, topics)
 }
 
 // sweep takes the events of the line outbox.Unclaimed that are subscribed to by now.

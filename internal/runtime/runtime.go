@@ -35,6 +35,9 @@ type Runtime struct {
 	// Process is shared with other runtimes: by default, that of this process. Set it
 	// before Run.
 	Process *crashguard.Process
+	// Beside are the topics of local handlers of consumers that run with this one on its
+	// store, by their names. Set it before Run.
+	Beside map[string][]string
 	// Refused returns why handlers do not run; nil if they do. Set it before Run.
 	Refused func() error
 

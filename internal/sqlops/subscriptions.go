@@ -3,6 +3,7 @@ package sqlops
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -35,17 +36,22 @@ const sweepRows = 500
 // longer than a publisher's transaction, and shorter than any retention.
 const seenAfter = time.Hour
 
-func (s *Subscriptions) Subscribe(ctx context.Context, consumer string, topics []string) (err error) {
+func (s *Subscriptions) Subscribe(ctx context.Context, topics map[string][]string) (err error) {
 	defer sqlrun.Wrap("subscribe", &err)
-	if len(topics) == 0 {
+	for consumer, list := range topics {
+		if err := cmp.Or(encode.ConsumerName(consumer), sqlrun.Identity(list...)); err != nil {
+			return err
+		}
+	}
+	return s.Transact(ctx, func(t *txn.Txn) error {
+		for _, consumer := range slices.Sorted(maps.Keys(topics)) { // so that two processes do not deadlock
+			list := slices.Compact(slices.Sorted(slices.Values(topics[consumer])))
+			if err := sqlrun.Steps(ctx, t, append(s.Many(list), consumer), s.SQL.Subscribe); err != nil {
+				return err
+			}
+		}
 		return nil
-	}
-	if err := cmp.Or(encode.ConsumerName(consumer), sqlrun.Identity(topics...)); err != nil {
-		return err
-	}
-	topics = slices.Compact(slices.Sorted(slices.Values(topics)))
-	_, err = s.Write(ctx, s.SQL.Subscribe, append(s.Many(topics), consumer)...)
-	return err
+	})
 }
 
 func (s *Subscriptions) Sweep(ctx context.Context) (n int, err error) {

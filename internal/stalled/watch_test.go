@@ -39,7 +39,7 @@ func TestStalledConsumer(t *testing.T) {
 		subscriptions := f.Store.Operations().Subscriptions
 		subscribe := func(consumer string, topics ...string) {
 			f.Helper()
-			if err := subscriptions.Subscribe(f.Context(), consumer, topics); err != nil {
+			if err := subscriptions.Subscribe(f.Context(), map[string][]string{consumer: topics}); err != nil {
 				f.Fatal(err)
 			}
 		}

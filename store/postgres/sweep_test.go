@@ -36,7 +36,7 @@ func TestASweepWaitsForAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := b.Operations().Subscriptions
-	if err := s.Subscribe(t.Context(), "c", []string{"t"}); err != nil {
+	if err := s.Subscribe(t.Context(), map[string][]string{"c": {"t"}}); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -39,7 +39,7 @@ func (b *bundle) subscriptions() outbox.Subscriptions { return b.Store.Operation
 
 func (b *bundle) subscribe(consumer string, topics ...string) {
 	b.Helper()
-	b.must(b.subscriptions().Subscribe(b.ctx, consumer, topics))
+	b.must(b.subscriptions().Subscribe(b.ctx, map[string][]string{consumer: topics}))
 }
 
 // line returns the consumer's line; that of "" is outbox.Unclaimed.

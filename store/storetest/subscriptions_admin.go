@@ -137,10 +137,10 @@ func headraceLocal(topic string) outbox.Row {
 }
 
 func subscriptionsInvalid(b *bundle) {
-	if err := b.subscriptions().Subscribe(b.ctx, "a/b", []string{"t"}); err == nil {
+	if err := b.subscriptions().Subscribe(b.ctx, map[string][]string{"a/b": {"t"}}); err == nil {
 		b.Error("a slash was accepted")
 	}
-	if err := b.subscriptions().Subscribe(b.ctx, "a", []string{"t\x00"}); err == nil {
+	if err := b.subscriptions().Subscribe(b.ctx, map[string][]string{"a": {"t\x00"}}); err == nil {
 		b.Error("a NUL was accepted")
 	}
 	if _, err := b.subscriptions().Move(b.ctx, "a", ""); err == nil {
