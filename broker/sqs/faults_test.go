@@ -60,7 +60,7 @@ func (f *failing) SendMessageBatch(ctx context.Context, in *awssqs.SendMessageBa
 // longer each time, and goes on. INVARIANTS fault 55. Guard: subscription.failed.
 func TestOverLimit(t *testing.T) {
 	t.Parallel()
-	b := newQueue(t, false)
+	b := newQueue(t, false, "VisibilityTimeout", "30")
 	var calls []time.Time
 	c := &failing{Client: b.client, receive: func() error {
 		if calls = append(calls, time.Now()); len(calls) <= 4 {
@@ -82,7 +82,7 @@ func TestOverLimit(t *testing.T) {
 // nor are those beside it lost; it comes again. Guard: damaged in subscription.hold.
 func TestDamagedBody(t *testing.T) {
 	t.Parallel()
-	b := newQueue(t, false)
+	b := newQueue(t, false, "VisibilityTimeout", "30")
 	damaged := false
 	c := &failing{Client: b.client, change: func(messages []types.Message) {
 		for i := range messages {

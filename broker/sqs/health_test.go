@@ -16,7 +16,7 @@ import (
 // subscription.Healthy, ask.
 func TestHealthy(t *testing.T) {
 	t.Parallel()
-	b := newQueue(t, false)
+	b := newQueue(t, false, "VisibilityTimeout", "30")
 	var refused atomic.Bool
 	c := &failing{Client: b.client, receive: func() error {
 		if refused.Load() {

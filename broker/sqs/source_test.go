@@ -89,7 +89,7 @@ func (c *client) refused(call string, i int) *types.BatchResultErrorEntry {
 // the id; the attributes are text; the receive count is known. Guard: read, FactsFrom.
 func TestForeignMessage(t *testing.T) {
 	t.Parallel()
-	b := newQueue(t, false)
+	b := newQueue(t, false, "VisibilityTimeout", "30")
 	id := b.sendInput(&awssqs.SendMessageInput{MessageBody: aws.String("hello"), MessageAttributes: map[string]types.MessageAttributeValue{
 		"n": {DataType: aws.String("Number"), StringValue: aws.String("17")},
 		"b": {DataType: aws.String("Binary"), BinaryValue: []byte{0xff, 0}},
@@ -362,7 +362,7 @@ func TestCloseGivesBack(t *testing.T) {
 // messages as are likely to fit. Others come when some are settled. Guard: flow.Bytes.Take.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
-	b := newQueue(t, false)
+	b := newQueue(t, false, "VisibilityTimeout", "30")
 	const all, size, most = 40, 50_000, 200_000
 	for i := range all {
 		b.send(fmt.Sprintf("%03d%s", i, strings.Repeat("x", size)))
