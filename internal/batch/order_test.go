@@ -2,6 +2,7 @@ package batch_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -330,6 +331,36 @@ func TestStrictRowsOfALeasedHandler(t *testing.T) {
 		leasable := f.Count("SELECT count(*) FROM headrace_backlog WHERE status = 'leasable' AND key = 'm0'")
 		if d := depth(f); leasable != 1 || d.Blocked != 2 {
 			f.Errorf("%d can be leased, %+v", leasable, d)
+		}
+	})
+}
+
+// When a COMMIT is refused, the messages of a transaction are tried again in smaller ones.
+// What a dead letter held back in the first of them is not overtaken by the second.
+//
+// Without that a message was applied before an earlier one of its strict key (found by
+// tests/torture).
+//
+//evidence:strict
+func TestStrictOrderOverSmallerParts(t *testing.T) {
+	onEach(t, func(f *enginetest.Fixture, e *enginetest.Engine, runs *enginetest.Runs) {
+		var applied []string
+		h := strict(counted("orders", runs, func(key string, _ int) error {
+			if key == "m5" {
+				return retry.Permanent(enginetest.ErrBoom)
+			}
+			applied = append(applied, key)
+			return nil
+		}))
+		keys := enginetest.Keys("m", 40)
+		take(e, h, "k", keys...)
+		f.Store.Refuse(1, errors.Join(txn.ErrRolledBack, enginetest.ErrBoom))
+		e.WorkOff(e.Worker(h))
+		others := slices.DeleteFunc(keys, func(key string) bool { return key == "m5" })
+		f.AppliedOnce(h, others...)
+		dead(f, h, "m5", retry.PermanentFailure)
+		if last := applied[max(0, len(applied)-34):]; !slices.Equal(last, others[5:]) {
+			f.Errorf("order %v", applied)
 		}
 	})
 }

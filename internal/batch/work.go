@@ -95,7 +95,7 @@ func (p *Processor) step(c claims, pt *part) step {
 		}
 		return step{parts: []*part{smaller}, left: rest}
 	}
-	return step{}
+	return step{left: outcome.Held(a.x.Failures())} // later parts may have what comes behind them
 }
 
 // enter asks the guard for permission to run the part. Intake runs no handler and needs

@@ -55,6 +55,17 @@ func (r *Recorder) leave(ctx context.Context, t *txn.Txn, b Batch) error {
 	return nil
 }
 
+// Held returns the tasks that were held back behind a failed message of their strict order
+// key.
+func Held(failures []*Failure) (tasks []*task.Task) {
+	for _, f := range failures {
+		if f.Kind == HeldBack {
+			tasks = append(tasks, f.Task)
+		}
+	}
+	return tasks
+}
+
 // RowIDs returns the ids of the tasks' backlog rows.
 func RowIDs(tasks []*task.Task) []int64 {
 	ids := make([]int64, len(tasks))
