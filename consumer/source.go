@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -27,9 +26,6 @@ type Demands struct {
 	Deliveries int
 	// InFlight is how many deliveries the consumer holds at once.
 	InFlight int
-	// OwnKey is true if the program says what the key is (Config.Key, or the option Key): it
-	// is not what names the message by default.
-	OwnKey bool
 }
 
 // Checker is a source with its own limits. Run calls Check for each of its topics before
@@ -159,8 +155,7 @@ const deliveries = 10
 
 // checkOf returns a function that checks at the start whether the source of h meets its
 // demands; nil if the source has no limits of its own.
-func (c *Consumer) checkOf(r *registration) func(context.Context) error {
-	h := r.Handler
+func (c *Consumer) checkOf(h *runtime.Handler) func(context.Context) error {
 	limited, ok := h.Source.(Checker)
 	if !ok {
 		return nil
@@ -170,7 +165,6 @@ func (c *Consumer) checkOf(r *registration) func(context.Context) error {
 		Hold:           time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
 		Deliveries:     deliveries,
 		InFlight:       c.config.MaxInFlight,
-		OwnKey:         c.given.Key != nil || slices.Contains(r.given, "Key"),
 	}
 	return func(ctx context.Context) error { return limited.Check(ctx, h.Topic, d) }
 }
