@@ -107,8 +107,8 @@ func (s *Source) alert(a alerts.Alert, failed func()) {
 		ctx, cancel := context.WithTimeout(s.closing, alertTime)
 		defer cancel()
 		if err := s.send(ctx, a); err != nil {
-			s.o.Logger.Warn("an alert was not sent; it is tried again", "kind", a.Kind, "topic", a.Topic, "error", encode.Said(err))
 			failed()
+			s.o.Logger.Warn("an alert was not sent; it is tried again", "kind", a.Kind, "topic", a.Topic, "error", encode.Said(err))
 		}
 	})
 }

@@ -1,0 +1,5 @@
+package webhook_test
+
+const childVariable = "HEADRACE_WEBHOOK_TEST_CHILD"
+
+func child() {}
