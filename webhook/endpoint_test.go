@@ -44,7 +44,7 @@ func subscribe(t *testing.T, s *webhook.Source, f func(m *message.Message)) {
 
 // What is no request of the sender is refused without a reason, and never handed over.
 func TestRefused(t *testing.T) {
-	s := newSource(t, webhook.Options{Logger: quiet().Logger, BodyTimeout: 100 * time.Millisecond, MaxBody: 1 << 20})
+	s := newSource(t, webhook.Options{Logger: quiet().Logger, MaxBody: 1 << 20})
 	url := serve(t, s.Endpoint("stripe", webhook.Stripe(secret)))
 	var handed atomic.Int64
 	subscribe(t, s, func(m *message.Message) { handed.Add(1); m.Ack() })
