@@ -45,16 +45,7 @@ type fixture struct {
 
 // onEachStore runs f on SQLite and on PostgreSQL.
 func onEachStore(t *testing.T, f func(f *fixture)) {
-	t.Run("sqlite", func(t *testing.T) {
-		t.Parallel()
-		path := filepath.Join(t.TempDir(), "test.db")
-		st, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = st.Close() })
-		f(newFixture(t, st, st.DB(), orders{SQLite: path}))
-	})
+	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(onSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
@@ -66,6 +57,16 @@ func onEachStore(t *testing.T, f func(f *fixture)) {
 		t.Cleanup(func() { _ = st.Close() })
 		f(newFixture(t, st, db, orders{DSN: dsn, Schema: schema}))
 	})
+}
+
+func onSQLite(t *testing.T) *fixture {
+	path := filepath.Join(t.TempDir(), "test.db")
+	st, err := sqlite.Open(t.Context(), path, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return newFixture(t, st, st.DB(), orders{SQLite: path})
 }
 
 func newFixture(t *testing.T, st store.Store, db *sql.DB, where orders) *fixture {
@@ -133,13 +134,14 @@ func insert(ctx context.Context, tx *headrace.Tx, m *headrace.Message[fact]) err
 	return err
 }
 
-// start registers insert, if no handler is registered, and runs the consumer.
+// start runs the consumer, and returns when it is ready.
 func (f *fixture) start() {
 	f.Helper()
 	f.run()
 	waitFor(f.T, func() bool { return f.c.Ready() == nil })
 }
 
+// run runs the consumer.
 func (f *fixture) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	f.stop, f.ended = cancel, make(chan error, 1)
