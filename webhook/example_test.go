@@ -50,10 +50,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	consumer.Handle(c, "stripe", func(_ context.Context, _ *headrace.Tx, m *headrace.Message[Payment]) error {
+	pay := func(_ context.Context, _ *headrace.Tx, m *headrace.Message[Payment]) error {
 		fmt.Println(m.Body.Type, m.ID)
 		return nil
-	}, consumer.From(hooks), consumer.SameWhen(inbox.Fields("id", "type")))
+	}
+	consumer.Handle(c, "stripe", pay, consumer.From(hooks), consumer.SameWhen(inbox.Fields("id", "type")))
 
 	go func() {
 		defer stop()
