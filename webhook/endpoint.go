@@ -147,7 +147,8 @@ func (e *endpoint) read(w http.ResponseWriter, r *http.Request) (body []byte, co
 	case err != nil:
 		return nil, http.StatusBadRequest, nil // the client went away
 	}
-	// Otherwise the deadline would end the request's context while it waits for the commit.
+	// After an empty body the server reads on already, and the deadline would end the request's
+	// context while it waits for the commit.
 	_ = control.SetReadDeadline(time.Time{})
 	return body, http.StatusOK, nil
 }
