@@ -18,6 +18,8 @@ import (
 )
 
 // 20 deliveries of one event at once, and one later, have one effect, and each gets 200.
+//
+//evidence:webhook
 func TestOneEffect(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.handle()
@@ -34,6 +36,8 @@ func TestOneEffect(t *testing.T) {
 }
 
 // A captured request of Stripe is a duplicate, within the tolerance.
+//
+//evidence:webhook-signed
 func TestReplay(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.handle()
@@ -52,6 +56,8 @@ func TestReplay(t *testing.T) {
 
 // A captured request of GitHub passes under another id, event and URL. The handler's own
 // key makes it a duplicate.
+//
+//evidence:webhook-signed
 func TestReplayOfBodySigned(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		for _, path := range []string{"/push", "/release"} {
@@ -72,6 +78,8 @@ func TestReplayOfBodySigned(t *testing.T) {
 
 // A handler without a key of its own cannot have an endpoint whose signatures cover the
 // body alone, whatever its kind.
+//
+//evidence:webhook-signed
 func TestBodySignedNeedsKey(t *testing.T) {
 	register := map[string]func(f *fixture, options ...consumer.Option){
 		"Handle": func(f *fixture, options ...consumer.Option) { consumer.Handle(f.c, "github", insert, options...) },
@@ -102,6 +110,8 @@ func TestBodySignedNeedsKey(t *testing.T) {
 }
 
 // There is a 2xx only while the consumer runs and takes messages.
+//
+//evidence:webhook
 func TestLife(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		f.handle()
@@ -123,6 +133,8 @@ func TestLife(t *testing.T) {
 }
 
 // A commit that comes after AckTimeout is one: the repetition is a duplicate.
+//
+//evidence:webhook
 func TestAckTimeout(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		o := quiet()
@@ -142,6 +154,8 @@ func TestAckTimeout(t *testing.T) {
 }
 
 // While the database is away the answer is 503; the repetition has one effect.
+//
+//evidence:webhook
 func TestDatabaseAway(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		o := quiet()
@@ -167,6 +181,8 @@ func TestDatabaseAway(t *testing.T) {
 }
 
 // A COMMIT without an answer, before or after it happened, has one effect and gets 200.
+//
+//evidence:webhook
 func TestCommitWithoutAnswer(t *testing.T) {
 	for _, point := range []fault.Point{fault.BeforeCommit, fault.AfterCommit} {
 		t.Run(string(point), func(t *testing.T) {
@@ -227,6 +243,8 @@ func TestSameWhen(t *testing.T) {
 
 // A message of a failing handler, of Intake and of HandleLeased is durable in the backlog
 // before it is applied: the answer is 200 then.
+//
+//evidence:webhook
 func TestBacklog(t *testing.T) {
 	onEachStore(t, func(f *fixture) {
 		goOn := make(chan struct{})

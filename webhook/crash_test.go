@@ -144,6 +144,8 @@ func (p *process) end() bool {
 
 // The process dies before the commit, or between the commit and the answer. The sender has
 // no answer, and its repetition gets 200; the event has one effect.
+//
+//evidence:webhook
 func TestKilledBeforeAnswer(t *testing.T) {
 	for point, before := range map[fault.Point]int{fault.BeforeCommit: 0, fault.AfterCommit: 1} {
 		t.Run(string(point), func(t *testing.T) {

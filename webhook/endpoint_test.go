@@ -43,6 +43,8 @@ func subscribe(t *testing.T, s *webhook.Source, f func(m *message.Message)) {
 }
 
 // What is no request of the sender is refused without a reason, and never handed over.
+//
+//evidence:webhook-signed
 func TestRefused(t *testing.T) {
 	s := newSource(t, webhook.Options{Logger: quiet().Logger, MaxBody: 1 << 20})
 	url := serve(t, s.Endpoint("stripe", webhook.Stripe(secret)))

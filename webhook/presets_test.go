@@ -74,6 +74,8 @@ func (v vector) request() webhook.Request {
 
 // Each preset accepts what its sender has signed, under the first and the second of two
 // secrets, and nothing that was changed.
+//
+//evidence:webhook-signed
 func TestVectors(t *testing.T) {
 	const other = "whsec_b3RoZXIgc2VjcmV0IG9mIG91cnM=" // fits all presets
 	for _, v := range vectors(t) {
@@ -117,6 +119,8 @@ func TestVectors(t *testing.T) {
 
 // A signed time is at most 5 minutes away, in both directions. A signature of the body alone
 // holds for ever.
+//
+//evidence:webhook-signed
 func TestSignedTime(t *testing.T) {
 	for _, v := range vectors(t) {
 		for away, ok := range map[time.Duration]bool{
@@ -135,6 +139,8 @@ func TestSignedTime(t *testing.T) {
 
 // Where the id is signed, a request does not pass under another one; where it is not, the
 // preset says so.
+//
+//evidence:webhook-signed
 func TestSignedID(t *testing.T) {
 	for _, v := range vectors(t) {
 		r := v.request()
