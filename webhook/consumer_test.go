@@ -187,9 +187,6 @@ func TestCommitWithoutAnswer(t *testing.T) {
 	for _, point := range []fault.Point{fault.BeforeCommit, fault.AfterCommit} {
 		t.Run(string(point), func(t *testing.T) {
 			onEachStore(t, func(f *fixture) {
-				o := quiet()
-				o.AckTimeout = time.Minute
-				f.use(o, consumer.Config{})
 				f.handle()
 				f.start()
 				var lost atomic.Int64

@@ -47,8 +47,10 @@ func github(secret, body string) string {
 // event is the body of an event.
 func event(id string) string { return fmt.Sprintf(`{"id":%q,"type":"charge.paid"}`, id) }
 
-// quiet are options without a log.
-func quiet() webhook.Options { return webhook.Options{Logger: slog.New(slog.DiscardHandler)} }
+// quiet are options without a log, and with times that a loaded machine keeps.
+func quiet() webhook.Options {
+	return webhook.Options{Logger: slog.New(slog.DiscardHandler), AckTimeout: 30 * time.Second, BodyTimeout: 30 * time.Second}
+}
 
 // newSource returns a source that is closed with the test.
 func newSource(t *testing.T, o webhook.Options) *webhook.Source {
