@@ -16,7 +16,7 @@ type Alert struct {
 	ID   string `json:"id"`
 	Kind Kind   `json:"kind"`
 	// Consumer, Handler and Topic say where it happened. An alert of an outbox row has no
-	// Consumer, since all consumers of a database share the relay.
+	// Consumer, since all consumers of a database share the relay; nor has WebhookRefused.
 	Consumer string `json:"consumer,omitempty"`
 	Handler  string `json:"handler,omitempty"`
 	Topic    string `json:"topic,omitempty"`

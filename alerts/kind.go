@@ -32,6 +32,10 @@ const (
 	SourceDown Kind = "source_down"
 	// SourceUp: brokers serve all subscriptions of a consumer again.
 	SourceUp Kind = "source_up"
+	// WebhookRefused: an endpoint of package webhook has refused every request for five
+	// minutes, most often because the secret does not fit. Topic is the endpoint's. The source
+	// sends it to its own hook, without Consumer and Handler.
+	WebhookRefused Kind = "webhook_refused"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"

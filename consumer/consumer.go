@@ -150,6 +150,6 @@ func (c *Consumer) add(r *registration) {
 		r.Leased.Slots, r.Leased.Timeout = r.Concurrency, r.Timeout
 		r.Strict, r.Alone, r.Timeout = true, true, c.config.HandlerTimeout
 	}
-	r.Check = c.checkOf(r.Handler)
+	r.Check = c.checkOf(r)
 	c.rt.Add(r.Handler)
 }

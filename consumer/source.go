@@ -3,6 +3,7 @@ package consumer
 import (
 	"context"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -26,6 +27,10 @@ type Demands struct {
 	Deliveries int
 	// InFlight is how many deliveries the consumer holds at once.
 	InFlight int
+	// OwnKey reports whether the handler has a key function of its own, by Key or
+	// Config.Key. Without one its key is inbox.DefaultKey, the message's id most often. A
+	// source whose ids prove nothing rejects that.
+	OwnKey bool
 }
 
 // Checker is a source with its own limits. Run calls Check for each of its topics before
@@ -153,9 +158,10 @@ func sameSource(a, b message.Subscriber) bool {
 // under way; deaths caused by other messages and outages come on top.
 const deliveries = 10
 
-// checkOf returns a function that checks at the start whether the source of h meets its
+// checkOf returns a function that checks at the start whether the source of r meets its
 // demands; nil if the source has no limits of its own.
-func (c *Consumer) checkOf(h *runtime.Handler) func(context.Context) error {
+func (c *Consumer) checkOf(r *registration) func(context.Context) error {
+	h := r.Handler
 	limited, ok := h.Source.(Checker)
 	if !ok {
 		return nil
@@ -165,6 +171,7 @@ func (c *Consumer) checkOf(h *runtime.Handler) func(context.Context) error {
 		Hold:           time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
 		Deliveries:     deliveries,
 		InFlight:       c.config.MaxInFlight,
+		OwnKey:         c.given.Key != nil || slices.Contains(r.given, "Key"),
 	}
 	return func(ctx context.Context) error { return limited.Check(ctx, h.Topic, d) }
 }

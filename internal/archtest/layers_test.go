@@ -21,7 +21,7 @@ var (
 	Runtime = Set{"./consumer", "./internal/router", "./internal/runtime"}
 	// Drivers speak a database's dialect, with what they share.
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
-	// Adapters connect to brokers, and to others that send.
+	// Adapters connect to brokers, and to senders of webhooks.
 	Adapters = Set{"./broker/...", "./webhook"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}

@@ -1,0 +1,253 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/headrace/headrace/consumer"
+)
+
+// ErrClosed matches the error of Subscribe after Close.
+var ErrClosed = errors.New("webhook: the source is closed")
+
+// Source gives a consumer the requests of its endpoints. It is a Watermill Subscriber that
+// is also a consumer.Checker and a consumer.Pauser. Its methods may be called concurrently.
+type Source struct {
+	o        Options
+	mistake  error // in Options
+	closing  context.Context
+	close    context.CancelFunc
+	running  sync.WaitGroup // goroutines of subscriptions and alerts
+	alerting sync.Mutex     // held while Options.Alert runs
+	slots    chan struct{}  // holds a token for each request under way
+	requests metric.Int64Counter
+
+	mu     sync.Mutex
+	topics map[string]*topic
+}
+
+var (
+	_ message.Subscriber = (*Source)(nil)
+	_ consumer.Checker   = (*Source)(nil)
+	_ consumer.Pauser    = (*Source)(nil)
+)
+
+// topic is what a Source knows of a topic. Source.mu protects it.
+type topic struct {
+	mistake  error // of an endpoint
+	exposed  bool  // an endpoint verifies the body alone
+	served   bool  // there is an endpoint
+	ownKey   bool  // Check has seen a handler with a key of its own
+	bound    bool  // there was a subscription
+	paused   chan struct{}
+	isPaused bool
+	subs     []*subscription
+}
+
+// NewSource returns a Source without endpoints. A mistake in o is an error of the
+// consumer's Run, and of Subscribe.
+func NewSource(o Options) *Source {
+	s := &Source{mistake: o.validate(), topics: map[string]*topic{}}
+	s.o = o.withDefaults()
+	s.closing, s.close = context.WithCancel(context.Background())
+	if s.mistake != nil {
+		return s
+	}
+	s.slots = make(chan struct{}, s.o.MaxInFlight)
+	var err error
+	s.requests, err = s.o.MeterProvider.Meter("github.com/headrace/headrace/webhook").Int64Counter("headrace.webhook.requests",
+		metric.WithDescription("Requests to endpoints of webhooks, by the status of the answer."), metric.WithUnit("{request}"))
+	if err != nil {
+		s.mistake = fmt.Errorf("option Options.MeterProvider: %w", err)
+	}
+	return s
+}
+
+// topic returns the topic of that name, always the same. The caller holds s.mu.
+func (s *Source) topic(name string) *topic {
+	t := s.topics[name]
+	if t == nil {
+		t = &topic{paused: make(chan struct{})}
+		s.topics[name] = t
+	}
+	return t
+}
+
+// Check returns an error if the topic has no endpoint, an endpoint has a mistake, or the
+// signatures of one cover the body alone and the handler has no key of its own. It does not
+// block. The consumer calls it at the start.
+func (s *Source) Check(_ context.Context, name string, d consumer.Demands) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.topic(name)
+	t.ownKey = d.OwnKey
+	if err := s.refusal(name, t); err != nil {
+		return fmt.Errorf("webhook: %w", err)
+	}
+	return nil
+}
+
+// refusal says why there can be no subscription to the topic. The caller holds s.mu.
+func (s *Source) refusal(name string, t *topic) error {
+	switch {
+	case s.mistake != nil:
+		return s.mistake
+	case t.mistake != nil:
+		return t.mistake
+	case !t.served:
+		return fmt.Errorf("topic %q has no endpoint: call Source.Endpoint(%q, …) before Run", name, name)
+	case t.exposed && !t.ownKey:
+		return fmt.Errorf("an endpoint of topic %q verifies a signature that covers the body alone, so a captured request could be sent "+
+			"again under another id: give the handler a key that is made from the body, with consumer.Key", name)
+	}
+	return nil
+}
+
+// Subscribe opens a topic: from now on its endpoints hand requests over. It does not block.
+// If there are several subscriptions to a topic, each gets every request, and a request is
+// answered with 200 when all have acknowledged it. The channel is closed when ctx ends or
+// the Source is closed; requests that were handed over wait for their acknowledgement.
+//
+// It returns an error for what Check rejects. A topic with an endpoint whose signatures
+// cover the body alone needs a Check before.
+func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Message, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	t := s.topic(name)
+	if err := s.refusal(name, t); err != nil {
+		return nil, fmt.Errorf("webhook: %w", err)
+	}
+	t.bound = true
+	sub := &subscription{out: make(chan *message.Message)}
+	sub.ctx, sub.cancel = context.WithCancel(ctx)
+	t.subs = append(t.subs, sub)
+	s.running.Go(func() { s.serve(t, sub) })
+	return sub.out, nil
+}
+
+// subscription is one call of Subscribe.
+type subscription struct {
+	ctx     context.Context // ends when nothing more is handed over
+	cancel  context.CancelFunc
+	out     chan *message.Message
+	sending sync.WaitGroup // requests that hand over to out
+}
+
+// serve returns when the subscription has ended, and no request hands over to it.
+func (s *Source) serve(t *topic, sub *subscription) {
+	defer sub.cancel()
+	stop := context.AfterFunc(s.closing, sub.cancel)
+	defer stop()
+	<-sub.ctx.Done()
+	s.mu.Lock()
+	t.subs = slices.DeleteFunc(t.subs, func(other *subscription) bool { return other == sub })
+	s.mu.Unlock()
+	sub.sending.Wait()
+	close(sub.out)
+}
+
+// Close ends all subscriptions and waits for their goroutines, and for a call of
+// Options.Alert under way, whose context it ends. It may be called again.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// Pause answers requests of the topic's endpoints with 503, except those that were handed
+// over.
+func (s *Source) Pause(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topic(name); !t.isPaused {
+		t.isPaused = true
+		close(t.paused)
+	}
+}
+
+// Resume ends Pause.
+func (s *Source) Resume(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.topic(name); t.isPaused {
+		t.isPaused, t.paused = false, make(chan struct{})
+	}
+}
+
+// Retention is Options.Retention.
+func (s *Source) Retention() time.Duration { return s.o.Retention }
+
+// open reports whether a request of the topic would be handed over now.
+func (s *Source) open(t *topic) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mistake == nil && t.mistake == nil && !t.isPaused && len(t.subs) > 0
+}
+
+// deliver hands a message over to each subscription of t, and reports whether all have
+// acknowledged it before ctx ended.
+func (s *Source) deliver(ctx context.Context, t *topic, create func() *message.Message) bool {
+	s.mu.Lock()
+	if t.isPaused {
+		s.mu.Unlock()
+		return false
+	}
+	subs, paused := slices.Clone(t.subs), t.paused
+	for _, sub := range subs {
+		sub.sending.Add(1)
+	}
+	s.mu.Unlock()
+	sent := make([]*message.Message, 0, len(subs))
+	for _, sub := range subs {
+		if m := create(); len(sent) < cap(sent) && sub.offer(ctx, paused, m) {
+			sent = append(sent, m)
+		}
+		sub.sending.Done()
+	}
+	if len(sent) < len(subs) || len(subs) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(sent, func(m *message.Message) bool { return !acked(ctx, m) })
+}
+
+// offer hands m over; false if the topic is paused, or the subscription or ctx ended, before
+// it was taken.
+func (u *subscription) offer(ctx context.Context, paused <-chan struct{}, m *message.Message) bool {
+	select {
+	case <-paused:
+	case <-u.ctx.Done():
+	case <-ctx.Done():
+	case u.out <- m:
+		return true
+	}
+	return false
+}
+
+// acked reports whether m was acknowledged before it was given back, or ctx ended.
+func acked(ctx context.Context, m *message.Message) bool {
+	select {
+	case <-m.Acked():
+		return true
+	case <-m.Nacked():
+		return false
+	case <-ctx.Done():
+	}
+	select {
+	case <-m.Acked():
+		return true
+	default:
+		return false
+	}
+}
