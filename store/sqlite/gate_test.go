@@ -103,7 +103,7 @@ func TestBeginGivesUp(t *testing.T) {
 // itself; without a deadline it is told after BusyTimeout.
 func TestUserWaitIsBounded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
-	s := openAt(t, path, Options{Migrate: true, BusyTimeout: 50 * time.Millisecond})
+	s := openAt(t, path, Options{Migrate: true, BusyTimeout: 500 * time.Millisecond})
 	tx := begin(t, s)
 	defer tx.Rollback()
 	if _, err := s.DB().BeginTx(context.Background(), nil); txn.Classify(err) != txn.LockTimeout {
