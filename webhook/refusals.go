@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/encode"
 )
@@ -19,8 +19,6 @@ const (
 	alertAfter = 5 * time.Minute
 	// alertAgain is the shortest time between two tries to send it.
 	alertAgain = time.Minute
-	// alertTime is how long the hook may take.
-	alertTime = 10 * time.Second
 	// logEvery is the shortest time between two lines about refusals.
 	logEvery = 10 * time.Second
 )
@@ -102,23 +100,9 @@ func (s *Source) alert(a alerts.Alert, failed func()) {
 		return
 	}
 	s.running.Go(func() {
-		s.alerting.Lock()
-		defer s.alerting.Unlock()
-		ctx, cancel := context.WithTimeout(s.closing, alertTime)
-		defer cancel()
-		if err := s.send(ctx, a); err != nil {
+		if err := s.hook.Call(s.closing, a); err != nil {
 			failed()
-			s.o.Logger.Warn("an alert was not sent; it is tried again", "kind", a.Kind, "topic", a.Topic, "error", encode.Said(err))
+			s.o.Logger.Warn("an alert was not sent; it is tried again", "kind", a.Kind, "topic", a.Topic, "error", alerting.Reason(err))
 		}
 	})
-}
-
-// send calls the hook. A panic is an error.
-func (s *Source) send(ctx context.Context, a alerts.Alert) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the hook panicked: %v", p)
-		}
-	}()
-	return s.o.Alert(ctx, a)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/alerting"
 )
 
 // ErrClosed matches the error of Subscribe after Close.
@@ -24,9 +26,9 @@ type Source struct {
 	mistake  error // in Options
 	closing  context.Context
 	close    context.CancelFunc
-	running  sync.WaitGroup // goroutines of subscriptions and alerts
-	alerting sync.Mutex     // held while Options.Alert runs
-	slots    chan struct{}  // holds a token for each request under way
+	running  sync.WaitGroup   // goroutines of subscriptions and alerts
+	hook     *alerting.Caller // of Options.Alert; the endpoint logs what it returns
+	slots    chan struct{}    // holds a token for each request under way
 	requests metric.Int64Counter
 
 	mu     sync.Mutex
@@ -56,6 +58,7 @@ type topic struct {
 func NewSource(o Options) *Source {
 	s := &Source{mistake: o.validate(), topics: map[string]*topic{}}
 	s.o = o.withDefaults()
+	s.hook = alerting.NewCaller(s.o.Alert, slog.New(slog.DiscardHandler))
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.mistake != nil {
 		return s
@@ -211,7 +214,7 @@ func (s *Source) deliver(ctx context.Context, t *topic, create func() *message.M
 	s.mu.Unlock()
 	sent := make([]*message.Message, 0, len(subs))
 	for _, sub := range subs {
-		if m := create(); len(sent) < cap(sent) && sub.offer(ctx, paused, m) {
+		if m := create(); sub.offer(ctx, paused, m) {
 			sent = append(sent, m)
 		}
 		sub.sending.Done()

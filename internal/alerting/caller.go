@@ -45,7 +45,7 @@ func NewCaller(hook alerts.Hook, logger *slog.Logger) *Caller {
 func (c *Caller) Call(ctx context.Context, a alerts.Alert) error {
 	err := c.call(ctx, a)
 	if err != nil && !errors.Is(err, errNotBegun) {
-		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "consumer", a.Consumer, "error", reason(err))
+		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "consumer", a.Consumer, "error", Reason(err))
 	}
 	return err
 }
@@ -107,7 +107,7 @@ func (c *Caller) run(ctx context.Context, a alerts.Alert) (err error) {
 		}
 	}()
 	err = c.hook(ctx, a)
-	_, _ = reason(err), delay(1, err) // call err's methods here, where a panic is recovered
+	_, _ = Reason(err), delay(1, err) // call err's methods here, where a panic is recovered
 	returned = true
 	return err
 }
@@ -126,9 +126,9 @@ func (c *Caller) Wait(ctx context.Context) error {
 	return nil
 }
 
-// reason returns the part of err that may be logged: texts of others may contain
-// anything.
-func reason(err error) string {
+// Reason returns the part of a Caller's error that may be logged: texts of others may
+// contain anything.
+func Reason(err error) string {
 	var ours *alerts.HookError
 	switch {
 	case err == nil:
