@@ -138,7 +138,7 @@ func (c *Consumer) add(r *registration) {
 			r.mistake("there is another handler of that name: use consumer.Name")
 		case r.local && other.Topic == r.Topic && other.Source == nil:
 			r.mistake("handler %q already takes the local events of topic %q: use two consumers, or one handler that calls both", other.Name, r.Topic)
-		case other.Topic == r.Topic && sameSource(other.Source, r.Source):
+		case other.Topic == r.Topic && same(other.Source, r.Source):
 			r.mistake("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
 				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		}

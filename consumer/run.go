@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 )
 
@@ -49,12 +48,12 @@ func Run(ctx context.Context, consumers ...*Consumer) error {
 // handlers for.
 func subscribeTogether(consumers []*Consumer) {
 	for _, c := range consumers {
-		if !reflect.TypeOf(c.rt.Store).Comparable() || c.started.Load() {
-			continue
+		if c.started.Load() {
+			continue // Run returns that
 		}
 		c.rt.Beside = make(map[string][]string)
 		for _, other := range consumers {
-			if other == c || other.rt.Store != c.rt.Store {
+			if other == c || !same(other.rt.Store, c.rt.Store) {
 				continue
 			}
 			for _, h := range other.rt.Local() {

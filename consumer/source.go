@@ -148,8 +148,8 @@ func (r *registration) setSource(source message.Subscriber) (taken bool) {
 	return false
 }
 
-// sameSource reports whether a and b are one subscriber. nil is the same as none.
-func sameSource(a, b message.Subscriber) bool {
+// same reports whether a and b, two sources or two stores, are one. nil is the same as none.
+func same(a, b any) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
 }
 

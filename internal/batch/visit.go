@@ -277,10 +277,8 @@ func (v *visit) then(s sorted) func([]*outcome.Failure) {
 				delete(v.open, id)
 			}
 		}
-		for _, f := range failures {
-			if f.Kind == outcome.HeldBack { // still ready, unless it was blocked
-				v.open[f.Task.Item.RowID] = f.Task.Item.Place
-			}
+		for _, t := range outcome.Held(failures) { // still ready, unless it was blocked
+			v.open[t.Item.RowID] = t.Item.Place
 		}
 		for name := range s.names {
 			v.w.leased(name)

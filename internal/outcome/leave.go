@@ -14,14 +14,12 @@ import (
 // keys: it blocks the rows that a failed message held back, and releases the rows that
 // were blocked behind one that ended.
 func (r *Recorder) leave(ctx context.Context, t *txn.Txn, b Batch) error {
-	var ended, held []*task.Task
+	var ended []*task.Task
 	waits := make(map[backlog.OrderKey]bool) // order keys with a failed message of the batch that waits
 	for _, f := range b.Failed {
 		key, strict := f.Task.StrictKey()
 		switch {
-		case f.Task.Item == nil:
-		case f.Kind == HeldBack:
-			held = append(held, f.Task)
+		case f.Task.Item == nil, f.Kind == HeldBack:
 		case f.Outcome != task.Waiting:
 			ended = append(ended, f.Task)
 		case strict:
@@ -41,7 +39,7 @@ func (r *Recorder) leave(ctx context.Context, t *txn.Txn, b Batch) error {
 			return fmt.Errorf("leave the backlog: %w", err)
 		}
 	}
-	held = slices.DeleteFunc(held, func(one *task.Task) bool { key, _ := one.StrictKey(); return !waits[key] })
+	held := slices.DeleteFunc(Held(b.Failed), func(one *task.Task) bool { key, _ := one.StrictKey(); return !waits[key] })
 	if len(held) > 0 {
 		if _, err := store.Order.Block(ctx, t, RowIDs(held)); err != nil {
 			return fmt.Errorf("block what comes after a failed message: %w", err)
