@@ -19,6 +19,8 @@ func TestThePageIsCurrent(t *testing.T) {
 }
 
 const (
+	begin   = "<!-- evidence: begin -->\n"
+	end     = "<!-- evidence: end -->"
 	onePage = "| Once. | `go run ./tests/evidence -run once` |\n" + begin + end + "\n"
 	oneTest = "package a\n\n// Doc.\n//\n//evidence:once\nfunc TestOnce(t *testing.T) {}\n"
 )

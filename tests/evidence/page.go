@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/headrace/headrace/tests/pages"
 )
 
 // evidence is what shows the claims of the page.
@@ -54,21 +56,10 @@ func gather(root, text string) (*evidence, error) {
 	return e, errors.Join(problems...)
 }
 
-// The marks around the table.
-const (
-	begin = "<!-- evidence: begin -->\n"
-	end   = "<!-- evidence: end -->"
-)
-
 // write returns the page with the table as it should be.
 func (e *evidence) write(text string) (string, error) {
-	before, rest, ok := strings.Cut(text, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return "", fmt.Errorf("docs/reliability.md has no lines %q and %q", strings.TrimSpace(begin), end)
-	}
 	var b strings.Builder
-	b.WriteString(before + begin + "| claim | tests | planted bugs |\n|---|---|---|\n")
+	b.WriteString("| claim | tests | planted bugs |\n|---|---|---|\n")
 	for _, name := range e.claims {
 		var names, bugs []string
 		for _, t := range e.tests[name] {
@@ -83,8 +74,11 @@ func (e *evidence) write(text string) (string, error) {
 		slices.Sort(bugs)
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", name, strings.Join(names, ", "), strings.Join(slices.Compact(bugs), ", "))
 	}
-	b.WriteString(end + after)
-	return b.String(), nil
+	text, err := pages.Replace(text, "evidence", b.String())
+	if err != nil {
+		return "", fmt.Errorf("docs/reliability.md: %w", err)
+	}
+	return text, nil
 }
 
 // bug is a planted bug.

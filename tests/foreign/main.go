@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/headrace/headrace/tests/pages"
 )
 
 type options struct {
@@ -80,24 +82,17 @@ func run(ctx context.Context, args []string) error {
 	return writeTable(o.write, rows)
 }
 
-// The marks around the table in docs/reliability.md.
-const (
-	begin = "<!-- foreign: begin -->\n"
-	end   = "<!-- foreign: end -->"
-)
-
 // writeTable replaces the table of a page.
 func writeTable(path, rows string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("-write: %w", err)
 	}
-	before, rest, ok := strings.Cut(string(text), begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !ok || !closed {
-		return fmt.Errorf("-write: %s has no lines %q and %q", path, strings.TrimSpace(begin), end)
+	changed, err := pages.Replace(string(text), "foreign", rows)
+	if err != nil {
+		return fmt.Errorf("-write %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, []byte(before+begin+rows+end+after), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(changed), 0o644); err != nil {
 		return fmt.Errorf("-write: %w", err)
 	}
 	return nil
