@@ -40,8 +40,8 @@
 // content-type, those of the Scheme and those of Options.Headers, under the names that are
 // written there. Others may be secrets.
 //
-// GitHub and Shopify sign the body alone. Whoever has captured one request could send it
-// again for ever, under another id, another event type and another URL. Run refuses a
+// GitHub and Shopify sign the body alone. Anyone who has captured a request can send it again
+// at any time, with another id, another event type and to another URL. Run refuses a
 // handler of such an endpoint that has no key of its own: make one from the body
 // (consumer.Key), and decide by the body. Stripe and Standard Webhooks sign id and time. A
 // repetition within the 5 minutes is a duplicate in the inbox.

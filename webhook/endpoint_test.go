@@ -113,8 +113,8 @@ func TestSlowClient(t *testing.T) {
 	}
 }
 
-// Without an acknowledgement there is no 2xx: nobody subscribed, paused, given back, no
-// answer in time, closed.
+// A request that is not acknowledged is answered with 503: there is no subscription, the topic
+// is paused, the message was given back or took too long, or the source is closed.
 func TestUnavailable(t *testing.T) {
 	o := quiet()
 	o.AckTimeout = 50 * time.Millisecond
