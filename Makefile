@@ -5,8 +5,11 @@
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
 
+# The suites that make test leaves out: what they test with another driver or kind of queue is tested there.
+SECOND = ^(TestConformancePool|TestConformanceFIFO|TestConformanceClassic)$$
+
 test: ## run all tests, some in a short form, with a PostgreSQL and brokers of their own
-	@scripts/test -short ./...
+	@scripts/test -short -skip '$(SECOND)' ./...
 	@echo 'In a short form: random models, pgx, and the second kinds of queue. make long and make matrix run them whole.'
 
 long: ## run all tests whole; PKG=./broker/sqs for some of them

@@ -36,9 +36,6 @@ func TestConformanceQuorum(t *testing.T) {
 
 //evidence:amqp
 func TestConformanceClassic(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the short form has the other kind of queue only: make long")
-	}
 	conform(t, amqp.Classic)
 }
 

@@ -45,9 +45,6 @@ func TestConformance(t *testing.T) {
 //
 //evidence:sqs
 func TestConformanceFIFO(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the short form has the other kind of queue only: make long")
-	}
 	brokertest.Variable(t, variable, "sqs")
 	t.Parallel()
 	brokertest.Run(t, fifo{conforming})

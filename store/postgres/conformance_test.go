@@ -24,9 +24,6 @@ func TestConformanceOpen(t *testing.T) {
 }
 
 func TestConformancePool(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the short form has lib/pq only: make long, make matrix")
-	}
 	storetest.Run(t, harness(func(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 		return connect(tb, "pool", dsn, o)
 	}))
