@@ -57,10 +57,12 @@ func kafkaBroker(t *testing.T) broker {
 	}
 }
 
-func TestRabbitMQ(t *testing.T) {
+func TestRabbitMQ(t *testing.T) { rabbitBroker(t).run(t) }
+
+func rabbitBroker(t *testing.T) broker {
 	at := address(t, "rabbitmq")
 	config := amqp.NewDurableQueueConfig(at)
-	broker{
+	return broker{
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {
 				return must[*amqp.Publisher](t)(amqp.NewPublisher(config, quiet))
@@ -79,14 +81,16 @@ func TestRabbitMQ(t *testing.T) {
 				}))
 			},
 		},
-	}.run(t)
+	}
 }
 
-func TestSQS(t *testing.T) {
+func TestSQS(t *testing.T) { sqsBroker(t).run(t) }
+
+func sqsBroker(t *testing.T) broker {
 	at := address(t, "sqs")
 	config := aws.Config{Region: "us-east-1", Credentials: credentials.NewStaticCredentialsProvider("x", "x", ""), BaseEndpoint: &at}
 	client := awssqs.NewFromConfig(config)
-	broker{
+	return broker{
 		once: true,
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {
@@ -104,12 +108,14 @@ func TestSQS(t *testing.T) {
 				return must[*oursqs.Source](t)(oursqs.NewSource(oursqs.SourceOptions{Client: client}))
 			},
 		},
-	}.run(t)
+	}
 }
 
-func TestNATS(t *testing.T) {
+func TestNATS(t *testing.T) { natsBroker(t).run(t) }
+
+func natsBroker(t *testing.T) broker {
 	at := address(t, "nats")
-	broker{
+	return broker{
 		once: true,
 		prepare: func(t *testing.T, topic string) {
 			nc := must[*natsgo.Conn](t)(natsgo.Connect(at))
@@ -133,10 +139,12 @@ func TestNATS(t *testing.T) {
 				return must[*ournats.Source](t)(ournats.NewSource(ournats.SourceOptions{Server: ournats.Server{URL: at}, Durable: group}))
 			},
 		},
-	}.run(t)
+	}
 }
 
-func TestRedis(t *testing.T) {
+func TestRedis(t *testing.T) { redisBroker(t).run(t) }
+
+func redisBroker(t *testing.T) broker {
 	at := address(t, "redis")
 	// One for each, because the official adapter closes it.
 	client := func(t *testing.T) goredis.UniversalClient {
@@ -144,7 +152,7 @@ func TestRedis(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	broker{
+	return broker{
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {
 				return must[*redisstream.Publisher](t)(redisstream.NewPublisher(redisstream.PublisherConfig{Client: client(t)}, quiet))
@@ -163,15 +171,21 @@ func TestRedis(t *testing.T) {
 				return must[*ourredis.Source](t)(ourredis.NewSource(ourredis.SourceOptions{Client: client(t), Group: group}))
 			},
 		},
-	}.run(t)
+	}
 }
 
 // broker/postgres has tables of its own, so only the official adapter is here.
-func TestPostgreSQL(t *testing.T) {
+func TestPostgreSQL(t *testing.T) { postgresBroker(t, postgresDB(t)).run(t) }
+
+func postgresDB(t *testing.T) *sql.DB {
 	u := must[*url.URL](t)(url.Parse(address(t, "postgres")))
 	db := must[*sql.DB](t)(sql.Open("postgres", u.String()))
 	t.Cleanup(func() { _ = db.Close() })
-	broker{
+	return db
+}
+
+func postgresBroker(t *testing.T, db *sql.DB) broker {
+	return broker{
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {
 				return must[*wsql.Publisher](t)(wsql.NewPublisher(db, wsql.PublisherConfig{SchemaAdapter: wsql.DefaultPostgreSQLSchema{}, AutoInitializeSchema: true}, quiet))
@@ -182,5 +196,5 @@ func TestPostgreSQL(t *testing.T) {
 				}, quiet))
 			},
 		},
-	}.run(t)
+	}
 }
