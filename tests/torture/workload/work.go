@@ -29,10 +29,11 @@ const (
 )
 
 const (
-	leaseTime = time.Second
-	workTime  = 2 * time.Second
-	// HandlerTimeout is that of the consumers.
-	HandlerTimeout = time.Second
+	leaseTime = 2 * time.Second
+	workTime  = 4 * time.Second
+	// HandlerTimeout is that of the consumers: shorter ones were reached by healthy
+	// handlers where twenty processes waited for the two processors.
+	HandlerTimeout = 3 * time.Second
 	// DrainTimeout is that of the consumers, and MaxInFlight too.
 	DrainTimeout = 5 * time.Second
 	MaxInFlight  = 64
