@@ -316,6 +316,9 @@ func TestStrictOrderOfLocalEvents(t *testing.T) {
 			return appendTo(ctx, tx, m)
 		}, consumer.Local())
 		b.start(c)
+		// An event that is being published while its topic is subscribed to is swept into the
+		// line later, maybe behind the next one.
+		b.eventually("Ready", func() bool { return c.Ready() == nil })
 		for n := range 20 {
 			for customer := range 3 {
 				b.publish(headrace.Event{ID: fmt.Sprint(customer, "/", n), Topic: topic, OrderKey: fmt.Sprint(customer), Value: body{n}, Local: true,
