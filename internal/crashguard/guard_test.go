@@ -343,7 +343,7 @@ func TestThreeDeathsAlone(t *testing.T) {
 func TestTenDeathsBeside(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		o := options()
-		o.Missed = 2 * time.Second // the living are not to be taken for dead, however slow the machine is
+		o.Missed = 6 * time.Second // the living are not to be taken for dead, however slow the machine is
 		start(f, "p0", o).die()
 		var first []*process
 		for n := range 9 {
