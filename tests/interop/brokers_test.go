@@ -2,7 +2,6 @@ package interop
 
 import (
 	"database/sql"
-	"net/url"
 	"testing"
 
 	"github.com/IBM/sarama"
@@ -175,16 +174,15 @@ func redisBroker(t *testing.T) broker {
 }
 
 // broker/postgres has tables of its own, so only the official adapter is here.
-func TestPostgreSQL(t *testing.T) { postgresBroker(t, postgresDB(t)).run(t) }
+func TestPostgreSQL(t *testing.T) { postgresBroker(postgresDB(t)).run(t) }
 
 func postgresDB(t *testing.T) *sql.DB {
-	u := must[*url.URL](t)(url.Parse(address(t, "postgres")))
-	db := must[*sql.DB](t)(sql.Open("postgres", u.String()))
+	db := must[*sql.DB](t)(sql.Open("postgres", address(t, "postgres")))
 	t.Cleanup(func() { _ = db.Close() })
 	return db
 }
 
-func postgresBroker(t *testing.T, db *sql.DB) broker {
+func postgresBroker(db *sql.DB) broker {
 	return broker{
 		official: adapter{
 			publisher: func(t *testing.T) message.Publisher {

@@ -54,8 +54,7 @@ func TestMoveRedis(t *testing.T) { redisBroker(t).from(t).run() }
 // removed when the process ends that made it: a consumer that begins where the old one is now
 // is made before. What the old program handles after that is handled by both.
 func TestMoveNATS(t *testing.T) {
-	b := natsBroker(t)
-	m := b.from(t)
+	b, m := natsBroker(t), newMove(t)
 	b.prepare(t, m.topic)
 	at := address(t, "nats")
 	nc := must[*natsgo.Conn](t)(natsgo.Connect(at))
@@ -83,7 +82,7 @@ func TestMoveNATS(t *testing.T) {
 // broker/postgres has tables of its own: the new program reads both until the old ones are empty.
 func TestMovePostgreSQL(t *testing.T) {
 	db := postgresDB(t)
-	m := postgresBroker(t, db).from(t)
+	m := postgresBroker(db).from(t)
 	m.topic = strings.ReplaceAll(m.topic, "-", "_")
 	if err := ourpg.Create(t.Context(), db, "public"); err != nil {
 		t.Fatal(err)
