@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -40,6 +41,9 @@ type Operations struct {
 	Pruner inbox.Pruner
 	// Finder finds keys that the inbox never had: see inbox.Missing.
 	Finder inbox.Finder
+	// Steps are the steps of leased handlers, StepAdmin is their interface for operators.
+	Steps     ledger.Store
+	StepAdmin ledger.Admin
 	// Waiting looks at the rows of the backlog.
 	Waiting backlog.Admin
 	// Instances are the runs of consumers.

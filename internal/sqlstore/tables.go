@@ -58,6 +58,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 	boxes.make = func(name string, signal *outbox.Signal) store.Outbox {
 		return o.Outbox(sqlrun.Loaded(d, q, "outbox", &Outbox{name: name, schema: o.Schema, floors: o.Floors(), signal: signal, lines: boxes}))
 	}
+	steps := sqlrun.Loaded(d, q, "steps", &sqlops.Steps{})
 	return Tables{
 		inbox: o.Inbox(in),
 		backlog: backlog.Tables{
@@ -73,6 +74,8 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Versions:      sqlrun.Loaded(d, q, "versions", &Versions{}),
 			Pruner:        o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),
 			Finder:        in,
+			Steps:         steps,
+			StepAdmin:     steps,
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),

@@ -20,8 +20,8 @@ import (
 type pruneStore struct {
 	*sqlops.Rounds
 	sql struct {
-		Stretch, Look, Messages, Attempts string
-		LookLetters, Dead, Audit, Letters string
+		Stretch, Look, Messages, Attempts, Steps string
+		LookLetters, Dead, Audit, Letters        string
 	}
 }
 
@@ -70,7 +70,7 @@ func (p *pruneStore) remove(ctx context.Context, old []inbox.ID, window time.Dur
 		if err != nil {
 			return err
 		}
-		return sqlrun.Steps(ctx, t, all, p.sql.Attempts)
+		return sqlrun.Steps(ctx, t, all, p.sql.Attempts, p.sql.Steps)
 	})
 	return n, err
 }
@@ -132,7 +132,7 @@ func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (done in
 			}
 		}
 		done.Letters, done.Messages = int64(len(ids)), int64(len(lost))
-		if err := sqlrun.Steps(ctx, t, p.Many(sqlrun.IDs(lost)...), p.sql.Dead, p.sql.Attempts); err != nil {
+		if err := sqlrun.Steps(ctx, t, p.Many(sqlrun.IDs(lost)...), p.sql.Dead, p.sql.Attempts, p.sql.Steps); err != nil {
 			return err
 		}
 		return sqlrun.Steps(ctx, t, p.Many(ids), p.sql.Audit, p.sql.Letters)

@@ -107,6 +107,21 @@ var plants = map[string]func(*bundle){
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 64")
 	},
+	"steps_done_says_how": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.markStep(stepOf("a", "invoice"))
+		b.spoil("UPDATE {{schema}}.headrace_steps SET state = 'done'")
+	},
+	"steps_have_message": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.markStep(stepOf("a", "invoice"))
+		b.spoil("UPDATE {{schema}}.headrace_steps SET key = 'b'")
+	},
+	"steps_open_is_not_done": func(b *bundle) {
+		b.park("a", inbox.Done)
+		b.spoil("INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
+			" SELECT scope, key, 'invoice', 'erp', 'parked', 'c', '', changed_at, changed_at FROM {{schema}}.headrace_inbox")
+	},
 	"words_are_known": func(b *bundle) {
 		b.wait(item("a"))
 		b.spoil("UPDATE {{schema}}.headrace_backlog SET status = 'lost'")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -50,6 +51,12 @@ func (b *bundle) fates(prefix string) {
 		b.move(t, inbox.Waiting, inbox.Done, prefix+"finished")
 		b.exec(t, "DELETE FROM {{schema}}.headrace_backlog WHERE key = $1", prefix+"finished")
 	})
+	for _, key := range []string{prefix + "done", prefix + "dead"} { // the check at the end finds steps without a message
+		r := stepOf(key, "invoice")
+		b.markStep(r)
+		r.Via = ledger.ViaCall
+		b.doneStep(r)
+	}
 }
 
 // rows is what is there of a key: its state, attempts, letters and audit rows.

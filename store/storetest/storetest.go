@@ -98,6 +98,7 @@ func Run(t *testing.T, h Harness) {
 		{"Marks", markTests},
 		{"Schema", schemaTests},
 		{"Pauses", pauseTests},
+		{"Steps", stepTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},
 		{"Waiting", waitingTests},

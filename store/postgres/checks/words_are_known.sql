@@ -12,8 +12,12 @@ FROM (
     UNION ALL
     SELECT 'letter ' || state || ' ' || class FROM {{schema}}.headrace_dead_letters
     WHERE state NOT IN ('open', 'redriven', 'discarded')
-        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed')
+        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked')
     UNION ALL
     SELECT 'audit ' || action FROM {{schema}}.headrace_audit
-    WHERE action NOT IN ('redrive', 'discard')
+    WHERE action NOT IN ('redrive', 'discard', 'resolve')
+    UNION ALL
+    SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
+    WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped')
+        OR via NOT IN ('', 'call', 'exists', 'probe', 'person')
 ) AS w

@@ -162,6 +162,33 @@ CREATE TABLE {{schema}}.headrace_relays (
     beat_at    timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
+-- What leased handlers have done to other systems: a row for each step of a message. It
+-- goes with the message's row in the inbox.
+CREATE TABLE {{schema}}.headrace_steps (
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    step        text COLLATE "C" NOT NULL CHECK (step <> ''), -- its name, with a slash and an item of several
+    system      text COLLATE "C" NOT NULL,
+    state       text NOT NULL, -- pending, done, failed, parked, skipped
+    generation  integer NOT NULL DEFAULT 0, -- idempotency keys that are used up
+    calls       integer NOT NULL DEFAULT 1,
+    call_id     text NOT NULL, -- random: of the latest call, or of the one that returned the result
+    input_hash  text NOT NULL,
+    external_id text COLLATE "C" NOT NULL DEFAULT '',
+    other_id    text NOT NULL DEFAULT '', -- what a second call made that nobody wanted
+    via         text NOT NULL DEFAULT '', -- call, exists, probe, person; '' unless done
+    error       text NOT NULL DEFAULT '',
+    by_whom     text NOT NULL DEFAULT '', -- who has decided on it last, and why
+    reason      text NOT NULL DEFAULT '',
+    first_call_at timestamptz, -- of the generation; NULL before it
+    last_call_at  timestamptz NOT NULL,
+    changed_at    timestamptz NOT NULL,
+    result      bytea,
+    PRIMARY KEY (scope, key, step)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
+CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
+
 -- Messages given up, whole. Letters are vacuumed early, since only then does the index of
 -- groups alone tell what is there.
 CREATE SEQUENCE {{schema}}.headrace_dead_letters_id;
@@ -216,7 +243,7 @@ CREATE INDEX headrace_dead_letters_groups ON {{schema}}.headrace_dead_letters (c
 CREATE TABLE {{schema}}.headrace_audit (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     letter_id bigint NOT NULL,
-    action    text NOT NULL, -- redrive, discard
+    action    text NOT NULL, -- redrive, discard, resolve
     by_whom   text NOT NULL,
     reason    text NOT NULL,
     new_key   text NOT NULL DEFAULT '',

@@ -40,6 +40,15 @@ WITH old AS MATERIALIZED (
             SELECT t.ctid FROM {{schema}}.headrace_attempts AS t WHERE t.scope = dead.scope AND t.key = dead.key OFFSET 0
         ) AS r
     ))
+), steps AS (
+    DELETE FROM {{schema}}.headrace_steps AS s
+    WHERE s.ctid = ANY (ARRAY (
+        SELECT r.ctid
+        FROM dead
+        CROSS JOIN LATERAL (
+            SELECT t.ctid FROM {{schema}}.headrace_steps AS t WHERE t.scope = dead.scope AND t.key = dead.key OFFSET 0
+        ) AS r
+    ))
 ), trail AS (
     DELETE FROM {{schema}}.headrace_audit AS a WHERE a.letter_id = ANY (ARRAY (SELECT old.id FROM old))
 ), gone AS (

@@ -162,6 +162,33 @@ CREATE TABLE {{schema}}.headrace_relays (
     beat_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What leased handlers have done to other systems: a row for each step of a message. It
+-- goes with the message's row in the inbox.
+CREATE TABLE {{schema}}.headrace_steps (
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    step        TEXT NOT NULL CHECK (step <> ''), -- its name, with a slash and an item of several
+    system      TEXT NOT NULL,
+    state       TEXT NOT NULL, -- pending, done, failed, parked, skipped
+    generation  INTEGER NOT NULL DEFAULT 0, -- idempotency keys that are used up
+    calls       INTEGER NOT NULL DEFAULT 1,
+    call_id     TEXT NOT NULL, -- random: of the latest call, or of the one that returned the result
+    input_hash  TEXT NOT NULL,
+    external_id TEXT NOT NULL DEFAULT '',
+    other_id    TEXT NOT NULL DEFAULT '', -- what a second call made that nobody wanted
+    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, person; '' unless done
+    error       TEXT NOT NULL DEFAULT '',
+    by_whom     TEXT NOT NULL DEFAULT '', -- who has decided on it last, and why
+    reason      TEXT NOT NULL DEFAULT '',
+    first_call_at INTEGER, -- of the generation; NULL before it
+    last_call_at  INTEGER NOT NULL,
+    changed_at    INTEGER NOT NULL,
+    result      BLOB,
+    PRIMARY KEY (scope, key, step)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
+CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
+
 -- Messages given up, whole. AUTOINCREMENT: the number of a letter names it for
 -- ever, in audit rows and in people's notes, and is never given to another.
 CREATE TABLE {{schema}}.headrace_dead_letters (
@@ -214,7 +241,7 @@ CREATE INDEX {{schema}}.headrace_dead_letters_groups ON headrace_dead_letters (c
 CREATE TABLE {{schema}}.headrace_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     letter_id INTEGER NOT NULL,
-    action    TEXT NOT NULL, -- redrive, discard
+    action    TEXT NOT NULL, -- redrive, discard, resolve
     by_whom   TEXT NOT NULL,
     reason    TEXT NOT NULL,
     new_key   TEXT NOT NULL DEFAULT '',

@@ -1,0 +1,155 @@
+package sqlops
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Steps implements ledger.Store and ledger.Admin.
+type Steps struct {
+	sqlrun.Table[struct {
+		List, Result, Mark, Repeat, RecordDone, RecordOutcome, RecordDouble, Open string
+
+		Find, Search, Count, Lock, Resolve, Erase string
+	}]
+}
+
+// maxExternalID bounds ids of other systems, in bytes: they are in an index.
+const maxExternalID = 512
+
+// stepFields are the destinations of a row's columns.
+func stepFields(r *ledger.Row) []any {
+	return []any{
+		&r.ID.Scope, &r.ID.Key, &r.Step, &r.System, &r.State, &r.Generation, &r.Calls, &r.CallID, &r.InputHash, (*sqlrun.Blob)(&r.Result),
+		&r.Size, &r.ExternalID, &r.OtherID, &r.Via, &r.Error, (*sqlrun.Span)(&r.Age), (*sqlrun.Span)(&r.Idle), (*sqlrun.Instant)(&r.Changed),
+		&r.By, &r.Reason,
+	}
+}
+
+func (s *Steps) List(ctx context.Context, id inbox.ID) (rows []ledger.Row, err error) {
+	defer sqlrun.Wrap("list steps", &err)
+	if !encode.Clean(id.Scope + id.Key) {
+		return nil, nil // no row has such a name
+	}
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{id.Scope, id.Key}, stepFields)
+}
+
+func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []byte, err error) {
+	defer sqlrun.Wrap("read the result of a step", &err)
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Result, id.Scope, id.Key, step).Scan((*sqlrun.Blob)(&result))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	return result, err
+}
+
+func (s *Steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, encode.Text(r.System, sqlrun.MaxName), r.CallID, r.InputHash)
+}
+
+func (s *Steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {
+	return s.change(ctx, t, "mark a step again", s.SQL.Repeat, was, was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation)
+}
+
+func (s *Steps) RecordDone(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	return s.change(ctx, t, "record a result", s.SQL.RecordDone, r,
+		r.CallID, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError))
+}
+
+func (s *Steps) RecordOutcome(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	return s.change(ctx, t, "record the outcome of a step", s.SQL.RecordOutcome, r, r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError))
+}
+
+func (s *Steps) RecordDouble(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	return s.change(ctx, t, "record a second call", s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
+}
+
+// change runs a statement for a row, and reports whether it changed the row.
+func (s *Steps) change(ctx context.Context, t *txn.Txn, what, query string, r ledger.Row, args ...any) (changed bool, err error) {
+	defer sqlrun.Wrap(what, &err)
+	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
+		return false, err
+	}
+	n, err := sqlrun.Affected(t.ExecContext(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...))
+	return n > 0, err
+}
+
+// result is a row's result as an argument: nil bytes are NULL for every driver.
+func result(r ledger.Row) any {
+	if r.Result == nil {
+		return nil
+	}
+	return r.Result
+}
+
+func (s *Steps) Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (r ledger.Row, open bool, err error) {
+	defer sqlrun.Wrap("look for open steps", &err)
+	r.ID = id
+	err = q.QueryRowContext(ctx, s.SQL.Open, id.Scope, id.Key).Scan(&r.Step, &r.System, &r.State)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ledger.Row{}, false, nil
+	}
+	return r, err == nil, err
+}
+
+func (s *Steps) Find(ctx context.Context, system, externalID string, limit int) (rows []ledger.Row, err error) {
+	defer sqlrun.Wrap("find steps", &err)
+	if !encode.Clean(system + externalID) {
+		return nil, nil
+	}
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Find, []any{system, encode.Text(externalID, maxExternalID), limit}, stepFields)
+}
+
+func (s *Steps) Search(ctx context.Context, f ledger.Filter, limit int) (rows []ledger.Row, err error) {
+	defer sqlrun.Wrap("search steps", &err)
+	if !encode.Clean(f.System) {
+		return nil, nil
+	}
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Search, []any{f.State, f.System, sqlrun.Micros(f.Idle), limit}, stepFields)
+}
+
+func (s *Steps) Count(ctx context.Context) (counts map[ledger.State]int64, err error) {
+	defer sqlrun.Wrap("count steps", &err)
+	type count struct {
+		state ledger.State
+		n     int64
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Count, nil, func(c *count) []any { return []any{&c.state, &c.n} })
+	counts = make(map[ledger.State]int64, len(rows))
+	for _, c := range rows {
+		counts[c.state] = c.n
+	}
+	return counts, err
+}
+
+func (s *Steps) Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (r ledger.Row, found bool, err error) {
+	defer sqlrun.Wrap("lock a step", &err)
+	rows, err := sqlrun.Collect(ctx, t, s.SQL.Lock, []any{id.Scope, id.Key, step}, stepFields)
+	if err != nil || len(rows) == 0 {
+		return ledger.Row{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) error {
+	changed, err := s.change(ctx, t, "resolve a step", s.SQL.Resolve, r,
+		r.State, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError),
+		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
+	if err == nil && !changed {
+		err = errors.New("resolve a step: it is gone")
+	}
+	return err
+}
+
+func (s *Steps) Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (n int, err error) {
+	defer sqlrun.Wrap("erase the results of steps", &err)
+	return sqlrun.Affected(t.ExecContext(ctx, s.SQL.Erase, id.Scope, id.Key))
+}

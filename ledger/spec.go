@@ -1,0 +1,137 @@
+package ledger
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+)
+
+// Spec is a declaration of a step without its types and functions.
+type Spec struct {
+	// Name, System, Was, Recover, KeyWindow, FindAfter and Timeout are as in Step, with their
+	// defaults.
+	Name, System                  string
+	Was                           []string
+	Recover                       Recovery
+	KeyWindow, FindAfter, Timeout time.Duration
+	// HasFind says that it has a Find, HasResult that it has a result.
+	HasFind, HasResult bool
+	// Gone says that it is only the name of a step that no handler has any more.
+	Gone bool
+}
+
+// Declared is a step as consumer.Steps takes it: a Step of any type, or Gone.
+type Declared interface {
+	// Declare returns the declaration, or an error that names the first field that is
+	// invalid.
+	Declare() (Spec, error)
+}
+
+// Declare returns the step's declaration, with its defaults.
+func (s Step[T]) Declare() (Spec, error) {
+	var result any = new(T)
+	_, empty := result.(*struct{})
+	spec := Spec{
+		Name: s.Name, System: s.System, Was: slices.Clone(s.Was), Recover: s.Recover, KeyWindow: s.KeyWindow,
+		FindAfter: cmp.Or(s.FindAfter, DefaultFindAfter), Timeout: cmp.Or(s.Timeout, DefaultTimeout),
+		HasFind: s.Find != nil, HasResult: !empty,
+	}
+	if err := spec.validate(); err != nil {
+		return Spec{}, fmt.Errorf("ledger.Step %s: %w", s.Name, err)
+	}
+	return spec, nil
+}
+
+// Gone declares a step that the handler had and has no more: a message for which it is
+// recorded may go on without it.
+func Gone(name string) Declared { return gone(name) }
+
+type gone string
+
+func (g gone) Declare() (Spec, error) {
+	if err := checkName("Name", string(g)); err != nil {
+		return Spec{}, fmt.Errorf("ledger.Gone: %w", err)
+	}
+	return Spec{Name: string(g), Gone: true}, nil
+}
+
+// leastTime is the shortest sensible time: a shorter one is a number without a unit.
+const leastTime = time.Millisecond
+
+func (s Spec) validate() error {
+	if err := checkName("Name", s.Name); err != nil {
+		return err
+	}
+	for _, was := range s.Was {
+		if err := checkName("Was", was); err != nil {
+			return err
+		}
+	}
+	if err := checkText("System", s.System); err != nil {
+		return err
+	}
+	for name, d := range map[string]time.Duration{"KeyWindow": s.KeyWindow, "FindAfter": s.FindAfter, "Timeout": s.Timeout} {
+		if d < 0 || d > 0 && d < leastTime {
+			return fmt.Errorf("%s is %s: give it a unit, as in time.Minute", name, d)
+		}
+	}
+	return s.recovery()
+}
+
+func (s Spec) recovery() error {
+	switch {
+	case s.Recover == "":
+		return errors.New("Recover is not set: choose ledger.Retry, Probe, Park or Skip by what the system offers")
+	case !slices.Contains([]Recovery{Retry, Probe, Park, Skip}, s.Recover):
+		return fmt.Errorf("Recover is %q: it is one of Retry, Probe, Park and Skip", s.Recover)
+	case s.Recover == Retry && s.KeyWindow == 0:
+		return fmt.Errorf("Recover is Retry without a KeyWindow: say how long %s drops repetitions of a key, or Forever", s.System)
+	case s.Recover != Retry && s.KeyWindow != 0:
+		return fmt.Errorf("KeyWindow is for Retry: with %s it has no effect", s.Recover)
+	case s.Recover == Retry && s.KeyWindow <= s.Timeout:
+		return fmt.Errorf("KeyWindow (%s) is not above Timeout (%s): no call could be repeated", s.KeyWindow, s.Timeout)
+	case s.Recover == Probe && !s.HasFind:
+		return errors.New("Recover is Probe without a Find")
+	case s.Recover == Skip && s.HasFind:
+		return errors.New("Find is never asked with Skip: leave it out, or choose Probe")
+	case s.Recover == Skip && s.HasResult:
+		return errors.New("Recover is Skip with a result: a step that is skipped has none, so make it a Step[struct{}]")
+	}
+	return nil
+}
+
+// checkName returns an error if name is not valid for a step.
+func checkName(what, name string) error {
+	if strings.Contains(name, "/") {
+		return fmt.Errorf("%s %q contains a slash", what, name)
+	}
+	return checkText(what, name)
+}
+
+// checkText returns an error if text is not valid for a part of a step's name.
+func checkText(what, text string) error {
+	if text == "" {
+		return fmt.Errorf("%s is empty", what)
+	}
+	return encode.Check(what, text, maxName)
+}
+
+// StepName is the whole name of a step: its name, a slash and its item, or its name
+// without an item.
+func StepName(name, item string) string {
+	if item == "" {
+		return name
+	}
+	return name + "/" + item
+}
+
+// NameOf is the name of a step without its item.
+func NameOf(step string) string {
+	name, _, _ := strings.Cut(step, "/")
+	return name
+}

@@ -1,0 +1,141 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// State is what is known of a step.
+type State string
+
+// The states.
+const (
+	// Pending: a call has begun, and its outcome is not known.
+	Pending State = "pending"
+	// Done: it was carried out, and its result is recorded.
+	Done State = "done"
+	// Failed: no call has done anything; it may be called again.
+	Failed State = "failed"
+	// Parked: a person must decide.
+	Parked State = "parked"
+	// Skipped: the outcome is unknown, and it counts as finished.
+	Skipped State = "skipped"
+)
+
+// States returns all states.
+func States() []State { return []State{Pending, Done, Failed, Parked, Skipped} }
+
+// Via says how the result of a step became known.
+type Via string
+
+// The ways.
+const (
+	// ViaCall: the call returned it.
+	ViaCall Via = "call"
+	// ViaExists: the system said that it exists, and Find found it.
+	ViaExists Via = "exists"
+	// ViaProbe: Find found it after a call whose outcome was unknown.
+	ViaProbe Via = "probe"
+	// ViaPerson: a person said so.
+	ViaPerson Via = "person"
+)
+
+// Vias returns all ways.
+func Vias() []Via { return []Via{ViaCall, ViaExists, ViaProbe, ViaPerson} }
+
+// Row is what is recorded of a step of a message.
+type Row struct {
+	// ID is the message, Step the whole name of the step, System what it calls.
+	ID     inbox.ID
+	Step   string
+	System string
+	// State is what is known of it.
+	State State
+	// Generation counts the idempotency keys that the step has used up, Calls its calls.
+	Generation, Calls int
+	// CallID is random. It names the latest call, or in state Done the one that returned
+	// the result.
+	CallID string
+	// InputHash is the hash of Input; "" without.
+	InputHash string
+	// Result is the result's JSON. It is nil if there is none, and where a list leaves it
+	// out: Size is its length, -1 if there is none.
+	Result []byte
+	Size   int
+	// ExternalID is what Call.SetID was given. OtherID is what a second call made that
+	// nobody wanted; "" if there was none.
+	ExternalID, OtherID string
+	// Via is "" unless the step is Done.
+	Via Via
+	// Error is that of the latest call, or the reason why a person must decide.
+	Error string
+	// Age is how long ago the first call of the generation began, Idle the latest, and
+	// Changed when the row changed, by the database's clock.
+	Age, Idle time.Duration
+	Changed   time.Time
+	// By and Reason are of the last decision of a person; "" if there was none.
+	By, Reason string
+}
+
+// NeedsPerson reports whether nothing can go on before a person has decided on the step.
+func (r Row) NeedsPerson() bool {
+	return r.State == Parked || r.State == Done && r.Size < 0 && r.Error != ""
+}
+
+// Store keeps the rows for the engine. Drivers implement it.
+type Store interface {
+	// List returns the rows of a message, without results longer than 64 KiB.
+	List(ctx context.Context, id inbox.ID) ([]Row, error)
+	// Result returns a row's result; nil if there is none.
+	Result(ctx context.Context, id inbox.ID, step string) ([]byte, error)
+	// Mark inserts r as pending in t, and reports whether there was no row.
+	Mark(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// Repeat makes the row was pending for the call r.CallID, if it is still in that state
+	// and of that call, and reports whether it was. A higher r.Generation begins a new one.
+	Repeat(ctx context.Context, t *txn.Txn, was, r Row) (bool, error)
+	// RecordDone records a result, whoever has it, unless one is recorded, and reports
+	// whether it did.
+	RecordDone(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// RecordOutcome records what else came of the call r.CallID, if the row is still
+	// pending for it, and reports whether it was.
+	RecordOutcome(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// RecordDouble records r.OtherID: what a second call of the step made. The first one
+	// stays.
+	RecordDouble(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// Open returns the first step of a message that is pending or parked, as q sees it,
+	// and whether there is one.
+	Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (Row, bool, error)
+}
+
+// Admin reads and changes the rows for operators. Drivers implement it.
+type Admin interface {
+	// Find returns at most limit rows with this external id, the oldest change first,
+	// without results.
+	Find(ctx context.Context, system, externalID string, limit int) ([]Row, error)
+	// Search returns at most limit rows, the oldest change first, without results.
+	Search(ctx context.Context, f Filter, limit int) ([]Row, error)
+	// Count returns how many rows have each of the states pending, parked and skipped.
+	Count(ctx context.Context) (map[State]int64, error)
+	// Lock returns the row in t, locked until t ends, and whether it exists.
+	Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (Row, bool, error)
+	// Resolve writes what a person says of the row: its State, Generation, Result,
+	// ExternalID, Via, Error, By and Reason.
+	Resolve(ctx context.Context, t *txn.Txn, r Row) error
+	// Erase removes the results of a message's steps, if the message is done or
+	// discarded, and returns how many.
+	Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (int, error)
+}
+
+// Filter chooses rows.
+type Filter struct {
+	// State and System are those of a row; "" for any. Without a State, only rows that are
+	// pending, parked or skipped are found.
+	State  State
+	System string
+	// Idle is how long ago the row changed at least.
+	Idle time.Duration
+}

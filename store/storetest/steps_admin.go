@@ -1,0 +1,119 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
+)
+
+func stepSearch(b *bundle) {
+	for n, key := range []string{"a", "b", "c", "d"} {
+		b.park(key, inbox.Waiting)
+		r := stepOf(key, "invoice")
+		b.markStep(r)
+		r.Via, r.ExternalID = ledger.ViaCall, "inv_"+key
+		switch r.State = map[string]ledger.State{"a": ledger.Parked, "b": ledger.Skipped, "c": ledger.Done}[key]; r.State {
+		case ledger.Done:
+			b.doneStep(r)
+		case ledger.Parked, ledger.Skipped:
+			b.changed(true, r, b.steps().RecordOutcome)
+		}
+		b.shift(time.Duration(n+1) * time.Hour)
+	}
+	keys := func(f ledger.Filter, limit int) (keys string) {
+		b.Helper()
+		rows, err := b.stepDesk().Search(b.ctx, f, limit)
+		b.must(err)
+		for _, r := range rows {
+			keys += r.ID.Key
+		}
+		return keys
+	}
+	for want, f := range map[string]ledger.Filter{
+		"abd": {}, "a": {State: ledger.Parked}, "ab": {Idle: 150 * time.Minute}, "": {System: "crm"}, "d": {State: ledger.Pending, System: "erp"},
+	} {
+		if got := keys(f, 10); got != want {
+			b.Errorf("%+v finds %q, not %q", f, got, want)
+		}
+	}
+	if got := keys(ledger.Filter{}, 2); got != "ab" {
+		b.Errorf("the oldest two are %q", got)
+	}
+	counts, err := b.stepDesk().Count(b.ctx)
+	if diff := cmp.Diff(map[ledger.State]int64{ledger.Parked: 1, ledger.Skipped: 1, ledger.Pending: 1}, counts); err != nil || diff != "" {
+		b.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	found, err := b.stepDesk().Find(b.ctx, "erp", "inv_c", 10)
+	if err != nil || len(found) != 1 || found[0].ID != id("c") {
+		b.Errorf("%+v, %v", found, err)
+	}
+	for _, pair := range [][2]string{{"erp", ""}, {"erp", "inv_a"}, {"crm", "inv_c"}, {"erp", "a\x00"}} {
+		if found, err := b.stepDesk().Find(b.ctx, pair[0], pair[1], 10); len(found) > 0 || err != nil {
+			b.Errorf("%q: %+v, %v", pair, found, err)
+		}
+	}
+}
+
+func stepResolve(b *bundle) {
+	b.park("a", inbox.Waiting)
+	r := stepOf("a", "payout")
+	b.markStep(r)
+	r.State, r.Error = ledger.Parked, "unknown"
+	b.changed(true, r, b.steps().RecordOutcome)
+	resolve := func(change func(*ledger.Row)) ledger.Row {
+		b.Helper()
+		b.in(func(t *txn.Txn) {
+			row, found, err := b.stepDesk().Lock(b.ctx, t, id("a"), "payout")
+			if b.must(err); !found {
+				b.Fatal("no row")
+			}
+			change(&row)
+			b.must(b.stepDesk().Resolve(b.ctx, t, row))
+		})
+		return b.theStep("a")
+	}
+	got := resolve(func(r *ledger.Row) {
+		r.State, r.Via, r.ExternalID, r.Result, r.By, r.Reason = ledger.Done, ledger.ViaPerson, "po_7", []byte(`{}`), "ana", "it is there"
+	})
+	if got.State != ledger.Done || got.Via != ledger.ViaPerson || got.ExternalID != "po_7" || got.By != "ana" || got.Reason != "it is there" || got.Size != 2 {
+		b.Errorf("%+v", got)
+	}
+	b.shift(time.Hour)
+	got = resolve(func(r *ledger.Row) { r.State, r.Via, r.Result, r.Generation = ledger.Failed, "", nil, r.Generation+1 })
+	if got.State != ledger.Failed || got.Size != -1 || got.Generation != 1 || got.Age != 0 {
+		b.Errorf("%+v", got)
+	}
+	b.in(func(t *txn.Txn) {
+		if _, found, err := b.stepDesk().Lock(b.ctx, t, id("b"), "payout"); found || err != nil {
+			b.Errorf("%t, %v", found, err)
+		}
+	})
+}
+
+func stepErase(b *bundle) {
+	b.park("a", inbox.Waiting)
+	b.in(func(t *txn.Txn) { b.win(t, "b") })
+	for _, key := range []string{"a", "b"} {
+		r := stepOf(key, "classify")
+		b.markStep(r)
+		r.Via, r.Result, r.ExternalID = ledger.ViaCall, []byte(`"secret"`), "cls_1"
+		b.doneStep(r)
+	}
+	for key, want := range map[string]int{"a": 0, "b": 1} {
+		b.in(func(t *txn.Txn) {
+			if n, err := b.stepDesk().Erase(b.ctx, t, id(key)); n != want || err != nil {
+				b.Errorf("%s: %d, %v", key, n, err)
+			}
+		})
+	}
+	if got := b.theStep("b"); got.Size != -1 || got.State != ledger.Done || got.ExternalID != "cls_1" {
+		b.Errorf("%+v", got)
+	}
+	if got := b.theStep("a"); got.Size != 8 {
+		b.Errorf("a message that waits still has lost its result: %+v", got)
+	}
+}
