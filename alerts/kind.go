@@ -36,6 +36,12 @@ const (
 	// minutes, most often because the secret does not fit. Topic is the endpoint's. The source
 	// sends it to its own hook, without Consumer and Handler.
 	WebhookRefused Kind = "webhook_refused"
+	// StepSkipped: the outcome of a step of a leased handler is unknown, and it counts as
+	// finished (ledger.Skip): it may be missing in the other system.
+	StepSkipped Kind = "step_skipped"
+	// StepDoubled: two calls of a step of a leased handler were carried out by the other
+	// system.
+	StepDoubled Kind = "step_doubled"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"

@@ -36,7 +36,13 @@ const (
 	Undecodable Class = "undecodable"
 	// Crashed: the process ended each time that its handler was the only work running.
 	Crashed Class = "crashed"
+	// Parked: a step of the message needs a person (package ledger): it cannot be redriven
+	// before the step is resolved.
+	Parked Class = "parked"
 )
+
+// Classes returns all classes.
+func Classes() []Class { return []Class{Exhausted, Permanent, Conflict, Undecodable, Crashed, Parked} }
 
 // Letter is a complete message that was given up.
 type Letter struct {

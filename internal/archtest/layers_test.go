@@ -4,7 +4,7 @@ package archtest
 var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
-		".", "./alerts", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/redrive", "./inbox", "./instance", "./outbox", "./retry", "./store", "./store/txn",
+		".", "./alerts", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/redrive", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
 		"./internal/attempt", "./internal/encode", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.
@@ -13,7 +13,7 @@ var (
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/execute", "./internal/failurelog",
 		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/stalled", "./internal/stranded", "./internal/ready",
-		"./internal/runner", "./internal/subscription", "./internal/task", "./outbox/relay",
+		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/task", "./outbox/relay",
 	}
 	// Observers tell OpenTelemetry what the engines and the runtime do.
 	Observers = Set{"./internal/telemetry"}

@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/batch"
@@ -123,6 +125,7 @@ func (p *process) run(change func(*lease.Options)) {
 	o := &lease.Options{
 		Processor: p.Processor, Guard: crashguard.NewProcess(), Paused: func() bool { return false },
 		Stopping: p.Stopping, Cancelled: p.Cancelled,
+		Steps: p.F.Store.Operations().Steps, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(o)

@@ -12,8 +12,10 @@ import (
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -80,7 +82,9 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 	var effects headrace.Effects
 	lost := w.p.Runner.Run(k.ctx, func(s *runner.Session) {
 		r = s.Call(ctx, w.h.Leased.Timeout, &called{w}, func(ctx context.Context) (err error) {
-			effects, err = w.h.Leased.Work(ctx, in)
+			session := w.session(ctx, one)
+			defer session.End()
+			effects, err = w.h.Leased.Work(ledger.With(ctx, session), in)
 			return err
 		})
 	})
@@ -94,12 +98,45 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 	span.Returned()
 	tel.Took(&one.Delivery, r.Took, outcome.RunClass(r.Err))
 	if r.Err == nil {
-		one.Effects = effects
+		one.Effects = w.guarded(one, effects)
 		one.End(telemetry.Worked)
 		return nil, false
 	}
 	return &outcome.Failure{Task: one, Kind: outcome.KindOf(r.Err), Err: r.Err, Stack: r.Stack, Took: r.Took}, stuck
 }
+
+// session is the ledger of a run of the work on one.
+func (w *Worker) session(ctx context.Context, one *task.Task) *steps.Session {
+	m := steps.Message{ID: one.ID(), Lease: one.Lease(), Postponed: one.Item.Postponed}
+	if w.h.Database != nil {
+		m.Database = w.h.Database()
+	}
+	return steps.New(ctx, w.steps, w.h.Leased.Plan, m, stepCall{&called{w}})
+}
+
+// guarded are the effects of work, in a transaction in which no step of its message is open.
+// The table is asked, since this run may have reached fewer steps than an earlier one.
+func (w *Worker) guarded(one *task.Task, effects headrace.Effects) headrace.Effects {
+	return func(ctx context.Context, tx *headrace.Tx) error {
+		step, open, err := w.Steps.Open(ctx, tx, one.ID())
+		if err != nil {
+			return err
+		}
+		if open {
+			return &ledger.OpenError{Step: ledger.NameOf(step.Step), System: step.System, State: step.State}
+		}
+		if effects == nil {
+			return nil
+		}
+		return effects(ctx, tx)
+	}
+}
+
+// stepCall is a call of a step's function: see task.Call. It has no slot of its own.
+type stepCall struct{ *called }
+
+// Returned implements task.Call.
+func (stepCall) Returned() {}
 
 // called is a call of the user's function: see task.Call.
 type called struct{ w *Worker }

@@ -5,15 +5,19 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -36,6 +40,12 @@ type Options struct {
 	Guard     Guard
 	// Paused reports whether the consumer is paused: then no work begins.
 	Paused func() bool
+	// Steps are the rows of steps, Alert sends an alert about a handler, Redact rewrites the
+	// texts of errors that steps keep; it may be nil.
+	Steps  ledger.Store
+	Alert  func(kind alerts.Kind, h *task.Handler, text string)
+	Redact func(string) string
+	Logger *slog.Logger
 	// Stopping ends when the consumer stops: no more work begins. Cancelled ends when
 	// work should stop.
 	Stopping, Cancelled context.Context
@@ -46,6 +56,7 @@ type Worker struct {
 	*Options
 	p     *batch.Processor
 	h     *task.Handler
+	steps *steps.Options
 	slots chan struct{} // holds one element for each taken slot
 	wake  chan struct{}
 	works sync.WaitGroup
@@ -56,8 +67,15 @@ type Worker struct {
 
 // New returns a worker for h, a leased handler.
 func New(h *task.Handler, o *Options) *Worker {
+	p := o.Processor
 	return &Worker{
-		Options: o, p: o.Processor, h: h, slots: make(chan struct{}, h.Leased.Slots), wake: make(chan struct{}, 1),
+		Options: o, p: p, h: h, steps: &steps.Options{
+			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
+			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
+			Cancelled: o.Cancelled, Redact: o.Redact, Logger: o.Logger,
+			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },
+		},
+		slots: make(chan struct{}, h.Leased.Slots), wake: make(chan struct{}, 1),
 		held: make(map[*work]struct{}),
 	}
 }

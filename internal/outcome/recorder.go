@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -152,6 +153,8 @@ func (r *Recorder) policy(ctx context.Context, t *txn.Txn, f *Failure) error {
 		if lost >= MaxLost {
 			f.letter, f.Outcome = dlq.Crashed, task.Dead
 		}
+	case ledger.NeedsPerson(f.Err):
+		f.letter, f.Outcome = dlq.Parked, task.Dead
 	case retry.IsPermanent(f.Err):
 		f.letter, f.Outcome = dlq.Permanent, task.Dead
 	default:

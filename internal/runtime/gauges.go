@@ -10,7 +10,7 @@ import (
 )
 
 // letterClasses are the classes that open dead letters are counted by.
-var letterClasses = []dlq.Class{dlq.Exhausted, dlq.Permanent, dlq.Conflict, dlq.Undecodable, dlq.Crashed}
+var letterClasses = dlq.Classes()
 
 // depths queries how much waits for this consumer, over all its processes.
 func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {

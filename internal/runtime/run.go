@@ -102,7 +102,10 @@ func (r *Run) startWorkers() {
 	options := r.batchOptions()
 	p := batch.New(r.Stopping, r.cancelled, options)
 	r.local.start(r, options)
-	leases := &lease.Options{Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled}
+	leases := &lease.Options{
+		Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled,
+		Steps: rt.Store.Operations().Steps, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
+	}
 	r.startDispatch(p)
 	var registered []*task.Handler
 	workers := 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 )
@@ -56,6 +57,8 @@ type Leased struct {
 	Term time.Duration
 	// Timeout bounds the work, which uses no transaction.
 	Timeout time.Duration
+	// Plan declares the steps of package ledger; nil for none.
+	Plan *steps.Plan
 	// Work does the work, and returns the effects to commit; nil for none.
 	Work func(ctx context.Context, in Input) (headrace.Effects, error)
 }

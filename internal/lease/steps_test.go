@@ -1,0 +1,174 @@
+package lease_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
+)
+
+var (
+	charge = ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: ledger.Forever}
+	payout = ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park}
+)
+
+// stepped is a leased handler with the steps charge and payout.
+func stepped(f *enginetest.Fixture, attempts int, work func(ctx context.Context, in task.Input) (headrace.Effects, error)) *task.Handler {
+	f.Helper()
+	plan, err := steps.NewPlan(charge, payout)
+	if err != nil {
+		f.Fatal(err)
+	}
+	h := worked(work)
+	h.Leased.Plan, h.Policy = plan, enginetest.Attempts(attempts)
+	return h
+}
+
+// ends works the message off, also from the backlog, until it has this state.
+func (p *process) ends(key string, want inbox.State) {
+	p.F.Helper()
+	p.F.Eventually(key+" is "+string(want), func() bool {
+		p.Round(p.Engine.Worker(p.h))
+		return p.F.State(p.h, key) == want
+	})
+}
+
+// theLetter waits until the message is dead, and returns its letter.
+func (p *process) theLetter(key string) dlq.Letter {
+	p.F.Helper()
+	p.ends(key, inbox.Dead)
+	letters := p.F.Letters()
+	if len(letters) != 1 {
+		p.F.Fatalf("%d letters", len(letters))
+	}
+	return letters[0]
+}
+
+// Steps of the work are recorded, and its effects committed with them.
+func TestWorkWithSteps(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var runs enginetest.Runs
+		calls := 0
+		h := stepped(f, 2, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			id, err := charge.Do(ctx, func(_ context.Context, c *ledger.Call) (string, error) { calls++; return c.Key, nil })
+			if err != nil {
+				return nil, err
+			}
+			if runs.Next(in.Delivery.Key) == 1 {
+				return nil, enginetest.ErrBoom
+			}
+			if id == "" {
+				f.Error("the second run has no result")
+			}
+			return nil, nil
+		})
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		p.ends("m", inbox.Done)
+		p.end()
+		if n := f.Effects("m"); n != 1 || calls != 1 {
+			f.Errorf("%d effects, %d calls", n, calls)
+		}
+	})
+}
+
+// A message is not done while one of its steps is open, whatever its handler returns: also
+// where this run does not come to the step.
+//
+//evidence:open-step
+func TestOpenStepIsNotDone(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var runs enginetest.Runs
+		h := stepped(f, 2, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			if runs.Next(in.Delivery.Key) == 1 { // and the other runs do not come to it
+				_, err := charge.Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "", io.ErrUnexpectedEOF })
+				if err == nil {
+					f.Error("an unknown outcome is no error")
+				}
+			}
+			return nil, nil
+		})
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		l := p.theLetter("m")
+		p.end()
+		if l.Class != dlq.Parked || l.Attempts != 2 || !strings.Contains(l.Error, "step charge (bank) is pending") || f.Effects("m") != 0 {
+			f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+		}
+		for _, a := range f.Attempts(h, "m") {
+			if !strings.Contains(a.Error, ledger.ErrOpenStep.Error()) {
+				f.Errorf("attempt: %s", a.Error)
+			}
+		}
+	})
+}
+
+// A step that needs a person makes a letter of class parked, at the first attempt, and of
+// one group for all messages.
+//
+//evidence:open-step
+func TestParkedStepIsALetter(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		h := stepped(f, 5, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			_, err := payout.Of(in.Delivery.Key).Do(ctx, func(context.Context, *ledger.Call) (string, error) {
+				return "", errors.New("no answer about " + in.Delivery.Key)
+			})
+			return nil, err
+		})
+		p := newProcess(f, h, "eins", "zwei")
+		p.run(nil)
+		p.state("eins", inbox.Dead)
+		p.state("zwei", inbox.Dead)
+		p.end()
+		letters := f.Letters()
+		if len(letters) != 2 || letters[0].ErrorFingerprint != letters[1].ErrorFingerprint {
+			f.Fatalf("%d letters, of two groups", len(letters))
+		}
+		for _, l := range letters {
+			if l.Class != dlq.Parked || l.Attempts != 1 || !strings.Contains(l.Error, "step payout (bank) needs a person") {
+				f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+			}
+			if !strings.Contains(strings.Join(l.Chain, " "), "no answer about") {
+				f.Errorf("the cause is not in the chain %q", l.Chain)
+			}
+		}
+	})
+}
+
+// Steps under way when the work is cut off at a stop end first, and their message is given
+// back.
+func TestStopWaitsForSteps(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		begun := make(chan struct{})
+		h := stepped(f, 1, func(ctx context.Context, _ task.Input) (headrace.Effects, error) {
+			_, err := charge.Do(ctx, func(ctx context.Context, _ *ledger.Call) (string, error) {
+				close(begun)
+				<-ctx.Done()
+				return "", ctx.Err()
+			})
+			return nil, err
+		})
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		<-begun
+		p.Stop()
+		time.AfterFunc(10*time.Millisecond, p.Cut)
+		p.end()
+		if s, a := f.State(h, "m"), f.Attempts(h, "m"); s != inbox.Waiting || len(a) != 0 {
+			f.Errorf("%s, %d attempts", s, len(a))
+		}
+		if n := f.Count("SELECT count(*) FROM headrace_steps WHERE state = 'pending'"); n != 1 {
+			f.Errorf("%d steps are open", n)
+		}
+	})
+}

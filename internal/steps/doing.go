@@ -1,0 +1,164 @@
+package steps
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// doing is one Do.
+type doing struct {
+	*Session
+	r    *ledger.Request
+	name string // of the row: the step's whole name, or the former one that it is recorded under
+	id   string // names our call; the same for every try to mark it
+	// earlier says that the outcome of an earlier call of the key is unknown.
+	earlier bool
+}
+
+// do brings the step to an end, or to an error for the handler.
+func (d *doing) do(ctx context.Context) ([]byte, error) {
+	probed := "" // the call that Find did not find
+	for {
+		was := d.row(d.r)
+		n := decision{action: call}
+		if was != nil {
+			if was.CallID == d.id && was.State == ledger.Pending {
+				return d.call(ctx, was) // our mark is committed, although its COMMIT had no answer
+			}
+			d.name = was.Step
+			n = next(d.r, &was.Row, was.since(was.Age))
+		}
+		if n.action == find && probed == was.CallID {
+			n.action = call
+		}
+		switch n.action {
+		case give:
+			return d.recorded(ctx, &was.Row)
+		case mismatch:
+			return nil, retry.Permanent(fmt.Errorf("step %s: %w", d.r.Name, ledger.ErrInput))
+		case noResult:
+			return nil, d.parked(n.why, ledger.ErrNoResult)
+		case stop:
+			return nil, d.parked(n.why, nil)
+		case find:
+			result, found, err := d.probe(ctx, was)
+			if found || err != nil {
+				return result, err
+			}
+			probed = was.CallID
+			continue
+		}
+		result, ended, err := d.advance(ctx, was, n)
+		if ended || err != nil {
+			return result, err
+		}
+	}
+}
+
+// advance writes what was decided about the row, under the lease, and makes the call if
+// that was it. It reports false if the row has changed meanwhile, or may have: look again.
+func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []byte, ended bool, err error) {
+	row := ledger.Row{
+		ID: d.m.ID, Step: d.name, System: d.r.System, State: ledger.Pending, Generation: n.generation, Calls: 1, CallID: d.id, InputHash: d.r.InputHash,
+	}
+	var changed bool
+	switch {
+	case n.action == park || n.action == skip:
+		end := was.Row
+		if end.State, end.Error = ledger.Parked, n.why; n.action == skip {
+			end.State, end.Error = ledger.Skipped, whyUnknown
+		}
+		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordOutcome(ctx, t, end) })
+	case was == nil && d.full():
+		return nil, true, retry.Permanent(fmt.Errorf("step %s: a message has at most %d steps", d.r.Name, ledger.MaxSteps))
+	case was == nil:
+		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.Mark(ctx, t, row) })
+	default:
+		row.Calls = was.Calls + 1
+		d.earlier = was.State == ledger.Pending
+		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.Repeat(ctx, t, was.Row, row) })
+	}
+	switch {
+	case errors.Is(err, txn.ErrCommitUnknown), err == nil && !changed:
+		return nil, false, d.again(ctx)
+	case err != nil:
+		return nil, true, fmt.Errorf("begin step %s: %w", d.r.Name, err)
+	case n.action == park:
+		return nil, true, d.parked(n.why, nil)
+	case n.action == skip:
+		d.skipped()
+		return nil, true, nil
+	}
+	mine := &seen{row, time.Now()}
+	if was != nil && was.Generation == row.Generation {
+		mine.Age = was.since(was.Age)
+	}
+	result, err = d.call(ctx, mine)
+	return result, true, err
+}
+
+// key is the Call of a row: the key of its generation.
+func (d *doing) key(row *ledger.Row) *ledger.Call {
+	return &ledger.Call{
+		Key: encode.IdempotencyKey(d.m.Database, row.ID.Scope, row.ID.Key, row.Step, row.Generation), Number: row.Calls,
+	}
+}
+
+// recorded returns a recorded result; nil for a step that was skipped.
+func (d *doing) recorded(ctx context.Context, row *ledger.Row) (result []byte, err error) {
+	if !d.r.HasResult || row.Size < 0 || row.Result != nil {
+		return row.Result, nil
+	}
+	err = d.until(ctx, func(ctx context.Context) error {
+		result, err = d.Steps.Result(ctx, d.m.ID, row.Step)
+		return err
+	})
+	return result, err
+}
+
+// probe asks the system for the result of a call whose outcome is unknown. Nothing found
+// counts only when the system has had the time to carry it out.
+func (d *doing) probe(ctx context.Context, was *seen) (result []byte, found bool, err error) {
+	c := d.key(&was.Row)
+	a, found, err := d.find(ctx, c)
+	switch {
+	case err != nil:
+		return nil, false, fmt.Errorf("find out whether step %s was carried out: %w", d.r.Name, err)
+	case found:
+		result, err = d.done(ctx, &was.Row, a, c, ledger.ViaProbe)
+		return result, true, err
+	}
+	return nil, false, d.tooEarly(was.since(was.Idle), nil)
+}
+
+// tooEarly returns an error that puts the message off if the system may still work on a
+// call that began idle ago.
+func (d *doing) tooEarly(idle time.Duration, cause error) error {
+	wait := d.r.Timeout + d.r.FindAfter - idle
+	if wait <= 0 {
+		return nil
+	}
+	if cause == nil {
+		cause = errors.New(whyUnknown)
+	}
+	return retry.Postpone(wait, fmt.Errorf("step %s: %s may still work on a call: %w", d.r.Name, d.r.System, cause))
+}
+
+// parked is the error for a person.
+func (d *doing) parked(why string, cause error) error {
+	return retry.Permanent(&ledger.ParkedError{Step: d.r.Name, System: d.r.System, Reason: why, Err: cause})
+}
+
+// skipped tells people that a step was skipped.
+func (d *doing) skipped() {
+	d.warn("a step was skipped: "+whyUnknown, d.r)
+	d.Alert(alerts.StepSkipped, fmt.Sprintf("step %s (%s) was skipped, because %s: it may be missing there: see headrace steps ls --state skipped", d.r.Name, d.r.System, whyUnknown))
+}

@@ -1,0 +1,48 @@
+package steps
+
+import "github.com/headrace/headrace/ledger"
+
+// verdict is what came of a call that returned an error.
+type verdict struct {
+	// state is the state to record; Done means that Find has the result.
+	state ledger.State
+	// renew begins a new generation: the next call has another key.
+	renew bool
+	// why is the reason for a person, in state Parked.
+	why string
+}
+
+// judge decides what came of a call by what its error says. earlier says that the outcome
+// of an earlier call of the same key is unknown.
+func judge(r *ledger.Request, c ledger.Certainty, earlier bool) verdict {
+	switch c {
+	case ledger.AlreadyExists:
+		if r.Find == nil {
+			return verdict{state: ledger.Parked, why: whyExists}
+		}
+		return verdict{state: ledger.Done}
+	case ledger.StatusRefused:
+		if earlier {
+			return verdict{state: ledger.Parked, why: whyStatus}
+		}
+		return verdict{state: ledger.Failed, renew: true}
+	case ledger.CertainlyRefused:
+		// A system that drops repetitions speaks of the key; any other of this request.
+		if earlier && r.Recover != ledger.Retry {
+			return verdict{state: ledger.Pending}
+		}
+		return verdict{state: ledger.Failed, renew: true}
+	case ledger.CertainlyNotSent:
+		if earlier {
+			return verdict{state: ledger.Pending}
+		}
+		return verdict{state: ledger.Failed}
+	}
+	switch r.Recover {
+	case ledger.Park:
+		return verdict{state: ledger.Parked, why: whyUnknown}
+	case ledger.Skip:
+		return verdict{state: ledger.Skipped}
+	}
+	return verdict{state: ledger.Pending}
+}

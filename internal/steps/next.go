@@ -1,0 +1,90 @@
+package steps
+
+import (
+	"time"
+
+	"github.com/headrace/headrace/ledger"
+)
+
+// action is what to do with a step before a call.
+type action int
+
+const (
+	call action = iota
+	give        // return what is recorded
+	find
+	skip
+	park     // record that a person must decide
+	stop     // a person must decide, as is recorded
+	mismatch // it is done with another input
+	noResult // it is done without its result
+)
+
+// The reasons for a person, as people read them. They name nothing of the message.
+const (
+	whyUnknown   = "the outcome of a call is unknown"
+	whyWindow    = "the outcome of a call is unknown, and the system may have forgotten its key"
+	whyInput     = "the outcome of a call is unknown, and the step has another input now"
+	whyStatus    = "the system refused a repetition, and the outcome of an earlier call is unknown"
+	whyExists    = "the system says that it exists, and the step has no Find"
+	whyNotFound  = "the system says that it exists, and Find does not find it"
+	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
+	whyUndefined = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
+)
+
+// decision is an action with its reason for a person.
+type decision struct {
+	action action
+	why    string
+	// generation is that of the call.
+	generation int
+}
+
+// next decides what to do with the step of r. was is its row, nil if there is none; age is
+// how long ago the first call of its generation began.
+func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
+	if was == nil {
+		return decision{action: call}
+	}
+	changed := was.InputHash != "" && r.InputHash != "" && was.InputHash != r.InputHash
+	d := decision{generation: was.Generation}
+	switch was.State {
+	case ledger.Done:
+		switch {
+		case changed:
+			d.action = mismatch
+		case was.Size < 0 && r.HasResult:
+			d.action, d.why = noResult, whyNoResult
+		default:
+			d.action = give
+		}
+	case ledger.Skipped:
+		d.action = give
+	case ledger.Parked:
+		d.action, d.why = stop, was.Error
+	case ledger.Failed:
+		if changed { // the system may know the key with the old input
+			d.generation++
+		}
+	default:
+		d.action, d.why = afterUnknown(r, changed, age)
+	}
+	return d
+}
+
+// afterUnknown decides what to do after a call whose outcome is unknown.
+func afterUnknown(r *ledger.Request, changed bool, age time.Duration) (action, string) {
+	switch {
+	case changed && r.Recover != ledger.Skip:
+		return park, whyInput
+	case r.Recover == ledger.Retry && (r.KeyWindow == ledger.Forever || age+r.Timeout < r.KeyWindow):
+		return call, ""
+	case r.Recover == ledger.Retry && r.Find == nil:
+		return park, whyWindow
+	case r.Recover == ledger.Retry, r.Recover == ledger.Probe:
+		return find, ""
+	case r.Recover == ledger.Skip:
+		return skip, ""
+	}
+	return park, whyUnknown
+}

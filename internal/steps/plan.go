@@ -1,0 +1,80 @@
+package steps
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/headrace/headrace/ledger"
+)
+
+// Plan is what a handler declares, by name. The nil Plan declares nothing.
+type Plan struct {
+	steps map[string]ledger.Spec
+	known map[string]bool // the names of all steps, former ones and those that are gone
+}
+
+// NewPlan returns the plan of a handler, or an error if two steps share a name, now or
+// formerly.
+func NewPlan(declared ...ledger.Declared) (*Plan, error) {
+	p := &Plan{steps: make(map[string]ledger.Spec), known: make(map[string]bool)}
+	for _, d := range declared {
+		if d == nil {
+			return nil, errors.New("a step is nil")
+		}
+		spec, err := d.Declare()
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range append(slices.Clone(spec.Was), spec.Name) {
+			if p.known[name] {
+				return nil, fmt.Errorf("two steps have the name %q, now or formerly", name)
+			}
+			p.known[name] = true
+		}
+		if !spec.Gone {
+			p.steps[spec.Name] = spec
+		}
+	}
+	return p, nil
+}
+
+// Longest returns the longest time of one call of a step that cannot be repeated after a
+// stop (Park and Skip), and the step's name; "" if there is none.
+func (p *Plan) Longest() (name string, longest time.Duration) {
+	for _, s := range p.steps {
+		if (s.Recover == ledger.Park || s.Recover == ledger.Skip) && s.Timeout > longest {
+			name, longest = s.Name, s.Timeout
+		}
+	}
+	return name, longest
+}
+
+// declares returns an error if the plan has no such step.
+func (p *Plan) declares(s ledger.Spec) error {
+	if p == nil {
+		return ledger.ErrUndeclared
+	}
+	declared, ok := p.steps[s.Name]
+	switch {
+	case !ok:
+		return ledger.ErrUndeclared
+	case !reflect.DeepEqual(declared, s):
+		return fmt.Errorf("%w: it is declared otherwise there", ledger.ErrUndeclared)
+	}
+	return nil
+}
+
+// stranger returns the first row that may have done something and that the plan does not
+// know, and whether there is one.
+func (p *Plan) stranger(rows []ledger.Row) (ledger.Row, bool) {
+	i := slices.IndexFunc(rows, func(r ledger.Row) bool {
+		return r.State != ledger.Failed && !p.known[ledger.NameOf(r.Step)]
+	})
+	if i < 0 {
+		return ledger.Row{}, false
+	}
+	return rows[i], true
+}

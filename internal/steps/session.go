@@ -1,0 +1,240 @@
+package steps
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/runner"
+	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
+)
+
+// Options are what the sessions of a consumer share.
+type Options struct {
+	Store  store.Transactor
+	Leases backlog.Leases
+	Steps  ledger.Store
+	// Runner calls the functions of steps.
+	Runner *runner.Runner
+	// StoreTimeout bounds one transaction. Failed is called with an error of our own
+	// statements, and returns how long to wait before the next try.
+	StoreTimeout time.Duration
+	Failed       func(error) time.Duration
+	// Cancelled ends when work should stop.
+	Cancelled context.Context
+	// Redact rewrites the texts of errors before they are kept; may be nil.
+	Redact func(string) string
+	// Alert sends an alert.
+	Alert  func(kind alerts.Kind, text string)
+	Logger *slog.Logger
+}
+
+// Message is the message of a session.
+type Message struct {
+	ID    inbox.ID
+	Lease backlog.Lease
+	// Database is the id of the database, from which keys are computed.
+	Database string
+	// Postponed is how long the message has been put off without an attempt.
+	Postponed time.Duration
+}
+
+// Session is the ledger of one run. It is safe for concurrent use.
+type Session struct {
+	*Options
+	m    Message
+	plan *Plan
+	run  context.Context // ends with the run
+	what any             // names the run to the Runner
+
+	inFlight sync.WaitGroup
+	mu       sync.Mutex
+	ended    bool
+	used     map[string]bool // steps that were done in this run
+	rows     map[string]seen // nil before the first step
+}
+
+// seen is a row with the time when it was read.
+type seen struct {
+	ledger.Row
+	at time.Time
+}
+
+// since is d, which the row says, as of now.
+func (s *seen) since(d time.Duration) time.Duration { return d + time.Since(s.at) }
+
+// New returns the session of one run, which ends with run. what is passed to the Runner
+// with each call.
+func New(run context.Context, o *Options, p *Plan, m Message, what any) *Session {
+	return &Session{Options: o, m: m, plan: p, run: run, what: what, used: make(map[string]bool)}
+}
+
+// Do implements ledger.Session.
+func (s *Session) Do(ctx context.Context, r ledger.Request) (result []byte, err error) {
+	if err := s.enter(&r); err != nil {
+		return nil, fmt.Errorf("step %s: %w", r.Step(), err)
+	}
+	defer s.inFlight.Done()
+	d := &doing{Session: s, r: &r, name: r.Step(), id: newCallID()}
+	if err := s.load(ctx); err != nil {
+		return nil, err
+	}
+	return d.do(ctx)
+}
+
+// End waits for steps that are under way, and lets no other begin.
+func (s *Session) End() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.inFlight.Wait()
+}
+
+// enter lets a step begin.
+func (s *Session) enter(r *ledger.Request) error {
+	if err := s.plan.declares(r.Spec); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch name := r.Step(); {
+	case s.ended:
+		return ledger.ErrEnded
+	case s.used[name]:
+		return ledger.ErrTwice
+	default:
+		s.used[name] = true
+	}
+	s.inFlight.Add(1)
+	return nil
+}
+
+// load reads what earlier runs have recorded, once, and stops a run whose code does not
+// know a step of theirs.
+func (s *Session) load(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.rows != nil {
+		return nil
+	}
+	rows, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	if r, ok := s.plan.stranger(rows); ok {
+		return s.undeclared(r)
+	}
+	at := time.Now()
+	s.rows = make(map[string]seen, len(rows))
+	for _, r := range rows {
+		s.rows[r.Step] = seen{r, at}
+	}
+	return nil
+}
+
+// How long a message waits for a process that knows its step, and how often it asks.
+const (
+	strangerWait  = 15 * time.Minute
+	strangerPause = 15 * time.Second
+)
+
+// undeclared is the error for a recorded step that the handler does not declare. In a
+// rolling deploy a newer process may know it.
+func (s *Session) undeclared(r ledger.Row) error {
+	err := &ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyUndefined}
+	if s.m.Postponed >= strangerWait {
+		return retry.Permanent(err)
+	}
+	return retry.PostponeWithin(strangerPause, strangerWait+time.Minute, err)
+}
+
+// row returns what is known of a step, under its name or a former one; nil if nothing is.
+func (s *Session) row(r *ledger.Request) *seen {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, name := range append([]string{r.Name}, r.Was...) {
+		if row, ok := s.rows[ledger.StepName(name, r.Item)]; ok {
+			return &row
+		}
+	}
+	return nil
+}
+
+// again reads the rows anew, because another transaction has changed one, or a COMMIT had
+// no answer.
+func (s *Session) again(ctx context.Context) error {
+	rows, err := s.read(ctx)
+	if err != nil {
+		return err
+	}
+	at := time.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range rows {
+		s.rows[r.Step] = seen{r, at}
+	}
+	return nil
+}
+
+// full reports whether the message can have no more steps.
+func (s *Session) full() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.rows) >= ledger.MaxSteps
+}
+
+// read reads the rows, until it succeeds or ctx ends.
+func (s *Session) read(ctx context.Context) (rows []ledger.Row, err error) {
+	err = s.until(ctx, func(ctx context.Context) error {
+		rows, err = s.Steps.List(ctx, s.m.ID)
+		return err
+	})
+	return rows, err
+}
+
+// until calls f until it succeeds, or stays final, or ctx ends. While the store is away
+// the run waits: no attempt of the message is spent on it.
+func (s *Session) until(ctx context.Context, f func(ctx context.Context) error, final ...error) error {
+	if ctx.Err() != nil {
+		return endOf(ctx)
+	}
+	for {
+		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.StoreTimeout)
+		err := f(own)
+		cancel()
+		if err == nil || matches(err, final) {
+			return err
+		}
+		if !sleep.For(ctx, s.pause(err)) {
+			return retry.Postpone(time.Second, fmt.Errorf("the store did not take a step in time: %w: %w", err, endOf(ctx)))
+		}
+	}
+}
+
+// endOf is why ctx has ended: its error, which tells a stop from a failure, and the cause;
+// nil if it has not.
+func endOf(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if err == cause {
+		return err
+	}
+	return fmt.Errorf("%w: %w", err, cause)
+}
+
+// text is the text of a function's error, as it may be kept.
+func (s *Session) text(err error) string { return dlq.Describe(err, nil, s.Redact).Error }
+
+// warn logs what a person should look at.
+func (s *Session) warn(text string, r *ledger.Request, args ...any) {
+	s.Logger.Warn(text, slices.Concat([]any{"scope", s.m.ID.Scope, "key", s.m.ID.Key, "step", r.Step(), "system", r.System}, args)...)
+}

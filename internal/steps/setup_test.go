@@ -1,0 +1,222 @@
+package steps_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// invoice is a result.
+type invoice struct{ ID string }
+
+// system is another system, with its own log of what it has carried out.
+type system struct {
+	mu    sync.Mutex
+	drops bool     // repetitions of a key
+	keys  []string // of the calls, in order
+	made  []string // what it has carried out: the keys
+}
+
+// create carries out a call, and returns what it made.
+func (s *system) create(key string) invoice {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys = append(s.keys, key)
+	for i, k := range s.made {
+		if k == key && s.drops {
+			return invoice{fmt.Sprint("inv_", i+1)}
+		}
+	}
+	s.made = append(s.made, key)
+	return invoice{fmt.Sprint("inv_", len(s.made))}
+}
+
+// find finds what was made under a key.
+func (s *system) find(_ context.Context, c *ledger.Call) (invoice, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, k := range s.made {
+		if k == c.Key {
+			id := fmt.Sprint("inv_", i+1)
+			c.SetID(id)
+			return invoice{id}, true, nil
+		}
+	}
+	return invoice{}, false, nil
+}
+
+func (s *system) count() (calls, made int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.keys), len(s.made)
+}
+
+// process is a store of one process, which can be killed: it then does nothing more.
+type process struct {
+	*enginetest.Store
+	run, cancelled context.Context
+	die            context.CancelFunc
+	killed         atomic.Bool
+	// killAfter is the commit after which it is killed; 0 is none.
+	killAfter, commits atomic.Int64
+}
+
+func (p *process) kill() {
+	p.killed.Store(true)
+	p.die()
+}
+
+func (p *process) Begin(ctx context.Context) (*txn.Txn, error) {
+	if p.killed.Load() {
+		return nil, enginetest.ErrLost
+	}
+	return p.Store.Begin(ctx)
+}
+
+func (p *process) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+	if p.killed.Load() {
+		t.Rollback()
+		return enginetest.ErrLost
+	}
+	err := p.Store.Commit(ctx, t, events)
+	if n := p.commits.Add(1); n == p.killAfter.Load() {
+		p.kill()
+	}
+	return err
+}
+
+// bed is a leased message on which steps are done.
+type bed struct {
+	*enginetest.Fixture
+	e      *enginetest.Engine
+	h      *task.Handler
+	one    *task.Task
+	mu     sync.Mutex
+	alerts []alerts.Kind
+	// postponed is how long the message has been put off.
+	postponed time.Duration
+}
+
+// onEachStoreOf is onEachStore in a subtest.
+func onEachStoreOf(t *testing.T, name string, f func(*bed)) {
+	t.Run(name, func(t *testing.T) { onEachStore(t, f) })
+}
+
+// statusRefused is the error of an answer with status 400.
+func statusRefused() error {
+	return ledger.HTTP(&http.Response{StatusCode: http.StatusBadRequest}, nil)
+}
+
+// onEachStore runs f with a leased message "m" on each database.
+func onEachStore(t *testing.T, f func(*bed)) {
+	enginetest.OnEachStore(t, func(x *enginetest.Fixture) {
+		b := &bed{Fixture: x, e: x.Engine(nil)}
+		b.h = enginetest.Handler("orders", nil)
+		b.h.Intake = true
+		b.h.Leased = &task.Leased{Slots: 1, Term: time.Minute, Timeout: time.Minute}
+		b.e.Put(b.h, "m")
+		b.one = b.e.Lease(b.h, 1)[0]
+		f(b)
+	})
+}
+
+// begin begins a run of the message in a process of its own.
+func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
+	b.Helper()
+	plan, err := steps.NewPlan(declared...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := &process{Store: b.Store}
+	ctx, die := context.WithCancel(b.Context())
+	p.die = die
+	b.Cleanup(die)
+	o := &steps.Options{
+		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
+		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
+	}
+	s := steps.New(ctx, o, plan, steps.Message{ID: b.one.ID(), Lease: b.one.Lease(), Database: "db", Postponed: b.postponed}, call{b.h})
+	return &run{p, s, b}, ledger.With(ctx, s)
+}
+
+// run is a run of the message.
+type run struct {
+	*process
+	*steps.Session
+	b *bed
+}
+
+// call names a run to the runner.
+type call struct{ h *task.Handler }
+
+func (c call) Of() (*task.Handler, int) { return c.h, 1 }
+func (c call) Returned()                {}
+
+// row is the row of a step.
+func (b *bed) row(step string) ledger.Row {
+	b.Helper()
+	rows, err := b.Store.Operations().Steps.List(b.Context(), b.one.ID())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, r := range rows {
+		if r.Step == step {
+			return r
+		}
+	}
+	return ledger.Row{}
+}
+
+func (b *bed) state(step string, want ledger.State) {
+	b.Helper()
+	if r := b.row(step); r.State != want {
+		b.Errorf("step %s is %q (%s), not %q", step, r.State, r.Error, want)
+	}
+}
+
+// pass has time go by for the steps.
+func (b *bed) pass(d time.Duration) {
+	b.Helper()
+	us := fmt.Sprintf("interval '%d microseconds'", d.Microseconds())
+	if b.SQLite {
+		us = fmt.Sprint(d.Microseconds())
+	}
+	b.Exec("UPDATE headrace_steps SET first_call_at = first_call_at - " + us + ", last_call_at = last_call_at - " + us)
+}
+
+// takeOver gives the lease to another process.
+func (b *bed) takeOver() {
+	b.Helper()
+	b.Exec("UPDATE headrace_backlog SET token = 'another'")
+}
+
+func (b *bed) sent() []alerts.Kind {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.alerts
+}
+
+// parked reports whether err needs a person.
+func parked(err error) bool {
+	_, ok := errors.AsType[*ledger.ParkedError](err)
+	return ok && ledger.NeedsPerson(err)
+}
