@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -80,6 +81,16 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
 		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil)) }},
 		{"SameWhen(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.SameWhen(nil)) }},
+		{"two steps have the name", func(c *consumer.Consumer) {
+			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, charged))
+		}},
+		{"Recover is not set", func(c *consumer.Consumer) {
+			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(ledger.Step[string]{Name: "a", System: "b"}))
+		}},
+		{"raise DrainTimeout", func(c *consumer.Consumer) {
+			slow := ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park, Timeout: 19 * time.Second}
+			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, slow))
+		}},
 		{"MaxAttempts", func(c *consumer.Consumer) {
 			consumer.Handle(c, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: -1}))
 		}},
@@ -118,6 +129,7 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"From":        {consumer.From(b.src), []string{"Local"}},
 		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},
 		"Lease":       {consumer.Lease(time.Minute), []string{"Handle", "HandleBatch", "Local"}},
+		"Steps":       {consumer.Steps(charged), []string{"Handle", "HandleBatch", "Local"}},
 		"Concurrency": {consumer.Concurrency(2), nil},
 		"Local":       {consumer.Local(), []string{"Local"}}, // given twice there
 	}

@@ -143,6 +143,9 @@ func (c *Consumer) add(r *registration) {
 				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		}
 	}
+	if err := r.interrupted(c.config.DrainTimeout); err != nil {
+		r.mistake("%w", err)
+	}
 	for _, err := range r.mistakes {
 		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", r.Name, err))
 	}

@@ -2,10 +2,13 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
 )
 
 // LeasedFunc does slow work for one message: calls to other systems, a large file, a
@@ -42,7 +45,8 @@ const (
 // no message. Work under way when the consumer stops has Config.DrainTimeout. Then its
 // context ends, and the lease is given back, which costs no attempt.
 //
-// Calls of other systems may happen again: send m.IdempotencyKey() with them.
+// Calls of other systems may happen again: send m.IdempotencyKey() with them, or record
+// each of them as a step (Steps).
 //
 // Timeout bounds the work, by default 10 minutes; Config.HandlerTimeout bounds its
 // Effects.
@@ -89,6 +93,43 @@ func Lease(term time.Duration) Option {
 			r.Leased.Term = term
 		}
 	}
+}
+
+// Steps declares the steps of a leased handler, in their order: see package ledger. Only
+// these can be done, and Run refuses two that share a name. A message for which another
+// step is recorded waits 15 minutes for a process that declares it, and then becomes a
+// dead letter of class parked; ledger.Gone names a step that is gone.
+//
+// A stop waits Config.DrainTimeout for calls under way. A call of a step with Park or Skip
+// that is cut off would need a person or be lost, so Run refuses one whose Timeout is not
+// two seconds below DrainTimeout.
+func Steps(declared ...ledger.Declared) Option {
+	return func(r *registration) {
+		r.once("Steps")
+		if r.Leased == nil {
+			r.mistake("Steps is for handlers of HandleLeased: a step commits while the work runs, and Handle works in a transaction")
+			return
+		}
+		plan, err := steps.NewPlan(declared...)
+		if err != nil {
+			r.mistake("Steps: %w", err)
+		}
+		r.Leased.Plan = plan
+	}
+}
+
+// stepMargin is what a stop needs to record the end of a call.
+const stepMargin = 2 * time.Second
+
+// interrupted returns an error if a stop cuts off calls that cannot be repeated.
+func (r *registration) interrupted(drain time.Duration) error {
+	if r.Leased == nil || r.Leased.Plan == nil {
+		return nil
+	}
+	if name, longest := r.Leased.Plan.Longest(); longest+stepMargin > drain {
+		return fmt.Errorf("the Timeout of step %s (%s) and %s are above Config.DrainTimeout (%s): a stop would leave calls whose outcome is unknown; shorten it, or raise DrainTimeout", name, longest, stepMargin, drain)
+	}
+	return nil
 }
 
 // Concurrency overrides Config.Concurrency: how many batches of this handler run at once,

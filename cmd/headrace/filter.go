@@ -27,7 +27,9 @@ var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key"
 
 func addFilter(c *cobra.Command) *filterFlags {
 	f := &filterFlags{set: c.Flags()}
-	f.class.of = []string{string(dlq.Exhausted), string(dlq.Permanent), string(dlq.Conflict), string(dlq.Undecodable), string(dlq.Crashed)}
+	for _, class := range dlq.Classes() {
+		f.class.of = append(f.class.of, string(class))
+	}
 	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
 	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
 	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")

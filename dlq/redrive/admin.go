@@ -11,17 +11,19 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
 // Store is the part of a store.Store that an Admin needs.
 type Store interface {
-	// Begin, Commit, Inbox, Backlog and Letters are as in store.Store.
+	// Begin, Commit, Inbox, Backlog, Letters and Operations are as in store.Store.
 	Begin(ctx context.Context) (*txn.Txn, error)
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 	Inbox() inbox.Store
 	Backlog() backlog.Tables
 	Letters() dlq.Store
+	Operations() store.Operations
 }
 
 // Admin shows dead letters and decides on them. It is safe for concurrent use, also by

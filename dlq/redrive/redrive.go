@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -22,7 +23,8 @@ import (
 // there is no key still, the letter is open again.
 //
 // It skips and counts letters whose message is no longer dead (it was applied meanwhile,
-// or waits already), and conflicts if there is no NewKey. They stay open.
+// or waits already), conflicts if there is no NewKey, and messages with a step that needs a
+// person (package ledger). They stay open.
 //
 // The error matches ErrInvalid and nothing was done, or it is a *PartialError, which
 // matches ErrKeyTaken if NewKey is in use.
@@ -56,12 +58,15 @@ func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	if refused := m.conflicts(letters); len(refused) > 0 {
 		return refused, nil
 	}
+	if refused, err := m.parked(ctx, letters); err != nil || len(refused) > 0 {
+		return refused, err
+	}
 	if refused, err := m.revive(ctx, t, letters); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	items := make([]backlog.Item, 0, len(letters))
-	for _, l := range letters {
-		items = append(items, m.item(l))
+	items := Items(letters)
+	if m.r.NewKey != "" {
+		items[0].Delivery.Key, items[0].Strict = m.r.NewKey, letters[0].Strict
 	}
 	if err := m.st.Backlog().Put(ctx, t, items); err != nil {
 		return nil, fmt.Errorf("put into the backlog: %w", err)
@@ -81,6 +86,24 @@ func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 		}
 	}
 	return refused
+}
+
+// parked refuses a message with a step that needs a person: it would come back as another
+// letter each time.
+func (m *mover) parked(ctx context.Context, letters []dlq.Letter) (refused []Skip, err error) {
+	for _, l := range letters {
+		if l.Class != dlq.Parked {
+			continue
+		}
+		rows, err := m.st.Operations().Steps.List(ctx, l.ID())
+		if err != nil {
+			return nil, err
+		}
+		if i := slices.IndexFunc(rows, ledger.Row.NeedsPerson); i >= 0 {
+			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", rows[i].Step)})
+		}
+	}
+	return refused, nil
 }
 
 // revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The
@@ -141,19 +164,19 @@ func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter
 	return moved, nil
 }
 
-// item is the backlog row of a letter: the message as it came, with a new budget of
+// Items are the backlog rows of letters: the messages as they came, with a new budget of
 // attempts. Without a key of its own, the handler is asked for one before its order counts.
-func (m *mover) item(l dlq.Letter) backlog.Item {
-	item := backlog.Item{
-		Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery, Strict: l.Strict,
-		Spent: l.Attempts, LetterID: l.LetterID, Redrives: l.Redrives + 1,
+func Items(letters []dlq.Letter) []backlog.Item {
+	items := make([]backlog.Item, len(letters))
+	for i, l := range letters {
+		items[i] = backlog.Item{
+			Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery, Strict: l.Strict,
+			Spent: l.Attempts, LetterID: l.LetterID, Redrives: l.Redrives + 1,
+		}
+		items[i].Delivery.Attempt = 1
+		if inbox.IsStandIn(l.Delivery.Key) {
+			items[i].Delivery.Key, items[i].Strict = "", false
+		}
 	}
-	item.Delivery.Attempt = 1
-	switch {
-	case m.r.NewKey != "":
-		item.Delivery.Key = m.r.NewKey
-	case inbox.IsStandIn(l.Delivery.Key):
-		item.Delivery.Key, item.Strict = "", false
-	}
-	return item
+	return items
 }

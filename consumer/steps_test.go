@@ -1,0 +1,98 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
+)
+
+// charged is a step of a system that drops repetitions of a key.
+var charged = ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}
+
+// bank is another system, behind HTTP: it carries each key out once, and does not answer
+// the first call of each.
+type bank struct {
+	mu    sync.Mutex
+	calls map[string]int
+	made  int
+}
+
+func (k *bank) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := r.Header.Get("Idempotency-Key")
+	if k.calls[key]++; k.calls[key] == 1 {
+		k.made++
+		w.WriteHeader(http.StatusGatewayTimeout) // it has done it
+		return
+	}
+	_, _ = w.Write([]byte("ch_1"))
+}
+
+// A handler charges through HTTP; the answer of the first call is lost, and the charge is
+// made once. The key is that of the message, whose database has an id.
+//
+//evidence:ledger
+func TestStepsOfAConsumer(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		k := &bank{calls: make(map[string]int)}
+		server := httptest.NewServer(k)
+		b.Cleanup(server.Close)
+		c := b.consumer(b.config())
+		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			if _, err := charged.Input(m.Body).Do(ctx, func(ctx context.Context, call *ledger.Call) (string, error) {
+				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, http.NoBody)
+				if err != nil {
+					return "", ledger.NotSent(err)
+				}
+				r.Header.Set("Idempotency-Key", call.Key)
+				answer, err := server.Client().Do(r)
+				if answer != nil {
+					_ = answer.Body.Close()
+				}
+				call.SetID("ch_1")
+				return "ch_1", ledger.HTTP(answer, err)
+			}); err != nil {
+				return nil, err
+			}
+			return effectsOf(m), nil
+		}, consumer.Steps(charged))
+		b.start(c)
+		b.acked(b.deliver("a", `{"n":1}`))
+		b.eventually("applied", func() bool { return b.state("a") == inbox.Done })
+		if n := b.effects("a"); n != 1 || k.made != 1 || len(k.calls) != 1 {
+			b.Errorf("%d effects, %d charges, keys %v", n, k.made, k.calls)
+		}
+		rows, err := b.st.Operations().Steps.List(b.Context(), inbox.ID{Scope: "test/" + topic, Key: "a"})
+		if err != nil || len(rows) != 1 || rows[0].Calls != 2 || rows[0].ExternalID != "ch_1" || rows[0].State != ledger.Done {
+			b.Errorf("%+v, %v", rows, err)
+		}
+	})
+}
+
+// A step is refused where a transaction is open, and the log of a step that is parked says
+// which it is.
+func TestStepInATransaction(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			_, err := charged.Do(ctx, func(context.Context, *ledger.Call) (string, error) { b.Error("called"); return "", nil })
+			if !errors.Is(err, ledger.ErrNotLeased) || !strings.Contains(err.Error(), "charge") {
+				b.Errorf("%v", err)
+			}
+			return insert(ctx, tx, m)
+		})
+		b.start(c)
+		b.acked(b.deliver("a", `{"n":1}`))
+	})
+}

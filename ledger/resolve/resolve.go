@@ -1,0 +1,253 @@
+package resolve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Errors of an Admin.
+var (
+	// ErrInvalid matches the error of an invalid request; nothing was changed.
+	ErrInvalid = errors.New("invalid request")
+	// ErrNotFound matches the error for a step that is not recorded.
+	ErrNotFound = errors.New("no such step")
+	// ErrRefused matches the error of a resolution that the state of the step does not
+	// allow. Its text says why, and what may be done.
+	ErrRefused = errors.New("not now")
+)
+
+// Verdict is what a person says of a step.
+type Verdict string
+
+// The verdicts.
+const (
+	// Done: it was carried out.
+	Done Verdict = "done"
+	// Again: nothing was done. It is called again with the same idempotency key.
+	Again Verdict = "again"
+	// Anew: nothing was done. It is called again with another key, for systems that keep
+	// an error under the old one.
+	Anew Verdict = "anew"
+)
+
+// quiet is how long ago the latest call must have begun before a person may say that
+// nothing was done: the system may still work on it. It is for steps with the default
+// times.
+const quiet = ledger.DefaultTimeout + ledger.DefaultFindAfter
+
+// Resolution is a person's decision on a step.
+type Resolution struct {
+	// ID is the message, Step the whole name of the step.
+	ID      inbox.ID
+	Step    string
+	Verdict Verdict
+	// ExternalID and Result are of Done: what it made, and its result as JSON. A step
+	// that has a result needs it, or each later run comes back to this person.
+	ExternalID string
+	Result     []byte
+	// By and Reason go into the audit trail, and both are required.
+	By, Reason string
+	// Hold leaves the message's dead letter open.
+	Hold bool
+	// Force decides on a step that is done, and on one whose latest call began less than
+	// 70 seconds ago.
+	Force bool
+}
+
+// Outcome says what a resolution did.
+type Outcome struct {
+	// Step is the row as it is now.
+	Step ledger.Row
+	// LetterID is the dead letter of the message; 0 if it has none that is open. Redriven
+	// says that it was redriven, and Waits names another step that needs a person; "" if
+	// there is none.
+	LetterID int64
+	Redriven bool
+	Waits    string
+}
+
+// Admin decides on steps. It is safe for concurrent use, also by several processes.
+type Admin struct{ st store.Store }
+
+// New returns the Admin of a store.
+func New(st store.Store) *Admin { return &Admin{st} }
+
+// tries bounds how often a resolution runs that loses against other transactions.
+const tries = 5
+
+// Resolve records the decision, and redrives the message's dead letter. It blocks until
+// that is committed or ctx ends. If COMMIT has no answer, the error matches
+// txn.ErrCommitUnknown: look at the step.
+func (a *Admin) Resolve(ctx context.Context, r Resolution) (o Outcome, err error) {
+	if err := r.check(); err != nil {
+		return Outcome{}, fmt.Errorf("resolve: %w: %w", ErrInvalid, err)
+	}
+	for range tries {
+		o = Outcome{}
+		err = store.Transact(ctx, a.st, func(t *txn.Txn) error { return a.resolve(ctx, t, r, &o) })
+		if !txn.Classify(err).Conflict() || errors.Is(err, txn.ErrCommitUnknown) {
+			break
+		}
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("resolve: %w", err)
+	}
+	return o, nil
+}
+
+func (r *Resolution) check() error {
+	switch {
+	case r.ID.Scope == "" || r.ID.Key == "" || r.Step == "":
+		return errors.New("it names no step: scope, key and step are required")
+	case r.Verdict != Done && r.Verdict != Again && r.Verdict != Anew:
+		return fmt.Errorf("the verdict is %q: it is done, again or anew", r.Verdict)
+	case r.Verdict != Done && (r.ExternalID != "" || r.Result != nil):
+		return errors.New("an external id and a result are of a step that was done")
+	case r.Result != nil && !json.Valid(r.Result):
+		return errors.New("the result is no JSON")
+	case len(r.Result) > ledger.MaxResult:
+		return fmt.Errorf("the result has %d bytes, more than %d", len(r.Result), ledger.MaxResult)
+	case strings.TrimSpace(r.By) == "":
+		return errors.New("By is empty: say who decides")
+	case strings.TrimSpace(r.Reason) == "":
+		return errors.New("Reason is empty: say how you know")
+	}
+	return nil
+}
+
+func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcome) error {
+	admin := a.st.Operations().StepAdmin
+	row, found, err := admin.Lock(ctx, t, r.ID, r.Step)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return fmt.Errorf("%w: %s of %s %s", ErrNotFound, r.Step, r.ID.Scope, r.ID.Key)
+	}
+	if err := r.allowed(&row); err != nil {
+		return err
+	}
+	r.apply(&row)
+	if err := admin.Resolve(ctx, t, row); err != nil {
+		return err
+	}
+	row.Size = len(row.Result)
+	if o.Step = row; row.Result == nil {
+		o.Step.Size = -1
+	}
+	return a.redrive(ctx, t, r, o)
+}
+
+// allowed returns an error that matches ErrRefused if the state of the step does not
+// allow r.
+func (r *Resolution) allowed(row *ledger.Row) error {
+	switch {
+	case r.Force:
+		return nil
+	case row.State == ledger.Done && !row.NeedsPerson():
+		return fmt.Errorf("%w: the step is done (via %s, external id %q): what is recorded would be overwritten; force it if that is wrong", ErrRefused, row.Via, row.ExternalID)
+	case r.Verdict != Done && row.State == ledger.Done:
+		return fmt.Errorf("%w: the step is done, and only its result is missing: give it, or force another call", ErrRefused)
+	case r.Verdict != Done && row.Idle < quiet:
+		return fmt.Errorf("%w: the latest call began %s ago, and the system may still work on it: wait until it is %s, or longer where its Timeout and FindAfter are; force it if you know better",
+			ErrRefused, row.Idle.Round(time.Second), quiet)
+	}
+	return nil
+}
+
+// apply writes the decision into the row.
+func (r *Resolution) apply(row *ledger.Row) {
+	row.By, row.Reason, row.Error = r.By, r.Reason, ""
+	if r.Verdict == Done {
+		row.State, row.Via = ledger.Done, ledger.ViaPerson
+		if r.ExternalID != "" {
+			row.ExternalID = r.ExternalID
+		}
+		if r.Result != nil {
+			row.Result = r.Result
+		}
+		return
+	}
+	row.State, row.Via, row.ExternalID, row.Result = ledger.Failed, "", "", nil
+	if r.Verdict == Anew {
+		row.Generation++
+	}
+}
+
+// redrive puts the message's dead letter into the backlog, in t, unless another step needs
+// a person.
+func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcome) error {
+	letter, found, err := a.letter(ctx, r.ID)
+	if err != nil || !found {
+		return err
+	}
+	o.LetterID = letter
+	rows := []dlq.Audit{{LetterID: letter, Action: "resolve", By: r.By, Reason: fmt.Sprintf("step %s %s: %s", r.Step, r.Verdict, r.Reason)}}
+	others, err := a.st.Operations().Steps.List(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		if other.Step != r.Step && other.NeedsPerson() {
+			o.Waits = other.Step
+		}
+	}
+	if !r.Hold && o.Waits == "" {
+		if o.Redriven, err = a.put(ctx, t, letter); err != nil {
+			return err
+		}
+		if o.Redriven {
+			rows = append(rows, dlq.Audit{LetterID: letter, Action: "redrive", By: r.By, Reason: r.Reason})
+		}
+	}
+	return a.st.Letters().Record(ctx, t, rows)
+}
+
+// letter returns the open letter of the message.
+func (a *Admin) letter(ctx context.Context, id inbox.ID) (letter int64, found bool, err error) {
+	letters, err := a.st.Letters().List(ctx, dlq.Filter{Key: id.Key}, 0, 1000)
+	for _, l := range letters {
+		if l.ID() == id && l.Class != dlq.Conflict {
+			return l.LetterID, true, err
+		}
+	}
+	return 0, false, err
+}
+
+// put redrives the letter in t. It reports false if somebody else decides on it now.
+func (a *Admin) put(ctx context.Context, t *txn.Txn, letter int64) (bool, error) {
+	taken, err := a.st.Letters().Take(ctx, t, dlq.Filter{IDs: []int64{letter}}, dlq.Redriven, 0, 1)
+	if err != nil || len(taken) == 0 {
+		return false, err
+	}
+	moved, err := a.st.Inbox().Transition(ctx, t, []inbox.ID{taken[0].ID()}, inbox.Dead, inbox.Waiting)
+	switch {
+	case err != nil:
+		return false, err
+	case len(moved) == 0:
+		return false, fmt.Errorf("%w: the message is not dead any more", ErrRefused)
+	}
+	return true, a.st.Backlog().Put(ctx, t, redrive.Items(taken))
+}
+
+// Erase removes the results of the steps of a message that is done or discarded, and
+// returns how many. That the steps were done stays recorded, with the ids of what they
+// made, so that nothing is repeated.
+func (a *Admin) Erase(ctx context.Context, id inbox.ID) (n int, err error) {
+	err = store.Transact(ctx, a.st, func(t *txn.Txn) error {
+		n, err = a.st.Operations().StepAdmin.Erase(ctx, t, id)
+		return err
+	})
+	return n, err
+}

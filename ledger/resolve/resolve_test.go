@@ -1,0 +1,247 @@
+package resolve_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
+	"github.com/headrace/headrace/store/txn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bed is a message whose step is parked, with its letter.
+type bed struct {
+	*enginetest.Fixture
+	h     *task.Handler
+	id    inbox.ID
+	admin *resolve.Admin
+}
+
+// onEachStore runs f on each database with a message whose steps are in state.
+func onEachStore(t *testing.T, state ledger.State, names []string, f func(*bed)) {
+	enginetest.OnEachStore(t, func(x *enginetest.Fixture) {
+		h := enginetest.Handler("orders", func(context.Context, *headrace.Tx, task.Input) error {
+			return &ledger.ParkedError{Step: "payout", System: "bank", Reason: "unknown"}
+		})
+		b := &bed{x, h, inbox.ID{Scope: h.Scope, Key: "m"}, resolve.New(x.Store.Store)}
+		x.Engine(nil).Deliver(h, "m")
+		if l := x.Letters(); len(l) != 1 || l[0].Class != dlq.Parked {
+			x.Fatalf("letters %+v", l)
+		}
+		for _, name := range names {
+			x.In(func(t *txn.Txn) error {
+				r := ledger.Row{ID: b.id, Step: name, System: "bank", CallID: "c", State: state, Error: "unknown"}
+				if _, err := x.Store.Operations().Steps.Mark(x.Context(), t, r); err != nil {
+					return err
+				}
+				if state == ledger.Done {
+					r.Via, r.Error = ledger.ViaCall, ""
+					r.Result = []byte(`"po_1"`)
+					_, err := x.Store.Operations().Steps.RecordDone(x.Context(), t, r)
+					return err
+				}
+				_, err := x.Store.Operations().Steps.RecordOutcome(x.Context(), t, r)
+				return err
+			})
+		}
+		f(b)
+	})
+}
+
+// quiet has the latest calls be some time ago.
+func (b *bed) quiet() {
+	d := "interval '80 seconds'"
+	if b.SQLite {
+		d = "80000000"
+	}
+	b.Exec("UPDATE headrace_steps SET last_call_at = last_call_at - " + d)
+}
+
+func (b *bed) of(v resolve.Verdict) resolve.Resolution {
+	return resolve.Resolution{ID: b.id, Step: "payout", Verdict: v, By: "ana", Reason: "looked it up"}
+}
+
+func (b *bed) letter() dlq.State { return b.Letters()[0].State }
+
+// The decision, the letter and the message are one commit, and the trail says who and why.
+//
+//evidence:open-step
+func TestResolve(t *testing.T) {
+	for verdict, want := range map[resolve.Verdict]struct {
+		state      ledger.State
+		generation int
+	}{resolve.Done: {ledger.Done, 0}, resolve.Again: {ledger.Failed, 0}, resolve.Anew: {ledger.Failed, 1}} {
+		t.Run(string(verdict), func(t *testing.T) {
+			onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+				b.quiet()
+				r := b.of(verdict)
+				if verdict == resolve.Done {
+					r.ExternalID, r.Result = "po_7", []byte(`"po_7"`)
+				}
+				o, err := b.admin.Resolve(b.Context(), r)
+				if err != nil || !o.Redriven || o.LetterID != b.Letters()[0].LetterID || o.Waits != "" {
+					b.Fatalf("%+v, %v", o, err)
+				}
+				rows, err := b.Store.Operations().Steps.List(b.Context(), b.id)
+				if got := rows[0]; err != nil || got.State != want.state || got.Generation != want.generation || got.ExternalID != r.ExternalID ||
+					string(got.Result) != string(r.Result) || got.By != "ana" || (got.Via == ledger.ViaPerson) != (verdict == resolve.Done) {
+					b.Errorf("%+v, %v", rows, err)
+				}
+				trail, err := b.Store.Letters().Trail(b.Context(), o.LetterID)
+				if err != nil || len(trail) != 2 || trail[0].Action != "resolve" || trail[0].By != "ana" || trail[1].Action != "redrive" {
+					b.Errorf("%+v, %v", trail, err)
+				}
+				if s := b.State(b.h, "m"); s != inbox.Waiting || b.letter() != dlq.Redriven {
+					b.Errorf("message %s, letter %s", s, b.letter())
+				}
+			})
+		})
+	}
+}
+
+// A letter is not redriven before its step is resolved; with two steps the last resolution
+// does it, and Hold leaves it.
+//
+//evidence:open-step
+func TestRedriveWaitsForThePerson(t *testing.T) {
+	onEachStore(t, ledger.Parked, []string{"other", "payout"}, func(b *bed) {
+		b.quiet()
+		request := redrive.Request{All: true, By: "ana"}
+		done, err := redrive.New(b.Store.Store).Redrive(b.Context(), request)
+		if err != nil || done.Done != 0 || done.Skipped != 1 {
+			b.Errorf("%+v, %v", done, err)
+		}
+		o, err := b.admin.Resolve(b.Context(), b.of(resolve.Again))
+		if err != nil || o.Redriven || o.Waits != "other" || b.letter() != dlq.Open {
+			b.Errorf("%+v, %v", o, err)
+		}
+		r := b.of(resolve.Done)
+		r.Step, r.Hold = "other", true
+		if o, err = b.admin.Resolve(b.Context(), r); err != nil || o.Redriven || b.letter() != dlq.Open {
+			b.Errorf("%+v, %v", o, err)
+		}
+		if done, err = redrive.New(b.Store.Store).Redrive(b.Context(), request); err != nil || done.Done != 1 {
+			b.Errorf("%+v, %v", done, err)
+		}
+	})
+}
+
+// What the state of the step does not allow is refused, and nothing is changed.
+func TestRefused(t *testing.T) {
+	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+		if _, err := b.admin.Resolve(b.Context(), b.of(resolve.Again)); !errors.Is(err, resolve.ErrRefused) {
+			b.Errorf("too early: %v", err)
+		}
+		r := b.of(resolve.Again)
+		r.Step = "none"
+		if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrNotFound) {
+			b.Errorf("%v", err)
+		}
+		r.Step, r.Force = "payout", true
+		if o, err := b.admin.Resolve(b.Context(), r); err != nil || !o.Redriven {
+			b.Errorf("forced: %+v, %v", o, err)
+		}
+	})
+	t.Run("done", func(t *testing.T) {
+		onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
+			b.quiet()
+			for _, v := range []resolve.Verdict{resolve.Done, resolve.Again, resolve.Anew} {
+				if _, err := b.admin.Resolve(b.Context(), b.of(v)); !errors.Is(err, resolve.ErrRefused) || b.letter() != dlq.Open {
+					b.Errorf("%s: %v", v, err)
+				}
+			}
+			r := b.of(resolve.Anew)
+			r.Force = true
+			if o, err := b.admin.Resolve(b.Context(), r); err != nil || o.Step.State != ledger.Failed || o.Step.Generation != 1 {
+				b.Errorf("%+v, %v", o, err)
+			}
+		})
+	})
+}
+
+// Invalid requests change nothing.
+func TestInvalid(t *testing.T) {
+	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+		for name, change := range map[string]func(*resolve.Resolution){
+			"no step":         func(r *resolve.Resolution) { r.Step = "" },
+			"no verdict":      func(r *resolve.Resolution) { r.Verdict = "" },
+			"id, not done":    func(r *resolve.Resolution) { r.Verdict, r.ExternalID = resolve.Again, "x" },
+			"result, no JSON": func(r *resolve.Resolution) { r.Result = []byte("{") },
+			"long result":     func(r *resolve.Resolution) { r.Result = make([]byte, ledger.MaxResult+1); copyJSON(r.Result) },
+			"nobody":          func(r *resolve.Resolution) { r.By = " " },
+			"no reason":       func(r *resolve.Resolution) { r.Reason = "" },
+		} {
+			r := b.of(resolve.Done)
+			change(&r)
+			if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrInvalid) {
+				b.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// copyJSON makes b a JSON string.
+func copyJSON(b []byte) {
+	for i := range b {
+		b[i] = 'x'
+	}
+	b[0], b[len(b)-1] = '"', '"'
+}
+
+// Of several people who decide at once, one redrives the message.
+func TestAtOnce(t *testing.T) {
+	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+		b.quiet()
+		var all sync.WaitGroup
+		redriven := make(chan bool, 8)
+		for range 8 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(b.Context(), time.Minute)
+				defer cancel()
+				o, err := b.admin.Resolve(ctx, b.of(resolve.Done))
+				if err != nil && !errors.Is(err, resolve.ErrRefused) {
+					b.Error(err)
+				}
+				redriven <- o.Redriven
+			})
+		}
+		all.Wait()
+		n := 0
+		for range 8 {
+			if <-redriven {
+				n++
+			}
+		}
+		if n != 1 {
+			b.Errorf("%d redrives", n)
+		}
+	})
+}
+
+// Results of a message that ended are erased, and of no other.
+func TestErase(t *testing.T) {
+	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
+		if n, err := b.admin.Erase(b.Context(), b.id); n != 0 || err != nil {
+			b.Errorf("%d, %v", n, err)
+		}
+		if _, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "no need"}); err != nil {
+			b.Fatal(err)
+		}
+		if n, err := b.admin.Erase(b.Context(), b.id); n != 1 || err != nil {
+			b.Errorf("%d, %v", n, err)
+		}
+	})
+}
