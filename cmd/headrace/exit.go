@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -75,7 +76,7 @@ func (m *Main) exit(err error, command string) int {
 		return exitPartial
 	case errors.Is(err, errFound):
 		return exitFailed
-	case !m.started, errors.As(err, &usage), errors.Is(err, redrive.ErrInvalid):
+	case !m.started, errors.As(err, &usage), errors.Is(err, redrive.ErrInvalid), errors.Is(err, resolve.ErrInvalid):
 		m.say("%v", err)
 		m.say("see `%s -h`", command)
 		return exitUsage
@@ -85,7 +86,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished):
+	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished):
 		m.say("refused: %v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

@@ -34,6 +34,7 @@ type entryView struct {
 	Wait        *waitView     `json:"wait,omitempty"`
 	Runs        []attemptView `json:"runs"`
 	Letters     []int64       `json:"dead_letters"`
+	Steps       []stepView    `json:"steps,omitempty"`
 }
 
 // waitView is the wait of a waiting message as JSON.
@@ -80,6 +81,9 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		for _, a := range attempts {
 			view.Runs = append(view.Runs, viewAttempt(a))
 		}
+		if view.Steps, err = stepsOf(ctx, st, e.ID); err != nil {
+			return err
+		}
 		for _, l := range letters {
 			if l.ID() == e.ID {
 				view.Letters = append(view.Letters, l.LetterID)
@@ -103,7 +107,7 @@ func (m *Main) printEntries(views []entryView) error {
 	if len(views) == 0 {
 		return nil
 	}
-	var rows, waits, runs [][]string
+	var rows, waits, runs, steps [][]string
 	for _, v := range views {
 		if w := v.Wait; w != nil {
 			waits = append(waits, []string{v.Scope, w.Status, when(w.Due), when(w.Postponed), short(text(w.Reason), 80)})
@@ -111,6 +115,9 @@ func (m *Main) printEntries(views []entryView) error {
 		rows = append(rows, []string{v.Scope, v.state(), when(v.Since), strconv.Itoa(len(v.Runs)), joinIDs(v.Letters), v.Fingerprint})
 		for _, a := range v.Runs {
 			runs = append(runs, []string{v.Scope, strconv.Itoa(a.N), when(a.At), a.Class, short(a.Error, 80)})
+		}
+		for _, step := range v.Steps {
+			steps = append(steps, append([]string{v.Scope}, step.line()...))
 		}
 	}
 	tables := []struct {
@@ -120,6 +127,7 @@ func (m *Main) printEntries(views []entryView) error {
 		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "DEAD LETTERS", "FINGERPRINT"}, rows},
 		{[]string{"SCOPE", "WAITS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
 		{[]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs},
+		{append([]string{"SCOPE"}, stepColumns...), steps},
 	}
 	for i, t := range tables {
 		if len(t.rows) == 0 {

@@ -33,12 +33,16 @@ var jsonRuns = []struct {
 	{"dlq groups", "", exitDone},
 	{"dlq show", "1 --payload", exitDone},
 	{"dlq redrive", "1 99 --yes", exitPartial},
-	{"dlq discard", "2 --reason test --yes", exitDone},
+	{"dlq discard", "2 6 --reason test --yes", exitDone},
 	{"backlog ls", "", exitDone},
 	{"backlog groups", "", exitDone},
 	{"backlog show", "1 --payload", exitDone},
 	{"inbox show", "k1", exitDone},
 	{"inbox missing", "billing/orders.paid", exitFailed},
+	{"steps ls", "", exitDone},
+	{"steps find", "erp\x1b[2J inv_1", exitDone},
+	{"steps resolve", "billing/orders.paid s1 payout --done --reason test --yes", exitDone},
+	{"steps erase", "billing/orders.paid s2 --yes", exitDone},
 	{"outbox status", "", exitDone},
 	{"outbox parked", "", exitDone},
 	{"outbox unpark", "--all --yes", exitDone},
@@ -59,6 +63,8 @@ func TestJSON(t *testing.T) {
 	p.seed("parked", "2")
 	p.seed("postponed", "later")
 	p.seed("subscription", "shipping")
+	p.seed("steps", "s1")
+	p.seed("steps", "s2")
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
 	for _, run := range jsonRuns {

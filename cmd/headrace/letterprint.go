@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // printDetail prints a letter for people.
@@ -43,7 +44,25 @@ func (m *Main) printDetail(v detailView) error {
 	if err := m.printRuns(v); err != nil {
 		return err
 	}
+	if err := m.printStepsOf(v); err != nil {
+		return err
+	}
 	return m.printBody(v.bodyView)
+}
+
+// printStepsOf prints the steps of a letter's message.
+func (m *Main) printStepsOf(v detailView) error {
+	if len(v.Steps) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, step := range v.Steps {
+		rows = append(rows, step.line())
+	}
+	if err := m.section("steps", []string{"  see " + m.command("steps "+migrate.Quote(v.Key))}); err != nil {
+		return err
+	}
+	return m.table(stepColumns, rows)
 }
 
 // section prints lines under a title; nothing if there are none.

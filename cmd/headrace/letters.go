@@ -115,19 +115,22 @@ func (m *Main) groupsCommand() *cobra.Command {
 }
 
 func (m *Main) showCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts and decisions", Args: one("ID")}
+	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts, steps and decisions", Args: one("ID")}
 	payload := c.Flags().Bool("payload", false, "print the payload and the values of the headers, too")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
 			return notID(args[0])
 		}
-		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
-			detail, err := admin.Show(ctx, id)
+		return m.withStore(ctx, func(st openStore) error {
+			detail, err := redrive.New(st).Show(ctx, id)
 			if err != nil {
 				return err
 			}
 			view := viewDetail(detail, *payload)
+			if view.Steps, err = stepsOf(ctx, st, detail.Letter.ID()); err != nil {
+				return err
+			}
 			if m.json() {
 				return m.emitJSON("", view)
 			}

@@ -65,6 +65,7 @@ type detailView struct {
 	Stack string        `json:"stack,omitempty"`
 	Runs  []attemptView `json:"runs"`
 	Trail []dlq.Audit   `json:"decisions"`
+	Steps []stepView    `json:"steps,omitempty"`
 	bodyView
 }
 

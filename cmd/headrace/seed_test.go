@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/storetest"
 	"github.com/headrace/headrace/store/txn"
@@ -25,6 +26,7 @@ import (
 //	seed conflict KEY   another message under KEY, and its letter
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
+//	seed steps KEY      a letter whose message has a step that is done, and one that is parked
 //	seed done KEY       a message that was handled
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed retried KEY    a message that failed once and waits for its next attempt
@@ -104,6 +106,8 @@ func (s seeder) write(what, arg string) error {
 		l := deadLetter("stand-in:" + arg)
 		l.Class, l.Attempts = dlq.Undecodable, 0
 		return s.dead(l)
+	case "steps":
+		return s.steps(arg)
 	case "evil":
 		return s.dead(evilLetter())
 	case "parked":
@@ -176,6 +180,28 @@ func (s seeder) dead(l dlq.Letter) error {
 		}
 	}
 	_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
+	return err
+}
+
+func (s seeder) steps(key string) error {
+	l := deadLetter(key)
+	l.Class = dlq.Parked
+	if err := s.dead(l); err != nil {
+		return err
+	}
+	steps := s.st.Operations().Steps
+	invoice := ledger.Row{ID: l.ID(), Step: "invoice", System: "erp\x1b[2J", CallID: "c"}
+	payout := ledger.Row{ID: l.ID(), Step: "payout", System: "bank", CallID: "c", State: ledger.Parked, Error: "the outcome of a call is unknown"}
+	for _, r := range []ledger.Row{invoice, payout} {
+		if _, err := steps.Mark(s.ctx, s.t, r); err != nil {
+			return err
+		}
+	}
+	invoice.Via, invoice.ExternalID, invoice.Result = ledger.ViaCall, "inv_1", []byte(`{"number":"result-canary"}`)
+	if _, err := steps.RecordDone(s.ctx, s.t, invoice); err != nil {
+		return err
+	}
+	_, err := steps.RecordOutcome(s.ctx, s.t, payout)
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -20,7 +21,9 @@ type statusView struct {
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
 	Outboxes  []boxView        `json:"outboxes"`
-	Warnings  []string         `json:"warnings"`
+	// Steps counts those of leased handlers that are pending, parked or skipped.
+	Steps    map[ledger.State]int64 `json:"steps"`
+	Warnings []string               `json:"warnings"`
 }
 
 // consumerState is what is known of a consumer. Waiting counts its rows of the backlog that
@@ -73,6 +76,9 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	if v.Outboxes, err = boxes(ctx, st, ""); err != nil {
+		return v, err
+	}
+	if v.Steps, err = st.Operations().StepAdmin.Count(ctx); err != nil {
 		return v, err
 	}
 	depths, err := st.Backlog().Depths(ctx)
@@ -160,6 +166,9 @@ func (m *Main) warnings(v statusView, unowned int64, subscribed []outbox.Subscri
 	}
 	if unowned > 0 {
 		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
+	}
+	if n := v.Steps[ledger.Parked]; n > 0 {
+		list = append(list, plural(n, "step needs", "steps need")+" a person: "+m.command("steps ls"))
 	}
 	for _, b := range v.Outboxes {
 		list = append(list, m.boxWarnings(b, v.Consumers, subscribed)...)

@@ -48,7 +48,7 @@ const quiet = ledger.DefaultTimeout + ledger.DefaultFindAfter
 
 // Resolution is a person's decision on a step.
 type Resolution struct {
-	// ID is the message, Step the whole name of the step.
+	// ID is the message, Step the whole name of the step, Verdict what became of it.
 	ID      inbox.ID
 	Step    string
 	Verdict Verdict

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
+)
+
+func (m *Main) stepsCommand() *cobra.Command {
+	c := m.parent("steps", "look at what leased handlers did to other systems, and decide on it",
+		m.stepsListCommand(), m.stepsFindCommand(), m.stepsResolveCommand(), m.stepsEraseCommand())
+	c.Use, c.Args = "steps KEY", one("KEY, or ls, find, resolve, erase")
+	c.Long = `Shows the steps of the messages with this key, in every scope, and what a person can do about them.
+Results are shown with --payload only.`
+	payload := c.Flags().Bool("payload", false, "show the results too")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error { return m.showSteps(ctx, st, args[0], *payload) })
+	})
+	return c
+}
+
+// oldPending is how long a step may be pending before it is listed: most calls last
+// seconds.
+const oldPending = time.Hour
+
+func (m *Main) stepsListCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ls", Short: "list steps that need a person, the oldest first", Args: noArgs,
+		Long: `Lists the steps that wait for a person, and those whose outcome has been unknown for more than an hour.
+Exit status 1 if there is none.`,
+	}
+	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped)}}
+	c.Flags().Var(state, "state", "only steps in this state: parked, pending or skipped")
+	system := c.Flags().String("system", "", "only steps that call this system")
+	most := &limit{n: 50, most: listMost}
+	c.Flags().Var(most, "limit", "how many to list")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			filters := []ledger.Filter{{State: ledger.State(state.value), System: *system}}
+			if state.value == "" {
+				filters = []ledger.Filter{{State: ledger.Parked, System: *system}, {State: ledger.Pending, System: *system, Idle: oldPending}}
+			}
+			var rows []ledger.Row
+			for _, f := range filters {
+				some, err := st.Operations().StepAdmin.Search(ctx, f, most.n+1)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, some...)
+			}
+			if len(rows) > most.n {
+				rows = rows[:most.n]
+				m.say("there are more: --limit %d", min(2*most.n, listMost))
+			}
+			return m.printSteps(ctx, st, rows)
+		})
+	})
+	return c
+}
+
+func (m *Main) stepsFindCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "find SYSTEM ID", Short: "find the message whose step made this in a system", Args: exactly("SYSTEM", "ID"),
+		RunE: m.do(func(ctx context.Context, args []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				rows, err := st.Operations().StepAdmin.Find(ctx, args[0], args[1], listMost)
+				if err != nil {
+					return err
+				}
+				return m.printSteps(ctx, st, rows)
+			})
+		}),
+	}
+}
+
+func (m *Main) stepsEraseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps", Args: exactly("SCOPE", "KEY"),
+		Long: `Removes the results of the steps of a message that is done or discarded, as personal data. That the
+steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
+	}
+	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.mayAsk(*yes, false); err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			if err := m.confirm(*yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
+				return err
+			}
+			n, err := resolve.New(st).Erase(ctx, inbox.ID{Scope: args[0], Key: args[1]})
+			if err != nil {
+				return err
+			}
+			if n == 0 {
+				m.say("nothing was erased: the message has no results, or is neither done nor discarded")
+				return errFound
+			}
+			if m.json() {
+				return m.emitJSON("erased", n)
+			}
+			return m.line("%d erased", n)
+		})
+	})
+	return c
+}
+
+// showSteps prints the steps of the messages with a key, and what to do about those that
+// need a person.
+func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload bool) error {
+	entries, err := st.Inbox().Find(ctx, key)
+	if err != nil {
+		return err
+	}
+	var rows []ledger.Row
+	for _, e := range entries {
+		steps, err := st.Operations().Steps.List(ctx, e.ID)
+		if err != nil {
+			return err
+		}
+		rows = append(rows, steps...)
+	}
+	for i := range rows {
+		if !payload {
+			rows[i].Result = nil
+		} else if rows[i].Result == nil && rows[i].Size >= 0 {
+			if rows[i].Result, err = st.Operations().Steps.Result(ctx, rows[i].ID, rows[i].Step); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.printSteps(ctx, st, rows); err != nil || m.json() {
+		return err
+	}
+	for _, r := range rows {
+		if r.Result != nil {
+			if err := m.section("result of "+r.Step, indent(splitLines(string(r.Result)))); err != nil {
+				return err
+			}
+		}
+	}
+	return m.advise(ctx, st, rows)
+}
+
+// advise says what a person can do about the steps that need one.
+func (m *Main) advise(ctx context.Context, st openStore, rows []ledger.Row) error {
+	database, err := st.Operations().Schema.Check(ctx)
+	if err != nil {
+		return err
+	}
+	for i, v := range viewSteps(database, rows) {
+		r := rows[i]
+		if !r.NeedsPerson() && r.State != ledger.Pending {
+			continue
+		}
+		letters, err := st.Letters().List(ctx, dlq.Filter{Key: r.ID.Key}, 0, listPage)
+		if err != nil {
+			return err
+		}
+		where := "The message waits."
+		if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == r.ID }); n >= 0 {
+			where = fmt.Sprintf("The message is dead letter %d (%s).", letters[n].LetterID, letters[n].Class)
+		}
+		words := "steps resolve " + migrate.Quote(r.ID.Scope) + " " + migrate.Quote(r.ID.Key) + " " + migrate.Quote(r.Step)
+		lines := []string{
+			"", fmt.Sprintf("%s Step %s: look for key %s at %s, then run one of:", where, r.Step, v.IdempotencyKey, r.System),
+			"  " + m.command(words+" --done --external-id ID --reason WHY") + "   it was carried out (--result FILE where the step has a result)",
+			"  " + m.command(words+" --again --reason WHY") + "   nothing was done: call again under the same key",
+			"  " + m.command(words+" --anew --reason WHY") + "   … under a new key (the system keeps an error under the old one)",
+		}
+		if r.State == ledger.Pending {
+			lines = lines[:2]
+			lines[1] = fmt.Sprintf("%s Step %s: the outcome of its call is unknown still; the next run finds it out. Its key at %s is %s.", where, r.Step, r.System, v.IdempotencyKey)
+		}
+		for _, line := range lines {
+			if err := m.line("%s", line); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// printSteps prints rows. Finding none is no success.
+func (m *Main) printSteps(ctx context.Context, st openStore, rows []ledger.Row) error {
+	database, err := st.Operations().Schema.Check(ctx)
+	if err != nil {
+		return err
+	}
+	views, lines := viewSteps(database, rows), make([][]string, 0, len(rows))
+	for _, v := range views {
+		lines = append(lines, append([]string{short(v.Scope, 40), short(v.Key, 40)}, v.line()...))
+	}
+	if len(rows) > 0 || m.json() {
+		err = m.emit("steps", views, append([]string{"SCOPE", "KEY"}, stepColumns...), lines)
+	}
+	if err == nil && len(rows) == 0 {
+		m.say("there is no such step")
+		return errFound
+	}
+	return err
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/ledger"
+)
+
+// stepView is a step as JSON.
+type stepView struct {
+	Scope      string       `json:"scope"`
+	Key        string       `json:"key"`
+	Step       string       `json:"step"`
+	System     string       `json:"system"`
+	State      ledger.State `json:"state"`
+	Calls      int          `json:"calls"`
+	Via        ledger.Via   `json:"via,omitempty"`
+	ExternalID string       `json:"external_id,omitempty"`
+	OtherID    string       `json:"other_id,omitempty"` // of a second call that was carried out too
+	// IdempotencyKey is that of the latest call.
+	IdempotencyKey string    `json:"idempotency_key"`
+	Changed        time.Time `json:"changed_at"`
+	Error          string    `json:"error,omitempty"`
+	ResultBytes    int       `json:"result_bytes"` // -1 if there is no result
+	Result         []byte    `json:"result,omitempty"`
+	By             string    `json:"resolved_by,omitempty"`
+	Reason         string    `json:"reason,omitempty"`
+}
+
+// viewSteps returns rows as JSON; database is its id, from which keys are computed.
+func viewSteps(database string, rows []ledger.Row) []stepView {
+	views := make([]stepView, 0, len(rows))
+	for _, r := range rows {
+		views = append(views, stepView{
+			Scope: r.ID.Scope, Key: r.ID.Key, Step: r.Step, System: r.System, State: r.State, Calls: r.Calls, Via: r.Via,
+			ExternalID: r.ExternalID, OtherID: r.OtherID, Changed: r.Changed, Error: r.Error, ResultBytes: r.Size, Result: r.Result,
+			By: r.By, Reason: r.Reason, IdempotencyKey: encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, r.Generation),
+		})
+	}
+	return views
+}
+
+// stepsOf returns the steps of a message, without results.
+func stepsOf(ctx context.Context, st openStore, id inbox.ID) ([]stepView, error) {
+	rows, err := st.Operations().Steps.List(ctx, id)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	database, err := st.Operations().Schema.Check(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range rows {
+		rows[i].Result = nil
+	}
+	return viewSteps(database, rows), nil
+}
+
+// stepColumns are the titles of line.
+var stepColumns = []string{"STEP", "SYSTEM", "STATE", "CALLS", "VIA", "EXTERNAL ID", "SINCE", "ERROR"}
+
+// line is a row of a table.
+func (v stepView) line() []string {
+	id := text(v.ExternalID)
+	if v.OtherID != "" {
+		id += ", and twice: " + v.OtherID
+	}
+	return []string{
+		short(v.Step, 40), short(v.System, 20), string(v.State), fmt.Sprint(v.Calls), text(string(v.Via)), short(id, 60), when(v.Changed), short(text(v.Error), 60),
+	}
+}
