@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/runner"
+	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -133,11 +134,15 @@ func (d *doing) exists(ctx context.Context, row *seen, c *ledger.Call, said erro
 	return nil, err
 }
 
+// maxTries is how often a result is written that others overwrite, or whose COMMIT has no
+// answer.
+const maxTries = 100
+
 // done records a result, and returns it, or the one that is recorded already.
 func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *ledger.Call, via ledger.Via) ([]byte, error) {
 	end := *row
 	end.State, end.Result, end.ExternalID, end.Via, end.Error = ledger.Done, a.Result, c.ID(), via, a.Unfit
-	for {
+	for try := 1; ; try++ {
 		recorded, err := d.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordDone(ctx, t, end) })
 		if err == nil && recorded {
 			break
@@ -158,6 +163,9 @@ func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *l
 		}
 		if now.State == ledger.Done { // our COMMIT without an answer has happened
 			break
+		}
+		if try == maxTries || !sleep.For(d.Cancelled, conflictPause) {
+			return nil, fmt.Errorf("the result of step %s is not recorded: its row is %s", d.r.Name, now.State)
 		}
 	}
 	if a.Unfit != "" {
