@@ -84,7 +84,7 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"two steps have the name", func(c *consumer.Consumer) {
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, charged))
 		}},
-		{"Recover is not set", func(c *consumer.Consumer) {
+		{"no Recover", func(c *consumer.Consumer) {
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(ledger.Step[string]{Name: "a", System: "b"}))
 		}},
 		{"raise DrainTimeout", func(c *consumer.Consumer) {

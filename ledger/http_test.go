@@ -18,7 +18,7 @@ import (
 )
 
 // posts posts with an idempotency key in a call, and returns what HTTP makes of the answer.
-func posts(t *testing.T, client *http.Client, url string) (err error, certainty ledger.Certainty) {
+func posts(t *testing.T, client *http.Client, url string) (certainty ledger.Certainty, err error) {
 	t.Helper()
 	c := &ledger.Call{Key: "k"}
 	ctx, cancel := context.WithTimeout(c.Trace(t.Context()), 10*time.Second)
@@ -33,7 +33,7 @@ func posts(t *testing.T, client *http.Client, url string) (err error, certainty 
 		_ = answer.Body.Close()
 	}
 	err = ledger.HTTP(answer, err)
-	return err, ledger.CertaintyOf(err, c)
+	return ledger.CertaintyOf(err, c), err
 }
 
 // What each status means.
@@ -52,13 +52,13 @@ func TestHTTPStatus(t *testing.T) {
 		404: ledger.StatusRefused, 408: ledger.Unknown, 409: ledger.Unknown, 422: ledger.StatusRefused, 423: ledger.Unknown, 425: ledger.Unknown,
 		429: ledger.CertainlyNotSent, 500: ledger.Unknown, 502: ledger.Unknown, 503: ledger.Unknown, 504: ledger.Unknown,
 	} {
-		err, got := posts(t, server.Client(), fmt.Sprint(server.URL, "/", status))
+		got, err := posts(t, server.Client(), fmt.Sprint(server.URL, "/", status))
 		if err == nil || got != want || retry.IsPermanent(err) != (want == ledger.StatusRefused) {
 			t.Errorf("%d: %v, %d, permanent %t", status, err, got, retry.IsPermanent(err))
 		}
 	}
 	for _, status := range []int{200, 201, 202, 204} {
-		if err, _ := posts(t, server.Client(), fmt.Sprint(server.URL, "/", status)); err != nil {
+		if _, err := posts(t, server.Client(), fmt.Sprint(server.URL, "/", status)); err != nil {
 			t.Errorf("%d: %v", status, err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestHTTPDial(t *testing.T) {
 	}
 	url := "http://" + l.Addr().String()
 	_ = l.Close()
-	if err, got := posts(t, http.DefaultClient, url); got != ledger.CertainlyNotSent {
+	if got, err := posts(t, http.DefaultClient, url); got != ledger.CertainlyNotSent {
 		t.Errorf("%v: %d", err, got)
 	}
 }
@@ -155,7 +155,7 @@ func TestHTTPRepeatedByGo(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = warm.Body.Close()
-			if err, got := posts(t, client, url); err == nil || got != ledger.Unknown || carriedOut.Load() != 1 {
+			if got, err := posts(t, client, url); err == nil || got != ledger.Unknown || carriedOut.Load() != 1 {
 				t.Errorf("%v: %d, carried out %d times", err, got, carriedOut.Load())
 			}
 		})
@@ -178,7 +178,7 @@ func TestHTTPRedirect(t *testing.T) {
 	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	for path, want := range map[string]bool{"/302": false, "/307": true, "/gone": false} {
-		err, got := posts(t, server.Client(), server.URL+path)
+		got, err := posts(t, server.Client(), server.URL+path)
 		if (err == nil) != want || got != ledger.Unknown {
 			t.Errorf("%s: %v, %d", path, err, got)
 		}

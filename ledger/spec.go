@@ -86,21 +86,21 @@ func (s Spec) validate() error {
 func (s Spec) recovery() error {
 	switch {
 	case s.Recover == "":
-		return errors.New("Recover is not set: choose ledger.Retry, Probe, Park or Skip by what the system offers")
+		return errors.New("no Recover: choose ledger.Retry, Probe, Park or Skip by what the system offers")
 	case !slices.Contains([]Recovery{Retry, Probe, Park, Skip}, s.Recover):
-		return fmt.Errorf("Recover is %q: it is one of Retry, Probe, Park and Skip", s.Recover)
+		return fmt.Errorf("the Recover %q is unknown: it is one of Retry, Probe, Park and Skip", s.Recover)
 	case s.Recover == Retry && s.KeyWindow == 0:
-		return fmt.Errorf("Recover is Retry without a KeyWindow: say how long %s drops repetitions of a key, or Forever", s.System)
+		return fmt.Errorf("a Recover of Retry needs a KeyWindow: say how long %s drops repetitions of a key, or Forever", s.System)
 	case s.Recover != Retry && s.KeyWindow != 0:
-		return fmt.Errorf("KeyWindow is for Retry: with %s it has no effect", s.Recover)
+		return fmt.Errorf("a KeyWindow is for Retry: with %s it has no effect", s.Recover)
 	case s.Recover == Retry && s.KeyWindow <= s.Timeout:
-		return fmt.Errorf("KeyWindow (%s) is not above Timeout (%s): no call could be repeated", s.KeyWindow, s.Timeout)
+		return fmt.Errorf("the KeyWindow (%s) is not above Timeout (%s): no call could be repeated", s.KeyWindow, s.Timeout)
 	case s.Recover == Probe && !s.HasFind:
-		return errors.New("Recover is Probe without a Find")
+		return errors.New("a Recover of Probe needs a Find")
 	case s.Recover == Skip && s.HasFind:
-		return errors.New("Find is never asked with Skip: leave it out, or choose Probe")
+		return errors.New("a Find is never asked with Skip: leave it out, or choose Probe")
 	case s.Recover == Skip && s.HasResult:
-		return errors.New("Recover is Skip with a result: a step that is skipped has none, so make it a Step[struct{}]")
+		return errors.New("a Recover of Skip has no result: a step that is skipped has none, so make it a Step[struct{}]")
 	}
 	return nil
 }

@@ -170,6 +170,11 @@ func (k *Kit) Redrive(m Message) {
 		k.t.Fatalf("Redrive: %d redriven, %v %v: %s\n%s", done.Done, done.Skips, err, m, k.tables(m))
 	}
 	k.story.add("redriven: %s", m)
+	k.wakeAll()
+}
+
+// wakeAll has the running processes look for work.
+func (k *Kit) wakeAll() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, p := range k.slots {

@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -80,6 +81,7 @@ func (c *clock) Operations() store.Operations {
 	o := c.Store.Operations()
 	o.Instances = clockInstances{o.Instances, c.p}
 	o.Marks = clockMarks{o.Marks, c.p}
+	o.Steps = clockSteps{o.Steps}
 	o.Subscriptions = notedSubscriptions{o.Subscriptions, c.p}
 	return o
 }
@@ -155,6 +157,18 @@ func (l clockLeases) Claim(ctx context.Context, t *txn.Txn, consumer, handler, t
 		l.p.leases = append(l.p.leases, backlog.Lease{RowID: items[i].RowID, Token: token})
 	}
 	return items, err
+}
+
+// clockSteps makes calls look as if the other system had had its time: no step waits for
+// its FindAfter.
+type clockSteps struct{ ledger.Store }
+
+func (s clockSteps) List(ctx context.Context, id inbox.ID) ([]ledger.Row, error) {
+	rows, err := s.Store.List(ctx, id)
+	for i := range rows {
+		rows[i].Idle += 365 * 24 * time.Hour
+	}
+	return rows, err
 }
 
 // clockInstances makes crashed processes look silent for long.

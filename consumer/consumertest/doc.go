@@ -40,10 +40,15 @@
 //   - [Kit.CrashAt]: the process dies at a [Point], and another goes on.
 //   - [Kit.Redrive]: redrives a dead letter.
 //
+// Steps of package ledger call a [System], a stand-in that loses answers, refuses, finds
+// what it has made and drops repetitions, or does not. [Kit.CrashAt] knows the points of a
+// step, and [Steps.Resolve] is a person's decision.
+//
 // # What a test can check
 //
 //   - [Kit.AppliedOnce], [Kit.DeadLettered], [Kit.Skipped].
 //   - [Kit.Published], [Kit.NotPublished], [Kit.Events].
+//   - [Steps.CalledOnce], [Steps.Parked].
 //   - [Kit.State], [Kit.Attempts], [Kit.Delays], and [Kit.Count] for your own tables.
 //
 // Each assertion first waits until no work is left ([Kit.Settle]), so no test needs to
@@ -55,7 +60,7 @@
 //
 // Waiting takes no time. The program's policy can stay as it is, with a backoff of hours:
 // a delayed message is due after a millisecond, and Kit.Delays returns the delay that the
-// policy gave. The kit notices a dead process within about a second, and then ends its
+// policy gave, and no step waits for its FindAfter. The kit notices a dead process within about a second, and then ends its
 // leases.
 //
 // Handlers of all kinds are tested the same way: those of Handle, HandleBatch,

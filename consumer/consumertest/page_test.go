@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
+	"github.com/headrace/headrace/ledger"
 )
 
 // The tests in docs/testing.md.
@@ -38,6 +40,18 @@ func TestMails(t *testing.T) {
 	k.Publish(headrace.Event{ID: "webhook-1", Topic: "orders.paid", Value: Order{ID: "10492", Total: 4200}, Local: true})
 	k.Settle()
 	k.AppliedOnce(consumertest.JSON("invoices.created", "invoice-10492", Order{ID: "10492"}), "SELECT count(*) FROM mails WHERE order_id = $1", "10492")
+}
+
+// The test in docs/ledger.md.
+func TestCharges(t *testing.T) {
+	step := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}
+	bank := consumertest.NewSystem(consumertest.Dedups()) // or Finds(), KeepsErrors(), CarriesOnAfterCancel(d)
+	k := newCharging(t, consumertest.SQLite(), step, bank)
+	bank.LoseAnswer(1)
+	k.CrashAt(consumertest.StepCalled)
+	k.Deliver(placed)
+	k.AppliedOnce(placed, "SELECT count(*) FROM charges WHERE order_id = $1", "1")
+	k.Steps(placed).CalledOnce(bank, "charge")
 }
 
 // shop makes two consumers without a broker: the invoices of one are what the other mails.

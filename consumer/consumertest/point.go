@@ -37,6 +37,14 @@ const (
 	RelayBeforeCommit Point = Point(fault.RelayBeforeCommit)
 	RelayAfterCommit  Point = Point(fault.RelayAfterCommit)
 
+	// StepMarked: a step of a leased handler (package ledger) is marked; its call has not
+	// begun.
+	StepMarked Point = Point(fault.StepMarked)
+	// StepCalled: the call of a step has returned its result, which is not recorded.
+	StepCalled Point = Point(fault.StepCalled)
+	// StepRecorded: the result of a step is recorded.
+	StepRecorded Point = Point(fault.StepRecorded)
+
 	// LetterBeforeCommit and LetterAfterCommit are before and after the commit of a dead
 	// letter.
 	LetterBeforeCommit Point = Point(fault.LetterBeforeCommit)
@@ -58,9 +66,12 @@ func RelayPoints() []Point {
 // LetterPoints are the points that a message reaches when it becomes a dead letter.
 func LetterPoints() []Point { return []Point{LetterBeforeCommit, LetterAfterCommit} }
 
+// StepPoints are the points that a step of a leased handler reaches.
+func StepPoints() []Point { return []Point{StepMarked, StepCalled, StepRecorded} }
+
 // known reports whether p is one of the points above.
 func (p Point) known() bool {
-	return slices.Contains(slices.Concat(HandlerPoints(), RelayPoints(), LetterPoints()), p)
+	return slices.Contains(slices.Concat(HandlerPoints(), RelayPoints(), LetterPoints(), StepPoints()), p)
 }
 
 // CrashAt makes a process crash when it next reaches the point: it commits, publishes and
@@ -75,7 +86,7 @@ func (k *Kit) CrashAt(points ...Point) {
 	k.t.Helper()
 	for _, p := range points {
 		if !p.known() {
-			k.t.Fatalf("CrashAt(%q): there is no such point; see HandlerPoints, RelayPoints and LetterPoints", p)
+			k.t.Fatalf("CrashAt(%q): there is no such point; see HandlerPoints, RelayPoints, LetterPoints and StepPoints", p)
 		}
 	}
 	k.mu.Lock()

@@ -13,6 +13,8 @@ type kind int
 
 const (
 	other kind = iota
+	stepMark
+	stepRecord
 	work
 	letter
 	relaying
@@ -26,6 +28,10 @@ func (k kind) points() (before, after Point) {
 		return BeforeCommit, AfterCommit
 	case letter:
 		return LetterBeforeCommit, LetterAfterCommit
+	case stepMark:
+		return Call, StepMarked
+	case stepRecord:
+		return StepCalled, StepRecorded
 	case relaying:
 		return RelayBeforeCommit, RelayAfterCommit
 	case redrive:

@@ -6,6 +6,8 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // instances are written without a transaction of Begin's.
@@ -53,6 +55,27 @@ func (h Hook) call(f func() error) error {
 		return err
 	}
 	return f()
+}
+
+// steps notes which transactions mark a step and which record a result.
+type steps struct {
+	ledger.Store
+	w *wrapped
+}
+
+func (s steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	s.w.kinds.add(t, stepMark)
+	return s.Store.Mark(ctx, t, r)
+}
+
+func (s steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {
+	s.w.kinds.add(t, stepMark)
+	return s.Store.Repeat(ctx, t, was, r)
+}
+
+func (s steps) RecordDone(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+	s.w.kinds.add(t, stepRecord)
+	return s.Store.RecordDone(ctx, t, r)
 }
 
 // pruner removes a batch in a transaction of its own.

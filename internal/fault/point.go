@@ -47,6 +47,13 @@ const (
 	RedriveBeforeCommit Point = "redrive-before-commit"
 	RedriveAfterCommit  Point = "redrive-after-commit"
 
+	// StepMarked: a step of a leased handler is marked; its call begins now.
+	StepMarked Point = "step-marked"
+	// StepCalled: the call of a step has returned a result, which is about to be recorded.
+	StepCalled Point = "step-called"
+	// StepRecorded: the result of a step is recorded.
+	StepRecorded Point = "step-recorded"
+
 	// PruneBetween: a batch of a prune is committed, and others follow.
 	PruneBetween Point = "prune-between"
 
@@ -55,7 +62,8 @@ const (
 	Call Point = "call"
 )
 
-// Points are those that a message passes, in the order above, without BeforeAck and Call.
+// Points are those that a message passes, in the order above, without BeforeAck, Call and
+// those of steps.
 var Points = []Point{
 	AfterReceive, AfterClaim, MidHandler, BeforeCommit, AfterCommit, AfterAck,
 	RelaySelected, RelayPublished, RelayDeleting, RelayBeforeCommit, RelayAfterCommit,

@@ -93,6 +93,9 @@ func (w *wrapped) Operations() store.Operations {
 	if o.Marks != nil {
 		o.Marks = marks{o.Marks, w.at}
 	}
+	if o.Steps != nil {
+		o.Steps = steps{o.Steps, w}
+	}
 	if o.Pruner != nil {
 		o.Pruner = pruner{o.Pruner, w.at}
 	}

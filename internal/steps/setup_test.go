@@ -72,9 +72,8 @@ func (s *system) count() (calls, made int) {
 // process is a store of one process, which can be killed: it then does nothing more.
 type process struct {
 	*enginetest.Store
-	run, cancelled context.Context
-	die            context.CancelFunc
-	killed         atomic.Bool
+	die    context.CancelFunc
+	killed atomic.Bool
 	// killAfter is the commit after which it is killed; 0 is none.
 	killAfter, commits atomic.Int64
 }

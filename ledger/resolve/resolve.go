@@ -119,9 +119,9 @@ func (r *Resolution) check() error {
 	case len(r.Result) > ledger.MaxResult:
 		return fmt.Errorf("the result has %d bytes, more than %d", len(r.Result), ledger.MaxResult)
 	case strings.TrimSpace(r.By) == "":
-		return errors.New("By is empty: say who decides")
+		return errors.New("nobody decides: By is empty")
 	case strings.TrimSpace(r.Reason) == "":
-		return errors.New("Reason is empty: say how you know")
+		return errors.New("no Reason is given: say how you know")
 	}
 	return nil
 }

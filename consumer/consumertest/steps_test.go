@@ -1,0 +1,127 @@
+package consumertest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/consumer/consumertest"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
+	"github.com/headrace/headrace/retry"
+)
+
+// charging is a program whose handler has a step that calls a system.
+func charging(step ledger.Step[string], bank *consumertest.System) consumertest.Wire {
+	return func(p *consumertest.Process) (*consumer.Consumer, error) {
+		c, err := consumer.New("shop", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Retry: retry.Policy{MaxAttempts: 5}})
+		if err != nil {
+			return nil, err
+		}
+		consumer.HandleLeased(c, "orders.placed", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
+			id, err := step.Input(m.Body).Do(ctx, bank.Call)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, tx *headrace.Tx) error {
+				_, err := tx.ExecContext(ctx, "INSERT INTO charges (order_id, charge_id) VALUES ($1, $2)", m.Body.ID, id)
+				return err
+			}, nil
+		}, consumer.Steps(step))
+		return c, nil
+	}
+}
+
+var placed = consumertest.JSON("orders.placed", "order-1", Order{ID: "1", Total: 4200})
+
+const charges = "SELECT count(*) FROM charges WHERE order_id = $1 AND charge_id = 'made-1'"
+
+// newCharging is a kit for a step.
+func newCharging(t *testing.T, d consumertest.Database, step ledger.Step[string], bank *consumertest.System) *consumertest.Kit {
+	k := consumertest.New(t, d, charging(step, bank))
+	k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
+	return k
+}
+
+// A process crashes at each point of a step, and the charge is made once.
+func TestCrashAroundAStep(t *testing.T) {
+	for _, recovery := range []ledger.Recovery{ledger.Retry, ledger.Probe} {
+		for _, point := range consumertest.StepPoints() {
+			t.Run(fmt.Sprint(recovery, " ", point), func(t *testing.T) {
+				onEach(t, func(t *testing.T, d consumertest.Database) {
+					bank := consumertest.NewSystem(consumertest.Finds())
+					step := ledger.Step[string]{Name: "charge", System: "bank", Recover: recovery, Find: bank.Find}
+					if recovery == ledger.Retry {
+						bank = consumertest.NewSystem(consumertest.Dedups())
+						step.KeyWindow, step.Find = 24*time.Hour, nil
+					}
+					k := newCharging(t, d, step, bank)
+					k.CrashAt(point)
+					k.Deliver(placed)
+					k.AppliedOnce(placed, charges, "1")
+					k.Steps(placed).CalledOnce(bank, "charge")
+				})
+			})
+		}
+	}
+}
+
+// What a system does, and what becomes of the step.
+func TestSystem(t *testing.T) {
+	onEach(t, func(t *testing.T, d consumertest.Database) {
+		bank := consumertest.NewSystem(consumertest.Finds(), consumertest.CarriesOnAfterCancel(10*time.Millisecond))
+		bank.LoseAnswer(1)
+		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Probe, Find: bank.Find}, bank)
+		k.Deliver(placed)
+		k.AppliedOnce(placed, charges, "1")
+		k.Steps(placed).CalledOnce(bank, "charge")
+		if bank.Calls() != 1 || bank.Made() != 1 {
+			t.Errorf("%d calls, %d made", bank.Calls(), bank.Made())
+		}
+	})
+}
+
+// A refusal that the system keeps: only a new key can succeed.
+func TestSystemThatKeepsErrors(t *testing.T) {
+	onEach(t, func(t *testing.T, d consumertest.Database) {
+		bank := consumertest.NewSystem(consumertest.Dedups(), consumertest.KeepsErrors())
+		bank.Fail(1, ledger.Refused(errors.New("card declined")))
+		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: ledger.Forever}, bank)
+		k.Deliver(placed)
+		k.AppliedOnce(placed, charges, "1")
+		k.Steps(placed).CalledOnce(bank, "charge")
+		if r := k.Steps(placed).Rows()[0]; r.Generation != 1 || r.Calls != 2 {
+			t.Errorf("%+v", r)
+		}
+	})
+}
+
+// A step that needs a person is parked, and goes on when the person has decided.
+func TestParkedAndResolved(t *testing.T) {
+	for verdict, result := range map[resolve.Verdict][]byte{resolve.Done: []byte(`"made-1"`), resolve.Again: nil} {
+		t.Run(string(verdict), func(t *testing.T) {
+			onEach(t, func(t *testing.T, d consumertest.Database) {
+				bank := consumertest.NewSystem()
+				if verdict == resolve.Done {
+					bank.LoseAnswer(1)
+				} else {
+					bank.Fail(1, consumertest.ErrNoAnswer)
+				}
+				k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Park}, bank)
+				k.Deliver(placed)
+				k.Steps(placed).Parked("charge")
+				k.Steps(placed).Resolve("charge", verdict, result)
+				k.AppliedOnce(placed, charges, "1")
+				k.Steps(placed).CalledOnce(bank, "charge")
+				if k.State(placed) != inbox.Done {
+					t.Errorf("%s", k.State(placed))
+				}
+			})
+		})
+	}
+}

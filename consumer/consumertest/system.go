@@ -1,0 +1,164 @@
+package consumertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/ledger"
+)
+
+// System is a stand-in for another system that the steps of a handler call (package
+// ledger), with its own log of what it has carried out. It lives longer than the processes of
+// a kit. It is safe for concurrent use.
+type System struct {
+	drops, finds, keeps bool
+	carriesOn           time.Duration
+
+	mu     sync.Mutex
+	calls  int
+	faults map[int]error // of the n-th call
+	lost   map[int]bool  // answers
+	errs   map[string]error
+	made   []made
+	late   sync.WaitGroup
+}
+
+type made struct{ key, id string }
+
+// Behaviour is what a System does.
+type Behaviour func(*System)
+
+// Dedups has the system drop repetitions of an idempotency key, and answer as the first
+// time: for steps with ledger.Retry.
+func Dedups() Behaviour { return func(s *System) { s.drops = true } }
+
+// Finds has the system find what it made under a key: for steps with ledger.Probe.
+func Finds() Behaviour { return func(s *System) { s.finds = true } }
+
+// CarriesOnAfterCancel has the system carry a call whose answer is lost out only d after
+// its caller has gone.
+func CarriesOnAfterCancel(d time.Duration) Behaviour { return func(s *System) { s.carriesOn = d } }
+
+// KeepsErrors has the system answer a repetition of a key that it has refused with the
+// same refusal, as Stripe does.
+func KeepsErrors() Behaviour { return func(s *System) { s.keeps = true } }
+
+// NewSystem returns a system that carries out each call, repetitions too, and finds
+// nothing, unless it is told otherwise.
+func NewSystem(behaviours ...Behaviour) *System {
+	s := &System{faults: make(map[int]error), lost: make(map[int]bool), errs: make(map[string]error)}
+	for _, b := range behaviours {
+		b(s)
+	}
+	return s
+}
+
+// ErrNoAnswer is the error of a call whose answer is lost.
+var ErrNoAnswer = errors.New("consumertest: no answer")
+
+// ErrCannotFind is the error of Find of a system without Finds.
+var ErrCannotFind = errors.New("consumertest: the system cannot be searched: make it with Finds()")
+
+// LoseAnswer has the n-th call from now, from 1, be carried out, and its caller get
+// ErrNoAnswer: its outcome is unknown.
+func (s *System) LoseAnswer(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost[s.calls+n] = true
+}
+
+// Fail has the n-th call from now, from 1, not be carried out, and its caller get err; mark
+// it with ledger.Refused or ledger.NotSent where the step is to know that.
+func (s *System) Fail(n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.faults[s.calls+n] = err
+}
+
+// Call calls the system with c's key, sets c's id, and returns it. It is for the function of
+// Step.Do.
+func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls++
+	n := s.calls
+	switch err := s.faults[n]; {
+	case s.keeps && s.errs[c.Key] != nil:
+		return "", s.errs[c.Key]
+	case err != nil:
+		if ledger.CertaintyOf(err, c) == ledger.CertainlyRefused {
+			s.errs[c.Key] = err
+		}
+		return "", err
+	case s.carriesOn > 0 && s.lost[n]:
+		s.late.Go(func() {
+			time.Sleep(s.carriesOn) // the system's own pace, which nobody waits for
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.carryOut(c.Key)
+		})
+		return "", ErrNoAnswer
+	}
+	id = s.carryOut(c.Key)
+	if s.lost[n] {
+		return "", ErrNoAnswer
+	}
+	c.SetID(id)
+	return id, ctx.Err()
+}
+
+// carryOut carries a call out, unless it drops it, and returns what it made.
+func (s *System) carryOut(key string) string {
+	if i := slices.IndexFunc(s.made, func(m made) bool { return m.key == key }); i >= 0 && s.drops {
+		return s.made[i].id
+	}
+	s.made = append(s.made, made{key, fmt.Sprint("made-", len(s.made)+1)})
+	return s.made[len(s.made)-1].id
+}
+
+// Find finds what the system made under c's key. It is for Step.Find.
+func (s *System) Find(_ context.Context, c *ledger.Call) (id string, found bool, err error) {
+	if !s.finds {
+		return "", false, ErrCannotFind
+	}
+	s.late.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i := slices.IndexFunc(s.made, func(m made) bool { return m.key == c.Key }); i >= 0 {
+		c.SetID(s.made[i].id)
+		return s.made[i].id, true, nil
+	}
+	return "", false, nil
+}
+
+// Calls returns how many calls the system got.
+func (s *System) Calls() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.calls
+}
+
+// Made returns how many calls the system has carried out.
+func (s *System) Made() int {
+	s.late.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.made)
+}
+
+// under returns how often it has carried out a call with one of the keys.
+func (s *System) under(keys []string) (n int) {
+	s.late.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.made {
+		if slices.Contains(keys, m.key) {
+			n++
+		}
+	}
+	return n
+}
