@@ -42,6 +42,10 @@ const (
 	// StepDoubled: two calls of a step of a leased handler were carried out by the other
 	// system.
 	StepDoubled Kind = "step_doubled"
+	// ScheduleMissed: ticks of a schedule were due while no process ran, and are too old to be
+	// caught up. Topic is the schedule. The source sends it to its own hook, without Consumer
+	// and Handler.
+	ScheduleMissed Kind = "schedule_missed"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
@@ -44,6 +45,8 @@ type Operations struct {
 	// Steps are the steps of leased handlers, StepAdmin is their interface for operators.
 	Steps     ledger.Store
 	StepAdmin ledger.Admin
+	// Schedules are those of package schedule.
+	Schedules Schedules
 	// Waiting looks at the rows of the backlog.
 	Waiting backlog.Admin
 	// Instances are the runs of consumers.
@@ -61,6 +64,37 @@ type Operations struct {
 	Alerts alerts.Store
 	// Schema is the schema itself.
 	Schema Schema
+}
+
+// Schedule is a calendar whose ticks are messages: see package schedule.
+type Schedule struct {
+	// Name is unique in the database. Cron and Zone say when its ticks are due.
+	Name, Cron, Zone string
+	// Since is when it became known, or got its Cron or Zone: earlier ticks never come.
+	Since time.Time
+	// Seen is when a process last made its ticks; zero if none has.
+	Seen time.Time
+	// Fired is when a person asked for a tick, and FiredBy who; zero if nobody has.
+	Fired   time.Time
+	FiredBy string
+	// Now is the time of the database.
+	Now time.Time
+}
+
+// Schedules keeps schedules. Drivers implement it.
+type Schedules interface {
+	// Declare records the Name, Cron and Zone of a schedule whose ticks this process makes,
+	// and returns what is recorded.
+	Declare(ctx context.Context, s Schedule) (Schedule, error)
+	// Beat returns what is recorded of the schedule, and notes that a process makes its
+	// ticks if Cron and Zone are those of s, at most every half minute. The Name is "" if
+	// nothing is recorded.
+	Beat(ctx context.Context, s Schedule) (Schedule, error)
+	// Fire asks the processes for a tick, and reports false if there is no such schedule, or
+	// somebody has asked within the last minute.
+	Fire(ctx context.Context, name, by string) (bool, error)
+	// List returns all, by name.
+	List(ctx context.Context) ([]Schedule, error)
 }
 
 // Schema is the schema that a process works on. Drivers implement it.

@@ -43,6 +43,8 @@ var jsonRuns = []struct {
 	{"steps find", "erp\x1b[2J inv_1", exitDone},
 	{"steps resolve", "billing/orders.paid s1 payout --done --reason test --yes", exitDone},
 	{"steps erase", "billing/orders.paid s2 --yes", exitDone},
+	{"schedule ls", "", exitDone},
+	{"schedule fire", "nightly", exitDone},
 	{"outbox status", "", exitDone},
 	{"outbox parked", "", exitDone},
 	{"outbox unpark", "--all --yes", exitDone},
@@ -63,6 +65,7 @@ func TestJSON(t *testing.T) {
 	p.seed("parked", "2")
 	p.seed("postponed", "later")
 	p.seed("subscription", "shipping")
+	p.seed("schedule", "nightly")
 	p.seed("steps", "s1")
 	p.seed("steps", "s2")
 	p.stdin = "k1\nk8\nk9\n"

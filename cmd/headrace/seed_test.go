@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/storetest"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -27,6 +28,7 @@ import (
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
 //	seed steps KEY      a letter whose message has a step that is done, and one that is parked
+//	seed schedule NAME  a schedule whose ticks a process makes
 //	seed done KEY       a message that was handled
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed retried KEY    a message that failed once and waits for its next attempt
@@ -60,6 +62,10 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	}
 	if what == "subscription" {
 		return st.Operations().Subscriptions.Subscribe(ctx, map[string][]string{arg: {"orders.paid"}})
+	}
+	if what == "schedule" {
+		_, err := st.Operations().Schedules.Declare(ctx, store.Schedule{Name: arg, Cron: "30 2 * * *", Zone: "Europe/Berlin"})
+		return err
 	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {

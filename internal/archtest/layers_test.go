@@ -22,7 +22,7 @@ var (
 	// Drivers speak a database's dialect, with what they share.
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
 	// Adapters connect to brokers, and to senders of webhooks.
-	Adapters = Set{"./broker/...", "./webhook"}
+	Adapters = Set{"./broker/...", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.

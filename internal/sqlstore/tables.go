@@ -76,6 +76,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Finder:        in,
 			Steps:         steps,
 			StepAdmin:     steps,
+			Schedules:     sqlrun.Loaded(d, q, "schedules", &sqlops.Schedules{}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),

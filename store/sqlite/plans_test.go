@@ -58,6 +58,7 @@ var scans = map[string]string{
 	"pauses_get":                "one row: (consumer=?) is the whole primary key",
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
+	"schedules_list":            "a row for each schedule",
 	"prune_count_messages":      "counts, as its interface says",
 	"prune_count_letters":       "counts, as its interface says",
 	"prune_due":                 "a row for each consumer",

@@ -304,6 +304,18 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at timestamptz -- while it is NULL, the consumer is paused
 );
 
+-- Calendars whose ticks are messages. No column says what was the last tick: its id follows from
+-- the calendar, and the inbox takes it once.
+CREATE TABLE {{schema}}.headrace_schedules (
+    name     text COLLATE "C" NOT NULL PRIMARY KEY,
+    cron     text NOT NULL,
+    zone     text NOT NULL,
+    since    timestamptz NOT NULL, -- earlier ticks never come
+    seen_at  timestamptz, -- when a process last made its ticks
+    fired_at timestamptz, -- when a person asked for a tick
+    fired_by text NOT NULL DEFAULT ''
+) WITH (fillfactor = 50);
+
 -- Alerts that were not counted yet. Work only appends. Their namespace is the
 -- consumer, or '' for the relay.
 CREATE TABLE {{schema}}.headrace_alerts (

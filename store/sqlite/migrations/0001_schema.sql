@@ -302,6 +302,18 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at INTEGER -- while it is NULL, the consumer is paused
 ) STRICT, WITHOUT ROWID;
 
+-- Calendars whose ticks are messages. No column says what was the last tick: its id follows from
+-- the calendar, and the inbox takes it once.
+CREATE TABLE {{schema}}.headrace_schedules (
+    name     TEXT NOT NULL PRIMARY KEY,
+    cron     TEXT NOT NULL,
+    zone     TEXT NOT NULL,
+    since    INTEGER NOT NULL, -- earlier ticks never come
+    seen_at  INTEGER, -- when a process last made its ticks
+    fired_at INTEGER, -- when a person asked for a tick
+    fired_by TEXT NOT NULL DEFAULT ''
+) STRICT, WITHOUT ROWID;
+
 -- Alerts that were not counted yet. Work only appends. Their namespace is the
 -- consumer, or '' for the relay.
 CREATE TABLE {{schema}}.headrace_alerts (

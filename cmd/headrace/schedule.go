@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/schedule"
+	"github.com/headrace/headrace/store"
+)
+
+func (m *Main) scheduleCommand() *cobra.Command {
+	ls := &cobra.Command{
+		Use: "ls", Short: "list schedules, with their next ticks", Args: noArgs,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				list, err := st.Operations().Schedules.List(ctx)
+				if err != nil {
+					return err
+				}
+				return m.printSchedules(list)
+			})
+		}),
+	}
+	fire := &cobra.Command{
+		Use: "fire NAME", Short: "ask for a tick now", Args: one("NAME"),
+		Long: `Asks the processes for a tick of the schedule, which comes within seconds where one runs, and else when one
+starts. It is handled once. A second one is refused within a minute: people click twice.`,
+	}
+	by := fire.Flags().String("by", "", "who asks (default: your user name)")
+	fire.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error { return m.fire(ctx, st, args[0], operator(*by)) })
+	})
+	return m.parent("schedule", "look at schedules, and ask for ticks", ls, fire)
+}
+
+// scheduleView is a schedule as JSON.
+type scheduleView struct {
+	Name    string    `json:"name"`
+	Cron    string    `json:"cron"`
+	Zone    string    `json:"zone"`
+	Next    time.Time `json:"next,omitzero"`
+	Since   time.Time `json:"since"`
+	Seen    time.Time `json:"seen_at,omitzero"` // when a process last made its ticks
+	Fired   time.Time `json:"fired_at,omitzero"`
+	FiredBy string    `json:"fired_by,omitempty"`
+}
+
+func (m *Main) printSchedules(list []store.Schedule) error {
+	views, rows := make([]scheduleView, 0, len(list)), make([][]string, 0, len(list))
+	for _, s := range list {
+		next, _ := schedule.Next(s.Cron, s.Zone, s.Now) // of a newer build it may be unknown here
+		views = append(views, scheduleView{s.Name, s.Cron, s.Zone, next, s.Since, s.Seen, s.Fired, s.FiredBy})
+		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, when(next), when(s.Since), when(s.Seen), when(s.Fired)})
+	}
+	return m.emit("schedules", views, []string{"NAME", "CRON", "ZONE", "NEXT", "SINCE", "SEEN", "FIRED"}, rows)
+}
+
+func (m *Main) fire(ctx context.Context, st openStore, name, by string) error {
+	fired, err := st.Operations().Schedules.Fire(ctx, name, by)
+	switch {
+	case err != nil:
+		return err
+	case !fired:
+		m.say("no tick: there is no such schedule, or one was asked for within the last minute: see %s", m.command("schedule ls"))
+		return errFound
+	case m.json():
+		return m.emitJSON("fired", name)
+	}
+	return m.line("a tick of %s is asked for", name)
+}

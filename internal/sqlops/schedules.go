@@ -1,0 +1,76 @@
+package sqlops
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store"
+)
+
+// Schedules implements store.Schedules.
+type Schedules struct {
+	sqlrun.Table[struct{ Declare, Get, List, Seen, Fire string }]
+}
+
+const (
+	// seenEvery is how often a process notes that it makes ticks.
+	seenEvery = 30 * time.Second
+	// fireEvery is how often a person may ask for a tick: people click twice.
+	fireEvery = time.Minute
+)
+
+func (s *Schedules) Declare(ctx context.Context, one store.Schedule) (row store.Schedule, err error) {
+	defer sqlrun.Wrap("declare a schedule", &err)
+	if err := sqlrun.Identity(one.Name, one.Cron, one.Zone); err != nil {
+		return row, err
+	}
+	if _, err := s.Write(ctx, s.SQL.Declare, one.Name, one.Cron, one.Zone); err != nil {
+		return row, err
+	}
+	row, found, err := s.get(ctx, one.Name)
+	if err == nil && !found {
+		err = fmt.Errorf("schedule %q is gone", one.Name)
+	}
+	return row, err
+}
+
+func (s *Schedules) Beat(ctx context.Context, one store.Schedule) (row store.Schedule, err error) {
+	defer sqlrun.Wrap("read a schedule", &err)
+	row, found, err := s.get(ctx, one.Name)
+	if err != nil || !found || row.Cron != one.Cron || row.Zone != one.Zone || row.Now.Sub(row.Seen) < seenEvery {
+		return row, err
+	}
+	_, err = s.Write(ctx, s.SQL.Seen, one.Name, one.Cron, one.Zone)
+	return row, err
+}
+
+func (s *Schedules) Fire(ctx context.Context, name, by string) (fired bool, err error) {
+	defer sqlrun.Wrap("fire a schedule", &err)
+	if !encode.Clean(name) {
+		return false, nil // no row has such a name
+	}
+	n, err := s.Write(ctx, s.SQL.Fire, name, encode.Text(by, sqlrun.MaxName), sqlrun.Micros(fireEvery))
+	return n > 0, err
+}
+
+func (s *Schedules) List(ctx context.Context) (list []store.Schedule, err error) {
+	defer sqlrun.Wrap("list schedules", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, nil, scheduleFields)
+}
+
+func (s *Schedules) get(ctx context.Context, name string) (store.Schedule, bool, error) {
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Get, []any{name}, scheduleFields)
+	if err != nil || len(rows) == 0 {
+		return store.Schedule{}, false, err
+	}
+	return rows[0], true, nil
+}
+
+func scheduleFields(r *store.Schedule) []any {
+	return []any{
+		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy, (*sqlrun.Instant)(&r.Now),
+	}
+}

@@ -1,0 +1,171 @@
+package schedule_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
+	"github.com/headrace/headrace/schedule"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/sqlite"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// bound is how long a test waits for what it demands.
+const bound = 20 * time.Second
+
+// bed is a database whose clock a test moves.
+type bed struct {
+	*testing.T
+	st     store.Store
+	db     *sql.DB
+	sqlite bool
+	mu     sync.Mutex
+	ticks  []schedule.Tick
+	alerts []alerts.Alert
+}
+
+// onEachStore runs f on each database.
+func onEachStore(t *testing.T, f func(*bed)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), sqlite.Options{Migrate: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = st.Close() })
+		run(f, &bed{T: t, st: st, db: st.DB(), sqlite: true})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dsn, schema := pgtest.New(t)
+		st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
+		run(f, &bed{T: t, st: st, db: st.DB()})
+	})
+}
+
+func run(f func(*bed), b *bed) {
+	b.exec("CREATE TABLE ticks (at TEXT NOT NULL, late BOOLEAN NOT NULL, fired BOOLEAN NOT NULL)")
+	f(b)
+	report, err := b.st.(store.Checker).Check(context.Background())
+	if err != nil || !report.OK() {
+		b.Errorf("check: %+v, %v", report, err)
+	}
+}
+
+func (b *bed) exec(query string, args ...any) {
+	b.Helper()
+	if _, err := b.db.Exec(query, args...); err != nil {
+		b.Fatalf("%s: %v", query, err)
+	}
+}
+
+// set sets the clock of the database to a time, from which it goes on.
+func (b *bed) set(at time.Time) {
+	b.Helper()
+	ahead := time.Until(at)
+	if b.sqlite {
+		b.exec("UPDATE headrace_clock SET shift_us = $1", ahead.Microseconds())
+		return
+	}
+	if err := pgtest.ShiftClock(b.Context(), b.db, ahead); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// process runs a consumer with a source of schedules, and returns what ends it.
+func (b *bed) process(schedules ...schedule.Schedule) (stop func()) {
+	b.Helper()
+	quiet := slog.New(slog.DiscardHandler)
+	src, err := schedule.NewSource(b.st, schedule.Options{Schedules: schedules, Logger: quiet, Alert: func(_ context.Context, a alerts.Alert) error {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.alerts = append(b.alerts, a)
+		return nil
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	src.Hurry()
+	c, err := consumer.New("clock", b.st, consumer.Config{Logger: quiet})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range schedules {
+		schedule.Handle(c, src, s.Name, func(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error {
+			_, err := tx.ExecContext(ctx, "INSERT INTO ticks (at, late, fired) VALUES ($1, $2, $3)", schedule.ID(t.Name, t.At), t.Late, t.Fired)
+			return err
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	var once sync.Once
+	stop = func() {
+		once.Do(func() {
+			cancel()
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
+			_ = src.Close()
+		})
+	}
+	b.Cleanup(stop)
+	return stop
+}
+
+// done returns the ids of the ticks that were handled, in the order of their times.
+func (b *bed) done() (ids []string) {
+	b.Helper()
+	rows, err := b.db.Query("SELECT at FROM ticks ORDER BY at")
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			b.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids
+}
+
+func (b *bed) number(query string) (n int) {
+	b.Helper()
+	if err := b.db.QueryRow(query).Scan(&n); err != nil {
+		b.Fatal(err)
+	}
+	return n
+}
+
+// until waits until n ticks are handled.
+func (b *bed) until(n int) {
+	b.Helper()
+	b.eventually(fmt.Sprint(n, " ticks"), func() bool { return b.number("SELECT count(*) FROM ticks") >= n })
+}
+
+func (b *bed) eventually(what string, cond func() bool) {
+	b.Helper()
+	for end := time.Now().Add(bound); !cond(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("not within %s: %s; there are %v", bound, what, b.done())
+		}
+	}
+}

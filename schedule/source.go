@@ -1,0 +1,299 @@
+package schedule
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/store"
+)
+
+// Options are the options of a Source.
+type Options struct {
+	// Schedules are its calendars. Required.
+	Schedules []Schedule
+	// Logger logs what operators should know. Default: slog.Default.
+	Logger *slog.Logger
+	// Alert gets an alert of kind schedule_missed. Give it the consumer's hook. Default:
+	// alerts.Log(Logger).
+	Alert alerts.Hook
+}
+
+// ErrClosed matches the error of Subscribe after Close.
+var ErrClosed = errors.New("schedule: the source is closed")
+
+// Source makes ticks. It is a Watermill Subscriber. Its methods may be called concurrently.
+type Source struct {
+	schedules store.Schedules
+	known     map[string]*known
+	logger    *slog.Logger
+	alert     alerts.Hook
+	closing   context.Context
+	close     context.CancelFunc
+	running   sync.WaitGroup
+	mu        sync.Mutex
+	ahead     atomic.Int64 // of the database's clock, in ns
+	// pace is how often the database is asked for the time, and for orders of people; again is
+	// the pause after an error.
+	pace, again time.Duration
+}
+
+var (
+	_ message.Subscriber = (*Source)(nil)
+	_ consumer.Checker   = (*Source)(nil)
+)
+
+// NewSource returns a source of schedules in a database. An error names the schedule and the
+// field that is invalid.
+func NewSource(st store.Store, o Options) (*Source, error) {
+	s := &Source{schedules: st.Operations().Schedules, known: make(map[string]*known), logger: o.Logger, alert: o.Alert, pace: 5 * time.Second, again: time.Second}
+	if len(o.Schedules) == 0 {
+		return nil, errors.New("schedule: there are no Schedules")
+	}
+	for _, one := range o.Schedules {
+		k, err := one.parse()
+		if err != nil {
+			return nil, fmt.Errorf("schedule %q: %w", one.Name, err)
+		}
+		if s.known[one.Name] != nil {
+			return nil, fmt.Errorf("schedule %q is given twice", one.Name)
+		}
+		s.known[one.Name] = k
+	}
+	if s.logger == nil {
+		s.logger = slog.Default()
+	}
+	if s.alert == nil {
+		s.alert = alerts.Log(s.logger)
+	}
+	s.closing, s.close = context.WithCancel(context.Background())
+	return s, nil
+}
+
+// Check returns an error if there is no schedule of that name. It does not block. The
+// consumer calls it at the start.
+func (s *Source) Check(_ context.Context, name string, _ consumer.Demands) error {
+	if s.known[name] == nil {
+		return fmt.Errorf("schedule: there is no schedule %q: name it in Options.Schedules", name)
+	}
+	return nil
+}
+
+// TopicRetention is the schedule's Within, after which a tick never comes again.
+func (s *Source) TopicRetention(name string) time.Duration {
+	if k := s.known[name]; k != nil {
+		return k.Within
+	}
+	return 0
+}
+
+// Subscribe makes the ticks of a schedule from now on, and those to be caught up. The channel
+// is closed when ctx ends or the Source is closed; ticks that were handed over wait for their
+// acknowledgement. It does not block: while the database is away there are no ticks.
+func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Message, error) {
+	if err := s.Check(ctx, name, consumer.Demands{}); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing.Err() != nil {
+		return nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	sub := &subscription{Source: s, known: s.known[name], ctx: ctx, out: make(chan *message.Message)}
+	s.running.Go(func() {
+		defer cancel()
+		defer context.AfterFunc(s.closing, cancel)()
+		sub.run()
+	})
+	return sub.out, nil
+}
+
+// Close ends all subscriptions and waits for their goroutines. It may be called again.
+func (s *Source) Close() error {
+	s.mu.Lock()
+	s.close()
+	s.mu.Unlock()
+	s.running.Wait()
+	return nil
+}
+
+// outdated reports whether the successor of a tick is due, and the schedule wants only the
+// newest.
+func (s *Source) outdated(t Tick) bool {
+	k := s.known[t.Name]
+	if k == nil || k.CatchUp != Last || t.Fired {
+		return false
+	}
+	next := k.calendar.next(t.At)
+	return !next.IsZero() && !next.After(time.Now().Add(time.Duration(s.ahead.Load())))
+}
+
+// subscription makes the ticks of one schedule.
+type subscription struct {
+	*Source
+	*known
+	ctx     context.Context
+	out     chan *message.Message
+	sending sync.WaitGroup
+	fired   time.Time // the last order of a person that was followed
+	foreign bool      // the schedule in the database is another one
+}
+
+// run makes ticks until ctx ends.
+func (s *subscription) run() {
+	defer close(s.out)
+	defer s.sending.Wait()
+	var last time.Time // the newest tick that was made, or need not be
+	for s.ctx.Err() == nil && last.IsZero() {
+		row, err := s.schedules.Declare(s.ctx, s.own())
+		if err != nil {
+			s.failed(err)
+			continue
+		}
+		last = s.catchUp(row)
+	}
+	for s.ctx.Err() == nil {
+		next := s.calendar.next(last)
+		row, err := s.schedules.Beat(s.ctx, s.own())
+		if err == nil && row.Name == "" { // somebody has removed it
+			row, err = s.schedules.Declare(s.ctx, s.own())
+		}
+		if err != nil {
+			s.failed(err)
+			continue
+		}
+		s.ahead.Store(int64(time.Until(row.Now)))
+		s.follow(row)
+		due := next.Sub(row.Now)
+		if next.IsZero() || due > 0 {
+			if next.IsZero() || due > s.pace {
+				due = s.pace
+			}
+			sleep.For(s.ctx, due)
+			continue
+		}
+		if last = next; !s.foreign {
+			s.make(Tick{Name: s.Name, At: next})
+		}
+	}
+}
+
+// own is the schedule as this process has it.
+func (s *subscription) own() store.Schedule {
+	return store.Schedule{Name: s.Name, Cron: s.Cron, Zone: s.Zone}
+}
+
+func (s *subscription) failed(err error) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.logger.Warn("no ticks: the database does not answer", "schedule", s.Name, "error", err)
+	sleep.For(s.ctx, s.again)
+}
+
+// catchUp makes the ticks that were due while no process ran, and returns the newest.
+func (s *subscription) catchUp(row store.Schedule) (last time.Time) {
+	s.ahead.Store(int64(time.Until(row.Now)))
+	from := row.Now.Add(-s.Within)
+	if missed := s.calendar.next(later(row.Since, row.Seen)); !row.Seen.IsZero() && !missed.IsZero() && missed.Before(from) {
+		s.missed(missed, from)
+	}
+	var due []time.Time
+	for at := s.calendar.next(later(row.Since, from)); !at.IsZero() && !at.After(row.Now); at = s.calendar.next(at) {
+		if due = append(due, at); s.CatchUp == Last {
+			due = due[len(due)-1:]
+		}
+	}
+	last = row.Now
+	for _, at := range due {
+		s.make(Tick{Name: s.Name, At: at, Late: true})
+	}
+	return last
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// missed tells of ticks that are too old to be caught up.
+func (s *subscription) missed(first, before time.Time) {
+	s.logger.Error("ticks were missed: no process ran, and they are older than Within", "schedule", s.Name, "first", first, "before", before)
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	a := alerts.Alert{Kind: alerts.ScheduleMissed, Topic: s.Name, Count: 1, Since: first, At: time.Now(),
+		Text: "ticks of a schedule were missed while no process ran, and are too old to be caught up: see headrace schedule ls"}
+	if err := s.alert(ctx, a); err != nil {
+		s.logger.Error("the alert of missed ticks was not sent", "schedule", s.Name)
+	}
+}
+
+// follow makes the tick that a person asked for, and notes whether the schedule is ours.
+func (s *subscription) follow(row store.Schedule) {
+	foreign := row.Cron != s.Cron || row.Zone != s.Zone
+	if foreign && !s.foreign {
+		s.logger.Warn("no ticks: another process has changed the schedule", "schedule", s.Name, "cron", row.Cron, "zone", row.Zone)
+	}
+	s.foreign = foreign
+	if row.Fired.After(s.fired) && row.Now.Sub(row.Fired) < s.Within { // the inbox knows it for as long
+		if s.fired = row.Fired; !foreign {
+			s.make(Tick{Name: s.Name, At: row.Fired, Fired: true})
+		}
+	}
+}
+
+// make hands a tick over, and again until it is acknowledged. It blocks until the consumer
+// has taken it.
+func (s *subscription) make(t Tick) {
+	m := s.hand(t)
+	if m == nil {
+		return
+	}
+	s.sending.Go(func() {
+		for m != nil {
+			select {
+			case <-m.Acked():
+				return
+			case <-m.Nacked():
+				sleep.For(s.ctx, s.again)
+				m = s.hand(t)
+			case <-s.ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// hand hands a message of t over; nil if the subscription ends before.
+func (s *subscription) hand(t Tick) *message.Message {
+	payload, err := json.Marshal(t)
+	if err != nil {
+		panic("schedule: " + err.Error()) // a name and a time always have a JSON form
+	}
+	id := ID(t.Name, t.At)
+	if t.Fired {
+		id += "/fired"
+	}
+	m := message.NewMessage(id, payload)
+	m.SetContext(headrace.WithArrival(context.Background(), headrace.Arrival{OrderKey: t.Name, Time: t.At}))
+	select {
+	case s.out <- m:
+		return m
+	case <-s.ctx.Done():
+		return nil
+	}
+}

@@ -1,0 +1,201 @@
+package schedule_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/schedule"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// known has the schedule be known since a time.
+func (b *bed) known(s schedule.Schedule, since time.Time) {
+	b.Helper()
+	b.set(since)
+	stop := b.process(s)
+	b.eventually("the schedule is known", func() bool { return b.number("SELECT count(*) FROM headrace_schedules") == 1 })
+	stop()
+}
+
+// Several processes make every tick, and each is handled once, over days on which clocks
+// change, with processes that come and go.
+//
+//evidence:schedule
+func TestEachTickOnce(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		s := schedule.Schedule{Name: "report", Cron: "30 1,2 * * *", Zone: "America/New_York", CatchUp: schedule.All}
+		from := time.Date(2026, 10, 29, 12, 0, 0, 0, time.UTC) // the clocks change on November 1st
+		b.known(s, from)
+		var want []string
+		stops := []func(){b.process(s), b.process(s), b.process(s)}
+		at := from
+		for n := range 14 { // half days
+			at = at.Add(12 * time.Hour)
+			if n%3 == 0 { // one ends, and another begins
+				stops[n%len(stops)]()
+				stops[n%len(stops)] = b.process(s)
+			}
+			b.set(at)
+			for tick := next(t, s.Cron, s.Zone, from); !tick.After(at); tick = next(t, s.Cron, s.Zone, tick) {
+				if id := schedule.ID(s.Name, tick); !slices.Contains(want, id) {
+					want = append(want, id)
+				}
+			}
+			b.until(len(want))
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		if got := b.done(); !slices.Equal(got, want) {
+			b.Errorf("handled\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	})
+}
+
+// After an outage the newest tick comes with Last, and each with All; nothing from before
+// the schedule was known, and nothing older than Within.
+//
+//evidence:schedule
+func TestCatchUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		catchUp schedule.CatchUp
+		away    time.Duration
+		want    []string
+		missed  bool
+	}{
+		"last":          {schedule.Last, 5 * time.Hour, []string{"h@2026-03-01T17:00:00Z"}, false},
+		"all":           {schedule.All, 3 * time.Hour, []string{"h@2026-03-01T13:00:00Z", "h@2026-03-01T14:00:00Z", "h@2026-03-01T15:00:00Z"}, false},
+		"longer ago":    {schedule.All, 30 * time.Hour, nil, true},
+		"none was due":  {schedule.All, 10 * time.Minute, nil, false},
+		"all, and last": {schedule.Last, 30 * time.Hour, []string{"h@2026-03-02T18:00:00Z"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(b *bed) {
+				s := schedule.Schedule{Name: "h", Cron: "@hourly", CatchUp: c.catchUp, Within: 24 * time.Hour}
+				b.set(noon.Add(time.Minute))
+				stop := b.process(s)
+				b.eventually("a process makes ticks", func() bool { return b.number("SELECT count(*) FROM headrace_schedules WHERE seen_at IS NOT NULL") == 1 })
+				stop()
+				b.set(noon.Add(c.away + 2*time.Minute))
+				b.process(s)
+				want := c.want
+				if name == "longer ago" { // 24 of 30
+					for at := noon.Add(7 * time.Hour); !at.After(noon.Add(c.away)); at = at.Add(time.Hour) {
+						want = append(want, schedule.ID("h", at))
+					}
+				}
+				b.until(len(want))
+				if got := b.done(); !slices.Equal(got, want) {
+					b.Errorf("handled %v", got)
+				}
+				if n := b.number("SELECT count(*) FROM ticks WHERE late"); n != len(want) {
+					b.Errorf("%d are late", n)
+				}
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				if missed := len(b.alerts) == 1 && b.alerts[0].Kind == alerts.ScheduleMissed; missed != c.missed {
+					b.Errorf("alerts %+v", b.alerts)
+				}
+			})
+		})
+	}
+}
+
+// A changed expression begins anew, and a process with the old one makes no more ticks.
+//
+//evidence:schedule
+func TestChangedSchedule(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		old := schedule.Schedule{Name: "h", Cron: "0 * * * *", CatchUp: schedule.All}
+		changed := schedule.Schedule{Name: "h", Cron: "30 * * * *", CatchUp: schedule.All}
+		b.known(old, noon.Add(time.Minute))
+		b.process(old)
+		b.set(noon.Add(time.Hour))
+		b.until(1)
+		b.set(noon.Add(105 * time.Minute)) // after 13:30
+		b.process(changed)
+		b.eventually("the new one is recorded", func() bool { return b.number("SELECT count(*) FROM headrace_schedules WHERE cron LIKE '30%'") == 1 })
+		b.set(noon.Add(155 * time.Minute)) // 14:35
+		b.until(2)
+		want := []string{"h@2026-03-01T13:00:00Z", "h@2026-03-01T14:30:00Z"}
+		if got := b.done(); !slices.Equal(got, want) {
+			b.Errorf("handled %v", got)
+		}
+	})
+}
+
+// A person asks for a tick, which comes once, whoever runs.
+func TestFire(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		s := schedule.Schedule{Name: "h", Cron: "@yearly"}
+		b.known(s, noon)
+		b.process(s)
+		b.process(s)
+		if fired, err := b.st.Operations().Schedules.Fire(t.Context(), "h", "ana"); !fired || err != nil {
+			b.Fatal(fired, err)
+		}
+		b.until(1)
+		b.process(s)()
+		if got, n := b.done(), b.number("SELECT count(*) FROM ticks WHERE fired"); len(got) != 1 || n != 1 {
+			b.Errorf("handled %v, %d of them fired", got, n)
+		}
+	})
+}
+
+// With Last, no queue builds up behind a run that takes longer than the distance of two
+// ticks: what is outdated when it starts is skipped.
+func TestOutdatedTicksAreSkipped(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		s := schedule.Schedule{Name: "h", Cron: "@hourly"}
+		b.known(s, noon.Add(time.Minute))
+		b.exec("INSERT INTO ticks (at, late, fired) VALUES ('h@2026-03-01T11:00:00Z', false, false)")
+		b.set(noon.Add(time.Hour))
+		b.process(s)
+		b.until(2)
+		b.set(noon.Add(5 * time.Hour)) // four are due at once
+		b.eventually("the newest is handled", func() bool { return slices.Contains(b.done(), "h@2026-03-01T17:00:00Z") })
+		b.eventually("the others are skipped", func() bool { return b.number("SELECT count(*) FROM headrace_inbox WHERE stale") == 3 })
+	})
+}
+
+// Mistakes are refused, with the schedule and its field.
+func TestNewSource(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		for want, s := range map[string][]schedule.Schedule{
+			"no Schedules":   nil,
+			"Name is empty":  {{Cron: "@daily"}},
+			"given twice":    {{Name: "a", Cron: "@daily"}, {Name: "a", Cron: "@daily"}},
+			"five years":     {{Name: "a", Cron: "0 0 31 2 *"}},
+			"CatchUp":        {{Name: "a", Cron: "@daily", CatchUp: "none"}},
+			"give it a unit": {{Name: "a", Cron: "@daily", Within: 24}},
+			"Zone":           {{Name: "a", Cron: "@daily", Zone: "CEST"}},
+		} {
+			if _, err := schedule.NewSource(b.st, schedule.Options{Schedules: s}); err == nil || !strings.Contains(err.Error(), want) {
+				b.Errorf("%s: %v", want, err)
+			}
+		}
+		for _, c := range []struct {
+			s    schedule.Schedule
+			want time.Duration
+		}{
+			{schedule.Schedule{Name: "a", Cron: "@hourly"}, 24 * time.Hour}, {schedule.Schedule{Name: "a", Cron: "@weekly"}, 7 * 24 * time.Hour},
+			{schedule.Schedule{Name: "a", Cron: "@yearly"}, 35 * 24 * time.Hour}, {schedule.Schedule{Name: "a", Cron: "@daily", Within: time.Hour}, time.Hour},
+		} {
+			src, err := schedule.NewSource(b.st, schedule.Options{Schedules: []schedule.Schedule{c.s}})
+			if err != nil || src.TopicRetention("a") != c.want || src.TopicRetention("b") != 0 {
+				b.Errorf("%s: %v", c.s.Cron, err)
+			}
+			if _, err := src.Subscribe(t.Context(), "b"); err == nil {
+				b.Error("subscribed to a schedule that is not there")
+			}
+			_ = src.Close()
+			if _, err := src.Subscribe(t.Context(), "a"); err == nil {
+				b.Error("subscribed after Close")
+			}
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package schedule
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
+)
+
+// Tick is the body of a message.
+type Tick struct {
+	// Name is that of the schedule.
+	Name string `json:"name"`
+	// At is when it was due.
+	At time.Time `json:"at"`
+	// Late says that it was caught up: no process ran when it was due.
+	Late bool `json:"late,omitempty"`
+	// Fired says that a person asked for it: "headrace schedule fire".
+	Fired bool `json:"fired,omitempty"`
+}
+
+// Handle registers f for the ticks of the schedule of that name, of the source. Runs of one
+// schedule do not overlap: its ticks have one order key. With CatchUp Last, a tick whose
+// successor is due when it starts is skipped, so no queue builds up; f sees the newest.
+//
+// It is for work that fits in a transaction; for more, use HandleLeased.
+func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx context.Context, tx *headrace.Tx, t Tick) error, options ...consumer.Option) {
+	run := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[Tick]) error {
+		if source.outdated(m.Body) {
+			return inbox.ErrStale
+		}
+		return f(ctx, tx, m.Body)
+	}
+	consumer.Handle(c, name, run, append([]consumer.Option{consumer.From(source)}, options...)...)
+}
+
+// HandleLeased is Handle for work that takes long, or calls other systems: see
+// consumer.HandleLeased. Its order also holds across processes and retries.
+func HandleLeased(c *consumer.Consumer, source *Source, name string, f func(ctx context.Context, m *headrace.Message[Tick]) (headrace.Effects, error), options ...consumer.Option) {
+	run := func(ctx context.Context, m *headrace.Message[Tick]) (headrace.Effects, error) {
+		if source.outdated(m.Body) {
+			return func(context.Context, *headrace.Tx) error { return inbox.ErrStale }, nil
+		}
+		return f(ctx, m)
+	}
+	consumer.HandleLeased(c, name, run, append([]consumer.Option{consumer.From(source)}, options...)...)
+}

@@ -1,0 +1,112 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/headrace/headrace/store"
+)
+
+var scheduleTests = []test{
+	{name: "a schedule is known since its first declaration", run: scheduleDeclared},
+	{name: "another expression begins anew", run: scheduleChanged},
+	{name: "who makes other ticks is not seen", run: scheduleSeen},
+	{name: "a tick is asked for once in a minute", run: scheduleFired},
+}
+
+var nightly = store.Schedule{Name: "nightly", Cron: "30 2 * * *", Zone: "Europe/Berlin"}
+
+func (b *bundle) declare(s store.Schedule) store.Schedule {
+	b.Helper()
+	row, err := b.Store.Operations().Schedules.Declare(b.ctx, s)
+	b.must(err)
+	return row
+}
+
+func (b *bundle) beat(s store.Schedule) store.Schedule {
+	b.Helper()
+	row, err := b.Store.Operations().Schedules.Beat(b.ctx, s)
+	b.must(err)
+	return row
+}
+
+func scheduleDeclared(b *bundle) {
+	if row := b.beat(nightly); row.Name != "" {
+		b.Errorf("before it is declared: %+v", row)
+	}
+	first := b.declare(nightly)
+	if first.Name != "nightly" || first.Cron != nightly.Cron || first.Zone != nightly.Zone || first.Since.IsZero() || first.Now.Before(first.Since) || !first.Seen.IsZero() || !first.Fired.IsZero() {
+		b.Errorf("%+v", first)
+	}
+	b.shift(time.Hour)
+	if second := b.declare(nightly); !second.Since.Equal(first.Since) || second.Now.Sub(first.Now) < time.Hour {
+		b.Errorf("%+v after %+v", second, first)
+	}
+	list, err := b.Store.Operations().Schedules.List(b.ctx)
+	if err != nil || len(list) != 1 || list[0].Name != "nightly" {
+		b.Errorf("%+v, %v", list, err)
+	}
+	bad := nightly
+	bad.Name = "a\x00b"
+	if _, err := b.Store.Operations().Schedules.Declare(b.ctx, bad); err == nil {
+		b.Error("a name with NUL was taken")
+	}
+}
+
+func scheduleChanged(b *bundle) {
+	first := b.declare(nightly)
+	b.shift(time.Hour)
+	for n, change := range []func(*store.Schedule){func(s *store.Schedule) { s.Cron = "0 3 * * *" }, func(s *store.Schedule) { s.Zone = "UTC" }} {
+		changed := nightly
+		change(&changed)
+		row := b.declare(changed)
+		if row.Cron != changed.Cron || row.Zone != changed.Zone || row.Since.Sub(first.Since) < time.Duration(n+1)*time.Hour {
+			b.Errorf("%+v", row)
+		}
+		b.shift(time.Duration(n+2) * time.Hour)
+	}
+}
+
+func scheduleSeen(b *bundle) {
+	b.declare(nightly)
+	b.shift(time.Hour)
+	b.beat(nightly)
+	seen := b.beat(nightly).Seen
+	if seen.IsZero() {
+		b.Fatal("it is not seen")
+	}
+	b.shift(time.Hour + 10*time.Second)
+	b.beat(nightly) // too soon
+	if row := b.beat(nightly); !row.Seen.Equal(seen) {
+		b.Errorf("noted again after ten seconds: %+v", row)
+	}
+	b.shift(2 * time.Hour)
+	other := nightly
+	other.Cron = "0 0 * * *"
+	b.beat(other)
+	if row := b.beat(other); !row.Seen.Equal(seen) || row.Cron != nightly.Cron {
+		b.Errorf("another expression: %+v", row)
+	}
+	b.beat(nightly)
+	if row := b.beat(nightly); row.Seen.Sub(seen) < 30*time.Minute {
+		b.Errorf("%+v", row)
+	}
+}
+
+func scheduleFired(b *bundle) {
+	fire := func(name string, want bool) {
+		b.Helper()
+		if got, err := b.Store.Operations().Schedules.Fire(b.ctx, name, "ana"); got != want || err != nil {
+			b.Errorf("%q: %t, %v", name, got, err)
+		}
+	}
+	fire("nightly", false)
+	b.declare(nightly)
+	fire("nightly", true)
+	fire("nightly", false)
+	fire("a\x00", false)
+	if row := b.beat(nightly); row.FiredBy != "ana" || row.Fired.IsZero() {
+		b.Errorf("%+v", row)
+	}
+	b.shift(2 * time.Minute)
+	fire("nightly", true)
+}
