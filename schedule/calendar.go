@@ -37,7 +37,7 @@ func newCalendar(expression, zone string) (*calendar, error) {
 	if len(fields) != 5 {
 		return nil, fmt.Errorf("the Cron %q has %d fields, not five: minute, hour, day of month, month, day of week", expression, len(fields))
 	}
-	parsed, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(expression)
+	parsed, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(expression)
 	if err != nil {
 		return nil, fmt.Errorf("the Cron %q: %w", expression, err)
 	}

@@ -35,7 +35,6 @@ type bed struct {
 	db     *sql.DB
 	sqlite bool
 	mu     sync.Mutex
-	ticks  []schedule.Tick
 	alerts []alerts.Alert
 }
 
