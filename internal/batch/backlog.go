@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/ready"
 	"github.com/headrace/headrace/internal/task"
@@ -62,7 +63,7 @@ func (w *Worker) Work(_ context.Context, shard int, after int64) (drain.Result, 
 	if w.p.stopping.Err() != nil {
 		return drain.Result{}, nil
 	}
-	v := &visit{w: w, shard: shard, after: after, open: make(map[int64]int64)}
+	v := &visit{w: w, shard: shard, after: after, open: make(map[int64]int64), passed: make(map[backlog.OrderKey]int64)}
 	var away error
 	w.p.work(v, []*part{{}}, func(err error) bool { away = err; return false })
 	if away != nil {

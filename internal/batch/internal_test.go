@@ -108,7 +108,7 @@ func TestInOrder(t *testing.T) {
 	tasks := []*task.Task{
 		row(b, "x", 1, true), row(a, "y", 9, true), row(a, "x", 7, false), row(a, "y", 2, true), row(a, "x", 3, false), row(a, "", 8, true), row(a, "", 4, true),
 	}
-	inOrder(tasks)
+	task.InOrder(tasks)
 	var got []int64
 	for _, one := range tasks {
 		got = append(got, one.Item.RowID)

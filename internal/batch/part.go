@@ -145,19 +145,6 @@ func (p *Processor) advise(pt *part) (parts []*part, later []*task.Task) {
 	return parts, later
 }
 
-// inOrder sorts tasks by handler and order key, stably within a key, so that concurrent
-// transactions touch the user's rows in one order. Rows of a strict key are sorted by
-// RowID.
-func inOrder(tasks []*task.Task) {
-	slices.SortStableFunc(tasks, func(a, b *task.Task) int {
-		order := cmp.Or(cmp.Compare(a.Handler.Name, b.Handler.Name), cmp.Compare(a.Delivery.OrderKey, b.Delivery.OrderKey))
-		if order == 0 && a.Item != nil && b.Item != nil && a.Item.Strict && a.Delivery.OrderKey != "" {
-			order = cmp.Compare(a.Item.RowID, b.Item.RowID)
-		}
-		return order
-	})
-}
-
 func sortBy(tasks []*task.Task, place map[*task.Task]int) {
 	slices.SortFunc(tasks, func(a, b *task.Task) int { return cmp.Compare(place[a], place[b]) })
 }

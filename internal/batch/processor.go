@@ -118,7 +118,7 @@ func (p *Processor) Room(h *task.Handler) int {
 // they are to be run again, each in its place, or released if the consumer stops. It waits
 // while the store is away.
 func (p *Processor) Process(tasks []*task.Task) (again []*task.Task) {
-	inOrder(tasks)
+	task.InOrder(tasks)
 	place := make(map[*task.Task]int, len(tasks))
 	var fresh []*task.Task
 	for i, t := range tasks {

@@ -28,6 +28,9 @@ type visit struct {
 	// open are the places of rows that were read, by their ids, until their outcome is
 	// committed.
 	open map[int64]int64
+	// passed are the first rows of strict order keys that a later part found set aside by
+	// another process: the rows behind them are left to another visit.
+	passed map[backlog.OrderKey]int64
 }
 
 func (v *visit) reads(pt *part) bool { return pt.tasks == nil }
@@ -81,7 +84,7 @@ func (v *visit) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error
 	if guard := v.w.p.Guard; guard != nil && guard.Advises() && !pt.advised {
 		return claimed{read: true}, nil
 	}
-	inOrder(s.tasks)
+	task.InOrder(s.tasks)
 	c, err := v.take(ctx, t, s)
 	c.settled = answered
 	return c, err
@@ -176,6 +179,9 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 			v.tell(item.Handler)
 		case item.Delivery.Key == "":
 			s.keyless = append(s.keyless, &task.Task{Handler: h, Item: item, Delivery: item.Delivery})
+		case strict && v.passed[key] > 0 && item.RowID > v.passed[key]:
+			dealt = false
+			delete(known, item.RowID)
 		case item.Behind, leasing[key] && strict:
 			s.behind = append(s.behind, item.RowID)
 			s.holds[key] = true
@@ -186,10 +192,9 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 			one := known[item.RowID]
 			if one != nil && !outcome.SameRun(one, &task.Task{Item: item}) {
 				one = nil // the next run
-			} else {
-				delete(known, item.RowID)
 			}
 			if dealt = v.fits(s.tasks, h, &room); dealt {
+				delete(known, item.RowID)
 				if one == nil {
 					one = &task.Task{Handler: h}
 				}
@@ -206,7 +211,13 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 		}
 	}
 	for _, one := range pt.tasks {
-		if one.Unknown && known[one.Item.RowID] == one {
+		if known[one.Item.RowID] != one {
+			continue
+		}
+		if key, strict := one.StrictKey(); strict && (v.passed[key] == 0 || one.Item.RowID < v.passed[key]) {
+			v.passed[key] = one.Item.RowID
+		}
+		if one.Unknown {
 			s.missing = append(s.missing, one)
 		}
 	}

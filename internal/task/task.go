@@ -1,6 +1,7 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -155,3 +156,16 @@ func (o Outcome) String() string { return outcomes[o] }
 
 // Outcomes returns the names of the outcomes by their numbers.
 func Outcomes() []string { return slices.Clone(outcomes) }
+
+// InOrder sorts tasks by handler and order key, stably within a key, so that concurrent
+// transactions touch the user's rows in one order. Rows of a strict key are sorted by
+// RowID.
+func InOrder(tasks []*Task) {
+	slices.SortStableFunc(tasks, func(a, b *Task) int {
+		order := cmp.Or(cmp.Compare(a.Handler.Name, b.Handler.Name), cmp.Compare(a.Delivery.OrderKey, b.Delivery.OrderKey))
+		if order == 0 && a.Item != nil && b.Item != nil && a.Item.Strict && a.Delivery.OrderKey != "" {
+			order = cmp.Compare(a.Item.RowID, b.Item.RowID)
+		}
+		return order
+	})
+}
