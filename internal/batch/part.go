@@ -1,7 +1,6 @@
 package batch
 
 import (
-	"cmp"
 	"math/rand/v2"
 	"slices"
 
@@ -143,8 +142,4 @@ func (p *Processor) advise(pt *part) (parts []*part, later []*task.Task) {
 		parts = append([]*part{pt.of(together)}, parts...)
 	}
 	return parts, later
-}
-
-func sortBy(tasks []*task.Task, place map[*task.Task]int) {
-	slices.SortFunc(tasks, func(a, b *task.Task) int { return cmp.Compare(place[a], place[b]) })
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func (p *Processor) Process(tasks []*task.Task) (again []*task.Task) {
 		c = &intake{live{p}}
 	}
 	again = p.work(c, []*part{{tasks: fresh}}, p.await)
-	sortBy(again, place)
+	slices.SortFunc(again, func(a, b *task.Task) int { return cmp.Compare(place[a], place[b]) })
 	return again
 }
 

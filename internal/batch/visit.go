@@ -28,8 +28,7 @@ type visit struct {
 	// open are the places of rows that were read, by their ids, until their outcome is
 	// committed.
 	open map[int64]int64
-	// passed are the first rows of strict order keys that a later part found set aside by
-	// another process: the rows behind them are left to another visit.
+	// passed are rows by strict order keys: those behind are left to another visit.
 	passed map[backlog.OrderKey]int64
 }
 
@@ -194,9 +193,10 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 				one = nil // the next run
 			}
 			if dealt = v.fits(s.tasks, h, &room); dealt {
-				delete(known, item.RowID)
 				if one == nil {
 					one = &task.Task{Handler: h}
+				} else {
+					delete(known, item.RowID)
 				}
 				one.Item, one.Delivery = item, item.Delivery
 				one.Reruns = max(one.Reruns, item.Reruns)
@@ -210,7 +210,17 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 			v.open[item.RowID] = item.Place
 		}
 	}
-	for _, one := range pt.tasks {
+	s.missing = v.pass(pt.tasks, known)
+	if !v.read {
+		v.read, v.mark, v.more = true, mark, left || len(items) == v.w.p.MaxBatch || v.cut(items)
+	}
+	return s
+}
+
+// pass notes the order keys of tasks whose rows were not found as they were: known. It
+// returns those whose COMMIT had no answer.
+func (v *visit) pass(tasks []*task.Task, known map[int64]*task.Task) (missing []*task.Task) {
+	for _, one := range tasks {
 		if known[one.Item.RowID] != one {
 			continue
 		}
@@ -218,13 +228,10 @@ func (v *visit) sort(items []backlog.Item, pt *part) sorted {
 			v.passed[key] = one.Item.RowID
 		}
 		if one.Unknown {
-			s.missing = append(s.missing, one)
+			missing = append(missing, one)
 		}
 	}
-	if !v.read {
-		v.read, v.mark, v.more = true, mark, left || len(items) == v.w.p.MaxBatch || v.cut(items)
-	}
-	return s
+	return missing
 }
 
 // cut reports whether the read may have ended because of its size.
