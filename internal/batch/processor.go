@@ -3,6 +3,7 @@ package batch
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
