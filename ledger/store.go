@@ -26,9 +26,6 @@ const (
 	Skipped State = "skipped"
 )
 
-// States returns all states.
-func States() []State { return []State{Pending, Done, Failed, Parked, Skipped} }
-
 // Via says how the result of a step became known.
 type Via string
 
@@ -43,9 +40,6 @@ const (
 	// ViaPerson: a person said so.
 	ViaPerson Via = "person"
 )
-
-// Vias returns all ways.
-func Vias() []Via { return []Via{ViaCall, ViaExists, ViaProbe, ViaPerson} }
 
 // Row is what is recorded of a step of a message.
 type Row struct {

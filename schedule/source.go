@@ -162,7 +162,8 @@ func (s *subscription) run() {
 			s.failed(err)
 			continue
 		}
-		last = s.catchUp(row)
+		s.catchUp(row)
+		last = row.Now
 	}
 	for s.ctx.Err() == nil {
 		next := s.calendar.next(last)
@@ -203,8 +204,8 @@ func (s *subscription) failed(err error) {
 	sleep.For(s.ctx, s.again)
 }
 
-// catchUp makes the ticks that were due while no process ran, and returns the newest.
-func (s *subscription) catchUp(row store.Schedule) (last time.Time) {
+// catchUp makes the ticks that were due while no process ran.
+func (s *subscription) catchUp(row store.Schedule) {
 	s.ahead.Store(int64(time.Until(row.Now)))
 	from := row.Now.Add(-s.Within)
 	if missed := s.calendar.next(later(row.Since, row.Seen)); !row.Seen.IsZero() && !missed.IsZero() && missed.Before(from) {
@@ -216,11 +217,9 @@ func (s *subscription) catchUp(row store.Schedule) (last time.Time) {
 			due = due[len(due)-1:]
 		}
 	}
-	last = row.Now
 	for _, at := range due {
 		s.make(Tick{Name: s.Name, At: at, Late: true})
 	}
-	return last
 }
 
 func later(a, b time.Time) time.Time {

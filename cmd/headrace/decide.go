@@ -139,9 +139,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	case d.newKey != "" && (len(args) != 1 || args[0] == "-"):
 		return dlq.Filter{}, usagef("%s: --new-key is for one id", verb)
 	}
-	if d.by == "" {
-		d.by = userName()
-	}
+	d.by = operator(d.by)
 	f, err := d.filter.parse(time.Now())
 	if err != nil {
 		return dlq.Filter{}, err

@@ -63,7 +63,7 @@ Exit status 5 if the state of the step does not allow it.`,
 func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) (err error) {
 	r := resolve.Resolution{
 		ID: inbox.ID{Scope: args[0], Key: args[1]}, Step: args[2], Verdict: resolve.Done, ExternalID: f.externalID,
-		By: f.by, Reason: f.reason, Hold: f.hold, Force: f.force,
+		By: operator(f.by), Reason: f.reason, Hold: f.hold, Force: f.force,
 	}
 	switch {
 	case f.again:
@@ -73,9 +73,6 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 	}
 	if f.reason == "" {
 		return usagef("resolve: say how you know with --reason")
-	}
-	if r.By == "" {
-		r.By = userName()
 	}
 	if f.result != "" {
 		if r.Result, err = m.readResult(f.result); err != nil {

@@ -148,12 +148,16 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload 
 			}
 		}
 	}
-	return m.advise(ctx, st, rows)
+	return m.advise(ctx, st, key, rows)
 }
 
-// advise says what a person can do about the steps that need one.
-func (m *Main) advise(ctx context.Context, st openStore, rows []ledger.Row) error {
+// advise says what a person can do about the steps of a key that need one.
+func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledger.Row) error {
 	database, err := st.Operations().Schema.Check(ctx)
+	if err != nil {
+		return err
+	}
+	letters, err := st.Letters().List(ctx, dlq.Filter{Key: key}, 0, listPage)
 	if err != nil {
 		return err
 	}
@@ -161,10 +165,6 @@ func (m *Main) advise(ctx context.Context, st openStore, rows []ledger.Row) erro
 		r := rows[i]
 		if !r.NeedsPerson() && r.State != ledger.Pending {
 			continue
-		}
-		letters, err := st.Letters().List(ctx, dlq.Filter{Key: r.ID.Key}, 0, listPage)
-		if err != nil {
-			return err
 		}
 		where := "The message waits."
 		if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == r.ID }); n >= 0 {

@@ -96,7 +96,7 @@ func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error
 		return "", err
 	case s.carriesOn > 0 && s.lost[n]:
 		s.late.Go(func() {
-			time.Sleep(s.carriesOn) // the system's own pace, which nobody waits for
+			time.Sleep(s.carriesOn) // the system works at its own pace
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.carryOut(c.Key)

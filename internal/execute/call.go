@@ -87,10 +87,6 @@ func (x *Execution) calls() (calls []*Call) {
 			x.failures = append(x.failures, &outcome.Failure{Task: t, Kind: outcome.HeldBack})
 			continue
 		}
-		if t.Handler.Leased != nil && t.Effects == nil { // there is only the record
-			x.applied = append(x.applied, &Call{h: t.Handler, tasks: []*task.Task{t}})
-			continue
-		}
 		if n := len(calls); n > 0 && t.Handler.Batch && !x.p.Singly && calls[n-1].h == t.Handler {
 			calls[n-1].tasks = append(calls[n-1].tasks, t)
 			continue

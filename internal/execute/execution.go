@@ -348,9 +348,6 @@ func (x *Execution) Applied() []*task.Task {
 func (x *Execution) Events() []outbox.Row {
 	rows := make([]outbox.Row, 0, len(x.applied))
 	for _, c := range x.applied {
-		if c.tx == nil {
-			continue
-		}
 		for _, e := range c.tx.Events() {
 			rows = append(rows, outbox.RowOf(e))
 		}

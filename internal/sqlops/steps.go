@@ -52,7 +52,7 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 }
 
 func (s *Steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, encode.Text(r.System, sqlrun.MaxName), r.CallID, r.InputHash)
+	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash)
 }
 
 func (s *Steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {

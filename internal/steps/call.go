@@ -21,7 +21,7 @@ type returned struct {
 	found     bool
 	err       error
 	has       bool // it has returned
-	abandoned bool // nobody waits for it any more
+	abandoned bool // the run has gone on without it
 }
 
 // call makes the call that row is the mark of.
@@ -100,10 +100,10 @@ func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error
 		end.Generation++
 	}
 	if v.why != "" {
+		d.warn("a step is parked: "+v.why, d.r, "error", end.Error)
 		end.Error = v.why
-		d.warn("a step is parked: "+v.why, d.r, "error", d.text(err))
 	}
-	_, failed := d.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordOutcome(ctx, t, end) })
+	failed := d.settle(end)
 	switch {
 	case v.state == ledger.Parked:
 		return nil, d.parked(v.why, err)
@@ -111,7 +111,7 @@ func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error
 		d.skipped()
 		return nil, nil
 	}
-	return nil, err // if it is not written the row stays pending: the outcome is unknown
+	return nil, err
 }
 
 // exists adopts what the system says that it has already.
@@ -130,7 +130,7 @@ func (d *doing) exists(ctx context.Context, row *seen, c *ledger.Call, said erro
 	} else {
 		err = fmt.Errorf("find what step %s has made: %w", d.r.Name, err)
 	}
-	_, _ = d.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordOutcome(ctx, t, end) })
+	_ = d.settle(end)
 	return nil, err
 }
 

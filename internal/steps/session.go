@@ -2,6 +2,7 @@ package steps
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -134,12 +135,17 @@ func (s *Session) load(ctx context.Context) error {
 	if r, ok := s.plan.stranger(rows); ok {
 		return s.undeclared(r)
 	}
-	at := time.Now()
 	s.rows = make(map[string]seen, len(rows))
+	s.note(rows)
+	return nil
+}
+
+// note notes rows that were just read. The caller holds s.mu.
+func (s *Session) note(rows []ledger.Row) {
+	at := time.Now()
 	for _, r := range rows {
 		s.rows[r.Step] = seen{r, at}
 	}
-	return nil
 }
 
 // How long a message waits for a process that knows its step, and how often it asks.
@@ -177,12 +183,9 @@ func (s *Session) again(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at := time.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range rows {
-		s.rows[r.Step] = seen{r, at}
-	}
+	s.note(rows)
 	return nil
 }
 
@@ -212,7 +215,7 @@ func (s *Session) until(ctx context.Context, f func(ctx context.Context) error, 
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.StoreTimeout)
 		err := f(own)
 		cancel()
-		if err == nil || matches(err, final) {
+		if err == nil || slices.ContainsFunc(final, func(target error) bool { return errors.Is(err, target) }) {
 			return err
 		}
 		if !sleep.For(ctx, s.pause(err)) {

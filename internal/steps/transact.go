@@ -3,7 +3,6 @@ package steps
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"time"
 
 	"github.com/headrace/headrace/ledger"
@@ -23,15 +22,6 @@ func (s *Session) pause(err error) time.Duration {
 		return conflictPause
 	}
 	return s.Failed(err)
-}
-
-func matches(err error, targets []error) bool {
-	for _, target := range targets {
-		if errors.Is(err, target) {
-			return true
-		}
-	}
-	return false
 }
 
 // fenced runs f in a transaction under the lock of the lease, and reports whether f has
@@ -71,4 +61,11 @@ func (s *Session) write(f func(ctx context.Context, t *txn.Txn) (bool, error)) (
 		err = once(ctx)
 	}
 	return changed, err
+}
+
+// settle records what came of a call, if the row is still that of the call. If it cannot be
+// written, the row stays pending: the outcome is unknown.
+func (s *Session) settle(end ledger.Row) error {
+	_, err := s.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Steps.RecordOutcome(ctx, t, end) })
+	return err
 }
