@@ -10,7 +10,10 @@ import (
 type Call struct {
 	// Key is the idempotency key, a UUID. It is the same for every call of the step for
 	// the message, in every process and after a restore of the database, until the system
-	// has answered that it did nothing (Refused). It is no secret.
+	// has answered that it did nothing (Refused). It is no secret. Send it in the header
+	// Idempotency-Key only to a system that drops repetitions: net/http takes the header as
+	// leave to send a POST again by itself when a connection breaks. To others send it as a
+	// reference.
 	Key string
 	// Number counts the calls of the step for the message, from 1.
 	Number int

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/webhook"
+)
+
+func main() {
+	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer restore()
+	if err := program(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "invoices: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// options are the flags.
+type options struct {
+	n, kills  int
+	faults    float64
+	dir, dsn  string
+	at, other string // addresses of a child process, and of the systems that it calls
+}
+
+// program is the whole scene, or with the argument "systems" or "worker" one of its processes.
+func program(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	role := ""
+	if len(args) > 0 && (args[0] == "systems" || args[0] == "worker") {
+		role, args = args[0], args[1:]
+	}
+	var o options
+	flags := flag.NewFlagSet("invoices", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&o.n, "n", 40, "how many `orders` the shop sends")
+	flags.IntVar(&o.kills, "kills", 5, "how `often` the consumer's process is killed")
+	flags.Float64Var(&o.faults, "faults", 0.1, "the `share` of requests that the systems fail, answer late or not at all")
+	flags.StringVar(&o.dsn, "dsn", "", "use this PostgreSQL database, postgres://…, instead of SQLite; it must have no table synced")
+	flags.StringVar(&o.dir, "dir", "", "a new `directory` for the database and the logs; default: a temporary one, which is kept")
+	if role != "" {
+		flags.StringVar(&o.at, "at", "", "the address to listen on")
+		flags.StringVar(&o.other, "systems", "", "the URL of the systems")
+	}
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || o.n < 1 || o.kills < 0 || o.faults < 0 || o.faults > 0.5 {
+		return errors.New("give -n of at least 1, -kills of at least 0 and -faults between 0 and 0.5; -h shows the flags")
+	}
+	switch role {
+	case "systems":
+		return o.systems(ctx)
+	case "worker":
+		return o.worker(ctx)
+	}
+	return o.scene(ctx, stdout)
+}
+
+func (o *options) file() string { return filepath.Join(o.dir, "shop.db") }
+func (o *options) log() string  { return filepath.Join(o.dir, "statements.log") }
+
+// systems is the process of the four systems.
+func (o *options) systems(ctx context.Context) error {
+	systems, err := openOutside(o.log(), o.faults)
+	if err != nil {
+		return err
+	}
+	return errors.Join(serve(untilParentEnds(ctx), o.at, systems), systems.log.Close())
+}
+
+// worker is the process that is killed: an HTTP server for the webhooks, and the consumer.
+func (o *options) worker(ctx context.Context) error {
+	slog.SetLogLoggerLevel(slog.LevelWarn)
+	d, err := openDatabase(ctx, o.file(), o.dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.close() }()
+	hooks := webhook.NewSource(webhook.Options{})
+	defer func() { _ = hooks.Close() }()
+	mux := http.NewServeMux()
+	mux.Handle("POST /hooks/orders", hooks.Endpoint("orders", webhook.Shopify(secret)))
+	c, err := newConsumer(d, newSystems(o.other), hooks, consumer.Config{})
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(untilParentEnds(ctx))
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		defer stop()
+		served <- serve(ctx, o.at, mux)
+	}()
+	err = c.Run(ctx)
+	stop()
+	return errors.Join(err, <-served)
+}
+
+// untilParentEnds returns a context that ends when the parent does, or closes our input.
+func untilParentEnds(ctx context.Context) context.Context {
+	ctx, stop := context.WithCancel(ctx)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		stop()
+	}()
+	return ctx
+}

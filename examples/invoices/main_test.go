@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/internal/pgtest"
+)
+
+// TestMain is also the program whose processes a test kills.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && (os.Args[1] == "systems" || os.Args[1] == "worker") {
+		if err := program(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// times is how often the process is killed: a few times here, 200 times with
+// INVOICES_KILLS=200, as make long does.
+func times(t *testing.T) string {
+	if n := os.Getenv("INVOICES_KILLS"); n != "" {
+		return n
+	}
+	return "4"
+}
+
+// A process is killed again and again while its handler calls systems that fail: by the
+// systems' own log nothing is done twice, and nothing is lost (LEDGER: Proof).
+//
+//evidence:ledger
+func TestKilled(t *testing.T) {
+	dsn, _ := pgtest.New(t)
+	for name, args := range map[string][]string{"sqlite": nil, "postgres": {"-dsn", dsn}} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			var out bytes.Buffer
+			kills := times(t)
+			args := append([]string{"-dir", dir, "-kills", kills, "-n", "4" + strings.Repeat("0", len(kills))}, args...)
+			if err := program(t.Context(), args, &out, &out); err != nil {
+				log, _ := os.ReadFile(dir + "/worker.log")
+				t.Fatalf("%v\n%s\n%s", err, &out, log)
+			}
+			t.Log(out.String())
+		})
+	}
+}
+
+func TestBadFlags(t *testing.T) {
+	for _, args := range [][]string{{"-n", "0"}, {"-kills", "-1"}, {"-faults", "1"}, {"left"}} {
+		if err := program(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)); err == nil {
+			t.Errorf("%v was taken", args)
+		}
+	}
+}

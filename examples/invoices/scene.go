@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// scene is what the program does beside its two child processes.
+type scene struct {
+	*options
+	db   *database
+	shop *shop
+	// person decides on what the ledger leaves to a person.
+	person person
+}
+
+// scene plays it, and reports.
+func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
+	if o.dir == "" {
+		if o.dir, err = os.MkdirTemp("", "invoices-"); err != nil {
+			return err
+		}
+	} else if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	db, err := openDatabase(ctx, o.file(), o.dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.close()) }()
+	if err := db.create(ctx); err != nil {
+		return err
+	}
+	systems, at, err := o.start("systems")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, systems.stop()) }()
+	s := &scene{options: o, db: db, person: person{db: db, log: o.log()}}
+	if err := s.play(ctx, "http://"+at, out); err != nil {
+		return err
+	}
+	return s.report(ctx, out)
+}
+
+// longestRun is how long a consumer's process lives at most after its first order, until it
+// is killed.
+const longestRun = 400 * time.Millisecond
+
+// play lets the shop send all orders, while the worker is killed, and waits until every
+// order is done.
+func (s *scene) play(ctx context.Context, systems string, out io.Writer) (err error) {
+	address, err := freeAddress()
+	if err != nil {
+		return err
+	}
+	s.shop = newShop("http://" + address + "/hooks/orders")
+	defer func() { err = errors.Join(err, s.shop.close()) }()
+	sent := 0
+	for k := range s.kills {
+		worker, err := s.startAt(address, "worker", "-systems", systems)
+		if err != nil {
+			return err
+		}
+		next := s.n * (k + 1) / (s.kills + 1)
+		s.shop.send(sent, next)
+		sent = next
+		err = s.shop.waitForAnswer(ctx)
+		time.Sleep(rand.N(longestRun)) // a random moment of the work
+		if err := errors.Join(err, worker.kill()); err != nil {
+			return err
+		}
+		if k%20 == 19 || k == s.kills-1 {
+			s.say(out, "%d orders sent, %d kills", sent, k+1)
+		}
+	}
+	worker, err := s.startAt(address, "worker", "-systems", systems)
+	if err != nil {
+		return err
+	}
+	s.shop.send(sent, s.n)
+	return errors.Join(s.settle(ctx), worker.stop())
+}
+
+// patience is how long settle waits without progress.
+const patience = time.Minute
+
+// settle waits until each order is done. Meanwhile a person looks after the dead letters.
+func (s *scene) settle(ctx context.Context) error {
+	deadline, last := time.Now().Add(patience), -1
+	for {
+		_, done, err := s.db.synced(ctx)
+		if err != nil || done == s.n {
+			return err
+		}
+		if done != last {
+			deadline, last = time.Now().Add(patience), done
+		}
+		if err := s.person.look(ctx); err != nil {
+			return err
+		}
+		switch {
+		case ctx.Err() != nil:
+			return errors.New("stopped before all was done")
+		case time.Now().After(deadline):
+			return fmt.Errorf("%d of %d orders are done, and there is no progress: an order is lost, or %s says why", done, s.n, filepath.Join(s.dir, "worker.log"))
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (s *scene) say(w io.Writer, format string, args ...any) {
+	_, _ = fmt.Fprintf(w, format+"\n", args...)
+}
+
+// process is a child.
+type process struct {
+	*exec.Cmd
+	input io.Closer
+	log   *os.File
+}
+
+// start starts a child of its own address.
+func (o *options) start(role string) (*process, string, error) {
+	address, err := freeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := o.startAt(address, role)
+	return p, address, err
+}
+
+func (o *options) startAt(address, role string, args ...string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.OpenFile(filepath.Join(o.dir, role+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{Cmd: exec.Command(self, append([]string{role, "-at", address, "-dir", o.dir, "-dsn", o.dsn, "-faults", fmt.Sprint(o.faults)}, args...)...), log: log}
+	p.Stdout, p.Stderr = log, log
+	if p.input, err = p.StdinPipe(); err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return p, nil
+}
+
+// kill kills the child, which must not have ended by itself.
+func (p *process) kill() error {
+	defer func() { _ = p.log.Close() }()
+	if err := p.Process.Kill(); err != nil {
+		return fmt.Errorf("the worker ended before it was killed; %s says why: %w", p.log.Name(), err)
+	}
+	_ = p.Wait() // it was killed
+	return nil
+}
+
+// stop lets the child end.
+func (p *process) stop() error {
+	defer func() { _ = p.log.Close() }()
+	_ = p.input.Close()
+	if err := p.Wait(); err != nil {
+		return fmt.Errorf("a process failed; %s says why: %w", p.log.Name(), err)
+	}
+	return nil
+}
+
+// freeAddress returns an address that is free at present.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}

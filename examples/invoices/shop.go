@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// secret is the shop's and ours.
+const secret = "shared by both sides"
+
+// shop sends orders as Shopify does: signed, again until the answer is 200, and some of them
+// twice under another id.
+type shop struct {
+	url      string
+	http     *http.Client
+	ctx      context.Context
+	stop     context.CancelFunc
+	sending  sync.WaitGroup
+	answered chan struct{} // one for each answer of 200, if somebody waits
+}
+
+func newShop(url string) *shop {
+	ctx, stop := context.WithCancel(context.Background())
+	return &shop{url: url, http: &http.Client{Timeout: 5 * time.Second}, ctx: ctx, stop: stop, answered: make(chan struct{}, 1)}
+}
+
+// send begins to send the orders from first to before last.
+func (s *shop) send(first, last int) {
+	for i := first; i < last; i++ {
+		s.sending.Go(func() {
+			s.deliver(i, fmt.Sprintf("event-%d", i))
+			if i%10 == 0 {
+				s.deliver(i, fmt.Sprintf("second-event-%d", i))
+			}
+		})
+	}
+}
+
+// deliver sends an order until it is answered.
+func (s *shop) deliver(i int, id string) {
+	body, err := json.Marshal(order{ID: i, Email: fmt.Sprintf("buyer-%d@example.com", i), Total: 1000 + i})
+	if err != nil {
+		panic(err) // an order is JSON
+	}
+	sum := hmac.New(sha256.New, []byte(secret))
+	sum.Write(body)
+	for s.ctx.Err() == nil {
+		if s.post(body, id, base64.StdEncoding.EncodeToString(sum.Sum(nil))) {
+			select {
+			case s.answered <- struct{}{}:
+			default:
+			}
+			return
+		}
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-s.ctx.Done():
+		}
+	}
+}
+
+func (s *shop) post(body []byte, id, signature string) bool {
+	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.url, bytes.NewReader(body))
+	if err != nil {
+		return false
+	}
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("X-Shopify-Webhook-Id", id)
+	r.Header.Set("X-Shopify-Hmac-Sha256", signature)
+	answer, err := s.http.Do(r)
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+// waitForAnswer waits until an order is answered, or is not for a while because none is
+// left.
+func (s *shop) waitForAnswer(ctx context.Context) error {
+	select {
+	case <-s.answered:
+		return nil
+	case <-time.After(2 * time.Second):
+		return nil
+	case <-ctx.Done():
+		return errors.New("stopped before all was done")
+	}
+}
+
+// close ends the sending.
+func (s *shop) close() error {
+	s.stop()
+	s.sending.Wait()
+	s.http.CloseIdleConnections()
+	return nil
+}
