@@ -51,3 +51,4 @@ example: ## run the examples that need no server
 	go run ./examples/orders
 	go run ./examples/router
 	go run ./examples/nobroker
+	go run ./examples/invoices

@@ -162,6 +162,43 @@ func TestHTTPRepeatedByGo(t *testing.T) {
 	}
 }
 
+// Without the header net/http sends a POST once, also when its connection breaks: that is
+// what docs/ledger.md tells those who call a system that drops no repetitions.
+//
+//evidence:ledger
+func TestHTTPWithoutKeyIsSentOnce(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]int64{"": 1, "Idempotency-Key": 2} {
+		var carriedOut atomic.Int64
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				carriedOut.Add(1)
+				panic(http.ErrAbortHandler)
+			}
+		}))
+		warm, err := server.Client().Get(server.URL) // net/http repeats only on a connection that was used
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = warm.Body.Close()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header != "" {
+			r.Header.Set(header, "k")
+		}
+		if answer, err := server.Client().Do(r); err == nil {
+			_ = answer.Body.Close()
+			t.Errorf("%q: answer %d", header, answer.StatusCode)
+		}
+		if n := carriedOut.Load(); n != want {
+			t.Errorf("with the header %q it was carried out %d times, want %d", header, n, want)
+		}
+		server.Close()
+	}
+}
+
 // net/http follows a 302 with GET: an answer of 200, and nothing was posted. A redirect that
 // keeps the method posts.
 //

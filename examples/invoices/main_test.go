@@ -25,13 +25,16 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// times is how often the process is killed: a few times here, 200 times with
-// INVOICES_KILLS=200, as make long does.
-func times(t *testing.T) string {
-	if n := os.Getenv("INVOICES_KILLS"); n != "" {
+// kills is how often the process is killed: 200 times in the whole form, as in make long, or
+// as often as INVOICES_KILLS says.
+func kills() string {
+	switch n := os.Getenv("INVOICES_KILLS"); {
+	case n != "":
 		return n
+	case testing.Short():
+		return "4"
 	}
-	return "4"
+	return "200"
 }
 
 // A process is killed again and again while its handler calls systems that fail: by the
@@ -44,7 +47,7 @@ func TestKilled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			var out bytes.Buffer
-			kills := times(t)
+			kills := kills()
 			args := append([]string{"-dir", dir, "-kills", kills, "-n", "4" + strings.Repeat("0", len(kills))}, args...)
 			if err := program(t.Context(), args, &out, &out); err != nil {
 				log, _ := os.ReadFile(dir + "/worker.log")
