@@ -7,8 +7,12 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
@@ -48,7 +52,9 @@ func TestStepsOfAConsumer(t *testing.T) {
 		k := &bank{calls: make(map[string]int)}
 		server := httptest.NewServer(k)
 		b.Cleanup(server.Close)
-		c := b.consumer(b.config())
+		o := observe(b)
+		var failed atomic.Bool
+		c := b.consumer(o.config())
 		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
 			if _, err := charged.Input(m.Body).Do(ctx, func(ctx context.Context, call *ledger.Call) (string, error) {
 				r, err := http.NewRequestWithContext(ctx, http.MethodPost, server.URL, http.NoBody)
@@ -65,6 +71,9 @@ func TestStepsOfAConsumer(t *testing.T) {
 			}); err != nil {
 				return nil, err
 			}
+			if failed.CompareAndSwap(false, true) {
+				return nil, errBoom // the next run gets what is recorded
+			}
 			return effectsOf(m), nil
 		}, consumer.Steps(charged))
 		b.start(c)
@@ -76,6 +85,19 @@ func TestStepsOfAConsumer(t *testing.T) {
 		rows, err := b.st.Operations().Steps.List(b.Context(), inbox.ID{Scope: "test/" + topic, Key: "a"})
 		if err != nil || len(rows) != 1 || rows[0].Calls != 2 || rows[0].ExternalID != "ch_1" || rows[0].State != ledger.Done {
 			b.Errorf("%+v, %v", rows, err)
+		}
+		for outcome, want := range map[string]int64{"unknown": 1, "done": 1, "refused": 0} {
+			if n := o.sum("headrace.step.duration", "headrace.system", "bank", "headrace.step", "charge", "headrace.outcome", outcome); n != want {
+				b.Errorf("%d calls with the outcome %s, want %d", n, outcome, want)
+			}
+		}
+		if n := o.sum("headrace.step.replayed", "headrace.system", "bank", "headrace.step", "charge"); n != 1 {
+			b.Errorf("%d steps were replayed, want 1", n)
+		}
+		for i, s := range o.some("step charge", 2) {
+			if failed := s.Status().Code == codes.Error; !s.Parent().IsValid() || failed != (i == 0) || s.SpanKind() != trace.SpanKindClient {
+				b.Errorf("span %d: kind %s, status %v, under %v", i, s.SpanKind(), s.Status(), s.Parent())
+			}
 		}
 	})
 }

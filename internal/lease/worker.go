@@ -72,7 +72,7 @@ func New(h *task.Handler, o *Options) *Worker {
 		Options: o, p: p, h: h, steps: &steps.Options{
 			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
 			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
-			Cancelled: o.Cancelled, Redact: o.Redact, Logger: o.Logger,
+			Cancelled: o.Cancelled, Redact: o.Redact, Logger: o.Logger, Telemetry: h.Telemetry,
 			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },
 		},
 		slots: make(chan struct{}, h.Leased.Slots), wake: make(chan struct{}, 1),

@@ -37,14 +37,32 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 			_, _ = d.done(context.WithoutCancel(ctx), &row.Row, a, c, ledger.ViaCall)
 		}
 	}
-	d.invoke(ctx, r, late, func(ctx context.Context) (a ledger.Answer, found bool, err error) {
+	under, ended := d.Telemetry.Step(ctx, d.r.System, d.r.Name)
+	d.invoke(under, r, late, func(ctx context.Context) (a ledger.Answer, found bool, err error) {
 		a, err = d.r.Call(c.Trace(ctx), c)
 		return a, true, err
 	})
+	ended(outcome(r.err, c), r.err != nil)
 	if r.err != nil {
 		return d.failed(ctx, row, c, r.err)
 	}
 	return d.done(ctx, &row.Row, r.answer, c, ledger.ViaCall)
+}
+
+// outcome names what the error of a call says of it, for metrics and spans.
+func outcome(err error, c *ledger.Call) string {
+	if err == nil {
+		return "done"
+	}
+	switch ledger.CertaintyOf(err, c) {
+	case ledger.CertainlyNotSent:
+		return "not_sent"
+	case ledger.CertainlyRefused, ledger.StatusRefused:
+		return "refused"
+	case ledger.AlreadyExists:
+		return "exists"
+	}
+	return "unknown"
 }
 
 // find calls the step's Find.

@@ -41,6 +41,7 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 		}
 		switch n.action {
 		case give:
+			d.Telemetry.StepReplayed(d.r.System, d.r.Name)
 			return d.recorded(ctx, &was.Row)
 		case mismatch:
 			return nil, retry.Permanent(fmt.Errorf("step %s: %w", d.r.Name, ledger.ErrInput))

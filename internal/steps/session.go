@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
@@ -38,6 +39,8 @@ type Options struct {
 	// Alert sends an alert.
 	Alert  func(kind alerts.Kind, text string)
 	Logger *slog.Logger
+	// Telemetry records the calls; may be nil.
+	Telemetry *telemetry.Handler
 }
 
 // Message is the message of a session.

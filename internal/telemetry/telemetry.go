@@ -30,6 +30,8 @@ type Telemetry struct {
 	took      metric.Float64Histogram
 	sent      metric.Int64Counter
 	sendTook  metric.Float64Histogram
+	stepTook  metric.Float64Histogram
+	replayed  metric.Int64Counter
 	gauges    gauges
 }
 
@@ -56,6 +58,8 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	t.batchSize = instrument(m, t.meter.Int64Histogram, "headrace.batch.size", "{message}", "Messages whose handlers ran in one transaction.", metric.Int64HistogramOption(metric.WithExplicitBucketBoundaries(sizes...)))
 	t.took = instrument(m, t.meter.Float64Histogram, "messaging.process.duration", "s", "How long one run of a handler took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
 	t.sendTook = instrument(m, t.meter.Float64Histogram, "messaging.client.operation.duration", "s", "How long one call of the sink took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
+	t.stepTook = instrument(m, t.meter.Float64Histogram, "headrace.step.duration", "s", "How long one call of a step took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
+	t.replayed = instrument(m, t.meter.Int64Counter, "headrace.step.replayed", "{step}", "Steps whose result an earlier run had recorded.")
 	t.gauges = newGauges(m, t.meter)
 	if m.err != nil {
 		return nil, m.err
