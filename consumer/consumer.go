@@ -152,6 +152,10 @@ func (c *Consumer) add(r *registration) {
 	if r.Leased != nil {
 		r.Leased.Slots, r.Leased.Timeout = r.Concurrency, r.Timeout
 		r.Strict, r.Alone, r.Timeout = true, true, c.config.HandlerTimeout
+		if early, before := r.Leased.Plan.Early(); early != "" {
+			c.config.Logger.Warn("a step with Park or Skip comes before one with Retry or Probe: if that one fails for good, the call was made already; put it last",
+				"consumer", c.config.Name, "handler", r.Name, "step", early, "before", before)
+		}
 	}
 	r.Check = c.checkOf(r)
 	c.rt.Add(r.Handler)

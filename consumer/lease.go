@@ -102,7 +102,8 @@ func Lease(term time.Duration) Option {
 //
 // A stop waits Config.DrainTimeout for calls under way. A call of a step with Park or Skip
 // that is cut off would need a person or be lost, so Run refuses one whose Timeout is not
-// two seconds below DrainTimeout.
+// two seconds below DrainTimeout. One that comes before a step with Retry or Probe is logged:
+// put it last.
 func Steps(declared ...ledger.Declared) Option {
 	return func(r *registration) {
 		r.once("Steps")

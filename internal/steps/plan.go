@@ -14,6 +14,7 @@ import (
 type Plan struct {
 	steps map[string]ledger.Spec
 	known map[string]bool // the names of all steps, former ones and those that are gone
+	order []ledger.Spec   // the steps in their order
 }
 
 // NewPlan returns the plan of a handler, or an error if two steps share a name, now or
@@ -36,16 +37,37 @@ func NewPlan(declared ...ledger.Declared) (*Plan, error) {
 		}
 		if !spec.Gone {
 			p.steps[spec.Name] = spec
+			p.order = append(p.order, spec)
 		}
 	}
 	return p, nil
+}
+
+// once reports whether a call of the step is never repeated by itself.
+func once(s ledger.Spec) bool { return s.Recover == ledger.Park || s.Recover == ledger.Skip }
+
+// Early returns the first step with Park or Skip that comes before one with Retry or Probe,
+// and the name of that one; "" if there is none.
+func (p *Plan) Early() (early, before string) {
+	if p == nil {
+		return "", ""
+	}
+	for _, s := range p.order {
+		switch {
+		case once(s) && early == "":
+			early = s.Name
+		case !once(s) && early != "":
+			return early, s.Name
+		}
+	}
+	return "", ""
 }
 
 // Longest returns the longest time of one call of a step that cannot be repeated after a
 // stop (Park and Skip), and the step's name; "" if there is none.
 func (p *Plan) Longest() (name string, longest time.Duration) {
 	for _, s := range p.steps {
-		if (s.Recover == ledger.Park || s.Recover == ledger.Skip) && s.Timeout > longest {
+		if once(s) && s.Timeout > longest {
 			name, longest = s.Name, s.Timeout
 		}
 	}
