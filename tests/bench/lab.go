@@ -144,7 +144,7 @@ func (l *lab) createTables(ctx context.Context) error {
 	if err := st.Close(); err != nil {
 		return err
 	}
-	statements := []string{l.query("create_inbox"), l.query("create_invoices")}
+	statements := []string{l.query("create_inbox"), l.query("create_invoices"), l.query("create_steps")}
 	schema := wsql.DefaultPostgreSQLSchema{}
 	for _, topic := range []string{invoicesTopic, forwarderTopic} {
 		for _, q := range schema.SchemaInitializingQueries(topic) {

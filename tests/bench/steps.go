@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/ThreeDotsLabs/watermill/message"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/ledger"
+)
+
+const (
+	// stepsEach is how many calls of another system a message leads to. The calls take no
+	// time: what is measured is their record.
+	stepsEach = 10
+	// stepsAtOnce is how many messages are worked on at once.
+	stepsAtOnce = 32
+)
+
+// called is the step whose record is measured.
+var called = ledger.Step[string]{Name: "call", System: "other", Recover: ledger.Retry, KeyWindow: ledger.Forever}
+
+// stepsPart measures the ledger beside the two commits for each call that a careful team
+// writes by hand.
+func stepsPart(d driver) []benchmark {
+	says := fmt.Sprintf("%d calls of another system for each message, which take no time, %d messages at once", stepsEach, stepsAtOnce)
+	return d.named([]benchmark{
+		{part: "steps", name: "steps_byhand", says: "by hand: a commit before and one after each of " + says, run: runStepsByhand(d)},
+		{
+			part: "steps", name: "steps", says: "headrace: steps of a leased handler, until all are applied: " + says,
+			run: runSteps(d), against: []string{"steps_byhand"}, with: []string{"steps_byhand"},
+		},
+	})
+}
+
+func runSteps(d driver) func(context.Context, *lab, amount) (Figure, error) {
+	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
+		effects := invoicing(l.query("invoice"), 0)
+		work := func(ctx context.Context, m *headrace.Message[order]) (headrace.Effects, error) {
+			for i := range stepsEach {
+				if _, err := called.Of(strconv.Itoa(i)).Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "made", nil }); err != nil {
+					return nil, err
+				}
+			}
+			return func(ctx context.Context, tx *headrace.Tx) error { return effects(ctx, tx, m) }, nil
+		}
+		figure, n, err := l.apply(ctx, a, application{
+			inFlight: 256, window: 1000, untilApplied: true, open: l.storeWith(d),
+			register: func(c *consumer.Consumer) {
+				consumer.HandleLeased(c, ordersTopic, work, consumer.Steps(called), consumer.Concurrency(stepsAtOnce))
+			},
+		})
+		if err != nil {
+			return Figure{}, err
+		}
+		return figure, errors.Join(l.verify(ctx, "count_headrace", n), l.verifySteps(ctx, n, 0))
+	}
+}
+
+func runStepsByhand(d driver) func(context.Context, *lab, amount) (Figure, error) {
+	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
+		db, err := l.openWith(d, conns)
+		if err != nil {
+			return Figure{}, err
+		}
+		defer func() { _ = db.Close() }()
+		src := newSource(stepsAtOnce, newMessage)
+		messages, err := src.Subscribe(ctx, ordersTopic)
+		if err != nil {
+			return Figure{}, err
+		}
+		stop := make(chan struct{})
+		var workers errgroup.Group
+		for range stepsAtOnce {
+			workers.Go(func() error { return stepsByhand(ctx, db, l, messages, stop) })
+		}
+		figure, err := l.load(ctx, src, a, nil)
+		close(stop)
+		if err := errors.Join(workers.Wait(), err); err != nil {
+			return Figure{}, err
+		}
+		return figure, l.verifySteps(ctx, 0, src.delivered())
+	}
+}
+
+// stepsByhand records the calls of messages until stop is closed.
+func stepsByhand(ctx context.Context, db *sql.DB, l *lab, messages <-chan *message.Message, stop <-chan struct{}) (failed error) {
+	begin, end := l.query("step_begin"), l.query("step_end")
+	for {
+		select {
+		case m := <-messages:
+			for i := range stepsEach {
+				step := strconv.Itoa(i)
+				_, err := db.ExecContext(ctx, begin, m.UUID, step)
+				if err == nil {
+					_, err = db.ExecContext(ctx, end, m.UUID, step, "made")
+				}
+				failed = errors.Join(failed, err)
+			}
+			m.Ack()
+		case <-stop:
+			return failed
+		}
+	}
+}
+
+// verifySteps returns an error unless each message has all its steps.
+func (l *lab) verifySteps(ctx context.Context, headrace, byhand int) error {
+	var ours, theirs int
+	if err := l.db.QueryRowContext(ctx, l.query("count_steps")).Scan(&ours, &theirs); err != nil {
+		return err
+	}
+	if ours != headrace*stepsEach || theirs != byhand*stepsEach {
+		return fmt.Errorf("verify: %d steps are done, and %d by hand; want %d and %d", ours, theirs, headrace*stepsEach, byhand*stepsEach)
+	}
+	return nil
+}
