@@ -10,17 +10,16 @@ import (
 	"github.com/headrace/headrace/ledger"
 )
 
-// Plan is what a handler declares, by name. The nil Plan declares nothing.
+// Plan is what a handler declares. The nil Plan declares nothing.
 type Plan struct {
-	steps map[string]ledger.Spec
+	steps []ledger.Spec   // in their order
 	known map[string]bool // the names of all steps, former ones and those that are gone
-	order []ledger.Spec   // the steps in their order
 }
 
 // NewPlan returns the plan of a handler, or an error if two steps share a name, now or
 // formerly.
 func NewPlan(declared ...ledger.Declared) (*Plan, error) {
-	p := &Plan{steps: make(map[string]ledger.Spec), known: make(map[string]bool)}
+	p := &Plan{known: make(map[string]bool)}
 	for _, d := range declared {
 		if d == nil {
 			return nil, errors.New("a step is nil")
@@ -36,8 +35,7 @@ func NewPlan(declared ...ledger.Declared) (*Plan, error) {
 			p.known[name] = true
 		}
 		if !spec.Gone {
-			p.steps[spec.Name] = spec
-			p.order = append(p.order, spec)
+			p.steps = append(p.steps, spec)
 		}
 	}
 	return p, nil
@@ -52,7 +50,7 @@ func (p *Plan) Early() (early, before string) {
 	if p == nil {
 		return "", ""
 	}
-	for _, s := range p.order {
+	for _, s := range p.steps {
 		switch {
 		case once(s) && early == "":
 			early = s.Name
@@ -79,11 +77,11 @@ func (p *Plan) declares(s ledger.Spec) error {
 	if p == nil {
 		return ledger.ErrUndeclared
 	}
-	declared, ok := p.steps[s.Name]
+	i := slices.IndexFunc(p.steps, func(declared ledger.Spec) bool { return declared.Name == s.Name })
 	switch {
-	case !ok:
+	case i < 0:
 		return ledger.ErrUndeclared
-	case !reflect.DeepEqual(declared, s):
+	case !reflect.DeepEqual(p.steps[i], s):
 		return fmt.Errorf("%w: it is declared otherwise there", ledger.ErrUndeclared)
 	}
 	return nil

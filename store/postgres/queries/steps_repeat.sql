@@ -1,13 +1,8 @@
 -- Another call begins, unless somebody has changed the row since it was read. The window
 -- of a key begins with its first call.
--- It must survive a crash of the server, whatever the database's default is.
-WITH durable AS MATERIALIZED (
-    SELECT set_config('synchronous_commit', CASE WHEN s.was IN ('off', 'local') THEN 'on' ELSE s.was END, true) AS setting
-    FROM (SELECT current_setting('synchronous_commit') AS was) AS s
-)
 UPDATE {{schema}}.headrace_steps AS s
 SET state = 'pending', system = $6, call_id = $7, input_hash = $8, generation = $9, calls = s.calls + 1, error = '',
     first_call_at = CASE WHEN s.generation = $9 THEN COALESCE(s.first_call_at, {{now}}) ELSE {{now}} END,
     last_call_at = {{now}}, changed_at = {{now}}
-FROM durable
-WHERE durable.setting <> '' AND s.scope = $1 AND s.key = $2 AND s.step = $3 AND s.state = $4 AND s.call_id = $5
+FROM {{schema}}.headrace_durable() AS durable
+WHERE durable <> '' AND s.scope = $1 AND s.key = $2 AND s.step = $3 AND s.state = $4 AND s.call_id = $5
