@@ -10,9 +10,9 @@
 // their own and keep their own log; the figures at the end are counted in that log. The
 // program exits with 1 if a system has done something twice, or not at all.
 //
-// Everything else here sets the scene: outside.go has the four systems, scene.go the shop,
-// which repeats a webhook until it is answered, the kills, and the person who looks at the
-// bank's statement and decides about payouts whose outcome nobody knows.
+// Everything else here sets the scene: outside.go has the four systems, shop.go the shop,
+// which repeats a webhook until it is answered, scene.go the kills, and person.go the person
+// who looks at the bank's statement and decides on payouts whose outcome is unknown.
 //
 //	go run ./examples/invoices -n 300 -kills 50
 //	go run ./examples/invoices -dsn postgres://localhost/shop

@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/webhook"
 )
 
@@ -82,11 +83,11 @@ func (o *options) systems(ctx context.Context) error {
 // worker is the process that is killed: an HTTP server for the webhooks, and the consumer.
 func (o *options) worker(ctx context.Context) error {
 	slog.SetLogLoggerLevel(slog.LevelWarn)
-	d, err := openDatabase(ctx, o.file(), o.dsn)
+	d, err := database.Open(ctx, o.file(), o.dsn)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = d.close() }()
+	defer func() { _ = d.Close() }()
 	hooks := webhook.NewSource(webhook.Options{})
 	defer func() { _ = hooks.Close() }()
 	mux := http.NewServeMux()

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -23,7 +24,7 @@ type entry struct {
 	ID string `json:"id,omitempty"`
 	// Known says that ID was made by an earlier request.
 	Known bool `json:"known,omitempty"`
-	// Lost says that the answer was not sent, or sent when nobody waited any more.
+	// Lost says that the answer was not sent, or after the client's timeout.
 	Lost bool `json:"lost,omitempty"`
 }
 
@@ -155,7 +156,7 @@ func serve(ctx context.Context, address string, h http.Handler) error {
 		defer cancel()
 		ended <- server.Shutdown(shut)
 	}()
-	if err := server.ListenAndServe(); err != http.ErrServerClosed { //nolint:errorlint // as documented
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return <-ended

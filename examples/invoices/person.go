@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
@@ -19,7 +20,7 @@ import (
 // person looks after dead letters, as a person would with "headrace steps resolve" and
 // "headrace dlq redrive".
 type person struct {
-	db  *database
+	db  *database.Database
 	log string
 	// decided and redriven count what the person has done.
 	decided, redriven int

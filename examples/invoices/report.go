@@ -8,7 +8,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/headrace/headrace/ledger"
-	"github.com/headrace/headrace/store"
 )
 
 // things says what each step makes.
@@ -55,17 +54,17 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	rows, orders, err := s.db.synced(ctx)
+	rows, orders, err := s.synced(ctx)
 	if err != nil {
 		return err
 	}
-	s.say(out, "\n%d orders, each in the table synced once: %t. The process was killed %d times.", s.n, rows == s.n && orders == s.n, s.kills)
-	s.say(out, "A person decided on %d calls whose outcome nobody knew, and sent %d other dead letters again.", s.person.decided, s.person.redriven)
-	s.say(out, next, s.where())
+	say(out, "\n%d orders, each in the table synced once: %t. The process was killed %d times.", s.n, rows == s.n && orders == s.n, s.kills)
+	say(out, "A person decided on %d calls whose outcome was unknown, and sent %d other dead letters again.", s.person.decided, s.person.redriven)
+	say(out, next, s.where())
 	if wrong || rows != s.n || orders != s.n {
 		return errors.New("something was done twice, or was lost")
 	}
-	return s.check(ctx)
+	return s.db.Invariants(ctx)
 }
 
 // count counts the entries of one step.
@@ -111,20 +110,6 @@ func (s *scene) skipped(ctx context.Context) (map[int]bool, error) {
 		orders[number] = true
 	}
 	return orders, nil
-}
-
-// check runs the invariants of headrace's tables.
-func (s *scene) check(ctx context.Context) error {
-	report, err := s.db.Store.(store.Checker).Check(ctx)
-	if err != nil {
-		return err
-	}
-	for _, rule := range report.Rules {
-		if rule.Violations > 0 {
-			err = errors.Join(err, fmt.Errorf("invariant broken: %s: %d times, for example %s", rule.Says, rule.Violations, rule.Example))
-		}
-	}
-	return err
 }
 
 // where is the DSN for the command.

@@ -11,13 +11,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/headrace/headrace/examples/internal/database"
 )
 
 // scene is what the program does beside its two child processes.
 type scene struct {
 	*options
-	db   *database
-	shop *shop
+	db *database.Database
 	// person decides on what the ledger leaves to a person.
 	person person
 }
@@ -31,12 +32,13 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	} else if err := os.MkdirAll(o.dir, 0o700); err != nil {
 		return err
 	}
-	db, err := openDatabase(ctx, o.file(), o.dsn)
+	db, err := database.Open(ctx, o.file(), o.dsn)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, db.close()) }()
-	if err := db.create(ctx); err != nil {
+	defer func() { err = errors.Join(err, db.Close()) }()
+	s := &scene{options: o, db: db, person: person{db: db, log: o.log()}}
+	if err := s.create(ctx); err != nil {
 		return err
 	}
 	systems, at, err := o.start("systems")
@@ -44,7 +46,6 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, systems.stop()) }()
-	s := &scene{options: o, db: db, person: person{db: db, log: o.log()}}
 	if err := s.play(ctx, "http://"+at, out); err != nil {
 		return err
 	}
@@ -57,13 +58,13 @@ const longestRun = 400 * time.Millisecond
 
 // play lets the shop send all orders, while the worker is killed, and waits until every
 // order is done.
-func (s *scene) play(ctx context.Context, systems string, out io.Writer) (err error) {
+func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
 	address, err := freeAddress()
 	if err != nil {
 		return err
 	}
-	s.shop = newShop("http://" + address + "/hooks/orders")
-	defer func() { err = errors.Join(err, s.shop.close()) }()
+	shop := newShop("http://" + address + "/hooks/orders")
+	defer shop.close()
 	sent := 0
 	for k := range s.kills {
 		worker, err := s.startAt(address, "worker", "-systems", systems)
@@ -71,24 +72,26 @@ func (s *scene) play(ctx context.Context, systems string, out io.Writer) (err er
 			return err
 		}
 		next := s.n * (k + 1) / (s.kills + 1)
-		s.shop.send(sent, next)
+		shop.send(sent, next)
 		sent = next
-		err = s.shop.waitForAnswer(ctx)
+		err = shop.waitForAnswer(ctx)
 		time.Sleep(rand.N(longestRun)) // a random moment of the work
 		if err := errors.Join(err, worker.kill()); err != nil {
 			return err
 		}
 		if k%20 == 19 || k == s.kills-1 {
-			s.say(out, "%d orders sent, %d kills", sent, k+1)
+			say(out, "%d orders sent, %d kills", sent, k+1)
 		}
 	}
 	worker, err := s.startAt(address, "worker", "-systems", systems)
 	if err != nil {
 		return err
 	}
-	s.shop.send(sent, s.n)
+	shop.send(sent, s.n)
 	return errors.Join(s.settle(ctx), worker.stop())
 }
+
+var errStopped = errors.New("stopped before all was done")
 
 // patience is how long settle waits without progress.
 const patience = time.Minute
@@ -97,7 +100,7 @@ const patience = time.Minute
 func (s *scene) settle(ctx context.Context) error {
 	deadline, last := time.Now().Add(patience), -1
 	for {
-		_, done, err := s.db.synced(ctx)
+		_, done, err := s.synced(ctx)
 		if err != nil || done == s.n {
 			return err
 		}
@@ -109,7 +112,7 @@ func (s *scene) settle(ctx context.Context) error {
 		}
 		switch {
 		case ctx.Err() != nil:
-			return errors.New("stopped before all was done")
+			return errStopped
 		case time.Now().After(deadline):
 			return fmt.Errorf("%d of %d orders are done, and there is no progress: an order is lost, or %s says why", done, s.n, filepath.Join(s.dir, "worker.log"))
 		}
@@ -117,7 +120,21 @@ func (s *scene) settle(ctx context.Context) error {
 	}
 }
 
-func (s *scene) say(w io.Writer, format string, args ...any) {
+// create creates the handler's table. It must be a new one: the systems begin with nothing.
+func (s *scene) create(ctx context.Context) error {
+	if _, err := s.db.DB.ExecContext(ctx, "CREATE TABLE synced (order_id integer, invoice_id text)"); err != nil {
+		return fmt.Errorf("create the table synced, which must not exist before: %w", err)
+	}
+	return nil
+}
+
+// synced returns how many rows the handler has written, and for how many orders.
+func (s *scene) synced(ctx context.Context) (rows, orders int, err error) {
+	err = s.db.DB.QueryRowContext(ctx, "SELECT count(*), count(DISTINCT order_id) FROM synced").Scan(&rows, &orders)
+	return rows, orders, err
+}
+
+func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 

@@ -7,7 +7,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -25,7 +24,7 @@ type shop struct {
 	ctx      context.Context
 	stop     context.CancelFunc
 	sending  sync.WaitGroup
-	answered chan struct{} // one for each answer of 200, if somebody waits
+	answered chan struct{} // has a value after an answer of 200
 }
 
 func newShop(url string) *shop {
@@ -88,18 +87,16 @@ func (s *shop) post(body []byte, id, signature string) bool {
 func (s *shop) waitForAnswer(ctx context.Context) error {
 	select {
 	case <-s.answered:
-		return nil
 	case <-time.After(2 * time.Second):
-		return nil
 	case <-ctx.Done():
-		return errors.New("stopped before all was done")
+		return errStopped
 	}
+	return nil
 }
 
 // close ends the sending.
-func (s *shop) close() error {
+func (s *shop) close() {
 	s.stop()
 	s.sending.Wait()
 	s.http.CloseIdleConnections()
-	return nil
 }

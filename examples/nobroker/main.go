@@ -46,7 +46,7 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) (err 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.run(ctx, *n); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/internal/pgtest"
-	"github.com/headrace/headrace/store"
 )
 
 // childVariable holds the arguments of a process that a test kills.
@@ -84,7 +83,7 @@ func TestKilledInTheMiddle(t *testing.T) {
 			}
 			for k := range kills {
 				// Killed once it has made this many invoices: a place in the work, not a time.
-				killAt(t, s.db, append([]string{"-n", fmt.Sprint(n)}, args...), (k+1)*n/(kills+2))
+				killAt(t, s.DB, append([]string{"-n", fmt.Sprint(n)}, args...), (k+1)*n/(kills+2))
 			}
 			runs(t, n, args...)
 			check(t, s)
@@ -100,7 +99,7 @@ func openFor(t *testing.T, args []string) (*shop, error) {
 	}
 	s, err := open(t.Context(), file, dsn)
 	if err == nil {
-		t.Cleanup(func() { _ = s.close() })
+		t.Cleanup(func() { _ = s.Close() })
 	}
 	return s, err
 }
@@ -139,13 +138,7 @@ func killAt(t *testing.T, db *sql.DB, args []string, invoices int) {
 // check runs the invariants of the store.
 func check(t *testing.T, s *shop) {
 	t.Helper()
-	report, err := s.Store.(store.Checker).Check(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rule := range report.Rules {
-		if rule.Violations > 0 {
-			t.Errorf("invariant broken: %s: %d times, for example %s", rule.Says, rule.Violations, rule.Example)
-		}
+	if err := s.Invariants(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

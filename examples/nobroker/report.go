@@ -11,7 +11,7 @@ import (
 type figures struct{ requests, orders, invoices, lost, twice int }
 
 func (s *shop) figures(ctx context.Context) (f figures, err error) {
-	err = s.db.QueryRowContext(ctx, `SELECT
+	err = s.DB.QueryRowContext(ctx, `SELECT
 		(SELECT count(*) FROM requests),
 		(SELECT count(*) FROM orders),
 		(SELECT count(*) FROM invoices),

@@ -2,17 +2,14 @@ package main
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/outbox"
-	"github.com/headrace/headrace/store"
-	"github.com/headrace/headrace/store/postgres"
-	"github.com/headrace/headrace/store/sqlite"
 )
 
 // order is what the events say.
@@ -21,21 +18,11 @@ type order struct {
 }
 
 // shop is the database, and the program's tables in it.
-type shop struct {
-	store.Store
-	db    *sql.DB
-	close func() error
-}
+type shop struct{ *database.Database }
 
 func open(ctx context.Context, file, dsn string) (*shop, error) {
-	s := &shop{}
-	if dsn == "" {
-		st, err := sqlite.Open(ctx, file, sqlite.Options{Migrate: true})
-		if err != nil {
-			return nil, err
-		}
-		s.Store, s.db, s.close = st, st.DB(), st.Close
-	} else if err := s.openPostgres(ctx, dsn); err != nil {
+	d, err := database.Open(ctx, file, dsn)
+	if err != nil {
 		return nil, err
 	}
 	for _, table := range []string{
@@ -43,30 +30,11 @@ func open(ctx context.Context, file, dsn string) (*shop, error) {
 		"CREATE TABLE IF NOT EXISTS orders (id integer)",
 		"CREATE TABLE IF NOT EXISTS invoices (order_id integer)",
 	} {
-		if _, err := s.db.ExecContext(ctx, table); err != nil {
-			return nil, errors.Join(fmt.Errorf("create tables: %w", err), s.close())
+		if _, err := d.DB.ExecContext(ctx, table); err != nil {
+			return nil, errors.Join(fmt.Errorf("create tables: %w", err), d.Close())
 		}
 	}
-	return s, nil
-}
-
-// openPostgres puts headrace's tables into the schema in which the program's will be.
-func (s *shop) openPostgres(ctx context.Context, dsn string) error {
-	db, err := sql.Open("postgres", dsn)
-	if err != nil {
-		return errors.New("-dsn cannot be read (it is not shown here)")
-	}
-	var schema string
-	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
-		return errors.Join(errors.New("-dsn: no schema of that database can be read"), db.Close())
-	}
-	st, err := postgres.New(ctx, db, postgres.Options{Schema: schema, Migrate: true})
-	if err != nil {
-		return errors.Join(err, db.Close())
-	}
-	s.Store, s.db = st, db
-	s.close = func() error { return errors.Join(st.Close(), db.Close()) }
-	return nil
+	return &shop{d}, nil
 }
 
 // consumers returns the two that talk to each other.
@@ -123,7 +91,7 @@ func (s *shop) run(ctx context.Context, n int) error {
 func (s *shop) ask(ctx context.Context, n int) error {
 	ob := outbox.New(s.Outbox())
 	var asked int
-	if err := s.db.QueryRowContext(ctx, "SELECT count(*) FROM requests").Scan(&asked); err != nil {
+	if err := s.DB.QueryRowContext(ctx, "SELECT count(*) FROM requests").Scan(&asked); err != nil {
 		return fmt.Errorf("count requests: %w", err)
 	}
 	for asked < n {
@@ -138,7 +106,7 @@ func (s *shop) ask(ctx context.Context, n int) error {
 }
 
 func (s *shop) askFor(ctx context.Context, ob *outbox.Outbox, first, last int) error {
-	tx, err := s.db.BeginTx(ctx, nil)
+	tx, err := s.DB.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
