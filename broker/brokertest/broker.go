@@ -93,9 +93,6 @@ type Features struct {
 	// returns when the server answers. See Restart for servers that scripts/services
 	// started. nil: the suite restarts nothing.
 	Restart func(ctx context.Context) error
-	// Forgets: a restarted server has lost its messages and topics (it keeps them in
-	// memory).
-	Forgets bool
 	// Delete removes a topic with its messages. nil: the suite recreates nothing.
 	Delete func(ctx context.Context, topic string) error
 }

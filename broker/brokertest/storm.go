@@ -1,15 +1,12 @@
 package brokertest
 
 import (
-	"errors"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
-
-	"github.com/headrace/headrace/consumer"
 )
 
 // owners: processes start and stop under load, so that a message has two owners for a
@@ -85,26 +82,12 @@ func (s *bundle) harm(p *toxiproxy.Proxy, kind string) (mend func()) {
 
 // restarted: the server is killed and started again under load (faults 45, 49 and 58). It
 // has all confirmed messages, each effect exists once, and the consumer continues without
-// help. A server that forgets counts as new: messages sent afterwards are applied.
+// help.
 func restarted(s *bundle) {
 	const n = 200
 	Alone(s)
-	w := s.work("", apply)
+	s.work("", apply)
 	sink := s.sink("")
-	if s.f.Forgets {
-		s.sendNumbers(1, 10)
-		s.appliedOnce(10)
-		s.restart()
-		s.create(s.topic)
-		s.again(w)
-		sending := s.producer(sink, n, 0)
-		s.produced(sending)
-		s.eventually("the effects of what was sent later", func() (string, bool) {
-			return "fewer", s.count("SELECT count(DISTINCT n) FROM effects") == n
-		})
-		s.nothingLeft()
-		return
-	}
 	sending := s.producer(sink, n, 20*time.Millisecond)
 	s.eventually("the first effects", func() (string, bool) { return "none", s.count("SELECT count(*) FROM effects") > 20 })
 	s.restart()
@@ -119,29 +102,5 @@ func (s *bundle) restart() {
 	defer cancel()
 	if err := s.f.Restart(ctx); err != nil {
 		s.Fatalf("restart the server: %v", err)
-	}
-}
-
-// again waits until w gets a message. If the subscription of w ended with its topic, Run
-// must say so, and again starts another worker.
-func (s *bundle) again(w *worker) {
-	s.Helper()
-	const asked = "SELECT count(*) FROM effects WHERE n = 1"
-	before := s.count(asked)
-	s.sendNumbers(1, 1)
-	for deadline := time.Now().Add(patience); s.count(asked) == before; {
-		select {
-		case <-w.done:
-			if !errors.Is(w.err, consumer.ErrSubscriptionEnded) {
-				s.Errorf("Run: %v", w.err)
-			}
-			w.err = nil
-			s.work("", apply)
-			return
-		case <-time.After(20 * time.Millisecond):
-		}
-		if time.Now().After(deadline) {
-			s.Fatal("the consumer neither goes on nor says that its subscription ended")
-		}
 	}
 }

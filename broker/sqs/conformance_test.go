@@ -173,7 +173,6 @@ func (b broker) Features() brokertest.Features {
 		InFlight:   64,
 		TooLarge:   2 << 20,
 		Restart:    func(ctx context.Context) error { return brokertest.Restart(ctx, "sqs") },
-		Forgets:    true,
 		Delete: func(ctx context.Context, topic string) error {
 			to, err := b.url(ctx, topic)
 			if err != nil {

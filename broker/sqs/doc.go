@@ -44,8 +44,8 @@
 // within SourceOptions.Retention. Failed attempts use up none: they are counted in the
 // database.
 //
-// Temporary errors are retried after 0.1 s to 5 s and logged once. If a queue is gone its
-// subscription ends. This package never creates a queue.
+// Temporary errors are retried after 0.1 s to 5 s and logged once. If a queue is gone for
+// half a minute its subscription ends. This package never creates a queue.
 //
 // # The sinks
 //

@@ -24,6 +24,7 @@ type Source struct {
 	closing context.Context
 	close   context.CancelFunc
 	running sync.WaitGroup
+	gone    time.Duration // how long a queue may be missing
 	gates   flow.Gates
 	subs    flow.Subscriptions[*subscription]
 
@@ -43,13 +44,13 @@ func NewSource(o SourceOptions) (*Source, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("sqs: %w", err)
 	}
-	s := &Source{o: o.withDefaults(), wanted: map[string]int{}}
+	s := &Source{o: o.withDefaults(), gone: goneTimeout, wanted: map[string]int{}}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
 }
 
 // Subscribe begins to receive from the topic's queue, which must exist. The channel is
-// closed when ctx ends, the Source is closed, or the queue is gone. Unsettled messages
+// closed when ctx ends, the Source is closed, or the queue is gone for half a minute. Unsettled messages
 // are then given back.
 func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.Message, error) {
 	asked, cancel := context.WithTimeout(ctx, askTime)

@@ -322,7 +322,9 @@ func TestDeleteResults(t *testing.T) {
 func TestQueueGone(t *testing.T) {
 	t.Parallel()
 	b := newQueue(t, false)
-	messages := b.subscribe(b.source(sqs.SourceOptions{}))
+	source := b.source(sqs.SourceOptions{})
+	source.SetGone(time.Second)
+	messages := b.subscribe(source)
 	if _, err := b.client.DeleteQueue(t.Context(), &awssqs.DeleteQueueInput{QueueUrl: &b.url}); err != nil {
 		t.Fatal(err)
 	}
@@ -334,6 +336,23 @@ func TestQueueGone(t *testing.T) {
 	case <-time.After(patience): // ElasticMQ may leave the call that waits without an answer
 		t.Error("the subscription goes on")
 	}
+}
+
+// TestQueueMadeAgain: a queue that is missing for a moment keeps its subscription.
+func TestQueueMadeAgain(t *testing.T) {
+	t.Parallel()
+	b := newQueue(t, false)
+	var asked atomic.Int32
+	c := &failing{Client: b.client, receive: func() error {
+		if asked.Add(1) <= 3 {
+			return &types.QueueDoesNotExist{}
+		}
+		return nil
+	}}
+	messages := b.subscribe(b.source(sqs.SourceOptions{Client: c}))
+	b.send("a")
+	b.next(messages).Ack()
+	b.emptied()
 }
 
 // TestCloseGivesBack: what is in flight at Close is there for others at once, and what is

@@ -38,6 +38,7 @@ type subscription struct {
 	flight  *flight
 	watched sync.WaitGroup // goroutines that wait for unsettled messages
 	receive *flow.Outage
+	gone    absence
 	health  flow.Health
 	log     *slog.Logger
 }
@@ -106,8 +107,8 @@ func (u *subscription) receiver(first bool) {
 	}
 }
 
-// take receives up to n messages. After an error it has waited; if the queue is gone it
-// has ended the subscription.
+// take receives up to n messages. After an error it has waited; if the queue has been gone
+// for long it has ended the subscription.
 func (u *subscription) take(n int) ([]*held, error) {
 	in := &awssqs.ReceiveMessageInput{
 		QueueUrl: &u.l.url, MaxNumberOfMessages: int32(n),
@@ -131,6 +132,7 @@ func (u *subscription) take(n int) ([]*held, error) {
 		}
 		return nil, err
 	}
+	u.gone.ended()
 	u.receive.Over()
 	u.health.Is(nil)
 	batch := make([]*held, 0, len(out.Messages))
@@ -173,14 +175,43 @@ func size(m *types.Message) int {
 func trusting(o *awssqs.Options) { o.DisableMessageChecksumValidation = true }
 
 func (u *subscription) failed(err error) {
-	if missing(err) {
-		u.log.Error("the queue is gone: its subscription ends")
+	switch {
+	case !missing(err):
+		u.gone.ended()
+	case u.gone.lasts() > u.s.gone:
+		u.log.Error("the subscription ends: the queue was deleted and not made again", "timeout", u.s.gone)
 		u.cancel()
 		return
 	}
 	u.receive.Began(err)
 	u.health.Is(u.receive.Err())
 	sleep.For(u.ctx, u.receive.Pause())
+}
+
+// goneTimeout is how long a queue may be missing before its subscription ends: SQS does not
+// know a new queue everywhere at once.
+const goneTimeout = 30 * time.Second
+
+// absence is the time for which a queue is missing. Safe for concurrent use.
+type absence struct {
+	mu    sync.Mutex
+	since time.Time
+}
+
+// lasts says that the queue is missing, and returns for how long it has been.
+func (a *absence) lasts() time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.since.IsZero() {
+		a.since = time.Now()
+	}
+	return time.Since(a.since)
+}
+
+func (a *absence) ended() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.since = time.Time{}
 }
 
 // give hands out the messages of a batch one after the other, in their order. It gives

@@ -1,19 +1,21 @@
 # shellcheck shell=bash
-# ElasticMQ, a server that speaks SQS, for scripts/services: one process with its queues in memory. Its jars
-# come from Maven Central, each with its SHA-256 in sqs.jars, and are kept in a cache outside of the checkout;
-# a server runs from a copy in its own directory. It takes Java 11 or later.
+# ElasticMQ, a server that speaks SQS, for scripts/services: one process with its queues in files, because SQS forgets
+# nothing. Its jars come from Maven Central, each with its SHA-256 in sqs.jars, and are kept in a cache outside of the
+# checkout; a server runs from a copy in its own directory. It takes Java 11 or later.
 
 # shellcheck source=scripts/services.d/jars.bash
 . "$parts/jars.bash"
 
 sqs_version=1.6.14
 
-sqs_settings() { # PORT
+sqs_settings() { # PORT DIR
 	cat <<CONF
 include classpath("application.conf")
 node-address { protocol = http, host = "127.0.0.1", port = $1, context-path = "" }
 rest-sqs { enabled = true, bind-port = $1, bind-hostname = "127.0.0.1", sqs-limits = strict }
 rest-stats { enabled = false }
+queues-storage { enabled = true, path = "$2/queues.conf" }
+messages-storage { enabled = true, uri = "jdbc:h2:file:$2/messages;WRITE_DELAY=0" }
 CONF
 }
 
@@ -30,7 +32,7 @@ sqs_up() {
 	fi
 	for try in 1 2 3; do
 		port=${HEADRACE_SQS_PORT:-$(free_port)}
-		sqs_settings "$port" | (as "$user" tee "$dir/elasticmq.conf" >/dev/null)
+		sqs_settings "$port" "$dir" | (as "$user" tee "$dir/elasticmq.conf" >/dev/null)
 		if sqs_start "$user" "$dir" "$port"; then
 			return
 		fi

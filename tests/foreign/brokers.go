@@ -28,7 +28,7 @@ import (
 type broker struct {
 	name, client string
 	variable     string // has its address
-	restart      bool   // it keeps its messages when it is killed
+	restart      bool   // it can be killed without the database of the effects
 	options      []consumer.Option
 	// open returns a source for topic, which it makes where it is missing.
 	open func(ctx context.Context, address, topic string) (message.Subscriber, error)
@@ -60,7 +60,7 @@ var brokers = []broker{
 			})
 			return made(s, err, topic)
 		}},
-	{name: "sqs", client: "boto3", variable: "HEADRACE_TEST_SQS",
+	{name: "sqs", client: "boto3", variable: "HEADRACE_TEST_SQS", restart: true,
 		open: func(ctx context.Context, address, topic string) (message.Subscriber, error) {
 			client := awssqs.New(awssqs.Options{BaseEndpoint: &address, Region: "elasticmq", Credentials: aws.AnonymousCredentials{}})
 			if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic}); err != nil {

@@ -10,6 +10,5 @@
 //
 // # Caveats
 //
-// ElasticMQ keeps its queues in memory and PostgreSQL holds the effects too, so these two
-// brokers are not killed.
+// PostgreSQL holds the effects too, so it is not killed as a broker.
 package main
