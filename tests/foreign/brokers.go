@@ -60,7 +60,7 @@ var brokers = []broker{
 			})
 			return made(s, err, topic)
 		}},
-	{name: "sqs", client: "boto3", variable: "HEADRACE_TEST_SQS", restart: true,
+	{name: "sqs", client: "boto3", variable: "HEADRACE_TEST_SQS", restart: true, options: []consumer.Option{consumer.Key(inbox.JSON("n"))},
 		open: func(ctx context.Context, address, topic string) (message.Subscriber, error) {
 			client := awssqs.New(awssqs.Options{BaseEndpoint: &address, Region: "elasticmq", Credentials: aws.AnonymousCredentials{}})
 			if _, err := client.CreateQueue(ctx, &awssqs.CreateQueueInput{QueueName: &topic}); err != nil {

@@ -81,7 +81,13 @@ def sqs(address, topic, numbers):
         entries = [{"Id": str(n), "MessageBody": body(n).decode()} for n in numbers[start:start + 10]]
         end = time.time() + PATIENCE
         while entries:
-            answer = client.send_message_batch(QueueUrl=url, Entries=entries)
+            try:
+                answer = client.send_message_batch(QueueUrl=url, Entries=entries)
+            except Exception:
+                if time.time() > end:
+                    raise
+                time.sleep(0.2)
+                continue
             refused = {f["Id"] for f in answer.get("Failed", [])}
             entries = [e for e in entries if e["Id"] in refused]
             if entries and time.time() > end:
