@@ -102,6 +102,8 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("%s: option Config.MaxBatch is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
 	case config.BatchTime != 0:
 		return fmt.Errorf("%s: option Config.BatchTime is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
+	case len(config.Systems) > 0:
+		return fmt.Errorf("%s: option Config.Systems is set: a handler of a Router has no steps, leave it nil", config.Name)
 	case r.IsRunning() || r.IsClosed():
 		return fmt.Errorf("%s: the Router runs already, or was closed: attach before Router.Run", config.Name)
 	case len(r.Handlers()) == 0:

@@ -20,6 +20,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/runtime"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
@@ -89,6 +90,12 @@ type Config struct {
 	// MaxInFlightBytes is how many bytes of payload are held at once, and how many are
 	// read from the backlog at once; a larger message is processed alone. Default 64 MiB.
 	MaxInFlightBytes int64
+
+	// Systems limits the calls that the steps of this process make to other systems
+	// (package ledger), by the name of a system. A step waits for the limit before its call
+	// is recorded, and keeps its message's lease and its slot meanwhile. New rejects an
+	// invalid limit, and Run one for a system that no declared step names. Default: none.
+	Systems map[string]ledger.Limit
 
 	// HandlerTimeout is how long one run of a handler may take, a batch included. It
 	// must be below the time in which the broker takes a message for lost.
@@ -198,6 +205,11 @@ func (c Config) validate() error {
 	if err := c.Alerts.Validate(); err != nil {
 		return fmt.Errorf("option Config.Alerts: %w", err)
 	}
+	for name, l := range c.Systems {
+		if err := l.Validate(); err != nil {
+			return fmt.Errorf("option Config.Systems[%q]: %w", name, err)
+		}
+	}
 	return c.publishing()
 }
 
@@ -249,7 +261,7 @@ func (c Config) runtime(st store.Store) runtime.Options {
 	return runtime.Options{
 		Name: c.Name, Environment: c.Environment, Build: c.Build, Store: st, Sink: c.Sink, Relay: c.Relay,
 		Concurrency: c.Concurrency, MaxBatch: c.MaxBatch, BatchTime: c.BatchTime, MaxInFlight: c.MaxInFlight, MaxInFlightBytes: c.MaxInFlightBytes,
-		DrainTimeout: c.DrainTimeout, NackPause: c.NackPause, DeadLetterTopic: c.DeadLetterTopic, Retention: c.Retention,
+		DrainTimeout: c.DrainTimeout, NackPause: c.NackPause, DeadLetterTopic: c.DeadLetterTopic, Retention: c.Retention, Systems: c.Systems,
 		Logger: c.Logger, Redact: c.Redact, Alert: c.Alert, Alerts: c.Alerts, TracerProvider: c.TracerProvider, MeterProvider: c.MeterProvider,
 	}
 }

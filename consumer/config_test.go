@@ -19,6 +19,11 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
+// limits sets the limit of the system erp.
+func limits(l ledger.Limit) func(*consumer.Config) {
+	return func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"erp": l} }
+}
+
 // Bad configuration dies at start, with an error that names the option (bad input
 // 34–37, 44).
 //
@@ -38,6 +43,12 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{"Config.DrainTimeout", func(c *consumer.Config) { c.DrainTimeout = -time.Second }},
 		{"Config.NackPause", func(c *consumer.Config) { c.NackPause = -time.Second }},
 		{"Config.BatchTime", func(c *consumer.Config) { c.BatchTime = -time.Second }},
+		{`Config.Systems["erp"]: the Concurrent`, limits(ledger.Limit{Concurrent: -1})},
+		{`Config.Systems["erp"]: the PerSecond`, limits(ledger.Limit{PerSecond: -1})},
+		{`Config.Systems["erp"]: the PerSecond`, limits(ledger.Limit{PerSecond: math.NaN()})},
+		{`Config.Systems["erp"]: the Burst is negative`, limits(ledger.Limit{PerSecond: 1, Burst: -1})},
+		{`Config.Systems["erp"]: a Burst of 2 without PerSecond`, limits(ledger.Limit{Concurrent: 1, Burst: 2})},
+		{`Config.Systems["erp"]: it limits nothing`, limits(ledger.Limit{})},
 		{"MaxAttempts", func(c *consumer.Config) { c.Retry.MaxAttempts = -1 }},
 		{"Jitter", func(c *consumer.Config) { c.Retry.Backoff.Jitter = 2 }},
 	} {
@@ -99,6 +110,22 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		c.register(made)
 		if err := made.Run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
+		}
+	}
+}
+
+// A limit of a system that no step calls is a typing error in its name.
+//
+//evidence:refused-at-start
+func TestRunRefusesLimitsOfOtherSystems(t *testing.T) {
+	b := setupSQLite(t)
+	for name, refused := range map[string]bool{"bank": false, "bnak": true} {
+		config := b.config()
+		config.Systems = map[string]ledger.Limit{name: {Concurrent: 1}}
+		c := b.consumer(config)
+		consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged))
+		if err := c.Err(); (err != nil) != refused || refused && !strings.Contains(err.Error(), `option Config.Systems is set for "bnak"`) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -43,6 +44,25 @@ func (c *Consumer) ignored() error {
 		return errors.New("option Config.MaxInFlight is set, but no handler has a Source: there are no deliveries; leave it 0")
 	case given.MaxBatch != 0 && !batched:
 		return errors.New("option Config.MaxBatch is set, but each handler is Alone and gets one message at a time: leave it 0")
+	}
+	return c.unlimited()
+}
+
+// unlimited returns an error if Config.Systems limits a system that no step calls: with a
+// typing error in its name, the limit would be missing.
+func (c *Consumer) unlimited() error {
+	called := make(map[string]bool)
+	for _, h := range c.rt.Handlers() {
+		if h.Leased != nil {
+			for _, name := range h.Leased.Plan.Systems() {
+				called[name] = true
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.given.Systems)) {
+		if !called[name] {
+			return fmt.Errorf("option Config.Systems is set for %q, but no step of consumer.Steps calls a system of that name: leave it out, or correct the name", name)
+		}
 	}
 	return nil
 }

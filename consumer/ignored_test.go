@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/retry"
 )
@@ -44,6 +45,9 @@ func TestConfigThatIsIgnored(t *testing.T) {
 	intake := func(c *consumer.Consumer) {
 		consumer.Handle(c, topic, insert, consumer.From(source), consumer.Alone(), consumer.Intake())
 	}
+	stepped := func(c *consumer.Consumer) {
+		consumer.HandleLeased(c, topic, leasedNothing, consumer.From(source), consumer.Steps(charged))
+	}
 	type register = func(*consumer.Consumer)
 	rows := []struct {
 		field         string
@@ -56,6 +60,7 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		{"NackPause", func(c *consumer.Config) { c.NackPause = time.Minute }, local, plain},
 		{"MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = 7 }, local, plain},
 		{"MaxBatch", func(c *consumer.Config) { c.MaxBatch = 7 }, alone, intake},
+		{"Systems", func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} }, plain, stepped},
 	}
 	said := slices.Clone(accepted)
 	try := func(change func(*consumer.Config), r register) error {
@@ -107,6 +112,7 @@ func TestConfigThatAttachIgnores(t *testing.T) {
 		"Source":    func(c *consumer.Config) { c.Source = b.src },
 		"MaxBatch":  func(c *consumer.Config) { c.MaxBatch = 2 },
 		"BatchTime": func(c *consumer.Config) { c.BatchTime = time.Second },
+		"Systems":   func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} },
 	} {
 		said = append(said, field)
 		r := b.router()

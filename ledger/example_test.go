@@ -101,6 +101,7 @@ func Example() {
 	broker := gochannel.NewGoChannel(gochannel.Config{Persistent: true}, watermill.NopLogger{})
 	c, err := consumer.New("shop", st, consumer.Config{
 		Source: broker, Logger: slog.New(slog.DiscardHandler), Retry: retry.Policy{Immediate: 3},
+		Systems: map[string]ledger.Limit{"bank": {Concurrent: 4, PerSecond: 20}}, // for each process
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -40,6 +41,8 @@ type Options struct {
 	Guard     Guard
 	// Paused reports whether the consumer is paused: then no work begins.
 	Paused func() bool
+	// Systems limit the calls of steps; may be nil.
+	Systems *systems.Systems
 	// Steps are the rows of steps, Alert sends an alert about a handler, Redact rewrites the
 	// texts of errors that steps keep; it may be nil.
 	Steps  ledger.Store
@@ -70,7 +73,7 @@ func New(h *task.Handler, o *Options) *Worker {
 	p := o.Processor
 	return &Worker{
 		Options: o, p: p, h: h, steps: &steps.Options{
-			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
+			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Systems: o.Systems, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
 			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
 			Cancelled: o.Cancelled, Redact: o.Redact, Logger: o.Logger, Telemetry: h.Telemetry,
 			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },

@@ -12,12 +12,13 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store"
 )
 
 // Options configure a Runtime: see consumer.Config. All are required, except Sink,
-// Relay and Retention.
+// Relay, Retention and Systems.
 type Options struct {
 	Name             string
 	Environment      string
@@ -34,6 +35,7 @@ type Options struct {
 	NackPause        time.Duration
 	DeadLetterTopic  func(topic string) string
 	Retention        inbox.Retention
+	Systems          map[string]ledger.Limit
 	Logger           *slog.Logger
 	Redact           func(string) string
 	Alert            alerts.Hook

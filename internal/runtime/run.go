@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/pause"
 	"github.com/headrace/headrace/internal/stalled"
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 )
@@ -104,7 +105,7 @@ func (r *Run) startWorkers() {
 	r.local.start(r, options)
 	leases := &lease.Options{
 		Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled,
-		Steps: rt.Store.Operations().Steps, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
+		Systems: systems.New(rt.Systems), Steps: rt.Store.Operations().Steps, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
 	}
 	r.startDispatch(p)
 	var registered []*task.Handler

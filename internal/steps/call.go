@@ -79,9 +79,11 @@ func (d *doing) invoke(ctx context.Context, r *returned, late func(ledger.Answer
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(d.run, func() { cancel(context.Cause(d.run)) })()
+	d.visit.Keep() // until f returns, although it may be abandoned
 	var ended runner.Result
 	lost := d.Runner.Run(ctx, func(s *runner.Session) {
 		ended = s.Call(ctx, d.r.Timeout, d.what, func(ctx context.Context) error {
+			defer d.visit.Leave()
 			a, found, err := f(ctx)
 			r.mu.Lock()
 			abandoned := r.abandoned
@@ -134,6 +136,7 @@ func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error
 
 // exists adopts what the system says that it has already.
 func (d *doing) exists(ctx context.Context, row *seen, c *ledger.Call, said error) ([]byte, error) {
+	d.visit.Count() // Find does not wait here: its row is marked
 	a, found, err := d.find(ctx, c)
 	if err == nil && found {
 		return d.done(ctx, &row.Row, a, c, ledger.ViaExists)

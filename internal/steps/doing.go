@@ -8,6 +8,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/txn"
@@ -21,6 +22,7 @@ type doing struct {
 	id   string // names our call; the same for every try to mark it
 	// earlier says that the outcome of an earlier call of the key is unknown.
 	earlier bool
+	visit   *systems.Visit // nil before the first call
 }
 
 // do brings the step to an end, or to an error for the handler.
@@ -38,6 +40,11 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 		}
 		if n.action == find && probed == was.CallID {
 			n.action = call
+		}
+		if n.action == call || n.action == find {
+			if err := d.turn(ctx); err != nil {
+				return nil, err
+			}
 		}
 		switch n.action {
 		case give:

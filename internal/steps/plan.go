@@ -41,6 +41,19 @@ func NewPlan(declared ...ledger.Declared) (*Plan, error) {
 	return p, nil
 }
 
+// Systems returns the systems that the steps call, in the order of the steps.
+func (p *Plan) Systems() (names []string) {
+	if p == nil {
+		return nil
+	}
+	for _, s := range p.steps {
+		if !slices.Contains(names, s.System) {
+			names = append(names, s.System)
+		}
+	}
+	return names
+}
+
 // once reports whether a call of the step is never repeated by itself.
 func once(s ledger.Spec) bool { return s.Recover == ledger.Park || s.Recover == ledger.Skip }
 

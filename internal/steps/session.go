@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
@@ -26,6 +27,8 @@ type Options struct {
 	Store  store.Transactor
 	Leases backlog.Leases
 	Steps  ledger.Store
+	// Systems limit the calls; may be nil.
+	Systems *systems.Systems
 	// Runner calls the functions of steps.
 	Runner *runner.Runner
 	// StoreTimeout bounds one transaction. Failed is called with an error of our own
@@ -90,6 +93,7 @@ func (s *Session) Do(ctx context.Context, r ledger.Request) (result []byte, err 
 	}
 	defer s.inFlight.Done()
 	d := &doing{Session: s, r: &r, name: r.Step(), id: newCallID()}
+	defer d.leave()
 	if err := s.load(ctx); err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -110,6 +111,8 @@ type bed struct {
 	one    *task.Task
 	mu     sync.Mutex
 	alerts []alerts.Kind
+	// systems limits the calls; may be nil.
+	systems *systems.Systems
 	// postponed is how long the message has been put off.
 	postponed time.Duration
 }
@@ -149,7 +152,7 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	p.die = die
 	b.Cleanup(die)
 	o := &steps.Options{
-		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}

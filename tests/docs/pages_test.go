@@ -45,7 +45,8 @@ func read(t *testing.T, name string) string {
 
 // The pages for users stay short enough to be read.
 func TestPagesAreShort(t *testing.T) {
-	const most, readme = 123_000, 8_000
+	// Limits, pauses, signals and memos of docs/ledger.md have taken the last 4,000.
+	const most, readme = 127_000, 8_000
 	names, texts := pages(t)
 	all := 0
 	for _, name := range names {
