@@ -25,6 +25,8 @@
 // may be reordered and inserted between two runs, and a renamed one names what it was
 // (Step.Was).
 //
+// After a restore, rows are lost: see [SuspectMode].
+//
 // # Caveats
 //
 // Effects happen once inside one database. Outside of it the ledger can do what the other

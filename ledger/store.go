@@ -49,7 +49,8 @@ type Row struct {
 	System string
 	// State is what is known of it.
 	State State
-	// Generation counts the idempotency keys that the step has used up, Calls its calls.
+	// Generation counts the idempotency keys that the step has used up, Calls its calls: 0
+	// if it is not known whether there was any (SuspectMode).
 	Generation, Calls int
 	// CallID is random. It names the latest call, or in state Done the one that returned
 	// the result.
@@ -73,6 +74,9 @@ type Row struct {
 	Changed   time.Time
 	// By and Reason are of the last decision of a person; "" if there was none.
 	By, Reason string
+	// Sent is the time of the message, for Mark and Repeat; zero if it is unknown. It is
+	// not recorded.
+	Sent time.Time
 }
 
 // NeedsPerson reports whether nothing can go on before a person has decided on the step.
@@ -86,10 +90,12 @@ type Store interface {
 	List(ctx context.Context, id inbox.ID) ([]Row, error)
 	// Result returns a row's result; nil if there is none.
 	Result(ctx context.Context, id inbox.ID, step string) ([]byte, error)
-	// Mark inserts r as pending in t, and reports whether there was no row.
+	// Mark inserts r as pending in t, and reports whether it did: there was no row, and
+	// SuspectMode does not cover r.Sent.
 	Mark(ctx context.Context, t *txn.Txn, r Row) (bool, error)
 	// Repeat makes the row was pending for the call r.CallID, if it is still in that state
 	// and of that call, and reports whether it was. A higher r.Generation begins a new one.
+	// It does not where SuspectMode covers r.Sent and the row is Failed since before that.
 	Repeat(ctx context.Context, t *txn.Txn, was, r Row) (bool, error)
 	// RecordDone records a result, whoever has it, unless one is recorded, and reports
 	// whether it did.

@@ -45,6 +45,8 @@ type Operations struct {
 	// Steps are the steps of leased handlers, StepAdmin is their interface for operators.
 	Steps     ledger.Store
 	StepAdmin ledger.Admin
+	// Suspect is the mode after a restore, in which rows of steps may be lost.
+	Suspect ledger.SuspectStore
 	// Schedules are those of package schedule.
 	Schedules Schedules
 	// Waiting looks at the rows of the backlog.

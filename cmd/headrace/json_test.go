@@ -43,6 +43,8 @@ var jsonRuns = []struct {
 	{"steps find", "erp\x1b[2J inv_1", exitDone},
 	{"steps resolve", "billing/orders.paid s1 payout --done --reason test --yes", exitDone},
 	{"steps erase", "billing/orders.paid s2 --yes", exitDone},
+	{"suspect begin", "--until 90m --reason test --yes", exitDone},
+	{"suspect end", "--reason test --yes", exitDone},
 	{"schedule ls", "", exitDone},
 	{"schedule fire", "nightly", exitDone},
 	{"outbox status", "", exitDone},

@@ -22,8 +22,10 @@ type statusView struct {
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
 	Outboxes  []boxView        `json:"outboxes"`
 	// Steps counts those of leased handlers that are pending, parked or skipped.
-	Steps    map[ledger.State]int64 `json:"steps"`
-	Warnings []string               `json:"warnings"`
+	Steps map[ledger.State]int64 `json:"steps"`
+	// Suspect is the mode after a restore; nil if it is off.
+	Suspect  *suspectView `json:"suspect,omitempty"`
+	Warnings []string     `json:"warnings"`
 }
 
 // consumerState is what is known of a consumer. Waiting counts its rows of the backlog that
@@ -81,6 +83,11 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if v.Steps, err = st.Operations().StepAdmin.Count(ctx); err != nil {
 		return v, err
 	}
+	mode, err := st.Operations().Suspect.Get(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Suspect = viewSuspect(mode)
 	depths, err := st.Backlog().Depths(ctx)
 	if err != nil {
 		return v, err
@@ -147,6 +154,9 @@ func stateOf(k *consumerView) *consumerState {
 // of which no process and no pause is known.
 func (m *Main) warnings(v statusView, unowned int64, subscribed []outbox.Subscription) []string {
 	list := []string{}
+	if v.Suspect != nil {
+		list = append(list, v.Suspect.warning(m))
+	}
 	for _, c := range v.Consumers {
 		if c.Processes == 0 && c.Waiting > 0 {
 			list = append(list, fmt.Sprintf("%s: %s and no process runs", c.Consumer, plural(c.Waiting, "message waits", "messages wait")))

@@ -125,7 +125,7 @@ func (p *process) run(change func(*lease.Options)) {
 	o := &lease.Options{
 		Processor: p.Processor, Guard: crashguard.NewProcess(), Paused: func() bool { return false },
 		Stopping: p.Stopping, Cancelled: p.Cancelled,
-		Steps: p.F.Store.Operations().Steps, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
+		Steps: p.F.Store.Operations().Steps, Suspect: p.F.Store.Operations().Suspect, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(o)

@@ -107,7 +107,7 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 
 // session is the ledger of a run of the work on one.
 func (w *Worker) session(ctx context.Context, one *task.Task) *steps.Session {
-	m := steps.Message{ID: one.ID(), Lease: one.Lease(), Postponed: one.Item.Postponed}
+	m := steps.Message{ID: one.ID(), Lease: one.Lease(), Sent: one.Delivery.Time, Postponed: one.Item.Postponed}
 	if w.h.Database != nil {
 		m.Database = w.h.Database()
 	}

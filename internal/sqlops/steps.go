@@ -52,11 +52,11 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 }
 
 func (s *Steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash)
+	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent))
 }
 
 func (s *Steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "mark a step again", s.SQL.Repeat, was, was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation)
+	return s.change(ctx, t, "mark a step again", s.SQL.Repeat, was, was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent))
 }
 
 func (s *Steps) RecordDone(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {

@@ -76,6 +76,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Finder:        in,
 			Steps:         steps,
 			StepAdmin:     steps,
+			Suspect:       sqlrun.Loaded(d, q, "suspect", &sqlops.Suspect{}),
 			Schedules:     sqlrun.Loaded(d, q, "schedules", &sqlops.Schedules{}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),

@@ -38,6 +38,12 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			d.name = was.Step
 			n = next(d.r, &was.Row, was.since(was.Age))
 		}
+		if d.lost(was) {
+			if err := d.open(ctx, was); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if n.action == find && probed == was.CallID {
 			n.action = call
 		}
@@ -71,11 +77,31 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 	}
 }
 
+// open records, in suspect mode, that a call may have been made: the step goes on as after
+// one without an answer.
+func (d *doing) open(ctx context.Context, was *seen) error {
+	if was == nil && d.full() {
+		return d.tooMany()
+	}
+	row := ledger.Row{ID: d.m.ID, Step: d.name, System: d.r.System, CallID: newCallID(), InputHash: d.r.InputHash, Sent: d.m.Sent}
+	_, err := d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Suspect.MarkOpen(ctx, t, row) })
+	if err != nil && !errors.Is(err, txn.ErrCommitUnknown) {
+		return fmt.Errorf("begin step %s: %w", d.r.Name, err)
+	}
+	return d.again(ctx)
+}
+
+// tooMany is the error of a step for which there is no room.
+func (d *doing) tooMany() error {
+	return retry.Permanent(fmt.Errorf("step %s: a message has at most %d steps", d.r.Name, ledger.MaxSteps))
+}
+
 // advance writes what was decided about the row, under the lease, and makes the call if
 // that was it. It reports false if the row has changed meanwhile, or may have: look again.
 func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []byte, ended bool, err error) {
 	row := ledger.Row{
 		ID: d.m.ID, Step: d.name, System: d.r.System, State: ledger.Pending, Generation: n.generation, Calls: 1, CallID: d.id, InputHash: d.r.InputHash,
+		Sent: d.m.Sent,
 	}
 	var changed bool
 	switch {
@@ -86,7 +112,7 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		}
 		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordOutcome(ctx, t, end) })
 	case was == nil && d.full():
-		return nil, true, retry.Permanent(fmt.Errorf("step %s: a message has at most %d steps", d.r.Name, ledger.MaxSteps))
+		return nil, true, d.tooMany()
 	case was == nil:
 		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.Mark(ctx, t, row) })
 	default:

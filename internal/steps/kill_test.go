@@ -68,7 +68,7 @@ func TestKill(t *testing.T) {
 					if row.State == ledger.Done && recovery != ledger.Skip && row.ExternalID != "inv_1" {
 						b.Errorf("external id %q", row.ExternalID)
 					}
-					if sent := b.sent(); (len(sent) == 1 && sent[0] == alerts.StepSkipped) != (want.state == ledger.Skipped) {
+					if sent := b.told(); (len(sent) == 1 && sent[0] == alerts.StepSkipped) != (want.state == ledger.Skipped) {
 						b.Errorf("alerts %v", sent)
 					}
 				})
@@ -179,7 +179,7 @@ func TestUnknownCommit(t *testing.T) {
 						b.Errorf("%+v, %v, %d calls, %d made", got, err, calls, made)
 					}
 					b.state("invoice", ledger.Done)
-					if sent := b.sent(); len(sent) != 0 {
+					if sent := b.told(); len(sent) != 0 {
 						b.Errorf("alerts %v", sent)
 					}
 				})
@@ -318,7 +318,7 @@ func TestDouble(t *testing.T) {
 				if row := b.row("invoice"); row.OtherID != c.other || row.ExternalID != c.first {
 					b.Errorf("%+v", row)
 				}
-				if sent := b.sent(); (len(sent) == 1 && sent[0] == alerts.StepDoubled) != (c.other != "") {
+				if sent := b.told(); (len(sent) == 1 && sent[0] == alerts.StepDoubled) != (c.other != "") {
 					b.Errorf("alerts %v", sent)
 				}
 			})

@@ -23,6 +23,7 @@ const (
 // The reasons for a person, as people read them. They name nothing of the message.
 const (
 	whyUnknown   = "the outcome of a call is unknown"
+	whyLost      = "a call may have been made whose record is lost: suspect mode is on"
 	whyWindow    = "the outcome of a call is unknown, and the system may have forgotten its key"
 	whyInput     = "the outcome of a call is unknown, and the step has another input now"
 	whyStatus    = "the system refused a repetition, and the outcome of an earlier call is unknown"
@@ -67,7 +68,9 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 			d.generation++
 		}
 	default:
-		d.action, d.why = afterUnknown(r, changed, age)
+		if d.action, d.why = afterUnknown(r, changed, age); d.action == park && was.Calls == 0 {
+			d.why = whyLost
+		}
 	}
 	return d
 }

@@ -29,6 +29,8 @@ type Options struct {
 	Steps  ledger.Store
 	// Systems limit the calls; may be nil.
 	Systems *systems.Systems
+	// Suspect is the mode in which rows may be lost.
+	Suspect ledger.SuspectStore
 	// Runner calls the functions of steps.
 	Runner *runner.Runner
 	// StoreTimeout bounds one transaction. Failed is called with an error of our own
@@ -52,6 +54,8 @@ type Message struct {
 	Lease backlog.Lease
 	// Database is the id of the database, from which keys are computed.
 	Database string
+	// Sent is the time of the message; zero if it is unknown.
+	Sent time.Time
 	// Postponed is how long the message has been put off without an attempt.
 	Postponed time.Duration
 }
@@ -69,6 +73,7 @@ type Session struct {
 	ended    bool
 	used     map[string]bool // steps that were done in this run
 	rows     map[string]seen // nil before the first step
+	suspect  ledger.SuspectMode
 }
 
 // seen is a row with the time when it was read.
@@ -83,6 +88,7 @@ func (s *seen) since(d time.Duration) time.Duration { return d + time.Since(s.at
 // New returns the session of one run, which ends with run. what is passed to the Runner
 // with each call.
 func New(run context.Context, o *Options, p *Plan, m Message, what any) *Session {
+	m.Sent = m.Sent.Truncate(time.Microsecond) // as databases compare it
 	return &Session{Options: o, m: m, plan: p, run: run, what: what, used: make(map[string]bool)}
 }
 
@@ -183,17 +189,34 @@ func (s *Session) row(r *ledger.Request) *seen {
 	return nil
 }
 
-// again reads the rows anew, because another transaction has changed one, or a COMMIT had
-// no answer.
+// again reads the rows anew, because another transaction has changed one, a COMMIT had no
+// answer, or suspect mode has begun or ended.
 func (s *Session) again(ctx context.Context) error {
+	var mode ledger.SuspectMode
+	err := s.until(ctx, func(ctx context.Context) (err error) {
+		mode, err = s.Suspect.Get(ctx)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	rows, err := s.read(ctx)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.suspect = mode
 	s.note(rows)
 	return nil
+}
+
+// lost reports whether suspect mode says that a call may have been made that was's row, or
+// no row, does not say.
+func (s *Session) lost(was *seen) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.suspect.Covers(s.m.Sent) && (was == nil || was.State == ledger.Failed && !was.Changed.After(s.suspect.Since))
 }
 
 // full reports whether the message can have no more steps.

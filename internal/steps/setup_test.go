@@ -113,8 +113,9 @@ type bed struct {
 	alerts []alerts.Kind
 	// systems limits the calls; may be nil.
 	systems *systems.Systems
-	// postponed is how long the message has been put off.
+	// postponed is how long the message has been put off, sent its time.
 	postponed time.Duration
+	sent      time.Time
 }
 
 // onEachStoreOf is onEachStore in a subtest.
@@ -152,11 +153,11 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	p.die = die
 	b.Cleanup(die)
 	o := &steps.Options{
-		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}
-	s := steps.New(ctx, o, plan, steps.Message{ID: b.one.ID(), Lease: b.one.Lease(), Database: "db", Postponed: b.postponed}, call{b.h})
+	s := steps.New(ctx, o, plan, steps.Message{ID: b.one.ID(), Lease: b.one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
 	return &run{p, s, b}, ledger.With(ctx, s)
 }
 
@@ -198,11 +199,16 @@ func (b *bed) state(step string, want ledger.State) {
 // pass has time go by for the steps.
 func (b *bed) pass(d time.Duration) {
 	b.Helper()
-	us := fmt.Sprintf("interval '%d microseconds'", d.Microseconds())
-	if b.SQLite {
-		us = fmt.Sprint(d.Microseconds())
-	}
+	us := b.span(d)
 	b.Exec("UPDATE headrace_steps SET first_call_at = first_call_at - " + us + ", last_call_at = last_call_at - " + us)
+}
+
+// span is a duration in SQL.
+func (b *bed) span(d time.Duration) string {
+	if b.SQLite {
+		return fmt.Sprint(d.Microseconds())
+	}
+	return fmt.Sprintf("interval '%d microseconds'", d.Microseconds())
 }
 
 // takeOver gives the lease to another process.
@@ -211,7 +217,7 @@ func (b *bed) takeOver() {
 	b.Exec("UPDATE headrace_backlog SET token = 'another'")
 }
 
-func (b *bed) sent() []alerts.Kind {
+func (b *bed) told() []alerts.Kind {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.alerts

@@ -11,6 +11,8 @@
 // A resolution is one commit: the step, the audit rows, and the message, which runs again.
 // Of two people who decide at once one does, and the other is told.
 //
+// Suspect mode (ledger.SuspectMode) begins and ends with an audit row of no letter.
+//
 // A message with several steps that need a person runs again with the last resolution.
 //
 // # Caveats

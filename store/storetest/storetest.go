@@ -99,6 +99,7 @@ func Run(t *testing.T, h Harness) {
 		{"Schema", schemaTests},
 		{"Pauses", pauseTests},
 		{"Steps", stepTests},
+		{"Suspect", suspectTests},
 		{"Schedules", scheduleTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},

@@ -15,7 +15,7 @@ FROM (
         OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked')
     UNION ALL
     SELECT 'audit ' || action FROM {{schema}}.headrace_audit
-    WHERE action NOT IN ('redrive', 'discard', 'resolve')
+    WHERE action NOT IN ('redrive', 'discard', 'resolve', 'suspect_begin', 'suspect_end')
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
     WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped')

@@ -250,7 +250,7 @@ CREATE INDEX headrace_dead_letters_groups ON {{schema}}.headrace_dead_letters (c
 CREATE TABLE {{schema}}.headrace_audit (
     id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     letter_id bigint NOT NULL,
-    action    text NOT NULL, -- redrive, discard, resolve
+    action    text NOT NULL, -- redrive, discard, resolve; suspect_begin and suspect_end have no letter
     by_whom   text NOT NULL,
     reason    text NOT NULL,
     new_key   text NOT NULL DEFAULT '',
@@ -383,6 +383,12 @@ CREATE TABLE {{schema}}.headrace_meta (
     one           integer PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id            text COLLATE "C" NOT NULL,
     version       integer NOT NULL,
-    readable_from integer NOT NULL
+    readable_from integer NOT NULL,
+    -- Suspect mode: steps of messages from before this time may have been called although
+    -- no row says so. NULL is off.
+    suspect_until  timestamptz,
+    suspect_since  timestamptz, -- when it began
+    suspect_by     text NOT NULL DEFAULT '',
+    suspect_reason text NOT NULL DEFAULT ''
 );
 INSERT INTO {{schema}}.headrace_meta (id, version, readable_from) VALUES (gen_random_uuid()::text, 1, 1);

@@ -1,6 +1,10 @@
 -- A first call begins. Where another one has marked the step, and has not committed yet,
--- this waits for it.
+-- this waits for it. In suspect mode there may have been a call whose row is lost: then
+-- nothing is inserted.
 INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, changed_at)
 SELECT $1, $2, $3, $4, 'pending', $5, $6, {{now}}, {{now}}, {{now}}
 FROM {{schema}}.headrace_durable()
+WHERE NOT EXISTS (
+    SELECT FROM {{schema}}.headrace_meta AS m WHERE m.suspect_until > COALESCE($7::timestamptz, '-infinity')
+)
 ON CONFLICT (scope, key, step) DO NOTHING

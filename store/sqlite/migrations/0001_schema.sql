@@ -241,7 +241,7 @@ CREATE INDEX {{schema}}.headrace_dead_letters_groups ON headrace_dead_letters (c
 CREATE TABLE {{schema}}.headrace_audit (
     id        INTEGER PRIMARY KEY AUTOINCREMENT,
     letter_id INTEGER NOT NULL,
-    action    TEXT NOT NULL, -- redrive, discard, resolve
+    action    TEXT NOT NULL, -- redrive, discard, resolve; suspect_begin and suspect_end have no letter
     by_whom   TEXT NOT NULL,
     reason    TEXT NOT NULL,
     new_key   TEXT NOT NULL DEFAULT '',
@@ -374,6 +374,12 @@ CREATE TABLE {{schema}}.headrace_meta (
     one           INTEGER PRIMARY KEY DEFAULT 1 CHECK (one = 1),
     id            TEXT NOT NULL,
     version       INTEGER NOT NULL,
-    readable_from INTEGER NOT NULL
+    readable_from INTEGER NOT NULL,
+    -- Suspect mode: steps of messages from before this time may have been called although
+    -- no row says so. NULL is off.
+    suspect_until  INTEGER,
+    suspect_since  INTEGER, -- when it began
+    suspect_by     TEXT NOT NULL DEFAULT '',
+    suspect_reason TEXT NOT NULL DEFAULT ''
 ) STRICT;
 INSERT INTO {{schema}}.headrace_meta (id, version, readable_from) VALUES (lower(hex(randomblob(16))), 1, 1);

@@ -1,0 +1,148 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
+)
+
+var suspectTests = []test{
+	{name: "suspect mode begins, moves and ends", run: suspectMode},
+	{name: "in suspect mode a first call is not marked as one", run: suspectMark},
+	{name: "in suspect mode a call that failed before it is not repeated as such", run: suspectRepeat},
+	{name: "in suspect mode a lost call began after its message", run: suspectTimes},
+}
+
+func (b *bundle) suspect() ledger.SuspectStore { return b.Store.Operations().Suspect }
+
+// beginSuspect begins the mode, and returns it.
+func (b *bundle) beginSuspect(until time.Time) ledger.SuspectMode {
+	b.Helper()
+	b.in(func(t *txn.Txn) {
+		b.must(b.suspect().Begin(b.ctx, t, ledger.SuspectMode{Until: until, By: "ana", Reason: "a restore"}))
+	})
+	return b.mode()
+}
+
+func (b *bundle) mode() ledger.SuspectMode {
+	b.Helper()
+	m, err := b.suspect().Get(b.ctx)
+	b.must(err)
+	return m
+}
+
+func (b *bundle) endSuspect(want bool) {
+	b.Helper()
+	b.in(func(t *txn.Txn) {
+		if was, err := b.suspect().End(b.ctx, t); err != nil || was != want {
+			b.Errorf("the mode was on: %t, %v", was, err)
+		}
+	})
+}
+
+func suspectMode(b *bundle) {
+	if m := b.mode(); m != (ledger.SuspectMode{}) || m.Covers(time.Time{}) {
+		b.Errorf("at first: %+v", m)
+	}
+	b.endSuspect(false)
+	until := time.Now().UTC().Truncate(time.Microsecond)
+	first := b.beginSuspect(until)
+	if !first.Until.Equal(until) || first.Since.IsZero() || first.By != "ana" || first.Reason != "a restore" {
+		b.Errorf("%+v", first)
+	}
+	if !first.Covers(until.Add(-time.Microsecond)) || !first.Covers(time.Time{}) || first.Covers(until) {
+		b.Errorf("it covers the wrong messages")
+	}
+	b.shift(time.Hour)
+	if moved := b.beginSuspect(until.Add(time.Hour)); !moved.Until.Equal(until.Add(time.Hour)) || !moved.Since.Equal(first.Since) {
+		b.Errorf("moved: %+v", moved)
+	}
+	b.endSuspect(true)
+	if m := b.mode(); m != (ledger.SuspectMode{}) {
+		b.Errorf("after its end: %+v", m)
+	}
+}
+
+func suspectMark(b *bundle) {
+	until := time.Now().UTC()
+	b.beginSuspect(until)
+	for key, sent := range map[string]time.Time{"unknown": {}, "before": until.Add(-time.Second)} {
+		b.park(key, inbox.Waiting)
+		r := stepOf(key, "invoice")
+		r.Sent = sent
+		b.changed(false, r, b.steps().Mark)
+		b.changed(true, r, b.suspect().MarkOpen)
+		b.changed(false, r, b.suspect().MarkOpen)
+		r.Size, r.Sent = -1, time.Time{}
+		b.sameStep(b.theStep(key), r) // pending, with no call
+	}
+	b.park("after", inbox.Waiting)
+	r := stepOf("after", "invoice")
+	r.Sent = until.Add(time.Second)
+	b.changed(false, r, b.suspect().MarkOpen)
+	b.changed(true, r, b.steps().Mark)
+	b.endSuspect(true)
+	b.park("ended", inbox.Waiting)
+	b.changed(false, stepOf("ended", "invoice"), b.suspect().MarkOpen)
+	b.markStep(stepOf("ended", "invoice"))
+}
+
+func suspectRepeat(b *bundle) {
+	b.park("a", inbox.Waiting)
+	failed := func(call string) ledger.Row {
+		r := stepOf("a", "invoice")
+		r.CallID, r.State = call, ledger.Failed
+		b.changed(true, r, b.steps().RecordOutcome)
+		return r
+	}
+	b.markStep(stepOf("a", "invoice"))
+	was := failed("c1")
+	b.shift(time.Hour)
+	until := b.beginSuspect(time.Now().Add(time.Hour)).Until
+	next := stepOf("a", "invoice")
+	next.CallID = "c2"
+	b.repeat(false, was, next)
+	after := next
+	after.Sent = until // its message came later
+	b.changed(false, after, b.suspect().MarkOpen)
+	b.changed(true, next, b.suspect().MarkOpen)
+	if got := b.theStep("a"); got.State != ledger.Pending || got.Calls != 0 || got.CallID != "c2" || got.Age < time.Hour {
+		b.Errorf("%+v", got)
+	}
+	// What failed since the mode began is known to have failed.
+	b.shift(2 * time.Hour)
+	was = failed("c2")
+	next.CallID = "c3"
+	b.changed(false, next, b.suspect().MarkOpen)
+	b.repeat(true, was, next)
+}
+
+func suspectTimes(b *bundle) {
+	now := time.Now()
+	b.shift(10 * time.Hour)
+	b.beginSuspect(now.Add(9 * time.Hour))
+	for key, sent := range map[string]time.Time{"known": now.Add(8 * time.Hour), "unknown": {}} {
+		b.park(key, inbox.Waiting)
+		r := stepOf(key, "invoice")
+		r.Sent = sent
+		b.changed(true, r, b.suspect().MarkOpen)
+	}
+	// The latest time of a lost call is the mode's, the earliest that of the message.
+	if got := b.theStep("known"); !roughly(got.Idle, time.Hour) || !roughly(got.Age, 2*time.Hour) {
+		b.Errorf("the lost call began %s ago, and the first %s", got.Idle, got.Age)
+	}
+	if got := b.theStep("unknown"); !roughly(got.Idle, time.Hour) || got.Age < 10*365*24*time.Hour {
+		b.Errorf("the lost call began %s ago, and the first %s", got.Idle, got.Age)
+	}
+	b.beginSuspect(now.Add(100 * time.Hour))
+	b.park("later", inbox.Waiting)
+	b.changed(true, stepOf("later", "invoice"), b.suspect().MarkOpen)
+	if got := b.theStep("later"); got.Idle < 0 || got.Idle > time.Minute {
+		b.Errorf("a call began %s ago: the mode's time is still to come", got.Idle)
+	}
+}
+
+// roughly reports whether two durations differ by less than ten minutes.
+func roughly(a, b time.Duration) bool { return (a - b).Abs() < 10*time.Minute }
