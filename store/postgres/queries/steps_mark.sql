@@ -5,6 +5,6 @@ INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id,
 SELECT $1, $2, $3, $4, 'pending', $5, $6, {{now}}, {{now}}, {{now}}
 FROM {{schema}}.headrace_durable()
 WHERE NOT EXISTS (
-    SELECT FROM {{schema}}.headrace_meta AS m WHERE m.suspect_until > COALESCE($7::timestamptz, '-infinity')
+    SELECT FROM {{schema}}.headrace_meta AS m WHERE m.one = 1 AND m.suspect_until > COALESCE($7::timestamptz, '-infinity')
 )
 ON CONFLICT (scope, key, step) DO NOTHING

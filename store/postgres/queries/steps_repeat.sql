@@ -8,5 +8,5 @@ FROM {{schema}}.headrace_durable() AS durable
 WHERE durable <> '' AND s.scope = $1 AND s.key = $2 AND s.step = $3 AND s.state = $4 AND s.call_id = $5
     AND (s.state <> 'failed' OR NOT EXISTS (
         SELECT FROM {{schema}}.headrace_meta AS m
-        WHERE m.suspect_until > COALESCE($10::timestamptz, '-infinity') AND s.changed_at <= m.suspect_since
+        WHERE m.one = 1 AND m.suspect_until > COALESCE($10::timestamptz, '-infinity') AND s.changed_at <= m.suspect_since
     ))

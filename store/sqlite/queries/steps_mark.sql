@@ -3,5 +3,5 @@
 -- nothing is inserted.
 INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, changed_at)
 SELECT $1, $2, $3, $4, 'pending', $5, $6, {{now}}, {{now}}, {{now}}
-WHERE NOT EXISTS (SELECT 1 FROM {{schema}}.headrace_meta AS m WHERE m.suspect_until > COALESCE($7, 0))
+WHERE NOT EXISTS (SELECT 1 FROM {{schema}}.headrace_meta AS m WHERE m.one = 1 AND m.suspect_until > COALESCE($7, 0))
 ON CONFLICT (scope, key, step) DO NOTHING
