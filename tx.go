@@ -50,6 +50,8 @@ var (
 	// ErrNotAlone matches a use of Raw or SQL in a handler that shares its
 	// transaction with others.
 	ErrNotAlone = errors.New("needs a transaction of its own: register the handler with consumer.Alone()")
+	// ErrNoAnswer matches a use of Answer in a handler of several messages (HandleBatch).
+	ErrNoAnswer = errors.New("this Tx is not of one message, so there is nothing to answer: use Handle or HandleLeased")
 	// ErrNoScope matches a use of Newer on a Tx that is not of a consumer's handler, so
 	// that there is no scope for the versions.
 	ErrNoScope = errors.New("this Tx has no scope: versions are kept for handlers of a consumer")
@@ -79,6 +81,7 @@ type Tx struct {
 	txn    *txn.Txn
 	o      TxOptions
 	events []Event
+	answer []byte
 	bad    atomic.Pointer[error] // set once
 	done   atomic.Bool
 	used   atomic.Bool
@@ -90,6 +93,8 @@ type Tx struct {
 type TxOptions struct {
 	// Alone says that no other handler shares the transaction.
 	Alone bool
+	// Answers says that the handler has one message, so that it may answer.
+	Answers bool
 	// Encoder turns Event.Value into bytes; nil means JSON.
 	Encoder Encoder
 	// Trace is the default for Event.Trace.
@@ -167,7 +172,7 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	if err := tx.txn.Savepoint(nestedSavepoint).Set(own); err != nil {
 		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
-	kept, finished, failed, open := len(tx.events), false, tx.left.failed, tx.left.open()
+	kept, finished, failed, open := kept{len(tx.events), tx.answer}, false, tx.left.failed, tx.left.open()
 	defer func() {
 		if finished {
 			return
@@ -190,9 +195,15 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	return nil
 }
 
+// kept is what a Tx has outside of the database: how many events, and the answer.
+type kept struct {
+	events int
+	answer []byte
+}
+
 // undo goes back to the newest savepoint and removes it.
-func (tx *Tx) undo(ctx context.Context, kept int) error {
-	tx.events = tx.events[:kept]
+func (tx *Tx) undo(ctx context.Context, k kept) error {
+	tx.events, tx.answer = tx.events[:k.events], k.answer
 	s := tx.txn.Savepoint(nestedSavepoint)
 	err := s.RollbackTo(ctx)
 	if err == nil {

@@ -143,6 +143,9 @@ func (c *Consumer) add(r *registration) {
 				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		}
 	}
+	if r.intents && r.intentsOf != c.Name() {
+		r.mistake("its intent.Kind is of consumer %q, and this is %q: intents would wait there for ever", r.intentsOf, c.Name())
+	}
 	if err := r.interrupted(c.config.DrainTimeout); err != nil {
 		r.mistake("%w", err)
 	}

@@ -32,6 +32,9 @@ type registration struct {
 	local    bool     // no source
 	given    []string // options
 	mistakes []error
+	// intents says that Intents was given, for the consumer intentsOf.
+	intents   bool
+	intentsOf string
 }
 
 // once records that the option of this name was given. A second time is a mistake: one of
@@ -135,6 +138,21 @@ func SameWhen(fingerprint inbox.FingerprintFunc) Option {
 			return
 		}
 		r.Fingerprint = fingerprint
+	}
+}
+
+// Intents is for package intent: programs call Kind.Option. It is Name, Key and SameWhen in
+// one, and Codec unless c is nil. Run refuses it in another consumer than that of this name.
+func Intents(consumer, handler string, key inbox.KeyFunc, sameWhen inbox.FingerprintFunc, c codec.Codec) Option {
+	return func(r *registration) {
+		r.once("Intents")
+		Name(handler)(r)
+		Key(key)(r)
+		SameWhen(sameWhen)(r)
+		if c != nil {
+			Codec(c)(r)
+		}
+		r.intents, r.intentsOf = true, consumer
 	}
 }
 

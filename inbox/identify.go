@@ -70,6 +70,10 @@ func identify(d *headrace.Delivery, key KeyFunc, fingerprint FingerprintFunc) (e
 	return nil
 }
 
+// Intent is Coordinates.Broker of the deliveries that package intent makes. They come with a
+// key of their caller's, so the handler's key function is asked before one is handled.
+const Intent = "intent"
+
 // standIn begins each stand-in key, and no other key.
 const standIn = "stand-in:"
 

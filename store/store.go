@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // ErrSchema matches the error of a database whose tables are missing, too old for this
@@ -49,6 +50,8 @@ type Operations struct {
 	Suspect ledger.SuspectStore
 	// Schedules are those of package schedule.
 	Schedules Schedules
+	// Answers are what handlers answered to the intents of package intent.
+	Answers Answers
 	// Waiting looks at the rows of the backlog.
 	Waiting backlog.Admin
 	// Instances are the runs of consumers.
@@ -97,6 +100,23 @@ type Schedules interface {
 	Fire(ctx context.Context, name, by string) (bool, error)
 	// List returns all, by name.
 	List(ctx context.Context) ([]Schedule, error)
+}
+
+// Answer is what a handler answered to a message: see package intent.
+type Answer struct {
+	inbox.ID
+	// Value is JSON.
+	Value []byte
+}
+
+// Answers keeps answers, and looks for messages whose callers wait. Drivers implement it.
+type Answers interface {
+	// Put keeps answers to different messages in t, in place of earlier ones.
+	Put(ctx context.Context, t *txn.Txn, answers []Answer) error
+	// Get returns the JSON of an answer; nil if there is none.
+	Get(ctx context.Context, id inbox.ID) ([]byte, error)
+	// Find returns the rows of ids in the inbox, in any order, without Wait. It is one query.
+	Find(ctx context.Context, ids []inbox.ID) ([]inbox.Entry, error)
 }
 
 // Schema is the schema that a process works on. Drivers implement it.

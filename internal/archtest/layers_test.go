@@ -21,8 +21,8 @@ var (
 	Runtime = Set{"./consumer", "./internal/router", "./internal/runtime"}
 	// Drivers speak a database's dialect, with what they share.
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
-	// Adapters connect to brokers, and to senders of webhooks.
-	Adapters = Set{"./broker/...", "./schedule", "./webhook"}
+	// Adapters connect to brokers, to senders of webhooks, and to callers.
+	Adapters = Set{"./broker/...", "./intent", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.

@@ -183,7 +183,7 @@ func (a *attempt) commit() *trouble {
 			return a.afterHandlers(judge.Record, err, breaker.Claims)
 		}
 	}
-	copies, err := a.p.Recorder.Record(ctx, a.t, outcome.Batch{Applied: applied, Failed: failures, Gone: a.claimed.gone})
+	copies, err := a.p.Recorder.Record(ctx, a.t, outcome.Batch{Applied: applied, Answers: a.x.Answers(), Failed: failures, Gone: a.claimed.gone})
 	if err != nil {
 		return a.afterHandlers(judge.Record, err, breaker.Failures)
 	}

@@ -134,7 +134,7 @@ func (x *Execution) make(c *Call) {
 	for i, t := range c.tasks {
 		c.inputs[i] = t.Input()
 	}
-	o := headrace.TxOptions{Alone: c.h.Alone, Encoder: c.h.Encoder, Scope: c.h.Scope, Versions: x.p.Versions}
+	o := headrace.TxOptions{Alone: c.h.Alone, Answers: !c.h.Batch, Encoder: c.h.Encoder, Scope: c.h.Scope, Versions: x.p.Versions}
 	if !c.h.Batch {
 		o.Trace = c.tasks[0].Delivery.Trace
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/breaker"
 	"github.com/headrace/headrace/internal/judge"
@@ -12,6 +13,7 @@ import (
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -353,6 +355,16 @@ func (x *Execution) Events() []outbox.Row {
 		}
 	}
 	return rows
+}
+
+// Answers returns those of the applied calls.
+func (x *Execution) Answers() (list []store.Answer) {
+	for _, c := range x.applied {
+		if answer := headrace.AnswerOf(c.tx); answer != nil {
+			list = append(list, store.Answer{ID: c.tasks[0].ID(), Value: answer})
+		}
+	}
+	return list
 }
 
 // Learn updates the paces of the handlers after a commit.

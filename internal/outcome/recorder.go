@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -28,6 +29,8 @@ type Recorder struct {
 	Store Store
 	// Alerts gets an alert for each letter; nil means none.
 	Alerts alerts.Appender
+	// Answers keeps the answers of handlers. Nil only if none answers.
+	Answers store.Answers
 	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
 	DeadTopic func(topic string) string
 	// Host and Build are written into attempts and letters, Environment into letters.
@@ -41,6 +44,8 @@ type Batch struct {
 	// Applied are those whose effects are in the transaction, Failed the others.
 	Applied []*task.Task
 	Failed  []*Failure
+	// Answers are those to messages of Applied.
+	Answers []store.Answer
 	// Gone are backlog rows whose messages other transactions have ended.
 	Gone []*task.Task
 }
@@ -52,6 +57,11 @@ const releaseLimit = 64
 // Record writes the outcomes of b into t, and returns the outbox rows for copies of dead
 // letters. It sets Outcome and the fields after it in each failure.
 func (r *Recorder) Record(ctx context.Context, t *txn.Txn, b Batch) ([]outbox.Row, error) {
+	if len(b.Answers) > 0 {
+		if err := r.Answers.Put(ctx, t, b.Answers); err != nil {
+			return nil, err
+		}
+	}
 	var copies []outbox.Row
 	if len(b.Failed) > 0 {
 		err := r.decide(ctx, t, b.Failed)

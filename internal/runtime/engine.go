@@ -18,7 +18,7 @@ import (
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, DeadTopic: rt.deadTopic,
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, DeadTopic: rt.deadTopic,
 		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,
 	}
 	return &batch.Options{
@@ -34,8 +34,12 @@ func (r *Run) batchOptions() *batch.Options {
 		MaxBatch: rt.MaxBatch, BatchTime: rt.BatchTime, StoreTimeout: storeTimeout, LockTimeout: lockTimeout,
 		Versions: rt.Store.Operations().Versions, Wake: rt.Store.Outbox().Signal().Wake,
 		Failed: rt.failed,
-		Ended:  func(_ *task.Task, o task.Outcome) { rt.Counters.Backlog[o].Add(1); r.alerts.outcome(o) },
-		Fatal:  r.fail,
+		Ended: func(t *task.Task, o task.Outcome) {
+			rt.Counters.Backlog[o].Add(1)
+			r.alerts.outcome(o)
+			rt.Store.Backlog().Signals.Ended(t.ID())
+		},
+		Fatal: r.fail,
 	}
 }
 

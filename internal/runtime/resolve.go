@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -53,4 +54,16 @@ func (h *Handler) resolve(t *task.Task, key inbox.KeyFunc, source message.Subscr
 	}
 	d.OrderKey = encode.Fit(d.OrderKey, inbox.MaxKeyBytes)
 	return err
+}
+
+// verify asks the key function for the key of d, an intent that has one.
+func (h *Handler) verify(d *headrace.Delivery) error {
+	key, err := inbox.Resolve(h.Key, d)
+	switch {
+	case err != nil:
+		return fmt.Errorf("the key of an intent: %w", err)
+	case key != d.Key:
+		return errors.New("the handler's key function gives another key than the intent was started with: do both programs have the same intent.Kind, and the same release of it?")
+	}
+	return nil
 }

@@ -105,6 +105,7 @@ func (rt *Runtime) Add(h *Handler) {
 	h.Database = func() string { return rt.guard.Load().Database() }
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
 	h.Identify = func(t *task.Task) { t.Bad = h.resolve(t, h.Key, h.Source) }
+	h.Verify = h.verify
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
 		h.sub = rt.Subscriptions.Add(h.Topic, h.Name)

@@ -78,6 +78,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			StepAdmin:     steps,
 			Suspect:       sqlrun.Loaded(d, q, "suspect", &sqlops.Suspect{}),
 			Schedules:     sqlrun.Loaded(d, q, "schedules", &sqlops.Schedules{}),
+			Answers:       sqlrun.Loaded(d, q, "answers", &sqlops.Answers{}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -37,6 +38,9 @@ type Handler struct {
 	// Identify sets the key, fingerprint, order key and body of a task whose row of the
 	// backlog has no key yet, or Bad. It runs the user's functions, and never panics.
 	Identify func(t *Task)
+	// Verify returns an error if the key that a caller has given d, an intent, is not that of
+	// the handler's key function. It never panics; nil verifies nothing.
+	Verify func(d *headrace.Delivery) error
 	// Decode turns the payload into the Input.Body for Run.
 	Decode func(d *headrace.Delivery) (any, error)
 	// Encoder turns Event.Value into bytes; nil means JSON.
@@ -82,9 +86,12 @@ type Input struct {
 }
 
 // Resolve decodes the payload into t.Body, or sets t.Bad to the error. A panic of the
-// codec is such an error.
+// codec is such an error, and so is an intent whose key is not the handler's.
 func (h *Handler) Resolve(t *Task) {
 	t.Body, t.Bad = h.decode(&t.Delivery)
+	if t.Bad == nil && t.Delivery.Coordinates.Broker == inbox.Intent && h.Verify != nil {
+		t.Bad = h.Verify(&t.Delivery)
+	}
 	t.used = false
 }
 

@@ -47,6 +47,7 @@ var (
 		"queries/prune_look_letters.sql":               "what is found takes the file's one writer, and not the look",
 		"queries/prune_attempts.sql":                   "one statement of SQLite writes into one table",
 		"queries/prune_steps.sql":                      "one statement of SQLite writes into one table",
+		"queries/prune_answers.sql":                    "one statement of SQLite writes into one table",
 		"queries/prune_audit.sql":                      "one statement of SQLite writes into one table",
 		"queries/prune_dead.sql":                       "one statement of SQLite writes into one table",
 		"queries/marks_revive.sql":                     "one statement of SQLite writes into one table",

@@ -20,8 +20,8 @@ import (
 type pruneStore struct {
 	*sqlops.Rounds
 	sql struct {
-		Stretch, Look, Messages, Attempts, Steps string
-		LookLetters, Dead, Audit, Letters        string
+		Stretch, Look, Messages, Attempts, Steps, Answers string
+		LookLetters, Dead, Audit, Letters                 string
 	}
 }
 
@@ -70,7 +70,7 @@ func (p *pruneStore) remove(ctx context.Context, old []inbox.ID, window time.Dur
 		if err != nil {
 			return err
 		}
-		return sqlrun.Steps(ctx, t, all, p.sql.Attempts, p.sql.Steps)
+		return sqlrun.Steps(ctx, t, all, p.sql.Attempts, p.sql.Steps, p.sql.Answers)
 	})
 	return n, err
 }

@@ -14,6 +14,11 @@ import (
 
 // plants break each rule of Check, and no other. They are keyed by the rule.
 var plants = map[string]func(*bundle){
+	"answers_are_of_done": func(b *bundle) {
+		b.park("a", inbox.Waiting)
+		b.in(func(t *txn.Txn) { b.answer(t, "a") })
+		b.spoilt = true
+	},
 	"attempts_have_no_gaps": func(b *bundle) {
 		b.in(func(t *txn.Txn) { b.win(t, "a"); b.fail(t, "a"); b.fail(t, "a"); b.fail(t, "a") })
 		b.spoil("DELETE FROM {{schema}}.headrace_attempts WHERE n = 2")

@@ -51,6 +51,7 @@ func (b *bundle) fates(prefix string) {
 		b.move(t, inbox.Waiting, inbox.Done, prefix+"finished")
 		b.exec(t, "DELETE FROM {{schema}}.headrace_backlog WHERE key = $1", prefix+"finished")
 	})
+	b.in(func(t *txn.Txn) { b.answer(t, prefix+"done") })            // the check at the end finds answers without a message
 	for _, key := range []string{prefix + "done", prefix + "dead"} { // the check at the end finds steps without a message
 		r := stepOf(key, "invoice")
 		b.markStep(r)

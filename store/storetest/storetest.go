@@ -101,6 +101,7 @@ func Run(t *testing.T, h Harness) {
 		{"Steps", stepTests},
 		{"Suspect", suspectTests},
 		{"Schedules", scheduleTests},
+		{"Answers", answerTests},
 		{"Prune", pruneTests},
 		{"Missing", missingTests},
 		{"Waiting", waitingTests},

@@ -196,6 +196,16 @@ CREATE TABLE {{schema}}.headrace_steps (
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
 CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
 
+-- What handlers answered, for those who ask for it: a row for a message that is done. It
+-- goes with the message's row in the inbox.
+CREATE TABLE {{schema}}.headrace_answers (
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL,
+    answered_at timestamptz NOT NULL,
+    answer      text NOT NULL, -- JSON
+    PRIMARY KEY (scope, key)
+);
+
 -- Messages given up, whole. Letters are vacuumed early, since only then does the index of
 -- groups alone tell what is there.
 CREATE SEQUENCE {{schema}}.headrace_dead_letters_id;

@@ -1,5 +1,5 @@
 -- A stretch of the inbox, above the row $1 and below the row $2 of the heap: what is
--- old goes, with its attempts and steps. A walk by place needs no index, and the deletion none
+-- old goes, with its attempts, steps and answer. A walk by place needs no index, and the deletion none
 -- either. OFFSET 0 keeps the planner from joining with the whole of a table that is
 -- asked for a few rows; ANY (ARRAY (…)) is a scan by place. || '' keeps starts_with
 -- from becoming a scan of the key's index, whose rows are out of order by place, so that
@@ -40,6 +40,15 @@ WITH old AS MATERIALIZED (
         FROM gone
         CROSS JOIN LATERAL (
             SELECT t.ctid FROM {{schema}}.headrace_steps AS t WHERE t.scope = gone.scope AND t.key = gone.key OFFSET 0
+        ) AS r
+    ))
+), answers AS (
+    DELETE FROM {{schema}}.headrace_answers AS a
+    WHERE a.ctid = ANY (ARRAY (
+        SELECT r.ctid
+        FROM gone
+        CROSS JOIN LATERAL (
+            SELECT t.ctid FROM {{schema}}.headrace_answers AS t WHERE t.scope = gone.scope AND t.key = gone.key OFFSET 0
         ) AS r
     ))
 )

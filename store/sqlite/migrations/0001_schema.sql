@@ -189,6 +189,16 @@ CREATE TABLE {{schema}}.headrace_steps (
 CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
 CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
 
+-- What handlers answered, for those who ask for it: a row for a message that is done. It
+-- goes with the message's row in the inbox.
+CREATE TABLE {{schema}}.headrace_answers (
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL,
+    answered_at INTEGER NOT NULL,
+    answer      TEXT NOT NULL, -- JSON
+    PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+
 -- Messages given up, whole. AUTOINCREMENT: the number of a letter names it for
 -- ever, in audit rows and in people's notes, and is never given to another.
 CREATE TABLE {{schema}}.headrace_dead_letters (
