@@ -113,7 +113,7 @@ func (c *Consumer) Err() error {
 func (c *Consumer) handler(name string) *runtime.Handler {
 	return &runtime.Handler{
 		Handler: &task.Handler{
-			Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encoder: c.config.Codec,
+			Consumer: c.config.Name, Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encoder: c.config.Codec,
 		},
 		Key: c.config.Key, Fingerprint: c.config.SameWhen, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
 	}
@@ -142,9 +142,6 @@ func (c *Consumer) add(r *registration) {
 			r.mistake("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
 				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
 		}
-	}
-	if r.intents && r.intentsOf != c.Name() {
-		r.mistake("its intent.Kind is of consumer %q, and this is %q: intents would wait there for ever", r.intentsOf, c.Name())
 	}
 	if err := r.interrupted(c.config.DrainTimeout); err != nil {
 		r.mistake("%w", err)

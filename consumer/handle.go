@@ -32,9 +32,6 @@ type registration struct {
 	local    bool     // no source
 	given    []string // options
 	mistakes []error
-	// intents says that Intents was given, for the consumer intentsOf.
-	intents   bool
-	intentsOf string
 }
 
 // once records that the option of this name was given. A second time is a mistake: one of
@@ -145,14 +142,15 @@ func SameWhen(fingerprint inbox.FingerprintFunc) Option {
 // one, and Codec unless c is nil. Run refuses it in another consumer than that of this name.
 func Intents(consumer, handler string, key inbox.KeyFunc, sameWhen inbox.FingerprintFunc, c codec.Codec) Option {
 	return func(r *registration) {
-		r.once("Intents")
-		Name(handler)(r)
-		Key(key)(r)
-		SameWhen(sameWhen)(r)
+		for _, option := range []Option{Name(handler), Key(key), SameWhen(sameWhen)} {
+			option(r)
+		}
 		if c != nil {
 			Codec(c)(r)
 		}
-		r.intents, r.intentsOf = true, consumer
+		if r.Consumer != consumer {
+			r.mistake("its intent.Kind is of consumer %q, and this is %q: intents would wait there for ever", consumer, r.Consumer)
+		}
 	}
 }
 
