@@ -3,6 +3,7 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Errors of Do.
@@ -56,6 +57,8 @@ type marked struct {
 	// HTTP marks with conditions: dial holds only if the call has written no request,
 	// answered only if each request that it wrote has an answer.
 	dial, answered bool
+	// wait is that of an answer 429; 0 for any other.
+	wait time.Duration
 }
 
 func (e *marked) Error() string { return e.err.Error() }

@@ -24,7 +24,8 @@ const (
 //	2xx                      nil; with an error the outcome is unknown
 //	no connection            NotSent, if no request was written in this call
 //	401, 403                 NotSent
-//	429                      NotSent, postponed for Retry-After (1 s to 15 min)
+//	429                      NotSent, postponed for Retry-After (1 s to 15 min); the steps of
+//	                         all processes leave the system alone for at most a minute
 //	other 4xx                Refused and permanent; but after a call whose outcome is
 //	                         unknown a person must look
 //	3xx, 408, 409, 423, 425,
@@ -63,7 +64,8 @@ func HTTP(answer *http.Response, err error) error {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return &marked{err: err, certainty: CertainlyNotSent, answered: true}
 	case http.StatusTooManyRequests:
-		return retry.Postpone(retryAfter(answer.Header), &marked{err: err, certainty: CertainlyNotSent, answered: true})
+		wait := retryAfter(answer.Header)
+		return retry.Postpone(wait, &marked{err: err, certainty: CertainlyNotSent, answered: true, wait: wait})
 	}
 	return retry.Permanent(&marked{err: err, certainty: StatusRefused, answered: true})
 }

@@ -48,6 +48,8 @@ type Operations struct {
 	StepAdmin ledger.Admin
 	// Suspect is the mode after a restore, in which rows of steps may be lost.
 	Suspect ledger.SuspectStore
+	// Systems are the pauses of the systems that steps call.
+	Systems ledger.Systems
 	// Schedules are those of package schedule.
 	Schedules Schedules
 	// Answers are what handlers answered to the intents of package intent.

@@ -24,7 +24,9 @@ type statusView struct {
 	// Steps counts those of leased handlers that are pending, parked or skipped.
 	Steps map[ledger.State]int64 `json:"steps"`
 	// Suspect is the mode after a restore; nil if it is off.
-	Suspect  *suspectView `json:"suspect,omitempty"`
+	Suspect *suspectView `json:"suspect,omitempty"`
+	// Systems are those that are paused.
+	Systems  []systemView `json:"paused_systems"`
 	Warnings []string     `json:"warnings"`
 }
 
@@ -88,6 +90,11 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	v.Suspect = viewSuspect(mode)
+	systems, err := st.Operations().Systems.List(ctx)
+	if err != nil {
+		return v, err
+	}
+	v.Systems = slices.DeleteFunc(systemViews(systems), func(s systemView) bool { return !s.Paused })
 	depths, err := st.Backlog().Depths(ctx)
 	if err != nil {
 		return v, err
@@ -228,6 +235,7 @@ func (m *Main) printStatus(v statusView) error {
 		})
 	}
 	section("OUTBOX", boxes)
+	section("SYSTEMS", pausedSystems(v.Systems))
 	section("WARNINGS", warn)
 	if err := m.table(nil, rows); err != nil {
 		return err

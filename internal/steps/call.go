@@ -44,6 +44,7 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 	})
 	ended(outcome(r.err, c), r.err != nil)
 	if r.err != nil {
+		d.limited(ctx, r.err)
 		return d.failed(ctx, row, c, r.err)
 	}
 	return d.done(ctx, &row.Row, r.answer, c, ledger.ViaCall)
@@ -69,6 +70,7 @@ func outcome(err error, c *ledger.Call) string {
 func (d *doing) find(ctx context.Context, c *ledger.Call) (ledger.Answer, bool, error) {
 	r := &returned{}
 	d.invoke(ctx, r, func(ledger.Answer, error) {}, func(ctx context.Context) (ledger.Answer, bool, error) { return d.r.Find(ctx, c) })
+	d.limited(ctx, r.err)
 	return r.answer, r.found, r.err
 }
 

@@ -26,7 +26,7 @@ func TestLimitBeforeMark(t *testing.T) {
 		"per second": {ledger.Limit{PerSecond: 0.001}, nil},
 	} {
 		onEachStoreOf(t, name, func(b *bed) {
-			b.systems = systems.New(map[string]ledger.Limit{"erp": c.limit})
+			b.systems = systems.New(map[string]ledger.Limit{"erp": c.limit}, nil)
 			v, err := b.systems.Enter(b.Context(), "erp") // another message is there
 			if err == nil {
 				err = v.Call(b.Context())
@@ -62,7 +62,7 @@ func TestLimitBeforeMark(t *testing.T) {
 // Each step gives its place back, whatever came of its call, and a recorded result needs none.
 func TestLimitIsGivenBack(t *testing.T) {
 	onEachStore(t, func(b *bed) {
-		b.systems = systems.New(map[string]ledger.Limit{"erp": {Concurrent: 1}})
+		b.systems = systems.New(map[string]ledger.Limit{"erp": {Concurrent: 1}}, nil)
 		erp := ledger.Step[string]{
 			Name: "invoice", System: "erp", Recover: ledger.Probe,
 			Find: func(context.Context, *ledger.Call) (string, bool, error) { return "", false, nil },

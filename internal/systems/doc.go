@@ -1,5 +1,5 @@
 // Package systems is what a process knows of the systems that its steps call: how many
-// calls it may make.
+// calls it may make, and which of them are paused.
 //
 // # Nouns
 //
@@ -13,6 +13,9 @@
 //
 // A function that ignores the end of its context still calls the system. It counts until it
 // returns.
+//
+// A pause is a row of the database. Steps read the pauses once a second, all of a process
+// together, and no process reads while it has no steps under way.
 //
 // # Caveats
 //

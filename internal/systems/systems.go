@@ -10,10 +10,11 @@ import (
 	"github.com/headrace/headrace/ledger"
 )
 
-// Systems are the systems of a consumer in this process. The nil Systems limits nothing. It
-// is safe for concurrent use.
+// Systems are the systems of a consumer in this process. The nil Systems limits and pauses
+// nothing. It is safe for concurrent use.
 type Systems struct {
 	limits map[string]*limit // not changed after New
+	pauses pauses
 }
 
 // limit is the limit of one system.
@@ -22,9 +23,10 @@ type limit struct {
 	calls *rate.Limiter       // nil without PerSecond
 }
 
-// New returns systems with limits, which are valid.
-func New(limits map[string]ledger.Limit) *Systems {
-	s := &Systems{limits: make(map[string]*limit, len(limits))}
+// New returns systems with limits, which are valid, and the pauses of store, which may be
+// nil.
+func New(limits map[string]ledger.Limit, store ledger.Systems) *Systems {
+	s := &Systems{limits: make(map[string]*limit, len(limits)), pauses: pauses{store: store}}
 	for name, l := range limits {
 		one := &limit{}
 		if l.Concurrent > 0 {

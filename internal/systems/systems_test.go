@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // its step has ended. Other systems have no limit.
 func TestConcurrent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := systems.New(map[string]ledger.Limit{"erp": {Concurrent: 2}})
+		s := systems.New(map[string]ledger.Limit{"erp": {Concurrent: 2}}, nil)
 		enter := func(system string) (*systems.Visit, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -51,7 +51,7 @@ func TestConcurrent(t *testing.T) {
 // Calls begin at PerSecond, after a Burst. One that would begin too late says so at once.
 func TestPerSecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := systems.New(map[string]ledger.Limit{"erp": {PerSecond: 10, Burst: 5}, "bank": {PerSecond: 1}})
+		s := systems.New(map[string]ledger.Limit{"erp": {PerSecond: 10, Burst: 5}, "bank": {PerSecond: 1}}, nil)
 		start := time.Now()
 		var calls sync.WaitGroup
 		for range 25 {

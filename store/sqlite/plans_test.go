@@ -59,6 +59,7 @@ var scans = map[string]string{
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
 	"schedules_list":            "a row for each schedule",
+	"systems_list":              "a row for each system that was ever paused",
 	"prune_count_messages":      "counts, as its interface says",
 	"prune_count_letters":       "counts, as its interface says",
 	"prune_due":                 "a row for each consumer",

@@ -321,6 +321,15 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at timestamptz -- while it is NULL, the consumer is paused
 );
 
+-- Pauses of the systems that steps call. A row stays, to say who resumed the system.
+CREATE TABLE {{schema}}.headrace_systems (
+    system       text COLLATE "C" NOT NULL PRIMARY KEY,
+    paused_until timestamptz NOT NULL,
+    reason       text NOT NULL,
+    by_whom      text NOT NULL, -- '' for an answer 429
+    changed_at   timestamptz NOT NULL
+) WITH (fillfactor = 50);
+
 -- Calendars whose ticks are messages. No column says what was the last tick: its id follows from
 -- the calendar, and the inbox takes it once.
 CREATE TABLE {{schema}}.headrace_schedules (

@@ -312,6 +312,15 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at INTEGER -- while it is NULL, the consumer is paused
 ) STRICT, WITHOUT ROWID;
 
+-- Pauses of the systems that steps call. A row stays, to say who resumed the system.
+CREATE TABLE {{schema}}.headrace_systems (
+    system       TEXT NOT NULL PRIMARY KEY,
+    paused_until INTEGER NOT NULL,
+    reason       TEXT NOT NULL,
+    by_whom      TEXT NOT NULL, -- '' for an answer 429
+    changed_at   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Calendars whose ticks are messages. No column says what was the last tick: its id follows from
 -- the calendar, and the inbox takes it once.
 CREATE TABLE {{schema}}.headrace_schedules (

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/ledger"
+)
+
+func (m *Main) systemCommand() *cobra.Command {
+	ls := &cobra.Command{
+		Use: "ls", Short: "list the systems that were paused, and by whom", Args: noArgs,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error {
+				list, err := st.Operations().Systems.List(ctx)
+				if err != nil {
+					return err
+				}
+				return m.printSystems(list)
+			})
+		}),
+	}
+	return m.parent("system", "pause the calls of steps to a system, and resume them", ls, m.systemPauseCommand(), m.systemResumeCommand())
+}
+
+// systemView is the latest pause of a system as JSON.
+type systemView struct {
+	System  string    `json:"system"`
+	Paused  bool      `json:"paused"`
+	Until   time.Time `json:"until"`
+	By      string    `json:"by,omitempty"` // empty for an answer 429
+	Reason  string    `json:"reason,omitempty"`
+	Changed time.Time `json:"changed"`
+}
+
+func systemViews(list []ledger.SystemPause) []systemView {
+	views := make([]systemView, len(list))
+	for i, p := range list {
+		views[i] = systemView{p.System, p.Left > 0, p.Until, p.By, p.Reason, p.Changed}
+	}
+	return views
+}
+
+func (m *Main) printSystems(list []ledger.SystemPause) error {
+	views, rows := systemViews(list), make([][]string, 0, len(list))
+	for _, v := range views {
+		state := "open"
+		if v.Paused {
+			state = "paused"
+		}
+		rows = append(rows, []string{short(v.System, 40), state, when(v.Until), short(text(v.By), 30), short(text(v.Reason), 60), when(v.Changed)})
+	}
+	return m.emit("systems", views, []string{"SYSTEM", "STATE", "UNTIL", "BY", "REASON", "CHANGED"}, rows)
+}
+
+// pausedSystems are the rows of headrace status.
+func pausedSystems(views []systemView) (rows [][]string) {
+	for _, v := range views {
+		by := ""
+		if v.By != "" {
+			by = " by " + short(text(v.By), 30)
+		}
+		rows = append(rows, []string{short(v.System, 40), fmt.Sprintf("paused%s until %s: %s", by, when(v.Until), short(text(v.Reason), 40))})
+	}
+	return rows
+}
+
+func (m *Main) systemPauseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "pause NAME", Short: "have the steps of all processes leave a system alone for a time", Args: one("NAME"),
+		Long: `Steps that would call the system (the System of their declaration) call nothing; their messages are put off, which
+costs no attempt, and the rest goes on. Processes know it within a second. A call under way is not cut off. A
+pause that lasts longer already is left as it is. After headrace system resume the messages go on within about a minute.`,
+		Example: "  headrace system pause bank --for 1h --reason 'maintenance until 14:00'",
+	}
+	d := c.Flags().Duration("for", 0, "for how long, as in 30m or 4h; at most 720h")
+	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
+	reason := c.Flags().String("reason", "", "why, for people who find it paused")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := ledger.CheckSystem(args[0]); err != nil {
+			return usagef("%v", err)
+		}
+		if *d < time.Second || *d > ledger.MaxPause {
+			return usagef("--for is %s: give a time from 1s to %s", *d, ledger.MaxPause)
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: *d, By: operator(*by), Reason: *reason})
+			if err != nil {
+				return err
+			}
+			if !changed {
+				m.say("it is paused for longer already: see %s", m.command("system ls"))
+			}
+			return m.emit("", map[string]any{"system": args[0], "paused": changed}, nil, [][]string{{args[0] + " is paused"}})
+		})
+	})
+	return c
+}
+
+func (m *Main) systemResumeCommand() *cobra.Command {
+	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a system", Args: one("NAME")}
+	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			was, err := st.Operations().Systems.Resume(ctx, args[0], operator(*by))
+			if err != nil {
+				return err
+			}
+			if !was {
+				m.say("it was not paused")
+				return errFound
+			}
+			return m.emit("", map[string]any{"system": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+		})
+	})
+	return c
+}

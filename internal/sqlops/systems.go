@@ -1,0 +1,44 @@
+package sqlops
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/ledger"
+)
+
+// Systems implements ledger.Systems.
+type Systems struct {
+	sqlrun.Table[struct{ Pause, Resume, List string }]
+}
+
+func (s *Systems) Pause(ctx context.Context, p ledger.SystemPause) (changed bool, err error) {
+	defer sqlrun.Wrap("pause a system", &err)
+	if err := cmp.Or(ledger.CheckSystem(p.System), sqlrun.Identity(p.System)); err != nil {
+		return false, err
+	}
+	if p.Left <= 0 || p.Left > ledger.MaxPause {
+		return false, fmt.Errorf("a pause of %s is not between 0 and %s", p.Left, ledger.MaxPause)
+	}
+	n, err := s.Write(ctx, s.SQL.Pause, p.System, sqlrun.Micros(p.Left), encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError))
+	return n > 0, err
+}
+
+func (s *Systems) Resume(ctx context.Context, system, by string) (was bool, err error) {
+	defer sqlrun.Wrap("resume a system", &err)
+	if !encode.Clean(system) {
+		return false, nil // no row has such a name
+	}
+	n, err := s.Write(ctx, s.SQL.Resume, system, encode.Text(by, sqlrun.MaxName))
+	return n > 0, err
+}
+
+func (s *Systems) List(ctx context.Context) (list []ledger.SystemPause, err error) {
+	defer sqlrun.Wrap("list the pauses of systems", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, nil, func(p *ledger.SystemPause) []any {
+		return []any{&p.System, (*sqlrun.Span)(&p.Left), (*sqlrun.Instant)(&p.Until), &p.By, &p.Reason, (*sqlrun.Instant)(&p.Changed)}
+	})
+}
