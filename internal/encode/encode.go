@@ -15,6 +15,9 @@ type raw struct {
 // Metadata encodes headers as a JSON object of strings. Values that are not valid UTF-8
 // become {"base64": …}. If a name is not valid, the result is an array of pairs.
 func Metadata(m map[string]string) []byte {
+	if len(m) == 0 {
+		return []byte("{}")
+	}
 	named := true // all names are valid
 	for name := range m {
 		named = named && utf8.ValidString(name)

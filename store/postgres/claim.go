@@ -22,7 +22,7 @@ import (
 type inboxStore struct {
 	*sqlstore.Inbox
 	lately share // lost claims
-	sql    struct{ Claim, ClaimBounded, ClaimLost string }
+	sql    struct{ Claim, ClaimBounded, ClaimOne, ClaimLost string }
 }
 
 // errVanished says that a key was lost, again and again, to rows that were gone before
@@ -218,13 +218,20 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 	if c.request.Waiting {
 		state = inbox.Waiting
 	}
-	args := make([]any, 0, 7)
-	args = append(args, scope,
-		texts(claims, func(c *placed) string { return c.Key }),
-		texts(claims, func(c *placed) string { return c.Fingerprint }),
-		string(state), sqlrun.Millis(c.request.Limits.Idle), sqlrun.Millis(c.request.Limits.Statement))
-	if lockTimeout > 0 {
+	var keys, prints string
+	switch {
+	case len(claims) == 1 && lockTimeout > 0:
+		query, keys, prints = c.s.sql.ClaimOne, claims[0].Key, claims[0].Fingerprint
+	case lockTimeout > 0:
 		query = c.s.sql.ClaimBounded
+		fallthrough
+	default:
+		keys = texts(claims, func(c *placed) string { return c.Key })
+		prints = texts(claims, func(c *placed) string { return c.Fingerprint })
+	}
+	args := make([]any, 0, 7)
+	args = append(args, scope, keys, prints, string(state), sqlrun.Millis(c.request.Limits.Idle), sqlrun.Millis(c.request.Limits.Statement))
+	if lockTimeout > 0 {
 		args = append(args, sqlrun.Millis(lockTimeout))
 	}
 	var id string

@@ -17,10 +17,10 @@ type outboxStore struct {
 	insert inserts
 }
 
-// inserts are the statements that write events: one without delays, one if some events
-// are delayed. outbox is the name of the outbox that they write to; copies for subscriptions
-// go onto lines beside it.
-type inserts struct{ outbox, ready, delayed string }
+// inserts are the statements that write events: one for a single event, one for several
+// without delays, one if some events are delayed. outbox is the name of the outbox that
+// they write to; copies for subscriptions go onto lines beside it.
+type inserts struct{ outbox, one, ready, delayed string }
 
 func newOutboxStore(shared *sqlstore.Outbox, insert inserts) *outboxStore {
 	insert.outbox = shared.Name()
@@ -50,6 +50,9 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 	var w written
 	if err := w.look(rows); err != nil {
 		return "", nil, err
+	}
+	if len(rows) == 1 && !w.locals && !w.delays {
+		return s.one, s.ofOne(&rows[0], id), nil
 	}
 	all := w.bodies(rows)
 	some := func(any bool, field func(*row) string) string {
@@ -87,6 +90,19 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 		return s.ready, args, nil
 	}
 	return s.delayed, append(args, integers(rows, func(r *row) int64 { return max(sqlrun.Micros(r.Event.Delay), 0) })), nil
+}
+
+// ofOne returns the arguments of the statement for a single event.
+func (s inserts) ofOne(r *outbox.Row, id string) []any {
+	e := &r.Event
+	var payload any // NULL for a tombstone
+	if e.Payload != nil {
+		payload = e.Payload
+	}
+	return []any{
+		s.outbox, id, int64(r.Shard), payload, e.ID, e.Topic, e.OrderKey, encode.Metadata(e.Metadata),
+		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State),
+	}
 }
 
 // written says which fields the events share.

@@ -9,8 +9,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlstore"
 	"github.com/headrace/headrace/outbox"
@@ -104,9 +102,6 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 // still the transaction of its claim.
 func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	var last []statement
-	if t.ID() != "" {
-		last = append(last, statement{s.same, []any{t.ID()}})
-	}
 	if len(events) > 0 {
 		query, args, err := s.insert.of(events, t.ID())
 		if err != nil {
@@ -114,6 +109,9 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 			return notSealed(err)
 		}
 		last = append(last, statement{query, args})
+	}
+	if t.ID() != "" && (len(last) == 0 || last[0].query != s.insert.one) { // which compares by itself
+		last = append([]statement{{s.same, []any{t.ID()}}}, last...)
 	}
 	var c *poolConn
 	if len(last) > 0 {
@@ -137,48 +135,56 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 // seal writes the events and checks, in one statement, that t is still the transaction of
 // its claim.
 func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	var id string
-	var err error
+	var query string
+	var args []any
 	switch {
 	case len(events) > 0:
-		id, err = s.writeEvents(ctx, t, events)
+		var err error
+		if query, args, err = s.insert.of(events, t.ID()); err != nil {
+			return notSealed(err)
+		}
 	case t.ID() != "":
-		err = t.QueryRowContext(ctx, s.txnID).Scan(&id)
+		query = s.txnID
+	default:
+		return nil
 	}
-	switch {
-	case err != nil:
+	if query == s.insert.one { // it compares by itself, and returns nothing
+		_, err := t.ExecContext(ctx, query, args...)
+		if isNumberError(err) {
+			return fmt.Errorf("commit: %w", inbox.ErrSwitched)
+		}
 		return notSealed(err)
-	case t.ID() != "" && id != t.ID():
+	}
+	var id string
+	if err := t.QueryRowContext(ctx, query, args...).Scan(&id); err != nil {
+		return notSealed(err)
+	}
+	if t.ID() != "" && id != t.ID() {
 		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	}
 	return nil
 }
 
-// isNumberError reports whether err is the failure of txn_same.sql.
+// isNumberError reports whether err is the failure of txn_same.sql or outbox_insert_one.sql.
 func isNumberError(err error) bool {
-	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.Code == "22P02"
+	e, ok := errors.AsType[interface {
+		error
+		SQLState() string
+	}](err)
+	return ok && e.SQLState() == "22P02"
 }
 
-// notSealed describes the error of a statement in front of COMMIT.
+// notSealed describes the error of a statement in front of COMMIT; nil stays nil.
 func notSealed(err error) error {
 	switch {
+	case err == nil:
+		return nil
 	case errors.Is(err, sql.ErrTxDone):
 		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	case txn.Classify(err) == txn.Aborted:
 		return fmt.Errorf("%w: a statement had failed, and its error was passed over: %w", txn.ErrRolledBack, err)
 	}
 	return fmt.Errorf("write events: %w", err)
-}
-
-// writeEvents writes the events, and returns the id of the transaction that runs.
-func (s *Store) writeEvents(ctx context.Context, t *txn.Txn, events []outbox.Row) (id string, err error) {
-	query, args, err := s.insert.of(events, t.ID())
-	if err != nil {
-		return "", err
-	}
-	err = t.QueryRowContext(ctx, query, args...).Scan(&id)
-	return id, err
 }
 
 // Ping implements store.Store.
