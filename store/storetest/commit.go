@@ -165,7 +165,7 @@ func commitSwitched(b *bundle) {
 		{"COMMIT, BEGIN, a write", run("COMMIT", "BEGIN", write)},
 		{"ROLLBACK, BEGIN, a write", run("ROLLBACK", "BEGIN", write)},
 	} {
-		for _, rows := range [][]outbox.Row{nil, events(1)} {
+		for _, rows := range [][]outbox.Row{nil, events(1), events(2)} {
 			t := b.begin()
 			b.claim(t, handler.name)
 			handler.end(t)
@@ -188,7 +188,7 @@ func commitSwitched(b *bundle) {
 //
 //evidence:transaction
 func commitSwitchedDrain(b *bundle) {
-	for n, rows := range [][]outbox.Row{nil, events(1)} {
+	for n, rows := range [][]outbox.Row{nil, events(1), events(2)} {
 		key := fmt.Sprint("key-", n)
 		b.park(key, inbox.Waiting)
 		t := b.begin()
@@ -213,9 +213,9 @@ func commitSwitchedDrain(b *bundle) {
 //
 //evidence:passed-over
 func commitAborted(b *bundle) {
-	for n, rows := range [][]outbox.Row{nil, events(1), nil} {
+	for n, rows := range [][]outbox.Row{nil, events(1), events(2), nil} {
 		t := b.begin()
-		if n < 2 {
+		if n < 3 {
 			b.win(t, "a")
 		}
 		b.effect(t, "a")
