@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -84,28 +85,32 @@ func (r Row) NeedsPerson() bool {
 	return r.State == Parked || r.State == Done && r.Size < 0 && r.Error != ""
 }
 
-// Store keeps the rows for the engine. Drivers implement it.
+// Store keeps the rows for the engine. Drivers implement it. Each change is one statement
+// with a commit of its own. It may be made again if its outcome is unknown
+// (txn.ErrCommitUnknown): it names its call, and changes nothing the second time.
 type Store interface {
 	// List returns the rows of a message, without results longer than 64 KiB.
 	List(ctx context.Context, id inbox.ID) ([]Row, error)
 	// Result returns a row's result; nil if there is none.
 	Result(ctx context.Context, id inbox.ID, step string) ([]byte, error)
-	// Mark inserts r as pending in t, and reports whether it did: there was no row, and
-	// SuspectMode does not cover r.Sent.
-	Mark(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// Mark inserts r as pending, and reports whether it did: there was no row, l is still
+	// held, and SuspectMode does not cover r.Sent. A claim of l waits for its commit.
+	Mark(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// Repeat makes the row was pending for the call r.CallID, if it is still in that state
-	// and of that call, and reports whether it was. A higher r.Generation begins a new one.
-	// It does not where SuspectMode covers r.Sent and the row is Failed since before that.
-	Repeat(ctx context.Context, t *txn.Txn, was, r Row) (bool, error)
+	// and of that call and l is still held, and reports whether it was. A higher
+	// r.Generation begins a new one. It does not where SuspectMode covers r.Sent and the
+	// row is Failed since before that.
+	Repeat(ctx context.Context, l backlog.Lease, was, r Row) (bool, error)
 	// RecordDone records a result, whoever has it, unless one is recorded, and reports
 	// whether it did.
-	RecordDone(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	RecordDone(ctx context.Context, r Row) (bool, error)
 	// RecordOutcome records what else came of the call r.CallID, if the row is still
-	// pending for it, and reports whether it was.
-	RecordOutcome(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// pending for it, and reports whether it was. With a lease, it must still be held; the
+	// zero Lease is for the one that has made the call.
+	RecordOutcome(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one
 	// stays.
-	RecordDouble(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	RecordDouble(ctx context.Context, r Row) (bool, error)
 	// Open returns the first step of a message that is pending or parked, as q sees it,
 	// and whether there is one.
 	Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (Row, bool, error)

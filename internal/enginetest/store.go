@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -83,6 +85,60 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 		return err
 	}
 	return s.next(&s.after)
+}
+
+// Operations implements store.Store. The changes of steps are commits of their own.
+func (s *Store) Operations() store.Operations {
+	o := s.Store.Operations()
+	o.Steps = StepCommits{o.Steps, s.alone}
+	return o
+}
+
+// alone is Commit for a statement with a commit of its own.
+func (s *Store) alone(f func() (bool, error)) (bool, error) {
+	if s.Down.Load() {
+		return false, ErrLost
+	}
+	s.Commits.Add(1)
+	if err := s.next(&s.before); err != nil {
+		return false, err
+	}
+	changed, err := f()
+	if err == nil {
+		err = s.next(&s.after)
+	}
+	return changed && err == nil, err
+}
+
+// StepCommits calls Around with each change of a step, which is a commit.
+type StepCommits struct {
+	ledger.Store
+	Around func(f func() (bool, error)) (bool, error)
+}
+
+// Mark implements ledger.Store.
+func (s StepCommits) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.Around(func() (bool, error) { return s.Store.Mark(ctx, l, r) })
+}
+
+// Repeat implements ledger.Store.
+func (s StepCommits) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
+	return s.Around(func() (bool, error) { return s.Store.Repeat(ctx, l, was, r) })
+}
+
+// RecordDone implements ledger.Store.
+func (s StepCommits) RecordDone(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.Around(func() (bool, error) { return s.Store.RecordDone(ctx, r) })
+}
+
+// RecordOutcome implements ledger.Store.
+func (s StepCommits) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.Around(func() (bool, error) { return s.Store.RecordOutcome(ctx, l, r) })
+}
+
+// RecordDouble implements ledger.Store.
+func (s StepCommits) RecordDouble(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.Around(func() (bool, error) { return s.Store.RecordDouble(ctx, r) })
 }
 
 func (s *Store) next(errs *[]error) (err error) {

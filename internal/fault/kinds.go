@@ -13,8 +13,6 @@ type kind int
 
 const (
 	other kind = iota
-	stepMark
-	stepRecord
 	work
 	letter
 	relaying
@@ -28,10 +26,6 @@ func (k kind) points() (before, after Point) {
 		return BeforeCommit, AfterCommit
 	case letter:
 		return LetterBeforeCommit, LetterAfterCommit
-	case stepMark:
-		return Call, StepMarked
-	case stepRecord:
-		return StepCalled, StepRecorded
 	case relaying:
 		return RelayBeforeCommit, RelayAfterCommit
 	case redrive:

@@ -2,8 +2,10 @@ package fault
 
 import (
 	"context"
+	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
@@ -57,25 +59,47 @@ func (h Hook) call(f func() error) error {
 	return f()
 }
 
-// steps notes which transactions mark a step and which record a result.
+// steps are changed without a transaction of Begin's.
 type steps struct {
 	ledger.Store
-	w *wrapped
+	at Hook
 }
 
-func (s steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	s.w.kinds.add(t, stepMark)
-	return s.Store.Mark(ctx, t, r)
+func (s steps) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.change(Call, StepMarked, func() (bool, error) { return s.Store.Mark(ctx, l, r) })
 }
 
-func (s steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {
-	s.w.kinds.add(t, stepMark)
-	return s.Store.Repeat(ctx, t, was, r)
+func (s steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
+	return s.change(Call, StepMarked, func() (bool, error) { return s.Store.Repeat(ctx, l, was, r) })
 }
 
-func (s steps) RecordDone(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	s.w.kinds.add(t, stepRecord)
-	return s.Store.RecordDone(ctx, t, r)
+func (s steps) RecordDone(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.change(StepCalled, StepRecorded, func() (bool, error) { return s.Store.RecordDone(ctx, r) })
+}
+
+func (s steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.change(Call, Call, func() (bool, error) { return s.Store.RecordOutcome(ctx, l, r) })
+}
+
+func (s steps) RecordDouble(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.change(Call, Call, func() (bool, error) { return s.Store.RecordDouble(ctx, r) })
+}
+
+// change calls f, which commits, between two points.
+func (s steps) change(before, after Point, f func() (bool, error)) (bool, error) {
+	for _, p := range []Point{Call, before} {
+		if err := s.at.reach(p); err != nil {
+			return false, err
+		}
+	}
+	changed, err := f()
+	if err != nil {
+		return false, err
+	}
+	if err := s.at.reach(after); err != nil {
+		return false, fmt.Errorf("%w: %w", txn.ErrCommitUnknown, err)
+	}
+	return changed, nil
 }
 
 // pruner removes a batch in a transaction of its own.

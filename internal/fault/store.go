@@ -94,7 +94,7 @@ func (w *wrapped) Operations() store.Operations {
 		o.Marks = marks{o.Marks, w.at}
 	}
 	if o.Steps != nil {
-		o.Steps = steps{o.Steps, w}
+		o.Steps = steps{o.Steps, w.at}
 	}
 	if o.Pruner != nil {
 		o.Pruner = pruner{o.Pruner, w.at}

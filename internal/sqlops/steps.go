@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
@@ -51,34 +52,36 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 	return result, err
 }
 
-func (s *Steps) Mark(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent))
+func (s *Steps) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.change(ctx, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent), l.RowID, l.Token)
 }
 
-func (s *Steps) Repeat(ctx context.Context, t *txn.Txn, was, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "mark a step again", s.SQL.Repeat, was, was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent))
+func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
+	return s.change(ctx, "mark a step again", s.SQL.Repeat, was,
+		was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent), l.RowID, l.Token)
 }
 
-func (s *Steps) RecordDone(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "record a result", s.SQL.RecordDone, r,
+func (s *Steps) RecordDone(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.change(ctx, "record a result", s.SQL.RecordDone, r,
 		r.CallID, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError))
 }
 
-func (s *Steps) RecordOutcome(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "record the outcome of a step", s.SQL.RecordOutcome, r, r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError))
+func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
+	return s.change(ctx, "record the outcome of a step", s.SQL.RecordOutcome, r,
+		r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError), l.RowID, l.Token)
 }
 
-func (s *Steps) RecordDouble(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "record a second call", s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
+func (s *Steps) RecordDouble(ctx context.Context, r ledger.Row) (bool, error) {
+	return s.change(ctx, "record a second call", s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
 }
 
-// change runs a statement for a row, and reports whether it changed the row.
-func (s *Steps) change(ctx context.Context, t *txn.Txn, what, query string, r ledger.Row, args ...any) (changed bool, err error) {
+// change commits a statement for a row, and reports whether it changed the row.
+func (s *Steps) change(ctx context.Context, what, query string, r ledger.Row, args ...any) (changed bool, err error) {
 	defer sqlrun.Wrap(what, &err)
 	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
 		return false, err
 	}
-	n, err := sqlrun.Affected(t.ExecContext(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...))
+	n, err := s.CommitOne(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...)
 	return n > 0, err
 }
 
@@ -139,12 +142,13 @@ func (s *Steps) Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) 
 	return rows[0], true, nil
 }
 
-func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) error {
-	changed, err := s.change(ctx, t, "resolve a step", s.SQL.Resolve, r,
+func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err error) {
+	defer sqlrun.Wrap("resolve a step", &err)
+	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Resolve, r.ID.Scope, r.ID.Key, r.Step,
 		r.State, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError),
-		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
-	if err == nil && !changed {
-		err = errors.New("resolve a step: it is gone")
+		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError)))
+	if err == nil && n == 0 {
+		err = errors.New("it is gone")
 	}
 	return err
 }

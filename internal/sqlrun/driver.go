@@ -26,6 +26,11 @@ type Reader interface {
 // Driver implements what differs between databases.
 type Driver interface {
 	store.Transactor
+	// CommitOne runs a statement in a transaction of its own, in one round trip, and returns
+	// how many rows it changed. The error matches txn.ErrRolledBack or
+	// txn.ErrCommitUnknown, or comes from before the statement was sent: the statement must
+	// be one that may run twice.
+	CommitOne(ctx context.Context, query string, args ...any) (int, error)
 	// Reader runs queries outside of a transaction.
 	Reader() Reader
 	// Many returns the arguments by which one statement gets many rows. A column is a

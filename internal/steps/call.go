@@ -11,7 +11,6 @@ import (
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/ledger"
-	"github.com/headrace/headrace/store/txn"
 )
 
 // returned is what the function of a step has returned.
@@ -157,8 +156,7 @@ func (d *doing) exists(ctx context.Context, row *seen, c *ledger.Call, said erro
 	return nil, err
 }
 
-// maxTries is how often a result is written that others overwrite, or whose COMMIT has no
-// answer.
+// maxTries is how often a result is written that others overwrite.
 const maxTries = 100
 
 // done records a result, and returns it, or the one that is recorded already.
@@ -166,11 +164,11 @@ func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *l
 	end := *row
 	end.State, end.Result, end.ExternalID, end.Via, end.Error = ledger.Done, a.Result, c.ID(), via, a.Unfit
 	for try := 1; ; try++ {
-		recorded, err := d.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordDone(ctx, t, end) })
-		if err == nil && recorded {
+		recorded, err := d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDone(ctx, end) })
+		if recorded {
 			break
 		}
-		if err != nil && !errors.Is(err, txn.ErrCommitUnknown) {
+		if err != nil {
 			return nil, fmt.Errorf("record the result of step %s: %w", d.r.Name, err)
 		}
 		now, found, err := d.readOne(row.Step)
@@ -184,7 +182,7 @@ func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *l
 			d.double(&now, end)
 			return d.recorded(ctx, &now)
 		}
-		if now.State == ledger.Done { // our COMMIT without an answer has happened
+		if now.State == ledger.Done { // an earlier try, without an answer, has recorded it
 			break
 		}
 		if try == maxTries || !sleep.For(d.Cancelled, conflictPause) {
@@ -231,6 +229,6 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 		return
 	}
 	d.warn("a step was carried out twice", d.r, "external_id", first.ExternalID, "other_id", second.OtherID)
-	_, _ = d.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordDouble(ctx, t, second) })
+	_, _ = d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDouble(ctx, second) })
 	d.Alert(alerts.StepDoubled, fmt.Sprintf("step %s (%s) was carried out twice: headrace steps shows what both calls made; undo the second", d.r.Name, d.r.System))
 }

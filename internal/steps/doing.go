@@ -33,7 +33,7 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 		n := decision{action: call}
 		if was != nil {
 			if was.CallID == d.id && was.State == ledger.Pending {
-				return d.call(ctx, was) // our mark is committed, although its COMMIT had no answer
+				return d.call(ctx, was) // our mark is committed, although it had no answer
 			}
 			d.name = was.Step
 			n = next(d.r, &was.Row, was.since(was.Age))
@@ -84,8 +84,11 @@ func (d *doing) open(ctx context.Context, was *seen) error {
 		return d.tooMany()
 	}
 	row := ledger.Row{ID: d.m.ID, Step: d.name, System: d.r.System, CallID: newCallID(), InputHash: d.r.InputHash, Sent: d.m.Sent}
-	_, err := d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Suspect.MarkOpen(ctx, t, row) })
-	if err != nil && !errors.Is(err, txn.ErrCommitUnknown) {
+	err := d.underLease(ctx, func(ctx context.Context, t *txn.Txn) error {
+		_, err := d.Suspect.MarkOpen(ctx, t, row)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("begin step %s: %w", d.r.Name, err)
 	}
 	return d.again(ctx)
@@ -110,18 +113,18 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		if end.State, end.Error = ledger.Parked, n.why; n.action == skip {
 			end.State, end.Error = ledger.Skipped, whyUnknown
 		}
-		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.RecordOutcome(ctx, t, end) })
+		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.RecordOutcome(ctx, d.m.Lease, end) })
 	case was == nil && d.full():
 		return nil, true, d.tooMany()
 	case was == nil:
-		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.Mark(ctx, t, row) })
+		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.Mark(ctx, d.m.Lease, row) })
 	default:
 		row.Calls = was.Calls + 1
 		d.earlier = was.State == ledger.Pending
-		changed, err = d.fenced(ctx, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Steps.Repeat(ctx, t, was.Row, row) })
+		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.Repeat(ctx, d.m.Lease, was.Row, row) })
 	}
 	switch {
-	case errors.Is(err, txn.ErrCommitUnknown), err == nil && !changed:
+	case err == nil && !changed:
 		return nil, false, d.again(ctx)
 	case err != nil:
 		return nil, true, fmt.Errorf("begin step %s: %w", d.r.Name, err)

@@ -19,7 +19,6 @@ import (
 	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
-	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -91,16 +90,16 @@ func (p *process) Begin(ctx context.Context) (*txn.Txn, error) {
 	return p.Store.Begin(ctx)
 }
 
-func (p *process) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
+// commit is what a change of a step goes through.
+func (p *process) commit(f func() (bool, error)) (bool, error) {
 	if p.killed.Load() {
-		t.Rollback()
-		return enginetest.ErrLost
+		return false, enginetest.ErrLost
 	}
-	err := p.Store.Commit(ctx, t, events)
+	changed, err := f()
 	if n := p.commits.Add(1); n == p.killAfter.Load() {
 		p.kill()
 	}
-	return err
+	return changed, err
 }
 
 // bed is a leased message on which steps are done.
@@ -153,7 +152,8 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	p.die = die
 	b.Cleanup(die)
 	o := &steps.Options{
-		Store: p, Leases: b.Store.Backlog().Leases, Steps: b.Store.Operations().Steps, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Store: p, Leases: b.Store.Backlog().Leases, Steps: enginetest.StepCommits{Store: b.Store.Operations().Steps, Around: p.commit},
+		Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}

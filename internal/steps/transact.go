@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -24,11 +25,25 @@ func (s *Session) pause(err error) time.Duration {
 	return s.Failed(err)
 }
 
-// fenced runs f in a transaction under the lock of the lease, and reports whether f has
-// changed something. The error matches ledger.ErrLost if the lease is lost, and
-// txn.ErrCommitUnknown if it is not known whether the change is committed.
-func (s *Session) fenced(ctx context.Context, f func(ctx context.Context, t *txn.Txn) (bool, error)) (changed bool, err error) {
+// fenced runs f, which changes something if the lease is still held, until it is committed
+// or ctx ends, and reports whether it has. The error matches ledger.ErrLost if the lease
+// is lost. Where a try had no answer, a later one finds its change, and reports false.
+func (s *Session) fenced(ctx context.Context, f func(context.Context) (bool, error)) (changed bool, err error) {
 	err = s.until(ctx, func(ctx context.Context) error {
+		changed, err = f(ctx)
+		return err
+	})
+	if err != nil || changed {
+		return changed, err
+	}
+	return false, s.underLease(ctx, func(context.Context, *txn.Txn) error { return nil })
+}
+
+// underLease runs f in a transaction that has locked the lease, until it is committed or
+// ctx ends; f may run again after a commit without an answer. The error matches
+// ledger.ErrLost if the lease is lost.
+func (s *Session) underLease(ctx context.Context, f func(context.Context, *txn.Txn) error) error {
+	return s.until(ctx, func(ctx context.Context) error {
 		return store.Transact(ctx, s.Store, func(t *txn.Txn) error {
 			held, err := s.Leases.Fence(ctx, t, s.m.Lease, txn.Limits{Idle: s.StoreTimeout})
 			if err != nil {
@@ -37,24 +52,19 @@ func (s *Session) fenced(ctx context.Context, f func(ctx context.Context, t *txn
 			if !held {
 				return ledger.ErrLost
 			}
-			changed, err = f(ctx, t)
-			return err
+			return f(ctx, t)
 		})
-	}, ledger.ErrLost, txn.ErrCommitUnknown)
-	return changed, err
+	}, ledger.ErrLost)
 }
 
-// write runs f in a transaction of its own, whoever holds the lease, until it is committed
-// or the process should end. It reports whether f has changed something; with
-// txn.ErrCommitUnknown nobody knows.
-func (s *Session) write(f func(ctx context.Context, t *txn.Txn) (bool, error)) (changed bool, err error) {
+// write runs f, whoever holds the lease, until it is committed or the process should end.
+// It reports whether f has changed something, as fenced does.
+func (s *Session) write(f func(context.Context) (bool, error)) (changed bool, err error) {
 	once := func(ctx context.Context) error {
-		return store.Transact(ctx, s.Store, func(t *txn.Txn) error {
-			changed, err = f(ctx, t)
-			return err
-		})
+		changed, err = f(ctx)
+		return err
 	}
-	err = s.until(s.Cancelled, once, txn.ErrCommitUnknown)
+	err = s.until(s.Cancelled, once)
 	if err != nil && s.Cancelled.Err() != nil { // the consumer stops: once more
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Cancelled), s.StoreTimeout)
 		defer cancel()
@@ -66,6 +76,6 @@ func (s *Session) write(f func(ctx context.Context, t *txn.Txn) (bool, error)) (
 // settle records what came of a call, if the row is still that of the call. If it cannot be
 // written, the row stays pending: the outcome is unknown.
 func (s *Session) settle(end ledger.Row) error {
-	_, err := s.write(func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Steps.RecordOutcome(ctx, t, end) })
+	_, err := s.write(func(ctx context.Context) (bool, error) { return s.Steps.RecordOutcome(ctx, backlog.Lease{}, end) })
 	return err
 }

@@ -26,12 +26,14 @@ type Store struct {
 	statements *txn.Statements
 	begin      txn.Options
 	abandoned  txn.Abandoned
-	patience   time.Duration // of Commit
-	insert     inserts
-	ping       string
-	txnID      string
-	same       string
-	refusal    string // to subscribe to the outbox
+	// unreachable says that a connection without an answer cannot be cut.
+	unreachable bool
+	patience    time.Duration // of Commit
+	insert      inserts
+	ping        string
+	txnID       string
+	same        string
+	refusal     string // to subscribe to the outbox
 	tables
 }
 

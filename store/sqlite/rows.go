@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -15,6 +16,15 @@ import (
 type dialect struct{ *Store }
 
 func (d dialect) Reader() sqlrun.Reader { return d.read }
+
+// CommitOne implements sqlrun.Driver.
+func (d dialect) CommitOne(ctx context.Context, query string, args ...any) (n int, err error) {
+	err = store.Transact(ctx, d, func(t *txn.Txn) error {
+		n, err = sqlrun.Affected(t.ExecContext(ctx, query, args...))
+		return err
+	})
+	return n, err
+}
 
 // Many returns a JSON array of the values of one column, or of an array for each row.
 func (dialect) Many(columns ...any) []any {

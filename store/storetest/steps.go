@@ -1,16 +1,18 @@
 package storetest
 
 import (
-	"context"
+	"fmt"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
-	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -26,7 +28,9 @@ var stepTests = []test{
 	{name: "steps are found and searched", run: stepSearch},
 	{name: "a person resolves a step", run: stepResolve},
 	{name: "results of a message that ended are erased", run: stepErase},
-	{name: "a first call waits for another that is being marked", run: stepMarkedAtOnce},
+	{name: "of many marks of a step one counts", run: stepMarkedAtOnce},
+	{name: "without the lease nothing begins", run: stepWithoutLease},
+	{name: "a mark waits for a claim of its lease", run: stepMarkBesideClaim},
 }
 
 // stepOf is a first call of a step of the message key.
@@ -36,8 +40,69 @@ func stepOf(key, step string) ledger.Row {
 
 func (b *bundle) steps() ledger.Store    { return b.Store.Operations().Steps }
 func (b *bundle) stepDesk() ledger.Admin { return b.Store.Operations().StepAdmin }
-func (b *bundle) markStep(r ledger.Row)  { b.changed(true, r, b.steps().Mark) }
-func (b *bundle) doneStep(r ledger.Row)  { b.changed(true, r, b.steps().RecordDone) }
+
+// holder is the key of a message under the lease held, for tests of steps.
+const holder, held = "holder", "held"
+
+// stepLease returns a lease that is held; steps do not look whose it is.
+func (b *bundle) stepLease() backlog.Lease {
+	b.Helper()
+	if b.rowID(b.DB, holder) < 0 {
+		b.park(holder, inbox.Waiting)
+		b.in(func(t *txn.Txn) { b.must(b.leases().MoveToLeased(b.ctx, t, []int64{b.rowID(t, holder)})) })
+		b.lease(held, 100*time.Hour, 1)
+	}
+	return b.leaseOf(holder, held)
+}
+
+func (b *bundle) markedStep(want bool, l backlog.Lease, r ledger.Row) {
+	b.Helper()
+	got, err := b.steps().Mark(b.ctx, l, r)
+	b.is(want, got, err)
+}
+
+func (b *bundle) markStep(r ledger.Row) {
+	b.Helper()
+	b.markedStep(true, b.stepLease(), r)
+}
+
+func (b *bundle) recorded(want bool, r ledger.Row) {
+	b.Helper()
+	got, err := b.steps().RecordDone(b.ctx, r)
+	b.is(want, got, err)
+}
+
+func (b *bundle) doneStep(r ledger.Row) {
+	b.Helper()
+	b.recorded(true, r)
+}
+
+func (b *bundle) outcome(want bool, r ledger.Row) {
+	b.Helper()
+	got, err := b.steps().RecordOutcome(b.ctx, backlog.Lease{}, r)
+	b.is(want, got, err)
+}
+
+func (b *bundle) double(want bool, r ledger.Row) {
+	b.Helper()
+	got, err := b.steps().RecordDouble(b.ctx, r)
+	b.is(want, got, err)
+}
+
+func (b *bundle) repeat(want bool, was, r ledger.Row) {
+	b.Helper()
+	got, err := b.steps().Repeat(b.ctx, b.stepLease(), was, r)
+	b.is(want, got, err)
+}
+
+// is fails the test unless a change was made, or not, as wanted.
+func (b *bundle) is(want, got bool, err error) {
+	b.Helper()
+	if err != nil || got != want {
+		b.Fatalf("changed: %t, %v", got, err)
+	}
+}
+
 func (b *bundle) list(key string) []ledger.Row {
 	b.Helper()
 	rows, err := b.steps().List(b.ctx, id(key))
@@ -55,24 +120,6 @@ func (b *bundle) theStep(key string) ledger.Row {
 	return rows[0]
 }
 
-// changed runs f for r in a transaction.
-func (b *bundle) changed(want bool, r ledger.Row, f func(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error)) {
-	b.Helper()
-	b.in(func(t *txn.Txn) {
-		b.Helper()
-		if got, err := f(b.ctx, t, r); err != nil || got != want {
-			b.Fatalf("%s %s: %t, %v", r.Step, r.State, got, err)
-		}
-	})
-}
-
-func (b *bundle) repeat(want bool, was, r ledger.Row) {
-	b.Helper()
-	b.changed(want, r, func(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-		return b.steps().Repeat(ctx, t, was, r)
-	})
-}
-
 func (b *bundle) sameStep(got, want ledger.Row) {
 	b.Helper()
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ledger.Row{}, "Age", "Idle", "Changed")); diff != "" {
@@ -86,7 +133,7 @@ func stepMarkedOnce(b *bundle) {
 	b.markStep(r)
 	other := r
 	other.CallID = "c2"
-	b.changed(false, other, b.steps().Mark)
+	b.markedStep(false, b.stepLease(), other)
 	r.Calls, r.Size = 1, -1
 	b.sameStep(b.theStep("a"), r)
 	if rows := b.list("b"); len(rows) != 0 {
@@ -97,11 +144,9 @@ func stepMarkedOnce(b *bundle) {
 		b.Errorf("times: %+v", got)
 	}
 	bad := stepOf("a", strings.Repeat("x", 2000))
-	b.in(func(t *txn.Txn) {
-		if _, err := b.steps().Mark(b.ctx, t, bad); err == nil {
-			b.Error("a name of 2000 bytes was taken")
-		}
-	})
+	if _, err := b.steps().Mark(b.ctx, b.stepLease(), bad); err == nil {
+		b.Error("a name of 2000 bytes was taken")
+	}
 }
 
 func stepRepeated(b *bundle) {
@@ -134,8 +179,8 @@ func stepDoneOnce(b *bundle) {
 	r.Generation, r.Result, r.ExternalID, r.Via = 3, []byte(`{"id":1}`), "inv_1", ledger.ViaCall // the first one answers at last
 	b.doneStep(r)
 	later.Result, later.ExternalID, later.Via = []byte(`{"id":2}`), "inv_2", ledger.ViaCall
-	b.changed(false, later, b.steps().RecordDone)
-	b.changed(false, later, b.steps().RecordOutcome)
+	b.recorded(false, later)
+	b.outcome(false, later)
 	b.repeat(false, later, later)
 	r.State, r.Calls, r.Size = ledger.Done, 2, 8
 	b.sameStep(b.theStep("a"), r)
@@ -143,13 +188,13 @@ func stepDoneOnce(b *bundle) {
 	parked := stepOf("a", "payout")
 	b.markStep(parked)
 	parked.State, parked.Error = ledger.Parked, "unknown"
-	b.changed(true, parked, b.steps().RecordOutcome)
+	b.outcome(true, parked)
 	parked.Via, parked.Error = ledger.ViaCall, "no result"
 	b.doneStep(parked) // a late answer, without a result that could be kept
 	if got := b.list("a")[1]; got.State != ledger.Done || got.Size != -1 || got.Result != nil || got.Error != "no result" {
 		b.Errorf("%+v", got)
 	}
-	b.changed(false, stepOf("a", "none"), b.steps().RecordDone)
+	b.recorded(false, stepOf("a", "none"))
 }
 
 func stepOutcome(b *bundle) {
@@ -158,18 +203,18 @@ func stepOutcome(b *bundle) {
 	b.markStep(r)
 	for _, state := range []ledger.State{ledger.Pending, ledger.Failed} {
 		r.State, r.Error = state, string(state)
-		b.changed(true, r, b.steps().RecordOutcome)
+		b.outcome(true, r)
 		if got := b.theStep("a"); got.State != state || got.Error != string(state) {
 			b.Errorf("%+v", got)
 		}
 	}
-	b.changed(false, r, b.steps().RecordOutcome) // it is not pending any more
+	b.outcome(false, r) // it is not pending any more
 	next := r
 	next.State, next.CallID = ledger.Pending, "c2"
 	b.repeat(true, r, next)
-	b.changed(false, r, b.steps().RecordOutcome) // of an earlier call
+	b.outcome(false, r) // of an earlier call
 	next.State = ledger.Skipped
-	b.changed(true, next, b.steps().RecordOutcome)
+	b.outcome(true, next)
 }
 
 func stepWindow(b *bundle) {
@@ -177,7 +222,7 @@ func stepWindow(b *bundle) {
 	r := stepOf("a", "charge")
 	b.markStep(r)
 	r.State, r.Generation = ledger.Failed, 1
-	b.changed(true, r, b.steps().RecordOutcome)
+	b.outcome(true, r)
 	b.shift(time.Hour)
 	if got := b.theStep("a"); got.Age != 0 || got.Generation != 1 {
 		b.Errorf("a generation without a call: %+v", got)
@@ -189,7 +234,7 @@ func stepWindow(b *bundle) {
 		b.Errorf("the window of the new key began %s ago", got.Age)
 	}
 	next.State = ledger.Failed
-	b.changed(true, next, b.steps().RecordOutcome)
+	b.outcome(true, next)
 	b.shift(2 * time.Hour)
 	third := next
 	third.CallID, third.Generation = "c3", 2
@@ -204,14 +249,14 @@ func stepDouble(b *bundle) {
 	r := stepOf("a", "invoice")
 	b.markStep(r)
 	r.Via, r.ExternalID, r.OtherID = ledger.ViaCall, "inv_1", "inv_1"
-	b.changed(false, r, b.steps().RecordDouble) // it is not done
+	b.double(false, r) // it is not done
 	b.doneStep(r)
-	b.changed(false, r, b.steps().RecordDouble) // it is the same call
+	b.double(false, r) // it is the same call
 	second := r
 	second.CallID, second.OtherID = "c2", "inv_2"
-	b.changed(true, second, b.steps().RecordDouble)
+	b.double(true, second)
 	second.CallID, second.OtherID = "c3", "inv_3"
-	b.changed(false, second, b.steps().RecordDouble)
+	b.double(false, second)
 	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" {
 		b.Errorf("%+v", got)
 	}
@@ -237,60 +282,105 @@ func stepLongResult(b *bundle) {
 
 func stepOpen(b *bundle) {
 	b.park("a", inbox.Waiting)
-	look := func(t *txn.Txn) (ledger.Row, bool) {
-		r, open, err := b.steps().Open(b.ctx, t, id("a"))
-		b.must(err)
+	look := func() (r ledger.Row, open bool) {
+		b.in(func(t *txn.Txn) {
+			var err error
+			r, open, err = b.steps().Open(b.ctx, t, id("a"))
+			b.must(err)
+		})
 		return r, open
 	}
-	b.in(func(t *txn.Txn) {
-		if r, open := look(t); open {
-			b.Errorf("open without a step: %+v", r)
-		}
-		r := stepOf("a", "invoice")
-		_, err := b.steps().Mark(b.ctx, t, r)
-		b.must(err)
-		if got, open := look(t); !open || got.Step != "invoice" || got.System != "erp" || got.State != ledger.Pending {
-			b.Errorf("%+v", got)
-		}
-		r.State = ledger.Parked
-		_, err = b.steps().RecordOutcome(b.ctx, t, r)
-		b.must(err)
-		if got, open := look(t); !open || got.State != ledger.Parked {
-			b.Errorf("%+v", got)
-		}
-		r.Via = ledger.ViaCall
-		_, err = b.steps().RecordDone(b.ctx, t, r)
-		b.must(err)
-		if _, open := look(t); open {
-			b.Error("a step that is done is open")
-		}
-	})
+	if r, open := look(); open {
+		b.Errorf("open without a step: %+v", r)
+	}
+	r := stepOf("a", "invoice")
+	b.markStep(r)
+	if got, open := look(); !open || got.Step != "invoice" || got.System != "erp" || got.State != ledger.Pending {
+		b.Errorf("%+v", got)
+	}
+	r.State = ledger.Parked
+	b.outcome(true, r)
+	if got, open := look(); !open || got.State != ledger.Parked {
+		b.Errorf("%+v", got)
+	}
+	r.Via = ledger.ViaCall
+	b.doneStep(r)
+	if _, open := look(); open {
+		b.Error("a step that is done is open")
+	}
 }
 
-// stepMarkedAtOnce: of two that mark a step at once, one begins the call.
+// stepMarkedAtOnce: of many that mark a step at once, one begins the call.
 func stepMarkedAtOnce(b *bundle) {
 	b.park("a", inbox.Waiting)
-	first := b.begin()
-	defer first.Rollback()
-	if ok, err := b.steps().Mark(b.ctx, first, stepOf("a", "invoice")); !ok || err != nil {
-		b.Fatalf("%t, %v", ok, err)
-	}
-	second := make(chan bool, 1)
-	go func() {
-		r := stepOf("a", "invoice")
-		r.CallID = "c2"
-		var marked bool
-		err := store.Transact(b.ctx, b.Store, func(t *txn.Txn) (err error) {
-			marked, err = b.steps().Mark(b.ctx, t, r)
-			return err
+	l := b.stepLease()
+	var marked atomic.Int64
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			r := stepOf("a", "invoice")
+			r.CallID = fmt.Sprint("c", n)
+			won, err := b.steps().Mark(b.ctx, l, r)
+			if err != nil {
+				b.Error(err)
+			}
+			if won {
+				marked.Add(1)
+			}
 		})
-		second <- marked || err != nil
-	}()
-	b.must(b.Store.Commit(b.ctx, first, nil))
-	if <-second {
-		b.Error("both have marked it")
 	}
-	if got := b.theStep("a"); got.CallID != "c1" || got.Calls != 1 {
+	all.Wait()
+	if n := marked.Load(); n != 1 {
+		b.Errorf("%d have marked it", n)
+	}
+	if got := b.theStep("a"); got.Calls != 1 {
 		b.Errorf("%+v", got)
+	}
+}
+
+// stepWithoutLease: without the lease nothing begins, and nothing is decided about a call;
+// a result and an outcome of one's own call are recorded.
+func stepWithoutLease(b *bundle) {
+	b.park("a", inbox.Waiting)
+	l, r := b.stepLease(), stepOf("a", "invoice")
+	for _, lost := range []backlog.Lease{{RowID: l.RowID, Token: "another"}, {RowID: l.RowID + 1, Token: l.Token}, {}} {
+		b.markedStep(false, lost, r)
+	}
+	b.markStep(r)
+	lost, next, parked := backlog.Lease{RowID: l.RowID, Token: "another"}, r, r
+	next.CallID, parked.State = "c2", ledger.Parked
+	got, err := b.steps().Repeat(b.ctx, lost, r, next)
+	b.is(false, got, err)
+	got, err = b.steps().RecordOutcome(b.ctx, lost, parked)
+	b.is(false, got, err)
+	if got := b.theStep("a"); got.State != ledger.Pending || got.CallID != r.CallID {
+		b.Errorf("%+v", got)
+	}
+	got, err = b.steps().RecordOutcome(b.ctx, l, parked)
+	b.is(true, got, err)
+}
+
+// stepMarkBesideClaim: a mark waits for a claim of the lease that is under way, and begins
+// nothing if that has taken it.
+func stepMarkBesideClaim(b *bundle) {
+	b.park("a", inbox.Waiting)
+	l := b.stepLease()
+	b.shift(101 * time.Hour) // its term is over
+	takeover := b.begin()
+	defer takeover.Rollback()
+	b.leaseIn(takeover, "another", time.Hour, 1)
+	marked := make(chan bool, 1)
+	go func() {
+		got, err := b.steps().Mark(b.ctx, l, stepOf("a", "invoice"))
+		marked <- got || err != nil
+	}()
+	select {
+	case <-marked:
+		b.Error("the mark has not waited for the claim")
+	case <-time.After(50 * time.Millisecond):
+	}
+	b.must(b.Store.Commit(b.ctx, takeover, nil))
+	if <-marked {
+		b.Error("a step was marked without the lease")
 	}
 }

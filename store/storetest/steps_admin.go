@@ -20,7 +20,7 @@ func stepSearch(b *bundle) {
 		case ledger.Done:
 			b.doneStep(r)
 		case ledger.Parked, ledger.Skipped:
-			b.changed(true, r, b.steps().RecordOutcome)
+			b.outcome(true, r)
 		}
 		b.shift(time.Duration(n+1) * time.Hour)
 	}
@@ -63,7 +63,7 @@ func stepResolve(b *bundle) {
 	r := stepOf("a", "payout")
 	b.markStep(r)
 	r.State, r.Error = ledger.Parked, "unknown"
-	b.changed(true, r, b.steps().RecordOutcome)
+	b.outcome(true, r)
 	resolve := func(change func(*ledger.Row)) ledger.Row {
 		b.Helper()
 		b.in(func(t *txn.Txn) {

@@ -65,6 +65,16 @@ func suspectMode(b *bundle) {
 	}
 }
 
+// openStep records that a call may be lost, in a transaction of its own.
+func (b *bundle) openStep(want bool, r ledger.Row) {
+	b.Helper()
+	b.in(func(t *txn.Txn) {
+		b.Helper()
+		got, err := b.suspect().MarkOpen(b.ctx, t, r)
+		b.is(want, got, err)
+	})
+}
+
 func suspectMark(b *bundle) {
 	until := time.Now().UTC()
 	b.beginSuspect(until)
@@ -72,20 +82,20 @@ func suspectMark(b *bundle) {
 		b.park(key, inbox.Waiting)
 		r := stepOf(key, "invoice")
 		r.Sent = sent
-		b.changed(false, r, b.steps().Mark)
-		b.changed(true, r, b.suspect().MarkOpen)
-		b.changed(false, r, b.suspect().MarkOpen)
+		b.markedStep(false, b.stepLease(), r)
+		b.openStep(true, r)
+		b.openStep(false, r)
 		r.Size, r.Sent = -1, time.Time{}
 		b.sameStep(b.theStep(key), r) // pending, with no call
 	}
 	b.park("after", inbox.Waiting)
 	r := stepOf("after", "invoice")
 	r.Sent = until.Add(time.Second)
-	b.changed(false, r, b.suspect().MarkOpen)
-	b.changed(true, r, b.steps().Mark)
+	b.openStep(false, r)
+	b.markedStep(true, b.stepLease(), r)
 	b.endSuspect(true)
 	b.park("ended", inbox.Waiting)
-	b.changed(false, stepOf("ended", "invoice"), b.suspect().MarkOpen)
+	b.openStep(false, stepOf("ended", "invoice"))
 	b.markStep(stepOf("ended", "invoice"))
 }
 
@@ -94,7 +104,7 @@ func suspectRepeat(b *bundle) {
 	failed := func(call string) ledger.Row {
 		r := stepOf("a", "invoice")
 		r.CallID, r.State = call, ledger.Failed
-		b.changed(true, r, b.steps().RecordOutcome)
+		b.outcome(true, r)
 		return r
 	}
 	b.markStep(stepOf("a", "invoice"))
@@ -106,8 +116,8 @@ func suspectRepeat(b *bundle) {
 	b.repeat(false, was, next)
 	after := next
 	after.Sent = until // its message came later
-	b.changed(false, after, b.suspect().MarkOpen)
-	b.changed(true, next, b.suspect().MarkOpen)
+	b.openStep(false, after)
+	b.openStep(true, next)
 	if got := b.theStep("a"); got.State != ledger.Pending || got.Calls != 0 || got.CallID != "c2" || got.Age < time.Hour {
 		b.Errorf("%+v", got)
 	}
@@ -115,7 +125,7 @@ func suspectRepeat(b *bundle) {
 	b.shift(2 * time.Hour)
 	was = failed("c2")
 	next.CallID = "c3"
-	b.changed(false, next, b.suspect().MarkOpen)
+	b.openStep(false, next)
 	b.repeat(true, was, next)
 }
 
@@ -127,7 +137,7 @@ func suspectTimes(b *bundle) {
 		b.park(key, inbox.Waiting)
 		r := stepOf(key, "invoice")
 		r.Sent = sent
-		b.changed(true, r, b.suspect().MarkOpen)
+		b.openStep(true, r)
 	}
 	// The latest time of a lost call is the mode's, the earliest that of the message.
 	if got := b.theStep("known"); !roughly(got.Idle, time.Hour) || !roughly(got.Age, 2*time.Hour) {
@@ -138,7 +148,7 @@ func suspectTimes(b *bundle) {
 	}
 	b.beginSuspect(now.Add(100 * time.Hour))
 	b.park("later", inbox.Waiting)
-	b.changed(true, stepOf("later", "invoice"), b.suspect().MarkOpen)
+	b.openStep(true, stepOf("later", "invoice"))
 	if got := b.theStep("later"); got.Idle < 0 || got.Idle > time.Minute {
 		b.Errorf("a call began %s ago: the mode's time is still to come", got.Idle)
 	}

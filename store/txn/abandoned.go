@@ -23,8 +23,8 @@ func (a *Abandoned) Ended() <-chan struct{} {
 	return ended
 }
 
-// run runs f in a goroutine and counts it.
-func (a *Abandoned) run(f func()) {
+// Run runs f, which waits for an answer, in a goroutine and counts it.
+func (a *Abandoned) Run(f func()) {
 	a.mu.Lock()
 	if a.n++; a.n == 1 {
 		a.ended = make(chan struct{})

@@ -76,7 +76,7 @@ func (t *Txn) beginApart(ctx, own context.Context) error {
 		}
 		return b.err
 	case <-ctx.Done():
-		t.o.Abandoned.run(func() {
+		t.o.Abandoned.Run(func() {
 			if b := <-answered; b.err == nil {
 				_ = b.tx.Rollback()
 			}
@@ -104,7 +104,7 @@ func (t *Txn) rollback() error {
 		return err
 	}
 	done := make(chan error, 1)
-	t.o.Abandoned.run(func() {
+	t.o.Abandoned.Run(func() {
 		err := t.tx.Rollback()
 		t.release(err != nil)
 		done <- err

@@ -33,11 +33,11 @@ func (t *Txn) Commit(ctx context.Context) error {
 	select {
 	case err := <-answered:
 		t.release(tainted(err))
-		return t.o.outcome(err)
+		return t.o.Outcome(err)
 	case <-ctx.Done():
 		// The goroutine above ends when the driver's read does; it owns the connection
 		// until then.
-		t.o.Abandoned.run(func() {
+		t.o.Abandoned.Run(func() {
 			<-answered
 			t.release(true)
 		})
@@ -54,7 +54,7 @@ func (t *Txn) commitGuarded(ctx context.Context, stop func() bool) error {
 	if err != nil && !inTime {
 		return fmt.Errorf("%w: no answer to COMMIT: %w", ErrCommitUnknown, context.Cause(ctx))
 	}
-	return t.o.outcome(err)
+	return t.o.Outcome(err)
 }
 
 // tainted reports whether a connection should leave the pool after COMMIT failed with
@@ -64,7 +64,9 @@ func tainted(err error) bool {
 	return err != nil && (!ofServer || Classify(err) == Connection)
 }
 
-func (o *Options) outcome(err error) error {
+// Outcome returns what the error of COMMIT says, or that of a statement with a commit of its
+// own: an error that matches ErrRolledBack or ErrCommitUnknown. nil stays nil.
+func (o *Options) Outcome(err error) error {
 	if err == nil {
 		return nil
 	}

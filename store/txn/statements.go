@@ -117,6 +117,16 @@ func (s *Statements) due(query string) (times int, due bool) {
 	return 0, s.seen[query] == 2
 }
 
+// ExecContext runs a statement outside of a transaction.
+func (s *Statements) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
+	if stmt := s.outside(query, len(args)); stmt != nil {
+		r, err := stmt.ExecContext(ctx, args...)
+		s.look(query, err)
+		return r, err
+	}
+	return s.db.ExecContext(ctx, query, args...)
+}
+
 // QueryContext runs a query outside of a transaction.
 func (s *Statements) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	if stmt := s.outside(query, len(args)); stmt != nil {

@@ -176,7 +176,7 @@ func (t *Txn) Discard() {
 	if t.kill != nil {
 		t.kill()
 	}
-	t.o.Abandoned.run(func() {
+	t.o.Abandoned.Run(func() {
 		_ = t.tx.Rollback()
 		t.release(true)
 	})

@@ -65,6 +65,7 @@ func expected() []expectation {
 		{Name: "steps messages a second", Least: 1000.0 / stepsEach, figure: "steps", of: rate},
 		{Name: "steps/steps_byhand", Least: 0.8},
 		{Name: "steps_pgx/steps_byhand_pgx", Least: 0.8},
+		{Name: "steps_replayed a second", Least: 50_000, figure: "steps_replayed", of: rate},
 		{Name: "after_kill/normal", Least: 0.7},
 		{Name: "grown/single", Least: 0.9},
 		{Name: "grown_prune/single", Least: 0.9},

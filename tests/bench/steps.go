@@ -36,6 +36,10 @@ func stepsPart(d driver) []benchmark {
 			part: "steps", name: "steps", says: "headrace: steps of a leased handler, until all are applied: " + says,
 			run: runSteps(d), against: []string{"steps_byhand"}, with: []string{"steps_byhand"},
 		},
+		{
+			part: "steps", name: "steps_replayed", run: runReplay(d),
+			says: fmt.Sprintf("steps that are done when their message runs again, %d of each, one message at once; p50 and p99 of a message", replayed),
+		},
 	})
 }
 

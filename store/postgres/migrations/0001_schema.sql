@@ -22,9 +22,9 @@ AS $headrace$ SELECT concat(
 -- The transaction survives a crash of the server, whatever the database's default is. A
 -- stronger setting stays.
 CREATE FUNCTION {{schema}}.headrace_durable() RETURNS text LANGUAGE sql VOLATILE
-AS $headrace$ SELECT set_config('synchronous_commit',
-    CASE WHEN s.was IN ('off', 'local') THEN 'on' ELSE s.was END, true)
-FROM (SELECT current_setting('synchronous_commit') AS was) AS s $headrace$;
+AS $headrace$ SELECT set_config('synchronous_commit', CASE
+    WHEN current_setting('synchronous_commit') IN ('off', 'local') THEN 'on'
+    ELSE current_setting('synchronous_commit') END, true) $headrace$;
 
 -- Where each message is. The hot table: one row for every message, one index.
 -- Keys compare by bytes (COLLATE "C"), so that no locale joins two of them.
