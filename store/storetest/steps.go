@@ -376,7 +376,7 @@ func stepMarkBesideClaim(b *bundle) {
 	}()
 	select {
 	case <-marked:
-		b.Error("the mark has not waited for the claim")
+		b.Fatal("the mark has not waited for the claim")
 	case <-time.After(50 * time.Millisecond):
 	}
 	b.must(b.Store.Commit(b.ctx, takeover, nil))
