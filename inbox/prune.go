@@ -45,4 +45,11 @@ type Pruner interface {
 	// Keep records the position of the walk, and that it is not due before the time of
 	// rest has passed.
 	Keep(ctx context.Context, consumer, position string, rest time.Duration) error
+	// Cut records, before they are removed, that messages of the consumer ("" for all) older
+	// than age may be: who compares the inbox with something else cannot know them. What is
+	// recorded never moves back. A negative age is in the future.
+	Cut(ctx context.Context, consumer string, age time.Duration) error
+	// NewestCut returns the time from before which messages of the consumer may be removed;
+	// zero if none was.
+	NewestCut(ctx context.Context, consumer string) (time.Time, error)
 }

@@ -48,6 +48,8 @@ const (
 	StatusRefused
 	// AlreadyExists: the system has it from an earlier call.
 	AlreadyExists
+	// PersonAsked: nothing was done, and a person must decide whether it may be.
+	PersonAsked
 )
 
 // marked is an error with a certainty.
@@ -84,6 +86,11 @@ func NotSent(err error) error { return mark(CertainlyNotSent, err) }
 // says what it made. It is not for a 409 that says that a request with this key is under
 // way. nil stays nil.
 func Exists(err error) error { return mark(AlreadyExists, err) }
+
+// AskPerson is an error with which a step asks a person: it has done nothing, and its
+// message is parked with this reason until "headrace steps resolve --done" lets it go on.
+// The reason should be the same for messages that are parked for the same cause.
+func AskPerson(reason string) error { return mark(PersonAsked, errors.New(reason)) }
 
 // CertaintyOf returns what err, an error of the call c, says about it. The outermost mark
 // counts. c may be nil.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
@@ -84,6 +85,9 @@ type Schedule struct {
 	// Fired is when a person asked for a tick, and FiredBy who; zero if nobody has.
 	Fired   time.Time
 	FiredBy string
+	// Checked is until when a source of truth was compared with the inbox (package
+	// reconcile); zero if none was.
+	Checked time.Time
 	// Now is the time of the database.
 	Now time.Time
 }
@@ -100,8 +104,13 @@ type Schedules interface {
 	// Fire asks the processes for a tick, and reports false if there is no such schedule, or
 	// somebody has asked within the last minute.
 	Fire(ctx context.Context, name, by string) (bool, error)
+	// Get returns what is recorded of one, and whether anything is.
+	Get(ctx context.Context, name string) (Schedule, bool, error)
 	// List returns all, by name.
 	List(ctx context.Context) ([]Schedule, error)
+	// CheckedTo records in q's transaction until when a source of truth was compared. An
+	// earlier time than the recorded one changes nothing.
+	CheckedTo(ctx context.Context, q headrace.DBTX, name string, to time.Time) error
 }
 
 // Answer is what a handler answered to a message: see package intent.

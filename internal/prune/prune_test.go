@@ -88,6 +88,36 @@ func TestRoundGoesOn(t *testing.T) {
 	}
 }
 
+// What is removed was recorded before as what may be removed.
+//
+//evidence:reconcile
+func TestRoundRecordsItsCut(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan     inbox.Plan
+		consumer string
+		want     time.Duration
+	}{
+		"of a consumer": {plan, "c", 2 * time.Hour},
+		"of all":        {plan, "", 2 * time.Hour},
+		"open letters":  {inbox.Plan{Window: 48 * time.Hour, DeadLetters: time.Hour, OpenLetters: 24 * time.Hour}, "c", 24 * time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			st := setup(t, 1)
+			seen := errors.New("seen")
+			o := watch(st, func() { // the first batch is over
+				cut, err := st.Operations().Pruner.NewestCut(t.Context(), "c")
+				// The cut is ahead, and never behind.
+				if age := time.Since(cut); err != nil || age > c.want || age < c.want-2*cutAhead {
+					seen = fmt.Errorf("the cut is %s old, %w", age, err)
+				}
+			})
+			if _, err := Round(t.Context(), o, c.plan, c.consumer, "", Options{}); err != nil || seen.Error() != "seen" {
+				t.Error(err, seen)
+			}
+		})
+	}
+}
+
 func TestRoundFromNowhere(t *testing.T) {
 	if _, err := Round(t.Context(), setup(t, 1).Operations().Pruner, plan, "", "elsewhere", Options{}); err == nil {
 		t.Error("a round began elsewhere")

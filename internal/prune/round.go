@@ -44,11 +44,18 @@ const (
 func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, position string, o Options) (inbox.Pruned, error) {
 	limit := cmp.Or(o.Limit, defaultLimit)
 	total := inbox.Pruned{Next: cmp.Or(position, messages+" ")}
+	var cut time.Time
 	for total.Next != "" {
 		if err := ctx.Err(); err != nil {
 			return total, fmt.Errorf("prune: %w", err)
 		}
 		start := time.Now()
+		if start.Sub(cut) > cutAhead/2 {
+			if err := record(ctx, p, plan, consumer); err != nil {
+				return total, fmt.Errorf("prune: %w", err)
+			}
+			cut = start
+		}
 		done, err := batch(ctx, p, inbox.PruneRequest{Plan: plan, Consumer: consumer, From: total.Next, Limit: limit})
 		if err != nil {
 			return total, fmt.Errorf("prune: %w", err)
@@ -62,6 +69,21 @@ func Round(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer, posit
 		}
 	}
 	return total, nil
+}
+
+// cutAhead is how far ahead of the age the cut is recorded, so that not every batch writes it.
+const cutAhead = 10 * time.Minute
+
+// record records what may be removed until cutAhead/2 from now: package reconcile must not
+// take it for missing. Open letters go with the row of their message.
+func record(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer string) error {
+	ctx, cancel := context.WithTimeout(ctx, batchTime)
+	defer cancel()
+	age := plan.Window
+	if plan.OpenLetters > 0 {
+		age = min(age, plan.OpenLetters)
+	}
+	return p.Cut(ctx, consumer, age-cutAhead)
 }
 
 // batchTime bounds one batch, so that a cut connection does not block the round forever.

@@ -15,7 +15,7 @@ import (
 
 // Rounds implements inbox.Pruner except the walks over the tables.
 type Rounds struct {
-	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep string }]
+	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep, Cut, NewestCut string }]
 }
 
 func (s *Rounds) Count(ctx context.Context, r inbox.PruneRequest) (found inbox.Pruned, err error) {
@@ -49,6 +49,18 @@ func (s *Rounds) Keep(ctx context.Context, consumer, position string, rest time.
 	defer sqlrun.Wrap("note how far pruning has come", &err)
 	_, err = s.Write(ctx, s.SQL.Keep, consumer, position, sqlrun.Micros(rest))
 	return err
+}
+
+func (s *Rounds) Cut(ctx context.Context, consumer string, age time.Duration) (err error) {
+	defer sqlrun.Wrap("note what is pruned", &err)
+	_, err = s.Write(ctx, s.SQL.Cut, consumer, age.Microseconds())
+	return err
+}
+
+func (s *Rounds) NewestCut(ctx context.Context, consumer string) (cut time.Time, err error) {
+	defer sqlrun.Wrap("read what was pruned", &err)
+	err = s.Reader().QueryRowContext(ctx, s.SQL.NewestCut, consumer).Scan((*sqlrun.Instant)(&cut))
+	return cut, err
 }
 
 // LetterAfter parses the position of a walk over the letters.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store"
@@ -12,7 +13,7 @@ import (
 
 // Schedules implements store.Schedules.
 type Schedules struct {
-	sqlrun.Table[struct{ Declare, Get, List, Seen, Fire string }]
+	sqlrun.Table[struct{ Declare, Get, List, Seen, Fire, Checked string }]
 }
 
 const (
@@ -56,6 +57,20 @@ func (s *Schedules) Fire(ctx context.Context, name, by string) (fired bool, err 
 	return n > 0, err
 }
 
+func (s *Schedules) CheckedTo(ctx context.Context, q headrace.DBTX, name string, to time.Time) (err error) {
+	defer sqlrun.Wrap("note how far was compared", &err)
+	_, err = q.ExecContext(ctx, s.SQL.Checked, name, s.Time(to))
+	return err
+}
+
+func (s *Schedules) Get(ctx context.Context, name string) (row store.Schedule, found bool, err error) {
+	defer sqlrun.Wrap("read a schedule", &err)
+	if !encode.Clean(name) {
+		return row, false, nil // no row has such a name
+	}
+	return s.get(ctx, name)
+}
+
 func (s *Schedules) List(ctx context.Context) (list []store.Schedule, err error) {
 	defer sqlrun.Wrap("list schedules", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, nil, scheduleFields)
@@ -71,6 +86,7 @@ func (s *Schedules) get(ctx context.Context, name string) (store.Schedule, bool,
 
 func scheduleFields(r *store.Schedule) []any {
 	return []any{
-		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy, (*sqlrun.Instant)(&r.Now),
+		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy,
+		(*sqlrun.Instant)(&r.Checked), (*sqlrun.Instant)(&r.Now),
 	}
 }

@@ -61,6 +61,8 @@ func outcome(err error, c *ledger.Call) string {
 		return "refused"
 	case ledger.AlreadyExists:
 		return "exists"
+	case ledger.PersonAsked:
+		return "asked"
 	}
 	return "unknown"
 }
@@ -112,7 +114,7 @@ func (d *doing) invoke(ctx context.Context, r *returned, late func(ledger.Answer
 
 // failed records what came of a call that returned an error.
 func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error) ([]byte, error) {
-	v := judge(d.r, ledger.CertaintyOf(err, c), d.earlier)
+	v := judge(d.r, ledger.CertaintyOf(err, c), err, d.earlier)
 	if v.state == ledger.Done {
 		return d.exists(ctx, row, c, err)
 	}

@@ -12,10 +12,12 @@ type verdict struct {
 	why string
 }
 
-// judge decides what came of a call by what its error says. earlier says that the outcome
-// of an earlier call of the same key is unknown.
-func judge(r *ledger.Request, c ledger.Certainty, earlier bool) verdict {
+// judge decides what came of a call by what its error said says, which is c. earlier says
+// that the outcome of an earlier call of the same key is unknown.
+func judge(r *ledger.Request, c ledger.Certainty, said error, earlier bool) verdict {
 	switch c {
+	case ledger.PersonAsked:
+		return verdict{state: ledger.Parked, why: said.Error()}
 	case ledger.AlreadyExists:
 		if r.Find == nil {
 			return verdict{state: ledger.Parked, why: whyExists}

@@ -338,6 +338,35 @@ func TestMisuse(t *testing.T) {
 	})
 }
 
+// A step may ask a person, and goes on when the person has said that it is done.
+func TestAskPerson(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		step := ledger.Step[struct{}]{Name: "limit", System: "shop", Recover: ledger.Park}
+		calls := 0
+		do := func() error {
+			r, ctx := b.begin(step)
+			defer r.End()
+			_, err := step.Do(ctx, func(context.Context, *ledger.Call) (struct{}, error) {
+				calls++
+				return struct{}{}, ledger.AskPerson("there are too many")
+			})
+			return err
+		}
+		for range 2 {
+			if err := do(); !parked(err) || !strings.Contains(err.Error(), "there are too many") || calls != 1 {
+				b.Errorf("%v, %d calls", err, calls)
+			}
+		}
+		if r := b.row("limit"); r.State != ledger.Parked || r.Error != "there are too many" {
+			b.Errorf("%+v", r)
+		}
+		b.Exec("UPDATE headrace_steps SET state = 'done', via = 'person'")
+		if err := do(); err != nil || calls != 1 {
+			b.Errorf("%v, %d calls", err, calls)
+		}
+	})
+}
+
 // A panic in a call leaves its outcome open, and is an error of the handler.
 func TestPanic(t *testing.T) {
 	onEachStore(t, func(b *bed) {

@@ -56,6 +56,7 @@ var scans = map[string]string{
 	"marks_suspects":            "the suspects, which are few",
 	"relays_forget":             "the relays, one a process, of one hour",
 	"pauses_get":                "one row: (consumer=?) is the whole primary key",
+	"prune_newest_cut":          "two rows: (consumer=?) is the whole primary key",
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
 	"schedules_list":            "a row for each schedule",

@@ -24,6 +24,7 @@ var pruneTests = []test{
 	{name: "letters that are being decided on are skipped", run: prunePassesOver, needs: concurrentWriters},
 	{name: "a claim that meets a pruned row is won", run: pruneAgainstClaim, needs: concurrentWriters},
 	{name: "a round is one process's until its time is over", run: pruneRounds},
+	{name: "the newest cut is that of the consumer or of all", run: pruneCut},
 	{name: "a walk that begins nowhere is refused", run: pruneNowhere},
 }
 

@@ -66,6 +66,44 @@ func pruneRounds(b *bundle) {
 	}
 }
 
+func pruneCut(b *bundle) {
+	pruner := b.Store.Operations().Pruner
+	newest := func(consumer string) time.Duration {
+		b.Helper()
+		cut, err := pruner.NewestCut(b.ctx, consumer)
+		b.must(err)
+		if cut.IsZero() {
+			return 0
+		}
+		return time.Since(cut)
+	}
+	if d := newest("billing"); d != 0 {
+		b.Errorf("nothing was pruned, and the cut is %s old", d)
+	}
+	b.must(pruner.Cut(b.ctx, "billing", 48*time.Hour))
+	b.must(pruner.Cut(b.ctx, "billing", 24*time.Hour))
+	b.must(pruner.Cut(b.ctx, "billing", 36*time.Hour))
+	if d := newest("billing"); !roughly(d, 24*time.Hour) {
+		b.Errorf("the newest cut is %s old", d)
+	}
+	if d := newest("shipping"); d != 0 {
+		b.Errorf("the cut of another consumer is %s old", d)
+	}
+	b.must(pruner.Cut(b.ctx, "", 12*time.Hour))
+	for _, consumer := range []string{"billing", "shipping"} {
+		if d := newest(consumer); !roughly(d, 12*time.Hour) {
+			b.Errorf("%s: all were pruned by hand, and the newest cut is %s old", consumer, d)
+		}
+	}
+	if position, due := b.takeRound("billing", time.Hour); !due || position != "" {
+		b.Errorf("a cut keeps a round from beginning: %q, %t", position, due)
+	}
+	b.must(pruner.Cut(b.ctx, "billing", 0))
+	if _, due := b.takeRound("billing", time.Hour); due {
+		b.Error("a cut gave a round away")
+	}
+}
+
 func missingKeys(b *bundle) {
 	b.park("done", inbox.Done)
 	b.park("dead", inbox.Dead)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
 )
 
 var scheduleTests = []test{
@@ -11,6 +12,7 @@ var scheduleTests = []test{
 	{name: "another expression begins anew", run: scheduleChanged},
 	{name: "who makes other ticks is not seen", run: scheduleSeen},
 	{name: "a tick is asked for once in a minute", run: scheduleFired},
+	{name: "how far a source of truth was compared never goes back", run: scheduleChecked},
 }
 
 var nightly = store.Schedule{Name: "nightly", Cron: "30 2 * * *", Zone: "Europe/Berlin"}
@@ -109,4 +111,35 @@ func scheduleFired(b *bundle) {
 	}
 	b.shift(2 * time.Minute)
 	fire("nightly", true)
+}
+
+func scheduleChecked(b *bundle) {
+	schedules := b.Store.Operations().Schedules
+	if _, found, err := schedules.Get(b.ctx, nightly.Name); found || err != nil {
+		b.Errorf("before it is declared: %t, %v", found, err)
+	}
+	b.declare(nightly)
+	get := func() store.Schedule {
+		b.Helper()
+		row, found, err := schedules.Get(b.ctx, nightly.Name)
+		if !found || err != nil {
+			b.Fatal(found, err)
+		}
+		return row
+	}
+	if row := get(); !row.Checked.IsZero() {
+		b.Errorf("%+v", row)
+	}
+	to := time.Now().UTC().Truncate(time.Second)
+	for _, at := range []time.Time{to.Add(-time.Hour), to, to.Add(-time.Minute)} {
+		b.in(func(t *txn.Txn) { b.must(schedules.CheckedTo(b.ctx, t, nightly.Name, at)) })
+	}
+	if row := get(); !row.Checked.Equal(to) {
+		b.Errorf("%+v, want %s", row, to)
+	}
+	changed := nightly
+	changed.Cron = "0 3 * * *"
+	if row := b.declare(changed); !row.Checked.Equal(to) {
+		b.Errorf("with another expression: %+v", row)
+	}
 }

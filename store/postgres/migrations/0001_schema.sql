@@ -339,7 +339,8 @@ CREATE TABLE {{schema}}.headrace_schedules (
     since    timestamptz NOT NULL, -- earlier ticks never come
     seen_at  timestamptz, -- when a process last made its ticks
     fired_at timestamptz, -- when a person asked for a tick
-    fired_by text NOT NULL DEFAULT ''
+    fired_by text NOT NULL DEFAULT '',
+    checked_to timestamptz -- until when a source of truth was compared: see package reconcile
 ) WITH (fillfactor = 50);
 
 -- Alerts that were not counted yet. Work only appends. Their namespace is the
@@ -392,7 +393,8 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
 CREATE TABLE {{schema}}.headrace_prunes (
     consumer text COLLATE "C" NOT NULL PRIMARY KEY,
     position text NOT NULL, -- '' is the start
-    due_at   timestamptz NOT NULL
+    due_at   timestamptz NOT NULL,
+    cut      timestamptz -- messages from before it may be removed; NULL while none was
 ) WITH (fillfactor = 50);
 
 -- The schema itself, in one row. The id is random and goes with a dump; idempotency keys

@@ -330,7 +330,8 @@ CREATE TABLE {{schema}}.headrace_schedules (
     since    INTEGER NOT NULL, -- earlier ticks never come
     seen_at  INTEGER, -- when a process last made its ticks
     fired_at INTEGER, -- when a person asked for a tick
-    fired_by TEXT NOT NULL DEFAULT ''
+    fired_by TEXT NOT NULL DEFAULT '',
+    checked_to INTEGER -- until when a source of truth was compared: see package reconcile
 ) STRICT, WITHOUT ROWID;
 
 -- Alerts that were not counted yet. Work only appends. Their namespace is the
@@ -383,7 +384,8 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
 CREATE TABLE {{schema}}.headrace_prunes (
     consumer TEXT NOT NULL PRIMARY KEY,
     position TEXT NOT NULL, -- '' is the start
-    due_at   INTEGER NOT NULL
+    due_at   INTEGER NOT NULL,
+    cut      INTEGER -- messages from before it may be removed; NULL while none was
 ) STRICT, WITHOUT ROWID;
 
 -- The schema itself, in one row. The id is random and goes with a copy of the file;
