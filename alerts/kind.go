@@ -46,6 +46,12 @@ const (
 	// caught up. Topic is the schedule. The source sends it to its own hook, without Consumer
 	// and Handler.
 	ScheduleMissed Kind = "schedule_missed"
+	// Missing: items of a source of truth had no message (package reconcile). Count is how
+	// many. The job sends it to the consumer's hook by itself, as it does ReconcileGap.
+	Missing Kind = "missing"
+	// ReconcileGap: a time could not be compared with a source of truth, since messages of it
+	// may be pruned.
+	ReconcileGap Kind = "reconcile_gap"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"

@@ -59,7 +59,7 @@ func open(st store.Store, config Config) (*Consumer, error) {
 // Name returns the consumer's name.
 func (c *Consumer) Name() string { return c.config.Name }
 
-// Runtime is for package consumertest and tests of this module.
+// Runtime is for other packages and tests of this module.
 func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 
 // Run handles messages until ctx ends, and then returns nil, or until an error that only

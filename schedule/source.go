@@ -39,6 +39,7 @@ type Source struct {
 	known     map[string]*known
 	logger    *slog.Logger
 	alert     alerts.Hook
+	watch     map[string]func(store.Schedule) // by name
 	closing   context.Context
 	close     context.CancelFunc
 	running   sync.WaitGroup
@@ -57,7 +58,7 @@ var (
 // NewSource returns a source of schedules in a database. An error names the schedule and the
 // field that is invalid.
 func NewSource(st store.Store, o Options) (*Source, error) {
-	s := &Source{schedules: st.Operations().Schedules, known: make(map[string]*known), logger: o.Logger, alert: o.Alert, pace: 5 * time.Second, again: time.Second}
+	s := &Source{schedules: st.Operations().Schedules, known: make(map[string]*known), watch: make(map[string]func(store.Schedule)), logger: o.Logger, alert: o.Alert, pace: 5 * time.Second, again: time.Second}
 	if len(o.Schedules) == 0 {
 		return nil, errors.New("schedule: there are no Schedules")
 	}
@@ -111,7 +112,7 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 		return nil, ErrClosed
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	sub := &subscription{Source: s, known: s.known[name], ctx: ctx, out: make(chan *message.Message)}
+	sub := &subscription{Source: s, known: s.known[name], watcher: s.watch[name], ctx: ctx, out: make(chan *message.Message)}
 	s.running.Go(func() {
 		defer cancel()
 		defer context.AfterFunc(s.closing, cancel)()
@@ -128,6 +129,17 @@ func (s *Source) Close() error {
 	s.running.Wait()
 	return nil
 }
+
+// Watch is for package reconcile: while the schedule of that name is subscribed, f is called
+// with what the database has of it, every 5 seconds. Call it before Subscribe.
+func (s *Source) Watch(name string, f func(store.Schedule)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.watch[name] = f
+}
+
+// Hurry is for tests of this module: the source asks the database for the time without pause.
+func (s *Source) Hurry() { s.pace, s.again = 2*time.Millisecond, 2*time.Millisecond }
 
 // outdated reports whether the successor of a tick is due, and the schedule wants only the
 // newest.
@@ -146,6 +158,7 @@ type subscription struct {
 	*known
 	ctx     context.Context
 	out     chan *message.Message
+	watcher func(store.Schedule) // may be nil
 	sending sync.WaitGroup
 	fired   time.Time // the last order of a person that was followed
 	foreign bool      // the schedule in the database is another one
@@ -176,6 +189,9 @@ func (s *subscription) run() {
 			continue
 		}
 		s.ahead.Store(int64(time.Until(row.Now)))
+		if s.watcher != nil {
+			s.watcher(row)
+		}
 		s.follow(row)
 		due := next.Sub(row.Now)
 		if next.IsZero() || due > 0 {

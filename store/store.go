@@ -86,8 +86,10 @@ type Schedule struct {
 	Fired   time.Time
 	FiredBy string
 	// Checked is until when a source of truth was compared with the inbox (package
-	// reconcile); zero if none was.
+	// reconcile), zero if none was; and Missing how many of its items had no message in the
+	// last run, -1 if there was none.
 	Checked time.Time
+	Missing int64
 	// Now is the time of the database.
 	Now time.Time
 }
@@ -108,9 +110,9 @@ type Schedules interface {
 	Get(ctx context.Context, name string) (Schedule, bool, error)
 	// List returns all, by name.
 	List(ctx context.Context) ([]Schedule, error)
-	// CheckedTo records in q's transaction until when a source of truth was compared. An
-	// earlier time than the recorded one changes nothing.
-	CheckedTo(ctx context.Context, q headrace.DBTX, name string, to time.Time) error
+	// Compared records in q's transaction until when a source of truth was compared, unless a
+	// later time is recorded, and how many items were missing.
+	Compared(ctx context.Context, q headrace.DBTX, name string, to time.Time, missing int64) error
 }
 
 // Answer is what a handler answered to a message: see package intent.

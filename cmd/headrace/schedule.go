@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,16 +46,25 @@ type scheduleView struct {
 	Seen    time.Time `json:"seen_at,omitzero"` // when a process last made its ticks
 	Fired   time.Time `json:"fired_at,omitzero"`
 	FiredBy string    `json:"fired_by,omitempty"`
+	// Checked is until when a source of truth was compared, Missing how many of its items had
+	// no message.
+	Checked time.Time `json:"checked_to,omitzero"`
+	Missing *int64    `json:"missing,omitempty"`
 }
 
 func (m *Main) printSchedules(list []store.Schedule) error {
 	views, rows := make([]scheduleView, 0, len(list)), make([][]string, 0, len(list))
 	for _, s := range list {
 		next, _ := schedule.Next(s.Cron, s.Zone, s.Now) // of a newer build it may be unknown here
-		views = append(views, scheduleView{s.Name, s.Cron, s.Zone, next, s.Since, s.Seen, s.Fired, s.FiredBy})
-		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, when(next), when(s.Since), when(s.Seen), when(s.Fired)})
+		v := scheduleView{s.Name, s.Cron, s.Zone, next, s.Since, s.Seen, s.Fired, s.FiredBy, s.Checked, nil}
+		missing := "-"
+		if s.Missing >= 0 {
+			v.Missing, missing = &s.Missing, fmt.Sprint(s.Missing)
+		}
+		views = append(views, v)
+		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, when(next), when(s.Since), when(s.Seen), when(s.Fired), when(s.Checked), missing})
 	}
-	return m.emit("schedules", views, []string{"NAME", "CRON", "ZONE", "NEXT", "SINCE", "SEEN", "FIRED"}, rows)
+	return m.emit("schedules", views, []string{"NAME", "CRON", "ZONE", "NEXT", "SINCE", "SEEN", "FIRED", "CHECKED TO", "MISSING"}, rows)
 }
 
 func (m *Main) fire(ctx context.Context, st openStore, name, by string) error {

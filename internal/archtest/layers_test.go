@@ -22,7 +22,7 @@ var (
 	// Drivers speak a database's dialect, with what they share.
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
-	Adapters = Set{"./broker/...", "./intent", "./schedule", "./webhook"}
+	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.

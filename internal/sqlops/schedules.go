@@ -57,9 +57,9 @@ func (s *Schedules) Fire(ctx context.Context, name, by string) (fired bool, err 
 	return n > 0, err
 }
 
-func (s *Schedules) CheckedTo(ctx context.Context, q headrace.DBTX, name string, to time.Time) (err error) {
+func (s *Schedules) Compared(ctx context.Context, q headrace.DBTX, name string, to time.Time, missing int64) (err error) {
 	defer sqlrun.Wrap("note how far was compared", &err)
-	_, err = q.ExecContext(ctx, s.SQL.Checked, name, s.Time(to))
+	_, err = q.ExecContext(ctx, s.SQL.Checked, name, s.Time(to), missing)
 	return err
 }
 
@@ -87,6 +87,6 @@ func (s *Schedules) get(ctx context.Context, name string) (store.Schedule, bool,
 func scheduleFields(r *store.Schedule) []any {
 	return []any{
 		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy,
-		(*sqlrun.Instant)(&r.Checked), (*sqlrun.Instant)(&r.Now),
+		(*sqlrun.Instant)(&r.Checked), &r.Missing, (*sqlrun.Instant)(&r.Now),
 	}
 }

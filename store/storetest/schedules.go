@@ -127,14 +127,16 @@ func scheduleChecked(b *bundle) {
 		}
 		return row
 	}
-	if row := get(); !row.Checked.IsZero() {
+	if row := get(); !row.Checked.IsZero() || row.Missing != -1 {
 		b.Errorf("%+v", row)
 	}
 	to := time.Now().UTC().Truncate(time.Second)
 	for _, at := range []time.Time{to.Add(-time.Hour), to, to.Add(-time.Minute)} {
-		b.in(func(t *txn.Txn) { b.must(schedules.CheckedTo(b.ctx, t, nightly.Name, at)) })
+		b.in(func(t *txn.Txn) {
+			b.must(schedules.Compared(b.ctx, t, nightly.Name, at, int64(time.Since(at).Minutes())))
+		})
 	}
-	if row := get(); !row.Checked.Equal(to) {
+	if row := get(); !row.Checked.Equal(to) || row.Missing != 1 {
 		b.Errorf("%+v, want %s", row, to)
 	}
 	changed := nightly

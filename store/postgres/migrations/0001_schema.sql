@@ -340,7 +340,8 @@ CREATE TABLE {{schema}}.headrace_schedules (
     seen_at  timestamptz, -- when a process last made its ticks
     fired_at timestamptz, -- when a person asked for a tick
     fired_by text NOT NULL DEFAULT '',
-    checked_to timestamptz -- until when a source of truth was compared: see package reconcile
+    checked_to timestamptz, -- until when a source of truth was compared: see package reconcile
+    missing  bigint -- items without a message, in the last run
 ) WITH (fillfactor = 50);
 
 -- Alerts that were not counted yet. Work only appends. Their namespace is the

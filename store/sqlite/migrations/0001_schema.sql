@@ -331,7 +331,8 @@ CREATE TABLE {{schema}}.headrace_schedules (
     seen_at  INTEGER, -- when a process last made its ticks
     fired_at INTEGER, -- when a person asked for a tick
     fired_by TEXT NOT NULL DEFAULT '',
-    checked_to INTEGER -- until when a source of truth was compared: see package reconcile
+    checked_to INTEGER, -- until when a source of truth was compared: see package reconcile
+    missing  INTEGER -- items without a message, in the last run
 ) STRICT, WITHOUT ROWID;
 
 -- Alerts that were not counted yet. Work only appends. Their namespace is the
