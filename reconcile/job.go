@@ -99,7 +99,7 @@ func (j Job[T]) check() (Job[T], error) {
 	case j.Missing != Report && j.Missing != Enqueue:
 		return j, fmt.Errorf("the Missing %q is unknown: it is Report or Enqueue", j.Missing)
 	case j.Missing == Enqueue && j.Kind.SameWhen == nil:
-		return j, errors.New("Enqueue needs a Kind with SameWhen: a message that comes after its item was started has other bytes, and would be a conflict")
+		return j, errors.New("the Missing Enqueue needs a Kind with SameWhen: a message that comes after its item was started has other bytes, and would be a conflict")
 	case j.Grace < leastTime:
 		return j, fmt.Errorf("the Grace %s is too short: give it a unit, as in time.Hour", j.Grace)
 	case j.Lookback <= j.Grace:
