@@ -23,7 +23,8 @@ type Event struct {
 	Topic string
 	// OrderKey names the events of Topic that must be published in the order in which
 	// they were written; empty means any order. For an order across transactions, writers
-	// lock the entity of the key before they publish.
+	// lock the entity of the key before they publish. A leased handler that gets the events
+	// works on one of a key at a time, so choose a key that has few events at once.
 	OrderKey string
 	// Value is encoded as JSON (or by the consumer's codec) into the payload.
 	// One of Value and Payload is used: Payload wins if it is not nil.

@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -17,8 +18,15 @@ import (
 var _ = func(billing, mailing *consumer.Consumer) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
-	go func() { log.Fatal(http.ListenAndServe(":8080", consumer.Probes(billing, mailing))) }()
-	if err := consumer.Run(ctx, billing, mailing); err != nil {
+	server := &http.Server{Addr: ":8080", Handler: consumer.Probes(billing, mailing)}
+	go func() {
+		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+			log.Fatal(err)
+		}
+	}()
+	err := consumer.Run(ctx, billing, mailing)
+	_ = server.Shutdown(context.Background())
+	if err != nil {
 		log.Fatal(err)
 	}
 }
