@@ -18,6 +18,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/sqlite"
 )
 
 // charged is a step of a system that drops repetitions of a key.
@@ -132,5 +134,37 @@ func TestStepInATransaction(t *testing.T) {
 		})
 		b.start(c)
 		b.acked(b.deliver("a", `{"n":1}`))
+	})
+}
+
+// The gauge of steps counts what waits for a person, what was skipped, and what has had no
+// known outcome for an hour; of this consumer.
+func TestGaugeOfSteps(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		c := o.consumer(o.config())
+		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			return nil, retry.Permanent(errBoom)
+		}, consumer.Steps(charged))
+		now, hours := "now()", "- interval '1 hour' * "
+		if _, ok := b.st.(*sqlite.Store); ok {
+			now, hours = "CAST(unixepoch('subsec') * 1000000 AS INTEGER)", "- 3600000000 * "
+		}
+		b.exec("INSERT INTO headrace_inbox (scope, key, state, fingerprint, changed_at) VALUES ('test/old', 'm', 'waiting', '', " + now + "), ('tests/old', 'm', 'waiting', '', " + now + ")")
+		for _, row := range []string{"'test/old', 'a', 'pending', 2", "'test/old', 'b', 'pending', 0", "'test/old', 'c', 'parked', 0",
+			"'test/old', 'd', 'skipped', 0", "'test/old', 'e', 'failed', 2", "'tests/old', 'f', 'parked', 2"} {
+			b.exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
+				" WITH r (scope, step, state, hours) AS (VALUES (" + row + "))" +
+				" SELECT r.scope, i.key, r.step, 'bank', r.state, 'c', '', i.changed_at, i.changed_at " + hours + "r.hours FROM r JOIN headrace_inbox AS i ON i.scope = r.scope")
+		}
+		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil })
+		for _, state := range []string{"pending", "parked", "skipped"} {
+			if n := o.sum("headrace.steps", "headrace.state", state, "headrace.consumer", "test"); n != 1 {
+				b.Errorf("%d steps are %s, want 1", n, state)
+			}
+		}
+		b.exec("DELETE FROM headrace_steps")
+		b.exec("DELETE FROM headrace_inbox")
 	})
 }

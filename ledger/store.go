@@ -123,8 +123,10 @@ type Admin interface {
 	Find(ctx context.Context, system, externalID string, limit int) ([]Row, error)
 	// Search returns at most limit rows, the oldest change first, without results.
 	Search(ctx context.Context, f Filter, limit int) ([]Row, error)
-	// Count returns how many rows have each of the states pending, parked and skipped.
-	Count(ctx context.Context) (map[State]int64, error)
+	// Count returns how many rows of a consumer, or of all if it is "", have each of the
+	// states pending, parked and skipped. Pending ones count if they changed idle ago at
+	// least.
+	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.
 	Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (Row, bool, error)
 	// Resolve writes what a person says of the row: its State, Generation, Result,

@@ -82,7 +82,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if v.Outboxes, err = boxes(ctx, st, ""); err != nil {
 		return v, err
 	}
-	if v.Steps, err = st.Operations().StepAdmin.Count(ctx); err != nil {
+	if v.Steps, err = st.Operations().StepAdmin.Count(ctx, "", 0); err != nil {
 		return v, err
 	}
 	mode, err := st.Operations().Suspect.Get(ctx)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/dlq"
 )
 
 // compose makes the alert of a due group.
@@ -25,6 +26,9 @@ func compose(d alerts.Due) alerts.Alert {
 	default:
 		a.Kind = alerts.DeadLetter
 		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq ls --group %s", deadLetters(a.Count), a.ErrorFingerprint)
+	}
+	if a.Class == string(dlq.Parked) {
+		a.Text += ", and docs/runbook.md for what to do"
 	}
 	return a
 }

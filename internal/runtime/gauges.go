@@ -3,14 +3,20 @@ package runtime
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/local"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/ledger"
 )
 
 // letterClasses are the classes that open dead letters are counted by.
 var letterClasses = dlq.Classes()
+
+// pendingLong is how long a step has had no known outcome when it is counted: calls that are
+// under way, or are made again soon, are not.
+const pendingLong = time.Hour
 
 // depths queries how much waits for this consumer, over all its processes.
 func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {
@@ -32,6 +38,13 @@ func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {
 			return nil, fmt.Errorf("gauges: %w", err)
 		}
 		values = append(values, telemetry.Value{Gauge: telemetry.Letters, Kind: string(class), N: n})
+	}
+	steps, err := rt.Store.Operations().StepAdmin.Count(ctx, rt.Name, pendingLong)
+	if err != nil {
+		return nil, fmt.Errorf("gauges: %w", err)
+	}
+	for _, state := range []ledger.State{ledger.Pending, ledger.Parked, ledger.Skipped} {
+		values = append(values, telemetry.Value{Gauge: telemetry.Steps, Kind: string(state), N: steps[state]})
 	}
 	if len(rt.Local()) == 0 {
 		return values, nil

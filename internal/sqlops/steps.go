@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
@@ -119,13 +120,13 @@ func (s *Steps) Search(ctx context.Context, f ledger.Filter, limit int) (rows []
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Search, []any{f.State, f.System, sqlrun.Micros(f.Idle), limit}, stepFields)
 }
 
-func (s *Steps) Count(ctx context.Context) (counts map[ledger.State]int64, err error) {
+func (s *Steps) Count(ctx context.Context, consumer string, idle time.Duration) (counts map[ledger.State]int64, err error) {
 	defer sqlrun.Wrap("count steps", &err)
 	type count struct {
 		state ledger.State
 		n     int64
 	}
-	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Count, nil, func(c *count) []any { return []any{&c.state, &c.n} })
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Count, []any{sqlrun.ScopesOf(consumer), sqlrun.Micros(idle)}, func(c *count) []any { return []any{&c.state, &c.n} })
 	counts = make(map[ledger.State]int64, len(rows))
 	for _, c := range rows {
 		counts[c.state] = c.n

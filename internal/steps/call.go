@@ -232,5 +232,5 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 	}
 	d.warn("a step was carried out twice", d.r, "external_id", first.ExternalID, "other_id", second.OtherID)
 	_, _ = d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDouble(ctx, second) })
-	d.Alert(alerts.StepDoubled, fmt.Sprintf("step %s (%s) was carried out twice: headrace steps shows what both calls made; undo the second", d.r.Name, d.r.System))
+	d.Alert(alerts.StepDoubled, fmt.Sprintf("step %s (%s) was carried out twice: headrace steps shows what both calls made; undo the second, as docs/runbook.md says", d.r.Name, d.r.System))
 }

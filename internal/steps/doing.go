@@ -197,5 +197,5 @@ func (d *doing) parked(why string, cause error) error {
 // skipped tells people that a step was skipped.
 func (d *doing) skipped() {
 	d.warn("a step was skipped: "+whyUnknown, d.r)
-	d.Alert(alerts.StepSkipped, fmt.Sprintf("step %s (%s) was skipped, because %s: it may be missing there: see headrace steps ls --state skipped", d.r.Name, d.r.System, whyUnknown))
+	d.Alert(alerts.StepSkipped, fmt.Sprintf("step %s (%s) was skipped, because %s: it may be missing there: see headrace steps ls --state skipped and docs/runbook.md", d.r.Name, d.r.System, whyUnknown))
 }

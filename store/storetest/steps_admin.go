@@ -43,9 +43,22 @@ func stepSearch(b *bundle) {
 	if got := keys(ledger.Filter{}, 2); got != "ab" {
 		b.Errorf("the oldest two are %q", got)
 	}
-	counts, err := b.stepDesk().Count(b.ctx)
-	if diff := cmp.Diff(map[ledger.State]int64{ledger.Parked: 1, ledger.Skipped: 1, ledger.Pending: 1}, counts); err != nil || diff != "" {
-		b.Errorf("%v (-want +got):\n%s", err, diff)
+	for _, c := range []struct {
+		consumer string
+		idle     time.Duration
+		pending  int64
+	}{{"", 0, 1}, {consumer, time.Hour, 1}, {consumer, 100 * time.Hour, 0}} {
+		want := map[ledger.State]int64{ledger.Parked: 1, ledger.Skipped: 1}
+		if c.pending > 0 {
+			want[ledger.Pending] = c.pending
+		}
+		counts, err := b.stepDesk().Count(b.ctx, c.consumer, c.idle)
+		if diff := cmp.Diff(want, counts); err != nil || diff != "" {
+			b.Errorf("of %q for %s: %v (-want +got):\n%s", c.consumer, c.idle, err, diff)
+		}
+	}
+	if counts, err := b.stepDesk().Count(b.ctx, consumer[:1], 0); err != nil || len(counts) != 0 {
+		b.Errorf("another consumer has %v, %v", counts, err)
 	}
 	found, err := b.stepDesk().Find(b.ctx, "erp", "inv_c", 10)
 	if err != nil || len(found) != 1 || found[0].ID != id("c") {

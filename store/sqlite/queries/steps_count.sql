@@ -1,5 +1,7 @@
--- How many steps there are whose outcome is not known or needs a person.
+-- How many steps of the scopes that start with $1 need a person, were skipped, or have had
+-- no known outcome for longer than $2 µs.
 SELECT s.state, count(*)
 FROM {{schema}}.headrace_steps AS s
-WHERE s.state IN ('pending', 'parked', 'skipped')
+WHERE s.state IN ('pending', 'parked', 'skipped') AND substr(s.scope, 1, length($1)) = $1
+    AND (s.state <> 'pending' OR s.changed_at <= {{now}} - $2)
 GROUP BY s.state
