@@ -161,8 +161,10 @@ func (c *Client) ask() {
 	}
 }
 
-// due returns the messages whose waiters are due, and how long until the next one is.
-// Without waiters, or after Close, ended is true, and the goroutine may end.
+// due returns the messages whose waiters are due, and how long until the next one is. With
+// one that is due come those that will be within half of their pause, so that the waiters
+// come to share their queries. Without waiters, or after Close, ended is true, and the
+// goroutine may end.
 func (c *Client) due(now time.Time) (ids []inbox.ID, next time.Duration, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -172,16 +174,19 @@ func (c *Client) due(now time.Time) (ids []inbox.ID, next time.Duration, ended b
 	}
 	next = lastLook
 	for id, list := range c.waiters {
-		yes := false
+		soon := false
 		for _, w := range list {
-			yes = yes || !w.next.After(now)
-			next = min(next, w.next.Sub(now))
+			rest := w.next.Sub(now)
+			soon, next = soon || rest <= w.pause/2, min(next, rest)
 		}
-		if yes {
+		if soon {
 			ids = append(ids, id)
 		}
 	}
-	return ids, max(next, 0), false
+	if next > 0 {
+		return nil, next, false
+	}
+	return ids, 0, false
 }
 
 // look asks for messages, and wakes the waiters of those that do not wait any more, or all

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +28,9 @@ type Options struct {
 	// Window is for how long the consumer keeps a message that ended (inbox.Retention.Window),
 	// for Intent.Until. Default: unknown, and Until is zero.
 	Window time.Duration
+	// Logger logs why requests to Handler are answered with 503 or 500, one line in 10 s.
+	// Default: slog.Default.
+	Logger *slog.Logger
 }
 
 // Client starts intents, and looks at them. Its methods, and the functions that take it, may
@@ -44,6 +48,7 @@ type Client struct {
 	waiting atomic.Int64 // the number of waiters
 	mu      sync.Mutex
 	waiters map[inbox.ID][]*waiter
+	logged  time.Time     // when the last failed request was
 	asking  bool          // the goroutine runs
 	wake    chan struct{} // a waiter is due earlier
 }
@@ -62,7 +67,7 @@ func NewClient(st store.Store, o Options) (*Client, error) {
 			return nil, fmt.Errorf("intent: option Options.%s is negative (%d): 0 gives the default", n.name, n.value)
 		}
 	}
-	o.MaxWaiters, o.MaxBody = cmp.Or(o.MaxWaiters, 1000), cmp.Or(o.MaxBody, 1<<20)
+	o.MaxWaiters, o.MaxBody, o.Logger = cmp.Or(o.MaxWaiters, 1000), cmp.Or(o.MaxBody, 1<<20), cmp.Or(o.Logger, slog.Default())
 	c := &Client{st: st, o: o, waiters: make(map[inbox.ID][]*waiter), wake: make(chan struct{}, 1)}
 	c.closing, c.close = context.WithCancel(context.Background())
 	c.unwatch = st.Backlog().Signals.Watch(c.ended)
@@ -89,4 +94,21 @@ func (c *Client) open() error {
 		return ErrClosed
 	}
 	return nil
+}
+
+// logEvery is the time between two lines about failed requests.
+const logEvery = 10 * time.Second
+
+// failed logs why a request failed, now and then.
+func (c *Client) failed(scope, said string) {
+	c.mu.Lock()
+	now := time.Now()
+	told := now.Sub(c.logged) < logEvery
+	if !told {
+		c.logged = now
+	}
+	c.mu.Unlock()
+	if !told {
+		c.o.Logger.Warn("a request for an intent failed; the caller was asked to repeat it", "scope", scope, "error", said)
+	}
 }

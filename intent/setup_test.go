@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -21,7 +22,13 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		child()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // bound is how long a test waits for what it demands.
 const bound = 30 * time.Second
@@ -42,7 +49,8 @@ type bed struct {
 	client *intent.Client
 	// open opens another store on the database, as another process does.
 	open func() store.Store
-	dsn  string // of PostgreSQL
+	// dsn is of PostgreSQL, path of SQLite.
+	dsn, schema, path string
 }
 
 // onEachStore runs f on PostgreSQL with both drivers, and on SQLite.
@@ -51,7 +59,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "test.db")
-		start(&bed{T: t, open: func() store.Store {
+		start(&bed{T: t, path: path, open: func() store.Store {
 			st, err := sqlite.Open(context.Background(), path, sqlite.Options{Migrate: true})
 			return opened(t, st, err)
 		}}, f)
@@ -59,7 +67,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	t.Run("lib/pq", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
-		start(&bed{T: t, dsn: dsn, open: func() store.Store {
+		start(&bed{T: t, dsn: dsn, schema: schema, open: func() store.Store {
 			st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true})
 			return opened(t, st, err)
 		}}, f)
@@ -67,7 +75,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	t.Run("pgx", func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
-		start(&bed{T: t, dsn: dsn, open: func() store.Store {
+		start(&bed{T: t, dsn: dsn, schema: schema, open: func() store.Store {
 			st, err := postgres.OpenPool(context.Background(), pgtest.OpenPool(t, dsn, 0), postgres.Options{Schema: schema, Migrate: true})
 			return opened(t, st, err)
 		}}, f)
@@ -172,14 +180,9 @@ func config(n int) consumer.Config {
 // process runs the consumer of orders on a store, and returns what ends it.
 func (b *bed) process(st store.Store, attempts int, register func(*consumer.Consumer)) (stop func()) {
 	b.Helper()
-	c, err := consumer.New("billing", st, config(attempts))
-	if err != nil {
-		b.Fatal(err)
-	}
-	register(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- c.Run(ctx) }()
+	go func() { ended <- runOrders(ctx, st, attempts, register) }()
 	stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -188,6 +191,16 @@ func (b *bed) process(st store.Store, attempts int, register func(*consumer.Cons
 	})
 	b.Cleanup(stop)
 	return stop
+}
+
+// runOrders runs the consumer of orders until ctx ends.
+func runOrders(ctx context.Context, st store.Store, attempts int, register func(*consumer.Consumer)) error {
+	c, err := consumer.New("billing", st, config(attempts))
+	if err != nil {
+		return err
+	}
+	register(c)
+	return c.Run(ctx)
 }
 
 // applied inserts the order's id, and answers with an invoice.
