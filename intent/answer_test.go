@@ -15,6 +15,8 @@ import (
 
 // An answer comes with the effects or not at all: one of a run that fails, or that Nested
 // undoes, is gone, and the last one counts.
+//
+//evidence:intent
 func TestAnswer(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		var runs atomic.Int64

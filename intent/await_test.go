@@ -108,6 +108,8 @@ func TestWaitersShareQueries(t *testing.T) {
 
 // A dead intent is answered with its letter; a redrive resumes at the first step that is not
 // done, and the answer comes.
+//
+//evidence:intent
 func TestDeadAndRedriven(t *testing.T) {
 	charge := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: time.Hour}
 	onEachStore(t, func(b *bed) {

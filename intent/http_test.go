@@ -148,7 +148,7 @@ func TestHTTPOfADeadIntent(t *testing.T) {
 
 // A tenant sees and blocks no intent of another, whatever the keys are.
 //
-//evidence:intent
+//evidence:intent-owner
 func TestTenants(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		a := b.serve(b.client)

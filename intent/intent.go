@@ -53,14 +53,6 @@ func (k Kind[T]) Get(ctx context.Context, c *Client, key string) (Intent, error)
 	return c.get(ctx, inbox.ID{Scope: k.Scope(), Key: key})
 }
 
-// Show is Kind.Get for tools that have a store and names.
-func (c *Client) Show(ctx context.Context, scope, key string) (Intent, error) {
-	if err := c.open(); err != nil {
-		return Intent{}, err
-	}
-	return c.get(ctx, inbox.ID{Scope: scope, Key: key})
-}
-
 func (c *Client) get(ctx context.Context, id inbox.ID) (in Intent, err error) {
 	rows, err := c.st.Inbox().Find(ctx, id.Key)
 	if err != nil {

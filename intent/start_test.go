@@ -14,6 +14,8 @@ import (
 
 // The same key and content is one intent, before and after it is done; the answer comes with
 // it, and the effects are applied once.
+//
+//evidence:intent
 func TestStart(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		first := b.start(request("acme", "mail:77", 7))
@@ -39,6 +41,8 @@ func TestStart(t *testing.T) {
 
 // Other content under a key in use is told to the caller, with the intent that has it, and
 // writes nothing.
+//
+//evidence:intent
 func TestConflict(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		first := b.start(request("acme", "k", 1))
@@ -76,6 +80,8 @@ func TestSameWhen(t *testing.T) {
 }
 
 // Of calls at the same time, from several processes, one starts the intent.
+//
+//evidence:intent
 func TestConcurrentStarts(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		clients := []*intent.Client{b.client, b.newClient(b.open(), intent.Options{})}
@@ -111,6 +117,8 @@ func TestConcurrentStarts(t *testing.T) {
 
 // The handler's key function is asked before anything is applied: a program with another
 // Kind makes a letter. A redrive by a consumer with the right one applies it.
+//
+//evidence:intent
 func TestOtherKeyAtTheClaim(t *testing.T) {
 	for name, register := range map[string]func(*consumer.Consumer, consumer.Option){
 		"transaction": func(c *consumer.Consumer, o consumer.Option) {
@@ -160,6 +168,8 @@ func TestInvalid(t *testing.T) {
 }
 
 // The owner and the key are joined so that no two pairs give one key.
+//
+//evidence:intent-owner
 func TestKeysAreUnambiguous(t *testing.T) {
 	seen := map[string]bool{}
 	for _, pair := range [][2]string{{"a", "b:c"}, {"a:b", "c"}, {`a\`, ":b"}, {`a\:`, "b"}, {"a", `b\:c`}} {

@@ -133,7 +133,7 @@ type Admin interface {
 	// ExternalID, Via, Error, By and Reason.
 	Resolve(ctx context.Context, t *txn.Txn, r Row) error
 	// Erase removes the results of a message's steps, if the message is done or
-	// discarded, and returns how many.
+	// discarded, and its answer, and returns how many.
 	Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (int, error)
 }
 

@@ -67,27 +67,9 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 	}
 	views := make([]entryView, 0, len(entries))
 	for _, e := range entries {
-		view := entryView{
-			Scope: e.Scope, Key: e.Key, State: e.State, Since: e.At, Fingerprint: e.Fingerprint, Stale: e.Stale,
-			Runs: []attemptView{}, Letters: []int64{},
-		}
-		if w := e.Wait; w.Status != "" {
-			view.Wait = &waitView{Status: w.Status, Due: w.Due, Postponed: w.Postponed, Reason: w.Reason}
-		}
-		attempts, err := st.Inbox().Attempts(ctx, e.ID)
+		view, err := viewEntry(ctx, st, e, letters)
 		if err != nil {
-			return fmt.Errorf("show key: %w", err)
-		}
-		for _, a := range attempts {
-			view.Runs = append(view.Runs, viewAttempt(a))
-		}
-		if view.Steps, err = stepsOf(ctx, st, e.ID); err != nil {
 			return err
-		}
-		for _, l := range letters {
-			if l.ID() == e.ID {
-				view.Letters = append(view.Letters, l.LetterID)
-			}
 		}
 		views = append(views, view)
 	}
@@ -101,6 +83,31 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		return errFound
 	}
 	return err
+}
+
+// viewEntry returns an inbox row as JSON. letters are those of its key.
+func viewEntry(ctx context.Context, st openStore, e inbox.Entry, letters []dlq.Letter) (view entryView, err error) {
+	view = entryView{
+		Scope: e.Scope, Key: e.Key, State: e.State, Since: e.At, Fingerprint: e.Fingerprint, Stale: e.Stale,
+		Runs: []attemptView{}, Letters: []int64{},
+	}
+	if w := e.Wait; w.Status != "" {
+		view.Wait = &waitView{Status: w.Status, Due: w.Due, Postponed: w.Postponed, Reason: w.Reason}
+	}
+	attempts, err := st.Inbox().Attempts(ctx, e.ID)
+	if err != nil {
+		return view, fmt.Errorf("show key: %w", err)
+	}
+	for _, a := range attempts {
+		view.Runs = append(view.Runs, viewAttempt(a))
+	}
+	for _, l := range letters {
+		if l.ID() == e.ID {
+			view.Letters = append(view.Letters, l.LetterID)
+		}
+	}
+	view.Steps, err = stepsOf(ctx, st, e.ID)
+	return view, err
 }
 
 func (m *Main) printEntries(views []entryView) error {

@@ -38,6 +38,7 @@ var jsonRuns = []struct {
 	{"backlog groups", "", exitDone},
 	{"backlog show", "1 --payload", exitDone},
 	{"inbox show", "k1", exitDone},
+	{"intent show", "billing/orders.paid answered --payload", exitDone},
 	{"inbox missing", "billing/orders.paid", exitFailed},
 	{"steps ls", "", exitDone},
 	{"steps find", "erp\x1b[2J inv_1", exitDone},
@@ -71,6 +72,7 @@ func TestJSON(t *testing.T) {
 	p.seed("postponed", "later")
 	p.seed("subscription", "shipping")
 	p.seed("schedule", "nightly")
+	p.seed("answered", "answered")
 	p.seed("steps", "s1")
 	p.seed("steps", "s2")
 	p.stdin = "k1\nk8\nk9\n"

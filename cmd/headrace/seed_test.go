@@ -30,6 +30,7 @@ import (
 //	seed steps KEY      a letter whose message has a step that is done, and one that is parked
 //	seed schedule NAME  a schedule whose ticks a process makes
 //	seed done KEY       a message that was handled
+//	seed answered KEY   a message that was handled, with an answer
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed retried KEY    a message that failed once and waits for its next attempt
 //	seed instance NAME  a process that runs the consumer
@@ -120,6 +121,8 @@ func (s seeder) write(what, arg string) error {
 		return s.parked(n)
 	case "done":
 		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: arg}, State: inbox.Done, Fingerprint: "f"})
+	case "answered":
+		return s.answered(inbox.ID{Scope: "billing/orders.paid", Key: arg})
 	case "postponed":
 		d := deadLetter(arg).Delivery
 		entry := inbox.Entry{ID: inbox.ID{Scope: d.Scope, Key: arg}, State: inbox.Waiting, Fingerprint: d.Fingerprint}
@@ -230,4 +233,12 @@ func (s seeder) parked(n int) error {
 		}
 	}
 	return nil
+}
+
+// answered writes a message that is done, with an answer.
+func (s seeder) answered(id inbox.ID) error {
+	if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: id, State: inbox.Done, Fingerprint: "f"}); err != nil {
+		return err
+	}
+	return s.st.Operations().Answers.Put(s.ctx, s.t, []store.Answer{{ID: id, Value: []byte(`{"of":"answer-canary"}`)}})
 }

@@ -84,9 +84,9 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 
 func (m *Main) stepsEraseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps", Args: exactly("SCOPE", "KEY"),
-		Long: `Removes the results of the steps of a message that is done or discarded, as personal data. That the
-steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
+		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps, and its answer", Args: exactly("SCOPE", "KEY"),
+		Long: `Removes the results of the steps of a message that is done or discarded, and its answer, as personal data.
+That the steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
 	}
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {

@@ -20,7 +20,7 @@ type Steps struct {
 	sqlrun.Table[struct {
 		List, Result, Mark, Repeat, RecordDone, RecordOutcome, RecordDouble, Open string
 
-		Find, Search, Count, Lock, Resolve, Erase string
+		Find, Search, Count, Lock, Resolve, Erase, EraseAnswer string
 	}]
 }
 
@@ -155,6 +155,12 @@ func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err erro
 }
 
 func (s *Steps) Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (n int, err error) {
-	defer sqlrun.Wrap("erase the results of steps", &err)
-	return sqlrun.Affected(t.ExecContext(ctx, s.SQL.Erase, id.Scope, id.Key))
+	defer sqlrun.Wrap("erase results and the answer", &err)
+	for _, query := range []string{s.SQL.Erase, s.SQL.EraseAnswer} {
+		erased, err := sqlrun.Affected(t.ExecContext(ctx, query, id.Scope, id.Key))
+		if n += erased; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/inbox"
+)
+
+func (m *Main) intentCommand() *cobra.Command {
+	show := &cobra.Command{
+		Use: "show SCOPE KEY", Short: "say where an intent is, and what was answered", Args: exactly("SCOPE", "KEY"),
+		Long: `Shows an intent, or any other message: its state, failed runs, dead letters and steps. SCOPE is the consumer,
+a slash and the handler. Without a key function of its own, KEY is OWNER:KEY, where a colon or backslash inside
+either is escaped by a backslash. The answer is shown with --payload only.`,
+	}
+	payload := show.Flags().Bool("payload", false, "show the answer too")
+	show.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			return m.showIntent(ctx, st, inbox.ID{Scope: args[0], Key: args[1]}, *payload)
+		})
+	})
+	return m.parent("intent", "look at intents", show)
+}
+
+// intentView is an intent as JSON.
+type intentView struct {
+	entryView
+	AnswerBytes int             `json:"answer_bytes"` // -1 if there is no answer
+	Answer      json.RawMessage `json:"answer,omitempty"`
+}
+
+func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, payload bool) error {
+	entries, err := st.Inbox().Find(ctx, id.Key)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(entries, func(e inbox.Entry) bool { return e.ID == id })
+	if at < 0 {
+		m.say("no such intent was started, or its record was pruned")
+		return errFound
+	}
+	letters, err := listLetters(ctx, redrive.New(st), dlq.Filter{Key: id.Key, AnyState: true}, 0, listMost)
+	if err != nil {
+		return err
+	}
+	view := intentView{AnswerBytes: -1}
+	if view.entryView, err = viewEntry(ctx, st, entries[at], letters); err != nil {
+		return err
+	}
+	answer, err := st.Operations().Answers.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if answer != nil {
+		view.AnswerBytes = len(answer)
+	}
+	if payload {
+		view.Answer = answer
+	}
+	if m.json() {
+		return m.emitJSON("intent", view)
+	}
+	if err := m.printEntries([]entryView{view.entryView}); err != nil || answer == nil {
+		return err
+	}
+	lines := []string{"  " + plural(len(answer), "byte", "bytes") + "; --payload shows it"}
+	if payload {
+		lines = indent(splitLines(string(answer)))
+	}
+	return m.section("answer", lines)
+}
