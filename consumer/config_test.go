@@ -153,6 +153,7 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Codec":       {consumer.Codec(codec.JSON()), nil},
 		"Key":         {consumer.Key(inbox.MessageID()), nil},
 		"SameWhen":    {consumer.SameWhen(inbox.Fields("id")), nil},
+		"Intents":     {consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), codec.JSON()), nil},
 		"From":        {consumer.From(b.src), []string{"Local"}},
 		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},
 		"Lease":       {consumer.Lease(time.Minute), []string{"Handle", "HandleBatch", "Local"}},

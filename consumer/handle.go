@@ -142,6 +142,7 @@ func SameWhen(fingerprint inbox.FingerprintFunc) Option {
 // one, and Codec unless c is nil. Run refuses it in another consumer than that of this name.
 func Intents(consumer, handler string, key inbox.KeyFunc, sameWhen inbox.FingerprintFunc, c codec.Codec) Option {
 	return func(r *registration) {
+		r.once("Intents")
 		for _, option := range []Option{Name(handler), Key(key), SameWhen(sameWhen)} {
 			option(r)
 		}

@@ -216,7 +216,7 @@ func TestOptionGivenTwice(t *testing.T) {
 		"Retry": consumer.Retry(retry.Policy{}), "Codec": consumer.Codec(codec.JSON()), "Key": consumer.Key(inbox.MessageID()),
 		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "From": consumer.From(b.src), "Intake": consumer.Intake(),
 		"Concurrency": consumer.Concurrency(2), "Local": consumer.Local(), "Lease": consumer.Lease(time.Minute),
-		"Steps": consumer.Steps(charged),
+		"Steps": consumer.Steps(charged), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
 	}
 	everyOption(t, slices.Collect(maps.Keys(options)))
 	for name, o := range options {
