@@ -129,12 +129,15 @@ func (e *ParkedError) Unwrap() error { return e.Err }
 type OpenError struct {
 	// Step is the name of the step without its item, System what it calls.
 	Step, System string
-	// State is Pending or Parked.
+	// State is Pending, Parked or Awaiting.
 	State State
 }
 
 // Error says which step.
 func (e *OpenError) Error() string {
+	if e.State == Awaiting {
+		return fmt.Sprintf("%v: the message waits for signal %s, and the handler returned no error: return the error of Await", ErrOpenStep, e.Step)
+	}
 	return fmt.Sprintf("%v: step %s (%s) is %s, and the handler returned no error: return the error of Do", ErrOpenStep, e.Step, e.System, e.State)
 }
 

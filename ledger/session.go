@@ -7,6 +7,8 @@ type Session interface {
 	// Do makes the call, or returns its recorded result; see Step.Do. A nil result with a
 	// nil error is that of a skipped step.
 	Do(ctx context.Context, r Request) (result []byte, err error)
+	// Await returns the JSON of a signal, or an error; see Signal.Await.
+	Await(ctx context.Context, r Request) (value []byte, err error)
 }
 
 // Request is a step to be done.

@@ -21,11 +21,13 @@ type Spec struct {
 	KeyWindow, FindAfter, Timeout time.Duration
 	// HasFind says that it has a Find, HasResult that it has a result.
 	HasFind, HasResult bool
+	// Signal says that it is a Signal, whose Timeout is that of the wait.
+	Signal bool
 	// Gone says that it is only the name of a step that no handler has any more.
 	Gone bool
 }
 
-// Declared is a step as consumer.Steps takes it: a Step of any type, or Gone.
+// Declared is a step as consumer.Steps takes it: a Step or a Signal of any type, or Gone.
 type Declared interface {
 	// Declare returns the declaration, or an error that names the first field that is
 	// invalid.

@@ -25,6 +25,10 @@ const (
 	Parked State = "parked"
 	// Skipped: the outcome is unknown, and it counts as finished.
 	Skipped State = "skipped"
+	// Awaiting: the message waits for a signal.
+	Awaiting State = "awaiting"
+	// Expired: no signal came in time.
+	Expired State = "expired"
 )
 
 // Via says how the result of a step became known.
@@ -38,6 +42,8 @@ const (
 	ViaExists Via = "exists"
 	// ViaProbe: Find found it after a call whose outcome was unknown.
 	ViaProbe Via = "probe"
+	// ViaSignal: it is the value of a signal.
+	ViaSignal Via = "signal"
 	// ViaPerson: a person said so.
 	ViaPerson Via = "person"
 )
@@ -69,7 +75,8 @@ type Row struct {
 	Via Via
 	// Error is that of the latest call, or the reason why a person must decide.
 	Error string
-	// Age is how long ago the first call of the generation began, Idle the latest, and
+	// Age is how long ago the first call of the generation began, of a signal how long ago its
+	// time was over (less than 0 while it is not), Idle the latest, and
 	// Changed when the row changed, by the database's clock.
 	Age, Idle time.Duration
 	Changed   time.Time
@@ -111,7 +118,7 @@ type Store interface {
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one
 	// stays.
 	RecordDouble(ctx context.Context, r Row) (bool, error)
-	// Open returns the first step of a message that is pending or parked, as q sees it,
+	// Open returns the first step of a message that is pending, parked or awaiting, as q sees it,
 	// and whether there is one.
 	Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (Row, bool, error)
 }
@@ -124,7 +131,7 @@ type Admin interface {
 	// Search returns at most limit rows, the oldest change first, without results.
 	Search(ctx context.Context, f Filter, limit int) ([]Row, error)
 	// Count returns how many rows of a consumer, or of all if it is "", have each of the
-	// states pending, parked and skipped. Pending ones count if they changed idle ago at
+	// states pending, parked, skipped and awaiting. Pending ones count if they changed idle ago at
 	// least.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.

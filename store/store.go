@@ -49,6 +49,8 @@ type Operations struct {
 	StepAdmin ledger.Admin
 	// Suspect is the mode after a restore, in which rows of steps may be lost.
 	Suspect ledger.SuspectStore
+	// Signals are the signals that messages wait for, in the table of the steps.
+	Signals ledger.Signals
 	// Systems are the pauses of the systems that steps call.
 	Systems ledger.Systems
 	// Schedules are those of package schedule.

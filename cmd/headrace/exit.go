@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -86,7 +87,8 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished):
+	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
+		errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

@@ -43,6 +43,7 @@ var jsonRuns = []struct {
 	{"steps ls", "", exitDone},
 	{"steps find", "erp\x1b[2J inv_1", exitDone},
 	{"steps resolve", "billing/orders.paid s1 payout --done --reason test --yes", exitDone},
+	{"steps send", "billing/orders.paid w1 approval true", exitDone},
 	{"steps erase", "billing/orders.paid s2 --yes", exitDone},
 	{"suspect begin", "--until 90m --reason test --yes", exitDone},
 	{"suspect end", "--reason test --yes", exitDone},
@@ -75,6 +76,7 @@ func TestJSON(t *testing.T) {
 	p.seed("answered", "answered")
 	p.seed("steps", "s1")
 	p.seed("steps", "s2")
+	p.seed("signal", "w1")
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
 	for _, run := range jsonRuns {

@@ -115,6 +115,8 @@ func (s seeder) write(what, arg string) error {
 		return s.dead(l)
 	case "steps":
 		return s.steps(arg)
+	case "signal":
+		return s.signal(arg)
 	case "evil":
 		return s.dead(evilLetter())
 	case "parked":
@@ -210,6 +212,20 @@ func (s seeder) steps(key string) error {
 		}
 	}
 	return nil
+}
+
+// signal is a message that waits for a signal.
+func (s seeder) signal(key string) error {
+	d := deadLetter(key).Delivery
+	entry := inbox.Entry{ID: inbox.ID{Scope: d.Scope, Key: key}, State: inbox.Waiting, Fingerprint: d.Fingerprint}
+	if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, entry); err != nil {
+		return err
+	}
+	if err := s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: time.Hour, Postponed: 1}}); err != nil {
+		return err
+	}
+	_, err := s.st.Operations().Signals.Await(s.ctx, s.t, ledger.Row{ID: entry.ID, Step: "approval"}, time.Hour)
+	return err
 }
 
 func (s seeder) parked(n int) error {

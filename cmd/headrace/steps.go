@@ -17,8 +17,8 @@ import (
 
 func (m *Main) stepsCommand() *cobra.Command {
 	c := m.parent("steps", "look at what leased handlers did to other systems, and decide on it",
-		m.stepsListCommand(), m.stepsFindCommand(), m.stepsResolveCommand(), m.stepsEraseCommand())
-	c.Use, c.Args = "steps KEY", one("KEY, or ls, find, resolve, erase")
+		m.stepsListCommand(), m.stepsFindCommand(), m.stepsResolveCommand(), m.stepsSendCommand(), m.stepsEraseCommand())
+	c.Use, c.Args = "steps KEY", one("KEY, or ls, find, resolve, send, erase")
 	c.Long = `Shows the steps of the messages with this key, in every scope, and what a person can do about them.
 Results are shown with --payload only.`
 	payload := c.Flags().Bool("payload", false, "show the results too")
@@ -38,8 +38,8 @@ func (m *Main) stepsListCommand() *cobra.Command {
 		Long: `Lists the steps that wait for a person, and those whose outcome has been unknown for more than an hour.
 Exit status 1 if there is none.`,
 	}
-	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped)}}
-	c.Flags().Var(state, "state", "only steps in this state: parked, pending or skipped")
+	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped), string(ledger.Awaiting)}}
+	c.Flags().Var(state, "state", "only steps in this state: parked, pending, skipped, or awaiting a signal")
 	system := c.Flags().String("system", "", "only steps that call this system")
 	most := &limit{n: 50, most: listMost}
 	c.Flags().Var(most, "limit", "how many to list")
@@ -163,6 +163,12 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 	}
 	for i, v := range viewSteps(database, rows) {
 		r := rows[i]
+		if r.State == ledger.Awaiting {
+			words := "steps send " + migrate.Quote(r.ID.Scope) + " " + migrate.Quote(r.ID.Key) + " " + migrate.Quote(r.Step)
+			if err := m.line("\nThe message waits for signal %s until %s: %s", r.Step, when(v.Until), m.command(words+" VALUE")); err != nil {
+				return err
+			}
+		}
 		if !r.NeedsPerson() && r.State != ledger.Pending {
 			continue
 		}

@@ -22,24 +22,33 @@ type stepView struct {
 	ExternalID string       `json:"external_id,omitempty"`
 	OtherID    string       `json:"other_id,omitempty"` // of a second call that was carried out too
 	// IdempotencyKey is that of the latest call.
-	IdempotencyKey string    `json:"idempotency_key"`
+	IdempotencyKey string    `json:"idempotency_key,omitempty"`
 	Changed        time.Time `json:"changed_at"`
-	Error          string    `json:"error,omitempty"`
-	ResultBytes    int       `json:"result_bytes"` // -1 if there is no result
-	Result         []byte    `json:"result,omitempty"`
-	By             string    `json:"resolved_by,omitempty"`
-	Reason         string    `json:"reason,omitempty"`
+	// Until is when the time of a signal is over that the message waits for.
+	Until       time.Time `json:"until,omitzero"`
+	Error       string    `json:"error,omitempty"`
+	ResultBytes int       `json:"result_bytes"` // -1 if there is no result
+	Result      []byte    `json:"result,omitempty"`
+	By          string    `json:"resolved_by,omitempty"`
+	Reason      string    `json:"reason,omitempty"`
 }
 
 // viewSteps returns rows as JSON; database is its id, from which keys are computed.
 func viewSteps(database string, rows []ledger.Row) []stepView {
 	views := make([]stepView, 0, len(rows))
 	for _, r := range rows {
-		views = append(views, stepView{
+		v := stepView{
 			Scope: r.ID.Scope, Key: r.ID.Key, Step: r.Step, System: r.System, State: r.State, Calls: r.Calls, Via: r.Via,
 			ExternalID: r.ExternalID, OtherID: r.OtherID, Changed: r.Changed, Error: r.Error, ResultBytes: r.Size, Result: r.Result,
 			By: r.By, Reason: r.Reason, IdempotencyKey: encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, r.Generation),
-		})
+		}
+		if r.State == ledger.Awaiting {
+			v.Until = time.Now().Add(-r.Age)
+		}
+		if r.System == "" { // a signal is no call
+			v.IdempotencyKey = ""
+		}
+		views = append(views, v)
 	}
 	return views
 }
@@ -65,11 +74,14 @@ var stepColumns = []string{"STEP", "SYSTEM", "STATE", "CALLS", "VIA", "EXTERNAL 
 
 // line is a row of a table.
 func (v stepView) line() []string {
-	id := text(v.ExternalID)
+	id, fault := text(v.ExternalID), v.Error
+	if !v.Until.IsZero() {
+		fault = "until " + when(v.Until)
+	}
 	if v.OtherID != "" {
 		id += ", and twice: " + v.OtherID
 	}
 	return []string{
-		short(v.Step, 40), short(v.System, 20), string(v.State), fmt.Sprint(v.Calls), text(string(v.Via)), short(id, 60), when(v.Changed), short(text(v.Error), 60),
+		short(v.Step, 40), short(text(v.System), 20), string(v.State), fmt.Sprint(v.Calls), text(string(v.Via)), short(id, 60), when(v.Changed), short(text(fault), 60),
 	}
 }

@@ -81,7 +81,7 @@ func (c *clock) Operations() store.Operations {
 	o := c.Store.Operations()
 	o.Instances = clockInstances{o.Instances, c.p}
 	o.Marks = clockMarks{o.Marks, c.p}
-	o.Steps = clockSteps{o.Steps}
+	o.Steps = clockSteps{o.Steps, c.p.k}
 	o.Subscriptions = notedSubscriptions{o.Subscriptions, c.p}
 	return o
 }
@@ -128,6 +128,9 @@ func (b clockBacklog) Reschedule(ctx context.Context, t *txn.Txn, changes []back
 		k.mu.Lock()
 		id := k.rows[changes[i].RowID]
 		k.mu.Unlock()
+		if changes[i].Postponed && changes[i].Delay > soonest && k.waits(ctx, id) {
+			continue // until the test sends the signal
+		}
 		changes[i].Delay = k.noteDelay(t, id, changes[i].Delay)
 	}
 	return b.Store.Reschedule(ctx, t, changes)
@@ -160,13 +163,21 @@ func (l clockLeases) Claim(ctx context.Context, t *txn.Txn, consumer, handler, t
 }
 
 // clockSteps makes calls look as if the other system had had its time: no step waits for
-// its FindAfter.
-type clockSteps struct{ ledger.Store }
+// its FindAfter. Signals whose time Steps.Expire has passed are over.
+type clockSteps struct {
+	ledger.Store
+	k *Kit
+}
 
 func (s clockSteps) List(ctx context.Context, id inbox.ID) ([]ledger.Row, error) {
 	rows, err := s.Store.List(ctx, id)
 	for i := range rows {
 		rows[i].Idle += 365 * 24 * time.Hour
+		s.k.mu.Lock()
+		if s.k.expired[stepID{id, rows[i].Step}] {
+			rows[i].Age += 365 * 24 * time.Hour
+		}
+		s.k.mu.Unlock()
 	}
 	return rows, err
 }

@@ -42,13 +42,14 @@
 //
 // Steps of package ledger call a [System], a stand-in that loses answers, refuses, finds
 // what it has made and drops repetitions, or does not. [Kit.CrashAt] knows the points of a
-// step, and [Steps.Resolve] is a person's decision.
+// step, and [Steps.Resolve] is a person's decision. A message that waits for a signal waits
+// until [Steps.Send], or [Steps.Expire].
 //
 // # What a test can check
 //
 //   - [Kit.AppliedOnce], [Kit.DeadLettered], [Kit.Skipped].
 //   - [Kit.Published], [Kit.NotPublished], [Kit.Events].
-//   - [Steps.CalledOnce], [Steps.Parked].
+//   - [Steps.CalledOnce], [Steps.Parked], [Steps.Awaits].
 //   - [Kit.State], [Kit.Attempts], [Kit.Delays], and [Kit.Count] for your own tables.
 //
 // Each assertion first waits until no work is left ([Kit.Settle]), so no test needs to

@@ -21,6 +21,8 @@ const patience = 30 * time.Second
 // nothing happens for 30 seconds, or the test's deadline is near, it ends the test and
 // shows what is left.
 //
+// A message that waits for a signal is not left: see Steps.Send.
+//
 // Delays take no time: a retry, whatever the policy's backoff, and an event's Delay wait
 // for a millisecond. Kit.Delays returns the delays that the policy gave.
 func (k *Kit) Settle() {
@@ -116,6 +118,11 @@ func (k *Kit) leftInTables(relays bool) (left []string, err error) {
 		depth.Ready, depth.Delayed = depth.Ready+d.Ready, depth.Delayed+d.Delayed
 		depth.Blocked, depth.Leased = depth.Blocked+d.Blocked, depth.Leased+d.Leased
 	}
+	waiting, err := k.waiting(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("look for signals: %w", err)
+	}
+	depth.Delayed = max(0, depth.Delayed-waiting)
 	if n := depth.Ready + depth.Delayed + depth.Blocked + depth.Leased; n > 0 {
 		left = append(left, fmt.Sprintf("backlog: %d ready, %d delayed, %d blocked behind another of their order key, %d leased",
 			depth.Ready, depth.Delayed, depth.Blocked, depth.Leased))

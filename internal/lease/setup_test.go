@@ -73,8 +73,8 @@ type spy struct {
 	// extends counts what was extended; frozen has it fail.
 	extends atomic.Int64
 	frozen  atomic.Bool
-	// beforeFence is called before the next fence.
-	beforeFence atomic.Pointer[func()]
+	// beforeFence is called before the next fence, afterFence after it.
+	beforeFence, afterFence atomic.Pointer[func()]
 }
 
 func (s *spy) Backlog() backlog.Tables {
@@ -108,6 +108,9 @@ func (l spiedLeases) Fence(ctx context.Context, t *txn.Txn, lease backlog.Lease,
 	if f := l.s.beforeFence.Swap(nil); f != nil {
 		(*f)()
 	}
+	if f := l.s.afterFence.Swap(nil); f != nil {
+		defer (*f)()
+	}
 	return l.Leases.Fence(ctx, t, lease, limits)
 }
 
@@ -125,7 +128,7 @@ func (p *process) run(change func(*lease.Options)) {
 	o := &lease.Options{
 		Processor: p.Processor, Guard: crashguard.NewProcess(), Paused: func() bool { return false },
 		Stopping: p.Stopping, Cancelled: p.Cancelled,
-		Steps: p.F.Store.Operations().Steps, Suspect: p.F.Store.Operations().Suspect, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
+		Steps: p.F.Store.Operations().Steps, Signals: p.F.Store.Operations().Signals, Suspect: p.F.Store.Operations().Suspect, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(o)

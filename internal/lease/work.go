@@ -80,11 +80,13 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 	in := one.Input()
 	var r runner.Result
 	var effects headrace.Effects
+	var awaits []string
 	lost := w.p.Runner.Run(k.ctx, func(s *runner.Session) {
 		r = s.Call(ctx, w.h.Leased.Timeout, &called{w}, func(ctx context.Context) (err error) {
 			session := w.session(ctx, one)
 			defer session.End()
 			effects, err = w.h.Leased.Work(ledger.With(ctx, session), in)
+			awaits = session.Awaits()
 			return err
 		})
 	})
@@ -102,7 +104,11 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 		one.End(telemetry.Worked)
 		return nil, false
 	}
-	return &outcome.Failure{Task: one, Kind: outcome.KindOf(r.Err), Err: r.Err, Stack: r.Stack, Took: r.Took}, stuck
+	failure = &outcome.Failure{Task: one, Kind: outcome.KindOf(r.Err), Err: r.Err, Stack: r.Stack, Took: r.Took}
+	if lost == nil {
+		failure.Awaits = awaits
+	}
+	return failure, stuck
 }
 
 // session is the ledger of a run of the work on one.

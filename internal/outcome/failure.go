@@ -48,6 +48,8 @@ type Failure struct {
 	Err   error
 	Stack []byte
 	Took  time.Duration
+	// Awaits are the signals that the run found missing.
+	Awaits []string
 
 	// The fields below are set by Record. Outcome is Released for a message that is held
 	// back.

@@ -31,6 +31,8 @@ type Recorder struct {
 	Alerts alerts.Appender
 	// Answers keeps the answers of handlers. Nil only if none answers.
 	Answers store.Answers
+	// Signals are the rows of signals. Nil only if no handler awaits one.
+	Signals ledger.Signals
 	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
 	DeadTopic func(topic string) string
 	// Host and Build are written into attempts and letters, Environment into letters.
@@ -100,6 +102,8 @@ func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) er
 		default:
 			if !f.postpone() {
 				spent = append(spent, f)
+			} else if err := r.arrived(ctx, t, f); err != nil {
+				return err
 			}
 		}
 		f.Description = dlq.Describe(f.Err, f.Stack, r.Redact)
@@ -110,6 +114,22 @@ func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) er
 	for _, f := range spent {
 		if err := r.policy(ctx, t, f); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// arrived lets a postponed message run again at once if a signal that its run found
+// missing was sent meanwhile. A Send waits for the lock of the lease, which t has: it comes
+// before this look, or finds the message put off.
+func (r *Recorder) arrived(ctx context.Context, t *txn.Txn, f *Failure) error {
+	for _, step := range f.Awaits {
+		waits, err := r.Signals.Waits(ctx, t, f.Task.ID(), step)
+		if err != nil {
+			return err
+		}
+		if !waits {
+			f.Delay = 0
 		}
 	}
 	return nil

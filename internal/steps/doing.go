@@ -151,11 +151,19 @@ func (d *doing) key(row *ledger.Row) *ledger.Call {
 
 // recorded returns a recorded result; nil for a step that was skipped.
 func (d *doing) recorded(ctx context.Context, row *ledger.Row) (result []byte, err error) {
-	if !d.r.HasResult || row.Size < 0 || row.Result != nil {
+	if !d.r.HasResult || row.Size < 0 {
 		return row.Result, nil
 	}
-	err = d.until(ctx, func(ctx context.Context) error {
-		result, err = d.Steps.Result(ctx, d.m.ID, row.Step)
+	return d.result(ctx, row)
+}
+
+// result returns a recorded result, which a list may have left out.
+func (s *Session) result(ctx context.Context, row *ledger.Row) (result []byte, err error) {
+	if row.Result != nil {
+		return row.Result, nil
+	}
+	err = s.until(ctx, func(ctx context.Context) error {
+		result, err = s.Steps.Result(ctx, s.m.ID, row.Step)
 		return err
 	})
 	return result, err

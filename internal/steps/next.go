@@ -30,6 +30,7 @@ const (
 	whyExists    = "the system says that it exists, and the step has no Find"
 	whyNotFound  = "the system says that it exists, and Find does not find it"
 	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
+	whySignal    = "a signal of its name is recorded: give the step another name"
 	whyUndefined = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
 )
 
@@ -54,11 +55,15 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		switch {
 		case changed:
 			d.action = mismatch
+		case was.Via == ledger.ViaSignal:
+			d.action, d.why = stop, whySignal
 		case was.Size < 0 && r.HasResult:
 			d.action, d.why = noResult, whyNoResult
 		default:
 			d.action = give
 		}
+	case ledger.Awaiting, ledger.Expired:
+		d.action, d.why = stop, whySignal
 	case ledger.Skipped:
 		d.action = give
 	case ledger.Parked:

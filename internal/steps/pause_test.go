@@ -105,7 +105,9 @@ func TestRateLimitPausesTheSystem(t *testing.T) {
 func TestPostponedStepPausesNothing(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		b.systems = b.known()
-		_, _ = b.do(charge, func(*ledger.Call) (invoice, error) { return invoice{}, ledger.NotSent(retry.Postpone(time.Minute, errBoom)) })
+		_, _ = b.do(charge, func(*ledger.Call) (invoice, error) {
+			return invoice{}, ledger.NotSent(retry.Postpone(time.Minute, errBoom))
+		})
 		if list, err := b.Store.Operations().Systems.List(b.Context()); err != nil || len(list) > 0 {
 			b.Errorf("%+v, %v", list, err)
 		}

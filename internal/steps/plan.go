@@ -47,7 +47,7 @@ func (p *Plan) Systems() (names []string) {
 		return nil
 	}
 	for _, s := range p.steps {
-		if !slices.Contains(names, s.System) {
+		if !s.Signal && !slices.Contains(names, s.System) {
 			names = append(names, s.System)
 		}
 	}
@@ -67,7 +67,7 @@ func (p *Plan) Early() (early, before string) {
 		switch {
 		case once(s) && early == "":
 			early = s.Name
-		case !once(s) && early != "":
+		case !once(s) && !s.Signal && early != "":
 			return early, s.Name
 		}
 	}

@@ -27,6 +27,8 @@ type Options struct {
 	Store  store.Transactor
 	Leases backlog.Leases
 	Steps  ledger.Store
+	// Signals are the rows of signals.
+	Signals ledger.Signals
 	// Systems limit the calls; may be nil.
 	Systems *systems.Systems
 	// Suspect is the mode in which rows may be lost.
@@ -74,6 +76,7 @@ type Session struct {
 	used     map[string]bool // steps that were done in this run
 	rows     map[string]seen // nil before the first step
 	suspect  ledger.SuspectMode
+	awaits   []string // signals that the run found missing
 }
 
 // seen is a row with the time when it was read.

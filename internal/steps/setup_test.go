@@ -153,7 +153,7 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	b.Cleanup(die)
 	o := &steps.Options{
 		Store: p, Leases: b.Store.Backlog().Leases, Steps: enginetest.StepCommits{Store: b.Store.Operations().Steps, Around: p.commit},
-		Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Signals: b.Store.Operations().Signals, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}

@@ -4,7 +4,7 @@
 // # Nouns
 //
 // A [Resolution] is what a person says of a step: that it was done, or that nothing was
-// done and it may be called again.
+// done and it may be called again. [Admin.Send] sends a signal for which a message waits.
 //
 // # Rules
 //

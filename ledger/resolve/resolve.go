@@ -153,6 +153,8 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 // allow r.
 func (r *Resolution) allowed(row *ledger.Row) error {
 	switch {
+	case row.State == ledger.Awaiting:
+		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
 	case r.Force:
 		return nil
 	case row.State == ledger.Done && !row.NeedsPerson():

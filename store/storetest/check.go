@@ -112,6 +112,11 @@ var plants = map[string]func(*bundle){
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 64")
 	},
+	"steps_awaiting_waits": func(b *bundle) {
+		b.park("a", inbox.Done)
+		b.spoil("INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
+			" SELECT scope, key, 'approval', '', 'awaiting', '', '', changed_at, changed_at FROM {{schema}}.headrace_inbox")
+	},
 	"steps_done_says_how": func(b *bundle) {
 		b.park("a", inbox.Waiting)
 		b.markStep(stepOf("a", "invoice"))

@@ -100,6 +100,7 @@ func Run(t *testing.T, h Harness) {
 		{"Pauses", pauseTests},
 		{"Steps", stepTests},
 		{"Suspect", suspectTests},
+		{"Signals", signalTests},
 		{"Systems", systemTests},
 		{"Schedules", scheduleTests},
 		{"Answers", answerTests},

@@ -176,25 +176,25 @@ CREATE TABLE {{schema}}.headrace_steps (
     key         text COLLATE "C" NOT NULL,
     step        text COLLATE "C" NOT NULL CHECK (step <> ''), -- its name, with a slash and an item of several
     system      text COLLATE "C" NOT NULL,
-    state       text NOT NULL, -- pending, done, failed, parked, skipped
+    state       text NOT NULL, -- pending, done, failed, parked, skipped; of a signal awaiting, done, expired, failed
     generation  integer NOT NULL DEFAULT 0, -- idempotency keys that are used up
     calls       integer NOT NULL DEFAULT 1,
     call_id     text NOT NULL, -- random: of the latest call, or of the one that returned the result
     input_hash  text NOT NULL,
     external_id text COLLATE "C" NOT NULL DEFAULT '',
     other_id    text NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         text NOT NULL DEFAULT '', -- call, exists, probe, person; '' unless done
+    via         text NOT NULL DEFAULT '', -- call, exists, probe, signal, person; '' unless done
     error       text NOT NULL DEFAULT '',
     by_whom     text NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      text NOT NULL DEFAULT '',
-    first_call_at timestamptz, -- of the generation; NULL before it
+    first_call_at timestamptz, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  timestamptz NOT NULL,
     changed_at    timestamptz NOT NULL,
     result      bytea,
     PRIMARY KEY (scope, key, step)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
-CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
+CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
 
 -- What handlers answered, for those who ask for it: a row for a message that is done. It
 -- goes with the message's row in the inbox.

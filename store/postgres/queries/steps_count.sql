@@ -2,6 +2,6 @@
 -- no known outcome for longer than $2 µs.
 SELECT s.state, count(*)
 FROM {{schema}}.headrace_steps AS s
-WHERE s.state IN ('pending', 'parked', 'skipped') AND starts_with(s.scope, $1)
+WHERE s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND starts_with(s.scope, $1)
     AND (s.state <> 'pending' OR s.changed_at <= {{now}} - $2::bigint * interval '1 microsecond')
 GROUP BY s.state

@@ -3,7 +3,7 @@ SELECT s.scope, s.key, s.step, s.system, s.state, s.generation, s.calls, s.call_
     COALESCE(octet_length(s.result), -1), s.external_id, s.other_id, s.via, s.error, (extract(epoch FROM {{now}} - s.first_call_at) * 1000000)::bigint,
     (extract(epoch FROM {{now}} - s.last_call_at) * 1000000)::bigint, s.changed_at, s.by_whom, s.reason
 FROM {{schema}}.headrace_steps AS s
-WHERE s.state IN ('pending', 'parked', 'skipped') AND ($1::text = '' OR s.state = $1::text) AND ($2::text = '' OR s.system = $2::text)
+WHERE s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND (s.state = $1::text OR $1::text = '' AND s.state <> 'awaiting') AND ($2::text = '' OR s.system = $2::text)
     AND s.changed_at <= {{now}} - $3::bigint * interval '1 microsecond'
 ORDER BY s.changed_at, s.scope, s.key, s.step
 LIMIT $4

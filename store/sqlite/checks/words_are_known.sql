@@ -18,6 +18,6 @@ FROM (
     WHERE action NOT IN ('redrive', 'discard', 'resolve', 'suspect_begin', 'suspect_end')
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
-    WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped')
-        OR via NOT IN ('', 'call', 'exists', 'probe', 'person')
+    WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped', 'awaiting', 'expired')
+        OR via NOT IN ('', 'call', 'exists', 'probe', 'signal', 'person')
 ) AS w

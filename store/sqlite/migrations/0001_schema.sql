@@ -169,25 +169,25 @@ CREATE TABLE {{schema}}.headrace_steps (
     key         TEXT NOT NULL,
     step        TEXT NOT NULL CHECK (step <> ''), -- its name, with a slash and an item of several
     system      TEXT NOT NULL,
-    state       TEXT NOT NULL, -- pending, done, failed, parked, skipped
+    state       TEXT NOT NULL, -- pending, done, failed, parked, skipped; of a signal awaiting, done, expired, failed
     generation  INTEGER NOT NULL DEFAULT 0, -- idempotency keys that are used up
     calls       INTEGER NOT NULL DEFAULT 1,
     call_id     TEXT NOT NULL, -- random: of the latest call, or of the one that returned the result
     input_hash  TEXT NOT NULL,
     external_id TEXT NOT NULL DEFAULT '',
     other_id    TEXT NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, person; '' unless done
+    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, signal, person; '' unless done
     error       TEXT NOT NULL DEFAULT '',
     by_whom     TEXT NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      TEXT NOT NULL DEFAULT '',
-    first_call_at INTEGER, -- of the generation; NULL before it
+    first_call_at INTEGER, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  INTEGER NOT NULL,
     changed_at    INTEGER NOT NULL,
     result      BLOB,
     PRIMARY KEY (scope, key, step)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
-CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped');
+CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
 
 -- What handlers answered, for those who ask for it: a row for a message that is done. It
 -- goes with the message's row in the inbox.

@@ -2,6 +2,6 @@
 -- no known outcome for longer than $2 µs.
 SELECT s.state, count(*)
 FROM {{schema}}.headrace_steps AS s
-WHERE s.state IN ('pending', 'parked', 'skipped') AND substr(s.scope, 1, length($1)) = $1
+WHERE s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND substr(s.scope, 1, length($1)) = $1
     AND (s.state <> 'pending' OR s.changed_at <= {{now}} - $2)
 GROUP BY s.state
