@@ -52,3 +52,4 @@ example: ## run the examples that need no server
 	go run ./examples/router
 	go run ./examples/nobroker
 	go run ./examples/invoices
+	go run ./examples/nightly

@@ -14,7 +14,9 @@ import (
 	"syscall"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/database"
+	"github.com/headrace/headrace/examples/internal/sender"
 	"github.com/headrace/headrace/webhook"
 )
 
@@ -77,7 +79,7 @@ func (o *options) systems(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(serve(untilParentEnds(ctx), o.at, systems), systems.log.Close())
+	return errors.Join(child.Serve(child.UntilParentEnds(ctx), o.at, systems), systems.log.Close())
 }
 
 // worker is the process that is killed: an HTTP server for the webhooks, and the consumer.
@@ -91,29 +93,19 @@ func (o *options) worker(ctx context.Context) error {
 	hooks := webhook.NewSource(webhook.Options{})
 	defer func() { _ = hooks.Close() }()
 	mux := http.NewServeMux()
-	mux.Handle("POST /hooks/orders", hooks.Endpoint("orders", webhook.Shopify(secret)))
+	mux.Handle("POST /hooks/orders", hooks.Endpoint("orders", webhook.Shopify(sender.Secret)))
 	c, err := newConsumer(d, newSystems(o.other), hooks, consumer.Config{})
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(untilParentEnds(ctx))
+	ctx, stop := context.WithCancel(child.UntilParentEnds(ctx))
 	defer stop()
 	served := make(chan error, 1)
 	go func() {
 		defer stop()
-		served <- serve(ctx, o.at, mux)
+		served <- child.Serve(ctx, o.at, mux)
 	}()
 	err = c.Run(ctx)
 	stop()
 	return errors.Join(err, <-served)
-}
-
-// untilParentEnds returns a context that ends when the parent does, or closes our input.
-func untilParentEnds(ctx context.Context) context.Context {
-	ctx, stop := context.WithCancel(ctx)
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
-	return ctx
 }

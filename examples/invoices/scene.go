@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
+	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/database"
 )
 
@@ -45,7 +44,7 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, systems.stop()) }()
+	defer func() { err = errors.Join(err, systems.Stop()) }()
 	if err := s.play(ctx, "http://"+at, out); err != nil {
 		return err
 	}
@@ -59,7 +58,7 @@ const longestRun = 400 * time.Millisecond
 // play lets the shop send all orders, while the worker is killed, and waits until every
 // order is done.
 func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
-	address, err := freeAddress()
+	address, err := child.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -76,7 +75,7 @@ func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
 		sent = next
 		err = shop.waitForAnswer(ctx)
 		time.Sleep(rand.N(longestRun)) // a random moment of the work
-		if err := errors.Join(err, worker.kill()); err != nil {
+		if err := errors.Join(err, worker.Kill()); err != nil {
 			return err
 		}
 		if k%20 == 19 || k == s.kills-1 {
@@ -88,7 +87,7 @@ func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
 		return err
 	}
 	shop.send(sent, s.n)
-	return errors.Join(s.settle(ctx), worker.stop())
+	return errors.Join(s.settle(ctx), worker.Stop())
 }
 
 var errStopped = errors.New("stopped before all was done")
@@ -138,16 +137,9 @@ func say(w io.Writer, format string, args ...any) {
 	_, _ = fmt.Fprintf(w, format+"\n", args...)
 }
 
-// process is a child.
-type process struct {
-	*exec.Cmd
-	input io.Closer
-	log   *os.File
-}
-
-// start starts a child of its own address.
-func (o *options) start(role string) (*process, string, error) {
-	address, err := freeAddress()
+// start starts a child at an address of its own, and returns that.
+func (o *options) start(role string) (*child.Process, string, error) {
+	address, err := child.FreeAddress()
 	if err != nil {
 		return nil, "", err
 	}
@@ -155,51 +147,6 @@ func (o *options) start(role string) (*process, string, error) {
 	return p, address, err
 }
 
-func (o *options) startAt(address, role string, args ...string) (*process, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	log, err := os.OpenFile(filepath.Join(o.dir, role+".log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	p := &process{Cmd: exec.Command(self, append([]string{role, "-at", address, "-dir", o.dir, "-dsn", o.dsn, "-faults", fmt.Sprint(o.faults)}, args...)...), log: log}
-	p.Stdout, p.Stderr = log, log
-	if p.input, err = p.StdinPipe(); err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	return p, nil
-}
-
-// kill kills the child, which must not have ended by itself.
-func (p *process) kill() error {
-	defer func() { _ = p.log.Close() }()
-	if err := p.Process.Kill(); err != nil {
-		return fmt.Errorf("the worker ended before it was killed; %s says why: %w", p.log.Name(), err)
-	}
-	_ = p.Wait() // it was killed
-	return nil
-}
-
-// stop lets the child end.
-func (p *process) stop() error {
-	defer func() { _ = p.log.Close() }()
-	_ = p.input.Close()
-	if err := p.Wait(); err != nil {
-		return fmt.Errorf("a process failed; %s says why: %w", p.log.Name(), err)
-	}
-	return nil
-}
-
-// freeAddress returns an address that is free at present.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
+func (o *options) startAt(address, role string, args ...string) (*child.Process, error) {
+	return child.Start(o.dir, role, append([]string{"-at", address, "-dir", o.dir, "-dsn", o.dsn, "-faults", fmt.Sprint(o.faults)}, args...)...)
 }

@@ -1,20 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
-)
 
-// secret is the shop's and ours.
-const secret = "shared by both sides"
+	"github.com/headrace/headrace/examples/internal/sender"
+)
 
 // shop sends orders as Shopify does: signed, again until the answer is 200, and some of them
 // twice under another id.
@@ -50,10 +45,8 @@ func (s *shop) deliver(i int, id string) {
 	if err != nil {
 		panic(err) // an order is JSON
 	}
-	sum := hmac.New(sha256.New, []byte(secret))
-	sum.Write(body)
 	for s.ctx.Err() == nil {
-		if s.post(body, id, base64.StdEncoding.EncodeToString(sum.Sum(nil))) {
+		if sender.Post(s.ctx, s.http, s.url, id, body) {
 			select {
 			case s.answered <- struct{}{}:
 			default:
@@ -65,21 +58,6 @@ func (s *shop) deliver(i int, id string) {
 		case <-s.ctx.Done():
 		}
 	}
-}
-
-func (s *shop) post(body []byte, id, signature string) bool {
-	r, err := http.NewRequestWithContext(s.ctx, http.MethodPost, s.url, bytes.NewReader(body))
-	if err != nil {
-		return false
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("X-Shopify-Webhook-Id", id)
-	r.Header.Set("X-Shopify-Hmac-Sha256", signature)
-	answer, err := s.http.Do(r)
-	if err != nil {
-		return false
-	}
-	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
 
 // waitForAnswer waits until an order is answered, or is not for a while because none is
