@@ -10,16 +10,16 @@ import (
 	"github.com/headrace/headrace/retry"
 )
 
-// Result is the answer to a tick: what its last run has found. After a run that was killed
-// the next one no longer misses what that has started.
+// Result is the answer to a tick.
 type Result struct {
-	// From and To are the window that was compared.
+	// From and To are the window that the last run has compared.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
 	// Checked are the items in the window, Outside those that the source gave beside it.
 	Checked int `json:"checked"`
 	Outside int `json:"outside,omitempty"`
-	// Missing are those without a message, Enqueued those of them that were started. Late are
+	// Missing are those without a message, Enqueued those of them that were started; after a
+	// run that was killed in the middle also those that came before the next one. Late are
 	// those whose message came before they could be, Conflicts those whose message came with
 	// other content. Left are those beyond what one run starts: the next one does.
 	Missing   int `json:"missing"`
@@ -38,6 +38,14 @@ type Gap struct {
 	// From and To are its ends.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
+}
+
+// add adds what an earlier run has found, and started in part.
+func (r *Result) add(before Result) {
+	if before.Missing > r.Missing {
+		r.Enqueued = before.Missing - r.Missing
+		r.Missing, r.Keys = before.Missing, before.Keys
+	}
 }
 
 // found is what a run has found.

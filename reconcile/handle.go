@@ -20,7 +20,11 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// limit is the step that asks a person.
+// first is what the first run of a tick has found that came to its end: after a kill in the
+// middle of its starts a later one no longer misses what it has started. limit is the step
+// that asks a person.
+var first = ledger.Step[Result]{Name: "found", System: "reconcile", Recover: ledger.Retry, KeyWindow: ledger.Forever}
+
 var limit = ledger.Step[struct{}]{Name: "limit", System: "reconcile", Recover: ledger.Park, Timeout: time.Second}
 
 // Handle registers the job for the ticks of its schedule, as a leased handler of c that is
@@ -51,7 +55,7 @@ func Handle[T any](c *consumer.Consumer, ticks *schedule.Source, j Job[T], optio
 		}
 		return nil
 	}}
-	own := []consumer.Option{consumer.Steps(limit), consumer.From(src)}
+	own := []consumer.Option{consumer.Steps(first, limit), consumer.From(src)}
 	consumer.HandleLeased(c, j.Name, r.run, append(own, options...)...)
 }
 
@@ -125,10 +129,15 @@ func (r *runner[T]) run(ctx context.Context, m *headrace.Message[schedule.Tick])
 	}
 	f.within(kept)
 	result := f.result()
-	if r.Missing == Enqueue && len(f.missing) > 0 {
+	if r.Missing == Enqueue {
 		if err := r.allowed(ctx, f); err != nil {
 			return nil, err
 		}
+		before, err := first.Do(ctx, func(context.Context, *ledger.Call) (Result, error) { return result, nil })
+		if err != nil {
+			return nil, err
+		}
+		result.add(before)
 		if err := r.start(ctx, f, &result); err != nil {
 			return nil, err
 		}
@@ -165,6 +174,9 @@ func (r *runner[T]) allowed(ctx context.Context, f *found[T]) error {
 
 // start starts what is missing.
 func (r *runner[T]) start(ctx context.Context, f *found[T], result *Result) error {
+	if len(f.missing) == 0 {
+		return nil
+	}
 	client, err := intent.NewClient(r.st, intent.Options{})
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
@@ -233,5 +234,35 @@ func TestWithoutTime(t *testing.T) {
 			b.Errorf("%+v", l)
 		}
 		b.once()
+	})
+}
+
+// failingCodec is JSON whose one call of Encode fails.
+type failingCodec struct {
+	codec.Codec
+	calls, fails int
+}
+
+func (c *failingCodec) Encode(v any) ([]byte, error) {
+	if c.calls++; c.calls == c.fails {
+		return nil, errors.New("no memory")
+	}
+	return c.Codec.Encode(v)
+}
+
+// A run that ends in the middle of its starts begins again, and the report has what it had
+// found.
+//
+//evidence:reconcile
+func TestBeginsAgain(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		b.job.Kind.Codec = &failingCodec{Codec: codec.JSON(), fails: 10 + 4} // the fourth start
+		b.sell(5*time.Hour, numbers(1, 10)...)
+		r := b.tick()
+		b.says(r, 10, 10, 10)
+		if n := b.count("SELECT count(*) FROM headrace_attempts WHERE scope = $1", "billing/"+b.job.Name); n != 1 || b.told(alerts.Missing) != 1 {
+			b.Errorf("%d failed attempts, alerts %v", n, b.alerts)
+		}
+		b.once(numbers(1, 10)...)
 	})
 }

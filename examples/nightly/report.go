@@ -32,7 +32,7 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	say(out, "\nThe process was killed %d times. A run that was killed began again: MISSING and STARTED are of the last run of each night.", s.kills)
+	say(out, "\nThe process was killed %d times, half of them while it compared.", s.kills)
 	say(out, next, s.where())
 	switch {
 	case wrong:
