@@ -70,7 +70,8 @@ type Config struct {
 	// many messages run at once as the backlog has shards (backlog.Shards). Without Strict,
 	// later messages of an order key overtake one that fails. Default: false.
 	Strict bool
-	// Retry is the policy for failed messages. Default: retry.Policy's own.
+	// Retry is the policy for failed messages. Overrides of class retry.Lost are for handlers
+	// of HandleLeased; Run rejects them if there is none. Default: retry.Policy's own.
 	Retry retry.Policy
 	// Codec decodes payloads and encodes event values. Default: codec.JSON().
 	Codec codec.Codec
@@ -82,7 +83,8 @@ type Config struct {
 	// rejects it if each handler is Alone.
 	MaxBatch int
 	// BatchTime is how long the handlers of one transaction should take together;
-	// batches grow no larger than that. Default 100 ms.
+	// batches grow no larger than that. Default 100 ms. Run rejects it if each handler is
+	// Alone.
 	BatchTime time.Duration
 	// MaxInFlight is how many deliveries are held at once, over all handlers. Default 512.
 	// Run rejects it, and NackPause, if no handler has a Source.
@@ -210,7 +212,7 @@ func (c Config) validate() error {
 			return fmt.Errorf("option Config.Systems[%q]: %w", name, err)
 		}
 	}
-	return c.publishing()
+	return c.set().Publishing()
 }
 
 // withDefaults sets the zero fields to their defaults.

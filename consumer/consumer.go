@@ -98,7 +98,7 @@ func (c *Consumer) Err() error {
 		err = errors.New("no handler is registered: call consumer.Handle")
 	}
 	if err == nil && c.router == nil {
-		err = c.ignored()
+		err = c.given.set().Of(c.rt.Handlers(), c.sourced)
 	}
 	if err == nil {
 		err = c.rt.RefusesRetention()

@@ -25,9 +25,9 @@ import (
 )
 
 // accepted are the fields of Config that are accepted with any handlers: they are the
-// consumer's own, limits, or defaults that a handler may override.
+// consumer's own, or defaults that handlers may override.
 var accepted = []string{
-	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "BatchTime",
+	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency",
 	"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "Retention", "Redact", "Environment", "Build", "Logger", "Alert", "Alerts",
 	"TracerProvider", "MeterProvider",
 }
@@ -60,6 +60,7 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		{"NackPause", func(c *consumer.Config) { c.NackPause = time.Minute }, local, plain},
 		{"MaxInFlight", func(c *consumer.Config) { c.MaxInFlight = 7 }, local, plain},
 		{"MaxBatch", func(c *consumer.Config) { c.MaxBatch = 7 }, alone, intake},
+		{"BatchTime", func(c *consumer.Config) { c.BatchTime = time.Second }, alone, intake},
 		{"Systems", func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} }, plain, stepped},
 	}
 	said := slices.Clone(accepted)
@@ -147,8 +148,8 @@ func TestStopTimeoutAboveDrainTimeout(t *testing.T) {
 	}
 }
 
-// What a policy says of lost leases is for handlers that have some. As a default, in
-// Config.Retry, it stands for those.
+// What a policy says of lost leases is for handlers that have some, as an option and as the
+// default of Config.Retry.
 func TestRetryOfLostLeases(t *testing.T) {
 	b := setupSQLite(t)
 	lost := retry.Policy{Overrides: map[retry.Class]retry.Override{retry.Lost: {Backoff: retry.Backoff{Initial: time.Minute}}}}
@@ -166,8 +167,12 @@ func TestRetryOfLostLeases(t *testing.T) {
 	config.Retry = lost
 	c = b.consumer(config)
 	consumer.Handle(c, topic, insert)
-	if err := c.Err(); err != nil {
+	if err := c.Err(); err == nil || !strings.Contains(err.Error(), `option Config.Retry is set, with Overrides["lost"]`) {
 		t.Errorf("Config.Retry: %v", err)
+	}
+	consumer.HandleLeased(c, "slow", leasedNothing)
+	if err := c.Err(); err != nil {
+		t.Errorf("Config.Retry beside a leased handler: %v", err)
 	}
 }
 
