@@ -74,7 +74,7 @@ func signalSent(b *bundle) {
 		b.awaitSignal(false, signalOf(key), time.Hour)
 		b.signalChange(false, signalOf(key), b.signals().Expire)
 	}
-	counts, err := b.stepDesk().Count(b.ctx)
+	counts, err := b.stepDesk().Count(b.ctx, "", 0)
 	if b.must(err); counts[ledger.Awaiting] != 0 {
 		b.Errorf("%v", counts)
 	}
@@ -84,7 +84,7 @@ func signalSent(b *bundle) {
 func signalExpired(b *bundle) {
 	b.wait(item("a"))
 	b.awaitSignal(true, signalOf("a"), time.Hour)
-	counts, err := b.stepDesk().Count(b.ctx)
+	counts, err := b.stepDesk().Count(b.ctx, "", 0)
 	if b.must(err); counts[ledger.Awaiting] != 1 {
 		b.Errorf("%v", counts)
 	}
