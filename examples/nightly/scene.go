@@ -7,7 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net/http/httptest"
+	"net"
+	"net/http"
 	"os"
 	"time"
 
@@ -63,9 +64,18 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	}
 	s.shop = newShop("http://" + s.address + "/hooks/orders")
 	defer s.shop.http.CloseIdleConnections()
-	server := httptest.NewServer(s.shop)
-	defer server.Close()
-	s.api = server.URL
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: s.shop, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	defer func() {
+		_ = server.Close()
+		<-served
+	}()
+	s.api = "http://" + listener.Addr().String()
 	for k := range o.nights {
 		if err := s.night(ctx, k+1); err != nil {
 			return err
