@@ -49,6 +49,11 @@ func TestAwaitEnds(t *testing.T) {
 		if got, err := orders.Await(short, b.client, first.Key); !errors.Is(err, context.DeadlineExceeded) || got.State != inbox.Waiting {
 			b.Errorf("%+v, %v", got, err)
 		}
+		spent, cancel := context.WithCancel(b.ctx())
+		cancel()
+		if _, err := orders.Await(spent, b.client, first.Key); !errors.Is(err, context.Canceled) {
+			b.Error(err)
+		}
 		if _, err := orders.Await(b.ctx(), b.client, "another"); !errors.Is(err, intent.ErrUnknown) {
 			b.Error(err)
 		}
@@ -72,6 +77,19 @@ func TestAwaitEnds(t *testing.T) {
 		_, asked := orders.Get(b.ctx(), few, first.Key)
 		if !errors.Is(started, intent.ErrClosed) || !errors.Is(asked, intent.ErrClosed) {
 			b.Error(started, asked)
+		}
+	})
+}
+
+// A query that the end of the context cuts off ends with the context's error, whatever the
+// driver calls it.
+func TestAwaitCutOff(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		first := b.start(request("acme", "k", 1))
+		ctx, cancel := context.WithCancel(b.ctx())
+		client := b.newClient(cutOffStore{b.st, cancel}, intent.Options{})
+		if _, err := orders.Await(ctx, client, first.Key); !errors.Is(err, context.Canceled) {
+			b.Error(err)
 		}
 	})
 }

@@ -56,7 +56,7 @@ func (k Kind[T]) Get(ctx context.Context, c *Client, key string) (Intent, error)
 func (c *Client) get(ctx context.Context, id inbox.ID) (in Intent, err error) {
 	rows, err := c.st.Inbox().Find(ctx, id.Key)
 	if err != nil {
-		return in, fmt.Errorf("look at an intent: %w", err)
+		return in, notSeen(ctx, err)
 	}
 	i := slices.IndexFunc(rows, func(e inbox.Entry) bool { return e.ID == id })
 	if i < 0 {
@@ -64,10 +64,10 @@ func (c *Client) get(ctx context.Context, id inbox.ID) (in Intent, err error) {
 	}
 	in.Entry = rows[i]
 	if in.Attempts, err = c.st.Inbox().Attempts(ctx, id); err != nil {
-		return in, fmt.Errorf("look at an intent: %w", err)
+		return in, notSeen(ctx, err)
 	}
 	if in.Steps, err = c.st.Operations().Steps.List(ctx, id); err != nil {
-		return in, fmt.Errorf("look at an intent: %w", err)
+		return in, notSeen(ctx, err)
 	}
 	switch in.State {
 	case inbox.Done:
@@ -78,12 +78,21 @@ func (c *Client) get(ctx context.Context, id inbox.ID) (in Intent, err error) {
 		in.Letter, err = c.letter(ctx, id, dlq.Discarded)
 	}
 	if err != nil {
-		return in, fmt.Errorf("look at an intent: %w", err)
+		return in, notSeen(ctx, err)
 	}
 	if c.o.Window > 0 && (in.State == inbox.Done || in.State == inbox.Discarded) {
 		in.Until = in.At.Add(c.o.Window)
 	}
 	return in, nil
+}
+
+// notSeen is the error of a query. A driver may say that it was cancelled in its own words
+// alone, so the end of ctx is told with it.
+func notSeen(ctx context.Context, err error) error {
+	if ended := ctx.Err(); ended != nil {
+		err = fmt.Errorf("%w: %w", ended, err)
+	}
+	return fmt.Errorf("look at an intent: %w", err)
 }
 
 // letterPage is how many letters are read at a time.

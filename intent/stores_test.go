@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lib/pq"
+
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -78,4 +80,22 @@ func (s *silentStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Ro
 		return fmt.Errorf("%w: the network", txn.ErrCommitUnknown)
 	}
 	return err
+}
+
+// cutOffStore ends a context when attempts are read, and fails as lib/pq does then.
+type cutOffStore struct {
+	store.Store
+	cancel func()
+}
+
+func (s cutOffStore) Inbox() inbox.Store { return cutOffInbox{s.Store.Inbox(), s.cancel} }
+
+type cutOffInbox struct {
+	inbox.Store
+	cancel func()
+}
+
+func (s cutOffInbox) Attempts(context.Context, inbox.ID) ([]inbox.Attempt, error) {
+	s.cancel()
+	return nil, &pq.Error{Code: "57014", Message: "canceling statement due to user request"}
 }
