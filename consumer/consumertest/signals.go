@@ -102,7 +102,9 @@ func (k *Kit) waiting(ctx context.Context) (n int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		if slices.ContainsFunc(entries, func(e inbox.Entry) bool { return e.ID == r.ID && e.Wait.Status == "delayed" && time.Until(e.Wait.Due) > soonest }) {
+		if slices.ContainsFunc(entries, func(e inbox.Entry) bool {
+			return e.ID == r.ID && e.Wait.Status == "delayed" && time.Until(e.Wait.Due) > soonest
+		}) {
 			n++
 		}
 	}

@@ -36,7 +36,9 @@ func (b *bundle) signalChange(want bool, r ledger.Row, f func(ctx context.Contex
 
 func (b *bundle) awaitSignal(want bool, r ledger.Row, d time.Duration) {
 	b.Helper()
-	b.signalChange(want, r, func(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) { return b.signals().Await(ctx, t, r, d) })
+	b.signalChange(want, r, func(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+		return b.signals().Await(ctx, t, r, d)
+	})
 }
 
 func (b *bundle) waitsForSignal(want bool, key string) {
