@@ -142,7 +142,7 @@ func (c *poolConn) queryFirst(ctx context.Context, query string, args []driver.N
 	return rows, err
 }
 
-// commit commits, in one round trip with the statements of c.last.
+// commit commits, in one round trip with the statement of c.last.
 func (c *poolConn) commit() error {
 	last := c.last
 	c.last = nil
@@ -151,15 +151,11 @@ func (c *poolConn) commit() error {
 		return pgx.ErrTxCommitRollback
 	case c.late != nil: // nothing was sent
 		return nil
-	case len(last) == 0:
+	case last == nil:
 		return c.tx.Commit(context.Background())
 	}
 	err := c.commitWith(last)
-	if c.front != nil {
-		for _, s := range last {
-			c.look(s.query, c.front)
-		}
-	}
+	c.look(last.query, c.front)
 	switch conn := c.Conn(); {
 	case conn.IsClosed():
 	case conn.PgConn().TxStatus() != 'I':
@@ -172,25 +168,20 @@ func (c *poolConn) commit() error {
 	return err
 }
 
-// commitWith sends the statements and COMMIT. If a statement has failed, nothing is
+// commitWith sends the statement and COMMIT. If the statement has failed, nothing is
 // committed, and front is its error.
-func (c *poolConn) commitWith(last []statement) error {
+func (c *poolConn) commitWith(last *statement) error {
 	ctx := context.Background() // the guard of the commit cuts the connection
-	b := new(pgx.Batch)
-	for at, s := range last {
-		c.at = at
-		if c.front = c.prepare(ctx, s.query, []driver.NamedValue{{}}); c.front != nil {
-			return c.front
-		}
-		b.Queue(s.query, s.args...)
+	if c.front = c.prepare(ctx, last.query, []driver.NamedValue{{}}); c.front != nil {
+		return c.front
 	}
+	b := new(pgx.Batch)
+	b.Queue(last.query, last.args...)
 	b.Queue("commit")
 	results := c.Conn().SendBatch(ctx, b)
-	for c.at = range last {
-		if _, c.front = results.Exec(); c.front != nil {
-			_ = results.Close()
-			return c.front
-		}
+	if _, c.front = results.Exec(); c.front != nil {
+		_ = results.Close()
+		return c.front
 	}
 	tag, err := results.Exec()
 	if end := results.Close(); err == nil {

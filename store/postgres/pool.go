@@ -77,9 +77,8 @@ type poolConn struct {
 	failed error          // why that BEGIN has not worked
 	tx     pgx.Tx         // the one that was begun last
 	lent   bool           // a handler has something of it that pgxTx does not guard
-	last   []statement    // they travel with COMMIT
-	front  error          // of last[at]
-	at     int
+	last   *statement     // it travels with COMMIT
+	front  error          // of last
 
 	mu     sync.Mutex // guards the change of the connection against cut
 	wasCut bool

@@ -31,7 +31,6 @@ type Store struct {
 	patience    time.Duration // of Commit
 	insert      inserts
 	ping        string
-	txnID       string
 	same        string
 	refusal     string // to subscribe to the outbox
 	tables
@@ -103,31 +102,21 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 // commitInOne commits in one round trip with the events, and with the check that t is
 // still the transaction of its claim.
 func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	var last []statement
-	if len(events) > 0 {
-		query, args, err := s.insert.of(events, t.ID())
-		if err != nil {
-			t.Rollback()
-			return notSealed(err)
-		}
-		last = append(last, statement{query, args})
-	}
-	if t.ID() != "" && (len(last) == 0 || last[0].query != s.insert.one) { // which compares by itself
-		last = append([]statement{{s.same, []any{t.ID()}}}, last...)
-	}
+	last, err := s.last(t, events)
 	var c *poolConn
-	if len(last) > 0 {
-		if err := t.Raw(func(conn any) error { c = conn.(*poolConn); c.last = last; return nil }); err != nil && !errors.Is(err, sql.ErrConnDone) {
-			t.Rollback()
-			return notSealed(err)
+	if err == nil && last != nil {
+		if err = t.Raw(func(conn any) error { c = conn.(*poolConn); c.last = last; return nil }); errors.Is(err, sql.ErrConnDone) {
+			err = nil // COMMIT says so
 		}
 	}
-	err := t.Commit(ctx)
+	if err != nil {
+		t.Rollback()
+		return notSealed(err)
+	}
+	err = t.Commit(ctx)
 	switch {
 	case errors.Is(err, sql.ErrTxDone):
 		return notSealed(err)
-	case c != nil && c.at == 0 && t.ID() != "" && isNumberError(c.front):
-		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	case c != nil && c.front != nil && errors.Is(err, txn.ErrRolledBack):
 		return notSealed(c.front)
 	}
@@ -137,38 +126,28 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 // seal writes the events and checks, in one statement, that t is still the transaction of
 // its claim.
 func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	var query string
-	var args []any
-	switch {
-	case len(events) > 0:
-		var err error
-		if query, args, err = s.insert.of(events, t.ID()); err != nil {
-			return notSealed(err)
-		}
-	case t.ID() != "":
-		query = s.txnID
-	default:
-		return nil
+	last, err := s.last(t, events)
+	if err == nil && last != nil {
+		_, err = t.ExecContext(ctx, last.query, last.args...)
 	}
-	if query == s.insert.one { // it compares by itself, and returns nothing
-		_, err := t.ExecContext(ctx, query, args...)
-		if isNumberError(err) {
-			return fmt.Errorf("commit: %w", inbox.ErrSwitched)
-		}
-		return notSealed(err)
-	}
-	var id string
-	if err := t.QueryRowContext(ctx, query, args...).Scan(&id); err != nil {
-		return notSealed(err)
-	}
-	if t.ID() != "" && id != t.ID() {
-		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
-	}
-	return nil
+	return notSealed(err)
 }
 
-// isNumberError reports whether err is the failure of txn_same.sql or outbox_insert_one.sql.
-func isNumberError(err error) bool {
+// last returns the statement in front of COMMIT. It writes the events, and fails unless t is
+// still the transaction of its claim. It is nil if there are no events and no claim.
+func (s *Store) last(t *txn.Txn, events []outbox.Row) (*statement, error) {
+	switch {
+	case len(events) > 0:
+		query, args, err := s.insert.of(events, t.ID())
+		return &statement{query, args}, err
+	case t.ID() != "":
+		return &statement{s.same, []any{t.ID()}}, nil
+	}
+	return nil, nil
+}
+
+// switched reports whether err is that of a statement of last in another transaction.
+func switched(err error) bool {
 	e, ok := errors.AsType[interface {
 		error
 		SQLState() string
@@ -181,7 +160,7 @@ func notSealed(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sql.ErrTxDone):
+	case errors.Is(err, sql.ErrTxDone), switched(err):
 		return fmt.Errorf("commit: %w", inbox.ErrSwitched)
 	case txn.Classify(err) == txn.Aborted:
 		return fmt.Errorf("%w: a statement had failed, and its error was passed over: %w", txn.ErrRolledBack, err)

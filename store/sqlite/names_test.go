@@ -26,7 +26,6 @@ var (
 		"queries/migrations_try_lock.sql":       "BEGIN IMMEDIATE is the lock",
 		"queries/migrations_no_timeouts.sql":    "SQLite builds an index in a transaction",
 		"queries/migrations_lock_timeout.sql":   "the context bounds the wait for it",
-		"queries/txn_id.sql":                    "SQLite's transactions have no id; the hooks of the connection see their end",
 		"queries/txn_same.sql":                  "SQLite's transactions have no id; the hooks of the connection see their end",
 		"queries/txn_check_deferred.sql":        "SQLite checks deferred constraints at COMMIT alone",
 		"queries/txn_restore.sql":               "SQLite has no roles, and no settings of a transaction",

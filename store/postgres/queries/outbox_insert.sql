@@ -8,8 +8,7 @@
 -- no subscription and no local event, it ends before it reads one. It is one join, so that
 -- the server plans it once: it planned a subquery for each event anew each time.
 --
--- Nothing is written in another transaction than $2, where that is given: its id is
--- returned, and the caller sees that a handler ended its transaction.
+-- It fails, as txn_same does, in another transaction than $2, where that is given.
 WITH event AS NOT MATERIALIZED (
     SELECT e.place, e.shard, e.message_id, COALESCE(e.topic, $3::text) AS topic, COALESCE(e.order_key, '') AS order_key,
         substring($1::bytea FROM e.payload_at FOR NULLIF(e.payload_size, -1)) AS payload,
@@ -17,18 +16,17 @@ WITH event AS NOT MATERIALIZED (
         COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state, COALESCE(e.local, 0) = 1 AS local
     FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::integer[])
         WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, local, place)
-    WHERE $2::text IN ('', pg_current_xact_id()::text)
+    WHERE CASE WHEN $2::text IN ('', pg_current_xact_id()::text) THEN true
+        ELSE CAST('another transaction: ' || pg_current_xact_id()::text AS boolean) END
 ), ready AS (
     INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
     SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
     FROM event AS e
     WHERE NOT e.local
-), copied AS (
-    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT 'local/' || COALESCE(s.consumer, ''), e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
-    FROM event AS e
-    LEFT JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
-    WHERE (s.topic IS NOT NULL OR e.local) AND ($14 <> '{}' OR EXISTS (SELECT FROM {{schema}}.headrace_subscriptions))
-    ORDER BY e.place
 )
-SELECT pg_current_xact_id()::text
+INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+SELECT 'local/' || COALESCE(s.consumer, ''), e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+FROM event AS e
+LEFT JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
+WHERE (s.topic IS NOT NULL OR e.local) AND ($14 <> '{}' OR EXISTS (SELECT FROM {{schema}}.headrace_subscriptions))
+ORDER BY e.place

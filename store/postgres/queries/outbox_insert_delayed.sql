@@ -8,7 +8,8 @@ WITH event AS MATERIALIZED (
         COALESCE(e.trace_parent, '') AS trace_parent, COALESCE(e.trace_state, '') AS trace_state, COALESCE(e.local, 0) = 1 AS local
     FROM unnest($4::smallint[], $5::text[], $6::integer[], $7::integer[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::text[], $14::integer[], $15::bigint[])
         WITH ORDINALITY AS e (shard, message_id, payload_at, payload_size, topic, order_key, metadata_size, trace_parent, trace_state, local, delay_us, place)
-    WHERE $2::text IN ('', pg_current_xact_id()::text)
+    WHERE CASE WHEN $2::text IN ('', pg_current_xact_id()::text) THEN true
+        ELSE CAST('another transaction: ' || pg_current_xact_id()::text AS boolean) END
 ), line AS MATERIALIZED (
     SELECT e.place, $13::text AS outbox FROM event AS e WHERE NOT e.local
     UNION ALL
@@ -22,13 +23,11 @@ WITH event AS MATERIALIZED (
     FROM event AS e JOIN line ON line.place = e.place
     WHERE e.delay_us = 0
     ORDER BY e.place
-), held AS (
-    INSERT INTO {{schema}}.headrace_outbox_held
-        (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT line.outbox, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
-        e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
-    FROM event AS e JOIN line ON line.place = e.place
-    WHERE e.delay_us > 0
-    ORDER BY e.place
 )
-SELECT pg_current_xact_id()::text
+INSERT INTO {{schema}}.headrace_outbox_held
+    (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+SELECT line.outbox, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
+    e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+FROM event AS e JOIN line ON line.place = e.place
+WHERE e.delay_us > 0
+ORDER BY e.place
