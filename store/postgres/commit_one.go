@@ -40,7 +40,7 @@ func refusedByDefaults(err error) bool {
 // alone runs a statement outside of a transaction.
 func (d dialect) alone(ctx context.Context, query string, args []any) (int, error) {
 	if !d.unreachable {
-		return d.pastIdleEnds(ctx, query, args)
+		return d.once(ctx, query, args)
 	}
 	// The driver waits for an answer without a bound, on a connection that cannot be cut.
 	type answer struct {
@@ -49,7 +49,7 @@ func (d dialect) alone(ctx context.Context, query string, args []any) (int, erro
 	}
 	answered := make(chan answer, 1)
 	go func() {
-		n, err := d.pastIdleEnds(ctx, query, args)
+		n, err := d.once(ctx, query, args)
 		answered <- answer{n, err}
 	}()
 	select {
@@ -61,17 +61,11 @@ func (d dialect) alone(ctx context.Context, query string, args []any) (int, erro
 	}
 }
 
-// pastIdleEnds runs a statement again on another connection where one had ended while it
-// was idle in the pool.
-func (d dialect) pastIdleEnds(ctx context.Context, query string, args []any) (int, error) {
-	tries := d.db.Stats().OpenConnections + 2
+// once runs a statement on a connection that has not ended.
+func (d dialect) once(ctx context.Context, query string, args []any) (int, error) {
+	connections := d.db.Stats().OpenConnections
 	if d.pool != nil {
-		tries += int(d.pool.pool.Stat().TotalConns())
+		connections += int(d.pool.pool.Stat().TotalConns())
 	}
-	for ; ; tries-- {
-		n, err := sqlrun.Affected(d.statements.ExecContext(ctx, query, args...))
-		if err == nil || !idleEnd(err) || tries <= 0 || ctx.Err() != nil {
-			return n, err
-		}
-	}
+	return pastIdleEnds(ctx, connections, func() (int, error) { return sqlrun.Affected(d.statements.ExecContext(ctx, query, args...)) })
 }

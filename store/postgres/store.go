@@ -61,11 +61,16 @@ func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 	if s.pool != nil {
 		ctx = context.WithValue(ctx, lateBegin{}, true)
 	}
-	// A server that restarted leaves a pool of dead connections: try past all of them.
-	for tries := s.db.Stats().OpenConnections + 2; ; tries-- {
-		t, err := txn.Begin(ctx, s.db, s.begin)
+	return pastIdleEnds(ctx, s.db.Stats().OpenConnections, func() (*txn.Txn, error) { return txn.Begin(ctx, s.db, s.begin) })
+}
+
+// pastIdleEnds calls f again while its connection had ended idle in a pool that has this many:
+// a server that restarted leaves a pool of dead connections.
+func pastIdleEnds[T any](ctx context.Context, connections int, f func() (T, error)) (T, error) {
+	for tries := connections + 2; ; tries-- {
+		v, err := f()
 		if err == nil || !idleEnd(err) || tries <= 0 || ctx.Err() != nil {
-			return t, err
+			return v, err
 		}
 	}
 }
