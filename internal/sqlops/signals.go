@@ -19,25 +19,19 @@ type Signals struct {
 	sqlrun.Table[struct{ Await, Expire, Waits, LockRow, LockMessage, Send, Due string }]
 }
 
-func (s *Signals) Await(ctx context.Context, t *txn.Txn, r ledger.Row, timeout time.Duration) (bool, error) {
-	return s.change(ctx, t, "wait for a signal", s.SQL.Await, r, sqlrun.Micros(timeout))
+func (s *Signals) Await(ctx context.Context, t *txn.Txn, r ledger.Row, timeout time.Duration) (waits bool, err error) {
+	defer sqlrun.Wrap("wait for a signal", &err)
+	return changed(ctx, t, s.SQL.Await, r, sqlrun.Micros(timeout))
 }
 
-func (s *Signals) Expire(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "end the wait for a signal", s.SQL.Expire, r)
+func (s *Signals) Expire(ctx context.Context, t *txn.Txn, r ledger.Row) (expired bool, err error) {
+	defer sqlrun.Wrap("end the wait for a signal", &err)
+	return changed(ctx, t, s.SQL.Expire, r)
 }
 
-func (s *Signals) Send(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
-	return s.change(ctx, t, "send a signal", s.SQL.Send, r, r.Result, encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
-}
-
-func (s *Signals) change(ctx context.Context, t *txn.Txn, what, query string, r ledger.Row, args ...any) (changed bool, err error) {
-	defer sqlrun.Wrap(what, &err)
-	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
-		return false, err
-	}
-	n, err := sqlrun.Affected(t.ExecContext(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...))
-	return n > 0, err
+func (s *Signals) Send(ctx context.Context, t *txn.Txn, r ledger.Row) (sent bool, err error) {
+	defer sqlrun.Wrap("send a signal", &err)
+	return changed(ctx, t, s.SQL.Send, r, r.Result, encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
 }
 
 func (s *Signals) Waits(ctx context.Context, q headrace.DBTX, id inbox.ID, step string) (waits bool, err error) {

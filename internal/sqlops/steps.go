@@ -76,8 +76,17 @@ func (s *Steps) RecordDouble(ctx context.Context, r ledger.Row) (bool, error) {
 	return s.change(ctx, "record a second call", s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
 }
 
+// changed runs a statement for a step in t, and reports whether it changed the row.
+func changed(ctx context.Context, t *txn.Txn, query string, r ledger.Row, args ...any) (bool, error) {
+	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
+		return false, err
+	}
+	n, err := sqlrun.Affected(t.ExecContext(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...))
+	return n > 0, err
+}
+
 // change commits a statement for a row, and reports whether it changed the row.
-func (s *Steps) change(ctx context.Context, what, query string, r ledger.Row, args ...any) (changed bool, err error) {
+func (s *Steps) change(ctx context.Context, what, query string, r ledger.Row, args ...any) (did bool, err error) {
 	defer sqlrun.Wrap(what, &err)
 	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
 		return false, err
@@ -145,10 +154,10 @@ func (s *Steps) Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) 
 
 func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err error) {
 	defer sqlrun.Wrap("resolve a step", &err)
-	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Resolve, r.ID.Scope, r.ID.Key, r.Step,
+	there, err := changed(ctx, t, s.SQL.Resolve, r,
 		r.State, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError),
-		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError)))
-	if err == nil && n == 0 {
+		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
+	if err == nil && !there {
 		err = errors.New("it is gone")
 	}
 	return err

@@ -32,11 +32,7 @@ func (s *Suspect) End(ctx context.Context, t *txn.Txn) (was bool, err error) {
 	return n > 0, err
 }
 
-func (s *Suspect) MarkOpen(ctx context.Context, t *txn.Txn, r ledger.Row) (changed bool, err error) {
+func (s *Suspect) MarkOpen(ctx context.Context, t *txn.Txn, r ledger.Row) (marked bool, err error) {
 	defer sqlrun.Wrap("mark a step as open", &err)
-	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
-		return false, err
-	}
-	n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.MarkOpen, r.ID.Scope, r.ID.Key, r.Step, r.System, r.CallID, r.InputHash, s.Time(r.Sent)))
-	return n > 0, err
+	return changed(ctx, t, s.SQL.MarkOpen, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent))
 }
