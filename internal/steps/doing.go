@@ -81,22 +81,15 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 // one without an answer.
 func (d *doing) open(ctx context.Context, was *seen) error {
 	if was == nil && d.full() {
-		return d.tooMany()
+		return tooMany("step " + d.r.Name)
 	}
 	row := ledger.Row{ID: d.m.ID, Step: d.name, System: d.r.System, CallID: newCallID(), InputHash: d.r.InputHash, Sent: d.m.Sent}
-	err := d.underLease(ctx, func(ctx context.Context, t *txn.Txn) error {
-		_, err := d.Suspect.MarkOpen(ctx, t, row)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("begin step %s: %w", d.r.Name, err)
-	}
-	return d.again(ctx)
+	return d.change(ctx, "begin step "+d.r.Name, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Suspect.MarkOpen(ctx, t, row) })
 }
 
-// tooMany is the error of a step for which there is no room.
-func (d *doing) tooMany() error {
-	return retry.Permanent(fmt.Errorf("step %s: a message has at most %d steps", d.r.Name, ledger.MaxSteps))
+// tooMany is the error of a step or signal for which there is no room.
+func tooMany(what string) error {
+	return retry.Permanent(fmt.Errorf("%s: a message has at most %d steps", what, ledger.MaxSteps))
 }
 
 // advance writes what was decided about the row, under the lease, and makes the call if
@@ -115,7 +108,7 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		}
 		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.RecordOutcome(ctx, d.m.Lease, end) })
 	case was == nil && d.full():
-		return nil, true, d.tooMany()
+		return nil, true, tooMany("step " + d.r.Name)
 	case was == nil:
 		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.Mark(ctx, d.m.Lease, row) })
 	default:

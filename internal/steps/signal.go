@@ -38,16 +38,16 @@ func (s *Session) await(ctx context.Context, r *ledger.Request) (value []byte, e
 	row := ledger.Row{ID: s.m.ID, Step: r.Step()}
 	switch {
 	case was == nil && s.full():
-		return nil, true, retry.Permanent(fmt.Errorf("signal %s: a message has at most %d steps", r.Name, ledger.MaxSteps))
+		return nil, true, tooMany("signal " + r.Name)
 	case was != nil && was.System != "":
 		return nil, true, retry.Permanent(fmt.Errorf("signal %s: a step of this name is recorded: give the signal another name", r.Name))
 	case was == nil, was.State == ledger.Failed:
-		return nil, false, s.change(ctx, r, func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Signals.Await(ctx, t, row, r.Timeout) })
+		return nil, false, s.change(ctx, "wait for signal "+r.Name, func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Signals.Await(ctx, t, row, r.Timeout) })
 	case was.State == ledger.Awaiting:
 		if left := -was.since(was.Age); left > 0 {
 			return nil, true, s.put(r, left)
 		}
-		return nil, false, s.change(ctx, r, func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Signals.Expire(ctx, t, row) })
+		return nil, false, s.change(ctx, "wait for signal "+r.Name, func(ctx context.Context, t *txn.Txn) (bool, error) { return s.Signals.Expire(ctx, t, row) })
 	case was.State == ledger.Expired:
 		return nil, true, retry.Permanent(fmt.Errorf("signal %s: %w within %s", r.Name, ledger.ErrNoSignal, r.Timeout))
 	case was.State == ledger.Done && was.Size >= 0:
@@ -64,18 +64,6 @@ func (s *Session) put(r *ledger.Request, left time.Duration) error {
 	defer s.mu.Unlock()
 	s.awaits = append(s.awaits, r.Step())
 	return retry.PostponeWithin(left, s.m.Postponed+left+time.Minute, fmt.Errorf("signal %s: %s", r.Name, whyAwaits))
-}
-
-// change changes the row of a signal under the lease, and reads what it is then.
-func (s *Session) change(ctx context.Context, r *ledger.Request, f func(context.Context, *txn.Txn) (bool, error)) error {
-	err := s.underLease(ctx, func(ctx context.Context, t *txn.Txn) error {
-		_, err := f(ctx, t)
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("wait for signal %s: %w", r.Name, err)
-	}
-	return s.again(ctx)
 }
 
 // Awaits returns the signals that the run found missing.

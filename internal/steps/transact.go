@@ -3,6 +3,7 @@ package steps
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"time"
 
 	"github.com/headrace/headrace/backlog"
@@ -57,7 +58,20 @@ func (s *Session) underLease(ctx context.Context, f func(context.Context, *txn.T
 	}, ledger.ErrLost)
 }
 
-// write runs f, whoever holds the lease, until it is committed or the process should end.
+// change changes a row under the lease, and reads the rows anew, whether f has changed one or
+// not. what is for its error.
+func (s *Session) change(ctx context.Context, what string, f func(context.Context, *txn.Txn) (bool, error)) error {
+	err := s.underLease(ctx, func(ctx context.Context, t *txn.Txn) error {
+		_, err := f(ctx, t)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	return s.again(ctx)
+}
+
+// write runs f, also without the lease, until it is committed or the process should end.
 // It reports whether f has changed something, as fenced does.
 func (s *Session) write(f func(context.Context) (bool, error)) (changed bool, err error) {
 	once := func(ctx context.Context) error {
