@@ -8,7 +8,7 @@
 // # Nouns
 //
 // A [Job] names the schedule, the intent.Kind whose messages it looks for, and the source. An
-// [Item] is what the source has. A [Window] is the time that a tick compares. The [Report] is
+// [Item] is what the source has. A [Window] is the time that a tick compares. The [Result] is
 // the answer to the tick (intent.Answer).
 //
 // # Rules

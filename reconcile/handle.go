@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/intent"
+	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/schedule"
 	"github.com/headrace/headrace/store"
@@ -229,6 +230,6 @@ func (r *runner[T]) send(ctx context.Context, kind alerts.Kind, count int, since
 	defer cancel()
 	a := alerts.Alert{Kind: kind, Consumer: r.consumer, Handler: r.Name, Topic: r.Name, Count: int64(count), Since: since, At: time.Now(), Text: text}
 	if err := r.alert(ctx, a); err != nil {
-		r.logger.Error("an alert was not sent", "kind", kind, "text", text)
+		r.logger.Error("an alert was not sent", "kind", kind, "text", text, "error", alerting.Reason(err))
 	}
 }

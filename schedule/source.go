@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/store"
 )
@@ -253,7 +254,7 @@ func (s *subscription) missed(first, before time.Time) {
 	a := alerts.Alert{Kind: alerts.ScheduleMissed, Topic: s.Name, Count: 1, Since: first, At: time.Now(),
 		Text: "ticks of a schedule were missed while no process ran, and are too old to be caught up: see headrace schedule ls"}
 	if err := s.alert(ctx, a); err != nil {
-		s.logger.Error("the alert of missed ticks was not sent", "schedule", s.Name)
+		s.logger.Error("the alert of missed ticks was not sent", "schedule", s.Name, "error", alerting.Reason(err))
 	}
 }
 
