@@ -48,7 +48,7 @@ const (
 //
 // owner says whom the request is of, such as the tenant of its token; "" is answered with 401,
 // and so is an error, except one that matches ErrBusy, which is 503. It must not trust the
-// request: whoever can name another owner reads that owner's intents. A nil owner or client,
+// request: a caller that can name another owner reads that owner's intents. A nil owner or client,
 // and a Kind with a Key of its own, which has no owners, are errors.
 func Handler[T any](k Kind[T], c *Client, owner func(*http.Request) (string, error)) (http.Handler, error) {
 	switch {

@@ -25,7 +25,7 @@ import (
 
 var approval = ledger.Signal[bool]{Name: "approval", Timeout: 72 * time.Hour}
 
-// ship waits until somebody approves of an order.
+// ship waits for the approval of an order.
 func ship(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
 	ok, err := approval.Await(ctx)
 	if errors.Is(err, ledger.ErrNoSignal) {

@@ -13,7 +13,7 @@ type SystemPause struct {
 	// Left is how long the pause lasts from now on, by the database's clock; 0 or less if it
 	// is over.
 	Left time.Duration
-	// Until is its end, or when somebody ended it.
+	// Until is its end, or when a person ended it.
 	Until time.Time
 	// By and Reason say who paused or resumed it, and why; By is "" if an answer 429 did.
 	By, Reason string

@@ -220,7 +220,7 @@ func TestSourceFails(t *testing.T) {
 	})
 }
 
-// An item without a time is refused: nobody knows whether its message was pruned.
+// An item without a time is refused: its message may have been pruned.
 //
 //evidence:reconcile
 func TestWithoutTime(t *testing.T) {

@@ -94,7 +94,7 @@ func TestStepsUnderDefaultsOfTheLogin(t *testing.T) {
 	}
 }
 
-// On a frozen network a mark and a record end with their context, and nobody knows what has
+// On a frozen network a mark and a record end with their context, and it is not known what has
 // become of them.
 //
 //evidence:frozen-stop

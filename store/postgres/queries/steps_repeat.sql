@@ -1,6 +1,6 @@
--- Another call begins, if the lease ($11, $12) is still held, unless somebody has changed
--- the row since it was read. The window of a key begins with its first call. In suspect
--- mode a later call than the one that failed may be lost.
+-- Another call begins, if the lease ($11, $12) is still held, unless another transaction
+-- has changed the row since it was read. The window of a key begins with its first call. In
+-- suspect mode a later call than the one that failed may be lost.
 WITH held AS (
     SELECT 1 FROM {{schema}}.headrace_backlog WHERE id = $11 AND status = 'leased' AND token = $12 FOR UPDATE
 )

@@ -1,6 +1,6 @@
--- Another call begins, if the lease ($11, $12) is still held, unless somebody has changed
--- the row since it was read. The window of a key begins with its first call. In suspect
--- mode a later call than the one that failed may be lost.
+-- Another call begins, if the lease ($11, $12) is still held, unless another transaction
+-- has changed the row since it was read. The window of a key begins with its first call. In
+-- suspect mode a later call than the one that failed may be lost.
 UPDATE {{schema}}.headrace_steps AS s
 SET state = 'pending', system = $6, call_id = $7, input_hash = $8, generation = $9, calls = s.calls + 1, error = '',
     first_call_at = CASE WHEN s.generation = $9 THEN COALESCE(s.first_call_at, {{now}}) ELSE {{now}} END,
