@@ -87,7 +87,8 @@ func Serve(ctx context.Context, address string, h http.Handler) error {
 	ended := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		shut, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		// A connection that a client has opened and not used is waited for, for 5 s (net/http).
+		shut, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		ended <- server.Shutdown(shut)
 	}()
