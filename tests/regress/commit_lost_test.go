@@ -28,7 +28,7 @@ func TestCommitAlwaysLosesItsConnection(t *testing.T) {
 	onEachWay(t, onPostgres, everyWay, func(f *fixture, w way) {
 		const culprit, n = "m3", 10
 		atCommit(f, culprit, "PERFORM pg_terminate_backend(pg_backend_pid())")
-		config := f.config()
+		config := f.configOf(w)
 		config.Retry = attempts(2)
 		var seen runs
 		_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
@@ -58,7 +58,7 @@ func TestSerializationFailureIsBounded(t *testing.T) {
 				if !fails {
 					atCommit(f, culprit, raise)
 				}
-				config := f.config()
+				config := f.configOf(w)
 				config.Retry = attempts(2)
 				var seen, retried runs
 				_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {

@@ -71,7 +71,7 @@ func TestCommitIsCancelled(t *testing.T) {
 		defer func() { unwatch(); <-watched }()
 
 		var seen runs
-		config := f.config()
+		config := f.configOf(w)
 		config.Retry = retry.Policy{MaxAttempts: 1000, Backoff: retry.Backoff{Initial: 100 * time.Millisecond, Max: 100 * time.Millisecond, Factor: 1}}
 		_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			parent := 2

@@ -30,7 +30,7 @@ func TestFingerprintIsBounded(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) {
 				const culprit, n = "m3", 10
-				config := f.config()
+				config := f.configOf(w)
 				config.SameWhen = func(d *headrace.Delivery) (string, error) {
 					if d.ID == culprit {
 						return print, nil

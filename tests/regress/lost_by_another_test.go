@@ -67,7 +67,7 @@ func TestConnectionLostByANeighbour(t *testing.T) {
 				// After the first one the batch has savepoints, to which it goes back after the second.
 				culprits, n := []string{"m3", "m6"}, 10
 				others := slices.DeleteFunc(series("m", n), func(id string) bool { return slices.Contains(culprits, id) })
-				config := f.config()
+				config := f.configOf(w)
 				config.Concurrency, config.Retry = 1, attempts(1)
 				_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 					err := insert(ctx, tx, m)
@@ -99,7 +99,7 @@ func TestRowsLeftOpenInNested(t *testing.T) {
 	onEachWay(t, onEachStore, []way{inBatch, alone}, func(f *fixture, w way) {
 		f.exec("CREATE TABLE numbers (n INTEGER)")
 		f.exec("INSERT INTO numbers (n) WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c")
-		_, all := together(f, f.consumer(f.st, f.config()), w, 4, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		_, all := together(f, f.consumer(f.st, f.configOf(w)), w, 4, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if err := insert(ctx, tx, m); err != nil {
 				return err
 			}

@@ -66,7 +66,7 @@ func TestNetworkErrorOfAHandlerIsAnAttempt(t *testing.T) {
 
 func checkFailure(f *fixture, w way, failure error) {
 	const dead, late, n = "m3", "m6", 10
-	config := f.config()
+	config := f.configOf(w)
 	config.Retry, config.Concurrency = attempts(3), 1
 	var seen runs
 	_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {

@@ -56,7 +56,7 @@ func TestHandlerLeavesRowsOpen(t *testing.T) {
 				f.exec("INSERT INTO numbers (n) WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c")
 				const culprit, n = "m3", 10
 				var seen runs
-				config := f.config()
+				config := f.configOf(w)
 				config.Concurrency = 1
 				_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 					seen.next(m.ID)

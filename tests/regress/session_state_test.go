@@ -18,7 +18,7 @@ import (
 // may change settings of it.
 var ownTransaction = []way{
 	alone,
-	{"alone from the backlog", func(c *consumer.Consumer, f consumer.Func[body]) {
+	{name: "alone from the backlog", handle: func(c *consumer.Consumer, f consumer.Func[body]) {
 		consumer.Handle(c, topic, f, consumer.Alone(), consumer.Intake())
 	}},
 	leased,
@@ -68,7 +68,7 @@ func TestHandlerChangesItsTransaction(t *testing.T) {
 
 func checkChange(f *fixture, w way, change string, ends inbox.State) {
 	const culprit = "culprit"
-	config := f.config()
+	config := f.configOf(w)
 	config.Retry = attempts(2)
 	began, once := make(chan struct{}), new(sync.Once)
 	var seen runs
@@ -167,7 +167,7 @@ func insertTenant(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body
 func TestSetConfigIsAllowedAlone(t *testing.T) {
 	t.Parallel()
 	onPostgres(t, func(f *fixture) {
-		_, all := together(f, f.consumer(f.st, f.config()), alone, 2, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+		_, all := together(f, f.consumer(f.st, f.configOf(alone)), alone, 2, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if m.ID == "m0" {
 				if _, err := tx.ExecContext(ctx, "SELECT set_config('app.tenant', $1, true)", "acme"); err != nil {
 					return err

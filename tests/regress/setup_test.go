@@ -185,6 +185,16 @@ func (f *fixture) config() consumer.Config {
 	}
 }
 
+// configOf is config for a handler of one way alone: it has no BatchTime where no message
+// shares its transaction, since it would be refused there.
+func (f *fixture) configOf(w way) consumer.Config {
+	config := f.config()
+	if w.single {
+		config.BatchTime = 0
+	}
+	return config
+}
+
 // orderKey is the metadata that names the order key.
 const orderKey = "order_key"
 

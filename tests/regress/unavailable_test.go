@@ -35,7 +35,7 @@ func survivesOutage(f *fixture, w way, o outage) {
 	begun := make(chan struct{})
 	filler := make([]byte, o.bytes/2)
 	_, _ = rand.Read(filler)
-	c := f.consumer(f.st, f.config())
+	c := f.consumer(f.st, f.configOf(w))
 	p, all := together(f, c, w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 		once.Do(func() { o.begin(); close(begun) })
 		_, err := tx.ExecContext(ctx, "INSERT INTO effects (msg, n, tenant) VALUES ($1, $2, $3)", m.ID, m.Body.N, hex.EncodeToString(filler))
@@ -153,7 +153,7 @@ func TestHandlerSaysThatTheServerCannotServe(t *testing.T) {
 			onEachWay(t, onPostgres, everyWay, func(f *fixture, w way) {
 				const culprit, n = "m3", 10
 				var seen runs
-				config := f.config()
+				config := f.configOf(w)
 				config.Retry = attempts(3)
 				_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 					seen.next(m.ID)

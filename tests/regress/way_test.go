@@ -16,20 +16,22 @@ type way struct {
 	name string
 	// handle registers f for topic.
 	handle func(c *consumer.Consumer, f consumer.Func[body])
+	// single says that each message has a transaction of its own.
+	single bool
 }
 
 var (
-	inBatch = way{"in a batch", func(c *consumer.Consumer, f consumer.Func[body]) {
+	inBatch = way{name: "in a batch", handle: func(c *consumer.Consumer, f consumer.Func[body]) {
 		consumer.Handle(c, topic, f)
 	}}
-	alone = way{"alone", func(c *consumer.Consumer, f consumer.Func[body]) {
+	alone = way{name: "alone", single: true, handle: func(c *consumer.Consumer, f consumer.Func[body]) {
 		consumer.Handle(c, topic, f, consumer.Alone())
 	}}
-	fromBacklog = way{"from the backlog", func(c *consumer.Consumer, f consumer.Func[body]) {
+	fromBacklog = way{name: "from the backlog", handle: func(c *consumer.Consumer, f consumer.Func[body]) {
 		consumer.Handle(c, topic, f, consumer.Intake())
 	}}
 	// leased runs f as the effects of work that is done at once.
-	leased = way{"leased", func(c *consumer.Consumer, f consumer.Func[body]) {
+	leased = way{name: "leased", handle: func(c *consumer.Consumer, f consumer.Func[body]) {
 		consumer.HandleLeased(c, topic, func(_ context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
 			return func(ctx context.Context, tx *headrace.Tx) error { return f(ctx, tx, m) }, nil
 		})
