@@ -387,10 +387,12 @@ func TestMessagesOfAProcessInQuestion(t *testing.T) {
 		if !third.Marking() {
 			f.Error("it does not mark")
 		}
-		if err := f.Store.Operations().Instances.Beat(f.Context(), "second"); err != nil {
-			f.Fatal(err)
-		}
-		third.advice("a", batch.Together)
+		f.Eventually("the message may run", func() bool {
+			if err := f.Store.Operations().Instances.Beat(f.Context(), "second"); err != nil {
+				f.Fatal(err)
+			}
+			return third.Advise(f.Context(), ids("a")) == nil
+		})
 		leave(true)
 		if err := second.End(f.Context()); err != nil {
 			f.Error(err)

@@ -179,12 +179,12 @@ func (w *watch) look(ctx context.Context) error {
 }
 
 // doubt reports whether an instance may be dead: it existed when we started, and has not
-// beaten since.
+// beaten since. SQLite's clock counts milliseconds: an equal time may be an earlier start.
 func (w *watch) doubt(i instance.Instance) bool {
 	if _, seen := w.beats[i.ID]; !seen {
 		w.beats[i.ID] = i.Beat
 	}
-	return i.Beat.Equal(w.beats[i.ID]) && i.Started.Before(w.started)
+	return i.Beat.Equal(w.beats[i.ID]) && !i.Started.After(w.started)
 }
 
 // set marks or not, and logs that messages are marked because a process died. At each start
