@@ -100,8 +100,9 @@ type Store interface {
 	List(ctx context.Context, id inbox.ID) ([]Row, error)
 	// Result returns a row's result; nil if there is none.
 	Result(ctx context.Context, id inbox.ID, step string) ([]byte, error)
-	// Mark inserts r as pending, and reports whether it did: there was no row, l is still
-	// held, and SuspectMode does not cover r.Sent. A claim of l waits for its commit.
+	// Mark inserts r as pending, and reports whether it did, now or in an earlier try of the
+	// call r.CallID: there was no other row, l is still held, and SuspectMode does not cover
+	// r.Sent. A claim of l waits for its commit.
 	Mark(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// Repeat makes the row was pending for the call r.CallID, if it is still in that state
 	// and of that call and l is still held, and reports whether it was. A higher

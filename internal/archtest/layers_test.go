@@ -5,10 +5,10 @@ var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
 		".", "./alerts", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/redrive", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
-		"./internal/attempt", "./internal/encode", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep",
+		"./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.
-	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/encode", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep"}
+	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep"}
 	// Engines move messages.
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/execute", "./internal/failurelog",

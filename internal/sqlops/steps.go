@@ -10,6 +10,8 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/gather"
+	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
@@ -17,11 +19,23 @@ import (
 
 // Steps implements ledger.Store and ledger.Admin.
 type Steps struct {
-	sqlrun.Table[struct {
-		List, Result, Mark, Repeat, RecordDone, RecordOutcome, RecordDouble, Open string
+	sqlrun.Table[stepStatements]
+	// Marks and results of many messages at once share a commit.
+	marks   gather.Gatherer[mark]
+	results gather.Gatherer[ledger.Row]
+}
 
-		Find, Search, Count, Lock, Resolve, Erase, EraseAnswer string
-	}]
+type stepStatements struct {
+	List, Result, Mark, MarkAll, Repeat, RecordDone, RecordAll, RecordOutcome, RecordDouble, Open string
+
+	Find, Search, Count, Lock, Resolve, Erase, EraseAnswer string
+}
+
+// Load hides the one of Table.
+func (s *Steps) Load(d sqlrun.Driver, q sqlfile.Set, prefix string) {
+	s.Table.Load(d, q, prefix)
+	s.marks = gather.Gatherer[mark]{Most: mostTogether, Together: s.markAll, Alone: s.markOne}
+	s.results = gather.Gatherer[ledger.Row]{Most: mostTogether, Together: s.recordAll, Alone: s.recordOne}
 }
 
 // maxExternalID bounds ids of other systems, in bytes: they are in an index.
@@ -53,18 +67,9 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 	return result, err
 }
 
-func (s *Steps) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
-	return s.change(ctx, "mark a step", s.SQL.Mark, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent), l.RowID, l.Token)
-}
-
 func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
 	return s.change(ctx, "mark a step again", s.SQL.Repeat, was,
 		was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent), l.RowID, l.Token)
-}
-
-func (s *Steps) RecordDone(ctx context.Context, r ledger.Row) (bool, error) {
-	return s.change(ctx, "record a result", s.SQL.RecordDone, r,
-		r.CallID, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError))
 }
 
 func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {

@@ -16,15 +16,21 @@ type dialect struct{ *Store }
 
 func (d dialect) Reader() sqlrun.Reader { return d.statements }
 
-// Many returns an array for each column.
+// Many returns an array for each column, as a text: pgx would parse what pq.Array makes, and
+// write it anew.
 func (d dialect) Many(columns ...any) []any {
 	args := make([]any, len(columns))
 	for i, column := range columns {
-		if b, ok := column.([][]byte); ok {
-			args[i] = blobs(b)
-			continue
+		switch column := column.(type) {
+		case []string:
+			args[i] = texts(column, func(s *string) string { return *s })
+		case []int64:
+			args[i] = integers(column, func(n *int64) int64 { return *n })
+		case [][]byte:
+			args[i] = blobs(column)
+		default:
+			args[i] = pq.Array(column)
 		}
-		args[i] = pq.Array(column)
 	}
 	return args
 }

@@ -29,6 +29,8 @@ var stepTests = []test{
 	{name: "a person resolves a step", run: stepResolve},
 	{name: "results of a message that ended are erased", run: stepErase},
 	{name: "of many marks of a step one counts", run: stepMarkedAtOnce},
+	{name: "marks that share a commit are each told whether they hold", run: stepsMarkedTogether},
+	{name: "results that share a commit are kept as they are", run: stepsDoneTogether},
 	{name: "without the lease nothing begins", run: stepWithoutLease},
 	{name: "a mark waits for a claim of its lease", run: stepMarkBesideClaim},
 }

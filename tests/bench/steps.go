@@ -33,8 +33,12 @@ func stepsPart(d driver) []benchmark {
 	return d.named([]benchmark{
 		{part: "steps", name: "steps_byhand", says: "by hand: a commit before and one after each of " + says, run: runStepsByhand(d)},
 		{
+			part: "steps", name: "steps_byhand_leased", says: "the same two commits by hand in a leased handler, until all are applied: " + says,
+			run: runStepsLeased(d),
+		},
+		{
 			part: "steps", name: "steps", says: "headrace: steps of a leased handler, until all are applied: " + says,
-			run: runSteps(d), against: []string{"steps_byhand"}, with: []string{"steps_byhand"},
+			run: runSteps(d), against: []string{"steps_byhand", "steps_byhand_leased"}, with: []string{"steps_byhand", "steps_byhand_leased"},
 		},
 		{
 			part: "steps", name: "steps_replayed", run: runReplay(d),
@@ -45,26 +49,56 @@ func stepsPart(d driver) []benchmark {
 
 func runSteps(d driver) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
-		effects := invoicing(l.query("invoice"), 0)
-		work := func(ctx context.Context, m *headrace.Message[order]) (headrace.Effects, error) {
+		figure, n, err := l.leased(ctx, a, d, func(ctx context.Context, _ *order) error {
 			for i := range stepsEach {
 				if _, err := called.Of(strconv.Itoa(i)).Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "made", nil }); err != nil {
-					return nil, err
+					return err
 				}
 			}
-			return func(ctx context.Context, tx *headrace.Tx) error { return effects(ctx, tx, m) }, nil
-		}
-		figure, n, err := l.apply(ctx, a, application{
-			inFlight: 256, window: 1000, untilApplied: true, open: l.storeWith(d),
-			register: func(c *consumer.Consumer) {
-				consumer.HandleLeased(c, ordersTopic, work, consumer.Steps(called), consumer.Concurrency(stepsAtOnce))
-			},
+			return nil
 		})
 		if err != nil {
 			return Figure{}, err
 		}
-		return figure, errors.Join(l.verify(ctx, "count_headrace", n), l.verifySteps(ctx, n, 0))
+		return figure, l.verifySteps(ctx, n, 0)
 	}
+}
+
+func runStepsLeased(d driver) func(context.Context, *lab, amount) (Figure, error) {
+	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
+		db, err := l.openWith(d, conns)
+		if err != nil {
+			return Figure{}, err
+		}
+		defer func() { _ = db.Close() }()
+		figure, n, err := l.leased(ctx, a, d, func(ctx context.Context, o *order) error { return l.callsByhand(ctx, db, o.ID) })
+		if err != nil {
+			return Figure{}, err
+		}
+		return figure, l.verifySteps(ctx, 0, n)
+	}
+}
+
+// leased measures a leased handler that makes calls for each message, and returns how many
+// messages there were.
+func (l *lab) leased(ctx context.Context, a amount, d driver, calls func(context.Context, *order) error) (Figure, int, error) {
+	effects := invoicing(l.query("invoice"), 0)
+	work := func(ctx context.Context, m *headrace.Message[order]) (headrace.Effects, error) {
+		if err := calls(ctx, &m.Body); err != nil {
+			return nil, err
+		}
+		return func(ctx context.Context, tx *headrace.Tx) error { return effects(ctx, tx, m) }, nil
+	}
+	figure, n, err := l.apply(ctx, a, application{
+		inFlight: 256, window: 1000, untilApplied: true, open: l.storeWith(d),
+		register: func(c *consumer.Consumer) {
+			consumer.HandleLeased(c, ordersTopic, work, consumer.Steps(called), consumer.Concurrency(stepsAtOnce))
+		},
+	})
+	if err != nil {
+		return Figure{}, 0, err
+	}
+	return figure, n, l.verify(ctx, "count_headrace", n)
 }
 
 func runStepsByhand(d driver) func(context.Context, *lab, amount) (Figure, error) {
@@ -95,23 +129,29 @@ func runStepsByhand(d driver) func(context.Context, *lab, amount) (Figure, error
 
 // stepsByhand records the calls of messages until stop is closed.
 func stepsByhand(ctx context.Context, db *sql.DB, l *lab, messages <-chan *message.Message, stop <-chan struct{}) (failed error) {
-	begin, end := l.query("step_begin"), l.query("step_end")
 	for {
 		select {
 		case m := <-messages:
-			for i := range stepsEach {
-				step := strconv.Itoa(i)
-				_, err := db.ExecContext(ctx, begin, m.UUID, step)
-				if err == nil {
-					_, err = db.ExecContext(ctx, end, m.UUID, step, "made")
-				}
-				failed = errors.Join(failed, err)
-			}
+			failed = errors.Join(failed, l.callsByhand(ctx, db, m.UUID))
 			m.Ack()
 		case <-stop:
 			return failed
 		}
 	}
+}
+
+// callsByhand records the calls of one message.
+func (l *lab) callsByhand(ctx context.Context, db *sql.DB, id string) error {
+	for i := range stepsEach {
+		step := strconv.Itoa(i)
+		if _, err := db.ExecContext(ctx, l.query("step_begin"), id, step); err != nil {
+			return err
+		}
+		if _, err := db.ExecContext(ctx, l.query("step_end"), id, step, "made"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // verifySteps returns an error unless each message has all its steps.

@@ -1,7 +1,8 @@
 -- A first call begins, if the lease ($8, $9) is still held: the row of the lease is this
 -- statement's until it commits, as with leases_fence. Where another call has marked the
 -- step, and has not committed yet, this waits for it. In suspect mode there may have been a
--- call whose row is lost: then nothing is inserted.
+-- call whose row is lost: then nothing is inserted. An earlier try of the same
+-- call may have inserted it.
 WITH held AS (
     SELECT 1 FROM {{schema}}.headrace_backlog WHERE id = $8 AND status = 'leased' AND token = $9 FOR UPDATE
 )
@@ -11,4 +12,5 @@ FROM held CROSS JOIN {{schema}}.headrace_durable()
 WHERE NOT EXISTS (
     SELECT FROM {{schema}}.headrace_meta AS m WHERE m.one = 1 AND m.suspect_until > COALESCE($7::timestamptz, '-infinity')
 )
-ON CONFLICT (scope, key, step) DO NOTHING
+ON CONFLICT (scope, key, step) DO UPDATE SET call_id = excluded.call_id
+WHERE headrace_steps.call_id = excluded.call_id AND headrace_steps.state = 'pending'

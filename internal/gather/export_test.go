@@ -1,0 +1,8 @@
+package gather
+
+// Waiting is how many wait for a flight.
+func (g *Gatherer[T]) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.queue)
+}

@@ -1,0 +1,281 @@
+package gather_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/internal/gather"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// desk is what a test's Gatherer writes to.
+type desk struct {
+	*gather.Gatherer[int]
+	began   chan []int    // each write, when it begins
+	proceed chan struct{} // lets one write end
+
+	mu       sync.Mutex
+	together func([]int) (bool, error) // what flights say
+}
+
+func newDesk(t *testing.T) *desk {
+	d := &desk{began: make(chan []int, 100), proceed: make(chan struct{}, 100), together: func([]int) (bool, error) { return true, nil }}
+	d.Gatherer = &gather.Gatherer[int]{
+		Most: 4,
+		Together: func(_ context.Context, items []int) (bool, error) {
+			d.write(items)
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			return d.together(items)
+		},
+		Alone: func(ctx context.Context, item int) (bool, error) {
+			d.write([]int{item})
+			return item%2 == 0, ctx.Err()
+		},
+	}
+	t.Cleanup(func() { close(d.proceed) })
+	return d
+}
+
+func (d *desk) write(items []int) {
+	d.began <- slices.Clone(items)
+	<-d.proceed
+}
+
+// asked is a caller.
+type asked struct {
+	item int
+	did  bool
+	err  error
+}
+
+// ask has callers ask for items, one after the other, behind a write that is under way.
+func (d *desk) ask(t *testing.T, ctx context.Context, items ...int) <-chan asked {
+	t.Helper()
+	answers := make(chan asked, len(items))
+	for n, item := range items {
+		go func() {
+			did, err := d.Do(ctx, item)
+			answers <- asked{item, did, err}
+		}()
+		for d.Waiting() != n+1 {
+			select {
+			case a := <-answers:
+				t.Fatalf("%+v did not wait", a)
+			default:
+			}
+		}
+	}
+	return answers
+}
+
+// first begins the write that others wait behind.
+func (d *desk) first(item int) <-chan asked {
+	answer := make(chan asked, 1)
+	go func() {
+		did, err := d.Do(context.Background(), item)
+		answer <- asked{item, did, err}
+	}()
+	<-d.began
+	return answer
+}
+
+func wants(t *testing.T, answers <-chan asked, n int, want func(item int) bool) {
+	t.Helper()
+	for range n {
+		if a := <-answers; a.err != nil || a.did != want(a.item) {
+			t.Errorf("%+v", a)
+		}
+	}
+}
+
+func even(item int) bool { return item%2 == 0 }
+
+func yes(int) bool { return true }
+
+// Who comes while a write is under way shares the next one, up to Most.
+func TestTogether(t *testing.T) {
+	d := newDesk(t)
+	first := d.first(1)
+	answers := d.ask(t, t.Context(), 3, 5, 7, 9, 11)
+	d.proceed <- struct{}{}
+	wants(t, first, 1, even)
+	if got := <-d.began; !slices.Equal(got, []int{3, 5, 7, 9}) {
+		t.Errorf("the flight has %v", got)
+	}
+	d.proceed <- struct{}{}
+	wants(t, answers, 4, yes)
+	if got := <-d.began; !slices.Equal(got, []int{11}) {
+		t.Errorf("the next one has %v", got)
+	}
+	d.proceed <- struct{}{}
+	wants(t, answers, 1, even)
+	d.proceed <- struct{}{}
+	if did, err := d.Do(t.Context(), 2); !did || err != nil { // nothing is under way any more
+		t.Error(did, err)
+	}
+}
+
+// What a flight does not say, each caller finds out alone, while others fly already.
+func TestAlone(t *testing.T) {
+	for name, says := range map[string]func([]int) (bool, error){
+		"not all": func([]int) (bool, error) { return false, nil },
+		"failed":  func([]int) (bool, error) { return false, errors.New("the connection is gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDesk(t)
+			d.together = says
+			first := d.first(1)
+			answers := d.ask(t, t.Context(), 3, 4, 6)
+			d.proceed <- struct{}{}
+			wants(t, first, 1, even)
+			if got := <-d.began; len(got) != 3 {
+				t.Fatalf("the flight has %v", got)
+			}
+			d.proceed <- struct{}{}
+			for range 3 { // all at once: none waits for another
+				select {
+				case got := <-d.began:
+					if len(got) != 1 {
+						t.Errorf("%v", got)
+					}
+				case a := <-answers:
+					t.Fatalf("%+v was not written alone", a)
+				}
+			}
+			beside := make(chan asked, 1)
+			go func() {
+				did, err := d.Do(t.Context(), 8)
+				beside <- asked{8, did, err}
+			}()
+			<-d.began // it leads a flight of its own
+			for range 4 {
+				d.proceed <- struct{}{}
+			}
+			wants(t, answers, 3, even)
+			wants(t, beside, 1, even)
+		})
+	}
+}
+
+// A caller whose context ends waits no longer, and leaves the others a leader.
+func TestLeaves(t *testing.T) {
+	d := newDesk(t)
+	first := d.first(1)
+	ctx, cancel := context.WithCancelCause(t.Context())
+	gone := errors.New("gone")
+	leaves := d.ask(t, ctx, 2)
+	cancel(gone)
+	if a := <-leaves; a.did || !errors.Is(a.err, gone) {
+		t.Errorf("%+v", a)
+	}
+	answers := d.ask(t, t.Context(), 4, 6)
+	d.proceed <- struct{}{}
+	wants(t, first, 1, even)
+	if got := <-d.began; !slices.Equal(got, []int{4, 6}) {
+		t.Errorf("the flight has %v", got)
+	}
+	d.proceed <- struct{}{}
+	wants(t, answers, 2, yes)
+}
+
+// A flight that panics leaves nobody behind.
+func TestPanic(t *testing.T) {
+	d := newDesk(t)
+	d.together = func([]int) (bool, error) { panic("a bug") }
+	first := d.first(1)
+	leader := make(chan any, 1)
+	go func() {
+		defer func() { leader <- recover() }()
+		_, _ = d.Do(context.Background(), 3)
+	}()
+	for d.Waiting() != 1 {
+	}
+	answers := make(chan asked, 1)
+	go func() {
+		did, err := d.Do(context.Background(), 4)
+		answers <- asked{4, did, err}
+	}()
+	for d.Waiting() != 2 {
+	}
+	for range 3 {
+		d.proceed <- struct{}{}
+	}
+	wants(t, first, 1, even)
+	if got := <-leader; got == nil {
+		t.Error("no panic")
+	}
+	wants(t, answers, 1, even)
+	d.proceed <- struct{}{}
+	if did, err := d.Do(t.Context(), 2); !did || err != nil {
+		t.Error(did, err)
+	}
+}
+
+// Among many callers each gets its own answer, whatever a flight says.
+func TestMany(t *testing.T) {
+	var mu sync.Mutex
+	written := make(map[int]int)
+	put := func(items ...int) {
+		runtime.Gosched() // so that others come meanwhile
+		mu.Lock()
+		defer mu.Unlock()
+		for _, item := range items {
+			written[item]++
+		}
+	}
+	g := &gather.Gatherer[int]{
+		Most: 16,
+		Together: func(_ context.Context, items []int) (bool, error) {
+			put(items...)
+			if slices.ContainsFunc(items, func(item int) bool { return item%7 == 0 }) {
+				return false, nil
+			}
+			return true, nil
+		},
+		Alone: func(_ context.Context, item int) (bool, error) {
+			put(item)
+			return item%7 != 0, nil
+		},
+	}
+	var all sync.WaitGroup
+	for n := range 1000 {
+		all.Go(func() {
+			if did, err := g.Do(t.Context(), n); err != nil || did != (n%7 != 0) {
+				t.Errorf("%d: %t, %v", n, did, err)
+			}
+		})
+	}
+	all.Wait()
+	for n := range 1000 {
+		if written[n] == 0 {
+			t.Errorf("%d is not written", n)
+		}
+	}
+}
+
+// However callers leave, the next one writes.
+func TestManyLeave(t *testing.T) {
+	g := &gather.Gatherer[int]{
+		Most:     4,
+		Together: func(context.Context, []int) (bool, error) { return true, nil },
+		Alone:    func(context.Context, int) (bool, error) { return true, nil },
+	}
+	var all sync.WaitGroup
+	for n := range 2000 {
+		ctx, cancel := context.WithCancel(t.Context())
+		all.Go(func() { _, _ = g.Do(ctx, n) })
+		all.Go(cancel)
+	}
+	all.Wait()
+	if did, err := g.Do(t.Context(), 1); !did || err != nil || g.Waiting() != 0 {
+		t.Error(did, err, g.Waiting())
+	}
+}
