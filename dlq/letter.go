@@ -148,6 +148,17 @@ type Group struct {
 	SampleID int64  `json:"sample_id"`
 }
 
+// Hour counts the letters that a build wrote in an hour.
+type Hour struct {
+	// Start is when the hour begins, in UTC.
+	Start time.Time `json:"hour"`
+	// Build wrote them; "" if unknown. Count is how many, First when the first one was
+	// written, by the database's clock.
+	Build string    `json:"build"`
+	Count int64     `json:"count"`
+	First time.Time `json:"first"`
+}
+
 // Audit is the record of one decision on a letter.
 type Audit struct {
 	// LetterID is the letter.

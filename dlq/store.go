@@ -60,6 +60,12 @@ type Reader interface {
 	Groups(ctx context.Context, f Filter) ([]Group, error)
 	// Trail returns the audit rows of a letter, oldest first.
 	Trail(ctx context.Context, id int64) ([]Audit, error)
+	// Hours returns how the newest limit open letters of f are spread over hours and builds,
+	// the earliest hour first. f chooses them by what all letters of a group share.
+	Hours(ctx context.Context, f Filter, limit int) ([]Hour, error)
+	// Next returns the letter that the message of letter id made when it failed again after
+	// a redrive; 0 if there is none.
+	Next(ctx context.Context, id int64) (int64, error)
 	// Count returns the number of letters of f.
 	Count(ctx context.Context, f Filter) (int64, error)
 }

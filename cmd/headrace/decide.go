@@ -96,6 +96,9 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		return err
 	}
 	return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+		if err := wholeGroup(ctx, admin, &f); err != nil {
+			return err
+		}
 		total := int64(len(f.IDs))
 		if f.IDs == nil {
 			if total, err = admin.Count(ctx, f); err != nil {

@@ -33,7 +33,7 @@ func addFilter(c *cobra.Command) *filterFlags {
 	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
 	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
 	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
-	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint` (see headrace dlq groups)")
+	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint`, or its first digits, at least 4 (see headrace dlq groups)")
 	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
 	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
 	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")

@@ -29,6 +29,9 @@ func (m *Main) printDetail(v detailView) error {
 	if v.PreviousID != 0 {
 		rows = append(rows, []string{"redriven before", fmt.Sprintf("%s, the last time from letter %d", plural(v.Redrives, "time", "times"), v.PreviousID)})
 	}
+	if v.NextID != 0 {
+		rows = append(rows, []string{"dead again", fmt.Sprintf("as letter %d", v.NextID)})
+	}
 	on := strings.TrimSpace(v.Host + " " + v.Build)
 	if v.Environment != "" {
 		on += " in " + v.Environment

@@ -14,7 +14,7 @@ import (
 
 func (m *Main) dlqCommand() *cobra.Command {
 	return m.parent("dlq", "look at dead letters, redrive or discard them",
-		m.listCommand(), m.groupsCommand(), m.showCommand(), m.redriveCommand(), m.discardCommand())
+		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.redriveCommand(), m.discardCommand())
 }
 
 // listPage is how many letters are read at once, and listMost how many are printed.
@@ -37,6 +37,9 @@ func (m *Main) listCommand() *cobra.Command {
 			return err
 		}
 		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+			if err := wholeGroup(ctx, admin, &f); err != nil {
+				return err
+			}
 			letters, err := listLetters(ctx, admin, f, int64(before.n), most.n+1)
 			if err != nil {
 				return err
@@ -94,6 +97,9 @@ func (m *Main) groupsCommand() *cobra.Command {
 			return err
 		}
 		return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+			if err := wholeGroup(ctx, admin, &f); err != nil {
+				return err
+			}
 			groups, err := admin.Groups(ctx, f)
 			if err != nil {
 				return err
@@ -107,6 +113,9 @@ func (m *Main) groupsCommand() *cobra.Command {
 			}
 			if err := m.emit("groups", groups, []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE ID", "ERROR"}, rows); err != nil {
 				return err
+			}
+			if len(groups) > 0 && f.WholeGroups() {
+				m.next("dlq why %s", short(groups[0].ErrorFingerprint, 16))
 			}
 			return m.found(len(groups), f)
 		})

@@ -59,6 +59,7 @@ func viewLetter(l dlq.Letter) letterView {
 // detailView is a letter with everything recorded about it.
 type detailView struct {
 	letterView
+	NextID int64 `json:"next_id,omitempty"` // when it failed again after a redrive
 	// Inbox is where its message is now.
 	Inbox inbox.State   `json:"inbox"`
 	Chain []string      `json:"chain"`
@@ -104,7 +105,7 @@ type attemptView struct {
 
 func viewDetail(d redrive.Detail, payload bool) detailView {
 	v := detailView{
-		letterView: viewLetter(d.Letter), Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
+		letterView: viewLetter(d.Letter), NextID: d.NextID, Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
 		Runs: []attemptView{}, Trail: d.Trail, bodyView: viewBody(d.Letter.Delivery, payload),
 	}
 	for _, a := range d.Attempts {

@@ -121,3 +121,10 @@ func text(s string) string {
 	}
 	return s
 }
+
+// next says which command comes next.
+func (m *Main) next(words string, args ...any) {
+	if !m.json() {
+		m.say("next: %s", m.command(fmt.Sprintf(words, args...)))
+	}
+}

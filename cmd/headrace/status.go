@@ -241,7 +241,7 @@ func (m *Main) printStatus(v statusView) error {
 		return err
 	}
 	if len(v.Failing) > 0 {
-		m.say("next: %s", m.command(fmt.Sprintf("dlq show %d", v.Failing[0].SampleID)))
+		m.next("dlq why %s", short(v.Failing[0].ErrorFingerprint, 16))
 	}
 	return nil
 }

@@ -73,6 +73,14 @@ func (a *Admin) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
 	return groups, wrap("group dead letters", err)
 }
 
+// Hours returns how the newest limit open letters of a group are spread over hours and
+// builds, the earliest hour first.
+func (a *Admin) Hours(ctx context.Context, g dlq.Group, limit int) ([]dlq.Hour, error) {
+	f := dlq.Filter{ErrorFingerprint: g.ErrorFingerprint, Consumer: g.Consumer, Handler: g.Handler, Class: g.Class}
+	hours, err := a.st.Letters().Hours(ctx, f, limit)
+	return hours, wrap("count dead letters by hour", err)
+}
+
 // wrap prefixes err, which may be nil, with what.
 func wrap(what string, err error) error {
 	if err == nil {
@@ -87,6 +95,9 @@ type Detail struct {
 	Letter dlq.Letter
 	// Attempts are the recorded runs of the message, oldest first; none for a conflict.
 	Attempts []inbox.Attempt
+	// NextID is the letter that the message made when it failed again after a redrive; 0 if
+	// it made none.
+	NextID int64
 	// Trail are the decisions on the letter, oldest first.
 	Trail []dlq.Audit
 	// Inbox is the message's inbox row; for a conflict, that of the message that had the
@@ -106,6 +117,9 @@ func (a *Admin) show(ctx context.Context, id int64) (d Detail, err error) {
 		return Detail{}, err
 	}
 	if d.Trail, err = a.st.Letters().Trail(ctx, id); err != nil {
+		return Detail{}, err
+	}
+	if d.NextID, err = a.st.Letters().Next(ctx, id); err != nil {
 		return Detail{}, err
 	}
 	entries, err := a.st.Inbox().Find(ctx, d.Letter.Delivery.Key)

@@ -22,10 +22,10 @@ func compose(d alerts.Due) alerts.Alert {
 			"see headrace outbox parked", a.Count)
 	case d.First:
 		a.Kind = alerts.FirstDeadLetter
-		a.Text = fmt.Sprintf("%s for a reason that was not seen before: see headrace dlq show %d", deadLetters(a.Count), a.LetterID)
+		a.Text = fmt.Sprintf("%s for a reason that was not seen before: see headrace dlq why %s", deadLetters(a.Count), a.ErrorFingerprint)
 	default:
 		a.Kind = alerts.DeadLetter
-		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq ls --group %s", deadLetters(a.Count), a.ErrorFingerprint)
+		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq why %s", deadLetters(a.Count), a.ErrorFingerprint)
 	}
 	if a.Class == string(dlq.Parked) {
 		a.Text += ", and docs/runbook.md for what to do"

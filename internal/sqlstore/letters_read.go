@@ -73,6 +73,19 @@ func (s *Letters) groups(ctx context.Context, query string, args ...any) ([]dlq.
 	})
 }
 
+func (s *Letters) Hours(ctx context.Context, f dlq.Filter, limit int) (hours []dlq.Hour, err error) {
+	defer sqlrun.Wrap("count dead letters by hour", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Hours, []any{f.ErrorFingerprint, f.Consumer, f.Handler, string(f.Class), limit}, func(h *dlq.Hour) []any {
+		return []any{(*sqlrun.Instant)(&h.Start), &h.Build, &h.Count, (*sqlrun.Instant)(&h.First)}
+	})
+}
+
+func (s *Letters) Next(ctx context.Context, id int64) (next int64, err error) {
+	defer sqlrun.Wrap(fmt.Sprintf("look for the letter after %d", id), &err)
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Next, id).Scan(&next)
+	return next, err
+}
+
 func (s *Letters) Count(ctx context.Context, f dlq.Filter) (n int64, err error) {
 	defer sqlrun.Wrap("count dead letters", &err)
 	err = s.Reader().QueryRowContext(ctx, s.SQL.Count, s.filter(f)...).Scan(&n)

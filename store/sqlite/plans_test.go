@@ -17,6 +17,7 @@ var scans = map[string]string{
 	"letters_count":  "counts",
 	"letters_groups": "counts",
 	"letters_list":   "walks the ids down to its limit",
+	"letters_hours":  "sorts at most so many letters of a group, for the command",
 	"waiting_groups": "takes the first of an index, and what it found",
 	"letters_insert": "looks at the newest row only",
 	"outbox_list":    "counts along indexes",

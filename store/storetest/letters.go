@@ -27,6 +27,8 @@ var letterTests = []test{
 	{name: "a list goes from new to old, by page, without the large parts", run: letterPages},
 	{name: "groups are counted, largest first", run: letterGroups},
 	{name: "many groups are all counted", run: letterManyGroups},
+	{name: "letters are counted by hour and build", run: letterHours},
+	{name: "a letter leads to the one after it", run: letterNext},
 	{name: "a redriven letter is open again", run: letterReopens},
 	{name: "deliveries under a stand-in key are counted", run: letterCounts},
 	{name: "the trail of a letter is kept in order", run: letterTrail},

@@ -252,6 +252,8 @@ CREATE UNIQUE INDEX headrace_dead_letters_conflict ON {{schema}}.headrace_dead_l
 CREATE INDEX headrace_dead_letters_group ON {{schema}}.headrace_dead_letters (error_fingerprint, id) WHERE state = 'open';
 CREATE INDEX headrace_dead_letters_open_id ON {{schema}}.headrace_dead_letters (id) WHERE state = 'open';
 CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key);
+-- From a letter to the one after it.
+CREATE INDEX headrace_dead_letters_previous ON {{schema}}.headrace_dead_letters (previous_id) WHERE previous_id > 0;
 -- The groups of open letters, to be counted without a look at the letters: entries
 -- that are equal share one key in the index, so that a million take 7 MB.
 CREATE INDEX headrace_dead_letters_groups ON {{schema}}.headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';

@@ -244,6 +244,8 @@ CREATE UNIQUE INDEX {{schema}}.headrace_dead_letters_conflict ON headrace_dead_l
 CREATE INDEX {{schema}}.headrace_dead_letters_group ON headrace_dead_letters (error_fingerprint, id) WHERE state = 'open';
 CREATE INDEX {{schema}}.headrace_dead_letters_open_id ON headrace_dead_letters (id) WHERE state = 'open';
 CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key);
+-- From a letter to the one after it.
+CREATE INDEX {{schema}}.headrace_dead_letters_previous ON headrace_dead_letters (previous_id) WHERE previous_id > 0;
 -- The groups of open letters, to be counted without a look at the letters.
 CREATE INDEX {{schema}}.headrace_dead_letters_groups ON headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';
 
