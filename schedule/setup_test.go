@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/schedule"
@@ -36,6 +37,15 @@ type bed struct {
 	sqlite bool
 	mu     sync.Mutex
 	alerts []alerts.Alert
+	all    []*consumer.Consumer
+}
+
+// duplicates is how many ticks came to processes that were handled before.
+func (b *bed) duplicates() (n int64) {
+	for _, c := range b.all {
+		n += c.Stats().Duplicates
+	}
+	return n
 }
 
 // onEachStore runs f on each database.
@@ -101,10 +111,11 @@ func (b *bed) process(schedules ...schedule.Schedule) (stop func()) {
 		b.Fatal(err)
 	}
 	src.Hurry()
-	c, err := consumer.New("clock", b.st, consumer.Config{Logger: quiet})
+	c, err := consumer.New("clock", b.st, consumer.Config{Logger: quiet, Key: inbox.JSON("order_id")})
 	if err != nil {
 		b.Fatal(err)
 	}
+	b.all = append(b.all, c)
 	for _, s := range schedules {
 		schedule.Handle(c, src, s.Name, func(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error {
 			_, err := tx.ExecContext(ctx, "INSERT INTO ticks (at, late, fired) VALUES ($1, $2, $3)", schedule.ID(t.Name, t.At), t.Late, t.Fired)

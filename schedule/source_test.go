@@ -199,3 +199,26 @@ func TestNewSource(t *testing.T) {
 		}
 	})
 }
+
+// A tick that was handled comes again when a process starts, and says then that it is late:
+// it is a duplicate all the same, and no conflict. The consumer's own key is not asked.
+func TestTickAgainIsADuplicate(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		s := schedule.Schedule{Name: "h", Cron: "@hourly"}
+		b.set(noon.Add(time.Minute))
+		stop := b.process(s)
+		b.eventually("the schedule is known", func() bool { return b.number("SELECT count(*) FROM headrace_schedules") == 1 })
+		b.set(noon.Add(time.Hour))
+		b.until(1)
+		stop()
+		stop = b.process(s)
+		b.eventually("it was taken", func() bool { return b.number("SELECT count(*) FROM headrace_dead_letters") > 0 || b.duplicates() > 0 })
+		stop()
+		if n := b.number("SELECT count(*) FROM headrace_dead_letters"); n != 0 {
+			b.Errorf("%d dead letters", n)
+		}
+		if got := b.done(); len(got) != 1 {
+			b.Errorf("handled %v", got)
+		}
+	})
+}

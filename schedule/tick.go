@@ -33,7 +33,7 @@ func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx contex
 		}
 		return f(ctx, tx, m.Body)
 	}
-	consumer.Handle(c, name, run, append([]consumer.Option{consumer.From(source)}, options...)...)
+	consumer.Handle(c, name, run, source.options(options)...)
 }
 
 // HandleLeased is Handle for work that takes long, or calls other systems: see
@@ -45,5 +45,12 @@ func HandleLeased(c *consumer.Consumer, source *Source, name string, f func(ctx 
 		}
 		return f(ctx, m)
 	}
-	consumer.HandleLeased(c, name, run, append([]consumer.Option{consumer.From(source)}, options...)...)
+	consumer.HandleLeased(c, name, run, source.options(options)...)
+}
+
+// options are those of a handler of ticks. A tick is known by its id, whatever the consumer's
+// own key is: one that comes again when a process starts says that it is late, and is the
+// same message.
+func (s *Source) options(more []consumer.Option) []consumer.Option {
+	return append([]consumer.Option{consumer.From(s), consumer.Key(inbox.MessageID()), consumer.SameWhen(inbox.Fields("name", "at"))}, more...)
 }
