@@ -29,8 +29,8 @@ var first = ledger.Step[Result]{Name: "found", System: "reconcile", Recover: led
 var limit = ledger.Step[struct{}]{Name: "limit", System: "reconcile", Recover: ledger.Park, Timeout: time.Second}
 
 // Handle registers the job for the ticks of its schedule, as a leased handler of c that is
-// named like it. The options are those of consumer.HandleLeased, except Steps and From; with
-// consumer.Timeout a run has more than 10 minutes. Run returns what is wrong with the job.
+// named like it. The options are those of consumer.HandleLeased, except Steps, From, Key and
+// SameWhen; with consumer.Timeout a run has more than 10 minutes. Run returns what is wrong with the job.
 func Handle[T any](c *consumer.Consumer, ticks *schedule.Source, j Job[T], options ...consumer.Option) {
 	j, err := j.check()
 	if err == nil && ticks == nil {
@@ -56,7 +56,7 @@ func Handle[T any](c *consumer.Consumer, ticks *schedule.Source, j Job[T], optio
 		}
 		return nil
 	}}
-	own := []consumer.Option{consumer.Steps(first, limit), consumer.From(src)}
+	own := append(schedule.Identity(), consumer.Steps(first, limit), consumer.From(src))
 	consumer.HandleLeased(c, j.Name, r.run, append(own, options...)...)
 }
 

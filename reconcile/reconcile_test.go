@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/reconcile"
+	"github.com/headrace/headrace/schedule"
 )
 
 // What no webhook said is started once; what waits, is dead or was discarded is not
@@ -264,5 +265,28 @@ func TestBeginsAgain(t *testing.T) {
 			b.Errorf("%d failed attempts, alerts %v", n, b.alerts)
 		}
 		b.once(numbers(1, 10)...)
+	})
+}
+
+// A process that starts makes the newest tick again: it is the same message, and no conflict,
+// whatever key the consumer has.
+//
+//evidence:reconcile
+func TestTickAgainIsADuplicate(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		b.config.Key = inbox.JSON("order_id") // which no tick has
+		due := time.Date(b.now().UTC().Year()+1, 1, 1, 0, 0, 0, 0, time.UTC)
+		b.pass(due.Sub(b.now()) - time.Minute)
+		b.until("the schedule is known", func() bool {
+			return b.count("SELECT count(*) FROM headrace_schedules WHERE seen_at IS NOT NULL") == 1
+		})
+		b.shift(2 * time.Minute)
+		b.until("the tick has come", func() bool { return b.count("SELECT count(*) FROM headrace_inbox") == 1 })
+		b.says(b.answer(schedule.ID(b.job.Name, due)), 0, 0, 0)
+		b.pass(0)
+		b.until("it has come again", func() bool { return b.c.Stats().Duplicates > 0 || len(b.letters("")) > 0 })
+		if l := b.letters(""); len(l) != 0 {
+			b.Errorf("dead letters %+v", l)
+		}
 	})
 }

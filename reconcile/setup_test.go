@@ -57,6 +57,7 @@ type bed struct {
 	sqlite bool
 	hooks  *memsource.Source
 	stop   func() // ends the process
+	c      *consumer.Consumer
 	job    reconcile.Job[order]
 	config consumer.Config
 
@@ -156,6 +157,7 @@ func (b *bed) start() {
 		return err
 	}, consumer.From(b.hooks), paid.Option())
 	reconcile.Handle(c, ticks, b.job)
+	b.c = c
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -179,6 +181,13 @@ func (b *bed) now() time.Time {
 func (b *bed) pass(d time.Duration) {
 	b.Helper()
 	b.stop()
+	b.shift(d)
+	b.start()
+}
+
+// shift has time go by.
+func (b *bed) shift(d time.Duration) {
+	b.Helper()
 	b.mu.Lock()
 	b.ahead += d
 	ahead := b.ahead
@@ -188,7 +197,6 @@ func (b *bed) pass(d time.Duration) {
 	} else if err := pgtest.ShiftClock(context.Background(), b.db, ahead); err != nil {
 		b.Fatal(err)
 	}
-	b.start()
 }
 
 // source is the shop as a Source, in its order.

@@ -202,6 +202,8 @@ func TestNewSource(t *testing.T) {
 
 // A tick that was handled comes again when a process starts, and says then that it is late:
 // it is a duplicate all the same, and no conflict. The consumer's own key is not asked.
+//
+//evidence:schedule
 func TestTickAgainIsADuplicate(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		s := schedule.Schedule{Name: "h", Cron: "@hourly"}

@@ -25,7 +25,8 @@ type Tick struct {
 // schedule do not overlap: its ticks have one order key. With CatchUp Last, a tick whose
 // successor is due when it starts is skipped, so no queue builds up; f sees the newest.
 //
-// It is for work that fits in a transaction; for more, use HandleLeased.
+// It is for work that fits in a transaction; for more, use HandleLeased. The options are those
+// of consumer.Handle, except From, Key and SameWhen.
 func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx context.Context, tx *headrace.Tx, t Tick) error, options ...consumer.Option) {
 	run := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[Tick]) error {
 		if source.outdated(m.Body) {
@@ -48,9 +49,15 @@ func HandleLeased(c *consumer.Consumer, source *Source, name string, f func(ctx 
 	consumer.HandleLeased(c, name, run, source.options(options)...)
 }
 
-// options are those of a handler of ticks. A tick is known by its id, whatever the consumer's
-// own key is: one that comes again when a process starts says that it is late, and is the
-// same message.
+// options are those of a handler of ticks.
 func (s *Source) options(more []consumer.Option) []consumer.Option {
-	return append([]consumer.Option{consumer.From(s), consumer.Key(inbox.MessageID()), consumer.SameWhen(inbox.Fields("name", "at"))}, more...)
+	return append(append(Identity(), consumer.From(s)), more...)
+}
+
+// Identity returns the options by which a handler knows a tick, for handlers that are
+// registered with package consumer and not with Handle or HandleLeased. A tick is known by its
+// id, whatever the consumer's own key is. One that comes again when a process starts says then
+// that it is late, and is the same message all the same.
+func Identity() []consumer.Option {
+	return []consumer.Option{consumer.Key(inbox.MessageID()), consumer.SameWhen(inbox.Fields("name", "at"))}
 }
