@@ -33,6 +33,7 @@ const bound = 20 * time.Second
 type bed struct {
 	*testing.T
 	st     store.Store
+	clock  store.Store // that of the source of the next process, if not st
 	db     *sql.DB
 	sqlite bool
 	mu     sync.Mutex
@@ -101,7 +102,11 @@ func (b *bed) set(at time.Time) {
 func (b *bed) process(schedules ...schedule.Schedule) (stop func()) {
 	b.Helper()
 	quiet := slog.New(slog.DiscardHandler)
-	src, err := schedule.NewSource(b.st, schedule.Options{Schedules: schedules, Logger: quiet, Alert: func(_ context.Context, a alerts.Alert) error {
+	clock := b.clock
+	if clock == nil {
+		clock = b.st
+	}
+	src, err := schedule.NewSource(clock, schedule.Options{Schedules: schedules, Logger: quiet, Alert: func(_ context.Context, a alerts.Alert) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.alerts = append(b.alerts, a)

@@ -202,10 +202,22 @@ func (s *subscription) run() {
 			sleep.For(s.ctx, due)
 			continue
 		}
-		if last = next; !s.foreign {
+		switch {
+		case s.foreign:
+			last = next
+		case next.After(s.oldest(row)):
+			last = next
 			s.make(Tick{Name: s.Name, At: next})
+		default: // this process stood still, as on a suspended machine, and the inbox may have forgotten
+			s.catchUp(row)
+			last = row.Now
 		}
 	}
+}
+
+// oldest is a time before the ticks that may come.
+func (s *subscription) oldest(row store.Schedule) time.Time {
+	return later(row.Since, row.Now.Add(-s.Within))
 }
 
 // own is the schedule as this process has it.
@@ -221,7 +233,7 @@ func (s *subscription) failed(err error) {
 	sleep.For(s.ctx, s.again)
 }
 
-// catchUp makes the ticks that were due while no process ran.
+// catchUp makes the ticks that were due while this process did not run.
 func (s *subscription) catchUp(row store.Schedule) {
 	s.ahead.Store(int64(time.Until(row.Now)))
 	from := row.Now.Add(-s.Within)
@@ -229,7 +241,7 @@ func (s *subscription) catchUp(row store.Schedule) {
 		s.missed(missed, from)
 	}
 	var due []time.Time
-	for at := s.calendar.next(later(row.Since, from)); !at.IsZero() && !at.After(row.Now); at = s.calendar.next(at) {
+	for at := s.calendar.next(s.oldest(row)); !at.IsZero() && !at.After(row.Now); at = s.calendar.next(at) {
 		if due = append(due, at); s.CatchUp == Last {
 			due = due[len(due)-1:]
 		}
