@@ -10,7 +10,7 @@ SECOND = ^(TestConformancePool|TestConformanceFIFO|TestConformanceClassic)$$
 
 test: ## run all tests, some in a short form, with a PostgreSQL and brokers of their own
 	@scripts/test -short -skip '$(SECOND)' ./...
-	@echo 'In a short form: random models, pgx, and the second kinds of queue. make long and make matrix run them whole.'
+	@echo 'In a short form: random models, a year of ticks, pgx, and the second kinds of queue. make long and make matrix run them whole.'
 
 long: ## run all tests whole; PKG=./broker/sqs for some of them
 	@scripts/test $(or $(PKG),./...)

@@ -30,41 +30,6 @@ func (b *bed) declared(s schedule.Schedule) (stop func()) {
 	return stop
 }
 
-// Several processes make every tick, and each is handled once, over days on which clocks
-// change, with processes that come and go.
-//
-//evidence:schedule
-func TestEachTickOnce(t *testing.T) {
-	onEachStore(t, func(b *bed) {
-		s := schedule.Schedule{Name: "report", Cron: "30 1,2 * * *", Zone: "America/New_York", CatchUp: schedule.All}
-		from := time.Date(2026, 10, 29, 12, 0, 0, 0, time.UTC) // the clocks change on November 1st
-		b.known(s, from)
-		var want []string
-		stops := []func(){b.process(s), b.process(s), b.process(s)}
-		at := from
-		for n := range 14 { // half days
-			at = at.Add(12 * time.Hour)
-			if n%3 == 0 { // one ends, and another begins
-				stops[n%len(stops)]()
-				stops[n%len(stops)] = b.process(s)
-			}
-			b.set(at)
-			for tick := next(t, s.Cron, s.Zone, from); !tick.After(at); tick = next(t, s.Cron, s.Zone, tick) {
-				if id := schedule.ID(s.Name, tick); !slices.Contains(want, id) {
-					want = append(want, id)
-				}
-			}
-			b.until(len(want))
-		}
-		for _, stop := range stops {
-			stop()
-		}
-		if got := b.done(); !slices.Equal(got, want) {
-			b.Errorf("handled\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
-	})
-}
-
 // After an outage the newest tick comes with Last, and each with All; nothing from before
 // the schedule was known, and nothing older than Within.
 //
