@@ -49,6 +49,9 @@ func (s Step[T]) Declare() (Spec, error) {
 	return spec, nil
 }
 
+// Unsettled is how long after the begin of a call the system may still work on it.
+func (s Spec) Unsettled() time.Duration { return s.Timeout + s.FindAfter }
+
 // Gone declares a step that the handler had and has no more: a message for which it is
 // recorded may go on without it.
 func Gone(name string) Declared { return gone(name) }

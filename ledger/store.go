@@ -80,6 +80,9 @@ type Row struct {
 	// Changed when the row changed, by the database's clock.
 	Age, Idle time.Duration
 	Changed   time.Time
+	// Unsettled is how much longer the system may work on a call; not above 0 if that is over.
+	// For Mark, Repeat and MarkOpen it is how long it may work on the call that begins.
+	Unsettled time.Duration
 	// By and Reason are of the last decision of a person; "" if there was none.
 	By, Reason string
 	// Sent is the time of the message, for Mark and Repeat; zero if it is unknown. It is

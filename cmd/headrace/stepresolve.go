@@ -36,8 +36,8 @@ func (m *Main) stepsResolveCommand() *cobra.Command {
 		Long: `Records what a person has found out about a step, and redrives the message, in one commit. It is in the
 audit trail of the dead letter. Look the step up in the other system first: headrace steps KEY shows under which key.
 
-With --again and --anew the call is made again, so they are refused until 70 seconds after the latest call, in which
-the system may still work on it. To give the message up instead, discard its letter: headrace dlq discard.
+With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
+by the step's Timeout and FindAfter. To give the message up instead, discard its letter: headrace dlq discard.
 
 Exit status 5 if the state of the step does not allow it.`,
 		Example: "  headrace steps resolve billing/orders.paid order:10492 payout --done --external-id po_77 --reason 'found in the bank portal'",

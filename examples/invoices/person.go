@@ -78,11 +78,10 @@ func (p *person) answer(ctx context.Context, row ledger.Row) error {
 	if err != nil {
 		return err
 	}
-	// Force: by its rule, a person waits a little longer than the times in this example are.
-	r := resolve.Resolution{ID: row.ID, Step: row.Step, Verdict: resolve.Again, Force: true, By: name, Reason: "the statement does not have it"}
+	r := resolve.Resolution{ID: row.ID, Step: row.Step, Verdict: resolve.Again, By: name, Reason: "the statement does not have it"}
 	for _, e := range entries {
 		if e.System == row.System && e.Order == number && things[row.Step] == e.What {
-			r.Verdict, r.ExternalID, r.Reason, r.Force = resolve.Done, e.ID, "the statement has it", false
+			r.Verdict, r.ExternalID, r.Reason = resolve.Done, e.ID, "the statement has it"
 			if r.Result, err = json.Marshal(made{ID: e.ID}); err != nil {
 				return err
 			}

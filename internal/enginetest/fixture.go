@@ -203,6 +203,14 @@ func Delivery(h *task.Handler, key, orderKey string) headrace.Delivery {
 	}
 }
 
+// Span is a duration in SQL.
+func (f *Fixture) Span(d time.Duration) string {
+	if f.SQLite {
+		return fmt.Sprint(d.Microseconds())
+	}
+	return fmt.Sprintf("interval '%d microseconds'", d.Microseconds())
+}
+
 // Keys returns the keys prefix0, prefix1 and so on.
 func Keys(prefix string, n int) []string {
 	keys := make([]string, n)

@@ -45,8 +45,8 @@ const maxExternalID = 512
 func stepFields(r *ledger.Row) []any {
 	return []any{
 		&r.ID.Scope, &r.ID.Key, &r.Step, &r.System, &r.State, &r.Generation, &r.Calls, &r.CallID, &r.InputHash, (*sqlrun.Blob)(&r.Result),
-		&r.Size, &r.ExternalID, &r.OtherID, &r.Via, &r.Error, (*sqlrun.Span)(&r.Age), (*sqlrun.Span)(&r.Idle), (*sqlrun.Instant)(&r.Changed),
-		&r.By, &r.Reason,
+		&r.Size, &r.ExternalID, &r.OtherID, &r.Via, &r.Error, (*sqlrun.Span)(&r.Age), (*sqlrun.Span)(&r.Idle), (*sqlrun.Span)(&r.Unsettled),
+		(*sqlrun.Instant)(&r.Changed), &r.By, &r.Reason,
 	}
 }
 
@@ -69,7 +69,7 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 
 func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
 	return s.change(ctx, "mark a step again", s.SQL.Repeat, was,
-		was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent), l.RowID, l.Token)
+		was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent), l.RowID, l.Token, sqlrun.Micros(r.Unsettled))
 }
 
 func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {

@@ -32,7 +32,7 @@ func (s *Steps) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (did bo
 }
 
 func (s *Steps) markOne(ctx context.Context, m mark) (bool, error) {
-	n, err := s.CommitOne(ctx, s.SQL.Mark, m.ID.Scope, m.ID.Key, m.Step, m.System, m.CallID, m.InputHash, s.Time(m.Sent), m.lease.RowID, m.lease.Token)
+	n, err := s.CommitOne(ctx, s.SQL.Mark, m.ID.Scope, m.ID.Key, m.Step, m.System, m.CallID, m.InputHash, s.Time(m.Sent), m.lease.RowID, m.lease.Token, sqlrun.Micros(m.Unsettled))
 	return n > 0, err
 }
 
@@ -52,6 +52,7 @@ func (s *Steps) markAll(ctx context.Context, all []mark) (bool, error) {
 		}),
 		sqlrun.Numbers(all, func(m *mark) int64 { return m.lease.RowID }),
 		sqlrun.Texts(all, func(m *mark) string { return m.lease.Token }),
+		sqlrun.Numbers(all, func(m *mark) int64 { return sqlrun.Micros(m.Unsettled) }),
 	)...)
 	return n == len(all), err
 }

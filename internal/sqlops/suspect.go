@@ -34,5 +34,5 @@ func (s *Suspect) End(ctx context.Context, t *txn.Txn) (was bool, err error) {
 
 func (s *Suspect) MarkOpen(ctx context.Context, t *txn.Txn, r ledger.Row) (marked bool, err error) {
 	defer sqlrun.Wrap("mark a step as open", &err)
-	return changed(ctx, t, s.SQL.MarkOpen, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent))
+	return changed(ctx, t, s.SQL.MarkOpen, r, r.System, r.CallID, r.InputHash, s.Time(r.Sent), sqlrun.Micros(r.Unsettled))
 }

@@ -83,7 +83,7 @@ func (d *doing) open(ctx context.Context, was *seen) error {
 	if was == nil && d.full() {
 		return tooMany("step " + d.r.Name)
 	}
-	row := ledger.Row{ID: d.m.ID, Step: d.name, System: d.r.System, CallID: newCallID(), InputHash: d.r.InputHash, Sent: d.m.Sent}
+	row := ledger.Row{ID: d.m.ID, Step: d.name, System: d.r.System, CallID: newCallID(), InputHash: d.r.InputHash, Sent: d.m.Sent, Unsettled: d.r.Unsettled()}
 	return d.change(ctx, "begin step "+d.r.Name, func(ctx context.Context, t *txn.Txn) (bool, error) { return d.Suspect.MarkOpen(ctx, t, row) })
 }
 
@@ -97,7 +97,7 @@ func tooMany(what string) error {
 func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []byte, ended bool, err error) {
 	row := ledger.Row{
 		ID: d.m.ID, Step: d.name, System: d.r.System, State: ledger.Pending, Generation: n.generation, Calls: 1, CallID: d.id, InputHash: d.r.InputHash,
-		Sent: d.m.Sent,
+		Sent: d.m.Sent, Unsettled: d.r.Unsettled(),
 	}
 	var changed bool
 	switch {
@@ -180,7 +180,7 @@ func (d *doing) probe(ctx context.Context, was *seen) (result []byte, found bool
 // tooEarly returns an error that puts the message off if the system may still work on a
 // call that began idle ago.
 func (d *doing) tooEarly(idle time.Duration, cause error) error {
-	wait := d.r.Timeout + d.r.FindAfter - idle
+	wait := d.r.Unsettled() - idle
 	if wait <= 0 {
 		return nil
 	}

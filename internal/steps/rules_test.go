@@ -124,6 +124,30 @@ func TestKeyWindow(t *testing.T) {
 	})
 }
 
+// A mark records how long the system may work on the call, as it is declared then; and an
+// earlier call may be worked on for longer than the latest.
+func TestDeclaredTimes(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		within := func(least, most time.Duration) {
+			b.Helper()
+			if d := b.row("charge").Unsettled; d <= least || d > most {
+				b.Errorf("the calls may be worked on for %s", d)
+			}
+		}
+		var keys []string
+		slow := charge
+		slow.Timeout, slow.FindAfter = time.Hour, 2*time.Hour
+		_, _ = b.do(slow, fails(&keys, io.EOF))
+		within(2*time.Hour, 3*time.Hour)
+		b.pass(time.Hour)
+		_, _ = b.do(charge, fails(&keys, io.EOF))
+		within(time.Hour, 2*time.Hour)
+		b.pass(3 * time.Hour)
+		_, _ = b.do(charge, fails(&keys, io.EOF))
+		within(0, 70*time.Second)
+	})
+}
+
 // After the window, a step with Find asks.
 func TestKeyWindowWithFind(t *testing.T) {
 	onEachStore(t, func(b *bed) {

@@ -199,16 +199,8 @@ func (b *bed) state(step string, want ledger.State) {
 // pass has time go by for the steps.
 func (b *bed) pass(d time.Duration) {
 	b.Helper()
-	us := b.span(d)
-	b.Exec("UPDATE headrace_steps SET first_call_at = first_call_at - " + us + ", last_call_at = last_call_at - " + us)
-}
-
-// span is a duration in SQL.
-func (b *bed) span(d time.Duration) string {
-	if b.SQLite {
-		return fmt.Sprint(d.Microseconds())
-	}
-	return fmt.Sprintf("interval '%d microseconds'", d.Microseconds())
+	us := b.Span(d)
+	b.Exec("UPDATE headrace_steps SET first_call_at = first_call_at - " + us + ", last_call_at = last_call_at - " + us + ", settled_at = settled_at - " + us)
 }
 
 // takeOver gives the lease to another process.

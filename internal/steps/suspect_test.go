@@ -206,7 +206,7 @@ func TestSuspectFailedRow(t *testing.T) {
 	})
 	onEachStoreOf(t, "since the mode began", func(b *bed) {
 		b.suspect(time.Now().Add(time.Hour))
-		b.Exec("UPDATE headrace_meta SET suspect_since = suspect_since - " + b.span(time.Second))
+		b.Exec("UPDATE headrace_meta SET suspect_since = suspect_since - " + b.Span(time.Second))
 		step := ledger.Step[invoice]{Name: "invoice", System: "erp", Recover: ledger.Park}
 		_, err := b.do(step, fails(new([]string), nil))
 		if !parked(err) {

@@ -41,11 +41,6 @@ const (
 	Anew Verdict = "anew"
 )
 
-// quiet is how long ago the latest call must have begun before a person may say that
-// nothing was done: the system may still work on it. It is for steps with the default
-// times.
-const quiet = ledger.DefaultTimeout + ledger.DefaultFindAfter
-
 // Resolution is a person's decision on a step.
 type Resolution struct {
 	// ID is the message, Step the whole name of the step, Verdict what became of it.
@@ -60,8 +55,8 @@ type Resolution struct {
 	By, Reason string
 	// Hold leaves the message's dead letter open.
 	Hold bool
-	// Force decides on a step that is done, and on one whose latest call began less than
-	// 70 seconds ago.
+	// Force decides on a step that is done, and on one whose call the system may still work
+	// on, by the step's Timeout and FindAfter when it was made.
 	Force bool
 }
 
@@ -161,9 +156,9 @@ func (r *Resolution) allowed(row *ledger.Row) error {
 		return fmt.Errorf("%w: the step is done (via %s, external id %q): what is recorded would be overwritten; force it if that is wrong", ErrRefused, row.Via, row.ExternalID)
 	case r.Verdict != Done && row.State == ledger.Done:
 		return fmt.Errorf("%w: the step is done, and only its result is missing: give it, or force another call", ErrRefused)
-	case r.Verdict != Done && row.Idle < quiet:
-		return fmt.Errorf("%w: the latest call began %s ago, and the system may still work on it: wait until it is %s, or longer where its Timeout and FindAfter are; force it if you know better",
-			ErrRefused, row.Idle.Round(time.Second), quiet)
+	case r.Verdict != Done && row.Unsettled > 0:
+		return fmt.Errorf("%w: the latest call began %s ago, and by its Timeout and FindAfter %s may still work on it for %s: wait, or force it if you know better",
+			ErrRefused, row.Idle.Round(time.Second), row.System, row.Unsettled.Round(time.Second))
 	}
 	return nil
 }

@@ -45,21 +45,20 @@ func onEachStore(t *testing.T, state ledger.State, names []string, f func(*bed))
 			if state == ledger.Done {
 				r.Via, r.Error, r.Result = ledger.ViaCall, "", []byte(`"po_1"`)
 			}
-			x.Exec(`INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, result, error, first_call_at, last_call_at, changed_at)
-				SELECT scope, key, $3, 'bank', $4, 'c', '', $5, $6, $7, changed_at, changed_at, changed_at FROM headrace_inbox WHERE scope = $1 AND key = $2`,
+			x.Exec(`INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, result, error, first_call_at, last_call_at, settled_at, changed_at)
+				SELECT scope, key, $3, 'bank', $4, 'c', '', $5, $6, $7, changed_at, changed_at, changed_at + `+x.Span(10*time.Minute)+`, changed_at FROM headrace_inbox WHERE scope = $1 AND key = $2`,
 				b.id.Scope, b.id.Key, r.Step, r.State, r.Via, r.Result, r.Error)
 		}
 		f(b)
 	})
 }
 
-// quiet has the latest calls be some time ago.
-func (b *bed) quiet() {
-	d := "interval '80 seconds'"
-	if b.SQLite {
-		d = "80000000"
-	}
-	b.Exec("UPDATE headrace_steps SET last_call_at = last_call_at - " + d)
+// quiet has the latest calls be some time ago: nothing can come of them any more.
+func (b *bed) quiet() { b.ago(11 * time.Minute) }
+
+// ago has the latest calls begin d earlier.
+func (b *bed) ago(d time.Duration) {
+	b.Exec("UPDATE headrace_steps SET last_call_at = last_call_at - " + b.Span(d) + ", settled_at = settled_at - " + b.Span(d))
 }
 
 func (b *bed) of(v resolve.Verdict) resolve.Resolution {
@@ -134,6 +133,7 @@ func TestRedriveWaitsForThePerson(t *testing.T) {
 // What the state of the step does not allow is refused, and nothing is changed.
 func TestRefused(t *testing.T) {
 	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+		b.ago(9 * time.Minute) // of the ten that were declared
 		if _, err := b.admin.Resolve(b.Context(), b.of(resolve.Again)); !errors.Is(err, resolve.ErrRefused) {
 			b.Errorf("too early: %v", err)
 		}

@@ -37,7 +37,7 @@ var stepTests = []test{
 
 // stepOf is a first call of a step of the message key.
 func stepOf(key, step string) ledger.Row {
-	return ledger.Row{ID: id(key), Step: step, System: "erp", State: ledger.Pending, CallID: "c1", InputHash: "in"}
+	return ledger.Row{ID: id(key), Step: step, System: "erp", State: ledger.Pending, CallID: "c1", InputHash: "in", Unsettled: 4 * time.Hour}
 }
 
 func (b *bundle) steps() ledger.Store    { return b.Store.Operations().Steps }
@@ -124,7 +124,7 @@ func (b *bundle) theStep(key string) ledger.Row {
 
 func (b *bundle) sameStep(got, want ledger.Row) {
 	b.Helper()
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ledger.Row{}, "Age", "Idle", "Changed")); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(ledger.Row{}, "Age", "Idle", "Changed", "Unsettled")); diff != "" {
 		b.Errorf("step (-want +got):\n%s", diff)
 	}
 }
@@ -142,7 +142,7 @@ func stepMarkedOnce(b *bundle) {
 		b.Errorf("another message has %+v", rows)
 	}
 	b.shift(time.Hour)
-	if got := b.theStep("a"); got.Age < time.Hour || got.Idle < time.Hour || got.Changed.IsZero() {
+	if got := b.theStep("a"); got.Age < time.Hour || got.Idle < time.Hour || got.Changed.IsZero() || !roughly(got.Unsettled, 3*time.Hour) {
 		b.Errorf("times: %+v", got)
 	}
 	bad := stepOf("a", strings.Repeat("x", 2000))
@@ -157,15 +157,22 @@ func stepRepeated(b *bundle) {
 	b.markStep(was)
 	b.shift(time.Hour)
 	next := was
-	next.CallID, next.InputHash, next.System = "c2", "in2", "erp2"
+	next.CallID, next.InputHash, next.System, next.Unsettled = "c2", "in2", "erp2", time.Hour
 	b.repeat(true, was, next)
 	b.repeat(false, was, next) // it is of another call now
 	got := b.theStep("a")
 	next.Calls, next.Size = 2, -1
 	b.sameStep(got, next)
-	if got.Age < time.Hour || got.Idle > time.Minute {
-		b.Errorf("the first call is %s old, the latest %s", got.Age, got.Idle)
+	if got.Age < time.Hour || got.Idle > time.Minute || !roughly(got.Unsettled, 3*time.Hour) { // the first one may be worked on for longer
+		b.Errorf("the first call is %s old, the latest %s; they may be worked on for %s", got.Age, got.Idle, got.Unsettled)
 	}
+	longer := next
+	longer.CallID, longer.Unsettled = "c3", 5*time.Hour
+	b.repeat(true, next, longer)
+	if got := b.theStep("a"); !roughly(got.Unsettled, 5*time.Hour) {
+		b.Errorf("the latest call may be worked on for %s", got.Unsettled)
+	}
+	next = longer
 	failed := got
 	failed.State = ledger.Failed
 	b.repeat(false, failed, next) // in another state

@@ -92,7 +92,7 @@ func stepsMarkedTogether(b *bundle) {
 			b.Errorf("%s: %d steps", key, len(rows))
 		}
 		for _, r := range rows {
-			if r.State != ledger.Pending || r.System != "erp" || r.InputHash != "in" || r.Calls != 1 || r.CallID == "another" {
+			if r.State != ledger.Pending || r.System != "erp" || r.InputHash != "in" || r.Calls != 1 || r.CallID == "another" || !roughly(r.Unsettled, 4*time.Hour) {
 				b.Errorf("%+v", r)
 			}
 		}

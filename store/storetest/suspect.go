@@ -140,8 +140,8 @@ func suspectTimes(b *bundle) {
 		b.openStep(true, r)
 	}
 	// The latest time of a lost call is the mode's, the earliest that of the message.
-	if got := b.theStep("known"); !roughly(got.Idle, time.Hour) || !roughly(got.Age, 2*time.Hour) {
-		b.Errorf("the lost call began %s ago, and the first %s", got.Idle, got.Age)
+	if got := b.theStep("known"); !roughly(got.Idle, time.Hour) || !roughly(got.Age, 2*time.Hour) || !roughly(got.Unsettled, 3*time.Hour) {
+		b.Errorf("the lost call began %s ago, and the first %s; it may be worked on for %s", got.Idle, got.Age, got.Unsettled)
 	}
 	if got := b.theStep("unknown"); !roughly(got.Idle, time.Hour) || got.Age < 10*365*24*time.Hour {
 		b.Errorf("the lost call began %s ago, and the first %s", got.Idle, got.Age)

@@ -189,6 +189,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     reason      text NOT NULL DEFAULT '',
     first_call_at timestamptz, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  timestamptz NOT NULL,
+    settled_at    timestamptz, -- until when a system may still work on a call; NULL of a signal
     changed_at    timestamptz NOT NULL,
     result      bytea,
     PRIMARY KEY (scope, key, step)

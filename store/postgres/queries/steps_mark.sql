@@ -6,8 +6,8 @@
 WITH held AS (
     SELECT 1 FROM {{schema}}.headrace_backlog WHERE id = $8 AND status = 'leased' AND token = $9 FOR UPDATE
 )
-INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, changed_at)
-SELECT $1, $2, $3, $4, 'pending', $5, $6, {{now}}, {{now}}, {{now}}
+INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, settled_at, changed_at)
+SELECT $1, $2, $3, $4, 'pending', $5, $6, {{now}}, {{now}}, {{now}} + $10::bigint * interval '1 microsecond', {{now}}
 FROM held CROSS JOIN {{schema}}.headrace_durable()
 WHERE NOT EXISTS (
     SELECT FROM {{schema}}.headrace_meta AS m WHERE m.one = 1 AND m.suspect_until > COALESCE($7::timestamptz, '-infinity')

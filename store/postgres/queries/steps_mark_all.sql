@@ -3,8 +3,8 @@
 -- that not all rows came asks for each alone.
 WITH asked AS MATERIALIZED (
     SELECT *
-    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[])
-        AS u (scope, key, step, system, call_id, input_hash, sent_us, lease, token)
+    FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::bigint[])
+        AS u (scope, key, step, system, call_id, input_hash, sent_us, lease, token, unsettled_us)
 ), held AS MATERIALIZED (
     SELECT a.lease, a.token
     FROM (SELECT DISTINCT lease, token FROM asked) AS a
@@ -14,8 +14,8 @@ WITH asked AS MATERIALIZED (
         FOR UPDATE SKIP LOCKED
     ) AS b
 )
-INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, changed_at)
-SELECT a.scope, a.key, a.step, a.system, 'pending', a.call_id, a.input_hash, {{now}}, {{now}}, {{now}}
+INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, settled_at, changed_at)
+SELECT a.scope, a.key, a.step, a.system, 'pending', a.call_id, a.input_hash, {{now}}, {{now}}, {{now}} + a.unsettled_us * interval '1 microsecond', {{now}}
 FROM asked AS a
 JOIN held ON held.lease = a.lease AND held.token = a.token
 CROSS JOIN {{schema}}.headrace_durable()

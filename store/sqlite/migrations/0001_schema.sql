@@ -182,6 +182,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     reason      TEXT NOT NULL DEFAULT '',
     first_call_at INTEGER, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  INTEGER NOT NULL,
+    settled_at    INTEGER, -- until when a system may still work on a call; NULL of a signal
     changed_at    INTEGER NOT NULL,
     result      BLOB,
     PRIMARY KEY (scope, key, step)

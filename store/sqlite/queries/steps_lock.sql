@@ -1,6 +1,6 @@
 -- A step, for a person who decides on it.
 SELECT s.scope, s.key, s.step, s.system, s.state, s.generation, s.calls, s.call_id, s.input_hash, s.result,
     COALESCE(octet_length(s.result), -1), s.external_id, s.other_id, s.via, s.error, {{now}} - s.first_call_at, {{now}} - s.last_call_at,
-    s.changed_at, s.by_whom, s.reason
+    s.settled_at - {{now}}, s.changed_at, s.by_whom, s.reason
 FROM {{schema}}.headrace_steps AS s
 WHERE s.scope = $1 AND s.key = $2 AND s.step = $3
