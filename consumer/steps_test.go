@@ -16,8 +16,10 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -166,5 +168,51 @@ func TestGaugeOfSteps(t *testing.T) {
 		}
 		b.exec("DELETE FROM headrace_steps")
 		b.exec("DELETE FROM headrace_inbox")
+	})
+}
+
+// A handler does two steps at once and returns the error of one, as errgroup does: it hides that
+// the other needs a person. The letter is of another class, and is not redriven all the same
+// before the person has decided: it would call the other system again, and come back.
+//
+//evidence:open-step
+func TestHiddenParkedStep(t *testing.T) {
+	payout := ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park, Timeout: 5 * time.Second}
+	onEachStore(t, func(b *bundle) {
+		var payouts, charges atomic.Int64
+		c := b.consumer(b.config())
+		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			_, hidden := payout.Do(ctx, func(context.Context, *ledger.Call) (string, error) {
+				payouts.Add(1)
+				return "", errBoom // no answer
+			})
+			_, err := charged.Do(ctx, func(context.Context, *ledger.Call) (string, error) {
+				if charges.Add(1) == 1 {
+					return "", ledger.Refused(retry.Permanent(errBoom))
+				}
+				return "ch_1", nil
+			})
+			if err != nil {
+				return nil, err
+			}
+			return effectsOf(m), hidden
+		}, consumer.Steps(charged, payout))
+		b.start(c)
+		b.acked(b.deliver("a", `{"n":1}`))
+		b.eventually("it is dead", func() bool { return b.state("a") == inbox.Dead })
+		result, err := redrive.New(b.st).Redrive(b.Context(), redrive.Request{All: true, By: "ana"})
+		if err != nil || result.Done != 0 || len(result.Skips) != 1 || !strings.Contains(result.Skips[0].Why, `"payout" needs a person`) {
+			b.Fatalf("%+v, %v", result, err)
+		}
+		outcome, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{
+			ID: inbox.ID{Scope: "test/" + topic, Key: "a"}, Step: "payout", Verdict: resolve.Done, Result: []byte(`"po_1"`), By: "ana", Reason: "it is there",
+		})
+		if err != nil || !outcome.Redriven {
+			b.Fatalf("%+v, %v", outcome, err)
+		}
+		b.eventually("applied", func() bool { return b.state("a") == inbox.Done })
+		if n := b.effects("a"); n != 1 || payouts.Load() != 1 || charges.Load() != 2 {
+			b.Errorf("%d effects, %d payouts, %d calls of charge", n, payouts.Load(), charges.Load())
+		}
 	})
 }

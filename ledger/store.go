@@ -138,6 +138,9 @@ type Admin interface {
 	// states pending, parked, skipped and awaiting. Pending ones count if they changed idle ago at
 	// least.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
+	// Blocking returns the name of a step that needs a person (Row.NeedsPerson) of each of
+	// these messages that has one.
+	Blocking(ctx context.Context, ids []inbox.ID) (map[inbox.ID]string, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.
 	Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (Row, bool, error)
 	// Resolve writes what a person says of the row: its State, Generation, Result,

@@ -8,7 +8,6 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -58,7 +57,7 @@ func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	if refused := m.conflicts(letters); len(refused) > 0 {
 		return refused, nil
 	}
-	if refused, err := m.parked(ctx, letters); err != nil || len(refused) > 0 {
+	if refused, err := m.blocked(ctx, letters); err != nil || len(refused) > 0 {
 		return refused, err
 	}
 	if refused, err := m.revive(ctx, t, letters); err != nil || len(refused) > 0 {
@@ -88,22 +87,26 @@ func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 	return refused
 }
 
-// parked refuses a message with a step that needs a person: it would come back as another
-// letter each time.
-func (m *mover) parked(ctx context.Context, letters []dlq.Letter) (refused []Skip, err error) {
+// blocked refuses a message with a step that needs a person: it would come back as another
+// letter each time. Letters of all classes are asked, since the error of a handler may hide
+// that of the step. The steps under the key of a conflict are another message's.
+func (m *mover) blocked(ctx context.Context, letters []dlq.Letter) (refused []Skip, err error) {
+	var ids []inbox.ID
 	for _, l := range letters {
-		if l.Class != dlq.Parked {
-			continue
-		}
-		rows, err := m.st.Operations().Steps.List(ctx, l.ID())
-		if err != nil {
-			return nil, err
-		}
-		if i := slices.IndexFunc(rows, ledger.Row.NeedsPerson); i >= 0 {
-			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", rows[i].Step)})
+		if l.Class != dlq.Conflict {
+			ids = append(ids, l.ID())
 		}
 	}
-	return refused, nil
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	steps, err := m.st.Operations().StepAdmin.Blocking(ctx, ids)
+	for _, l := range letters {
+		if step := steps[l.ID()]; step != "" && l.Class != dlq.Conflict {
+			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step)})
+		}
+	}
+	return refused, err
 }
 
 // revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The

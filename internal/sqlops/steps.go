@@ -28,7 +28,7 @@ type Steps struct {
 type stepStatements struct {
 	List, Result, Mark, MarkAll, Repeat, RecordDone, RecordAll, RecordOutcome, RecordDouble, Open string
 
-	Find, Search, Count, Lock, Resolve, Erase, EraseAnswer string
+	Find, Search, Count, Blocking, Lock, Resolve, Erase, EraseAnswer string
 }
 
 // Load hides the one of Table.
@@ -146,6 +146,20 @@ func (s *Steps) Count(ctx context.Context, consumer string, idle time.Duration) 
 		counts[c.state] = c.n
 	}
 	return counts, err
+}
+
+func (s *Steps) Blocking(ctx context.Context, ids []inbox.ID) (steps map[inbox.ID]string, err error) {
+	defer sqlrun.Wrap("look for steps that need a person", &err)
+	type blocked struct {
+		inbox.ID
+		step string
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Blocking, s.Many(sqlrun.IDs(ids)...), func(b *blocked) []any { return []any{&b.Scope, &b.Key, &b.step} })
+	steps = make(map[inbox.ID]string, len(rows))
+	for _, b := range rows {
+		steps[b.ID] = b.step
+	}
+	return steps, err
 }
 
 func (s *Steps) Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (r ledger.Row, found bool, err error) {

@@ -26,6 +26,7 @@ var stepTests = []test{
 	{name: "a long result is read on demand", run: stepLongResult},
 	{name: "an open step is seen in the transaction", run: stepOpen},
 	{name: "steps are found and searched", run: stepSearch},
+	{name: "messages with a step that needs a person", run: stepBlocking},
 	{name: "a person resolves a step", run: stepResolve},
 	{name: "results of a message that ended are erased", run: stepErase},
 	{name: "of many marks of a step one counts", run: stepMarkedAtOnce},

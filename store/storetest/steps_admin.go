@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"fmt"
+	"maps"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -68,6 +70,37 @@ func stepSearch(b *bundle) {
 		if found, err := b.stepDesk().Find(b.ctx, pair[0], pair[1], 10); len(found) > 0 || err != nil {
 			b.Errorf("%q: %+v, %v", pair, found, err)
 		}
+	}
+}
+
+func stepBlocking(b *bundle) {
+	lost := ledger.Row{State: ledger.Done, Via: ledger.ViaCall, Error: "no result"}
+	want := map[inbox.ID]string{}
+	var ids []inbox.ID
+	for key, ends := range map[string][]ledger.Row{
+		"none": {}, "open": {{State: ledger.Pending}}, "done": {{State: ledger.Done, Via: ledger.ViaCall}}, "parked": {{State: ledger.Failed}, {State: ledger.Parked}},
+		"lost": {lost}, "both": {{State: ledger.Skipped}, lost, {State: ledger.Parked}},
+	} {
+		b.park(key, inbox.Waiting)
+		ids = append(ids, id(key), id(key+"'"))
+		for n, end := range ends {
+			r := stepOf(key, fmt.Sprint("step", n))
+			b.markStep(r)
+			r.State, r.Via, r.Error = end.State, end.Via, end.Error
+			switch r.State {
+			case ledger.Done:
+				b.doneStep(r)
+			case ledger.Pending:
+			default:
+				b.outcome(true, r)
+			}
+			if row := b.list(key)[n]; row.NeedsPerson() && want[id(key)] == "" {
+				want[id(key)] = row.Step
+			}
+		}
+	}
+	if got, err := b.stepDesk().Blocking(b.ctx, ids); err != nil || !maps.Equal(got, want) || len(want) != 3 {
+		b.Errorf("%v, want %v; %v", got, want, err)
 	}
 }
 
