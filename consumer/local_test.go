@@ -15,9 +15,11 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
 )
 
 // publish writes events in a transaction of the program's, and wakes what takes them.
@@ -367,4 +369,73 @@ func TestLocalDeliveryOfALongID(t *testing.T) {
 			b.Errorf("under %q it is %q", key, b.state(key))
 		}
 	})
+}
+
+// notedStart notes whether a consumer has subscribed when its instance is recorded.
+type notedStart struct {
+	store.Store
+	subscribed chan struct{} // closed by the first Subscribe
+	early      chan bool
+}
+
+func (s *notedStart) Operations() store.Operations {
+	o := s.Store.Operations()
+	o.Subscriptions, o.Instances = notedSubscribe{o.Subscriptions, s}, notedInstances{o.Instances, s}
+	return o
+}
+
+type notedSubscribe struct {
+	outbox.Subscriptions
+	s *notedStart
+}
+
+func (n notedSubscribe) Subscribe(ctx context.Context, topics map[string][]string) error {
+	select {
+	case <-n.s.subscribed:
+	default:
+		close(n.s.subscribed)
+	}
+	return n.Subscriptions.Subscribe(ctx, topics)
+}
+
+type notedInstances struct {
+	instance.Store
+	s *notedStart
+}
+
+func (n notedInstances) Start(ctx context.Context, i instance.Instance) error {
+	select {
+	case <-n.s.subscribed:
+		n.s.early <- true
+	case <-time.After(300 * time.Millisecond):
+		n.s.early <- false
+	}
+	return n.Store.Start(ctx, i)
+}
+
+// A subscription whose process is not recorded yet could be removed, and the process would miss
+// events until it subscribes again.
+func TestAProcessIsRecordedBeforeItSubscribes(t *testing.T) {
+	b := setupSQLite(t)
+	st := &notedStart{Store: b.st, subscribed: make(chan struct{}), early: make(chan bool, 1)}
+	c, err := consumer.New("billing", st, b.local())
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer.Handle(c, "local", insert, consumer.Local())
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	if <-st.early {
+		t.Error("the consumer subscribed first")
+	}
+	select {
+	case <-st.subscribed:
+	case <-time.After(20 * time.Second):
+		t.Error("the consumer does not subscribe")
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

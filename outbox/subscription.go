@@ -39,7 +39,12 @@ var ErrPublished = errors.New("a process publishes the outbox")
 // ErrRowsWait matches the error of Remove if events wait for the subscription.
 var ErrRowsWait = errors.New("events wait for this subscription")
 
-// ErrRuns matches the error of Move if a process of the consumer that is renamed runs.
+// Unseen is how long a subscription may go without a process that says that it has a handler
+// for it, before no process counts as having one. A process says so every 30 seconds.
+const Unseen = 2 * time.Minute
+
+// ErrRuns matches the error of Move if a process of the consumer that is renamed runs, and
+// that of Remove if one runs and has a handler for the subscription.
 var ErrRuns = errors.New("a process of the consumer runs")
 
 // Changed says what Move or Remove changed, or for ErrRowsWait would have.
@@ -81,6 +86,9 @@ type Subscriptions interface {
 	Move(ctx context.Context, from, to string) (Changed, error)
 	// Remove deletes the consumer's subscriptions to topics (all, if there are none given).
 	// If events of these topics wait on its line it deletes them too if rows is true;
-	// otherwise it changes nothing, and the error matches ErrRowsWait.
+	// otherwise it changes nothing, and the error matches ErrRowsWait. If an instance of the
+	// consumer runs, and one has had a handler for one of the topics within Unseen, Remove
+	// changes nothing, and the error matches ErrRuns: the process would subscribe again, and
+	// the events in between would not reach it.
 	Remove(ctx context.Context, consumer string, topics []string, rows bool) (Changed, error)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -134,9 +135,10 @@ func twoConsumers(c *cobra.Command, args []string) error {
 func (m *Main) subscriptionRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "remove CONSUMER [TOPIC...]", Short: "end subscriptions", Args: cobra.MinimumNArgs(1),
-		Long: `Ends the subscriptions of a consumer to these topics, or to all. A process that still has a local handler
-for one subscribes again. Events that wait for it are not lost silently: it is refused while there are
-any, unless --events is given, which deletes them.`,
+		Long: `Ends the subscriptions of a consumer to these topics, or to all. Events are not lost silently: it is refused
+while events wait, unless --events is given, which deletes them; and while a process of the consumer runs
+and one has had a local handler for one of the topics within 2 minutes, because it would subscribe again, and
+miss what is published until then. Stop it, or deploy it without the handler and wait for 2 minutes.`,
 	}
 	events := c.Flags().Bool("events", false, "also delete the events that wait")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
@@ -147,6 +149,9 @@ any, unless --events is given, which deletes them.`,
 		return m.withStore(ctx, func(st openStore) error {
 			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events)
 			switch {
+			case errors.Is(err, outbox.ErrRuns):
+				return fmt.Errorf("nothing was done: a process of %s runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see %s and %s: %w",
+					short(args[0], 40), m.command("subscription ls "+migrate.Quote(args[0])), m.command("consumer ls"), err)
 			case errors.Is(err, outbox.ErrRowsWait):
 				return fmt.Errorf("nothing was done: %s for %s: let a process handle them, or delete them with --events: %w",
 					plural(changed.Rows, "event waits", "events wait"), short(args[0], 40), err)

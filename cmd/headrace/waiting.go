@@ -10,10 +10,6 @@ import (
 	"github.com/headrace/headrace/outbox"
 )
 
-// unseenFor is how long a subscription of a running consumer may go without a process that
-// has a handler for it, as during a rolling deployment. A running one says so every 30 s.
-const unseenFor = 2 * time.Minute
-
 // topicsShown is how many topics of an outbox are named.
 const topicsShown = 10
 
@@ -65,7 +61,7 @@ func (m *Main) boxWarnings(b boxView, known []*consumerState, subscribed []outbo
 	}
 	return topicWarnings(slices.DeleteFunc(slices.Clone(b.Topics), func(t outbox.TopicStatus) bool {
 		return slices.ContainsFunc(subscribed, func(s outbox.Subscription) bool {
-			return s.Consumer == consumer && s.Topic == t.Topic && s.Age <= unseenFor
+			return s.Consumer == consumer && s.Topic == t.Topic && s.Age <= outbox.Unseen
 		})
 	}), func(topic string) string {
 		return fmt.Sprintf("%s, of which no process has a local handler for the topic: deploy one, or delete them: %s", migrate.Quote(consumer),
@@ -125,7 +121,7 @@ func (m *Main) unseenWarnings(v statusView, subscribed []outbox.Subscription) (w
 		waits := slices.ContainsFunc(v.Outboxes, func(b boxView) bool {
 			return b.Outbox == outbox.LineOf(s.Consumer) && slices.ContainsFunc(b.Topics, func(t outbox.TopicStatus) bool { return t.Topic == s.Topic })
 		})
-		if s.Age > unseenFor && runs(v.Consumers, s.Consumer) && !waits {
+		if s.Age > outbox.Unseen && runs(v.Consumers, s.Consumer) && !waits {
 			warnings = append(warnings, fmt.Sprintf("%s: no process has a local handler for the topic %s: deploy one, or %s",
 				short(s.Consumer, 40), short(s.Topic, 60), m.command("subscription remove "+migrate.Quote(s.Consumer)+" "+migrate.Quote(s.Topic))))
 		}

@@ -49,7 +49,13 @@ func (d *localDelivery) start(r *Run, o *batch.Options) {
 		rt.Counters.Live[outcome].Add(1)
 		r.alerts.outcome(outcome)
 	}
-	r.workers.Go(func() { local.New(options).Run(r.Stopping) })
+	r.workers.Go(func() {
+		// Only a process whose instance is recorded has subscriptions, so that none of its
+		// are removed.
+		if r.instance.guard.Started(r.Stopping) {
+			local.New(options).Run(r.Stopping)
+		}
+	})
 }
 
 // wait waits until the local handlers are subscribed, so that they get the events of all

@@ -21,7 +21,7 @@ type Subscriptions struct {
 	sqlrun.Table[struct {
 		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
-		Runs, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
+		Runs, Handled, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
 
 		LockShards, LocalRefusedGone, SweepCopy, SweepCopyHeld string `sql:"optional"`
 	}]
@@ -148,15 +148,32 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 // ended returns outbox.ErrRuns if a process may work on the line of consumer, and otherwise
 // keeps others from it until t ends.
 func (s *Subscriptions) ended(ctx context.Context, t *txn.Txn, consumer string) error {
-	var runs bool
-	if err := t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs); err != nil {
-		return err
-	}
-	if runs {
-		return outbox.ErrRuns
+	if runs, err := s.runs(ctx, t, consumer); err != nil || runs {
+		return cmp.Or(err, outbox.ErrRuns)
 	}
 	free, err := s.lock(ctx, t, outbox.LineOf(consumer))
 	if err == nil && !free {
+		err = outbox.ErrRuns
+	}
+	return err
+}
+
+// runs reports whether a process of consumer runs.
+func (s *Subscriptions) runs(ctx context.Context, t *txn.Txn, consumer string) (runs bool, err error) {
+	err = t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs)
+	return runs, err
+}
+
+// unhandled returns outbox.ErrRuns if a process of consumer runs, and one has a handler for one
+// of the subscriptions that args name. Otherwise none can record one until t ends. It
+// looks for processes after that: each is recorded before its handlers are.
+func (s *Subscriptions) unhandled(ctx context.Context, t *txn.Txn, args []any, consumer string) error {
+	var handled bool
+	if err := t.QueryRowContext(ctx, s.SQL.Handled, append(args, sqlrun.Micros(outbox.Unseen))...).Scan(&handled); err != nil || !handled {
+		return err
+	}
+	runs, err := s.runs(ctx, t, consumer)
+	if err == nil && runs {
 		err = outbox.ErrRuns
 	}
 	return err
@@ -183,6 +200,9 @@ func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []st
 	}
 	args := append(s.Many(append([]string{}, topics...)), consumer)
 	err = s.Transact(ctx, func(t *txn.Txn) (err error) {
+		if err := s.unhandled(ctx, t, args, consumer); err != nil {
+			return err
+		}
 		if changed.Subscriptions, err = sqlrun.Affected(t.ExecContext(ctx, s.SQL.Remove, args...)); err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ const (
 	Every = 30 * time.Second
 	// after is how long events wait, and no process has a handler for them, before that is
 	// an alert: a rolling deployment takes less.
-	after = 2 * time.Minute
+	after = outbox.Unseen
 	// lookTime bounds the queries of a look.
 	lookTime = 10 * time.Second
 )

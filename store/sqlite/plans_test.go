@@ -29,6 +29,7 @@ var scans = map[string]string{
 	"meta_renew":     "one row",
 
 	"subscriptions_list":               "the subscriptions: a row for each consumer and topic",
+	"subscriptions_handled":            "the subscriptions, for the command",
 	"subscriptions_move":               "the subscriptions",
 	"subscriptions_remove":             "the subscriptions",
 	"subscriptions_sweep":              "walks the line of unclaimed events up to its limit, now and then",

@@ -32,6 +32,7 @@ var subscriptionTests = []test{
 	{name: "a line that is worked on is not moved", run: subscriptionsMovedBusy, needs: concurrentWriters},
 	{name: "a move leaves no row behind a row that is gone", run: subscriptionsMovedHeld},
 	{name: "events that wait are not removed unless asked", run: subscriptionsRemoved},
+	{name: "a subscription that a process has a handler for is not removed", run: subscriptionsRemovedRunning},
 	{name: "invalid names are refused", run: subscriptionsInvalid},
 }
 

@@ -132,6 +132,47 @@ func subscriptionsRemoved(b *bundle) {
 	b.wantOn(b.line(""), "9", 0)
 }
 
+// subscriptionsRemovedRunning: the process would subscribe again, and the events in between
+// would be lost for it. Those of topics that it has no handler for are removed.
+//
+//evidence:local
+func subscriptionsRemovedRunning(b *bundle) {
+	b.subscribe("a", "t", "u")
+	instances := b.Store.Operations().Instances
+	b.must(instances.Start(b.ctx, instance.Instance{ID: "i", Consumer: "a"}))
+	b.must(instances.Start(b.ctx, instance.Instance{ID: "j", Consumer: "b"}))
+	b.shift(outbox.Unseen - 30*time.Second)
+	b.must(instances.Beat(b.ctx, "i"))
+	b.must(instances.Beat(b.ctx, "j"))
+	b.subscribe("a", "t")
+	b.publish(rowsOf("t", "k", 0, 2)...)
+	refused := func(rows bool, topics ...string) {
+		b.Helper()
+		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, rows); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
+			b.Errorf("removed %v: %+v, %v", topics, got, err)
+		}
+	}
+	refused(false)
+	refused(false, "t")
+	refused(true, "t")
+	refused(false, "u")
+	b.shift(outbox.Unseen)
+	b.must(instances.Beat(b.ctx, "i"))
+	b.subscribe("a", "t")
+	refused(true)
+	b.wantOn(b.line("a"), "0 1", 0)
+	removed := func(want outbox.Changed, topics ...string) {
+		b.Helper()
+		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, true); err != nil || got != want {
+			b.Errorf("removed %v: %+v, %v, want %+v", topics, got, err, want)
+		}
+	}
+	removed(outbox.Changed{Subscriptions: 1}, "u")
+	removed(outbox.Changed{}, "none")
+	b.must(instances.End(b.ctx, "i"))
+	removed(outbox.Changed{Subscriptions: 1, Rows: 2})
+}
+
 func headraceLocal(topic string) outbox.Row {
 	return outbox.RowOf(headrace.Event{ID: "event-9", Topic: topic, Payload: []byte("{}"), Local: true})
 }
