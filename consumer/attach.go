@@ -81,7 +81,7 @@ func (c *Consumer) Wait(ctx context.Context) error {
 	if c.router == nil {
 		return fmt.Errorf("consumer %s: %w", c.Name(), ErrNotRunning)
 	}
-	return c.router.Wait(ctx)
+	return errors.Join(c.router.Wait(ctx), c.tooLate())
 }
 
 func checkAttach(r *message.Router, st store.Store, config Config) error {

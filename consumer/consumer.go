@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/headrace/headrace/internal/encode"
@@ -16,13 +17,16 @@ import (
 // Consumer runs handlers. Make one with New, register handlers, then Run it once.
 // Ready, Alive, Stats and Subscriptions may be called from any goroutine.
 type Consumer struct {
-	given    Config // by the program
-	config   Config // with defaults
-	sourced  bool   // a handler has Config.Source
-	rt       *runtime.Runtime
-	router   *router.Attachment // nil unless made by Attach
+	given   Config // by the program
+	config  Config // with defaults
+	sourced bool   // a handler has Config.Source
+	rt      *runtime.Runtime
+	router  *router.Attachment // nil unless made by Attach
+	started atomic.Bool
+
+	mu       sync.Mutex // protects the rest, and the list of handlers until started
 	mistakes mistakes
-	started  atomic.Bool
+	late     error // registrations after started
 }
 
 // New returns a consumer that does not run yet. name is part of the scope of every key
@@ -75,17 +79,32 @@ func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 // Sink the relay has what is left of it, and 5 s at least. If handlers ignore
 // their context, or the network drops the database's answers, Run returns at most about a
 // minute after those times. A consumer runs once.
+//
+// A handler that is registered while it runs changes nothing of the run: that is logged, and
+// an error of Run when it ends (ErrRunning). Run returns an error at once if another consumer
+// of this name runs in this process on the same store with other handlers. With the same
+// handlers the two are as two processes are.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.router != nil {
 		return fmt.Errorf("consumer %s: it is attached to a Router: call the Router's Run", c.Name())
 	}
-	if !c.started.CompareAndSwap(false, true) {
+	c.mu.Lock()
+	again := c.started.Swap(true)
+	c.mu.Unlock()
+	if again {
 		return fmt.Errorf("consumer %s: %w", c.Name(), ErrRunning)
 	}
 	if err := c.Err(); err != nil {
 		return err
 	}
-	return c.rt.Run(ctx)
+	return errors.Join(c.rt.Run(ctx), c.tooLate())
+}
+
+// tooLate returns the registrations after the start, which changed nothing.
+func (c *Consumer) tooLate() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.late
 }
 
 // Err returns the mistakes that are known before Run, which would return them: those of
@@ -93,6 +112,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 // handler, and that no handler is registered. What a source asks its broker for, such as the
 // retention of a topic, is not known yet. Call it when all handlers are registered.
 func (c *Consumer) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err := c.mistakes.err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
 		err = errors.New("no handler is registered: call consumer.Handle")
@@ -104,9 +125,9 @@ func (c *Consumer) Err() error {
 		err = c.rt.RefusesRetention()
 	}
 	if err != nil {
-		return fmt.Errorf("consumer %s: %w", c.Name(), err)
+		err = fmt.Errorf("consumer %s: %w", c.Name(), err)
 	}
-	return nil
+	return errors.Join(err, c.late)
 }
 
 // handler returns a registration with the consumer's configuration.
@@ -121,11 +142,16 @@ func (c *Consumer) handler(name string) *runtime.Handler {
 
 // add adds a registration, or records its mistakes.
 func (c *Consumer) add(r *registration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.started.Load() {
+		err := fmt.Errorf("consumer %s: handler %q was registered too late, and gets nothing: %w", c.Name(), r.Name, ErrRunning)
+		c.late = errors.Join(c.late, err)
+		c.config.Logger.Error("a handler was registered too late, and gets nothing: register it before Run, or add it to the Router before Attach", "consumer", c.Name(), "handler", r.Name)
+		return
+	}
 	if r.setSource(c.config.Source) {
 		c.sourced = true
-	}
-	if c.started.Load() {
-		r.mistake("%w", ErrRunning)
 	}
 	if err := encode.Topic("the topic", r.Topic); err != nil {
 		r.mistake("%w", err)

@@ -28,7 +28,7 @@ var ErrUnavailable = subscription.ErrUnavailable
 // database does not answer.
 var ErrDrainTimeout = runtime.ErrDrainTimeout
 
-// ErrRunning matches the error of a second Run, and of a registration after Run.
+// ErrRunning matches the error of a second Run, and of registrations after Run or Attach.
 var ErrRunning = runtime.ErrRunning
 
 // ErrNotRunning matches the error of Ready and Alive before Run and after it.

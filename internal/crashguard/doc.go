@@ -31,6 +31,9 @@
 // as the dead process had lived, up to a bound: a broker may deliver a message again only
 // after a while.
 //
+// A process runs one set of handlers for a consumer: a second consumer of the name, on the
+// same store and with other handlers, does not begin.
+//
 // Leased work is never marked: a lost lease is its record. No leased work begins while a
 // suspect runs.
 //

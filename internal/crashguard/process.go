@@ -22,6 +22,8 @@ type Process struct {
 	// it may never ask again.
 	promised string
 	until    time.Time
+
+	consumers []*running // see Begin
 }
 
 // ThisProcess is the Process of this process.

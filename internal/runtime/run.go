@@ -41,6 +41,7 @@ type Run struct {
 	instance instanceRun
 	gauges   *telemetry.Watch
 	leave    func(context.Context) error // the shared relay; nil without a sink
+	forget   func()                      // that the process runs this consumer
 	backlog  *drain.Drain
 	workers  sync.WaitGroup // batches and the backlog's drain
 	calls    sync.WaitGroup // goroutines inside user functions
@@ -72,7 +73,11 @@ func (rt *Runtime) Run(ctx context.Context) error {
 
 // Start starts the work on deliveries. Finish ends it.
 func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
-	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes)}
+	forget, err := rt.Process.Begin(rt.Store, rt.Name, task.Labels(rt.handlers))
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: %w", rt.Name, err)
+	}
+	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes), forget: forget}
 	r.Stopping, r.stop = context.WithCancelCause(ctx)
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
@@ -86,11 +91,12 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.close()))
 	}
 	r.startWorkers()
-	rt.setRunning(true)
+	rt.running.Store(true)
 	return r, nil
 }
 
 func (r *Run) end() {
+	r.forget()
 	r.stop(nil)
 	r.cancel()
 	r.cut()

@@ -48,8 +48,8 @@ type Runtime struct {
 	failures failurelog.Log
 	stranded stranded.Log
 
+	running atomic.Bool
 	mu      sync.Mutex
-	running bool
 	fatal   error
 }
 
@@ -149,7 +149,7 @@ func (rt *Runtime) Alive() error {
 	switch n := rt.left.Count(); {
 	case rt.fatal != nil:
 		return rt.fatal
-	case !rt.running:
+	case !rt.running.Load():
 		return fmt.Errorf("consumer %s: %w", rt.Name, ErrNotRunning)
 	case n >= rt.Concurrency:
 		return fmt.Errorf("consumer %s: %d handlers ignored their deadline and still run", rt.Name, n)
@@ -172,10 +172,4 @@ func (rt *Runtime) Fatal() error {
 	rt.mu.Lock()
 	defer rt.mu.Unlock()
 	return rt.fatal
-}
-
-func (rt *Runtime) setRunning(running bool) {
-	rt.mu.Lock()
-	defer rt.mu.Unlock()
-	rt.running = running
 }

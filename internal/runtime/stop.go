@@ -16,7 +16,7 @@ import (
 // already.
 func (r *Run) Finish() error {
 	defer r.end()
-	defer r.rt.setRunning(false)
+	defer r.rt.running.Store(false)
 	began := time.Now()
 	r.Budget.Close()
 	var err error
