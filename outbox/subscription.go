@@ -72,8 +72,7 @@ type Subscriptions interface {
 	// Localize makes the events of these topics (of all, if there are none given) in the outbox
 	// called name Local after all, in one transaction, and returns how many went to the line
 	// Unclaimed. The others, which are gone, were copied for subscribed consumers when they
-	// were published: the topic had had a subscription for an hour. What a sink had refused is
-	// ready. If a process publishes the outbox, or waits for its turn, it changes nothing,
+	// were published. What a sink had refused is ready. If a process publishes the outbox, or waits for its turn, it changes nothing,
 	// and the error matches ErrPublished.
 	Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error)
 	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.

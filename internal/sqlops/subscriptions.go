@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
@@ -31,10 +30,6 @@ type Subscriptions struct {
 
 // sweepRows is how many rows one sweep moves from each table.
 const sweepRows = 500
-
-// seenAfter is how long after a subscription began every publisher certainly saw it: it is
-// longer than a publisher's transaction, and shorter than any retention.
-const seenAfter = time.Hour
 
 func (s *Subscriptions) Subscribe(ctx context.Context, topics map[string][]string) (err error) {
 	defer sqlrun.Wrap("subscribe", &err)
@@ -90,7 +85,7 @@ func (s *Subscriptions) Localize(ctx context.Context, name string, topics []stri
 			return outbox.ErrPublished
 		}
 		args := append(s.Many(append([]string{}, topics...)), name)
-		if gone, err = total(ctx, t, append(args, sqlrun.Micros(seenAfter)), s.SQL.LocalGone, s.SQL.LocalGoneHeld); err != nil {
+		if gone, err = total(ctx, t, args, s.SQL.LocalGone, s.SQL.LocalGoneHeld); err != nil {
 			return err
 		}
 		refused, err := total(ctx, t, args, s.SQL.LocalRefused)

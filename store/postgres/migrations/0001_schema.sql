@@ -123,6 +123,7 @@ CREATE TABLE {{schema}}.headrace_outbox (
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT {{now}},
+    copied     boolean NOT NULL DEFAULT false, -- onto the line of each consumer that was subscribed to the topic
     PRIMARY KEY (outbox, shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 -- Events held back: delayed, refused by the sink and tried again later, parked, or
@@ -143,6 +144,7 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     trace_parent text NOT NULL,
     trace_state  text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT {{now}},
+    copied     boolean NOT NULL DEFAULT false, -- onto the line of each consumer that was subscribed to the topic
     PRIMARY KEY (outbox, shard, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0.01);
 CREATE INDEX headrace_outbox_held_due ON {{schema}}.headrace_outbox_held (outbox, shard, due_at, id) WHERE due_at IS NOT NULL;

@@ -16,11 +16,11 @@ WITH hold AS MATERIALIZED (
     USING hold
     WHERE o.outbox = hold.outbox AND o.shard = hold.shard AND o.id = hold.id
     RETURNING o.outbox, o.shard, o.id, hold.reason, hold.due_at, hold.attempts, hold.error, o.message_id, o.topic, o.order_key,
-        o.payload, o.metadata, o.trace_parent, o.trace_state, o.created_at
+        o.payload, o.metadata, o.trace_parent, o.trace_state, o.created_at, o.copied
 ), moved AS (
     INSERT INTO {{schema}}.headrace_outbox_held
         (outbox, shard, id, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata,
-         trace_parent, trace_state, created_at)
+         trace_parent, trace_state, created_at, copied)
     SELECT taken.* FROM taken
     RETURNING id
 )

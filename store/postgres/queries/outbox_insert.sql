@@ -4,7 +4,7 @@
 -- most common: the topic $3, no order key, no metadata, no trace, not local ($14).
 --
 -- The second part copies them onto the lines of the consumers that are subscribed to their
--- topics, and keeps local ones without a subscription on the line 'local/'. Where there is
+-- topics, as the rows of the outbox then say (copied), and keeps local ones without a subscription on the line 'local/'. Where there is
 -- no subscription and no local event, it ends before it reads one. It is one join, so that
 -- the server plans it once: it planned a subquery for each event anew each time.
 --
@@ -19,8 +19,9 @@ WITH event AS NOT MATERIALIZED (
     WHERE CASE WHEN $2::text IN ('', pg_current_xact_id()::text) THEN true
         ELSE CAST('another transaction: ' || pg_current_xact_id()::text AS boolean) END
 ), ready AS (
-    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, copied)
+    SELECT $13, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state,
+        e.topic IN (SELECT s.topic FROM {{schema}}.headrace_subscriptions AS s)
     FROM event AS e
     WHERE NOT e.local
 )

@@ -11,23 +11,23 @@ WITH event AS MATERIALIZED (
     WHERE CASE WHEN $2::text IN ('', pg_current_xact_id()::text) THEN true
         ELSE CAST('another transaction: ' || pg_current_xact_id()::text AS boolean) END
 ), line AS MATERIALIZED (
-    SELECT e.place, $13::text AS outbox FROM event AS e WHERE NOT e.local
+    SELECT e.place, $13::text AS outbox, e.topic IN (SELECT s.topic FROM {{schema}}.headrace_subscriptions AS s) AS copied FROM event AS e WHERE NOT e.local
     UNION ALL
-    SELECT e.place, 'local/' || COALESCE(s.consumer, '')
+    SELECT e.place, 'local/' || COALESCE(s.consumer, ''), false
     FROM event AS e
     LEFT JOIN {{schema}}.headrace_subscriptions AS s ON s.topic = e.topic
     WHERE s.topic IS NOT NULL OR e.local
 ), ready AS (
-    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
-    SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    INSERT INTO {{schema}}.headrace_outbox (outbox, shard, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, copied)
+    SELECT line.outbox, e.shard, e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state, line.copied
     FROM event AS e JOIN line ON line.place = e.place
     WHERE e.delay_us = 0
     ORDER BY e.place
 )
 INSERT INTO {{schema}}.headrace_outbox_held
-    (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state)
+    (outbox, shard, reason, due_at, attempts, error, message_id, topic, order_key, payload, metadata, trace_parent, trace_state, copied)
 SELECT line.outbox, e.shard, 'delayed', {{now}} + e.delay_us * interval '1 microsecond', 0, '',
-    e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state
+    e.message_id, e.topic, e.order_key, e.payload, e.metadata, e.trace_parent, e.trace_state, line.copied
 FROM event AS e JOIN line ON line.place = e.place
 WHERE e.delay_us > 0
 ORDER BY e.place

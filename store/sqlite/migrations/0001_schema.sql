@@ -113,6 +113,7 @@ CREATE TABLE {{schema}}.headrace_outbox (
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    copied     INTEGER NOT NULL DEFAULT 0 CHECK (copied IN (0, 1)), -- onto the line of each consumer that was subscribed to the topic
     metadata   BLOB NOT NULL,
     payload    BLOB, -- NULL: a tombstone
     PRIMARY KEY (outbox, shard, id)
@@ -132,6 +133,7 @@ CREATE TABLE {{schema}}.headrace_outbox_held (
     trace_parent TEXT NOT NULL,
     trace_state  TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    copied     INTEGER NOT NULL DEFAULT 0 CHECK (copied IN (0, 1)),
     error      TEXT NOT NULL,
     metadata   BLOB NOT NULL,
     payload    BLOB, -- NULL: a tombstone

@@ -1,6 +1,4 @@
--- Ready rows of these topics in the outbox $2 whose topic had had a subscription for $3 when they
--- were written: they were copied for it then.
+-- Ready rows of these topics in the outbox $2 that were copied onto the lines of the consumers
+-- which were subscribed when they were written.
 DELETE FROM {{schema}}.headrace_outbox AS o
-WHERE o.outbox = $2 AND (json_array_length($1) = 0 OR o.topic IN (SELECT value FROM json_each($1))) AND EXISTS (
-    SELECT 1 FROM {{schema}}.headrace_subscriptions AS s WHERE s.topic = o.topic AND s.created_at < o.created_at - $3
-)
+WHERE o.outbox = $2 AND (json_array_length($1) = 0 OR o.topic IN (SELECT value FROM json_each($1))) AND o.copied
