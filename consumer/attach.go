@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/router"
+	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 )
 
@@ -29,8 +30,8 @@ import (
 //
 // Each attempt has its own copy of the message and its own transaction (see Alone), since
 // the handler may call other systems; a retry repeats those calls. The attempt's context
-// does not end when the Router is closed, but config.DrainTimeout later, which must be
-// shorter than the Router's CloseTimeout. The context holds the handler's name and topics
+// does not end when the Router is closed, but config.DrainTimeout later; Attach refuses one
+// that is not shorter than the Router's CloseTimeout. The context holds the handler's name and topics
 // for Watermill's HandlerNameFromCtx, SubscribeTopicFromCtx and PublishTopicFromCtx.
 //
 // inside are middlewares that run around the handler in each attempt, the first one
@@ -102,6 +103,8 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("%s: option Config.MaxBatch is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
 	case config.BatchTime != 0:
 		return fmt.Errorf("%s: option Config.BatchTime is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
+	case config.set().Lost:
+		return fmt.Errorf("%s: option Config.Retry is set, with Overrides[%q], but a handler of a Router has no lease that could be lost: leave the override out", config.Name, retry.Lost)
 	case len(config.Systems) > 0:
 		return fmt.Errorf("%s: option Config.Systems is set: a handler of a Router has no steps, leave it nil", config.Name)
 	case r.IsRunning() || r.IsClosed():

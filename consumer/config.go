@@ -71,7 +71,7 @@ type Config struct {
 	// later messages of an order key overtake one that fails. Default: false.
 	Strict bool
 	// Retry is the policy for failed messages. Overrides of class retry.Lost are for handlers
-	// of HandleLeased; Run rejects them if there is none. Default: retry.Policy's own.
+	// of HandleLeased; Run rejects them if there is none, and Attach always. Default: retry.Policy's own.
 	Retry retry.Policy
 	// Codec decodes payloads and encodes event values. Default: codec.JSON().
 	Codec codec.Codec
@@ -110,9 +110,9 @@ type Config struct {
 	// the run returns later. Default 30 s.
 	HandlerTimeout time.Duration
 	// DrainTimeout is how long handlers may finish after the consumer began to stop. What
-	// they leave of it, and 5 s at least, is the relay's. With Attach it must be shorter
-	// than the Router's CloseTimeout (30 s by default): after that, Router.Run returns even
-	// if handlers still run. Default 20 s: with handlers that observe their context a stop
+	// they leave of it, and 5 s at least, is the relay's. Attach rejects one that is not
+	// shorter than the Router's CloseTimeout (30 s by default): after that, Router.Run
+	// returns even if handlers still run. Default 20 s: with handlers that observe their context a stop
 	// ends within Kubernetes' 30 s.
 	DrainTimeout time.Duration
 	// NackPause is the shortest wait before a delivery is given back while the consumer

@@ -14,6 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
@@ -105,7 +108,7 @@ func TestConfigThatAttachIgnores(t *testing.T) {
 	t.Parallel()
 	b := setupSQLite(t)
 	said := []string{
-		"Name", "Sink", "Relay", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency", "MaxInFlight",
+		"Name", "Sink", "Relay", "Key", "SameWhen", "OrderKey", "Strict", "Codec", "Concurrency", "MaxInFlight",
 		"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "NackPause", "DeadLetterTopic", "Retention", "Redact",
 		"Environment", "Build", "Logger", "Alert", "Alerts", "TracerProvider", "MeterProvider",
 	}
@@ -114,6 +117,9 @@ func TestConfigThatAttachIgnores(t *testing.T) {
 		"MaxBatch":  func(c *consumer.Config) { c.MaxBatch = 2 },
 		"BatchTime": func(c *consumer.Config) { c.BatchTime = time.Second },
 		"Systems":   func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} },
+		"Retry": func(c *consumer.Config) { // as far as it is about leases
+			c.Retry.Overrides = map[retry.Class]retry.Override{retry.Lost: {MaxAttempts: 5}}
+		},
 	} {
 		said = append(said, field)
 		r := b.router()
@@ -125,6 +131,33 @@ func TestConfigThatAttachIgnores(t *testing.T) {
 		}
 	}
 	everyField(t, said)
+}
+
+// The Router ends its Run at its CloseTimeout, so a drain time that is not shorter would be
+// cut off: it is refused, the default too.
+func TestDrainTimeoutOfAttach(t *testing.T) {
+	t.Parallel()
+	b := setupSQLite(t)
+	for name, c := range map[string]struct {
+		closes, drain time.Duration
+		want          string
+	}{
+		"shorter":                       {2 * time.Second, time.Second, ""},
+		"as long":                       {time.Second, time.Second, "Config.DrainTimeout (1s) is not below the Router's CloseTimeout (1s)"},
+		"longer than the default":       {0, time.Minute, "Config.DrainTimeout (1m0s) is not below the Router's CloseTimeout (30s)"},
+		"the default of both":           {0, 0, ""},
+		"the default, longer than that": {10 * time.Second, 0, "Config.DrainTimeout (20s) is not below the Router's CloseTimeout (10s)"},
+	} {
+		router, err := message.NewRouter(message.RouterConfig{CloseTimeout: c.closes}, watermill.NopLogger{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		router.AddConsumerHandler("h", topic, b.src, effect)
+		_, err = consumer.Attach(router, b.st, consumer.Config{Name: "test", Sink: &published{}, DrainTimeout: c.drain})
+		if (c.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
 }
 
 // The relay has no longer at a stop than the consumer: a longer time would be cut short.

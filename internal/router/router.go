@@ -46,6 +46,9 @@ type Attachment struct {
 // Attach attaches rt, which has no handlers yet, to router, which has all of its own.
 // register makes the registration of a handler, without its functions.
 func Attach(router *message.Router, rt *runtime.Runtime, register func(name string) *runtime.Handler, inside []message.HandlerMiddleware) (*Attachment, error) {
+	if err := checkTimes(router, rt.DrainTimeout); err != nil {
+		return nil, err
+	}
 	a := &Attachment{rt: rt, handlers: make(map[string]*handler), ended: make(chan struct{})}
 	for name, raw := range router.Handlers() {
 		if err := encode.Name("handler name", name); err != nil {
