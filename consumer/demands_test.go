@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/headrace/headrace"
@@ -24,29 +25,41 @@ func (c *checked) Check(_ context.Context, _ string, d consumer.Demands) error {
 	return errChecked
 }
 
-// A source is told whether the handler has a key of its own, from Key or Config.Key.
-func TestDemandsOwnKey(t *testing.T) {
-	for _, c := range []struct {
-		config  consumer.Config
+// registered is a checked source that records the topics of its handlers.
+type registered struct {
+	checked
+	topics []string
+}
+
+func (r *registered) Registered(topic string) { r.topics = append(r.topics, topic) }
+
+// A source is told of each handler when it is registered, and of its key function at the
+// start: that of Key, of Config.Key, or the default.
+func TestDemandsKey(t *testing.T) {
+	literal := func(text string) inbox.KeyFunc { return inbox.Literal(text) }
+	for want, c := range map[string]struct {
+		config  inbox.KeyFunc
 		options []consumer.Option
-		want    bool
 	}{
-		{},
-		{config: consumer.Config{Key: inbox.PayloadHash()}, want: true},
-		{options: []consumer.Option{consumer.Key(inbox.PayloadHash())}, want: true},
+		"the id":     {},
+		"the config": {config: literal("the config")},
+		"the option": {config: literal("the config"), options: []consumer.Option{consumer.Key(literal("the option"))}},
 	} {
 		b := setupSQLite(t)
-		src := &checked{Source: memsource.New()}
+		src := &registered{checked: checked{Source: memsource.New()}}
 		config := b.config()
-		config.Source, config.Key = nil, c.config.Key
+		config.Source, config.Key = nil, c.config
 		made := b.consumer(config)
 		consumer.Handle(made, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return nil },
 			append(c.options, consumer.From(src))...)
+		if !slices.Equal(src.topics, []string{topic}) {
+			t.Errorf("registered are %q", src.topics)
+		}
 		if err := made.Run(t.Context()); !errors.Is(err, errChecked) {
 			t.Fatalf("Run: %v", err)
 		}
-		if src.demands.OwnKey != c.want {
-			t.Errorf("OwnKey is %t, want %t", src.demands.OwnKey, c.want)
+		if key, err := src.demands.Key(&headrace.Delivery{ID: "the id"}); err != nil || key != want {
+			t.Errorf("the key is %q, want %q: %v", key, want, err)
 		}
 	}
 }

@@ -3,11 +3,11 @@ package consumer
 import (
 	"context"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/runtime"
 )
 
@@ -27,10 +27,9 @@ type Demands struct {
 	Deliveries int
 	// InFlight is how many deliveries the consumer holds at once.
 	InFlight int
-	// OwnKey reports whether the handler has a key function of its own, by Key or
-	// Config.Key. Without one its key is inbox.DefaultKey, the message's id most often. A
-	// source whose ids prove nothing rejects that.
-	OwnKey bool
+	// Key is the handler's key function. A source whose ids prove nothing rejects one that
+	// takes them, as inbox.DefaultKey does.
+	Key inbox.KeyFunc
 }
 
 // Checker is a source with its own limits. Run calls Check for each of its topics before
@@ -41,6 +40,14 @@ type Demands struct {
 // does not say what is missing.
 type Checker interface {
 	Check(ctx context.Context, topic string, d Demands) error
+}
+
+// Registrar is a source that knows from elsewhere which topics it has, and warns of those
+// without a handler.
+type Registrar interface {
+	// Registered is called for each handler of the source when it is registered, before Run.
+	// It does not block.
+	Registered(topic string)
 }
 
 // HealthReporter is a source that knows whether its broker serves a subscription. Without
@@ -158,10 +165,13 @@ func same(a, b any) bool {
 // under way; deaths caused by other messages and outages come on top.
 const deliveries = 10
 
-// checkOf returns a function that checks at the start whether the source of r meets its
-// demands; nil if the source has no limits of its own.
+// checkOf tells the source of r of its registration, and returns a function that checks at
+// the start whether the source meets r's demands; nil if it has no limits of its own.
 func (c *Consumer) checkOf(r *registration) func(context.Context) error {
 	h := r.Handler
+	if s, ok := h.Source.(Registrar); ok {
+		s.Registered(h.Topic)
+	}
 	limited, ok := h.Source.(Checker)
 	if !ok {
 		return nil
@@ -171,7 +181,7 @@ func (c *Consumer) checkOf(r *registration) func(context.Context) error {
 		Hold:           time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
 		Deliveries:     deliveries,
 		InFlight:       c.config.MaxInFlight,
-		OwnKey:         c.given.Key != nil || slices.Contains(r.given, "Key"),
+		Key:            h.Key,
 	}
 	return func(ctx context.Context) error { return limited.Check(ctx, h.Topic, d) }
 }

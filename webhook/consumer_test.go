@@ -2,6 +2,7 @@ package webhook_test
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
@@ -76,8 +77,8 @@ func TestReplayOfBodySigned(t *testing.T) {
 	})
 }
 
-// A handler without a key of its own cannot have an endpoint whose signatures cover the
-// body alone, whatever its kind.
+// A handler whose key is made from what is not signed cannot have an endpoint whose
+// signatures cover the body alone, whatever its kind.
 //
 //evidence:webhook-signed
 func TestBodySignedNeedsKey(t *testing.T) {
@@ -92,20 +93,55 @@ func TestBodySignedNeedsKey(t *testing.T) {
 		for kind, handle := range register {
 			t.Run(name+kind, func(t *testing.T) {
 				f := onSQLite(t) // it does not come to the database
-				_ = f.hooks.Endpoint("github", scheme)
-				handle(f, consumer.From(f.hooks))
-				f.run()
-				if err := <-f.ended; err == nil || !strings.Contains(err.Error(), "consumer.Key") {
-					f.Errorf("Run without a key: %v", err)
+				for what, key := range map[string]inbox.KeyFunc{
+					"the default": nil, "the id": inbox.MessageID(), "a header": inbox.Header("x-sent"),
+					"the id without one in the body": inbox.First(inbox.JSON("id"), inbox.MessageID()),
+				} {
+					f.use(sent(), consumer.Config{Key: key})
+					_ = f.hooks.Endpoint("github", scheme)
+					handle(f, consumer.From(f.hooks))
+					f.run()
+					if err := <-f.ended; err == nil || !strings.Contains(err.Error(), "consumer.Key") {
+						f.Errorf("Run with %s: %v", what, err)
+					}
+					f.stop()
+					f.stop = nil
 				}
-				f.stop()
-				f.stop = nil
-				f.use(quiet(), consumer.Config{})
+				f.use(sent(), consumer.Config{Key: inbox.MessageID()})
 				_ = f.hooks.Endpoint("github", scheme)
-				handle(f, consumer.From(f.hooks), consumer.Key(inbox.PayloadHash()))
+				handle(f, consumer.From(f.hooks), consumer.Key(inbox.First(inbox.JSON("id"), inbox.PayloadHash())))
 				f.start()
 			})
 		}
+	}
+}
+
+// sent are quiet options that store the header X-Sent.
+func sent() webhook.Options {
+	o := quiet()
+	o.Headers = []string{"X-Sent"}
+	return o
+}
+
+// An endpoint whose topic no handler takes is logged at the start, once, and no other.
+func TestTopicWithoutHandler(t *testing.T) {
+	f := onSQLite(t)
+	var log strings.Builder
+	o := quiet()
+	o.Logger = slog.New(slog.NewTextHandler(&lockedWriter{&log}, nil))
+	f.use(o, consumer.Config{})
+	for _, topic := range []string{"stirpe", "shop"} {
+		_ = f.hooks.Endpoint(topic, webhook.Standard("whsec_c2VjcmV0"))
+	}
+	other, err := consumer.New("other", f.st, consumer.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	consumer.Handle(other, "shop", insert, consumer.From(f.hooks)) // it does not run yet
+	f.handle()
+	f.start()
+	if text := logged(&log); strings.Count(text, "no handler takes") != 1 || !strings.Contains(text, "topic=stirpe") {
+		t.Errorf("logged: %s", text)
 	}
 }
 

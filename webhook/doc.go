@@ -42,12 +42,14 @@
 //
 // GitHub and Shopify sign the body alone. Anyone who has captured a request can send it again
 // at any time, with another id, another event type and to another URL. Run refuses a
-// handler of such an endpoint that has no key of its own: make one from the body
-// (consumer.Key), and decide by the body. Stripe and Standard Webhooks sign id and time. A
+// handler of such an endpoint whose key is the message's id or made from a header, as the
+// default is: make one from the body (consumer.Key), and decide by the body. Where a key
+// has parts of both (inbox.Join), Run may not see that. Stripe and Standard Webhooks sign id and time. A
 // repetition within the 5 minutes is a duplicate in the inbox.
 //
-// Endpoints are registered before Run. Mistakes in Options, in a Scheme and in the order of
-// calls are errors of Run; until they are corrected, the endpoint answers 503.
+// Endpoints are registered before Run. Mistakes in Options, in a topic, in a Scheme and in the
+// order of calls are errors of Run; until they are corrected, the endpoints answer 503. An
+// endpoint whose topic no handler takes answers 503, and is logged at the start.
 //
 // # Alerts and metrics
 //

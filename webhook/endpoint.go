@@ -19,6 +19,9 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 )
 
+// broker is Coordinates.Broker of the messages.
+const broker = "webhook"
+
 // again is the Retry-After of a 503, in seconds. Most senders have times of their own.
 const again = "30"
 
@@ -57,12 +60,17 @@ func (s *Source) Endpoint(name string, scheme Scheme) http.Handler {
 	e := &endpoint{source: s, name: name, topic: t, verify: scheme.Verify}
 	e.headers = slices.Concat(scheme.Headers, s.o.Headers)
 	e.refusals.endpoint = e
-	if t.bound && err != nil {
+	switch {
+	case t.bound && err != nil:
 		e.topic = &topic{mistake: err} // the topic's other endpoints go on
 		return e
+	case s.started:
+		t.mistake = errors.Join(t.mistake, err)
+	default: // an error of each Run: a topic that is mistyped may have no handler
+		s.mistake = errors.Join(s.mistake, err)
 	}
 	t.served, t.exposed = true, t.exposed || !scheme.SignsID
-	t.mistake = errors.Join(t.mistake, err)
+	t.headers = append(t.headers, e.headers...)
 	return e
 }
 
@@ -166,7 +174,7 @@ func (e *endpoint) message(r *http.Request, id string, body []byte) *message.Mes
 	}
 	// The request may end before the message is settled.
 	m.SetContext(headrace.WithArrival(context.WithoutCancel(r.Context()), headrace.Arrival{
-		Coordinates: headrace.Coordinates{Broker: "webhook", Topic: e.name},
+		Coordinates: headrace.Coordinates{Broker: broker, Topic: e.name},
 	}))
 	return m
 }

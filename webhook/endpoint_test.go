@@ -19,13 +19,14 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/webhook"
 )
 
 // subscribe acknowledges what comes to the topic after f.
 func subscribe(t *testing.T, s *webhook.Source, f func(m *message.Message)) {
 	t.Helper()
-	if err := s.Check(t.Context(), "stripe", consumer.Demands{OwnKey: true}); err != nil {
+	if err := s.Check(t.Context(), "stripe", consumer.Demands{Key: inbox.PayloadHash()}); err != nil {
 		t.Fatal(err)
 	}
 	messages, err := s.Subscribe(t.Context(), "stripe")
@@ -241,7 +242,7 @@ func TestMistakes(t *testing.T) {
 	} {
 		s := newSource(t, c.o)
 		h := s.Endpoint("stripe", c.s)
-		for _, err := range []error{s.Check(t.Context(), "stripe", consumer.Demands{OwnKey: true}), sub(t.Context(), s)} {
+		for _, err := range []error{s.Check(t.Context(), "stripe", consumer.Demands{Key: inbox.PayloadHash()}), sub(t.Context(), s)} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error %v, want %q", err, want)
 			}
@@ -249,6 +250,25 @@ func TestMistakes(t *testing.T) {
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequest("POST", "/", nil)); w.Code != 503 {
 			t.Errorf("%s: %d", want, w.Code)
+		}
+	}
+}
+
+// A mistake of an endpoint is an error of each topic, since its own may be mistyped and have
+// no handler.
+func TestMistakeOfAnotherEndpoint(t *testing.T) {
+	for want, register := range map[string]func(s *webhook.Source) http.Handler{
+		`topic "": the topic is empty`: func(s *webhook.Source) http.Handler { return s.Endpoint("", webhook.Stripe(secret)) },
+		"begins or ends with a blank":  func(s *webhook.Source) http.Handler { return s.Endpoint("github ", webhook.GitHub(secret)) },
+		"GitHub was given no secret":   func(s *webhook.Source) http.Handler { return s.Endpoint("github", webhook.GitHub()) },
+	} {
+		s := newSource(t, quiet())
+		_ = s.Endpoint("stripe", webhook.Stripe(secret))
+		_ = register(s)
+		for _, err := range []error{s.Check(t.Context(), "stripe", consumer.Demands{Key: inbox.PayloadHash()}), sub(t.Context(), s)} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
 		}
 	}
 }

@@ -59,7 +59,7 @@ func stripeSignature(header string) (at string, sums [][]byte) {
 // GitHub is the Scheme of X-Hub-Signature-256. The message's id is X-GitHub-Delivery, the
 // same in all deliveries of an event. Secrets are those of the webhook.
 //
-// The signature covers the body alone, so the handler needs a key of its own, and the
+// The signature covers the body alone, so the handler needs a key from the body, and the
 // stored headers (X-GitHub-Event, X-GitHub-Delivery, X-GitHub-Hook-ID) prove nothing.
 //
 // GitHub never repeats a request by itself. Reconcile with the API: list the webhook's
@@ -73,7 +73,7 @@ func GitHub(secrets ...string) Scheme {
 // the same in all deliveries of an event to one subscription. Secrets are the app's client
 // secrets.
 //
-// The signature covers the body alone, so the handler needs a key of its own, and the
+// The signature covers the body alone, so the handler needs a key from the body, and the
 // stored headers prove nothing. Decide by the body: a captured orders/updated passes at the
 // URL of orders/paid too, so look at financial_status.
 //

@@ -44,7 +44,7 @@ type Scheme struct {
 	Verify Verifier
 	// SignsID says that the signature covers the id that Verify returns, so that a request
 	// cannot be sent again under another id. If it is false, a handler of the endpoint needs
-	// a key of its own.
+	// a key that is made from the body.
 	SignsID bool
 	// Headers are stored with a message, under the names that are written here. They are
 	// the same in each delivery of an event.

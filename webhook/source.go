@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/alerting"
 )
 
@@ -20,10 +23,10 @@ import (
 var ErrClosed = errors.New("webhook: the source is closed")
 
 // Source gives a consumer the requests of its endpoints. It is a Watermill Subscriber that
-// is also a consumer.Checker and a consumer.Pauser. Its methods may be called concurrently.
+// is also a consumer.Checker, a consumer.Registrar and a consumer.Pauser. Its methods may be called concurrently.
 type Source struct {
 	o        Options
-	mistake  error // in Options
+	mistake  error // in Options and of endpoints; once it has started it changes no more
 	closing  context.Context
 	close    context.CancelFunc
 	running  sync.WaitGroup   // goroutines of subscriptions and alerts
@@ -31,23 +34,27 @@ type Source struct {
 	slots    chan struct{}    // holds a token for each request under way
 	requests metric.Int64Counter
 
-	mu     sync.Mutex
-	topics map[string]*topic
+	mu      sync.Mutex
+	topics  map[string]*topic
+	started bool // a consumer runs, or has run
 }
 
 var (
 	_ message.Subscriber = (*Source)(nil)
 	_ consumer.Checker   = (*Source)(nil)
+	_ consumer.Registrar = (*Source)(nil)
 	_ consumer.Pauser    = (*Source)(nil)
 )
 
 // topic is what a Source knows of a topic. Source.mu protects it.
 type topic struct {
-	mistake  error // of an endpoint
-	exposed  bool  // an endpoint verifies the body alone
-	served   bool  // there is an endpoint
-	ownKey   bool  // Check has seen a handler with a key of its own
-	bound    bool  // there was a subscription
+	mistake  error    // of an endpoint that was registered after the start
+	exposed  bool     // an endpoint verifies the body alone
+	served   bool     // there is an endpoint
+	handled  bool     // a handler is registered
+	headers  []string // that are stored
+	ownKey   bool     // Check has seen a handler whose key is made from the body
+	bound    bool     // there was a subscription
 	paused   chan struct{}
 	isPaused bool
 	subs     []*subscription
@@ -83,18 +90,59 @@ func (s *Source) topic(name string) *topic {
 	return t
 }
 
+// Registered records that the topic has a handler.
+func (s *Source) Registered(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.topic(name).handled = true
+}
+
 // Check returns an error if the topic has no endpoint, an endpoint has a mistake, or the
-// signatures of one cover the body alone and the handler has no key of its own. It does not
-// block. The consumer calls it at the start.
+// signatures of one cover the body alone and the handler's key is made from the id or a
+// header. It does not block. The consumer calls it at the start. The first call logs the
+// endpoints whose topics no handler takes.
 func (s *Source) Check(_ context.Context, name string, d consumer.Demands) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topic(name)
-	t.ownKey = d.OwnKey
+	t.handled, t.ownKey = true, ofBody(d.Key, name, t.headers)
 	if err := s.refusal(name, t); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
+	if !s.started {
+		s.warnUnhandled()
+	}
+	s.started = true
 	return nil
+}
+
+// warnUnhandled logs the endpoints whose topics no handler takes. The caller holds s.mu.
+func (s *Source) warnUnhandled() {
+	for _, name := range slices.Sorted(maps.Keys(s.topics)) {
+		if t := s.topics[name]; t.served && !t.handled {
+			s.o.Logger.Warn("no handler takes the topic of a webhook endpoint, which answers 503: register one, or correct the topic", "topic", name)
+		}
+	}
+}
+
+// ofBody reports whether the key function makes the same key of one body under other ids and
+// headers, as far as a body without members shows.
+func ofBody(key inbox.KeyFunc, topic string, headers []string) bool {
+	if key == nil {
+		return false
+	}
+	under := func(text string) string {
+		d := headrace.Delivery{
+			ID: text, Topic: topic, Payload: []byte("{}"), Metadata: make(map[string]string),
+			Coordinates: headrace.Coordinates{Broker: broker, Topic: topic},
+		}
+		for _, name := range headers {
+			d.Metadata[name] = text
+		}
+		k, _ := inbox.Resolve(key, &d) // a body without its members has no key
+		return k
+	}
+	return under("1") == under("2")
 }
 
 // refusal says why there can be no subscription to the topic. The caller holds s.mu.
@@ -108,7 +156,7 @@ func (s *Source) refusal(name string, t *topic) error {
 		return fmt.Errorf("topic %q has no endpoint: call Source.Endpoint(%q, …) before Run", name, name)
 	case t.exposed && !t.ownKey:
 		return fmt.Errorf("an endpoint of topic %q verifies a signature that covers the body alone, so a captured request could be sent "+
-			"again under another id: give the handler a key that is made from the body, with consumer.Key", name)
+			"again under another id, and the handler's key is made from the id or a header: make it from the body, with consumer.Key(inbox.JSON(…))", name)
 	}
 	return nil
 }
@@ -130,7 +178,7 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 	if err := s.refusal(name, t); err != nil {
 		return nil, fmt.Errorf("webhook: %w", err)
 	}
-	t.bound = true
+	t.bound, s.started = true, true
 	sub := &subscription{out: make(chan *message.Message)}
 	sub.ctx, sub.cancel = context.WithCancel(ctx)
 	t.subs = append(t.subs, sub)
