@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -139,7 +140,8 @@ func (k *Kit) within(reads bool, f func(ctx context.Context, tx *sql.Tx) error) 
 
 // Deliver hands each of the messages to the broker, which delivers them to the running
 // process. It does not wait: see Settle. To deliver a message several times, pass it
-// several times.
+// several times. It ends the test if no handler takes the topic of a message from the
+// broker.
 func (k *Kit) Deliver(ms ...Message) {
 	k.t.Helper()
 	k.start(1)
@@ -161,8 +163,8 @@ func (k *Kit) DeliverAtOnce(n int, m Message) {
 	if n < 1 {
 		k.t.Fatalf("DeliverAtOnce: n is %d: it must be at least 1", n)
 	}
-	k.check(m)
 	k.start(n)
+	k.check(m)
 	k.broker.sendTogether(m, n)
 }
 
@@ -175,11 +177,36 @@ func (k *Kit) Redeliver(m Message) {
 	k.Settle()
 }
 
+// check ends the test if m would wait for ever, as far as a process shows that started.
 func (k *Kit) check(m Message) {
 	k.t.Helper()
 	if m.Topic == "" {
 		k.t.Fatalf("the Message has no Topic, which says which handler gets it: %s", m)
 	}
+	k.mu.Lock()
+	consumers := k.consumers
+	k.mu.Unlock()
+	if len(consumers) == 0 {
+		return
+	}
+	var topics, local []string
+	for _, c := range consumers {
+		for _, h := range c.Runtime().Handlers() {
+			switch {
+			case h.Topic == m.Topic && h.Source != nil, h.Topic == "": // a Router's handlers do not tell their topics
+				return
+			case h.Source == nil:
+				local = append(local, h.Topic)
+			default:
+				topics = append(topics, h.Topic)
+			}
+		}
+	}
+	hint := fmt.Sprintf("there are handlers for %q", topics)
+	if slices.Contains(local, m.Topic) {
+		hint = "its handler is Local and gets events: see Kit.Publish"
+	}
+	k.t.Fatalf("no handler takes the topic %q from the broker: %s", m.Topic, hint)
 }
 
 // start starts processes until n run.

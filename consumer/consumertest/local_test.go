@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,4 +120,31 @@ func TestTwoConsumersOfOneTopic(t *testing.T) {
 		k.Deliver(paid("1"))
 		k.Settle()
 	}), "two subscriptions in one process")
+}
+
+// A message of a topic that no handler takes from the broker fails the test at once, with
+// the topics of all consumers.
+func TestDeliverWithoutHandler(t *testing.T) {
+	for what, deliver := range map[string]func(k *consumertest.Kit, m consumertest.Message){
+		"Deliver":       func(k *consumertest.Kit, m consumertest.Message) { k.Deliver(m) },
+		"DeliverAtOnce": func(k *consumertest.Kit, m consumertest.Message) { k.DeliverAtOnce(2, m) },
+		"Redeliver":     func(k *consumertest.Kit, m consumertest.Message) { k.Redeliver(m) },
+	} {
+		for _, c := range []struct {
+			wire        consumertest.Wire
+			topic, want string
+		}{
+			{besideEachOther(topic, "returned"), "order.paid", `no handler takes the topic "order.paid" from the broker: there are handlers for ["orders.paid" "returned"]`},
+			{localOnly(true), topic, "its handler is Local and gets events: see Kit.Publish"},
+		} {
+			said := verdict(func(t testing.TB) {
+				k := kit(t, consumertest.SQLite(), c.wire)
+				deliver(k, consumertest.JSON(c.topic, "1", order{"1", 10}))
+				k.Settle()
+			})
+			if !strings.Contains(said, c.want) {
+				t.Errorf("%s: %s", what, said)
+			}
+		}
+	}
 }
