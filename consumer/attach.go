@@ -93,7 +93,7 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("option Config.Name: %w", err)
 	case r == nil:
 		return fmt.Errorf("%s: the Router is nil", config.Name)
-	case st == nil:
+	case st == nil || isNil(st) != nil:
 		return fmt.Errorf("%s: the store is nil", config.Name)
 	case config.Source != nil:
 		return fmt.Errorf("%s: option Config.Source is set: the Router subscribes, leave it nil", config.Name)

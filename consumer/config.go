@@ -198,6 +198,11 @@ func (c Config) validate() error {
 			return fmt.Errorf("option Config.%s is %d: more than %d is a mistake", o.name, o.value, o.most)
 		}
 	}
+	for name, v := range map[string]any{"Source": c.Source, "Sink": c.Sink, "Codec": c.Codec, "TracerProvider": c.TracerProvider, "MeterProvider": c.MeterProvider} {
+		if err := isNil(v); err != nil {
+			return fmt.Errorf("option Config.%s: %w", name, err)
+		}
+	}
 	if err := c.Retry.Validate(); err != nil {
 		return fmt.Errorf("option Config.Retry: %w", err)
 	}

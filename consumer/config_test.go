@@ -10,13 +10,19 @@ import (
 	"testing"
 	"time"
 
+	metricsdk "go.opentelemetry.io/otel/sdk/metric"
+	tracesdk "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/codec/cloudevents"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/sqlite"
 )
 
 // limits sets the limit of the system erp.
@@ -66,6 +72,46 @@ func TestNewRefusesBadOptions(t *testing.T) {
 	if _, err := consumer.New("test", nil, b.config()); err == nil {
 		t.Error("a nil store was taken")
 	}
+}
+
+// An interface that holds a nil pointer, as where the error of its function was dropped, is
+// refused, and not called.
+func TestNilPointers(t *testing.T) {
+	b := setupSQLite(t)
+	var source *memsource.Source
+	for name, change := range map[string]func(*consumer.Config){
+		"Source":         func(c *consumer.Config) { c.Source = source },
+		"Sink":           func(c *consumer.Config) { c.Sink = (*sink)(nil) },
+		"Codec":          func(c *consumer.Config) { c.Codec = (*cloudevents.Codec)(nil) },
+		"TracerProvider": func(c *consumer.Config) { c.TracerProvider = (*tracesdk.TracerProvider)(nil) },
+		"MeterProvider":  func(c *consumer.Config) { c.MeterProvider = (*metricsdk.MeterProvider)(nil) },
+	} {
+		config := b.config()
+		change(&config)
+		if _, err := consumer.New("test", b.st, config); err == nil || !strings.Contains(err.Error(), "option Config."+name+": it holds a *") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := consumer.New("test", (*sqlite.Store)(nil), b.config()); err == nil || !strings.Contains(err.Error(), "the store is nil") {
+		t.Errorf("a nil store: %v", err)
+	}
+	for want, option := range map[string]consumer.Option{
+		"option 1 of 1 is nil":                             nil,
+		"From: it holds a *memsource.Source that is nil":   consumer.From(source),
+		"Codec: it holds a *cloudevents.Codec that is nil": consumer.Codec((*cloudevents.Codec)(nil)),
+	} {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, insert, option)
+		if err := c.Err(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "the Consumer is nil: look at the error of consumer.New") {
+			t.Errorf("Handle of a nil Consumer panics with %q", text)
+		}
+	}()
+	consumer.Handle(nil, topic, insert)
 }
 
 // What is wrong with a registration comes out of Run, and names the handler.

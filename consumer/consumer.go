@@ -36,7 +36,7 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 	if err := encode.ConsumerName(name); err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
-	if st == nil {
+	if st == nil || isNil(st) != nil {
 		return nil, fmt.Errorf("consumer %s: the store is nil", name)
 	}
 	if config.Name != "" && config.Name != name {

@@ -107,6 +107,9 @@ func Codec(c codec.Codec) Option {
 		if c == nil {
 			r.mistake("Codec(nil)")
 			return
+		} else if err := isNil(c); err != nil {
+			r.mistake("Codec: %w", err)
+			return
 		}
 		r.codec = c
 	}
@@ -156,7 +159,7 @@ func Intents(consumer, handler string, key inbox.KeyFunc, sameWhen inbox.Fingerp
 }
 
 // Handle registers f for the messages of topic. Run returns the mistakes in a
-// registration.
+// registration. It panics if c is nil.
 //
 // f promises to touch nothing but the database, through its Tx: it shares its transaction
 // with the handlers of other messages, and runs again if one of them makes the
@@ -188,9 +191,16 @@ func messageOf[T any](in *task.Input) *headrace.Message[T] {
 }
 
 func register[T any](c *Consumer, topic string, missing, batch bool, run func(context.Context, *headrace.Tx, []task.Input) error, options []Option) {
+	if c == nil { // there is no Run that could return it
+		panic(fmt.Sprintf("register a handler for topic %q: the Consumer is nil: look at the error of consumer.New", topic))
+	}
 	r := &registration{Handler: c.handler(topic), codec: c.config.Codec}
 	r.Topic, r.Batch, r.Run = topic, batch, run
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			r.mistake("option %d of %d is nil", i+1, len(options))
+			continue
+		}
 		option(r)
 	}
 	if missing {

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"time"
 
@@ -109,6 +110,9 @@ func From(source message.Subscriber) Option {
 		r.once("From")
 		if source == nil {
 			r.mistake("From(nil): give a Watermill Subscriber")
+		} else if err := isNil(source); err != nil {
+			r.mistake("From: %w", err)
+			return
 		}
 		r.Source = source
 	}
@@ -158,6 +162,15 @@ func (r *registration) setSource(source message.Subscriber) (taken bool) {
 // same reports whether a and b, two sources or two stores, are one. nil is the same as none.
 func same(a, b any) bool {
 	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
+}
+
+// isNil returns an error if v holds a nil pointer, which is not nil itself: most often the
+// result of a function whose error was dropped.
+func isNil(v any) error {
+	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && p.IsNil() {
+		return fmt.Errorf("it holds a %T that is nil: look at the error of the function that returned it", v)
+	}
+	return nil
 }
 
 // deliveries is how often the broker must be willing to deliver a message. The consumer

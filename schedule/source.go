@@ -59,6 +59,9 @@ var (
 // NewSource returns a source of schedules in a database. An error names the schedule and the
 // field that is invalid.
 func NewSource(st store.Store, o Options) (*Source, error) {
+	if st == nil {
+		return nil, errors.New("schedule: the store is nil")
+	}
 	s := &Source{schedules: st.Operations().Schedules, known: make(map[string]*known), watch: make(map[string]func(store.Schedule)), logger: o.Logger, alert: o.Alert, pace: 5 * time.Second, again: time.Second}
 	if len(o.Schedules) == 0 {
 		return nil, errors.New("schedule: there are no Schedules")

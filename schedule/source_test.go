@@ -1,12 +1,15 @@
 package schedule_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/schedule"
 )
 
@@ -130,6 +133,35 @@ func TestOutdatedTicksAreSkipped(t *testing.T) {
 		b.set(noon.Add(5 * time.Hour)) // four are due at once
 		b.eventually("the newest is handled", func() bool { return slices.Contains(b.done(), "h@2026-03-01T17:00:00Z") })
 		b.eventually("the others are skipped", func() bool { return b.number("SELECT count(*) FROM headrace_inbox WHERE stale") == 3 })
+	})
+}
+
+// What is nil is refused before anything runs, and not called at the first tick.
+func TestNil(t *testing.T) {
+	if _, err := schedule.NewSource(nil, schedule.Options{}); err == nil || !strings.Contains(err.Error(), "the store is nil") {
+		t.Errorf("NewSource: %v", err)
+	}
+	onEachStore(t, func(b *bed) {
+		src, err := schedule.NewSource(b.st, schedule.Options{Schedules: []schedule.Schedule{{Name: "a", Cron: "@daily"}}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer func() { _ = src.Close() }()
+		work := func(context.Context, *headrace.Tx, schedule.Tick) error { return nil }
+		for want, register := range map[string]func(c *consumer.Consumer){
+			`"a": the function is nil`:      func(c *consumer.Consumer) { schedule.Handle(c, src, "a", nil) },
+			`"a": the function is nil, too`: func(c *consumer.Consumer) { schedule.HandleLeased(c, src, "a", nil) },
+			"*schedule.Source that is nil":  func(c *consumer.Consumer) { schedule.Handle(c, nil, "a", work) },
+		} {
+			c, err := consumer.New("test", b.st, consumer.Config{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			register(c)
+			if err := c.Err(); err == nil || !strings.Contains(err.Error(), strings.TrimSuffix(want, ", too")) {
+				b.Errorf("%s: %v", want, err)
+			}
+		}
 	})
 }
 

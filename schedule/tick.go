@@ -34,6 +34,9 @@ func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx contex
 		}
 		return f(ctx, tx, m.Body)
 	}
+	if f == nil {
+		run = nil // which is a mistake
+	}
 	consumer.Handle(c, name, run, source.options(options)...)
 }
 
@@ -45,6 +48,9 @@ func HandleLeased(c *consumer.Consumer, source *Source, name string, f func(ctx 
 			return func(context.Context, *headrace.Tx) error { return inbox.ErrStale }, nil
 		}
 		return f(ctx, m)
+	}
+	if f == nil {
+		run = nil // which is a mistake
 	}
 	consumer.HandleLeased(c, name, run, source.options(options)...)
 }
