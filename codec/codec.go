@@ -35,7 +35,8 @@ var ErrUndecodable = errors.New("undecodable payload")
 // Error says where and why a payload could not be decoded. It matches ErrUndecodable, and
 // does not wrap the decoder's error, which may quote the payload.
 type Error struct {
-	// Offset is the byte at which the decoder stopped, from 0; -1 if unknown.
+	// Offset is the byte of the payload at which the mistake is, from 0: where a value begins
+	// that does not fit, or the first byte that is not JSON. -1 if unknown.
 	Offset int64
 	// Field is the path of the field by the names that the codec uses for the Go struct,
 	// "order.total_price"; empty if unknown.
@@ -44,13 +45,13 @@ type Error struct {
 	Reason string
 }
 
-// Error implements error: "not JSON: unexpected end at byte 12".
+// Error implements error: "field order.total: number expected, string found at byte 12".
 func (e *Error) Error() string {
 	text := e.Reason
 	if e.Field != "" {
 		text = "field " + e.Field + ": " + text
 	}
-	if e.Field == "" && e.Offset >= 0 {
+	if e.Offset >= 0 {
 		text = fmt.Sprintf("%s at byte %d", text, e.Offset)
 	}
 	return text

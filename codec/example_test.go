@@ -17,7 +17,7 @@ func ExampleJSON() {
 	}
 	// Output:
 	// <nil> false
-	// field total_price: string expected, number found true
+	// field total_price: string expected, number found at byte 15 true
 	// not JSON: unexpected end at byte 14 true
 }
 
@@ -36,7 +36,7 @@ func ExampleStrict() {
 	// Output:
 	// <nil>
 	// field total: required, and missing or null
-	// a member that codec_test.invoice has no field for
+	// a member that codec_test.invoice has no field for at byte 1
 }
 
 func ExampleRequired() {

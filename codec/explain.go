@@ -2,11 +2,13 @@ package codec
 
 import (
 	"bytes"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
+	"time"
 )
 
 // explain turns an error of encoding/json, which may quote the payload, into an
@@ -18,15 +20,13 @@ func (c *jsonCodec) explain(payload []byte, into any, err error) error {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return syntaxError(payload, syntax.Offset)
 	}
-	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return &Error{Offset: mismatch.Offset, Field: mismatch.Field, Reason: mismatched(mismatch)}
+	t := reflect.TypeOf(into).Elem()
+	value := bytes.TrimLeft(payload, " \t\r\n")
+	f := finder{codec: c}
+	if e := f.find(value, t, place{offset: int64(len(payload) - len(value))}); e != nil {
+		return e
 	}
-	if c.known && c.unknownField(payload, into) {
-		return &Error{Offset: -1, Reason: fmt.Sprintf("a member that %s has no field for", reflect.TypeOf(into).Elem())}
-	}
-	// The error of a type's own UnmarshalJSON or UnmarshalText is not shown: that of
-	// time, for example, quotes its input.
-	return &Error{Offset: -1, Reason: fmt.Sprintf("a value was refused by its Go type (%T)", err)}
+	return &Error{Offset: -1, Reason: reason(err, t)} // it depends on what was in the value before
 }
 
 // syntaxError returns the error for a payload that is not JSON. json counts the bytes
@@ -34,18 +34,38 @@ func (c *jsonCodec) explain(payload []byte, into any, err error) error {
 func syntaxError(payload []byte, read int64) error {
 	switch {
 	case len(bytes.TrimSpace(payload)) == 0:
-		return &Error{Offset: 0, Reason: "not JSON: nothing there"}
+		return &Error{Offset: -1, Reason: "not JSON: the payload is empty"}
 	case truncated(payload):
 		return &Error{Offset: int64(len(payload)), Reason: "not JSON: unexpected end"}
+	}
+	for begins, reason := range map[string]string{
+		"\xef\xbb\xbf": "it begins with a byte order mark",
+		"\xff\xfe":     "it looks like UTF-16, and UTF-8 is expected",
+		"\xfe\xff":     "it looks like UTF-16, and UTF-8 is expected",
+		"\x1f\x8b":     "it is compressed with gzip",
+		"\x00":         "it begins with a zero byte, as Avro and Protobuf of a schema registry do",
+	} {
+		if bytes.HasPrefix(payload, []byte(begins)) {
+			return &Error{Offset: -1, Reason: "not JSON: " + reason}
+		}
 	}
 	return &Error{Offset: max(read-1, 0), Reason: "not JSON: unexpected character"}
 }
 
-// unknownField reports whether the only mistake in payload is members without a field.
-func (c *jsonCodec) unknownField(payload []byte, into any) bool {
-	lenient := jsonCodec{number: c.number}
-	fresh := reflect.New(reflect.TypeOf(into).Elem())
-	return lenient.unmarshal(payload, fresh.Interface()) == nil
+// reason returns what was expected and found, where a value does not fit t. The error of a
+// type's own UnmarshalJSON or UnmarshalText is not shown: that of time, for example, quotes
+// its input.
+func reason(err error, t reflect.Type) string {
+	mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	switch {
+	case ok:
+		return mismatched(mismatch)
+	case t == reflect.TypeFor[time.Time]():
+		return "time in RFC 3339 expected, another value found"
+	case t == reflect.TypeFor[[]byte]():
+		return "base64 expected, another string found"
+	}
+	return fmt.Sprintf("%s expected, a value found that it refuses", t)
 }
 
 // mismatched returns what was expected and found, without the value: json puts the digits
@@ -71,7 +91,7 @@ func kindName(t reflect.Type) string {
 		return "another type"
 	}
 	switch k := t.Kind(); {
-	case k == reflect.String:
+	case k == reflect.String, reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return "string"
 	case k == reflect.Bool:
 		return "true or false"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -32,32 +33,34 @@ type order struct {
 // INVARIANTS 3: 1-9, 14, 15; invariant 20: an error shows nothing of the payload.
 func TestJSONDecodeErrors(t *testing.T) {
 	for payload, want := range map[string]string{
-		"":                                "not JSON: nothing there at byte 0",
-		" \n":                             "not JSON: nothing there at byte 0",
+		"":                                "not JSON: the payload is empty",
+		" \n":                             "not JSON: the payload is empty",
 		`{"id": 1, "t`:                    "not JSON: unexpected end at byte 12",
 		`{"id":1`:                         "not JSON: unexpected end at byte 7",
-		"\x00":                            "not JSON: unexpected character at byte 0",
+		"\x00\x00\x00\x00\x01secret":      "not JSON: it begins with a zero byte, as Avro and Protobuf of a schema registry do",
+		"\x1f\x8b\x08secret":              "not JSON: it is compressed with gzip",
+		"\xff\xfe{\x00":                   "not JSON: it looks like UTF-16, and UTF-8 is expected",
 		"\xff":                            "not JSON: unexpected character at byte 0",
-		"\ufeff{}":                        "not JSON: unexpected character at byte 0",
+		"\ufeff{}":                        "not JSON: it begins with a byte order mark",
 		"secret":                          "not JSON: unexpected character at byte 0",
 		`{"id":secret}`:                   "not JSON: unexpected character at byte 6",
 		`{"id":1} secret`:                 "not JSON: unexpected character at byte 9",
 		`{"id":1}{"id":2}`:                "not JSON: unexpected character at byte 8",
-		`{"total_price":1234}`:            "field total_price: string expected, number found",
-		`{"id":"secret"}`:                 "field id: number expected, string found",
-		`{"id":1e400}`:                    "field id: number does not fit int",
-		`{"id":10492.5}`:                  "field id: number does not fit int",
-		`{"small":1234}`:                  "field small: number does not fit int8",
-		`{"price":1e400}`:                 "field price: number does not fit float64",
-		`{"paid":"secret"}`:               "field paid: true or false expected, string found",
-		`{"id":true}`:                     "field id: number expected, true or false found",
-		`{"lines":{"secret":1}}`:          "field lines: array expected, object found",
-		`{"lines":[{"sku":["secret"]}]}`:  "field lines.sku: string expected, array found",
-		`{"buyer":{"name":{"secret":1}}}`: "field buyer.name: string expected, object found",
-		`["secret"]`:                      "object expected, array found at byte 1",
-		`{"at":"secret"}`:                 "a value was refused by its Go type (*time.ParseError)",
+		`{"total_price":1234}`:            "field total_price: string expected, number found at byte 15",
+		`{"id":"secret"}`:                 "field id: number expected, string found at byte 6",
+		`{"id":1e400}`:                    "field id: number does not fit int at byte 6",
+		`{"id":10492.5}`:                  "field id: number does not fit int at byte 6",
+		`{"small":1234}`:                  "field small: number does not fit int8 at byte 9",
+		`{"price":1e400}`:                 "field price: number does not fit float64 at byte 9",
+		`{"paid":"secret"}`:               "field paid: true or false expected, string found at byte 8",
+		`{"id":true}`:                     "field id: number expected, true or false found at byte 6",
+		`{"lines":{"secret":1}}`:          "field lines: array expected, object found at byte 9",
+		`{"lines":[{"sku":["secret"]}]}`:  "field lines.sku: string expected, array found at byte 17",
+		`{"buyer":{"name":{"secret":1}}}`: "field buyer.name: string expected, object found at byte 17",
+		`["secret"]`:                      "object expected, array found at byte 0",
+		`{"at":"secret"}`:                 "field at: time in RFC 3339 expected, another value found at byte 6",
 		strings.Repeat("[", 100_000):      "not JSON: unexpected character at byte 10000",
-		`{"any":` + strings.Repeat("9", 400) + `}`: "field any: number does not fit float64",
+		`{"any":` + strings.Repeat("9", 400) + `}`: "field any: number does not fit float64 at byte 7",
 	} {
 		var o order
 		err := codec.JSON().Decode([]byte(payload), &o)
@@ -68,6 +71,54 @@ func TestJSONDecodeErrors(t *testing.T) {
 		if !errors.As(err, &e) || errors.Unwrap(err) != nil {
 			t.Errorf("%.40q: %#v is no *codec.Error, or wraps another one", payload, err)
 		}
+	}
+}
+
+// embedded and parcel have fields of each kind that encoding/json knows.
+type embedded struct {
+	Weight int8 `json:"weight"`
+}
+
+type Code string
+
+type parcel struct {
+	embedded
+	*order
+	Code
+	To     netip.Addr         `json:"to"`
+	Label  []byte             `json:"label"`
+	Stops  map[string]*parcel `json:"stops"`
+	By     map[int]string     `json:"by"`
+	Number int                `json:"number,string"`
+	Left   int                `json:"-"`
+}
+
+// The error names the field and the byte where its value begins, also in what contains it,
+// and where a type refuses the value. It names no key of a map, and no unknown member.
+func TestJSONErrorsSayWhere(t *testing.T) {
+	for payload, want := range map[string]string{
+		` { "to" : "secret" } `: "field to: netip.Addr expected, a value found that it refuses at byte 10",
+		`{"label":"secret!"}`:   "field label: base64 expected, another string found at byte 9",
+		`{"Weight":1000}`:       "field weight: number does not fit int8 at byte 10",
+		`{"id":"secret"}`:       "field id: number expected, string found at byte 6",
+		`{"code":true}`:         "field Code: string expected, true or false found at byte 8",
+		`{"by":{"secret":"x"}}`: "field by: number does not fit int at byte 6",
+		`{"number":"secret"}`:   "field number: a value in a string expected, another value found at byte 10",
+		`{"stops":{"secret":{"weight":1},"b":{"to":[1]}}}`:   "field stops.to: string expected, array found at byte 42",
+		`{"lines":[{"sku":"a"},{"sku":"b"},{"sku": 5}]}`:     "field lines.sku: string expected, number found at byte 42",
+		`{"stops":{"secret":{"lines":[{},{"secret":"x"}]}}}`: "field stops.lines: a member that struct { SKU string \"json:\\\"sku\\\"\" } has no field for at byte 33",
+		`{"Left":1}`: "a member that codec_test.parcel has no field for at byte 1",
+	} {
+		var p parcel
+		err := codec.JSON(codec.Strict()).Decode([]byte(payload), &p)
+		if !errors.Is(err, codec.ErrUndecodable) || err.Error() != want {
+			t.Errorf("%s:\n got  %v\n want %s", payload, err, want)
+		}
+	}
+	deep := strings.Repeat(`{"stops":{"a":`, 3000) + `{"to":"secret"}` + strings.Repeat("}}", 3000)
+	var p parcel
+	if err := codec.JSON().Decode([]byte(deep), &p); !errors.Is(err, codec.ErrUndecodable) || !strings.HasPrefix(err.Error(), "field stops.stops.") {
+		t.Errorf("deep: %v", err)
 	}
 }
 
@@ -94,19 +145,19 @@ func TestJSONOptions(t *testing.T) {
 		codec         codec.Codec
 		payload, want string
 	}{
-		{codec.JSON(codec.Strict()), `{"id":1,"secret":2}`, "a member that codec_test.order has no field for"},
-		{codec.JSON(codec.Strict()), `{"at":"secret"}`, "a value was refused by its Go type (*time.ParseError)"},
-		{codec.JSON(codec.Strict()), `{"id":"secret"}`, "field id: number expected, string found"},
+		{codec.JSON(codec.Strict()), `{"id":1,"secret":2}`, "a member that codec_test.order has no field for at byte 8"},
+		{codec.JSON(codec.Strict()), `{"at":"secret"}`, "field at: time in RFC 3339 expected, another value found at byte 6"},
+		{codec.JSON(codec.Strict()), `{"id":"secret"}`, "field id: number expected, string found at byte 6"},
 		{codec.JSON(codec.Strict()), `{"id":1} secret`, "not JSON: unexpected character at byte 9"},
 		{codec.JSON(codec.Required("id")), `{"order_id":1}`, "field id: required, and missing or null"},
 		{codec.JSON(codec.Required("id")), `{"id":null}`, "field id: required, and missing or null"},
 		{codec.JSON(codec.Required("id")), `null`, "field id: required, and missing or null"},
-		{codec.JSON(codec.Required("id")), `{"id":"secret"}`, "field id: number expected, string found"},
+		{codec.JSON(codec.Required("id")), `{"id":"secret"}`, "field id: number expected, string found at byte 6"},
 		{codec.JSON(codec.Required("id", "buyer.name")), `{"id":0,"buyer":{}}`, "field buyer.name: required, and missing or null"},
-		{codec.JSON(codec.Strict(), codec.Required("id")), `{"secret":1}`, "a member that codec_test.order has no field for"},
+		{codec.JSON(codec.Strict(), codec.Required("id")), `{"secret":1}`, "a member that codec_test.order has no field for at byte 1"},
 		{codec.JSON(codec.UseNumber()), `{"id":1} {}`, "not JSON: unexpected character at byte 9"},
 		{codec.JSON(codec.UseNumber()), `{"id":1`, "not JSON: unexpected end at byte 7"},
-		{codec.JSON(codec.UseNumber()), ``, "not JSON: nothing there at byte 0"},
+		{codec.JSON(codec.UseNumber()), ``, "not JSON: the payload is empty"},
 	} {
 		var o order
 		err := c.codec.Decode([]byte(c.payload), &o)
@@ -153,13 +204,13 @@ func TestJSONErrorsShowNothing(t *testing.T) {
 	const canary = "canary"
 	pieces := rapid.SampledFrom([]string{
 		canary, `"canary"`, `"canary":`, "{", "}", "[", "]", ",", `"id":`, `"total_price":`, `"at":"canary"`, `"lines":`, `"buyer":`,
-		`"small":`, "424242", "true", "null", " ", "\\", "\xff",
+		`"small":`, "424242", `{"stops":{"canary":`, `"to":"canary"`, `"by":{"canary":""}`, "true", "null", " ", "\\", "\xff",
 	})
 	codecs := []codec.Codec{codec.JSON(), codec.JSON(codec.Strict()), codec.JSON(codec.UseNumber()), codec.JSON(codec.Required("id", "at"))}
 	rapid.Check(t, func(t *rapid.T) {
 		payload := strings.Join(rapid.SliceOfN(pieces, 0, 12).Draw(t, "pieces"), "")
 		for _, c := range codecs {
-			var o order
+			var o parcel
 			err := c.Decode([]byte(payload), &o)
 			if err == nil {
 				continue

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cloudevents/sdk-go/v2/event"
 	"github.com/cloudevents/sdk-go/v2/types"
@@ -29,13 +30,17 @@ func (c *Codec) DecodeDelivery(d *headrace.Delivery, into any) error {
 		return err
 	}
 	if err := ce.Validate(); err != nil {
-		return &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(err)}
+		return invalid(err)
 	}
 	if whole, ok := into.(*event.Event); ok {
 		*whole = ce
 		return nil
 	}
-	return c.options.Data.Decode(ce.Data(), into)
+	err = c.options.Data.Decode(ce.Data(), into)
+	if e, ok := errors.AsType[*codec.Error](err); ok && len(ce.Data()) < len(d.Payload) { // else the payload is the data
+		return &codec.Error{Offset: -1, Field: strings.TrimSuffix("data."+e.Field, "."), Reason: e.Reason}
+	}
+	return err
 }
 
 // read returns the event of d, which may be invalid.
@@ -61,16 +66,27 @@ func readStructured(payload []byte) (event.Event, error) {
 			return ce, nil
 		}
 	}
-	var has struct {
-		Version *json.RawMessage `json:"specversion"`
-	}
+	var has attributes
 	if err := codec.JSON().Decode(payload, &has); err != nil {
 		return ce, err
 	}
 	if has.Version == nil {
 		return ce, &codec.Error{Offset: -1, Reason: "not a CloudEvent: there is no attribute specversion, neither as a member nor as a header"}
 	}
-	return ce, &codec.Error{Offset: -1, Reason: "not a valid CloudEvent" + invalid(refused)}
+	return ce, invalid(refused)
+}
+
+// attributes say where the SDK's errors do not which one has no valid value.
+type attributes struct {
+	Version *string   `json:"specversion"`
+	ID      string    `json:"id"`
+	Source  string    `json:"source"`
+	Type    string    `json:"type"`
+	Subject string    `json:"subject"`
+	Time    time.Time `json:"time"`
+	Kind    string    `json:"datacontenttype"`
+	Schema  string    `json:"dataschema"`
+	Data    []byte    `json:"data_base64"`
 }
 
 // readHeaders returns the attributes that d has in its headers, by any binding.
@@ -128,18 +144,18 @@ func readBinary(attributes map[string]string, kind string, payload []byte) (even
 }
 
 // invalid names the attributes of a validation error, whose text may quote values.
-func invalid(err error) string {
-	var fields event.ValidationError
-	if !errors.As(err, &fields) {
-		return ""
+func invalid(err error) error {
+	reason := "not a valid CloudEvent: an attribute has a value that no CloudEvent may have"
+	if fields, ok := errors.AsType[event.ValidationError](err); ok {
+		reason = "not a valid CloudEvent: missing or not valid: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	}
-	return ": see " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+	return &codec.Error{Offset: -1, Reason: reason}
 }
 
 func setTime(ce *event.Event, value string) error {
 	at, err := types.ParseTime(value)
 	if err != nil {
-		return &codec.Error{Offset: -1, Reason: "not a valid CloudEvent: see time"}
+		return &codec.Error{Offset: -1, Reason: "not a valid CloudEvent: the attribute time is not in RFC 3339"}
 	}
 	ce.SetTime(at)
 	return nil
