@@ -110,15 +110,14 @@ func (s boundedStore) Begin(ctx context.Context) (*txn.Txn, error) {
 
 // Commit implements store.Store. The events of a consumer without a sink are local.
 func (s boundedStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	if s.rt.Sink != nil || len(events) == 0 {
-		return s.Store.Commit(ctx, t, events)
-	}
-	for i := range events { // nothing here would publish them
-		events[i].Event.Local = true
+	if s.rt.Sink == nil {
+		for i := range events { // nothing here would publish them
+			events[i].Event.Local = true
+		}
 	}
 	err := s.Store.Commit(ctx, t, events)
-	if err == nil {
-		s.rt.stranded.Look(ctx, s.rt.Logger, s.rt.Name, s.Store.Operations().Subscriptions, events)
+	if err == nil && len(events) > 0 {
+		s.rt.stranded.Look(ctx, s.rt.Logger, s.rt.Name, s.Store.Operations().Subscriptions, s.rt.Beside, events)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package stranded
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -14,53 +15,90 @@ import (
 // subscription. The zero value works, and is safe for concurrent use.
 type Log struct {
 	mu     sync.Mutex
-	topics map[string]bool // that were looked at
+	topics map[string]look
+}
+
+// look is the last look at a topic.
+type look struct {
+	at   time.Time
+	told bool // it is logged, and not looked at any more
 }
 
 const (
-	// most bounds the topics that are looked at.
+	// most bounds the topics that are remembered.
 	most = 100
+	// lookEvery is the time between two looks at a topic: a subscription may be removed.
+	lookEvery = time.Minute
 	// lookTime bounds the query for a topic.
 	lookTime = time.Second
 )
 
-// Look looks at local events that a consumer has committed. It queries the database for
-// topics that are new.
-func (l *Log) Look(ctx context.Context, logger *slog.Logger, consumer string, s outbox.Subscriptions, events []outbox.Row) {
-	topics := l.unseen(events)
+// Look looks at events that a consumer has committed. It queries the database for the topics
+// of local ones, now and then. beside are the topics that consumers beside it are about to
+// subscribe to.
+func (l *Log) Look(ctx context.Context, logger *slog.Logger, consumer string, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
+	l.look(ctx, time.Now(), logger, consumer, s, beside, events)
+}
+
+func (l *Log) look(ctx context.Context, now time.Time, logger *slog.Logger, consumer string, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
+	topics := l.due(now, events)
 	if len(topics) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
 	defer cancel()
 	list, err := s.List(ctx, "")
-	if err != nil {
-		return // it is only a hint
+	if err != nil { // it is only a hint: the next event looks again
+		l.record(topics, look{})
+		return
 	}
 	for _, topic := range topics {
-		if !slices.ContainsFunc(list, func(s outbox.Subscription) bool { return s.Topic == topic }) {
-			logger.Warn("an event waits until a consumer of this database registers a local handler for its topic: this one has no Config.Sink, so nothing publishes it",
-				"consumer", consumer, "topic", topic)
+		taken := slices.ContainsFunc(list, func(s outbox.Subscription) bool { return s.Topic == topic })
+		for _, more := range beside {
+			taken = taken || slices.Contains(more, topic)
 		}
+		if taken {
+			continue
+		}
+		l.record([]string{topic}, look{now, true})
+		logger.Warn("an event waits, and no consumer of this database has a local handler for its topic: register one with consumer.Local, correct the topic, or have it published by a Config.Sink, without Event.Local",
+			"consumer", consumer, "topic", topic)
 	}
 }
 
-// unseen returns the topics of events that were not looked at before.
-func (l *Log) unseen(events []outbox.Row) (topics []string) {
+// due returns the topics of local events that were not looked at for a while, and records
+// that they are.
+func (l *Log) due(now time.Time, events []outbox.Row) (topics []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range events {
 		topic := events[i].Event.Topic
-		if l.topics[topic] || len(l.topics) >= most {
+		last, known := l.topics[topic]
+		if !events[i].Event.Local || last.told || now.Sub(last.at) < lookEvery {
 			continue
 		}
-		if l.topics == nil {
-			l.topics = make(map[string]bool)
+		if !known && len(l.topics) >= most {
+			maps.DeleteFunc(l.topics, func(_ string, old look) bool { return !old.told && now.Sub(old.at) >= lookEvery })
+			if len(l.topics) >= most {
+				continue
+			}
 		}
-		l.topics[topic] = true
+		if l.topics == nil {
+			l.topics = make(map[string]look)
+		}
+		l.topics[topic] = look{at: now}
 		topics = append(topics, topic)
 	}
 	return topics
+}
+
+// record records a look at topics.
+func (l *Log) record(topics []string, last look) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, topic := range topics {
+		l.topics[topic] = last
+	}
 }
 
 // Unpublished logs the events of topics that wait in an outbox, if no process publishes it.
