@@ -40,5 +40,8 @@ const (
 	// MaxResult is how many bytes the JSON of a result may have.
 	MaxResult = 1 << 20
 
+	// MaxCount bounds what Admin.Count counts of each state.
+	MaxCount = 10_000
+
 	maxName = 128 // bytes of a step's name, its system, and an item of Of
 )

@@ -135,8 +135,9 @@ type Admin interface {
 	// Search returns at most limit rows, the oldest change first, without results.
 	Search(ctx context.Context, f Filter, limit int) ([]Row, error)
 	// Count returns how many rows of a consumer, or of all if it is "", have each of the
-	// states pending, parked, skipped and awaiting. Pending ones count if they changed idle ago at
-	// least.
+	// states pending, parked, skipped and awaiting, up to MaxCount of each. Pending ones count
+	// if they changed idle ago at least, and are among the MaxCount of all consumers that
+	// changed longest ago.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
 	// Blocking returns the name of a step that needs a person (Row.NeedsPerson) of each of
 	// these messages that has one.

@@ -21,7 +21,8 @@ type statusView struct {
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
 	Outboxes  []boxView        `json:"outboxes"`
-	// Steps counts those of leased handlers that are pending, parked or skipped.
+	// Steps counts those of leased handlers that are pending, parked, skipped or await a
+	// signal, up to ledger.MaxCount of each.
 	Steps map[ledger.State]int64 `json:"steps"`
 	// Suspect is the mode after a restore; nil if it is off.
 	Suspect *suspectView `json:"suspect,omitempty"`
@@ -185,7 +186,11 @@ func (m *Main) warnings(v statusView, unowned int64, subscribed []outbox.Subscri
 		list = append(list, plural(unowned, "message waits for a consumer", "messages wait for consumers")+" of which no process is known")
 	}
 	if n := v.Steps[ledger.Parked]; n > 0 {
-		list = append(list, plural(n, "step needs", "steps need")+" a person: "+m.command("steps ls"))
+		atLeast := ""
+		if n == ledger.MaxCount {
+			atLeast = "at least "
+		}
+		list = append(list, atLeast+plural(n, "step needs", "steps need")+" a person: "+m.command("steps ls"))
 	}
 	for _, b := range v.Outboxes {
 		list = append(list, m.boxWarnings(b, v.Consumers, subscribed)...)

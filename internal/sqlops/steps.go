@@ -140,10 +140,12 @@ func (s *Steps) Count(ctx context.Context, consumer string, idle time.Duration) 
 		state ledger.State
 		n     int64
 	}
-	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Count, []any{sqlrun.ScopesOf(consumer), sqlrun.Micros(idle)}, func(c *count) []any { return []any{&c.state, &c.n} })
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Count, []any{sqlrun.ScopesOf(consumer), sqlrun.ScopesEnd(consumer), sqlrun.Micros(idle), ledger.MaxCount}, func(c *count) []any { return []any{&c.state, &c.n} })
 	counts = make(map[ledger.State]int64, len(rows))
 	for _, c := range rows {
-		counts[c.state] = c.n
+		if c.n > 0 {
+			counts[c.state] = c.n
+		}
 	}
 	return counts, err
 }

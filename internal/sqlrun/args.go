@@ -53,6 +53,15 @@ func ScopesOf(consumer string) string {
 	return consumer + "/"
 }
 
+// ScopesEnd returns what comes after all scopes of a consumer, in the order of bytes; of all
+// consumers for "".
+func ScopesEnd(consumer string) string {
+	if consumer == "" {
+		return "\U0010FFFF" // no character comes later
+	}
+	return consumer + string('/'+1)
+}
+
 // Column returns one field of all rows.
 func Column[R, T any](rows []R, field func(*R) T) []T {
 	values := make([]T, len(rows))

@@ -47,7 +47,7 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 			Stalled:       instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
 			SourceDown:    instrument(m, count, "headrace.source.down", "1", "1 while the broker does not serve the subscription to a topic, otherwise 0."),
 			SourceLag:     instrument(m, count, "headrace.source.lag", "{message}", "Messages of a topic that wait at the broker, as it counts them; from every process the same."),
-			Steps:         instrument(m, count, "headrace.steps", "{step}", "Steps of leased handlers by state: pending for an hour, parked, skipped."),
+			Steps:         instrument(m, count, "headrace.steps", "{step}", "Steps of leased handlers by state: pending for an hour, parked, skipped; up to 10,000 of each."),
 			AlertsDropped: instrument(m, total, "headrace.alerts.dropped", "{alert}", "Alerts that were dropped because the hook is too slow."),
 		},
 		ages: map[Gauge]metric.Float64Observable{

@@ -7,8 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/postgres"
 )
 
@@ -137,8 +139,51 @@ func TestSweepJumpsFromKeyToKey(t *testing.T) {
 	}
 }
 
+// openSteps fills the table of steps with those of two consumers: many that are done, some
+// under way, some open for long, and many that were skipped and stay. Some wait for a person.
+const openSteps = `INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, last_call_at, changed_at)
+SELECT CASE WHEN n % 10 = 0 THEN 'billing/h' ELSE 'other/h' END, n::text, 'a', 'erp', s, '', '', CASE WHEN s = 'done' THEN 'call' ELSE '' END,
+	now(), now() - CASE WHEN n % 8 < 4 THEN interval '1 day' ELSE interval '1 minute' END - n * interval '1 millisecond'
+FROM (
+	SELECT n, CASE WHEN n % 1000 = 0 THEN 'parked' ELSE (ARRAY['done', 'skipped', 'skipped', 'pending'])[n % 4 + 1] END AS s
+	FROM generate_series(1, 200000) AS n
+) AS rows`
+
+// A scrape reads a bounded part of the steps that are open, skipped ones among them, and so
+// does a list of them.
+func TestStepsAreCountedUpToALimit(t *testing.T) {
+	b := setup(t, "open", "", postgres.Options{})
+	b.exec(openSteps)
+	for _, statistics := range []string{"none", "new"} {
+		factor := 20 // without statistics it may sort the pending ones
+		if statistics == "new" {
+			b.exec("VACUUM ANALYZE headrace_steps")
+			factor = 1
+		}
+		for _, c := range []struct {
+			name, args string
+			pages      int
+		}{
+			{"steps_count", "'billing/', 'billing0', 3600000000, 100", 200},
+			{"steps_count", "'none/', 'none0', 3600000000, 100", 200},
+			{"steps_count", "'', '\U0010FFFF', 0, 100", 200},
+			{"steps_search", "'', '', 0, 100", 400},
+			{"steps_search", "'parked', '', 0, 100", 400},
+		} {
+			explain(t, b.db, c.name+" with statistics "+statistics, "PREPARE p (text, text, bigint, integer) AS "+b.SQL(c.name), "EXECUTE p ("+c.args+")", factor*c.pages)
+		}
+	}
+	counts, err := b.Operations().StepAdmin.Count(t.Context(), "billing", time.Hour)
+	if err != nil || counts[ledger.Parked] != 200 || counts[ledger.Skipped] != 10_000 {
+		t.Errorf("%v, %v", counts, err)
+	}
+	if counts, err = b.Operations().StepAdmin.Count(t.Context(), "", 0); err != nil || counts[ledger.Skipped] != ledger.MaxCount || counts[ledger.Pending] != ledger.MaxCount {
+		t.Errorf("of all: %v, %v", counts, err)
+	}
+}
+
 // walks finds a table of undue rows read from end to end.
-var walks = regexp.MustCompile(`Seq Scan on headrace_(backlog|outbox_held)`)
+var walks = regexp.MustCompile(`Seq Scan on headrace_(backlog|outbox_held|steps)`)
 
 var touched = regexp.MustCompile(`(?m)^  Buffers: shared (?:hit=(\d+))?(?: read=(\d+))?`)
 

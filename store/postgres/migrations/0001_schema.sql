@@ -197,7 +197,9 @@ CREATE TABLE {{schema}}.headrace_steps (
     PRIMARY KEY (scope, key, step)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
-CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+-- Without the pending ones: each call would write it.
+CREATE INDEX headrace_steps_count ON {{schema}}.headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
 
 -- What handlers answered, for those who ask for it: a row for a message that is done. It
 -- goes with the message's row in the inbox.

@@ -1,7 +1,30 @@
--- How many steps of the scopes that start with $1 need a person, were skipped, or have had
--- no known outcome for longer than $2 µs.
-SELECT s.state, count(*)
-FROM {{schema}}.headrace_steps AS s
-WHERE s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND starts_with(s.scope, $1)
-    AND (s.state <> 'pending' OR s.changed_at <= {{now}} - $2::bigint * interval '1 microsecond')
-GROUP BY s.state
+-- How many steps of the scopes from $1 to $2 need a person, were skipped, or wait for a signal,
+-- at most $4 of each; and how many have had no known outcome for longer than $3 µs, of the
+-- $4 of all scopes for which that is longest. Skipped ones stay until their message is
+-- pruned, so each count reads $4 entries of an index at most. The lists of states are those
+-- of the indexes.
+SELECT 'parked', count(*) FROM (
+    SELECT 1 FROM {{schema}}.headrace_steps AS s
+    WHERE s.state = 'parked' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
+    LIMIT $4
+) AS f
+UNION ALL
+SELECT 'skipped', count(*) FROM (
+    SELECT 1 FROM {{schema}}.headrace_steps AS s
+    WHERE s.state = 'skipped' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
+    LIMIT $4
+) AS f
+UNION ALL
+SELECT 'awaiting', count(*) FROM (
+    SELECT 1 FROM {{schema}}.headrace_steps AS s
+    WHERE s.state = 'awaiting' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
+    LIMIT $4
+) AS f
+UNION ALL
+SELECT 'pending', count(*) FROM (
+    SELECT s.scope FROM {{schema}}.headrace_steps AS s
+    WHERE s.state = 'pending' AND s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND s.changed_at <= (SELECT {{now}}) - $3::bigint * interval '1 microsecond'
+    ORDER BY s.changed_at
+    LIMIT $4
+) AS f
+WHERE f.scope >= $1 AND f.scope < $2

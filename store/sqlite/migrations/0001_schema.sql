@@ -190,7 +190,9 @@ CREATE TABLE {{schema}}.headrace_steps (
     PRIMARY KEY (scope, key, step)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
-CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (changed_at, state) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+-- Without the pending ones: each call would write it.
+CREATE INDEX {{schema}}.headrace_steps_count ON headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
 
 -- What handlers answered, for those who ask for it: a row for a message that is done. It
 -- goes with the message's row in the inbox.
