@@ -41,6 +41,7 @@ type Source struct {
 	logger    *slog.Logger
 	alert     alerts.Hook
 	watch     map[string]func(store.Schedule) // by name
+	instead   message.Subscriber              // of the calendars; usually nil
 	closing   context.Context
 	close     context.CancelFunc
 	running   sync.WaitGroup
@@ -115,6 +116,12 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 	if s.closing.Err() != nil {
 		return nil, ErrClosed
 	}
+	if s.instead != nil {
+		if _, err := s.schedules.Declare(ctx, s.known[name].row()); err != nil {
+			return nil, err
+		}
+		return s.instead.Subscribe(ctx, name)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	sub := &subscription{Source: s, known: s.known[name], watcher: s.watch[name], ctx: ctx, out: make(chan *message.Message)}
 	s.running.Go(func() {
@@ -142,6 +149,28 @@ func (s *Source) Watch(name string, f func(store.Schedule)) {
 	s.watch[name] = f
 }
 
+// TakeFrom is for package consumertest: messages come from another subscriber, in place of
+// the calendars, and none is outdated. Call it before Subscribe, which then waits for the
+// database.
+func (s *Source) TakeFrom(other message.Subscriber) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.instead = other
+}
+
+// TickMessage is for package consumertest: the message of the schedule's tick of that time.
+// It returns an error if there is none.
+func (s *Source) TickMessage(name string, at time.Time) (*message.Message, error) {
+	k := s.known[name]
+	if k == nil {
+		return nil, fmt.Errorf("schedule: there is no schedule %q", name)
+	}
+	if next := k.calendar.next(at.Add(-time.Nanosecond)); !next.Equal(at) {
+		return nil, fmt.Errorf("schedule %q has no tick at %s: the next is %s", name, at.UTC().Format(time.RFC3339Nano), next.UTC().Format(time.RFC3339))
+	}
+	return Tick{Name: name, At: at}.message(), nil
+}
+
 // Hurry is for tests of this module: the source asks the database for the time without pause.
 func (s *Source) Hurry() { s.pace, s.again = 2*time.Millisecond, 2*time.Millisecond }
 
@@ -149,7 +178,7 @@ func (s *Source) Hurry() { s.pace, s.again = 2*time.Millisecond, 2*time.Millisec
 // newest.
 func (s *Source) outdated(t Tick) bool {
 	k := s.known[t.Name]
-	if k == nil || k.CatchUp != Last || t.Fired {
+	if s.instead != nil || k == nil || k.CatchUp != Last || t.Fired {
 		return false
 	}
 	next := k.calendar.next(t.At)
@@ -174,7 +203,7 @@ func (s *subscription) run() {
 	defer s.sending.Wait()
 	var last time.Time // the newest tick that was made, or need not be
 	for s.ctx.Err() == nil && last.IsZero() {
-		row, err := s.schedules.Declare(s.ctx, s.own())
+		row, err := s.schedules.Declare(s.ctx, s.row())
 		if err != nil {
 			s.failed(err)
 			continue
@@ -184,9 +213,9 @@ func (s *subscription) run() {
 	}
 	for s.ctx.Err() == nil {
 		next := s.calendar.next(last)
-		row, err := s.schedules.Beat(s.ctx, s.own())
+		row, err := s.schedules.Beat(s.ctx, s.row())
 		if err == nil && row.Name == "" { // somebody has removed it
-			row, err = s.schedules.Declare(s.ctx, s.own())
+			row, err = s.schedules.Declare(s.ctx, s.row())
 		}
 		if err != nil {
 			s.failed(err)
@@ -223,9 +252,9 @@ func (s *subscription) oldest(row store.Schedule) time.Time {
 	return later(row.Since, row.Now.Add(-s.Within))
 }
 
-// own is the schedule as this process has it.
-func (s *subscription) own() store.Schedule {
-	return store.Schedule{Name: s.Name, Cron: s.Cron, Zone: s.Zone}
+// row is the schedule as this process has it.
+func (k *known) row() store.Schedule {
+	return store.Schedule{Name: k.Name, Cron: k.Cron, Zone: k.Zone}
 }
 
 func (s *subscription) failed(err error) {
@@ -311,6 +340,17 @@ func (s *subscription) make(t Tick) {
 
 // hand hands a message of t over; nil if the subscription ends before.
 func (s *subscription) hand(t Tick) *message.Message {
+	m := t.message()
+	select {
+	case s.out <- m:
+		return m
+	case <-s.ctx.Done():
+		return nil
+	}
+}
+
+// message returns the message of t.
+func (t Tick) message() *message.Message {
 	payload, err := json.Marshal(t)
 	if err != nil {
 		panic("schedule: " + err.Error()) // a name and a time always have a JSON form
@@ -321,10 +361,5 @@ func (s *subscription) hand(t Tick) *message.Message {
 	}
 	m := message.NewMessage(id, payload)
 	m.SetContext(headrace.WithArrival(context.Background(), headrace.Arrival{OrderKey: t.Name, Time: t.At}))
-	select {
-	case s.out <- m:
-		return m
-	case <-s.ctx.Done():
-		return nil
-	}
+	return m
 }

@@ -39,6 +39,7 @@
 //   - [Kit.FailAttempt]: the n-th attempt fails, before or after the handler's effects.
 //   - [Kit.CrashAt]: the process dies at a [Point], and another goes on.
 //   - [Kit.Redrive]: redrives a dead letter.
+//   - [Kit.Tick] is a tick of a schedule, [Kit.Post] a webhook.
 //
 // Steps of package ledger call a [System], a stand-in that loses answers, refuses, finds
 // what it has made and drops repetitions, or does not. [Kit.CrashAt] knows the points of a

@@ -11,8 +11,8 @@ import (
 	"github.com/headrace/headrace/inbox"
 )
 
-// webhook has a header and a payload in which everything occurs that JSON may escape.
-var webhook = consumertest.Message{
+// fromShop has a header and a payload in which everything occurs that JSON may escape.
+var fromShop = consumertest.Message{
 	Topic: topic, ID: "w1", Metadata: map[string]string{"X-Shop": "mill.example"},
 	Payload: []byte(`{"id":10492,"note":"caf\u00e9 \"quoted\" 🌾 </a>","lines":[{"sku":"FL-1","n":1.50},null,true,[]],"z":{}}`),
 }
@@ -24,11 +24,11 @@ func TestStableKeys(t *testing.T) {
 		inbox.JSON("id"), inbox.JSON("note"), inbox.JSON("lines.0.n"), shop, inbox.PayloadHash(),
 		inbox.Join(shop, inbox.Literal("order"), inbox.JSON("id")), inbox.First(inbox.Header("none"), inbox.JSON("id")),
 	} {
-		consumertest.StableKey(t, key, webhook)
+		consumertest.StableKey(t, key, fromShop)
 	}
-	consumertest.StableFingerprint(t, inbox.Payload(), webhook)
-	consumertest.StableFingerprint(t, inbox.Fields("id", "lines"), webhook)
-	consumertest.StableKey(t, inbox.MessageID(), webhook, consumertest.Resent)
+	consumertest.StableFingerprint(t, inbox.Payload(), fromShop)
+	consumertest.StableFingerprint(t, inbox.Fields("id", "lines"), fromShop)
+	consumertest.StableKey(t, inbox.MessageID(), fromShop, consumertest.Resent)
 	bytes := consumertest.Message{Topic: topic, ID: "w", Payload: []byte{0, 0xff}}
 	consumertest.StableKey(t, inbox.PayloadHash(), bytes)
 	half := consumertest.Message{Topic: topic, ID: "w", Payload: []byte(`{"id":"\ud800"}`)}
@@ -47,19 +47,19 @@ func TestUnstableKeys(t *testing.T) {
 		"panicked":                func(*headrace.Delivery) (string, error) { panic("no shop") },
 		"cannot be had":           func(*headrace.Delivery) (string, error) { return "", nil },
 	} {
-		says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, key, webhook) }), string(change))
+		says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, key, fromShop) }), string(change))
 	}
-	says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, inbox.Position(), webhook) }), string(consumertest.Resent))
+	says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, inbox.Position(), fromShop) }), string(consumertest.Resent))
 	says(t, verdict(func(t testing.TB) {
-		consumertest.StableFingerprint(t, func(d *headrace.Delivery) (string, error) { return string(d.Payload), nil }, webhook)
+		consumertest.StableFingerprint(t, func(d *headrace.Delivery) (string, error) { return string(d.Payload), nil }, fromShop)
 	}), "the fingerprint is not stable: "+string(consumertest.Reserialised))
 	var calls atomic.Int64
 	says(t, verdict(func(t testing.TB) {
-		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(calls.Add(1) / 8), nil }, webhook)
+		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(calls.Add(1) / 8), nil }, fromShop)
 	}), "called from several goroutines") // the first, five changes, all together: 7 calls
 	var more atomic.Int64
 	says(t, verdict(func(t testing.TB) {
-		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(more.Add(1) / 100), nil }, webhook)
+		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(more.Add(1) / 100), nil }, fromShop)
 	}), "times in a row")
-	says(t, verdict(func(t testing.TB) { consumertest.DistinctKeys(t, inbox.Header("none"), webhook) }), "no key for")
+	says(t, verdict(func(t testing.TB) { consumertest.DistinctKeys(t, inbox.Header("none"), fromShop) }), "no key for")
 }

@@ -23,6 +23,8 @@ type Message struct {
 	Metadata map[string]string
 	// Coordinates are the message's place on its broker; zero if unknown.
 	Coordinates headrace.Coordinates
+
+	arrival headrace.Arrival // of a tick
 }
 
 // JSON returns a message whose payload is body as JSON. It panics if body cannot be
@@ -54,8 +56,10 @@ func (m Message) String() string {
 func (m Message) watermill() *message.Message {
 	made := message.NewMessage(m.ID, append([]byte(nil), m.Payload...))
 	maps.Copy(made.Metadata, m.Metadata)
-	if !m.Coordinates.IsZero() {
-		made.SetContext(headrace.WithArrival(made.Context(), headrace.Arrival{Coordinates: m.Coordinates}))
+	arrival := m.arrival
+	arrival.Coordinates = m.Coordinates
+	if arrival != (headrace.Arrival{}) {
+		made.SetContext(headrace.WithArrival(made.Context(), arrival))
 	}
 	return made
 }

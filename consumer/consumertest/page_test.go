@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/ledger"
 )
 
-// The tests in docs/testing.md.
+// The test in docs/testing.md.
 func TestInvoices(t *testing.T) {
 	key := orderKey
 	k := consumertest.New(t, consumertest.SQLite(), billing) // or consumertest.Postgres(dsn); billing: your consumer.New and Handle
@@ -28,6 +28,7 @@ func TestInvoices(t *testing.T) {
 	consumertest.StableKey(t, key, paid) // over redelivery, other headers, JSON written anew, the years
 }
 
+// Two consumers without a broker.
 func TestMails(t *testing.T) {
 	k := consumertest.New(t, consumertest.SQLite(), func(p *consumertest.Process) (*consumer.Consumer, error) {
 		invoices, mails, err := shop(p) // your two consumers, whose handlers are Local

@@ -52,8 +52,8 @@ const (
 )
 
 // HandlerPoints are the points that a message reaches when its handler succeeds, in order.
-// An event for a handler of consumer.Local comes from no broker: it reaches neither
-// AfterReceive nor AfterAck.
+// An event for a handler of consumer.Local and a webhook (Kit.Post) come from no broker:
+// they reach neither AfterReceive nor AfterAck.
 func HandlerPoints() []Point {
 	return []Point{AfterReceive, AfterClaim, MidHandler, BeforeCommit, AfterCommit, AfterAck}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +42,9 @@ type Process struct {
 	// with the same Store. They run in the process too and crash with it, Settle waits for
 	// their work, and the Kit's methods see their handlers. Default: none.
 	Beside []*consumer.Consumer
+	// Server is what the process serves, for Kit.Post: the mux with the endpoints of its
+	// webhook.Source. Default: none.
+	Server http.Handler
 	// Run runs the process until ctx ends. Default: consumer.Run of them all. With
 	// consumer.Attach, set it to the Router's Run.
 	Run func(ctx context.Context) error
@@ -61,6 +65,7 @@ type process struct {
 	st   openStore
 	all  []*consumer.Consumer // the first is Wire's
 	run  func(context.Context) error
+	http http.Handler // what it serves; may be nil
 
 	soft       context.Context
 	stop       context.CancelFunc
@@ -124,7 +129,7 @@ func (p *process) wire() error {
 	if slices.Contains(p.all, nil) {
 		return fmt.Errorf("wire process %d: the function returned no consumer, or Process.Beside holds nil", p.n)
 	}
-	p.run = outside.Run
+	p.run, p.http = outside.Run, outside.Server
 	if p.run == nil {
 		p.run = func(ctx context.Context) error { return consumer.Run(ctx, p.all...) }
 	}
@@ -135,6 +140,11 @@ func (p *process) wire() error {
 		rt.Intercept(p.intercept)
 		rt.Hurry(hurry)
 		rt.Process = shared
+		for _, h := range rt.Handlers() {
+			if s, ok := h.Source.(scheduled); ok {
+				s.TakeFrom(outside.Source)
+			}
+		}
 		if len(rt.Local()) > 0 {
 			p.lines[c.Name()] = false
 		}

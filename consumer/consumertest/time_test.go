@@ -40,10 +40,10 @@ func TestWrongClocks(t *testing.T) {
 		return
 	}
 	for name, key := range ofClock {
-		t.Run(name, func(t *testing.T) { consumertest.StableKey(t, key, webhook) })
+		t.Run(name, func(t *testing.T) { consumertest.StableKey(t, key, fromShop) })
 	}
 	t.Run("fingerprint", func(t *testing.T) {
-		consumertest.StableFingerprint(t, inbox.FingerprintFunc(dated("2006-01-02")), webhook)
+		consumertest.StableFingerprint(t, inbox.FingerprintFunc(dated("2006-01-02")), fromShop)
 	})
 }
 
@@ -68,13 +68,13 @@ func TestKeysOfTheClockAreFound(t *testing.T) {
 func TestKeysWithoutAClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		consumertest.StableKey(t, inbox.JSON("id"), webhook)
+		consumertest.StableKey(t, inbox.JSON("id"), fromShop)
 		if took := time.Since(began); took != 0 {
 			t.Errorf("the clock of the test's own bubble moved by %s", took)
 		}
 	})
 	t.Run("cleanup", func(t *testing.T) {
-		t.Cleanup(func() { consumertest.StableKey(t, inbox.JSON("id"), webhook) })
+		t.Cleanup(func() { consumertest.StableKey(t, inbox.JSON("id"), fromShop) })
 	})
 	t.Run("goroutine", func(t *testing.T) {
 		stop := make(chan struct{})
@@ -82,10 +82,10 @@ func TestKeysWithoutAClock(t *testing.T) {
 		consumertest.StableKey(t, func(d *headrace.Delivery) (string, error) {
 			go func() { <-stop }()
 			return inbox.JSON("id")(d)
-		}, webhook)
+		}, fromShop)
 	})
 	t.Run("parallel", func(t *testing.T) {
 		t.Parallel()
-		consumertest.StableKey(t, inbox.JSON("id"), webhook)
+		consumertest.StableKey(t, inbox.JSON("id"), fromShop)
 	})
 }

@@ -17,7 +17,7 @@ func TestGoIsCompiled(t *testing.T) {
 	}
 	var source strings.Builder
 	for _, pattern := range []string{"*_test.go", "../adopt/*_test.go", "../../examples/router/*/*.go", "../../examples/quickstart/main.go", "../../examples/tutorial/main.go", "../../examples/pgx/main.go", "../../broker/*/example_test.go",
-		"../../webhook/example_test.go", "../../ledger/example*_test.go", "../../schedule/example_test.go", "../../intent/example_test.go", "../../reconcile/example_test.go", "../../consumer/example_test.go", "../../consumer/consumertest/page_test.go", "../../consumer/consumertest/example_test.go"} {
+		"../../webhook/example_test.go", "../../ledger/example*_test.go", "../../schedule/example_test.go", "../../intent/example_test.go", "../../reconcile/example_test.go", "../../consumer/example_test.go", "../../consumer/consumertest/page_test.go", "../../consumer/consumertest/example*_test.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
