@@ -106,6 +106,31 @@ func TestStepsOfAConsumer(t *testing.T) {
 	})
 }
 
+// Two messages of one input share an answer, and the metric says so.
+func TestMemoIsCounted(t *testing.T) {
+	step := ledger.Step[string]{Name: "classify", System: "model", Recover: ledger.Retry, KeyWindow: ledger.Forever, Memo: time.Hour}
+	onEachStore(t, func(b *bundle) {
+		o := observe(b)
+		c := b.consumer(o.config())
+		consumer.HandleLeased(c, topic, func(ctx context.Context, m *headrace.Message[body]) (headrace.Effects, error) {
+			if _, err := step.Input("same").Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "answer", nil }); err != nil {
+				return nil, err
+			}
+			return effectsOf(m), nil
+		}, consumer.Steps(step))
+		b.start(c)
+		for _, key := range []string{"a", "b"} {
+			b.acked(b.deliver(key, `{"n":1}`))
+			b.eventually("applied", func() bool { return b.state(key) == inbox.Done })
+		}
+		for found, want := range map[string]int64{"miss": 1, "hit": 1, "wait": 0} {
+			if n := o.sum("headrace.memo", "headrace.system", "model", "headrace.step", "classify", "headrace.outcome", found); n != want {
+				b.Errorf("%s: %d, want %d", found, n, want)
+			}
+		}
+	})
+}
+
 // A call that cannot be taken back should be the last: another order is logged.
 func TestStepOrderIsLogged(t *testing.T) {
 	payout := ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park}

@@ -25,6 +25,9 @@
 // may be reordered and inserted between two runs, and a renamed one names what it was
 // (Step.Was).
 //
+// Messages whose step has a Memo share its result: the first one that is recorded counts for
+// all of them, until the time of the Memo is over.
+//
 // After a restore, rows are lost: see [SuspectMode].
 //
 // # Caveats

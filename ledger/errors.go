@@ -24,6 +24,9 @@ var (
 	ErrLost = errors.New("the lease is lost: no step can begin")
 	// ErrInput matches the error of a step that is recorded as done with another Input.
 	ErrInput = errors.New("the step was done with another input: its recorded result is not of this call")
+	// ErrNoInput matches the error of a step with a Memo that was given no Input: its result
+	// would be that of all messages.
+	ErrNoInput = errors.New("a step with a Memo needs an Input: all that its result depends on")
 	// ErrNoResult matches the error of a step that is done, with a result that could not
 	// be kept.
 	ErrNoResult = errors.New("the step is done, but its result is not recorded")

@@ -13,12 +13,12 @@ import (
 
 // Spec is a declaration of a step without its types and functions.
 type Spec struct {
-	// Name, System, Was, Recover, KeyWindow, FindAfter and Timeout are as in Step, with their
-	// defaults. FindAfter is 0 without a Find.
-	Name, System                  string
-	Was                           []string
-	Recover                       Recovery
-	KeyWindow, FindAfter, Timeout time.Duration
+	// Name, System, Was, Recover, KeyWindow, FindAfter, Timeout and Memo are as in Step, with
+	// their defaults. FindAfter is 0 without a Find.
+	Name, System                        string
+	Was                                 []string
+	Recover                             Recovery
+	KeyWindow, FindAfter, Timeout, Memo time.Duration
 	// HasFind says that it has a Find, HasResult that it has a result.
 	HasFind, HasResult bool
 	// Signal says that it is a Signal, whose Timeout is that of the wait.
@@ -40,7 +40,8 @@ func (s Step[T]) Declare() (Spec, error) {
 	_, empty := result.(*struct{})
 	spec := Spec{
 		Name: s.Name, System: s.System, Was: slices.Clone(s.Was), Recover: s.Recover, KeyWindow: s.KeyWindow,
-		FindAfter: s.FindAfter, Timeout: cmp.Or(s.Timeout, DefaultTimeout), HasFind: s.Find != nil, HasResult: !empty,
+		FindAfter: s.FindAfter, Timeout: cmp.Or(s.Timeout, DefaultTimeout), Memo: s.Memo,
+		HasFind: s.Find != nil, HasResult: !empty,
 	}
 	if spec.HasFind {
 		spec.FindAfter = cmp.Or(s.FindAfter, DefaultFindAfter)
@@ -82,10 +83,16 @@ func (s Spec) validate() error {
 	if err := checkText("System", s.System); err != nil {
 		return err
 	}
-	for name, d := range map[string]time.Duration{"KeyWindow": s.KeyWindow, "FindAfter": s.FindAfter, "Timeout": s.Timeout} {
+	for name, d := range map[string]time.Duration{"KeyWindow": s.KeyWindow, "FindAfter": s.FindAfter, "Timeout": s.Timeout, "Memo": s.Memo} {
 		if d < 0 || d > 0 && d < leastTime {
 			return fmt.Errorf("%s is %s: give it a unit, as in time.Minute", name, d)
 		}
+	}
+	switch {
+	case s.Memo > 0 && (s.Recover != Retry || s.KeyWindow != Forever):
+		return errors.New("a Memo is for calls that only cost money: it needs a Recover of Retry with a KeyWindow of Forever")
+	case s.Memo > 0 && !s.HasResult:
+		return errors.New("a Memo shares a result, and the step has none")
 	}
 	return s.recovery()
 }

@@ -40,6 +40,12 @@ type Step[T any] struct {
 	FindAfter time.Duration
 	// Timeout bounds one call, and one Find. Default: 10 s.
 	Timeout time.Duration
+	// Memo is how long a result is shared: for that time the steps of other messages with the
+	// same System, Name and Input get it, and make no call. Who asks meanwhile waits, or its
+	// message is put off. It is for calls that only cost money, as those of a language model:
+	// with Retry, a KeyWindow of Forever and an Input, which names all that the answer depends
+	// on: the model, the prompt, the tenant, and the version of T. Default: nothing is shared.
+	Memo time.Duration
 
 	item    string
 	hasItem bool
@@ -126,6 +132,9 @@ func (s Step[T]) request(f func(context.Context, *Call) (T, error)) (Request, er
 		if r.InputHash, err = hash(s.input); err != nil {
 			return Request{}, fmt.Errorf("ledger.Step %s: Input: %w", s.Name, err)
 		}
+	}
+	if s.Memo > 0 && r.InputHash == "" {
+		return Request{}, fmt.Errorf("ledger.Step %s: %w", s.Name, ErrNoInput)
 	}
 	return r, nil
 }

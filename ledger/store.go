@@ -42,6 +42,8 @@ const (
 	ViaExists Via = "exists"
 	// ViaProbe: Find found it after a call whose outcome was unknown.
 	ViaProbe Via = "probe"
+	// ViaMemo: it is that of another message (Step.Memo).
+	ViaMemo Via = "memo"
 	// ViaSignal: it is the value of a signal.
 	ViaSignal Via = "signal"
 	// ViaPerson: a person said so.

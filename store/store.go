@@ -51,6 +51,8 @@ type Operations struct {
 	Suspect ledger.SuspectStore
 	// Signals are the signals that messages wait for, in the table of the steps.
 	Signals ledger.Signals
+	// Memos are the results that steps share.
+	Memos ledger.Memos
 	// Systems are the pauses of the systems that steps call.
 	Systems ledger.Systems
 	// Schedules are those of package schedule.

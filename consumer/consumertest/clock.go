@@ -82,6 +82,7 @@ func (c *clock) Operations() store.Operations {
 	o.Instances = clockInstances{o.Instances, c.p}
 	o.Marks = clockMarks{o.Marks, c.p}
 	o.Steps = clockSteps{o.Steps, c.p.k}
+	o.Memos = clockMemos{o.Memos, c.p}
 	o.Subscriptions = notedSubscriptions{o.Subscriptions, c.p}
 	return o
 }
@@ -180,6 +181,19 @@ func (s clockSteps) List(ctx context.Context, id inbox.ID) ([]ledger.Row, error)
 		s.k.mu.Unlock()
 	}
 	return rows, err
+}
+
+// clockMemos remembers the calls that a process makes for other messages too.
+type clockMemos struct {
+	ledger.Memos
+	p *process
+}
+
+func (s clockMemos) Take(ctx context.Context, m ledger.Memo, term time.Duration) (ledger.MemoState, time.Duration, error) {
+	s.p.k.mu.Lock()
+	s.p.memos = append(s.p.memos, m)
+	s.p.k.mu.Unlock()
+	return s.Memos.Take(ctx, m, term)
 }
 
 // clockInstances makes crashed processes look silent for long.

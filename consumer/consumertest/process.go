@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/fault"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store"
 )
 
@@ -81,6 +82,7 @@ type process struct {
 	// lines are the consumers with local handlers, and whether each has subscribed.
 	lines    map[string]bool
 	leases   []backlog.Lease
+	memos    []ledger.Memo
 	instance string
 }
 
@@ -203,19 +205,24 @@ func (k *Kit) peek() int {
 // buried bounds the work after a crash.
 const buried = 10 * time.Second
 
-// bury ends the leases of a dead process at once. Other processes see it as silent for
+// bury ends the leases of a dead process, and what it has of memos, at once. Other processes see it as silent for
 // long (see clock).
 func (k *Kit) bury(p *process) error {
 	k.mu.Lock()
-	leases := p.leases
+	leases, memos := p.leases, p.memos
 	k.deadInstances[p.instance] = true
 	k.mu.Unlock()
-	if len(leases) == 0 {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), buried)
 	defer cancel()
 	st := k.place.kit
+	for _, m := range memos {
+		if err := st.Operations().Memos.Release(ctx, m); err != nil {
+			return fmt.Errorf("end the calls of process %d: %w", p.n, err)
+		}
+	}
+	if len(leases) == 0 {
+		return nil
+	}
 	t, err := st.Begin(ctx)
 	if err != nil {
 		return fmt.Errorf("end the leases of process %d: %w", p.n, err)

@@ -125,3 +125,43 @@ func TestParkedAndResolved(t *testing.T) {
 		})
 	}
 }
+
+// Two messages share an answer, although the process that makes the call crashes around it.
+func TestMemo(t *testing.T) {
+	for _, point := range consumertest.StepPoints() {
+		t.Run(string(point), func(t *testing.T) {
+			onEach(t, func(t *testing.T, d consumertest.Database) {
+				model := consumertest.NewSystem()
+				step := ledger.Step[string]{Name: "classify", System: "model", Recover: ledger.Retry, KeyWindow: ledger.Forever, Memo: time.Hour}
+				wire := func(p *consumertest.Process) (*consumer.Consumer, error) {
+					c, err := consumer.New("shop", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger})
+					if err != nil {
+						return nil, err
+					}
+					consumer.HandleLeased(c, "mails", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
+						class, err := step.Input(m.Body.Total).Do(ctx, model.Call)
+						if err != nil {
+							return nil, err
+						}
+						return func(ctx context.Context, tx *headrace.Tx) error {
+							_, err := tx.ExecContext(ctx, "INSERT INTO charges (order_id, charge_id) VALUES ($1, $2)", m.Body.ID, class)
+							return err
+						}, nil
+					}, consumer.Steps(step))
+					return c, nil
+				}
+				k := consumertest.New(t, d, wire)
+				k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
+				k.CrashAt(point)
+				mails := []consumertest.Message{consumertest.JSON("mails", "1", Order{"1", 7}), consumertest.JSON("mails", "2", Order{"2", 7}), consumertest.JSON("mails", "3", Order{"3", 8})}
+				k.Deliver(mails...)
+				for _, m := range mails {
+					k.AppliedOnce(m, "SELECT count(*) FROM charges WHERE order_id = $1", m.ID)
+				}
+				if n := k.Count("SELECT count(DISTINCT charge_id) FROM charges"); n != 2 {
+					t.Errorf("%d answers, want one for each input", n)
+				}
+			})
+		})
+	}
+}

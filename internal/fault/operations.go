@@ -102,6 +102,31 @@ func (s steps) change(before, after Point, f func() (bool, error)) (bool, error)
 	return changed, nil
 }
 
+// memos are written without a transaction of Begin's.
+type memos struct {
+	ledger.Memos
+	at Hook
+}
+
+func (s memos) Take(ctx context.Context, m ledger.Memo, term time.Duration) (state ledger.MemoState, left time.Duration, err error) {
+	err = s.at.call(func() error { state, left, err = s.Memos.Take(ctx, m, term); return err })
+	return state, left, err
+}
+
+func (s memos) Adopt(ctx context.Context, m ledger.Memo, l backlog.Lease, r ledger.Row) (did bool, err error) {
+	err = s.at.call(func() error { did, err = s.Memos.Adopt(ctx, m, l, r); return err })
+	return did, err
+}
+
+func (s memos) Put(ctx context.Context, m ledger.Memo, result []byte, keep time.Duration) (recorded []byte, err error) {
+	err = s.at.call(func() error { recorded, err = s.Memos.Put(ctx, m, result, keep); return err })
+	return recorded, err
+}
+
+func (s memos) Release(ctx context.Context, m ledger.Memo) error {
+	return s.at.call(func() error { return s.Memos.Release(ctx, m) })
+}
+
 // pruner removes a batch in a transaction of its own.
 type pruner struct {
 	inbox.Pruner

@@ -96,6 +96,9 @@ func (w *wrapped) Operations() store.Operations {
 	if o.Steps != nil {
 		o.Steps = steps{o.Steps, w.at}
 	}
+	if o.Memos != nil {
+		o.Memos = memos{o.Memos, w.at}
+	}
 	if o.Pruner != nil {
 		o.Pruner = pruner{o.Pruner, w.at}
 	}

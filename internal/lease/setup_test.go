@@ -128,7 +128,7 @@ func (p *process) run(change func(*lease.Options)) {
 	o := &lease.Options{
 		Processor: p.Processor, Guard: crashguard.NewProcess(), Paused: func() bool { return false },
 		Stopping: p.Stopping, Cancelled: p.Cancelled,
-		Steps: p.F.Store.Operations().Steps, Signals: p.F.Store.Operations().Signals, Suspect: p.F.Store.Operations().Suspect, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
+		Steps: p.F.Store.Operations().Steps, Signals: p.F.Store.Operations().Signals, Suspect: p.F.Store.Operations().Suspect, Memos: p.F.Store.Operations().Memos, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(o)

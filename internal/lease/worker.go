@@ -43,11 +43,12 @@ type Options struct {
 	Paused func() bool
 	// Systems limit the calls of steps; may be nil.
 	Systems *systems.Systems
-	// Steps are the rows of steps, Signals those of signals. Suspect is the mode in which some may be lost. Alert sends
+	// Steps are the rows of steps, Signals those of signals, Memos the shared results. Suspect is the mode in which some may be lost. Alert sends
 	// an alert about a handler, Redact rewrites the texts of errors that steps keep; it may
 	// be nil.
 	Steps   ledger.Store
 	Signals ledger.Signals
+	Memos   ledger.Memos
 	Suspect ledger.SuspectStore
 	Alert   func(kind alerts.Kind, h *task.Handler, text string)
 	Redact  func(string) string
@@ -76,7 +77,7 @@ func New(h *task.Handler, o *Options) *Worker {
 	p := o.Processor
 	return &Worker{
 		Options: o, p: p, h: h, steps: &steps.Options{
-			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Signals: o.Signals, Suspect: o.Suspect, Systems: o.Systems, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
+			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Signals: o.Signals, Memos: o.Memos, Suspect: o.Suspect, Systems: o.Systems, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
 			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
 			Cancelled: o.Cancelled, Redact: o.Redact, Logger: o.Logger, Telemetry: h.Telemetry,
 			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },

@@ -112,7 +112,7 @@ func (r *Run) startWorkers() {
 	leases := &lease.Options{
 		Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled,
 		Systems: systems.New(rt.Systems, rt.Store.Operations().Systems), Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals,
-		Suspect: rt.Store.Operations().Suspect, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
+		Suspect: rt.Store.Operations().Suspect, Memos: rt.Store.Operations().Memos, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
 	}
 	r.startDispatch(p)
 	var registered []*task.Handler

@@ -78,6 +78,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			StepAdmin:     steps,
 			Suspect:       sqlrun.Loaded(d, q, "suspect", &sqlops.Suspect{}),
 			Signals:       sqlrun.Loaded(d, q, "signals", &sqlops.Signals{}),
+			Memos:         sqlrun.Loaded(d, q, "memos", &sqlops.Memos{}),
 			Systems:       sqlrun.Loaded(d, q, "systems", &sqlops.Systems{}),
 			Schedules:     sqlrun.Loaded(d, q, "schedules", &sqlops.Schedules{}),
 			Answers:       sqlrun.Loaded(d, q, "answers", &sqlops.Answers{}),

@@ -33,7 +33,7 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 	r := &returned{}
 	late := func(a ledger.Answer, err error) { // it returns after all
 		if err == nil {
-			_, _ = d.done(context.WithoutCancel(ctx), &row.Row, a, c, ledger.ViaCall)
+			_, _ = d.answered(context.WithoutCancel(ctx), &row.Row, a, c)
 		}
 	}
 	under, ended := d.Telemetry.Step(ctx, d.r.System, d.r.Name)
@@ -46,7 +46,8 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 		d.limited(ctx, r.err)
 		return d.failed(ctx, row, c, r.err)
 	}
-	return d.done(ctx, &row.Row, r.answer, c, ledger.ViaCall)
+	d.owns = d.owns && r.answer.Result == nil // a result is shared
+	return d.answered(ctx, &row.Row, r.answer, c)
 }
 
 // outcome names what the error of a call says of it, for metrics and spans.

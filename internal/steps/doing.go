@@ -23,6 +23,7 @@ type doing struct {
 	// earlier says that the outcome of an earlier call of the key is unknown.
 	earlier bool
 	visit   *systems.Visit // nil before the first call
+	owns    bool           // its call is that of the Memo
 }
 
 // do brings the step to an end, or to an error for the handler.
@@ -47,7 +48,14 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 		if n.action == find && probed == was.CallID {
 			n.action = call
 		}
-		if n.action == call || n.action == find {
+		if n.action == call && d.r.Memo > 0 {
+			if again, err := (sharing{d}).begin(ctx, was); again || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
+			}
+		} else if n.action == call || n.action == find {
 			if err := d.turn(ctx); err != nil {
 				return nil, err
 			}

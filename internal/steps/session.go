@@ -29,6 +29,8 @@ type Options struct {
 	Steps  ledger.Store
 	// Signals are the rows of signals.
 	Signals ledger.Signals
+	// Memos are the results that steps share.
+	Memos ledger.Memos
 	// Systems limit the calls; may be nil.
 	Systems *systems.Systems
 	// Suspect is the mode in which rows may be lost.
@@ -103,6 +105,7 @@ func (s *Session) Do(ctx context.Context, r ledger.Request) (result []byte, err 
 	defer s.inFlight.Done()
 	d := &doing{Session: s, r: &r, name: r.Step(), id: newCallID()}
 	defer d.leave()
+	defer d.release(ctx)
 	if err := s.load(ctx); err != nil {
 		return nil, err
 	}

@@ -143,6 +143,12 @@ func onEachStore(t *testing.T, f func(*bed)) {
 // begin begins a run of the message in a process of its own.
 func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	b.Helper()
+	return b.beginOf(b.one, declared...)
+}
+
+// beginOf begins a run of a message.
+func (b *bed) beginOf(one *task.Task, declared ...ledger.Declared) (*run, context.Context) {
+	b.Helper()
 	plan, err := steps.NewPlan(declared...)
 	if err != nil {
 		b.Fatal(err)
@@ -153,12 +159,33 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 	b.Cleanup(die)
 	o := &steps.Options{
 		Store: p, Leases: b.Store.Backlog().Leases, Steps: enginetest.StepCommits{Store: b.Store.Operations().Steps, Around: p.commit},
-		Signals: b.Store.Operations().Signals, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
+		Signals: b.Store.Operations().Signals, Memos: memoCommits{b.Store.Operations().Memos, p.commit}, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}
-	s := steps.New(ctx, o, plan, steps.Message{ID: b.one.ID(), Lease: b.one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
+	s := steps.New(ctx, o, plan, steps.Message{ID: one.ID(), Lease: one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
 	return &run{p, s, b}, ledger.With(ctx, s)
+}
+
+// memoCommits are the commits of shared results.
+type memoCommits struct {
+	ledger.Memos
+	around func(f func() (bool, error)) (bool, error)
+}
+
+func (s memoCommits) Take(ctx context.Context, m ledger.Memo, term time.Duration) (state ledger.MemoState, left time.Duration, err error) {
+	_, err = s.around(func() (bool, error) { state, left, err = s.Memos.Take(ctx, m, term); return true, err })
+	return state, left, err
+}
+
+func (s memoCommits) Put(ctx context.Context, m ledger.Memo, result []byte, keep time.Duration) (recorded []byte, err error) {
+	_, err = s.around(func() (bool, error) { recorded, err = s.Memos.Put(ctx, m, result, keep); return true, err })
+	return recorded, err
+}
+
+func (s memoCommits) Release(ctx context.Context, m ledger.Memo) error {
+	_, err := s.around(func() (bool, error) { return true, s.Memos.Release(ctx, m) })
+	return err
 }
 
 // run is a run of the message.
@@ -175,9 +202,12 @@ func (c call) Of() (*task.Handler, int) { return c.h, 1 }
 func (c call) Returned()                {}
 
 // row is the row of a step.
-func (b *bed) row(step string) ledger.Row {
+func (b *bed) row(step string) ledger.Row { b.Helper(); return b.rowOf(b.one, step) }
+
+// rowOf is the row of a step of a message.
+func (b *bed) rowOf(one *task.Task, step string) ledger.Row {
 	b.Helper()
-	rows, err := b.Store.Operations().Steps.List(b.Context(), b.one.ID())
+	rows, err := b.Store.Operations().Steps.List(b.Context(), one.ID())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -61,8 +61,10 @@ func (e *PausedError) Error() string {
 
 // Delay is how long the message of this key waits: with jitter, so that the messages do not
 // all come back at once, and not too long to learn of a resume.
-func (e *PausedError) Delay(key string) time.Duration {
-	wait := min(e.Left, lookAgain)
+func (e *PausedError) Delay(key string) time.Duration { return Spread(min(e.Left, lookAgain), key) }
+
+// Spread is wait and a jitter by the key of a message.
+func Spread(wait time.Duration, key string) time.Duration {
 	spread := min(max(wait/2, readEvery), longestSpread)
 	return wait + retry.Backoff{Initial: spread, Max: spread, Factor: 1, Jitter: 1}.Delay(1, key)
 }

@@ -39,6 +39,13 @@ func (h *Handler) StepReplayed(system, name string) {
 	}
 }
 
+// Memo counts what a step with a Memo found: hit, miss or wait.
+func (h *Handler) Memo(system, name, found string) {
+	if h != nil {
+		h.t.memos.Add(background, 1, metric.WithAttributes(append(h.step(system, name), attribute.String("headrace.outcome", found))...))
+	}
+}
+
 // step are the labels of a step.
 func (h *Handler) step(system, name string) []attribute.KeyValue {
 	return []attribute.KeyValue{

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -82,6 +83,10 @@ var plants = map[string]func(*bundle){
 	"letters_open_is_dead": func(b *bundle) {
 		b.die(letter("a"))
 		b.spoil("DELETE FROM {{schema}}.headrace_inbox WHERE key = 'a'")
+	},
+	"memos_have_owner": func(b *bundle) {
+		b.takesMemo(ledger.MemoTaken, memoOf("in", "a"))
+		b.spoil("UPDATE {{schema}}.headrace_memos SET token = ''")
 	},
 	"outbox_behind_has_head": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)

@@ -101,6 +101,7 @@ func Run(t *testing.T, h Harness) {
 		{"Steps", stepTests},
 		{"Suspect", suspectTests},
 		{"Signals", signalTests},
+		{"Memos", memoTests},
 		{"Systems", systemTests},
 		{"Schedules", scheduleTests},
 		{"Answers", answerTests},

@@ -19,5 +19,5 @@ FROM (
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
     WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped', 'awaiting', 'expired')
-        OR via NOT IN ('', 'call', 'exists', 'probe', 'signal', 'person')
+        OR via NOT IN ('', 'call', 'exists', 'probe', 'memo', 'signal', 'person')
 ) AS w

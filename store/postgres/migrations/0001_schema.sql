@@ -185,7 +185,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     input_hash  text NOT NULL,
     external_id text COLLATE "C" NOT NULL DEFAULT '',
     other_id    text NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         text NOT NULL DEFAULT '', -- call, exists, probe, signal, person; '' unless done
+    via         text NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done
     error       text NOT NULL DEFAULT '',
     by_whom     text NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      text NOT NULL DEFAULT '',
@@ -327,6 +327,19 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_by text NOT NULL DEFAULT '',
     resumed_at timestamptz -- while it is NULL, the consumer is paused
 );
+
+-- Results that the steps of several messages share, by the hash of their input. A row is free
+-- when its time is over, with a result or without.
+CREATE TABLE {{schema}}.headrace_memos (
+    system   text COLLATE "C" NOT NULL,
+    step     text COLLATE "C" NOT NULL, -- its name, without an item
+    input    text COLLATE "C" NOT NULL,
+    token    text NOT NULL, -- whose call is under way; '' with a result
+    until_at timestamptz NOT NULL,
+    result   bytea,
+    PRIMARY KEY (system, step, input)
+);
+CREATE INDEX headrace_memos_until_at ON {{schema}}.headrace_memos (until_at);
 
 -- Pauses of the systems that steps call. A row stays, to say who resumed the system.
 CREATE TABLE {{schema}}.headrace_systems (

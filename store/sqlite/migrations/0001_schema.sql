@@ -178,7 +178,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     input_hash  TEXT NOT NULL,
     external_id TEXT NOT NULL DEFAULT '',
     other_id    TEXT NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, signal, person; '' unless done
+    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done
     error       TEXT NOT NULL DEFAULT '',
     by_whom     TEXT NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      TEXT NOT NULL DEFAULT '',
@@ -318,6 +318,19 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_by TEXT NOT NULL DEFAULT '',
     resumed_at INTEGER -- while it is NULL, the consumer is paused
 ) STRICT, WITHOUT ROWID;
+
+-- Results that the steps of several messages share, by the hash of their input. A row is free
+-- when its time is over, with a result or without.
+CREATE TABLE {{schema}}.headrace_memos (
+    system   TEXT NOT NULL,
+    step     TEXT NOT NULL, -- its name, without an item
+    input    TEXT NOT NULL,
+    token    TEXT NOT NULL, -- whose call is under way; '' with a result
+    until_at INTEGER NOT NULL,
+    result   BLOB,
+    PRIMARY KEY (system, step, input)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_memos_until_at ON headrace_memos (until_at);
 
 -- Pauses of the systems that steps call. A row stays, to say who resumed the system.
 CREATE TABLE {{schema}}.headrace_systems (

@@ -1,0 +1,5 @@
+-- The first result counts, whoever has it.
+INSERT INTO {{schema}}.headrace_memos AS m (system, step, input, token, result, until_at)
+VALUES ($1, $2, $3, '', $4, {{now}} + $5)
+ON CONFLICT (system, step, input) DO UPDATE SET token = '', result = excluded.result, until_at = excluded.until_at
+WHERE m.result IS NULL OR m.until_at <= {{now}}
