@@ -31,9 +31,9 @@ func main() {
 
 // options are the flags.
 type options struct {
+	database.Place
 	n, kills  int
 	faults    float64
-	dir, dsn  string
 	at, other string // addresses of a child process, and of the systems that it calls
 }
 
@@ -49,8 +49,7 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.IntVar(&o.n, "n", 40, "how many `orders` the shop sends")
 	flags.IntVar(&o.kills, "kills", 5, "how `often` the consumer's process is killed")
 	flags.Float64Var(&o.faults, "faults", 0.1, "the `share` of requests that the systems fail, answer late or not at all")
-	flags.StringVar(&o.dsn, "dsn", "", "use this PostgreSQL database, postgres://…, instead of SQLite; it must have no table synced")
-	flags.StringVar(&o.dir, "dir", "", "a new `directory` for the database and the logs; default: a temporary one, which is kept")
+	o.Flags(flags, "synced")
 	if role != "" {
 		flags.StringVar(&o.at, "at", "", "the address to listen on")
 		flags.StringVar(&o.other, "systems", "", "the URL of the systems")
@@ -70,8 +69,7 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	return o.scene(ctx, stdout)
 }
 
-func (o *options) file() string { return filepath.Join(o.dir, "shop.db") }
-func (o *options) log() string  { return filepath.Join(o.dir, "statements.log") }
+func (o *options) log() string { return filepath.Join(o.Dir, "statements.log") }
 
 // systems is the process of the four systems.
 func (o *options) systems(ctx context.Context) error {
@@ -85,7 +83,7 @@ func (o *options) systems(ctx context.Context) error {
 // worker is the process that is killed: an HTTP server for the webhooks, and the consumer.
 func (o *options) worker(ctx context.Context) error {
 	slog.SetLogLoggerLevel(slog.LevelWarn)
-	d, err := database.Open(ctx, o.file(), o.dsn)
+	d, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}

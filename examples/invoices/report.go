@@ -60,7 +60,7 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 	}
 	say(out, "\n%d orders, each in the table synced once: %t. The process was killed %d times.", s.n, rows == s.n && orders == s.n, s.kills)
 	say(out, "A person decided on %d calls whose outcome was unknown, and sent %d other dead letters again.", s.person.decided, s.person.redriven)
-	say(out, next, s.where())
+	say(out, next, s.Where())
 	if wrong || rows != s.n || orders != s.n {
 		return errors.New("something was done twice, or was lost")
 	}
@@ -110,14 +110,6 @@ func (s *scene) skipped(ctx context.Context) (map[int]bool, error) {
 		orders[number] = true
 	}
 	return orders, nil
-}
-
-// where is the DSN for the command.
-func (s *scene) where() string {
-	if s.dsn != "" {
-		return "(your -dsn)"
-	}
-	return "sqlite:" + s.file()
 }
 
 // next is what to try next.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -24,22 +23,12 @@ type scene struct {
 
 // scene plays it, and reports.
 func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "invoices-"); err != nil {
-			return err
-		}
-	} else if err := os.MkdirAll(o.dir, 0o700); err != nil {
-		return err
-	}
-	db, err := database.Open(ctx, o.file(), o.dsn)
+	db, err := o.Begin(ctx, "invoices", "CREATE TABLE synced (order_id integer, invoice_id text)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	s := &scene{options: o, db: db, person: person{db: db, log: o.log()}}
-	if err := s.create(ctx); err != nil {
-		return err
-	}
 	systems, at, err := o.start("systems")
 	if err != nil {
 		return err
@@ -113,18 +102,10 @@ func (s *scene) settle(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return errStopped
 		case time.Now().After(deadline):
-			return fmt.Errorf("%d of %d orders are done, and there is no progress: an order is lost, or %s says why", done, s.n, filepath.Join(s.dir, "worker.log"))
+			return fmt.Errorf("%d of %d orders are done, and there is no progress: an order is lost, or %s says why", done, s.n, filepath.Join(s.Dir, "worker.log"))
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-}
-
-// create creates the handler's table. It must be a new one: the systems begin with nothing.
-func (s *scene) create(ctx context.Context) error {
-	if _, err := s.db.DB.ExecContext(ctx, "CREATE TABLE synced (order_id integer, invoice_id text)"); err != nil {
-		return fmt.Errorf("create the table synced, which must not exist before: %w", err)
-	}
-	return nil
 }
 
 // synced returns how many rows the handler has written, and for how many orders.
@@ -148,5 +129,5 @@ func (o *options) start(role string) (*child.Process, string, error) {
 }
 
 func (o *options) startAt(address, role string, args ...string) (*child.Process, error) {
-	return child.Start(o.dir, role, append([]string{"-at", address, "-dir", o.dir, "-dsn", o.dsn, "-faults", fmt.Sprint(o.faults)}, args...)...)
+	return child.Start(o.Dir, role, append(append(o.Args(), "-at", address, "-faults", fmt.Sprint(o.faults)), args...)...)
 }

@@ -8,8 +8,9 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+
+	"github.com/headrace/headrace/examples/internal/database"
 )
 
 func main() {
@@ -23,8 +24,8 @@ func main() {
 
 // options are the flags.
 type options struct {
+	database.Place
 	n, nights int
-	dir, dsn  string
 	// Of the child: its address, the shop's URL and the night.
 	at, shop string
 	night    int
@@ -41,8 +42,7 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	flags.SetOutput(stderr)
 	flags.IntVar(&o.n, "n", 30, "how many `orders` the shop sells a day")
 	flags.IntVar(&o.nights, "nights", 3, "how many `nights` there are; in each the process is killed twice")
-	flags.StringVar(&o.dsn, "dsn", "", "use this PostgreSQL database, postgres://…, instead of SQLite; it must have no table booked")
-	flags.StringVar(&o.dir, "dir", "", "a new `directory` for the database and the log; default: a temporary one, which is kept")
+	o.Flags(flags, "booked")
 	if worker {
 		flags.StringVar(&o.at, "at", "", "the address to listen on")
 		flags.StringVar(&o.shop, "shop", "", "the URL of the shop")
@@ -59,7 +59,5 @@ func program(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	return o.scene(ctx, stdout)
 }
-
-func (o *options) file() string { return filepath.Join(o.dir, "nightly.db") }
 
 func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format+"\n", args...) }

@@ -33,7 +33,7 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	say(out, "\nThe process was killed %d times, half of them while it compared.", s.kills)
-	say(out, next, s.where())
+	say(out, next, s.Where())
 	switch {
 	case wrong:
 		return errors.New("an order was booked twice, or was lost")
@@ -41,14 +41,6 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 		return fmt.Errorf("there are %d dead letters", letters)
 	}
 	return s.db.Invariants(ctx)
-}
-
-// where is the DSN for the command.
-func (s *scene) where() string {
-	if s.dsn != "" {
-		return "(your -dsn)"
-	}
-	return "sqlite:" + s.file()
 }
 
 // next is what to try next.

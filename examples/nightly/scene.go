@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
@@ -43,21 +42,11 @@ var errStopped = errors.New("stopped before all was done")
 
 // scene plays it, and reports.
 func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
-	if o.dir == "" {
-		if o.dir, err = os.MkdirTemp("", "nightly-"); err != nil {
-			return err
-		}
-	} else if err := os.MkdirAll(o.dir, 0o700); err != nil {
-		return err
-	}
-	db, err := database.Open(ctx, o.file(), o.dsn)
+	db, err := o.Begin(ctx, "nightly", "CREATE TABLE booked (order_id integer)")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	if _, err := db.DB.ExecContext(ctx, "CREATE TABLE booked (order_id integer)"); err != nil {
-		return fmt.Errorf("create the table booked, which must not exist before: %w", err)
-	}
 	s := &scene{options: o, db: db}
 	if s.address, err = child.FreeAddress(); err != nil {
 		return err
@@ -87,7 +76,7 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 
 // start starts the child.
 func (s *scene) start(night int) (*child.Process, error) {
-	return child.Start(s.dir, "worker", "-at", s.address, "-dir", s.dir, "-dsn", s.dsn, "-shop", s.api, "-night", fmt.Sprint(night))
+	return child.Start(s.Dir, "worker", append(s.Args(), "-at", s.address, "-shop", s.api, "-night", fmt.Sprint(night))...)
 }
 
 // night is a day of sales and the night after it. The second day the shop tells nothing.
@@ -179,7 +168,7 @@ func (s *scene) wait(ctx context.Context, what string, cond func() (bool, error)
 		case ctx.Err() != nil:
 			return errStopped
 		case time.Now().After(end):
-			return fmt.Errorf("not within %s: %s; %s/worker.log says more", patience, what, s.dir)
+			return fmt.Errorf("not within %s: %s; %s/worker.log says more", patience, what, s.Dir)
 		}
 	}
 }

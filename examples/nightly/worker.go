@@ -14,7 +14,6 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/examples/internal/child"
-	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/examples/internal/sender"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/intent"
@@ -48,7 +47,7 @@ func jobOf(night int) string { return fmt.Sprint("night-", night) }
 // worker is the process that is killed: an HTTP server for the webhooks, and the consumer.
 func (o *options) worker(ctx context.Context) error {
 	slog.SetLogLoggerLevel(slog.LevelWarn)
-	d, err := database.Open(ctx, o.file(), o.dsn)
+	d, err := o.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,8 @@
 //
 // # Nouns
 //
-// A [Database] is the store of headrace, and the *sql.DB of the example's own tables.
+// A [Database] is the store of headrace, and the *sql.DB of the example's own tables. A
+// [Place] is where it is.
 //
 // # Rules
 //
