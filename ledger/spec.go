@@ -14,7 +14,7 @@ import (
 // Spec is a declaration of a step without its types and functions.
 type Spec struct {
 	// Name, System, Was, Recover, KeyWindow, FindAfter, Timeout and Memo are as in Step, with
-	// their defaults. FindAfter is 0 without a Find.
+	// their defaults.
 	Name, System                        string
 	Was                                 []string
 	Recover                             Recovery
@@ -40,11 +40,8 @@ func (s Step[T]) Declare() (Spec, error) {
 	_, empty := result.(*struct{})
 	spec := Spec{
 		Name: s.Name, System: s.System, Was: slices.Clone(s.Was), Recover: s.Recover, KeyWindow: s.KeyWindow,
-		FindAfter: s.FindAfter, Timeout: cmp.Or(s.Timeout, DefaultTimeout), Memo: s.Memo,
+		FindAfter: cmp.Or(s.FindAfter, DefaultFindAfter), Timeout: cmp.Or(s.Timeout, DefaultTimeout), Memo: s.Memo,
 		HasFind: s.Find != nil, HasResult: !empty,
-	}
-	if spec.HasFind {
-		spec.FindAfter = cmp.Or(s.FindAfter, DefaultFindAfter)
 	}
 	if err := spec.validate(); err != nil {
 		return Spec{}, fmt.Errorf("ledger.Step %s: %w", s.Name, err)
@@ -111,8 +108,6 @@ func (s Spec) recovery() error {
 		return fmt.Errorf("the KeyWindow (%s) is not above Timeout (%s): no call could be repeated", s.KeyWindow, s.Timeout)
 	case s.Recover == Probe && !s.HasFind:
 		return errors.New("a Recover of Probe needs a Find")
-	case !s.HasFind && s.FindAfter != 0:
-		return fmt.Errorf("FindAfter (%s) has no effect without a Find: give the step a Find, or leave FindAfter out", s.FindAfter)
 	case s.Recover == Skip && s.HasFind:
 		return errors.New("a Find is never asked with Skip: leave it out, or choose Probe")
 	case s.Recover == Skip && s.HasResult:

@@ -1,7 +1,6 @@
 package ledger_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -14,20 +13,19 @@ func TestDeclare(t *testing.T) {
 	t.Parallel()
 	type step = ledger.Step[struct{}]
 	for want, s := range map[string]step{
-		"Name is empty":            {System: "erp", Recover: ledger.Park},
-		"contains a slash":         {Name: "a/b", System: "erp", Recover: ledger.Park},
-		"Was has 200 bytes":        {Name: "a", Was: []string{strings.Repeat("x", 200)}, System: "erp", Recover: ledger.Park},
-		"System is empty":          {Name: "a", Recover: ledger.Park},
-		"not valid UTF-8":          {Name: "a", System: "\xff", Recover: ledger.Park},
-		"no Recover":               {Name: "a", System: "erp"},
-		`the Recover "redo"`:       {Name: "a", System: "erp", Recover: "redo"},
-		"needs a KeyWindow":        {Name: "a", System: "erp", Recover: ledger.Retry},
-		"a KeyWindow is for Retry": {Name: "a", System: "erp", Recover: ledger.Park, KeyWindow: time.Hour},
-		"is not above Timeout":     {Name: "a", System: "erp", Recover: ledger.Retry, KeyWindow: time.Second},
-		"needs a Find":             {Name: "a", System: "erp", Recover: ledger.Probe},
-		"give it a unit":           {Name: "a", System: "erp", Recover: ledger.Park, Timeout: 30},
-		"FindAfter (1h0m0s) has no effect without a Find": {Name: "a", System: "erp", Recover: ledger.Park, FindAfter: time.Hour},
-		"FindAfter is -1s: give it":                       {Name: "a", System: "erp", Recover: ledger.Park, FindAfter: -time.Second},
+		"Name is empty":             {System: "erp", Recover: ledger.Park},
+		"contains a slash":          {Name: "a/b", System: "erp", Recover: ledger.Park},
+		"Was has 200 bytes":         {Name: "a", Was: []string{strings.Repeat("x", 200)}, System: "erp", Recover: ledger.Park},
+		"System is empty":           {Name: "a", Recover: ledger.Park},
+		"not valid UTF-8":           {Name: "a", System: "\xff", Recover: ledger.Park},
+		"no Recover":                {Name: "a", System: "erp"},
+		`the Recover "redo"`:        {Name: "a", System: "erp", Recover: "redo"},
+		"needs a KeyWindow":         {Name: "a", System: "erp", Recover: ledger.Retry},
+		"a KeyWindow is for Retry":  {Name: "a", System: "erp", Recover: ledger.Park, KeyWindow: time.Hour},
+		"is not above Timeout":      {Name: "a", System: "erp", Recover: ledger.Retry, KeyWindow: time.Second},
+		"needs a Find":              {Name: "a", System: "erp", Recover: ledger.Probe},
+		"give it a unit":            {Name: "a", System: "erp", Recover: ledger.Park, Timeout: 30},
+		"FindAfter is -1s: give it": {Name: "a", System: "erp", Recover: ledger.Park, FindAfter: -time.Second},
 	} {
 		if _, err := s.Declare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
@@ -39,23 +37,9 @@ func TestDeclare(t *testing.T) {
 	if _, err := ledger.Gone("").Declare(); err == nil {
 		t.Error("Gone without a name")
 	}
-	plain := step{Name: "a", System: "erp", Recover: ledger.Retry, KeyWindow: ledger.Forever}
-	spec, err := plain.Declare()
-	if err != nil || spec.Timeout != ledger.DefaultTimeout || spec.FindAfter != 0 || spec.HasResult || spec.HasFind {
+	spec, err := step{Name: "a", System: "erp", Recover: ledger.Retry, KeyWindow: ledger.Forever}.Declare()
+	if err != nil || spec.Timeout != ledger.DefaultTimeout || spec.FindAfter != ledger.DefaultFindAfter || spec.HasResult || spec.HasFind {
 		t.Errorf("%+v, %v", spec, err)
-	}
-	plain.Find = func(context.Context, *ledger.Call) (none struct{}, found bool, err error) { return none, false, nil }
-	if spec, err = plain.Declare(); err != nil || spec.FindAfter != ledger.DefaultFindAfter || !spec.HasFind {
-		t.Errorf("with a Find: %+v, %v", spec, err)
-	}
-	for _, r := range []ledger.Recovery{ledger.Retry, ledger.Probe, ledger.Park} { // each may ask it: Park after Exists
-		s := plain
-		if s.Recover, s.FindAfter = r, time.Hour; r != ledger.Retry {
-			s.KeyWindow = 0
-		}
-		if spec, err = s.Declare(); err != nil || spec.FindAfter != time.Hour {
-			t.Errorf("%s with Find and FindAfter: %+v, %v", r, spec, err)
-		}
 	}
 }
 

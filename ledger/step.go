@@ -35,8 +35,8 @@ type Step[T any] struct {
 	// result. Required for Probe.
 	Find func(ctx context.Context, c *Call) (result T, found bool, err error)
 	// FindAfter is how long the system may go on with a call that nobody waits for any
-	// more: until then a Find that finds nothing is not believed. Default: a minute. It is
-	// refused without a Find.
+	// more: until then a Find that finds nothing is not believed, and a person's
+	// `headrace steps resolve --again` is refused. Default: a minute.
 	FindAfter time.Duration
 	// Timeout bounds one call, and one Find. Default: 10 s.
 	Timeout time.Duration

@@ -49,11 +49,11 @@ func newSystems(at string) *systems {
 	s := &systems{
 		url: at, http: &http.Client{},
 		// A PUT, which may be repeated at any time.
-		customer: ledger.Step[made]{Name: "customer", System: "erp", Recover: ledger.Retry, KeyWindow: ledger.Forever, Timeout: timeout},
+		customer: ledger.Step[made]{Name: "customer", System: "erp", Recover: ledger.Retry, KeyWindow: ledger.Forever, Timeout: timeout, FindAfter: findAfter},
 		// The accounts drop repetitions of a key for a day.
-		booking: ledger.Step[made]{Name: "booking", System: "accounts", Recover: ledger.Retry, KeyWindow: 24 * time.Hour, Timeout: timeout},
+		booking: ledger.Step[made]{Name: "booking", System: "accounts", Recover: ledger.Retry, KeyWindow: 24 * time.Hour, Timeout: timeout, FindAfter: findAfter},
 		// A payment can neither be repeated nor searched: a person decides.
-		commission: ledger.Step[made]{Name: "commission", System: "bank", Recover: ledger.Park, Timeout: timeout},
+		commission: ledger.Step[made]{Name: "commission", System: "bank", Recover: ledger.Park, Timeout: timeout, FindAfter: findAfter},
 		// A mail, rather never than twice.
 		confirm: ledger.Step[struct{}]{Name: "confirm", System: "mail", Recover: ledger.Skip, Timeout: timeout},
 	}
