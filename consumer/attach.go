@@ -8,6 +8,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/router"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
@@ -93,7 +94,7 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("option Config.Name: %w", err)
 	case r == nil:
 		return fmt.Errorf("%s: the Router is nil", config.Name)
-	case st == nil || isNil(st) != nil:
+	case st == nil || mistake.Nil(st) != nil:
 		return fmt.Errorf("%s: the store is nil", config.Name)
 	case config.Source != nil:
 		return fmt.Errorf("%s: option Config.Source is set: the Router subscribes, leave it nil", config.Name)

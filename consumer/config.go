@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
@@ -199,7 +200,7 @@ func (c Config) validate() error {
 		}
 	}
 	for name, v := range map[string]any{"Source": c.Source, "Sink": c.Sink, "Codec": c.Codec, "TracerProvider": c.TracerProvider, "MeterProvider": c.MeterProvider} {
-		if err := isNil(v); err != nil {
+		if err := mistake.Nil(v); err != nil {
 			return fmt.Errorf("option Config.%s: %w", name, err)
 		}
 	}

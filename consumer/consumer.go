@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/router"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/internal/task"
@@ -25,7 +26,7 @@ type Consumer struct {
 	started atomic.Bool
 
 	mu       sync.Mutex // protects the rest, and the list of handlers until started
-	mistakes mistakes
+	mistakes mistake.List
 	late     error // registrations after started
 }
 
@@ -36,7 +37,7 @@ func New(name string, st store.Store, config Config) (*Consumer, error) {
 	if err := encode.ConsumerName(name); err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
-	if st == nil || isNil(st) != nil {
+	if st == nil || mistake.Nil(st) != nil {
 		return nil, fmt.Errorf("consumer %s: the store is nil", name)
 	}
 	if config.Name != "" && config.Name != name {
@@ -114,7 +115,7 @@ func (c *Consumer) tooLate() error {
 func (c *Consumer) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.mistakes.err()
+	err := c.mistakes.Err()
 	if err == nil && c.router == nil && len(c.rt.Handlers()) == 0 {
 		err = errors.New("no handler is registered: call consumer.Handle")
 	}
@@ -158,16 +159,8 @@ func (c *Consumer) add(r *registration) {
 	} else if err := encode.Name("handler name", r.Name); err != nil {
 		r.mistake("%w", err)
 	}
-	for _, other := range c.rt.Handlers() {
-		switch {
-		case other.Name == r.Name:
-			r.mistake("there is another handler of that name: use consumer.Name")
-		case r.local && other.Topic == r.Topic && other.Source == nil:
-			r.mistake("handler %q already takes the local events of topic %q: use two consumers, or one handler that calls both", other.Name, r.Topic)
-		case other.Topic == r.Topic && same(other.Source, r.Source):
-			r.mistake("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
-				"only some: use two consumers, or one handler that calls both", other.Name, r.Topic)
-		}
+	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local) {
+		r.mistake("%w", err)
 	}
 	if err := r.interrupted(c.config.DrainTimeout); err != nil {
 		r.mistake("%w", err)

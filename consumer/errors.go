@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/internal/subscription"
@@ -53,17 +52,3 @@ func (e BatchError) Unwrap() []error { return slices.Collect(maps.Values(e)) }
 
 // FailedAt returns the errors by index.
 func (e BatchError) FailedAt() map[int]error { return e }
-
-// mistakes collects the mistakes in the registrations.
-type mistakes []error
-
-func (m mistakes) err() error {
-	if len(m) == 0 {
-		return nil
-	}
-	texts := make([]string, len(m))
-	for i, err := range m {
-		texts[i] = err.Error()
-	}
-	return fmt.Errorf("register handlers: %s", strings.Join(texts, "; "))
-}

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
@@ -107,7 +108,7 @@ func Codec(c codec.Codec) Option {
 		if c == nil {
 			r.mistake("Codec(nil)")
 			return
-		} else if err := isNil(c); err != nil {
+		} else if err := mistake.Nil(c); err != nil {
 			r.mistake("Codec: %w", err)
 			return
 		}

@@ -4,10 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 
-	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/mistake"
 )
 
 // Run runs consumers side by side: it calls Run of each. When one of them ends, or ctx
@@ -23,15 +22,18 @@ func Run(ctx context.Context, consumers ...*Consumer) error {
 	if len(consumers) == 0 {
 		return errors.New("consumer.Run was given no consumer")
 	}
-	errs := make([]error, len(consumers))
+	errs, all := make([]error, len(consumers)), make([]mistake.Consumer, len(consumers))
 	for i, c := range consumers {
 		if c == nil {
 			return fmt.Errorf("consumer.Run: consumer %d of %d is nil", i+1, len(consumers))
 		}
-		errs[i] = c.Err()
+		errs[i], all[i] = c.Err(), mistake.Consumer{Name: c.Name(), Runtime: c.rt}
 	}
-	if err := errors.Join(append(errs, namesakes(consumers))...); err != nil {
+	if err := errors.Join(errs...); err != nil {
 		return err
+	}
+	if err := mistake.Consumers(all); err != nil {
+		return fmt.Errorf("consumer.Run: %w", err)
 	}
 	subscribeTogether(consumers)
 	ctx, stop := context.WithCancel(ctx)
@@ -47,23 +49,6 @@ func Run(ctx context.Context, consumers ...*Consumer) error {
 	return errors.Join(errs...)
 }
 
-// namesakes returns an error if two consumers have one name and one store: what belongs to the
-// handlers of one would wait at the other.
-func namesakes(consumers []*Consumer) error {
-	for j, c := range consumers {
-		i := slices.IndexFunc(consumers[:j], func(other *Consumer) bool { return other.Name() == c.Name() && same(other.rt.Store, c.rt.Store) })
-		switch {
-		case i < 0:
-		case consumers[i] == c:
-			return fmt.Errorf("consumer.Run: consumers %d and %d of %d are the same consumer, %q", i+1, j+1, len(consumers), c.Name())
-		default:
-			return fmt.Errorf("consumer.Run: consumers %d and %d of %d have one name, %q, and one store: one has the handlers %s, the other %s, and what belongs to one would wait "+
-				"at the other; register the handlers of both with one consumer, or give them two names", i+1, j+1, len(consumers), c.Name(), task.Labels(consumers[i].rt.Handlers()), task.Labels(c.rt.Handlers()))
-		}
-	}
-	return nil
-}
-
 // subscribeTogether gives each consumer the topics that the others on its store have local
 // handlers for.
 func subscribeTogether(consumers []*Consumer) {
@@ -73,7 +58,7 @@ func subscribeTogether(consumers []*Consumer) {
 		}
 		c.rt.Beside = make(map[string][]string)
 		for _, other := range consumers {
-			if other == c || !same(other.rt.Store, c.rt.Store) {
+			if other == c || !mistake.Same(other.rt.Store, c.rt.Store) {
 				continue
 			}
 			for _, h := range other.rt.Local() {

@@ -2,13 +2,12 @@ package consumer
 
 import (
 	"context"
-	"fmt"
-	"reflect"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/runtime"
 )
 
@@ -110,7 +109,7 @@ func From(source message.Subscriber) Option {
 		r.once("From")
 		if source == nil {
 			r.mistake("From(nil): give a Watermill Subscriber")
-		} else if err := isNil(source); err != nil {
+		} else if err := mistake.Nil(source); err != nil {
 			r.mistake("From: %w", err)
 			return
 		}
@@ -157,20 +156,6 @@ func (r *registration) setSource(source message.Subscriber) (taken bool) {
 		return true
 	}
 	return false
-}
-
-// same reports whether a and b, two sources or two stores, are one. nil is the same as none.
-func same(a, b any) bool {
-	return a != nil && b != nil && reflect.ValueOf(a).Comparable() && reflect.ValueOf(b).Comparable() && a == b
-}
-
-// isNil returns an error if v holds a nil pointer, which is not nil itself: most often the
-// result of a function whose error was dropped.
-func isNil(v any) error {
-	if p := reflect.ValueOf(v); p.Kind() == reflect.Pointer && p.IsNil() {
-		return fmt.Errorf("it holds a %T that is nil: look at the error of the function that returned it", v)
-	}
-	return nil
 }
 
 // deliveries is how often the broker must be willing to deliver a message. The consumer

@@ -18,7 +18,7 @@ var (
 	// Observers tell OpenTelemetry what the engines and the runtime do.
 	Observers = Set{"./internal/telemetry"}
 	// Runtime puts the engines into the order of the pipeline.
-	Runtime = Set{"./consumer", "./internal/router", "./internal/runtime", "./internal/unused"}
+	Runtime = Set{"./consumer", "./internal/mistake", "./internal/router", "./internal/runtime", "./internal/unused"}
 	// Drivers speak a database's dialect, with what they share.
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.

@@ -43,7 +43,7 @@ func (b *bed) ask(one *task.Task, step ledger.Step[string], input string, killAf
 // memosPass has the time of all memos be over, with their results or without.
 func (b *bed) memosPass() {
 	b.Helper()
-	b.Exec("UPDATE headrace_memos SET until_at = until_at - " + b.span(2*time.Hour))
+	b.Exec("UPDATE headrace_memos SET until_at = until_at - " + b.Span(2*time.Hour))
 }
 
 // says returns a function that counts its calls, and answers.

@@ -1,0 +1,9 @@
+// Package mistake finds mistakes of registration.
+//
+// # Rules
+//
+// Two handlers of one topic on one source, or two consumers of one name on one store, would
+// each get only some of the messages. The error says which two, and the ways out.
+//
+// A nil pointer in an interface is not nil: it is named before it is called.
+package mistake
