@@ -119,7 +119,7 @@ func (s *Source) Check(_ context.Context, name string, d consumer.Demands) error
 // warnUnhandled logs the endpoints whose topics no handler takes. The caller holds s.mu.
 func (s *Source) warnUnhandled() {
 	for _, name := range slices.Sorted(maps.Keys(s.topics)) {
-		if t := s.topics[name]; t.served && !t.handled {
+		if t := s.topics[name]; t.served && !t.handled && !t.bound { // a Router does not register
 			s.o.Logger.Warn("no handler takes the topic of a webhook endpoint, which answers 503: register one, or correct the topic", "topic", name)
 		}
 	}
