@@ -180,7 +180,8 @@ func (b *bed) eventually(what string, cond func() bool) {
 	b.Helper()
 	for end := time.Now().Add(bound); !cond(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(end) {
-			b.Fatalf("not within %s: %s; there are %v", bound, what, b.done())
+			done := b.done()
+			b.Fatalf("not within %s: %s; there are %d, the last %v", bound, what, len(done), done[max(0, len(done)-30):])
 		}
 	}
 }

@@ -2,9 +2,10 @@ package schedule_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/headrace/headrace/schedule"
 )
@@ -135,13 +136,27 @@ func TestEachTickOnce(t *testing.T) {
 					stops[i] = run()
 				}
 			}
-			b.until(len(want))
+			b.allOf(want)
 		}
 		for _, stop := range stops {
 			stop()
 		}
 		b.only(want)
 	})
+}
+
+// allOf waits for these ticks, for as long as some come.
+func (b *bed) allOf(want []string) {
+	b.Helper()
+	for got, last := 0, time.Now(); got < len(want); time.Sleep(2 * time.Millisecond) {
+		if n := b.number("SELECT count(*) FROM ticks"); n > got {
+			got, last = n, time.Now()
+		} else if time.Since(last) > bound {
+			done := b.done()
+			b.Fatalf("no tick for %s, %d of %d; missing: %v", bound, n, len(want),
+				slices.DeleteFunc(slices.Clone(want), func(id string) bool { return slices.Contains(done, id) }))
+		}
+	}
 }
 
 // only fails unless these ticks were handled, each once, and there is nothing to tell of.
@@ -151,7 +166,7 @@ func (b *bed) only(want []string) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
-		b.Errorf("handled\n%s\nnot\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		b.Errorf("what was handled and what was due differ (-due +handled):\n%s", cmp.Diff(want, got))
 	}
 	if n := b.number("SELECT count(*) FROM headrace_dead_letters"); n > 0 || len(b.alerts) > 0 {
 		b.Errorf("%d dead letters, alerts %v", n, b.alerts)
