@@ -53,3 +53,4 @@ example: ## run the examples that need no server
 	go run ./examples/nobroker
 	go run ./examples/invoices
 	go run ./examples/nightly
+	go run ./examples/tickets

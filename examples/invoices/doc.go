@@ -11,8 +11,8 @@
 // program exits with 1 if a system has done something twice, or not at all.
 //
 // Everything else here sets the scene: outside.go has the four systems, shop.go the shop,
-// which repeats a webhook until it is answered, scene.go the kills, and person.go the person
-// who looks at the bank's statement and decides on payouts whose outcome is unknown.
+// which repeats a webhook until it is answered, scene.go the kills, and statement.go the bank's
+// statement, at which a person looks who decides on payouts whose outcome is unknown.
 //
 //	go run ./examples/invoices -n 300 -kills 50
 //	go run ./examples/invoices -dsn postgres://localhost/shop

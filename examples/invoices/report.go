@@ -59,7 +59,7 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	say(out, "\n%d orders, each in the table synced once: %t. The process was killed %d times.", s.n, rows == s.n && orders == s.n, s.kills)
-	say(out, "A person decided on %d calls whose outcome was unknown, and sent %d other dead letters again.", s.person.decided, s.person.redriven)
+	say(out, "A person decided on %d calls whose outcome was unknown, and sent %d other dead letters again.", s.person.Decided, s.person.Redriven)
 	say(out, next, s.Where())
 	if wrong || rows != s.n || orders != s.n {
 		return errors.New("something was done twice, or was lost")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/database"
+	"github.com/headrace/headrace/examples/internal/person"
 )
 
 // scene is what the program does beside its two child processes.
@@ -18,7 +19,7 @@ type scene struct {
 	*options
 	db *database.Database
 	// person decides on what the ledger leaves to a person.
-	person person
+	person person.Person
 }
 
 // scene plays it, and reports.
@@ -28,7 +29,7 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	s := &scene{options: o, db: db, person: person{db: db, log: o.log()}}
+	s := &scene{options: o, db: db, person: person.Person{Store: db, Statement: o.statement}}
 	systems, at, err := o.start("systems")
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (s *scene) settle(ctx context.Context) error {
 		if done != last {
 			deadline, last = time.Now().Add(patience), done
 		}
-		if err := s.person.look(ctx); err != nil {
+		if err := s.person.Look(ctx); err != nil {
 			return err
 		}
 		switch {

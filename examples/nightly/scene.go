@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
@@ -53,18 +51,12 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	}
 	s.shop = newShop("http://" + s.address + "/hooks/orders")
 	defer s.shop.http.CloseIdleConnections()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	api, closeAPI, err := child.Host(s.shop)
 	if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: s.shop, ReadHeaderTimeout: time.Minute}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	defer func() {
-		_ = server.Close()
-		<-served
-	}()
-	s.api = "http://" + listener.Addr().String()
+	defer closeAPI()
+	s.api = api
 	for k := range o.nights {
 		if err := s.night(ctx, k+1); err != nil {
 			return err

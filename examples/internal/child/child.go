@@ -81,6 +81,21 @@ func UntilParentEnds(ctx context.Context) context.Context {
 	return ctx
 }
 
+// Host serves h in this process, at an address of its own, until close is called.
+func Host(h http.Handler) (url string, close func(), err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", nil, err
+	}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	return "http://" + listener.Addr().String(), func() {
+		_ = server.Close()
+		<-served
+	}, nil
+}
+
 // Serve serves h at an address until ctx ends.
 func Serve(ctx context.Context, address string, h http.Handler) error {
 	server := &http.Server{Addr: address, Handler: h, ReadHeaderTimeout: time.Minute}

@@ -3,7 +3,8 @@
 //
 // # Nouns
 //
-// A [Process] is the example's own program in another role.
+// A [Process] is the example's own program in another role. What must outlive it, the other
+// side with its log, is served by the parent ([Host]).
 //
 // # Rules
 //
