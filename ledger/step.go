@@ -44,7 +44,8 @@ type Step[T any] struct {
 	// same System, Name and Input get it, and make no call. Who asks meanwhile waits, or its
 	// message is put off. It is for calls that only cost money, as those of a language model:
 	// with Retry, a KeyWindow of Forever and an Input, which names all that the answer depends
-	// on: the model, the prompt, the tenant, and the version of T. Default: nothing is shared.
+	// on: the model, the prompt, the tenant, and the version of T. "headrace steps erase" does not reach it.
+	// Default: nothing is shared.
 	Memo time.Duration
 
 	item    string

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
@@ -241,6 +242,57 @@ func TestMemoUnderTheLease(t *testing.T) {
 			}
 			b.Exec("DELETE FROM headrace_memos")
 		}
+		if n := calls.Load(); n != 1 {
+			b.Errorf("%d calls", n)
+		}
+	})
+}
+
+// A shared result needs no turn of its system. A step that does not get its turn lets another
+// message make the call, and one whose turn came after its term does not make it a second time.
+//
+//evidence:memo
+func TestMemoAndTheTurn(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		all := b.leased(3)
+		var calls atomic.Int32
+		b.systems = systems.New(map[string]ledger.Limit{"model": {Concurrent: 1}}, nil)
+		visit, err := b.systems.Enter(b.Context(), "model") // another step is there
+		if err != nil {
+			b.Fatal(err)
+		}
+		r, ctx := b.beginOf(all[0], classify)
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if _, err := classify.Input("in").Do(short, func(context.Context, *ledger.Call) (string, error) { return "no", nil }); !isPostponed(err) {
+			b.Errorf("%v", err)
+		}
+		r.End()
+		if n := b.Count("SELECT count(*) FROM headrace_memos"); n != 0 {
+			b.Errorf("%d calls are held", n)
+		}
+		var late sync.WaitGroup
+		r, ctx = b.beginOf(all[1], classify)
+		late.Go(func() { // it has the call, and waits for its turn
+			got, err := classify.Input("in").Do(ctx, func(context.Context, *ledger.Call) (string, error) { return says(&calls, "late")(nil) })
+			if err != nil || got != "first" {
+				b.Errorf("%q, %v", got, err)
+			}
+		})
+		b.Eventually("the call is taken", func() bool { return b.Count("SELECT count(*) FROM headrace_memos") == 1 })
+		b.memosPass()
+		limited := b.systems
+		b.systems = nil // a process without the limit
+		if got, err := b.ask(b.one, classify, "in", 0, says(&calls, "first")); err != nil || got != "first" {
+			b.Errorf("%q, %v", got, err)
+		}
+		b.systems = limited
+		if got, err := b.ask(all[2], classify, "in", 0, says(&calls, "turn")); err != nil || got != "first" { // the place is taken still
+			b.Errorf("%q, %v", got, err)
+		}
+		visit.Leave()
+		late.Wait()
+		r.End()
 		if n := calls.Load(); n != 1 {
 			b.Errorf("%d calls", n)
 		}
