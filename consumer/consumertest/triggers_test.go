@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/intent"
+	"github.com/headrace/headrace/reconcile"
 	"github.com/headrace/headrace/schedule"
 	"github.com/headrace/headrace/webhook"
 )
@@ -80,6 +83,46 @@ func TestTickThatNeverComes(t *testing.T) {
 			t.Errorf("%s: %q", name, said)
 		}
 	}
+}
+
+// A job of package reconcile runs for the tick: what is missing is started, once, and the next
+// run knows how far this one has come.
+func TestTickOfAJob(t *testing.T) {
+	onEach(t, func(t *testing.T, d consumertest.Database) {
+		at := time.Date(2026, 7, 1, 2, 30, 0, 0, time.UTC)
+		paid := intent.Kind[order]{Consumer: "billing", Handler: topic, Key: key(), SameWhen: inbox.Fields("id", "total")}
+		k := kit(t, d, func(p *consumertest.Process) (*consumer.Consumer, error) {
+			ticks, err := schedule.NewSource(p.Store, schedule.Options{Logger: p.Logger, Schedules: []schedule.Schedule{{Name: "night", Cron: "30 2 * * *"}}})
+			if err != nil {
+				return nil, err
+			}
+			c, err := consumer.New("billing", p.Store, consumer.Config{Logger: p.Logger, Retry: policy})
+			if err != nil {
+				return nil, err
+			}
+			consumer.Handle(c, topic, book, consumer.Local(), paid.Option())
+			reconcile.Handle(c, ticks, reconcile.Job[order]{
+				Name: "night", Kind: paid, Missing: reconcile.Enqueue, Lookback: 24 * time.Hour, MostShare: 1,
+				Source: func(context.Context, reconcile.Window) iter.Seq2[reconcile.Item[order], error] {
+					return func(yield func(reconcile.Item[order], error) bool) {
+						yield(reconcile.Item[order]{Value: order{"10492", 4200}, At: at.Add(-2 * time.Hour)}, nil)
+					}
+				},
+			})
+			return c, nil
+		})
+		k.CrashAt(consumertest.BeforeCommit)
+		for _, at := range []time.Time{at, at.Add(24 * time.Hour)} {
+			k.Tick("night", at)
+			k.Settle()
+		}
+		if n := k.Count(invoiced, "10492"); n != 1 {
+			t.Errorf("%d invoices", n)
+		}
+		if n := k.Count("SELECT count(*) FROM headrace_schedules WHERE checked_to IS NOT NULL AND missing = 0"); n != 1 {
+			t.Error("the second run has not recorded how far it has come")
+		}
+	})
 }
 
 // hooks is a program that receives webhooks, whose sender's signature is a word.
