@@ -47,6 +47,22 @@ type Fixture struct {
 // OnEachStore runs f on SQLite and on PostgreSQL, in parallel with other tests.
 func OnEachStore(t *testing.T, f func(*Fixture)) {
 	t.Parallel()
+	onSQLite(t, f)
+	onPostgres(t, "postgres", pgstore.Driver(t), f)
+}
+
+// OnEachDriver is OnEachStore, with each driver of PostgreSQL whatever the run is about; in the
+// short form with lib/pq alone.
+func OnEachDriver(t *testing.T, f func(*Fixture)) {
+	t.Parallel()
+	onSQLite(t, f)
+	onPostgres(t, "postgres", "postgres", f)
+	if !testing.Short() {
+		onPostgres(t, "pgx", "pgx", f)
+	}
+}
+
+func onSQLite(t *testing.T, f func(*Fixture)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
 		path := filepath.Join(t.TempDir(), "test.db")
@@ -58,11 +74,14 @@ func OnEachStore(t *testing.T, f func(*Fixture)) {
 			return st
 		}}))
 	})
-	t.Run("postgres", func(t *testing.T) {
+}
+
+func onPostgres(t *testing.T, name, driver string, f func(*Fixture)) {
+	t.Run(name, func(t *testing.T) {
 		t.Parallel()
 		dsn, schema := pgtest.New(t)
 		f(newFixture(&Fixture{T: t, open: func() store.Store {
-			return pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
+			return pgstore.OpenWith(t, driver, dsn, postgres.Options{Schema: schema, Migrate: true})
 		}}))
 	})
 }

@@ -52,7 +52,7 @@ func TestKill(t *testing.T) {
 	} {
 		for point, want := range points {
 			t.Run(fmt.Sprint(recovery, " ", point), func(t *testing.T) {
-				onEachStore(t, func(b *bed) {
+				onEachDriver(t, func(b *bed) {
 					erp := &system{drops: recovery == ledger.Retry}
 					first, second := b.killed(recovery, erp, point)
 					if first == nil && point != afterRecord {
@@ -146,7 +146,7 @@ func TestUnknownCommit(t *testing.T) {
 	for _, at := range []string{"mark", "record", "mark again"} {
 		for _, happened := range []bool{true, false} {
 			t.Run(fmt.Sprint(at, happened), func(t *testing.T) {
-				onEachStore(t, func(b *bed) {
+				onEachDriver(t, func(b *bed) {
 					unanswered := func() {
 						if happened {
 							b.Store.Swallow(2)

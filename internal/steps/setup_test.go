@@ -128,8 +128,14 @@ func statusRefused() error {
 }
 
 // onEachStore runs f with a leased message "m" on each database.
-func onEachStore(t *testing.T, f func(*bed)) {
-	enginetest.OnEachStore(t, func(x *enginetest.Fixture) {
+func onEachStore(t *testing.T, f func(*bed)) { enginetest.OnEachStore(t, leased(f)) }
+
+// onEachDriver is onEachStore with lib/pq and with pgx.
+func onEachDriver(t *testing.T, f func(*bed)) { enginetest.OnEachDriver(t, leased(f)) }
+
+// leased runs f with a leased message "m".
+func leased(f func(*bed)) func(*enginetest.Fixture) {
+	return func(x *enginetest.Fixture) {
 		b := &bed{Fixture: x, e: x.Engine(nil)}
 		b.h = enginetest.Handler("orders", nil)
 		b.h.Intake = true
@@ -137,7 +143,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 		b.e.Put(b.h, "m")
 		b.one = b.e.Lease(b.h, 1)[0]
 		f(b)
-	})
+	}
 }
 
 // begin begins a run of the message in a process of its own.

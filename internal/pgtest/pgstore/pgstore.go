@@ -31,7 +31,13 @@ func Driver(tb testing.TB) string {
 // store is closed when the test ends; closing it earlier is allowed.
 func Open(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 	tb.Helper()
-	st, err := open(tb, dsn, o)
+	return OpenWith(tb, Driver(tb), dsn, o)
+}
+
+// OpenWith is Open with a driver, whatever the run is about.
+func OpenWith(tb testing.TB, driver, dsn string, o postgres.Options) *postgres.Store {
+	tb.Helper()
+	st, err := open(tb, driver, dsn, o)
 	if err != nil {
 		tb.Fatalf("pgstore: %v", err)
 	}
@@ -39,8 +45,8 @@ func Open(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 	return st
 }
 
-func open(tb testing.TB, dsn string, o postgres.Options) (*postgres.Store, error) {
-	if Driver(tb) == "postgres" {
+func open(tb testing.TB, driver, dsn string, o postgres.Options) (*postgres.Store, error) {
+	if driver == "postgres" {
 		return postgres.Open(tb.Context(), dsn, o)
 	}
 	conns := o.MaxConns
