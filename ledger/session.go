@@ -9,6 +9,20 @@ type Session interface {
 	Do(ctx context.Context, r Request) (result []byte, err error)
 	// Await returns the JSON of a signal, or an error; see Signal.Await.
 	Await(ctx context.Context, r Request) (value []byte, err error)
+	// Begun reports what Begun says.
+	Begun(ctx context.Context) (bool, error)
+}
+
+// Begun reports whether an earlier run of the message has recorded a step that may have done
+// something, or waited for a signal: such a message must go on to its end. It is for the work of
+// consumer.HandleLeased, with the context that the handler was given, and false elsewhere. It
+// reads the database; return its error.
+func Begun(ctx context.Context) (bool, error) {
+	session := from(ctx)
+	if session == nil {
+		return false, nil
+	}
+	return session.Begun(ctx)
 }
 
 // Request is a step to be done.

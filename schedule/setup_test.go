@@ -101,6 +101,20 @@ func (b *bed) set(at time.Time) {
 // process runs a consumer with a source of schedules, and returns what ends it.
 func (b *bed) process(schedules ...schedule.Schedule) (stop func()) {
 	b.Helper()
+	return b.start(schedules, func(c *consumer.Consumer, src *schedule.Source, name string) {
+		schedule.Handle(c, src, name, func(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error { return insert(ctx, tx, t) })
+	})
+}
+
+// insert records that a tick was handled.
+func insert(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error {
+	_, err := tx.ExecContext(ctx, "INSERT INTO ticks (at, late, fired) VALUES ($1, $2, $3)", schedule.ID(t.Name, t.At), t.Late, t.Fired)
+	return err
+}
+
+// start is process with handlers of its own.
+func (b *bed) start(schedules []schedule.Schedule, handle func(c *consumer.Consumer, src *schedule.Source, name string)) (stop func()) {
+	b.Helper()
 	quiet := slog.New(slog.DiscardHandler)
 	clock := b.clock
 	if clock == nil {
@@ -122,10 +136,7 @@ func (b *bed) process(schedules ...schedule.Schedule) (stop func()) {
 	}
 	b.all = append(b.all, c)
 	for _, s := range schedules {
-		schedule.Handle(c, src, s.Name, func(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error {
-			_, err := tx.ExecContext(ctx, "INSERT INTO ticks (at, late, fired) VALUES ($1, $2, $3)", schedule.ID(t.Name, t.At), t.Late, t.Fired)
-			return err
-		})
+		handle(c, src, s.Name)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

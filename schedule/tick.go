@@ -7,6 +7,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/ledger"
 )
 
 // Tick is the body of a message.
@@ -41,11 +42,16 @@ func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx contex
 }
 
 // HandleLeased is Handle for work that takes long, or calls other systems: see
-// consumer.HandleLeased. Its order also holds across processes and retries.
+// consumer.HandleLeased. Its order also holds across processes and retries. A tick whose steps
+// have begun (ledger.Begun) is not skipped.
 func HandleLeased(c *consumer.Consumer, source *Source, name string, f func(ctx context.Context, m *headrace.Message[Tick]) (headrace.Effects, error), options ...consumer.Option) {
 	run := func(ctx context.Context, m *headrace.Message[Tick]) (headrace.Effects, error) {
 		if source.outdated(m.Body) {
-			return func(context.Context, *headrace.Tx) error { return inbox.ErrStale }, nil
+			if begun, err := ledger.Begun(ctx); err != nil {
+				return nil, err
+			} else if !begun {
+				return func(context.Context, *headrace.Tx) error { return inbox.ErrStale }, nil
+			}
 		}
 		return f(ctx, m)
 	}

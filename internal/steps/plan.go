@@ -104,7 +104,7 @@ func (p *Plan) declares(s ledger.Spec) error {
 // know, and whether there is one.
 func (p *Plan) stranger(rows []ledger.Row) (ledger.Row, bool) {
 	i := slices.IndexFunc(rows, func(r ledger.Row) bool {
-		return r.State != ledger.Failed && !p.known[ledger.NameOf(r.Step)]
+		return r.State != ledger.Failed && (p == nil || !p.known[ledger.NameOf(r.Step)])
 	})
 	if i < 0 {
 		return ledger.Row{}, false

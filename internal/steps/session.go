@@ -159,6 +159,21 @@ func (s *Session) load(ctx context.Context) error {
 	return nil
 }
 
+// Begun implements ledger.Session.
+func (s *Session) Begun(ctx context.Context) (bool, error) {
+	if err := s.load(ctx); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.rows {
+		if r.State != ledger.Failed {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // note notes rows that were just read. The caller holds s.mu.
 func (s *Session) note(rows []ledger.Row) {
 	at := time.Now()
@@ -271,7 +286,7 @@ func endOf(ctx context.Context) error {
 }
 
 // text is the text of a function's error, as it may be kept.
-func (s *Session) text(err error) string { return dlq.Describe(err, nil, s.Redact).Error }
+func (o *Options) text(err error) string { return dlq.Describe(err, nil, o.Redact).Error }
 
 // warn logs what a person should look at.
 func (s *Session) warn(text string, r *ledger.Request, args ...any) {
