@@ -54,8 +54,8 @@ func TestClaimsThatAreLost(t *testing.T) {
 		again[0].Bad = errors.New("no JSON")
 		e.ProcessAll(again)
 		outcomeOf(e, "m1", task.Applied, task.Conflict, task.Conflict)
-		if n := len(f.Letters()); n != 2 || again[0].Letter != "" || tasks[1].Letter != dlq.Conflict {
-			f.Errorf("%d letters; said %q and %q", n, tasks[1].Letter, again[0].Letter)
+		if n := len(f.Letters()); n != 2 || again[0].Letter != nil || tasks[1].Letter.Class != dlq.Conflict {
+			f.Errorf("%d letters; said %+v and %+v", n, tasks[1].Letter, again[0].Letter)
 		}
 	})
 }

@@ -162,9 +162,7 @@ func (p *Processor) await(err error) bool {
 func (p *Processor) settle(t *task.Task, o task.Outcome) {
 	p.memory.Forget(t)
 	t.End(o.String())
-	if t.Letter != "" && (o == task.Dead || o == task.Conflict) {
-		t.Handler.Telemetry.DeadLettered(&t.Delivery, string(t.Letter))
-	}
+	t.TellLetter(o)
 	if t.Finish != nil {
 		t.Finish(o)
 		return

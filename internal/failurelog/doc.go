@@ -1,6 +1,6 @@
-// Package failurelog logs the failures of handlers so that a person can act on a line: the
-// error's text, the handler, the message's key, what follows, the dead letter and the
-// trace.
+// Package failurelog logs the failures of handlers, and messages that no handler can take, so
+// that a person can act on a line: the error's text, the handler, the message's key, what
+// follows, the dead letter and the trace.
 //
 // # Rules
 //

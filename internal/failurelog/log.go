@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/task"
@@ -61,8 +63,12 @@ func (l *Log) due(k kind, now time.Time) (more int, ok bool) {
 	return more, true
 }
 
-// Failed logs which message failed, why, and what follows.
+// Failed logs which message failed, why, and what follows. Refused logs what no handler could
+// take.
 func (l *Log) Failed(f *outcome.Failure) {
+	if f.Kind == outcome.Undecodable {
+		return
+	}
 	h, d := f.Task.Handler, &f.Task.Delivery
 	more, ok := l.due(kind{h.Name, f.Description.Fingerprint, f.Outcome}, time.Now())
 	if !ok {
@@ -81,8 +87,36 @@ func (l *Log) Failed(f *outcome.Failure) {
 		slog.String("error_type", f.Description.Type), slog.String("error_fingerprint", f.Description.Fingerprint),
 		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took), slog.String("next", f.Outcome.String()), slog.Duration("in", f.Delay),
 	}
-	if f.LetterID > 0 {
-		attrs = append(attrs, slog.Int64("letter", f.LetterID))
+	l.log(level, text, attrs, d, f.LetterID, more)
+}
+
+// Refused logs a dead letter of a message that no handler was called for: nothing can decode
+// it, it has no key, or its key belongs to another message. Others are failures.
+func (l *Log) Refused(letter *dlq.Letter) {
+	next := task.Dead
+	switch letter.Class {
+	case dlq.Conflict:
+		next = task.Conflict
+	case dlq.Undecodable:
+	default:
+		return
+	}
+	more, ok := l.due(kind{letter.Handler, letter.ErrorFingerprint, next}, time.Now())
+	if !ok {
+		return
+	}
+	d := &letter.Delivery
+	l.log(slog.LevelWarn, "message refused", []slog.Attr{
+		slog.String("consumer", letter.Consumer), slog.String("handler", letter.Handler), slog.String("key", d.Key),
+		slog.String("error", encode.Text(letter.Error, maxLogError)), slog.String("class", string(letter.Class)),
+		slog.String("error_fingerprint", letter.ErrorFingerprint), slog.String("next", next.String()),
+	}, d, letter.LetterID, more)
+}
+
+// log writes a line about the message d.
+func (l *Log) log(level slog.Level, text string, attrs []slog.Attr, d *headrace.Delivery, letter int64, more int) {
+	if letter > 0 {
+		attrs = append(attrs, slog.Int64("letter", letter))
 	}
 	if parent := strings.Split(d.Trace.Parent, "-"); len(parent) == 4 { // a traceparent of W3C
 		attrs = append(attrs, slog.String("trace_id", parent[1]))

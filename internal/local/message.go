@@ -35,7 +35,5 @@ func count(t *task.Task, o task.Outcome) {
 	h := t.Handler.Telemetry
 	h.Delivered(&t.Delivery)
 	h.Settled(int(o))
-	if t.Letter != "" {
-		h.DeadLettered(&t.Delivery, string(t.Letter))
-	}
+	t.TellLetter(o)
 }

@@ -55,10 +55,10 @@ const (
 
 // Intake is the result of Recorder.Intake.
 type Intake struct {
-	// Messages has the result of each message, at its index; Letters the class of its new
-	// letter, "" for none; and Entries the existing row, if it was Known or a Conflict.
+	// Messages has the result of each message, at its index; Letters its new letter, nil for
+	// none; and Entries the existing row, if it was Known or a Conflict.
 	Messages []Taking
-	Letters  []dlq.Class
+	Letters  []*dlq.Letter
 	Entries  []inbox.Entry
 	// Busy says that one of them is Busy.
 	Busy bool
@@ -92,7 +92,7 @@ type Limits struct {
 
 // Intake puts messages into the backlog, in this order, in t.
 func (r *Recorder) Intake(ctx context.Context, t *txn.Txn, messages []Message, limits Limits) (Intake, error) {
-	in := Intake{Messages: make([]Taking, len(messages)), Letters: make([]dlq.Class, len(messages)), Entries: make([]inbox.Entry, len(messages))}
+	in := Intake{Messages: make([]Taking, len(messages)), Letters: make([]*dlq.Letter, len(messages)), Entries: make([]inbox.Entry, len(messages))}
 	if len(messages) == 0 {
 		return in, nil
 	}
@@ -190,7 +190,8 @@ func (r *Recorder) refuse(ctx context.Context, t *txn.Txn, messages []Message, i
 	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
 	for n, w := range written {
 		if w.Written {
-			in.Letters[of[n]] = letters[n].Class
+			letters[n].LetterID = w.LetterID
+			in.Letters[of[n]] = &letters[n]
 		}
 	}
 	in.Copies = copies

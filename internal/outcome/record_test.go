@@ -56,7 +56,7 @@ func TestFirstFailure(t *testing.T) {
 		} {
 			h := handler("h-" + name)
 			failure := f.fails(h, name, c.kind, c.err)
-			got := want{failure.Outcome, failure.Class, failure.Attempt, failure.Task.Letter, failure.Delay}
+			got := want{failure.Outcome, failure.Class, failure.Attempt, classes([]*dlq.Letter{failure.Task.Letter})[0], failure.Delay}
 			if got != c.want {
 				f.Errorf("%s: %+v, want %+v", name, got, c.want)
 			}

@@ -301,11 +301,10 @@ func (r *Recorder) deadLetters(ctx context.Context, t *txn.Txn, failed []*Failur
 			l.Attempts = len(recorded)
 		}
 		letters, of = append(letters, l), append(of, f)
-		f.Task.Letter = f.letter
 	}
 	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
 	for i, w := range written {
-		of[i].LetterID = w.LetterID
+		letters[i].LetterID, of[i].LetterID, of[i].Task.Letter = w.LetterID, w.LetterID, &letters[i]
 	}
 	return copies, err
 }
@@ -340,8 +339,8 @@ func (r *Recorder) Conflicts(ctx context.Context, t *txn.Txn, tasks []*task.Task
 	}
 	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
 	for i, w := range written {
-		if tasks[i].Letter = ""; w.Written {
-			tasks[i].Letter = dlq.Conflict
+		if tasks[i].Letter = nil; w.Written {
+			letters[i].LetterID, tasks[i].Letter = w.LetterID, &letters[i]
 		}
 	}
 	return copies, err

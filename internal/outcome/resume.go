@@ -43,7 +43,6 @@ func (r *Recorder) Resume(ctx context.Context, t *txn.Txn, tasks []*task.Task, l
 			rest = append(rest, one)
 			continue
 		}
-		one.Letter = dlq.Undecodable
 		done.Outcomes = append(done.Outcomes, task.Dead)
 	}
 	before := t.Savepoint("headrace_keys")
@@ -91,6 +90,7 @@ func (r *Recorder) reopen(ctx context.Context, t *txn.Txn, tasks []*task.Task) (
 		}
 		if found {
 			claims = append(claims, inbox.Claim{ID: id, Fingerprint: one.Delivery.Fingerprint})
+			one.Letter = &l
 			reopened, ids, told = append(reopened, one), append(ids, id), append(told, l.Alert())
 		}
 	}

@@ -95,8 +95,8 @@ func New(o Options) (*Runtime, error) {
 	return rt, nil
 }
 
-// Add adds a handler, and its subscription. It sets Consumer, Scope, Database and
-// Telemetry, and Intake of a strict one. A handler of a Router has no Topic; its subscriptions are added
+// Add adds a handler, and its subscription. It sets Consumer, Scope, Database,
+// Telemetry and the functions, and Intake of a strict one. A handler of a Router has no Topic; its subscriptions are added
 // later.
 func (rt *Runtime) Add(h *Handler) {
 	h.Consumer, h.Scope = rt.Name, rt.Name+"/"+h.Name
@@ -105,7 +105,7 @@ func (rt *Runtime) Add(h *Handler) {
 	h.Database = func() string { return rt.guard.Load().Database() }
 	h.Telemetry = rt.Telemetry.Handler(rt.Name, h.Name, task.Outcomes())
 	h.Identify = func(t *task.Task) { t.Bad = h.resolve(t, h.Key, h.Source) }
-	h.Verify = h.verify
+	h.Verify, h.Lettered = h.verify, rt.failures.Refused
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
 		h.sub = rt.Subscriptions.Add(h.Topic, h.Name)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/steps"
@@ -49,6 +50,8 @@ type Handler struct {
 	Run func(ctx context.Context, tx *headrace.Tx, inputs []Input) error
 	// Telemetry records runs and outcomes; nil records nothing.
 	Telemetry *telemetry.Handler
+	// Lettered is called with each dead letter that is committed; nil is not called.
+	Lettered func(*dlq.Letter)
 	// Pace learns from each transaction.
 	Pace Pace
 }

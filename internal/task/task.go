@@ -47,8 +47,9 @@ type Task struct {
 	Unknown bool
 	// Reruns counts the runs since the last attempt that cost no attempt.
 	Reruns int
-	// Letter is the class of the dead letter that the current transaction wrote for it.
-	Letter dlq.Class
+	// Letter is the dead letter that the current transaction wrote for it, or opened again;
+	// nil if there is none.
+	Letter *dlq.Letter
 
 	run  *telemetry.Run // the span of the latest run, until its outcome is known
 	used bool           // a run has used Body; the next one decodes again
@@ -64,6 +65,18 @@ func IDs(tasks []*Task) []inbox.ID {
 		ids[i] = t.ID()
 	}
 	return ids
+}
+
+// TellLetter counts the letter of the outcome o, which is committed, and reports it, if there
+// is one. A Letter of another outcome is of a transaction that was rolled back.
+func (t *Task) TellLetter(o Outcome) {
+	if t.Letter == nil || o != Dead && o != Conflict {
+		return
+	}
+	t.Handler.Telemetry.DeadLettered(&t.Delivery, string(t.Letter.Class))
+	if t.Handler.Lettered != nil {
+		t.Handler.Lettered(t.Letter)
+	}
 }
 
 // Lease returns the task's lease.
