@@ -45,7 +45,7 @@ with the rest.
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
 message's own key again; --new-key gives one. Exit status 1 if none of the chosen letters is open, 3 if some are
-not.`,
+not, or if --limit leaves some.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.dead_letters[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
@@ -64,7 +64,7 @@ func (m *Main) discardCommand() *cobra.Command {
 again. The letters stay readable until retention removes them.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line. Exit
-status 1 if none of the chosen letters is open, 3 if some are not.`,
+status 1 if none of the chosen letters is open, 3 if some are not, or if --limit leaves some.`,
 	}
 	d := addDecide(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -124,7 +124,15 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if err != nil && work.Err() != nil {
 			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.Done, "letter", "letters"))
 		}
-		return m.report(d, f, done, participle, err)
+		if err := m.report(d, f, done, participle, err); err != nil || d.limit.n == 0 {
+			return err
+		}
+		left, err := admin.Count(ctx, f)
+		if err != nil || left == 0 {
+			return err
+		}
+		m.say("%s left: the same command goes on with the rest", plural(left, "open letter is", "open letters are"))
+		return errIncomplete
 	})
 }
 

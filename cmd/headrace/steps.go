@@ -35,8 +35,7 @@ const oldPending = time.Hour
 func (m *Main) stepsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "list steps that need a person, the oldest first", Args: noArgs,
-		Long: `Lists the steps that wait for a person, and those whose outcome has been unknown for more than an hour.
-Exit status 1 if there is none.`,
+		Long: `Lists the steps that wait for a person, and those whose outcome has been unknown for more than an hour.`,
 	}
 	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped), string(ledger.Awaiting)}}
 	c.Flags().Var(state, "state", "only steps in this state: parked, pending, skipped, or awaiting a signal")
@@ -61,7 +60,11 @@ Exit status 1 if there is none.`,
 				rows = rows[:most.n]
 				m.say("there are more: --limit %d", min(2*most.n, listMost))
 			}
-			return m.printSteps(ctx, st, rows)
+			if err := m.printSteps(ctx, st, rows); err != nil || len(rows) > 0 {
+				return err
+			}
+			m.say("there is no such step")
+			return nil
 		})
 	})
 	return c
@@ -76,7 +79,7 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.printSteps(ctx, st, rows)
+				return m.foundSteps(ctx, st, rows)
 			})
 		}),
 	}
@@ -138,7 +141,7 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload 
 			}
 		}
 	}
-	if err := m.printSteps(ctx, st, rows); err != nil || m.json() {
+	if err := m.foundSteps(ctx, st, rows); err != nil || m.json() {
 		return err
 	}
 	for _, r := range rows {
@@ -196,7 +199,17 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 	return nil
 }
 
-// printSteps prints rows. Finding none is no success.
+// foundSteps prints rows. Finding none is no success.
+func (m *Main) foundSteps(ctx context.Context, st openStore, rows []ledger.Row) error {
+	err := m.printSteps(ctx, st, rows)
+	if err == nil && len(rows) == 0 {
+		m.say("there is no such step")
+		return errFound
+	}
+	return err
+}
+
+// printSteps prints rows.
 func (m *Main) printSteps(ctx context.Context, st openStore, rows []ledger.Row) error {
 	database, err := st.Operations().Schema.Check(ctx)
 	if err != nil {
@@ -208,10 +221,6 @@ func (m *Main) printSteps(ctx context.Context, st openStore, rows []ledger.Row) 
 	}
 	if len(rows) > 0 || m.json() {
 		err = m.emit("steps", views, append([]string{"SCOPE", "KEY"}, stepColumns...), lines)
-	}
-	if err == nil && len(rows) == 0 {
-		m.say("there is no such step")
-		return errFound
 	}
 	return err
 }

@@ -126,7 +126,10 @@ func (m *Main) sayWhatStays(ctx context.Context, st openStore, from, to string) 
 }
 
 func twoConsumers(c *cobra.Command, args []string) error {
-	if len(args) == 2 {
+	switch {
+	case len(args) == 2 && args[0] == args[1]:
+		return usagef("FROM and TO are the same consumer, %s: nothing is to be moved", short(args[0], 40))
+	case len(args) == 2:
 		return nil
 	}
 	return usagef("%s takes two consumers, FROM and TO", c.CommandPath())

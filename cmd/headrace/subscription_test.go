@@ -37,6 +37,7 @@ func TestSubscriptions(t *testing.T) {
 	}
 	says(exitDone, "orders.paid", "subscription", "ls")
 	says(exitDone, "local/old", "outbox", "status")
+	says(exitUsage, "FROM and TO are the same consumer, old", "subscription", "move", "old", "old", "--yes")
 	says(exitRefused, "nothing was done: stop the processes of old first", "subscription", "move", "old", "new", "--yes")
 	says(exitRefused, "nothing was done: a process of old runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see headrace subscription ls old and headrace consumer ls", "subscription", "remove", "old", "--events", "--yes")
 	if err := instances.End(t.Context(), "i"); err != nil {
