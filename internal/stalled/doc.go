@@ -8,5 +8,6 @@
 // seconds which handlers it has: see outbox.Subscriptions.
 //
 // A consumer that does not run cannot say that it is stalled. So every process that runs any
-// consumer watches all of them, and each sends the alert once.
+// consumer watches all of them, and each sends the alert once: one of its consumers watches,
+// and another one goes on when that ends.
 package stalled

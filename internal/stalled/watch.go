@@ -32,9 +32,21 @@ type Watch struct {
 	Logger *slog.Logger
 }
 
-// Run looks from time to time, until ctx ends.
+// Run looks from time to time, until ctx ends. While another Watch of the same store runs in
+// this process, it waits: that one tells of all consumers.
 func (w *Watch) Run(ctx context.Context) {
-	told, failed := make(map[string]string), false
+	t, leave := join(w.Outbox.Signal())
+	defer leave()
+	select {
+	case told := <-t.told:
+		t.told <- w.watch(ctx, told)
+	case <-ctx.Done():
+	}
+}
+
+// watch looks until ctx ends. It takes and returns what was told.
+func (w *Watch) watch(ctx context.Context, told map[string]string) map[string]string {
+	failed := false
 	for sleep.For(ctx, w.Every) {
 		now, err := w.look(ctx)
 		if err != nil {
@@ -58,6 +70,7 @@ func (w *Watch) Run(ctx context.Context) {
 		}
 		told = now
 	}
+	return told
 }
 
 // look returns the consumers that are stalled, with one of the topics.

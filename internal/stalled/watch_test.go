@@ -32,6 +32,73 @@ func forward(f *enginetest.Fixture) {
 	}
 }
 
+// looked is told of each look at the subscriptions.
+type looked struct {
+	outbox.Subscriptions
+	looks chan struct{}
+}
+
+func (l looked) List(ctx context.Context, consumer string) ([]outbox.Subscription, error) {
+	list, err := l.Subscriptions.List(ctx, consumer)
+	select {
+	case l.looks <- struct{}{}:
+	case <-ctx.Done():
+	}
+	return list, err
+}
+
+// Of two consumers of a process one watches. When it ends the other one goes on, and tells
+// only what is new.
+func TestOneOfAProcessWatches(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		subscriptions := f.Store.Operations().Subscriptions
+		if err := subscriptions.Subscribe(f.Context(), map[string][]string{"gone": {"t"}}); err != nil {
+			f.Fatal(err)
+		}
+		f.In(func(t *txn.Txn) error {
+			row := outbox.RowOf(headrace.Event{ID: "1", Topic: "t", Payload: []byte("x"), Local: true})
+			return f.Store.Outbox().Insert(f.Context(), t, []outbox.Row{row})
+		})
+		forward(f)
+		told := make(chan alerts.Kind, 100)
+		start := func() (l looked, stop func()) {
+			l = looked{subscriptions, make(chan struct{})}
+			w := &stalled.Watch{
+				Subscriptions: l, Outbox: f.Store.Outbox(), Send: func(a alerts.Alert) { told <- a.Kind }, Every: time.Millisecond,
+				Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+			}
+			ctx, cancel := context.WithCancel(f.Context())
+			var running sync.WaitGroup
+			running.Go(func() { w.Run(ctx) })
+			return l, func() { cancel(); running.Wait() }
+		}
+		first, stop := start()
+		defer stop()
+		<-first.looks
+		second, stopSecond := start()
+		defer stopSecond()
+		for range 20 {
+			select {
+			case <-first.looks:
+			case <-second.looks:
+				f.Fatal("both look")
+			}
+		}
+		stop()
+		<-second.looks
+		<-second.looks
+		if _, err := subscriptions.Remove(f.Context(), "gone", nil, true); err != nil {
+			f.Fatal(err)
+		}
+		<-second.looks
+		<-second.looks
+		<-second.looks
+		if a, b := <-told, <-told; a != alerts.SubscriptionStalled || b != alerts.SubscriptionResumed || len(told) > 0 {
+			f.Errorf("%s, %s and %d more", a, b, len(told))
+		}
+	})
+}
+
 // Another process tells of events that no process takes, once, and when they are taken;
 // it is silent about a consumer that has a handler, or nothing to do.
 func TestStalledConsumer(t *testing.T) {
