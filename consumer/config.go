@@ -143,7 +143,7 @@ type Config struct {
 	Environment string
 	// Build names the build of the program, in attempts, dead letters, headrace status and
 	// alerts. Give each release another one. Default: the environment variable
-	// HEADRACE_BUILD, else the VCS revision that Go recorded, else the module's version.
+	// HEADRACE_BUILD, else the VCS revision that Go recorded, else the module's version, if any.
 	Build string
 	// Logger logs what operators should know, each failed attempt among it: the error, the
 	// handler, the key and the trace, once in 10 s for failures with the same cause, with

@@ -251,21 +251,29 @@ func (m *Main) printStatus(v statusView) error {
 	return nil
 }
 
+// processes says in words how many processes run a consumer, where, and of which builds.
 func processes(c *consumerState) string {
 	if c.Pause != nil {
 		return fmt.Sprintf("paused by %s since %s: %s", c.Pause.By, when(c.Pause.At), short(text(c.Pause.Reason), 40))
 	}
-	var builds []string
-	for build, n := range c.Builds {
-		builds = append(builds, fmt.Sprintf("%s on %d", short(text(build), 20), n))
-	}
-	slices.Sort(builds)
-	if len(builds) == 0 {
+	if c.Processes == 0 {
 		return "no process"
 	}
 	running := plural(c.Processes, "process", "processes")
 	if len(c.Environments) > 0 {
 		running += " in " + short(strings.Join(c.Environments, ", "), 40)
 	}
+	var builds []string
+	for build, n := range c.Builds {
+		name, several := "build "+short(text(build), 20), "with build "+short(text(build), 20)
+		if build == "" {
+			name, several = "build unknown", "with an unknown build"
+		}
+		if len(c.Builds) == 1 {
+			return running + ", " + name
+		}
+		builds = append(builds, fmt.Sprintf("%d %s", n, several))
+	}
+	slices.Sort(builds)
 	return running + ": " + strings.Join(builds, ", ")
 }

@@ -26,5 +26,8 @@ func Build() string {
 			return s.Value
 		}
 	}
+	if info.Main.Version == "(devel)" { // Go's word for a module that it knows no version of
+		return ""
+	}
 	return info.Main.Version
 }

@@ -12,4 +12,8 @@ func TestOrigin(t *testing.T) {
 	if host, build := attempt.Host(), attempt.Build(); build != "1.8.0" || host == "" {
 		t.Errorf("host %q, build %q", host, build)
 	}
+	t.Setenv("HEADRACE_BUILD", "")
+	if build := attempt.Build(); build == "(devel)" {
+		t.Errorf("build %q is not told from one that is unknown", build)
+	}
 }
