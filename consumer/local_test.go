@@ -173,6 +173,28 @@ func TestLocalEventsWaitForTheirConsumer(t *testing.T) {
 	})
 }
 
+// A local event has the time at which it was published, by the database's clock: suspect mode
+// and the windows of steps count from it.
+func TestLocalEventsHaveATime(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		times := make(chan time.Time, 2)
+		c := b.consumer(b.local())
+		consumer.Handle(c, "orders", func(_ context.Context, _ *headrace.Tx, m *headrace.Message[struct{}]) error {
+			times <- m.Time
+			return nil
+		}, consumer.Local())
+		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil }) // it is subscribed
+		before := time.Now()
+		b.publish(headrace.Event{Topic: "orders", Value: struct{}{}}, headrace.Event{Topic: "orders", Value: struct{}{}, Delay: 20 * time.Millisecond})
+		for range 2 {
+			if at := <-times; at.Before(before.Add(-time.Second)) || at.After(before.Add(time.Minute)) {
+				b.Errorf("published at %s, not %s", at, before)
+			}
+		}
+	})
+}
+
 // The handler's own functions identify a local event, as they do a delivery: two events of
 // one business key are one message.
 //

@@ -23,8 +23,10 @@ type Row struct {
 	Event headrace.Event
 	// Attempts counts the publishes that the sink refused while it took others.
 	Attempts int
-	// Age is how long ago the row was written, by the database's clock, when read.
-	Age time.Duration
+	// Created is when the row was written, and Age how long ago that was when it was read, by
+	// the database's clock. Lists for operators have no Created.
+	Created time.Time
+	Age     time.Duration
 }
 
 // spread counts the rows without an order key that this process has made.

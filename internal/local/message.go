@@ -19,9 +19,10 @@ func (l *Line) task(row *outbox.Row) *task.Task {
 	if h == nil {
 		return nil
 	}
-	ctx := headrace.WithArrival(context.Background(), headrace.Arrival{Coordinates: headrace.Coordinates{
-		Broker: "outbox", Topic: row.Event.Topic, Position: strconv.FormatInt(row.RowID, 10),
-	}})
+	ctx := headrace.WithArrival(context.Background(), headrace.Arrival{
+		Coordinates: headrace.Coordinates{Broker: "outbox", Topic: row.Event.Topic, Position: strconv.FormatInt(row.RowID, 10)},
+		Time:        row.Created,
+	})
 	m := publish.NewMessage(ctx, &row.Event, row.Event.Trace)
 	// An event's ID may be longer than a key, which by default is the message's id.
 	m.UUID = encode.Fit(m.UUID, inbox.MaxKeyBytes)

@@ -102,7 +102,7 @@ func (s *Outbox) Read(ctx context.Context, t *txn.Txn, shard int, after int64, l
 	var h Horizon
 	rows, err = sqlrun.Collect(ctx, t, s.SQL.Read, []any{shard, s.floors.From(l, after), limit, s.name}, func(r *outbox.Row) []any {
 		r.Shard = shard
-		return append(eventFields(r), &h.Xmin, &h.Xmax)
+		return append(eventFields(r), (*sqlrun.Instant)(&r.Created), &h.Xmin, &h.Xmax)
 	})
 	if err == nil && len(rows) > 0 {
 		s.floors.Learn(l, after, sqlrun.Column(rows, func(r *outbox.Row) int64 { return r.RowID }), h)
@@ -114,7 +114,7 @@ func (s *Outbox) ReadHeld(ctx context.Context, t *txn.Txn, shard int, limit int)
 	defer sqlrun.Wrap("read held events", &err)
 	return sqlrun.Collect(ctx, t, s.SQL.ReadHeld, []any{shard, limit, s.name}, func(h *outbox.HeldRow) []any {
 		h.Shard = shard
-		return append(eventFields(&h.Row), &h.Attempts, &h.Reason, (*sqlrun.Span)(&h.DueIn), &h.Error)
+		return append(eventFields(&h.Row), (*sqlrun.Instant)(&h.Created), &h.Attempts, &h.Reason, (*sqlrun.Span)(&h.DueIn), &h.Error)
 	})
 }
 

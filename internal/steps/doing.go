@@ -136,6 +136,9 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		return nil, true, nil
 	}
 	mine := &seen{row, time.Now()}
+	if was == nil {
+		d.began()
+	}
 	if was != nil && was.Generation == row.Generation {
 		mine.Age = was.since(was.Age)
 	}

@@ -26,6 +26,7 @@ const (
 	whyLost      = "a call may have been made whose record is lost: suspect mode is on"
 	whyWindow    = "the outcome of a call is unknown, and the system may have forgotten its key"
 	whyInput     = "the outcome of a call is unknown, and the step has another input now"
+	whySystem    = "the outcome of a call is unknown, and the step calls another system now"
 	whyStatus    = "the system refused a repetition, and the outcome of an earlier call is unknown"
 	whyExists    = "the system says that it exists, and the step has no Find"
 	whyNotFound  = "the system says that it exists, and Find does not find it"
@@ -73,7 +74,11 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 			d.generation++
 		}
 	default:
-		if d.action, d.why = afterUnknown(r, changed, age); d.action == park && was.Calls == 0 {
+		d.action, d.why = afterUnknown(r, changed, age)
+		switch {
+		case d.action != skip && was.System != r.System: // that one knows neither the key nor the call
+			d.action, d.why = park, whySystem
+		case d.action == park && was.Calls == 0:
 			d.why = whyLost
 		}
 	}

@@ -448,6 +448,30 @@ func TestLongResult(t *testing.T) {
 	})
 }
 
+// A call whose outcome is unknown is not made at another system, which knows neither the
+// key nor the call.
+func TestOtherSystem(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		var keys []string
+		_, _ = b.do(charge, fails(&keys, io.EOF))
+		moved := charge
+		moved.System = "another"
+		_, err := b.do(moved, fails(&keys, nil))
+		if b.state("charge", ledger.Parked); !parked(err) || len(keys) != 1 || b.row("charge").System != charge.System {
+			b.Errorf("%v, keys %v, %+v", err, keys, b.row("charge"))
+		}
+	})
+	onEachStoreOf(t, "after an outcome that is known", func(b *bed) {
+		var keys []string
+		_, _ = b.do(charge, fails(&keys, ledger.NotSent(io.EOF)))
+		moved := charge
+		moved.System = "another"
+		if _, err := b.do(moved, fails(&keys, nil)); err != nil || len(keys) != 2 || b.row("charge").System != moved.System {
+			b.Errorf("%v, keys %v, %+v", err, keys, b.row("charge"))
+		}
+	})
+}
+
 // Steps of one run may be done at once, and a message has at most so many.
 func TestMany(t *testing.T) {
 	onEachStore(t, func(b *bed) {
@@ -471,6 +495,20 @@ func TestMany(t *testing.T) {
 		b.Exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
 			" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)" +
 			" SELECT s.scope, s.key, 'charge/x' || n.i, s.system, 'failed', 'c', '', s.last_call_at, s.changed_at FROM headrace_steps AS s, n WHERE s.step = 'charge/0'")
+	})
+	onEachStoreOf(t, "more than 1000 in one run", func(b *bed) {
+		_, _ = b.do(charge, func(*ledger.Call) (invoice, error) { return invoice{}, nil })
+		b.Exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
+			" WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 997)" +
+			" SELECT s.scope, s.key, 'charge/x' || n.i, s.system, 'failed', 'c', '', s.last_call_at, s.changed_at FROM headrace_steps AS s, n")
+		r, ctx := b.begin(charge)
+		defer r.End()
+		for n := range 4 { // two more make 1000
+			_, err := charge.Of(fmt.Sprint(n)).Do(ctx, func(context.Context, *ledger.Call) (invoice, error) { return invoice{}, nil })
+			if (err != nil) != (n >= 2) || err != nil && !retry.IsPermanent(err) {
+				b.Errorf("step %d: %v", 999+n, err)
+			}
+		}
 	})
 	onEachStoreOf(t, "more than 1000", func(b *bed) {
 		_, _ = b.do(charge, func(*ledger.Call) (invoice, error) { return invoice{}, nil })

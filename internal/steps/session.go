@@ -77,6 +77,7 @@ type Session struct {
 	ended    bool
 	used     map[string]bool // steps that were done in this run
 	rows     map[string]seen // nil before the first step
+	fresh    int             // first calls that began since rows were read
 	suspect  ledger.SuspectMode
 	awaits   []string // signals that the run found missing
 }
@@ -177,6 +178,7 @@ func (s *Session) Begun(ctx context.Context) (bool, error) {
 // note notes rows that were just read. The caller holds s.mu.
 func (s *Session) note(rows []ledger.Row) {
 	at := time.Now()
+	s.fresh = 0
 	for _, r := range rows {
 		s.rows[r.Step] = seen{r, at}
 	}
@@ -240,11 +242,18 @@ func (s *Session) lost(was *seen) bool {
 	return s.suspect.Covers(s.m.Sent) && (was == nil || was.State == ledger.Failed && !was.Changed.After(s.suspect.Since))
 }
 
+// began counts a first call.
+func (s *Session) began() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fresh++
+}
+
 // full reports whether the message can have no more steps.
 func (s *Session) full() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.rows) >= ledger.MaxSteps
+	return len(s.rows)+s.fresh >= ledger.MaxSteps
 }
 
 // read reads the rows, until it succeeds or ctx ends.
