@@ -137,7 +137,9 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 	}
 	mine := &seen{row, time.Now()}
 	if was == nil {
-		d.began()
+		d.mu.Lock()
+		d.fresh++
+		d.mu.Unlock()
 	}
 	if was != nil && was.Generation == row.Generation {
 		mine.Age = was.since(was.Age)

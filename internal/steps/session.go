@@ -242,13 +242,6 @@ func (s *Session) lost(was *seen) bool {
 	return s.suspect.Covers(s.m.Sent) && (was == nil || was.State == ledger.Failed && !was.Changed.After(s.suspect.Since))
 }
 
-// began counts a first call.
-func (s *Session) began() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fresh++
-}
-
 // full reports whether the message can have no more steps.
 func (s *Session) full() bool {
 	s.mu.Lock()
