@@ -65,8 +65,12 @@ func (g gone) Declare() (Spec, error) {
 	return Spec{Name: string(g), Gone: true}, nil
 }
 
-// leastTime is the shortest sensible time: a shorter one is a number without a unit.
-const leastTime = time.Millisecond
+// leastTime is the shortest sensible time: a shorter one is a number without a unit. longestTime
+// is the longest of a Timeout and a FindAfter: their sum with Forever would be less than 0.
+const (
+	leastTime   = time.Millisecond
+	longestTime = 365 * 24 * time.Hour
+)
 
 func (s Spec) validate() error {
 	if err := checkName("Name", s.Name); err != nil {
@@ -83,6 +87,9 @@ func (s Spec) validate() error {
 	for name, d := range map[string]time.Duration{"KeyWindow": s.KeyWindow, "FindAfter": s.FindAfter, "Timeout": s.Timeout, "Memo": s.Memo} {
 		if d < 0 || d > 0 && d < leastTime {
 			return fmt.Errorf("%s is %s: give it a unit, as in time.Minute", name, d)
+		}
+		if name != "KeyWindow" && d > longestTime {
+			return fmt.Errorf("%s is longer than a year: where nothing can be found out, Recover is Park", name)
 		}
 	}
 	switch {

@@ -26,6 +26,8 @@ func TestDeclare(t *testing.T) {
 		"needs a Find":              {Name: "a", System: "erp", Recover: ledger.Probe},
 		"give it a unit":            {Name: "a", System: "erp", Recover: ledger.Park, Timeout: 30},
 		"FindAfter is -1s: give it": {Name: "a", System: "erp", Recover: ledger.Park, FindAfter: -time.Second},
+		"FindAfter is longer than":  {Name: "a", System: "erp", Recover: ledger.Park, FindAfter: ledger.Forever},
+		"Timeout is longer than":    {Name: "a", System: "erp", Recover: ledger.Park, Timeout: ledger.Forever},
 	} {
 		if _, err := s.Declare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
