@@ -37,7 +37,8 @@ func (m *Main) stepsResolveCommand() *cobra.Command {
 audit trail of the dead letter. Look the step up in the other system first: headrace steps KEY shows under which key.
 
 With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
-by the step's Timeout and FindAfter. To give the message up instead, discard its letter: headrace dlq discard.
+by the step's Timeout and FindAfter, and of a message that is done or discarded, which never runs again: if the call is
+missing there, make it by hand, and record it with --done. To give the message up instead, discard its letter: headrace dlq discard.
 
 Exit status 5 if the state of the step does not allow it.`,
 		Example: "  headrace steps resolve billing/orders.paid order:10492 payout --done --external-id po_77 --reason 'found in the bank portal'",
@@ -133,6 +134,8 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 	}
 	rest := "the message has no open letter: it goes on by itself"
 	switch {
+	case o.Message == inbox.Done || o.Message == inbox.Discarded:
+		rest = fmt.Sprintf("the message is %s: nothing runs", o.Message)
 	case o.Redriven:
 		rest = fmt.Sprintf("letter %d is redriven", o.LetterID)
 	case o.Waits != "":

@@ -56,7 +56,8 @@ type Resolution struct {
 	// Hold leaves the message's dead letter open.
 	Hold bool
 	// Force decides on a step that is done, and on one whose call the system may still work
-	// on, by the step's Timeout and FindAfter when it was made.
+	// on, by the step's Timeout and FindAfter when it was made. It does not have a message run that
+	// is done or discarded: only Done is allowed there.
 	Force bool
 }
 
@@ -64,6 +65,8 @@ type Resolution struct {
 type Outcome struct {
 	// Step is the row as it is now.
 	Step ledger.Row
+	// Message is the state of the message before it.
+	Message inbox.State
 	// LetterID is the dead letter of the message; 0 if it has none that is open. Redriven
 	// says that it was redriven, and Waits names another step that needs a person; "" if
 	// there is none.
@@ -122,6 +125,10 @@ func (r *Resolution) check() error {
 }
 
 func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcome) error {
+	message, _, err := a.st.Operations().Signals.Lock(ctx, t, r.ID)
+	if err != nil {
+		return err
+	}
 	admin := a.st.Operations().StepAdmin
 	row, found, err := admin.Lock(ctx, t, r.ID, r.Step)
 	switch {
@@ -130,9 +137,10 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	case !found:
 		return fmt.Errorf("%w: %s of %s %s", ErrNotFound, r.Step, r.ID.Scope, r.ID.Key)
 	}
-	if err := r.allowed(&row); err != nil {
+	if err := r.allowed(&row, message); err != nil {
 		return err
 	}
+	o.Message = message
 	r.apply(&row)
 	if err := admin.Resolve(ctx, t, row); err != nil {
 		return err
@@ -144,10 +152,12 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	return a.redrive(ctx, t, r, o)
 }
 
-// allowed returns an error that matches ErrRefused if the state of the step does not
-// allow r.
-func (r *Resolution) allowed(row *ledger.Row) error {
+// allowed returns an error that matches ErrRefused if the state of the step, or that of its
+// message, does not allow r.
+func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 	switch {
+	case r.Verdict != Done && (message == inbox.Done || message == inbox.Discarded):
+		return fmt.Errorf("%w: the message is %s, and never runs again: if the call is missing, make it by hand, and record it with --done --external-id ID", ErrRefused, message)
 	case row.State == ledger.Awaiting:
 		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
 	case r.Force:

@@ -1,2 +1,2 @@
--- The message's inbox row: until the end of the transaction the message is not redriven.
+-- The message's inbox row: until the end of the transaction it stays as it is.
 SELECT i.state FROM {{schema}}.headrace_inbox AS i WHERE i.scope = $1 AND i.key = $2
