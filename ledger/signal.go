@@ -94,8 +94,8 @@ func (s Signal[T]) Await(ctx context.Context) (value T, err error) {
 	if err != nil {
 		return value, err
 	}
-	if err := json.Unmarshal(b, &value); err != nil {
-		return value, fmt.Errorf("signal %s: its value does not fit %T: %w", r.Step(), value, err)
+	if value, err = decode[T](b); err != nil {
+		return value, fmt.Errorf("signal %s: %w: let the type read it too", r.Step(), err)
 	}
 	return value, nil
 }

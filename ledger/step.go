@@ -15,6 +15,12 @@ import (
 // Step declares a call of a system outside of the database. Make it a variable of your
 // package, and name it in consumer.Steps of its handler. It is a value: Of and Input
 // return changed copies.
+//
+// T is kept as JSON, and builds before and after this one read it. So a release may add
+// fields to T, which are zero in older results, or remove some, and not both to one struct: a
+// recorded result that T cannot read, or that has a field which T does not know while T has
+// another, as after a rename, is a permanent error of Do. Fields with omitempty are
+// compared only where they are set.
 type Step[T any] struct {
 	// Name identifies the step within its message. Required, unique in its handler, at
 	// most 128 bytes without a slash. It must not change while messages are under way,
@@ -95,8 +101,11 @@ func (s Step[T]) Do(ctx context.Context, f func(ctx context.Context, c *Call) (T
 	if err != nil || b == nil {
 		return result, err
 	}
-	if err := json.Unmarshal(b, &result); err != nil {
-		return result, fmt.Errorf("step %s: its recorded result does not fit %T: %w", r.Step(), result, err)
+	if !r.HasResult {
+		return result, nil
+	}
+	if result, err = decode[T](b); err != nil {
+		return result, fmt.Errorf("step %s: %w: let the type read it too, or give the result anew: headrace steps resolve --done --result FILE --force; under a new name the step would call again", r.Step(), err)
 	}
 	return result, nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
@@ -164,4 +166,35 @@ func TestMemo(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A process crashes when a result is recorded, and the next build has another type for it: a
+// letter at once, without another call.
+func TestResultOfAnotherType(t *testing.T) {
+	onEach(t, func(t *testing.T, d consumertest.Database) {
+		bank := consumertest.NewSystem()
+		step := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Park}
+		newer := ledger.Step[int]{Name: step.Name, System: step.System, Recover: step.Recover}
+		wires := []consumertest.Wire{charging(step, bank), func(p *consumertest.Process) (*consumer.Consumer, error) {
+			c, err := consumer.New("shop", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Retry: retry.Policy{MaxAttempts: 5}})
+			if err == nil {
+				consumer.HandleLeased(c, "orders.placed", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
+					_, err := newer.Input(m.Body).Do(ctx, func(context.Context, *ledger.Call) (int, error) { return 1, errors.New("called again") })
+					return nil, err
+				}, consumer.Steps(newer))
+			}
+			return c, err
+		}}
+		k := consumertest.New(t, d, func(p *consumertest.Process) (*consumer.Consumer, error) {
+			wire := wires[0]
+			wires = wires[1:]
+			return wire(p)
+		})
+		k.CrashAt(consumertest.StepRecorded)
+		k.Deliver(placed)
+		letter := k.DeadLettered(placed, dlq.Permanent, nil)
+		if !strings.Contains(letter.Error, "does not fit int") || letter.Attempts != 2 || bank.Calls() != 1 { // the crash is one
+			t.Errorf("%s, %d attempts, %d calls", letter.Error, letter.Attempts, bank.Calls())
+		}
+	})
 }
