@@ -44,7 +44,7 @@ var placed = consumertest.JSON("orders.placed", "order-1", Order{ID: "1", Total:
 const charges = "SELECT count(*) FROM charges WHERE order_id = $1 AND charge_id = 'made-1'"
 
 // newCharging is a kit for a step.
-func newCharging(t *testing.T, d consumertest.Database, step ledger.Step[string], bank *consumertest.System) *consumertest.Kit {
+func newCharging(t testing.TB, d consumertest.Database, step ledger.Step[string], bank *consumertest.System) *consumertest.Kit {
 	k := consumertest.New(t, d, charging(step, bank))
 	k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
 	return k
