@@ -163,26 +163,6 @@ func (l clockLeases) Claim(ctx context.Context, t *txn.Txn, consumer, handler, t
 	return items, err
 }
 
-// clockSteps makes calls look as if the other system had had its time: no step waits for
-// its FindAfter. Signals whose time Steps.Expire has passed are over.
-type clockSteps struct {
-	ledger.Store
-	k *Kit
-}
-
-func (s clockSteps) List(ctx context.Context, id inbox.ID) ([]ledger.Row, error) {
-	rows, err := s.Store.List(ctx, id)
-	for i := range rows {
-		rows[i].Idle += 365 * 24 * time.Hour
-		s.k.mu.Lock()
-		if s.k.expired[stepID{id, rows[i].Step}] {
-			rows[i].Age += 365 * 24 * time.Hour
-		}
-		s.k.mu.Unlock()
-	}
-	return rows, err
-}
-
 // clockMemos remembers the calls that a process makes for other messages too.
 type clockMemos struct {
 	ledger.Memos

@@ -62,7 +62,8 @@
 //
 // Waiting takes no time. The program's policy can stay as it is, with a backoff of hours:
 // a delayed message is due after a millisecond, and Kit.Delays returns the delay that the
-// policy gave, and no step waits for its FindAfter. The kit notices a dead process within about a second, and then ends its
+// policy gave. For the steps of the message, and for a System, that time has passed: a FindAfter or KeyWindow that
+// does not fit the system shows. The kit notices a dead process within about a second, and then ends its
 // leases.
 //
 // Handlers of all kinds are tested the same way: those of Handle, HandleBatch,

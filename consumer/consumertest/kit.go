@@ -49,7 +49,10 @@ type Kit struct {
 	rows          map[int64]inbox.ID
 	delays        map[inbox.ID][]time.Duration
 	runs          map[inbox.ID][]run
-	expired       map[stepID]bool // signals whose time is over for the processes
+	expired       map[stepID]bool          // signals whose time is over for the processes
+	database      string                   // its id, once it is known
+	first         map[string]firstCall     // of steps, by idempotency key
+	called        map[string]time.Duration // when they began, by Row.CallID: see elapsed
 	published     []Event
 	relayed       map[string]string // the order keys of events from the outbox
 	toldLines     map[string]bool   // lines of consumers that do not run here; of the test's goroutine
@@ -70,7 +73,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), relayed: make(map[string]string), toldLines: make(map[string]bool),
+		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)

@@ -46,7 +46,7 @@ func TestMails(t *testing.T) {
 // The test in docs/ledger.md.
 func TestCharges(t *testing.T) {
 	step := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}
-	bank := consumertest.NewSystem(consumertest.Dedups()) // or Finds(), KeepsErrors(), CarriesOnAfterCancel(d)
+	bank := consumertest.NewSystem(consumertest.Dedups(24 * time.Hour)) // or Finds(), KeepsErrors(), CarriesOnAfterCancel(d)
 	k := newCharging(t, consumertest.SQLite(), step, bank)
 	bank.LoseAnswer(1)
 	k.CrashAt(consumertest.StepCalled)

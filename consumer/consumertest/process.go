@@ -92,7 +92,7 @@ func (k *Kit) boot(slot int) error {
 	k.count++
 	p := &process{k: k, n: k.count, slot: slot, acks: make(chan struct{}, 1<<16)}
 	k.mu.Unlock()
-	p.soft, p.stop = context.WithCancel(context.Background())
+	p.soft, p.stop = context.WithCancel(context.WithValue(context.Background(), clockKey{}, k))
 	p.gone, p.leave = context.WithCancel(context.Background())
 	if err := p.wire(); err != nil {
 		p.stop()

@@ -7,7 +7,6 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 )
@@ -82,12 +81,12 @@ func (s *Steps) keys(r ledger.Row) (keys []string) {
 	s.k.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
-	database, err := s.k.place.kit.Operations().Schema.Check(ctx)
-	if err != nil {
-		s.k.t.Fatalf("read the id of the database: %v", err)
-	}
 	for g := range r.Generation + 1 {
-		keys = append(keys, encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, g))
+		key, err := s.k.stepKey(ctx, r, g)
+		if err != nil {
+			s.k.t.Fatalf("read the id of the database: %v", err)
+		}
+		keys = append(keys, key)
 	}
 	return keys
 }

@@ -59,7 +59,7 @@ func TestCrashAroundAStep(t *testing.T) {
 					bank := consumertest.NewSystem(consumertest.Finds())
 					step := ledger.Step[string]{Name: "charge", System: "bank", Recover: recovery, Find: bank.Find}
 					if recovery == ledger.Retry {
-						bank = consumertest.NewSystem(consumertest.Dedups())
+						bank = consumertest.NewSystem(consumertest.Dedups(24 * time.Hour))
 						step.KeyWindow, step.Find = 24*time.Hour, nil
 					}
 					k := newCharging(t, d, step, bank)
@@ -76,9 +76,9 @@ func TestCrashAroundAStep(t *testing.T) {
 // What a system does, and what becomes of the step.
 func TestSystem(t *testing.T) {
 	onEach(t, func(t *testing.T, d consumertest.Database) {
-		bank := consumertest.NewSystem(consumertest.Finds(), consumertest.CarriesOnAfterCancel(10*time.Millisecond))
+		bank := consumertest.NewSystem(consumertest.Finds(), consumertest.CarriesOnAfterCancel(5*time.Minute))
 		bank.LoseAnswer(1)
-		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Probe, Find: bank.Find}, bank)
+		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Probe, Find: bank.Find, FindAfter: 5 * time.Minute}, bank)
 		k.Deliver(placed)
 		k.AppliedOnce(placed, charges, "1")
 		k.Steps(placed).CalledOnce(bank, "charge")
@@ -88,10 +88,25 @@ func TestSystem(t *testing.T) {
 	})
 }
 
+// A message comes back when the system has forgotten its key: a person decides.
+func TestSystemThatForgetsKeys(t *testing.T) {
+	onEach(t, func(t *testing.T, d consumertest.Database) {
+		bank := consumertest.NewSystem(consumertest.Dedups(24 * time.Hour))
+		bank.LoseAnswer(1)
+		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}, bank)
+		k.FailAttempt(placed, 2, consumertest.BeforeEffects, retry.After(25*time.Hour, errors.New("the day is over")))
+		k.Deliver(placed)
+		k.Steps(placed).Parked("charge")
+		if bank.Calls() != 1 || bank.Made() != 1 {
+			t.Errorf("%d calls, %d made", bank.Calls(), bank.Made())
+		}
+	})
+}
+
 // A refusal that the system keeps: only a new key can succeed.
 func TestSystemThatKeepsErrors(t *testing.T) {
 	onEach(t, func(t *testing.T, d consumertest.Database) {
-		bank := consumertest.NewSystem(consumertest.Dedups(), consumertest.KeepsErrors())
+		bank := consumertest.NewSystem(consumertest.Dedups(ledger.Forever), consumertest.KeepsErrors())
 		bank.Fail(1, ledger.Refused(errors.New("card declined")))
 		k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: ledger.Forever}, bank)
 		k.Deliver(placed)

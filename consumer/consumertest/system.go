@@ -15,8 +15,8 @@ import (
 // ledger), with its own log of what it has carried out. It lives longer than the processes of
 // a kit. It is safe for concurrent use.
 type System struct {
-	drops, finds, keeps bool
-	carriesOn           time.Duration
+	finds, keeps     bool
+	drops, carriesOn time.Duration
 
 	mu     sync.Mutex
 	calls  int
@@ -24,23 +24,30 @@ type System struct {
 	lost   map[int]bool  // answers
 	errs   map[string]error
 	made   []made
-	late   sync.WaitGroup
+	late   []made // what it will have carried out at that time
 }
 
-type made struct{ key, id string }
+// made is what a call has made, and when, by the time of its message.
+type made struct {
+	key, id string
+	at      time.Duration
+}
 
 // Behaviour is what a System does.
 type Behaviour func(*System)
 
-// Dedups has the system drop repetitions of an idempotency key, and answer as the first
-// time: for steps with ledger.Retry.
-func Dedups() Behaviour { return func(s *System) { s.drops = true } }
+// Dedups has the system drop repetitions of an idempotency key for the time of window, and
+// answer as the first time: for steps with ledger.Retry. ledger.Forever is without an end. A
+// step whose KeyWindow is longer is carried out twice if its message is put off for long
+// enough, as by FailAttempt with retry.After.
+func Dedups(window time.Duration) Behaviour { return func(s *System) { s.drops = window } }
 
 // Finds has the system find what it made under a key: for steps with ledger.Probe.
 func Finds() Behaviour { return func(s *System) { s.finds = true } }
 
 // CarriesOnAfterCancel has the system carry a call whose answer is lost out only d after
-// its caller has gone.
+// its caller has gone. A step whose FindAfter is shorter is carried out twice. d passes while
+// the message is put off.
 func CarriesOnAfterCancel(d time.Duration) Behaviour { return func(s *System) { s.carriesOn = d } }
 
 // KeepsErrors has the system answer a repetition of a key that it has refused with the
@@ -85,7 +92,8 @@ func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++
-	n := s.calls
+	n, now := s.calls, elapsed(ctx, c.Key)
+	s.carryOn(func(m made) bool { return m.key == c.Key && m.at <= now })
 	switch err := s.faults[n]; {
 	case s.keeps && s.errs[c.Key] != nil:
 		return "", s.errs[c.Key]
@@ -95,15 +103,10 @@ func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error
 		}
 		return "", err
 	case s.carriesOn > 0 && s.lost[n]:
-		s.late.Go(func() {
-			time.Sleep(s.carriesOn) // the system works at its own pace
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.carryOut(c.Key)
-		})
+		s.late = append(s.late, made{key: c.Key, at: now + s.carriesOn})
 		return "", ErrNoAnswer
 	}
-	id = s.carryOut(c.Key)
+	id = s.carryOut(c.Key, now)
 	if s.lost[n] {
 		return "", ErrNoAnswer
 	}
@@ -112,22 +115,41 @@ func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error
 }
 
 // carryOut carries a call out, unless it drops it, and returns what it made.
-func (s *System) carryOut(key string) string {
-	if i := slices.IndexFunc(s.made, func(m made) bool { return m.key == key }); i >= 0 && s.drops {
-		return s.made[i].id
+func (s *System) carryOut(key string, at time.Duration) string {
+	for _, m := range slices.Backward(s.made) {
+		if m.key == key && at-m.at < s.drops {
+			return m.id
+		}
 	}
-	s.made = append(s.made, made{key, fmt.Sprint("made-", len(s.made)+1)})
+	s.made = append(s.made, made{key, fmt.Sprint("made-", len(s.made)+1), at})
 	return s.made[len(s.made)-1].id
 }
 
-// Find finds what the system made under c's key. It is for Step.Find.
-func (s *System) Find(_ context.Context, c *ledger.Call) (id string, found bool, err error) {
+// carryOn carries those calls out that it is late with, and whose time has come.
+func (s *System) carryOn(due func(made) bool) {
+	for _, m := range s.late {
+		if due(m) {
+			s.carryOut(m.key, m.at)
+		}
+	}
+	s.late = slices.DeleteFunc(s.late, due)
+}
+
+// whole is what it has carried out, with what it is still late with. The caller holds s.mu.
+func (s *System) whole() []made {
+	s.carryOn(func(made) bool { return true })
+	return s.made
+}
+
+// Find finds what the system made under c's key until now. It is for Step.Find.
+func (s *System) Find(ctx context.Context, c *ledger.Call) (id string, found bool, err error) {
 	if !s.finds {
 		return "", false, ErrCannotFind
 	}
-	s.late.Wait()
+	now := elapsed(ctx, c.Key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.carryOn(func(m made) bool { return m.key == c.Key && m.at <= now })
 	if i := slices.IndexFunc(s.made, func(m made) bool { return m.key == c.Key }); i >= 0 {
 		c.SetID(s.made[i].id)
 		return s.made[i].id, true, nil
@@ -142,20 +164,19 @@ func (s *System) Calls() int {
 	return s.calls
 }
 
-// Made returns how many calls the system has carried out.
+// Made returns how many calls the system has carried out, or will have in the end: call it
+// after Kit.Settle.
 func (s *System) Made() int {
-	s.late.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.made)
+	return len(s.whole())
 }
 
 // under returns how often it has carried out a call with one of the keys.
 func (s *System) under(keys []string) (n int) {
-	s.late.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, m := range s.made {
+	for _, m := range s.whole() {
 		if slices.Contains(keys, m.key) {
 			n++
 		}

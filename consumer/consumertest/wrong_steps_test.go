@@ -6,6 +6,7 @@ import (
 
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
 )
 
 // Retry repeats the key, for a system that does not drop it.
@@ -29,6 +30,26 @@ func TestStepNotCalledOnceIsFound(t *testing.T) {
 		k.Steps(placed).CalledOnce(bank, "other")
 	}), "CalledOnce: step charge is parked, not done", "the outcome of a call is unknown", "CalledOnce: step charge was carried out 0 times, want 1",
 		`no step "other" is recorded of orders.placed`, "charge parked after 1 calls")
+}
+
+// A step that waits less long than the system works on a call, and one that repeats a key
+// for longer than the system knows it.
+func TestTimesOfAStepThatDoNotFitAreFound(t *testing.T) {
+	says(t, verdict(func(t testing.TB) {
+		bank := consumertest.NewSystem(consumertest.Finds(), consumertest.CarriesOnAfterCancel(5*time.Minute))
+		bank.LoseAnswer(1)
+		k := newCharging(t, consumertest.SQLite(), ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Probe, Find: bank.Find, FindAfter: time.Minute}, bank)
+		k.Deliver(placed)
+		k.Steps(placed).CalledOnce(bank, "charge")
+	}), "CalledOnce: step charge was carried out 2 times, want 1")
+	says(t, verdict(func(t testing.TB) {
+		bank := consumertest.NewSystem(consumertest.Dedups(time.Hour))
+		bank.LoseAnswer(1)
+		k := newCharging(t, consumertest.SQLite(), repeated, bank)
+		k.FailAttempt(placed, 2, consumertest.BeforeEffects, retry.After(2*time.Hour, errTotal))
+		k.Deliver(placed)
+		k.Steps(placed).CalledOnce(bank, "charge")
+	}), "CalledOnce: step charge was carried out 2 times, want 1")
 }
 
 // A step that is done needs no person.
