@@ -34,6 +34,9 @@ var stepTests = []test{
 	{name: "results that share a commit are kept as they are", run: stepsDoneTogether},
 	{name: "without the lease nothing begins", run: stepWithoutLease},
 	{name: "a mark waits for a claim of its lease", run: stepMarkBesideClaim},
+	{name: "of marks that share a commit one waits for a claim of its lease", run: stepsMarkedBesideClaim, needs: concurrentWriters},
+	{name: "another call waits for a claim of its lease", run: stepRepeatBesideClaim},
+	{name: "an outcome waits for a claim of its lease", run: stepOutcomeBesideClaim},
 }
 
 // stepOf is a first call of a step of the message key.
@@ -51,9 +54,7 @@ const holder, held = "holder", "held"
 func (b *bundle) stepLease() backlog.Lease {
 	b.Helper()
 	if b.rowID(b.DB, holder) < 0 {
-		b.park(holder, inbox.Waiting)
-		b.in(func(t *txn.Txn) { b.must(b.leases().MoveToLeased(b.ctx, t, []int64{b.rowID(t, holder)})) })
-		b.lease(held, 100*time.Hour, 1)
+		return b.newLease(holder, held, 100*time.Hour)
 	}
 	return b.leaseOf(holder, held)
 }
@@ -368,29 +369,4 @@ func stepWithoutLease(b *bundle) {
 	}
 	got, err = b.steps().RecordOutcome(b.ctx, l, parked)
 	b.is(true, got, err)
-}
-
-// stepMarkBesideClaim: a mark waits for a claim of the lease that is under way, and begins
-// nothing if that has taken it.
-func stepMarkBesideClaim(b *bundle) {
-	b.park("a", inbox.Waiting)
-	l := b.stepLease()
-	b.shift(101 * time.Hour) // its term is over
-	takeover := b.begin()
-	defer takeover.Rollback()
-	b.leaseIn(takeover, "another", time.Hour, 1)
-	marked := make(chan bool, 1)
-	go func() {
-		got, err := b.steps().Mark(b.ctx, l, stepOf("a", "invoice"))
-		marked <- got || err != nil
-	}()
-	select {
-	case <-marked:
-		b.Fatal("the mark has not waited for the claim")
-	case <-time.After(50 * time.Millisecond):
-	}
-	b.must(b.Store.Commit(b.ctx, takeover, nil))
-	if <-marked {
-		b.Error("a step was marked without the lease")
-	}
 }

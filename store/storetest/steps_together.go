@@ -15,14 +15,21 @@ import (
 // together is how many messages the tests of shared commits have.
 const together = 12
 
-// secondLease returns the lease of another message.
-func (b *bundle) secondLease() backlog.Lease {
+// newLease returns the lease of another message.
+func (b *bundle) newLease(key, token string, term time.Duration) backlog.Lease {
 	b.Helper()
-	const key, token = "second holder", "second"
 	b.park(key, inbox.Waiting)
 	b.in(func(t *txn.Txn) { b.must(b.leases().MoveToLeased(b.ctx, t, []int64{b.rowID(t, key)})) })
-	b.lease(token, 100*time.Hour, 1)
+	b.lease(token, term, 1)
 	return b.leaseOf(key, token)
+}
+
+// lockLease has marks under l wait for the end of t.
+func (b *bundle) lockLease(t *txn.Txn, l backlog.Lease) {
+	b.Helper()
+	if held, err := b.leases().Fence(b.ctx, t, l, txn.Limits{}); err != nil || !held {
+		b.Fatal(held, err)
+	}
 }
 
 // behind runs first, which waits for what block locks, and then all of calls, which wait
@@ -50,7 +57,7 @@ func stepsMarkedTogether(b *bundle) {
 		b.park(name+" first", inbox.Waiting)
 	}
 	l := b.stepLease()
-	second := b.secondLease()
+	second := b.newLease("second holder", "second", 100*time.Hour)
 	for _, mixed := range []bool{false, true} {
 		key := fmt.Sprint("mixed ", mixed)
 		mark := func(want bool, l backlog.Lease, r ledger.Row) func() {
@@ -78,11 +85,7 @@ func stepsMarkedTogether(b *bundle) {
 				mark(false, backlog.Lease{RowID: second.RowID, Token: "lost"}, stepOf(key, "lost")),
 				mark(false, backlog.Lease{}, stepOf(key, "never held")))
 		}
-		b.behind(func(t *txn.Txn) {
-			if held, err := b.leases().Fence(b.ctx, t, l, txn.Limits{}); err != nil || !held {
-				b.Fatal(held, err)
-			}
-		}, mark(true, l, stepOf(key+" first", "first")), calls...)
+		b.behind(func(t *txn.Txn) { b.lockLease(t, l) }, mark(true, l, stepOf(key+" first", "first")), calls...)
 		want := together
 		if mixed {
 			want++
