@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -14,14 +15,20 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// leased makes the message key, and a row of the backlog under a lease.
+// leased makes the message key, and row 1 of the backlog under a lease.
 func (b *bundle) leased(key string) (inbox.ID, backlog.Lease) {
+	b.Helper()
+	return b.leasedRow(1, key)
+}
+
+// leasedRow is leased for another row of the backlog.
+func (b *bundle) leasedRow(row int64, key string) (inbox.ID, backlog.Lease) {
 	b.Helper()
 	b.exec("INSERT INTO headrace_inbox (scope, key, state, fingerprint) VALUES ($1, $2, 'waiting', '')", scope, key)
 	b.exec(`INSERT INTO headrace_backlog (id, place, consumer, shard, status, due_at, handler, scope, key, order_key, strict, message_id, topic,
 			metadata, coordinates, trace_parent, trace_state, attempt, spent, reruns, letter_id, redrives, reply_topic, token)
-		VALUES (1, 1, 'billing', 0, 'leased', now() + interval '1 hour', 'orders.paid', $1, $2, '', false, 'm', 't', '', '{}', '', '', 1, 0, 0, 0, 0, '', 'mine')`, scope, key)
-	return inbox.ID{Scope: scope, Key: key}, backlog.Lease{RowID: 1, Token: "mine"}
+		VALUES ($3, $3, 'billing', 0, 'leased', now() + interval '1 hour', 'orders.paid', $1, $2, '', false, 'm', 't', '', '{}', '', '', 1, 0, 0, 0, 0, '', 'mine')`, scope, key, row)
+	return inbox.ID{Scope: scope, Key: key}, backlog.Lease{RowID: row, Token: "mine"}
 }
 
 // changes are the statements that must survive a crash, for one step.
@@ -39,6 +46,15 @@ func (b *bundle) changes(key string) (ledger.Row, []func(context.Context) (bool,
 	}
 }
 
+// seeDurability keeps, for each change of a step, the setting that its COMMIT sees: that of a
+// deferred trigger.
+func (b *bundle) seeDurability() {
+	b.Helper()
+	b.exec("CREATE TABLE seen (n serial, setting text, xid bigint DEFAULT txid_current())")
+	b.exec("CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen (setting) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$")
+	b.exec("CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE ON headrace_steps DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()")
+}
+
 // The mark of a step and its result survive a crash of the server, where the database does
 // not promise it for each commit. A stronger setting stays (LEDGER rule 8).
 //
@@ -49,10 +65,7 @@ func TestStepsAreDurable(t *testing.T) {
 			t.Run(setting+"/"+driver, func(t *testing.T) {
 				t.Parallel()
 				b := setup(t, driver, "&synchronous_commit="+setting, postgres.Options{})
-				// A deferred trigger sees the setting that COMMIT sees.
-				b.exec("CREATE TABLE seen (n serial, setting text)")
-				b.exec("CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO seen (setting) VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$")
-				b.exec("CREATE CONSTRAINT TRIGGER see AFTER INSERT OR UPDATE ON headrace_steps DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION see()")
+				b.seeDurability()
 				_, changes := b.changes("m")
 				for i, change := range changes {
 					if changed, err := change(b.Context()); err != nil || !changed {
@@ -64,6 +77,73 @@ func TestStepsAreDurable(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// So do marks and results that share a commit.
+//
+//evidence:ledger
+func TestSharedStepsAreDurable(t *testing.T) {
+	for setting, want := range map[string]string{"off": "on", "remote_apply": "remote_apply"} {
+		for _, driver := range []string{"open", "pgx"} {
+			t.Run(setting+"/"+driver, func(t *testing.T) {
+				t.Parallel()
+				b := setup(t, driver, "&synchronous_commit="+setting, postgres.Options{})
+				b.seeDurability()
+				id, l := b.leased("m")
+				firstID, first := b.leasedRow(2, "first")
+				steps := b.Operations().Steps
+				b.shared("marks", want, "SELECT FROM headrace_backlog WHERE id = 2 FOR UPDATE", func(n int) (bool, error) {
+					r := ledger.Row{ID: id, Step: fmt.Sprint("step ", n), System: "bank", State: ledger.Pending, CallID: "1"}
+					if n == 0 {
+						r.ID = firstID
+						return steps.Mark(b.Context(), first, r)
+					}
+					return steps.Mark(b.Context(), l, r)
+				})
+				b.shared("results", want, "SELECT FROM headrace_steps WHERE key = 'first' FOR UPDATE", func(n int) (bool, error) {
+					r := ledger.Row{ID: id, Step: fmt.Sprint("step ", n), CallID: "1", Via: ledger.ViaCall}
+					if n == 0 {
+						r.ID = firstID
+					}
+					return steps.RecordDone(b.Context(), r)
+				})
+			})
+		}
+	}
+}
+
+// shared makes changes of steps that share a commit: the first waits for what lock locks, and
+// the others for the first. It fails the test unless each commit has the setting wanted.
+func (b *bundle) shared(what, want, lock string, change func(n int) (bool, error)) {
+	b.Helper()
+	b.exec("TRUNCATE seen")
+	other, err := b.db.BeginTx(b.Context(), nil)
+	b.must("begin", err)
+	defer func() { _ = other.Rollback() }()
+	_, err = other.ExecContext(b.Context(), lock)
+	b.must("lock", err)
+	var all sync.WaitGroup
+	run := func(n int) {
+		all.Go(func() {
+			if changed, err := change(n); err != nil || !changed {
+				b.Errorf("%s %d: %t, %v", what, n, changed, err)
+			}
+		})
+	}
+	run(0)
+	b.waiting("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE $1")
+	for n := range 12 {
+		run(n + 1)
+	}
+	time.Sleep(20 * time.Millisecond) // so that they are likely to wait for the first
+	b.must("unlock", other.Rollback())
+	all.Wait()
+	if got := one[string](b, b.db, "SELECT string_agg(DISTINCT setting, ' ') FROM seen"); got != want {
+		b.Errorf("%s: synchronous_commit is %s, want %s", what, got, want)
+	}
+	if n := one[int](b, b.db, "SELECT count(DISTINCT xid) FROM seen"); n == 13 {
+		b.Errorf("%s: no two have shared a commit", what)
 	}
 }
 

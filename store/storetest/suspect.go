@@ -1,8 +1,10 @@
 package storetest
 
 import (
+	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
@@ -11,6 +13,7 @@ import (
 var suspectTests = []test{
 	{name: "suspect mode begins, moves and ends", run: suspectMode},
 	{name: "in suspect mode a first call is not marked as one", run: suspectMark},
+	{name: "in suspect mode no first call is marked in a shared commit", run: suspectMarks},
 	{name: "in suspect mode a call that failed before it is not repeated as such", run: suspectRepeat},
 	{name: "in suspect mode a lost call began after its message", run: suspectTimes},
 }
@@ -97,6 +100,34 @@ func suspectMark(b *bundle) {
 	b.park("ended", inbox.Waiting)
 	b.openStep(false, stepOf("ended", "invoice"))
 	b.markStep(stepOf("ended", "invoice"))
+}
+
+// suspectMarks: of marks that share a commit, suspect mode refuses those that it covers.
+func suspectMarks(b *bundle) {
+	b.park("first", inbox.Waiting)
+	b.park("a", inbox.Waiting)
+	l, until := b.stepLease(), time.Now().UTC()
+	other := b.newLease("second holder", "second", 100*time.Hour)
+	b.beginSuspect(until)
+	mark := func(l backlog.Lease, key string, n int, sent time.Time) func() {
+		return func() {
+			r := stepOf(key, fmt.Sprint("step ", n))
+			r.Sent = sent
+			covered := sent.Before(until)
+			if got, err := b.steps().Mark(b.ctx, l, r); err != nil || got == covered {
+				b.Errorf("marked a step whose message suspect mode covers (%t): %t, %v", covered, got, err)
+			}
+		}
+	}
+	sent := []time.Time{{}, until.Add(-time.Microsecond), until, until.Add(time.Hour)}
+	var calls []func()
+	for n := range together {
+		calls = append(calls, mark(other, "a", n, sent[n%len(sent)]))
+	}
+	b.behind(func(t *txn.Txn) { b.lockLease(t, l) }, mark(l, "first", 0, until), calls...)
+	if n := len(b.list("a")); n != together/2 {
+		b.Errorf("%d steps, want %d", n, together/2)
+	}
 }
 
 func suspectRepeat(b *bundle) {
