@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
@@ -36,6 +37,7 @@ type bed struct {
 	clock  store.Store // that of the source of the next process, if not st
 	db     *sql.DB
 	sqlite bool
+	meter  metric.MeterProvider // of the source of the next process; may be nil
 	mu     sync.Mutex
 	alerts []alerts.Alert
 	all    []*consumer.Consumer
@@ -120,7 +122,7 @@ func (b *bed) start(schedules []schedule.Schedule, handle func(c *consumer.Consu
 	if clock == nil {
 		clock = b.st
 	}
-	src, err := schedule.NewSource(clock, schedule.Options{Schedules: schedules, Logger: quiet, Alert: func(_ context.Context, a alerts.Alert) error {
+	src, err := schedule.NewSource(clock, schedule.Options{Schedules: schedules, Logger: quiet, MeterProvider: b.meter, Alert: func(_ context.Context, a alerts.Alert) error {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.alerts = append(b.alerts, a)

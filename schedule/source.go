@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
@@ -29,6 +32,8 @@ type Options struct {
 	// Alert gets an alert of kind schedule_missed. Give it the consumer's hook. Default:
 	// alerts.Log(Logger).
 	Alert alerts.Hook
+	// MeterProvider makes the gauge headrace.schedule.lag. Default: otel.GetMeterProvider().
+	MeterProvider metric.MeterProvider
 }
 
 // ErrClosed matches the error of Subscribe after Close.
@@ -40,6 +45,7 @@ type Source struct {
 	known     map[string]*known
 	logger    *slog.Logger
 	alert     alerts.Hook
+	lag       metric.Float64Gauge
 	watch     map[string]func(store.Schedule) // by name
 	instead   message.Subscriber              // of the calendars; usually nil
 	closing   context.Context
@@ -58,7 +64,7 @@ var (
 )
 
 // NewSource returns a source of schedules in a database. An error names the schedule and the
-// field that is invalid.
+// field that is invalid, or is that of the MeterProvider.
 func NewSource(st store.Store, o Options) (*Source, error) {
 	if st == nil {
 		return nil, errors.New("schedule: the store is nil")
@@ -82,6 +88,14 @@ func NewSource(st store.Store, o Options) (*Source, error) {
 	}
 	if s.alert == nil {
 		s.alert = alerts.Log(s.logger)
+	}
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	var err error
+	if s.lag, err = o.MeterProvider.Meter("github.com/headrace/headrace/schedule").Float64Gauge("headrace.schedule.lag",
+		metric.WithUnit("s"), metric.WithDescription("How long after its time the newest tick was handed over.")); err != nil {
+		return nil, fmt.Errorf("schedule: option Options.MeterProvider: %w", err)
 	}
 	s.closing, s.close = context.WithCancel(context.Background())
 	return s, nil
@@ -239,7 +253,7 @@ func (s *subscription) run() {
 			last = next
 		case next.After(s.oldest(row)):
 			last = next
-			s.make(Tick{Name: s.Name, At: next})
+			s.first(Tick{Name: s.Name, At: next})
 		default: // this process stood still, as on a suspended machine, and the inbox may have forgotten
 			s.catchUp(row)
 			last = row.Now
@@ -279,7 +293,11 @@ func (s *subscription) catchUp(row store.Schedule) {
 		}
 	}
 	for _, at := range due {
-		s.make(Tick{Name: s.Name, At: at, Late: true})
+		if t := (Tick{Name: s.Name, At: at, Late: true}); at.After(row.Seen) {
+			s.first(t)
+		} else { // a process ran when it was due
+			s.make(t)
+		}
 	}
 }
 
@@ -316,12 +334,20 @@ func (s *subscription) follow(row store.Schedule) {
 	}
 }
 
+// first makes a tick that no process is known to have made, and tells how late that is.
+func (s *subscription) first(t Tick) {
+	if s.make(t) {
+		late := time.Now().Add(time.Duration(s.ahead.Load())).Sub(t.At)
+		s.lag.Record(context.Background(), max(late, 0).Seconds(), metric.WithAttributes(attribute.String("headrace.schedule", t.Name)))
+	}
+}
+
 // make hands a tick over, and again until it is acknowledged. It blocks until the consumer
-// has taken it.
-func (s *subscription) make(t Tick) {
+// has taken it; false if the subscription ends before.
+func (s *subscription) make(t Tick) bool {
 	m := s.hand(t)
 	if m == nil {
-		return
+		return false
 	}
 	s.sending.Go(func() {
 		for m != nil {
@@ -336,6 +362,7 @@ func (s *subscription) make(t Tick) {
 			}
 		}
 	})
+	return true
 }
 
 // hand hands a message of t over; nil if the subscription ends before.
