@@ -22,8 +22,10 @@ type doing struct {
 	id   string // names our call; the same for every try to mark it
 	// earlier says that the outcome of an earlier call of the key is unknown.
 	earlier bool
-	visit   *systems.Visit // nil before the first call
-	owns    bool           // its call is that of the Memo
+	// repeated says that a person has the key of an earlier call used again.
+	repeated bool
+	visit    *systems.Visit // nil before the first call
+	owns     bool           // its call is that of the Memo
 }
 
 // do brings the step to an end, or to an error for the handler.
@@ -104,8 +106,11 @@ func tooMany(what string) error {
 // that was it. It reports false if the row has changed meanwhile, or may have: look again.
 func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []byte, ended bool, err error) {
 	row := ledger.Row{
-		ID: d.m.ID, Step: d.name, System: d.r.System, State: ledger.Pending, Generation: n.generation, Calls: 1, CallID: d.id, InputHash: d.r.InputHash,
+		ID: d.m.ID, Step: d.name, System: d.r.System, State: ledger.Pending, Calls: 1, CallID: d.id, InputHash: d.r.InputHash,
 		Sent: d.m.Sent, Unsettled: d.r.Unsettled(),
+	}
+	if was != nil {
+		row.Generation = was.Generation
 	}
 	var changed bool
 	switch {
@@ -122,6 +127,7 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 	default:
 		row.Calls = was.Calls + 1
 		d.earlier = was.State == ledger.Pending
+		d.repeated = was.State == ledger.Failed && was.By != "" && was.Age > 0 // not the first call of its key
 		changed, err = d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.Repeat(ctx, d.m.Lease, was.Row, row) })
 	}
 	switch {
@@ -140,8 +146,7 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		d.mu.Lock()
 		d.fresh++
 		d.mu.Unlock()
-	}
-	if was != nil && was.Generation == row.Generation {
+	} else {
 		mine.Age = was.since(was.Age)
 	}
 	result, err = d.call(ctx, mine)

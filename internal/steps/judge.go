@@ -13,8 +13,9 @@ type verdict struct {
 }
 
 // judge decides what came of a call by what its error said says, which is c. earlier says
-// that the outcome of an earlier call of the same key is unknown.
-func judge(r *ledger.Request, c ledger.Certainty, said error, earlier bool) verdict {
+// that the outcome of an earlier call of the same key is unknown, repeated that a person has
+// said that there was none, or nothing came of it.
+func judge(r *ledger.Request, c ledger.Certainty, said error, earlier, repeated bool) verdict {
 	switch c {
 	case ledger.PersonAsked:
 		return verdict{state: ledger.Parked, why: said.Error()}
@@ -24,8 +25,11 @@ func judge(r *ledger.Request, c ledger.Certainty, said error, earlier bool) verd
 		}
 		return verdict{state: ledger.Done}
 	case ledger.StatusRefused:
-		if earlier {
+		switch {
+		case earlier:
 			return verdict{state: ledger.Parked, why: whyStatus}
+		case repeated:
+			return verdict{state: ledger.Parked, why: whyRepeated}
 		}
 		return verdict{state: ledger.Failed, renew: true}
 	case ledger.CertainlyRefused:

@@ -28,6 +28,7 @@ const (
 	whyInput     = "the outcome of a call is unknown, and the step has another input now"
 	whySystem    = "the outcome of a call is unknown, and the step calls another system now"
 	whyStatus    = "the system refused a repetition, and the outcome of an earlier call is unknown"
+	whyRepeated  = "the system refused the key that a person had it called with again: the earlier call may have been carried out after all"
 	whyExists    = "the system says that it exists, and the step has no Find"
 	whyNotFound  = "the system says that it exists, and Find does not find it"
 	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
@@ -39,8 +40,6 @@ const (
 type decision struct {
 	action action
 	why    string
-	// generation is that of the call.
-	generation int
 }
 
 // next decides what to do with the step of r. was is its row, nil if there is none; age is
@@ -50,7 +49,7 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		return decision{action: call}
 	}
 	changed := was.InputHash != "" && r.InputHash != "" && was.InputHash != r.InputHash
-	d := decision{generation: was.Generation}
+	d := decision{}
 	switch was.State {
 	case ledger.Done:
 		switch {
@@ -69,10 +68,7 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		d.action = give
 	case ledger.Parked:
 		d.action, d.why = stop, was.Error
-	case ledger.Failed:
-		if changed { // the system may know the key with the old input
-			d.generation++
-		}
+	case ledger.Failed: // the same key, also for another input: a call of it may have landed after all
 	default:
 		d.action, d.why = afterUnknown(r, changed, age)
 		switch {

@@ -255,7 +255,7 @@ func TestInput(t *testing.T) {
 			}
 		}},
 		"failed": {ledger.NotSent(errBoom), func(b *bed, err error, keys []string) {
-			if err != nil || len(keys) != 2 || keys[0] == keys[1] {
+			if err != nil || len(keys) != 2 || keys[0] != keys[1] {
 				b.Errorf("%v, keys %v", err, keys)
 			}
 		}},

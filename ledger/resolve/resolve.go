@@ -34,7 +34,8 @@ type Verdict string
 const (
 	// Done: it was carried out.
 	Done Verdict = "done"
-	// Again: nothing was done. It is called again with the same idempotency key.
+	// Again: nothing was done. It is called again with the same idempotency key, whatever its
+	// Input is then.
 	Again Verdict = "again"
 	// Anew: nothing was done. It is called again with another key, for systems that keep
 	// an error under the old one.

@@ -1,0 +1,66 @@
+package steps_test
+
+import (
+	"io"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
+)
+
+// decide records what a person says of the step "charge", some time after its latest call.
+func (b *bed) decide(v resolve.Verdict, change func(*resolve.Resolution)) {
+	b.Helper()
+	b.pass(time.Hour)
+	r := resolve.Resolution{ID: b.one.ID(), Step: "charge", Verdict: v, By: "ana", Reason: "looked it up"}
+	if change != nil {
+		change(&r)
+	}
+	if _, err := resolve.New(b.Store.Store).Resolve(b.Context(), r); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// After a person's Again the step is called with the same key, whatever its input is now: the
+// call may have landed after all, and the system then drops or refuses this one.
+//
+//evidence:ledger
+func TestAgainKeepsTheKey(t *testing.T) {
+	onEachDriver(t, func(b *bed) {
+		var keys []string
+		_, _ = b.do(charge.Input(1), fails(&keys, io.EOF))
+		if _, err := b.do(charge.Input(2), fails(&keys, nil)); !parked(err) || len(keys) != 1 {
+			b.Fatalf("%v, keys %v", err, keys)
+		}
+		b.decide(resolve.Again, nil)
+		_, _ = b.do(charge.Input(2), fails(&keys, ledger.NotSent(errBoom)))
+		_, err := b.do(charge.Input(3), fails(&keys, nil))
+		if b.state("charge", ledger.Done); err != nil || len(keys) != 3 || keys[1] != keys[0] || keys[2] != keys[0] {
+			b.Errorf("%v, keys %v", err, keys)
+		}
+	})
+}
+
+// A status that refuses the key that a person had repeated may say that the first call has
+// landed: no new key without that person's word.
+//
+//evidence:ledger
+func TestStatusAfterAgain(t *testing.T) {
+	onEachDriver(t, func(b *bed) {
+		var keys []string
+		_, _ = b.do(charge.Input(1), fails(&keys, io.EOF))
+		_, _ = b.do(charge.Input(2), fails(&keys, nil))
+		b.decide(resolve.Again, nil)
+		for range 2 {
+			if _, err := b.do(charge.Input(2), fails(&keys, statusRefused())); !parked(err) || len(keys) != 2 || keys[0] != keys[1] {
+				b.Errorf("%v, keys %v", err, keys)
+			}
+		}
+		b.decide(resolve.Anew, nil)
+		if _, err := b.do(charge.Input(2), fails(&keys, statusRefused())); parked(err) || len(keys) != 3 || keys[1] == keys[2] {
+			b.Errorf("under a new key: %v, keys %v", err, keys)
+		}
+		b.state("charge", ledger.Failed)
+	})
+}
