@@ -64,7 +64,7 @@ type Row struct {
 	// CallID is random. It names the latest call, or in state Done the one that returned
 	// the result.
 	CallID string
-	// InputHash is the hash of Input; "" without.
+	// InputHash is the hash of Input; "" without, and where a person's word counts for any.
 	InputHash string
 	// Result is the result's JSON. It is nil if there is none, and where a list leaves it
 	// out: Size is its length, -1 if there is none.
@@ -146,8 +146,8 @@ type Admin interface {
 	Blocking(ctx context.Context, ids []inbox.ID) (map[inbox.ID]string, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.
 	Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (Row, bool, error)
-	// Resolve writes what a person says of the row: its State, Generation, Result,
-	// ExternalID, Via, Error, By and Reason.
+	// Resolve writes what a person says of the row: its State, Generation, InputHash,
+	// Result, ExternalID, Via, Error, By and Reason.
 	Resolve(ctx context.Context, t *txn.Txn, r Row) error
 	// Erase removes the results of a message's steps, if the message is done or
 	// discarded, and its answer, and returns how many.

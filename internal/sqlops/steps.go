@@ -177,7 +177,7 @@ func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err erro
 	defer sqlrun.Wrap("resolve a step", &err)
 	there, err := changed(ctx, t, s.SQL.Resolve, r,
 		r.State, r.Generation, result(r), encode.Text(r.ExternalID, maxExternalID), r.Via, encode.Text(r.Error, sqlrun.MaxError),
-		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
+		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), r.InputHash)
 	if err == nil && !there {
 		err = errors.New("it is gone")
 	}

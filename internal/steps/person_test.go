@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
+	"github.com/headrace/headrace/retry"
 )
 
 // decide records what a person says of the step "charge", some time after its latest call.
@@ -63,4 +64,26 @@ func TestStatusAfterAgain(t *testing.T) {
 		}
 		b.state("charge", ledger.Failed)
 	})
+}
+
+// A person's result counts for the input that the step has now, also where a call with
+// another one was recorded as done.
+//
+//evidence:ledger
+func TestDoneCountsForAnyInput(t *testing.T) {
+	for name, first := range map[string]error{"open": io.EOF, "done": nil} {
+		t.Run(name, func(t *testing.T) {
+			onEachDriver(t, func(b *bed) {
+				var keys []string
+				_, _ = b.do(charge.Input(1), fails(&keys, first))
+				if _, err := b.do(charge.Input(2), fails(&keys, nil)); !retry.IsPermanent(err) {
+					b.Fatalf("%v", err)
+				}
+				b.decide(resolve.Done, func(r *resolve.Resolution) { r.Result, r.Force = []byte(`{"ID":"inv_7"}`), first == nil })
+				if got, err := b.do(charge.Input(2), fails(&keys, nil)); err != nil || got.ID != "inv_7" || len(keys) != 1 {
+					b.Errorf("%+v, %v, keys %v", got, err, keys)
+				}
+			})
+		})
+	}
 }

@@ -32,7 +32,7 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Done: it was carried out.
+	// Done: it was carried out, and counts for whatever Input it has then.
 	Done Verdict = "done"
 	// Again: nothing was done. It is called again with the same idempotency key, whatever its
 	// Input is then.
@@ -178,7 +178,7 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 func (r *Resolution) apply(row *ledger.Row) {
 	row.By, row.Reason, row.Error = r.By, r.Reason, ""
 	if r.Verdict == Done {
-		row.State, row.Via = ledger.Done, ledger.ViaPerson
+		row.State, row.Via, row.InputHash = ledger.Done, ledger.ViaPerson, "" // of whatever input it has now
 		if r.ExternalID != "" {
 			row.ExternalID = r.ExternalID
 		}

@@ -124,8 +124,9 @@ func stepResolve(b *bundle) {
 	}
 	got := resolve(func(r *ledger.Row) {
 		r.State, r.Via, r.ExternalID, r.Result, r.By, r.Reason = ledger.Done, ledger.ViaPerson, "po_7", []byte(`{}`), "ana", "it is there"
+		r.InputHash = "other"
 	})
-	if got.State != ledger.Done || got.Via != ledger.ViaPerson || got.ExternalID != "po_7" || got.By != "ana" || got.Reason != "it is there" || got.Size != 2 {
+	if got.State != ledger.Done || got.Via != ledger.ViaPerson || got.ExternalID != "po_7" || got.By != "ana" || got.Reason != "it is there" || got.Size != 2 || got.InputHash != "other" {
 		b.Errorf("%+v", got)
 	}
 	b.shift(time.Hour)
