@@ -45,9 +45,14 @@ func TestMails(t *testing.T) {
 
 // The test in docs/ledger.md.
 func TestCharges(t *testing.T) {
-	step := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}
+	charge := ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Retry, KeyWindow: 24 * time.Hour}
 	bank := consumertest.NewSystem(consumertest.Dedups(24 * time.Hour)) // or Finds(), KeepsErrors(), CarriesOnAfterCancel(d)
-	k := newCharging(t, consumertest.SQLite(), step, bank)
+	k := consumertest.New(t, consumertest.SQLite(), func(p *consumertest.Process) (*consumer.Consumer, error) {
+		return payments(p, charge, bank.Call) // your consumer.New and HandleLeased, with charge.Do(ctx, bank.Call)
+	})
+	k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
+	placed := consumertest.JSON("orders.placed", "order-1", Order{ID: "1", Total: 4200})
+
 	bank.LoseAnswer(1)
 	k.CrashAt(consumertest.StepCalled)
 	k.Deliver(placed)

@@ -20,23 +20,7 @@ import (
 
 // charging is a program whose handler has a step that calls a system.
 func charging(step ledger.Step[string], bank *consumertest.System) consumertest.Wire {
-	return func(p *consumertest.Process) (*consumer.Consumer, error) {
-		c, err := consumer.New("shop", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Retry: retry.Policy{MaxAttempts: 5}})
-		if err != nil {
-			return nil, err
-		}
-		consumer.HandleLeased(c, "orders.placed", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
-			id, err := step.Input(m.Body).Do(ctx, bank.Call)
-			if err != nil {
-				return nil, err
-			}
-			return func(ctx context.Context, tx *headrace.Tx) error {
-				_, err := tx.ExecContext(ctx, "INSERT INTO charges (order_id, charge_id) VALUES ($1, $2)", m.Body.ID, id)
-				return err
-			}, nil
-		}, consumer.Steps(step))
-		return c, nil
-	}
+	return func(p *consumertest.Process) (*consumer.Consumer, error) { return payments(p, step, bank.Call) }
 }
 
 var placed = consumertest.JSON("orders.placed", "order-1", Order{ID: "1", Total: 4200})
