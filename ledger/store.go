@@ -149,6 +149,9 @@ type Admin interface {
 	// Resolve writes what a person says of the row: its State, Generation, InputHash,
 	// Result, ExternalID, Via, Error, By and Reason.
 	Resolve(ctx context.Context, t *txn.Txn, r Row) error
+	// Discard makes the steps of messages that are pending or parked Skipped, with By and
+	// Reason: the messages were discarded, and need no person.
+	Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) error
 	// Erase removes the results of a message's steps, if the message is done or
 	// discarded, and its answer, and returns how many.
 	Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (int, error)

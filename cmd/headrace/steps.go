@@ -151,10 +151,15 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload 
 			}
 		}
 	}
-	return m.advise(ctx, st, key, rows)
+	ended := make(map[inbox.ID]bool)
+	for _, e := range entries {
+		ended[e.ID] = e.State == inbox.Done || e.State == inbox.Discarded
+	}
+	return m.advise(ctx, st, key, slices.DeleteFunc(rows, func(r ledger.Row) bool { return ended[r.ID] }))
 }
 
-// advise says what a person can do about the steps of a key that need one.
+// advise says what a person can do about the steps of a key that need one; their messages
+// have not ended.
 func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledger.Row) error {
 	database, err := st.Operations().Schema.Check(ctx)
 	if err != nil {

@@ -33,7 +33,8 @@ func (a *Admin) Redrive(ctx context.Context, r Request) (Result, error) {
 
 // Discard gives open letters up, oldest first, in batches of one commit each: the letter
 // and its dead inbox row become discarded, and an audit row is written. A redelivery of
-// the message is then a duplicate. The inbox row of a conflict belongs to another message
+// the message is then a duplicate. Its steps of unknown outcome are skipped (package ledger):
+// they need no person. The inbox row of a conflict belongs to another message
 // and stays as it is. Letters keep their payload until retention removes them.
 //
 // It blocks until all are done or ctx ends, and may be called again at any time. The
@@ -150,7 +151,8 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 	return refused, nil
 }
 
-// transition moves the inbox rows of letters from dead to state.
+// transition moves the inbox rows of letters from dead to state. The steps of those that it
+// discards need no person.
 func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
 	ids := make([]inbox.ID, 0, len(letters))
 	for _, l := range letters {
@@ -159,6 +161,11 @@ func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter
 	list, err := m.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
 	if err != nil {
 		return nil, fmt.Errorf("move inbox rows: %w", err)
+	}
+	if state == inbox.Discarded && len(list) > 0 {
+		if err := m.st.Operations().StepAdmin.Discard(ctx, t, list, m.audit.By, m.audit.Reason); err != nil {
+			return nil, err
+		}
 	}
 	moved := make(map[inbox.ID]bool, len(list))
 	for _, id := range list {

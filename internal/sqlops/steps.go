@@ -28,7 +28,7 @@ type Steps struct {
 type stepStatements struct {
 	List, Result, Mark, MarkAll, Repeat, RecordDone, RecordAll, RecordOutcome, RecordDouble, Open string
 
-	Find, Search, Count, Blocking, Lock, Resolve, Erase, EraseAnswer string
+	Find, Search, Count, Blocking, Lock, Resolve, Discard, Erase, EraseAnswer string
 }
 
 // Load hides the one of Table.
@@ -181,6 +181,12 @@ func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err erro
 	if err == nil && !there {
 		err = errors.New("it is gone")
 	}
+	return err
+}
+
+func (s *Steps) Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) (err error) {
+	defer sqlrun.Wrap("discard steps", &err)
+	_, err = t.ExecContext(ctx, s.SQL.Discard, append(s.Many(sqlrun.IDs(ids)...), encode.Text(by, sqlrun.MaxName), encode.Text(reason, sqlrun.MaxError))...)
 	return err
 }
 

@@ -164,6 +164,34 @@ func TestRefused(t *testing.T) {
 	})
 }
 
+// The steps of a message that is discarded need no person, and say who has decided that.
+func TestDiscardNeedsNoPerson(t *testing.T) {
+	for _, step := range []ledger.State{ledger.Parked, ledger.Pending} {
+		t.Run(string(step), func(t *testing.T) {
+			onEachStore(t, step, []string{"payout"}, func(b *bed) {
+				b.Exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, last_call_at, changed_at) SELECT scope, key, 'done', 'bank', 'done', 'c', '', 'call', last_call_at, changed_at FROM headrace_steps")
+				done, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "not wanted"})
+				if err != nil || done.Done != 1 {
+					b.Fatalf("%+v, %v", done, err)
+				}
+				counts, err := b.Store.Operations().StepAdmin.Count(b.Context(), "", 0)
+				if err != nil || len(counts) != 1 || counts[ledger.Skipped] != 1 {
+					b.Errorf("%v, %v", counts, err)
+				}
+				rows, err := b.Store.Operations().Steps.List(b.Context(), b.id)
+				if err != nil || len(rows) != 2 {
+					b.Fatalf("%+v, %v", rows, err)
+				}
+				for _, r := range rows {
+					if r.Step == "payout" && (r.State != ledger.Skipped || r.By != "ana" || r.Reason != "not wanted" || r.Error != "unknown") || r.Step == "done" && r.By != "" {
+						b.Errorf("%+v", r)
+					}
+				}
+			})
+		})
+	}
+}
+
 // Invalid requests change nothing.
 func TestInvalid(t *testing.T) {
 	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
