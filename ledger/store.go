@@ -131,7 +131,7 @@ type Store interface {
 
 // Admin reads and changes the rows for operators. Drivers implement it.
 type Admin interface {
-	// Find returns at most limit rows with this external id, the oldest change first,
+	// Find returns at most limit rows with this ExternalID or OtherID, the oldest change first,
 	// without results.
 	Find(ctx context.Context, system, externalID string, limit int) ([]Row, error)
 	// Search returns at most limit rows, the oldest change first, without results.
@@ -165,4 +165,6 @@ type Filter struct {
 	System string
 	// Idle is how long ago the row changed at least.
 	Idle time.Duration
+	// Doubled finds the rows with an OtherID instead, of System or any.
+	Doubled bool
 }

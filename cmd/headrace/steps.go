@@ -32,20 +32,26 @@ Results are shown with --payload only.`
 // seconds.
 const oldPending = time.Hour
 
+// doubled chooses steps that were carried out twice.
+const doubled = "doubled"
+
 func (m *Main) stepsListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "list steps that need a person, the oldest first", Args: noArgs,
 		Long: `Lists the steps that wait for a person, and those whose outcome has been unknown for more than an hour.`,
 	}
-	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped), string(ledger.Awaiting)}}
-	c.Flags().Var(state, "state", "only steps in this state: parked, pending, skipped, or awaiting a signal")
+	state := &choice{of: []string{string(ledger.Parked), string(ledger.Pending), string(ledger.Skipped), string(ledger.Awaiting), doubled}}
+	c.Flags().Var(state, "state", "only steps in this state: parked, pending, skipped, awaiting a signal, or doubled (carried out twice)")
 	system := c.Flags().String("system", "", "only steps that call this system")
 	most := &limit{n: 50, most: listMost}
 	c.Flags().Var(most, "limit", "how many to list")
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
 			filters := []ledger.Filter{{State: ledger.State(state.value), System: *system}}
-			if state.value == "" {
+			switch state.value {
+			case doubled:
+				filters = []ledger.Filter{{Doubled: true, System: *system}}
+			case "":
 				filters = []ledger.Filter{{State: ledger.Parked, System: *system}, {State: ledger.Pending, System: *system, Idle: oldPending}}
 			}
 			var rows []ledger.Row

@@ -28,7 +28,7 @@ type Steps struct {
 type stepStatements struct {
 	List, Result, Mark, MarkAll, Repeat, RecordDone, RecordAll, RecordOutcome, RecordDouble, Open string
 
-	Find, Search, Count, Blocking, Lock, Resolve, Discard, Erase, EraseAnswer string
+	Find, Search, Doubled, Count, Blocking, Lock, Resolve, Discard, Erase, EraseAnswer string
 }
 
 // Load hides the one of Table.
@@ -130,6 +130,9 @@ func (s *Steps) Search(ctx context.Context, f ledger.Filter, limit int) (rows []
 	defer sqlrun.Wrap("search steps", &err)
 	if !encode.Clean(f.System) {
 		return nil, nil
+	}
+	if f.Doubled {
+		return sqlrun.Collect(ctx, s.Reader(), s.SQL.Doubled, []any{f.System, limit}, stepFields)
 	}
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Search, []any{f.State, f.System, sqlrun.Micros(f.Idle), limit}, stepFields)
 }

@@ -271,6 +271,20 @@ func stepDouble(b *bundle) {
 	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" {
 		b.Errorf("%+v", got)
 	}
+	once := stepOf("a", "mail")
+	b.markStep(once)
+	once.Via, once.ExternalID = ledger.ViaCall, "mail_1"
+	b.doneStep(once)
+	for _, made := range []string{"inv_1", "inv_2"} {
+		if found, err := b.stepDesk().Find(b.ctx, "erp", made, 10); err != nil || len(found) != 1 || found[0].Step != "invoice" {
+			b.Errorf("%s: %+v, %v", made, found, err)
+		}
+	}
+	for system, want := range map[string]int{"": 1, "erp": 1, "crm": 0} {
+		if found, err := b.stepDesk().Search(b.ctx, ledger.Filter{Doubled: true, System: system}, 10); err != nil || len(found) != want || want == 1 && found[0].OtherID != "inv_2" {
+			b.Errorf("doubled in %q: %+v, %v", system, found, err)
+		}
+	}
 }
 
 func stepLongResult(b *bundle) {

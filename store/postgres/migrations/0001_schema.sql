@@ -184,7 +184,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     call_id     text NOT NULL, -- random: of the latest call, or of the one that returned the result
     input_hash  text NOT NULL,
     external_id text COLLATE "C" NOT NULL DEFAULT '',
-    other_id    text NOT NULL DEFAULT '', -- what a second call made that nobody wanted
+    other_id    text COLLATE "C" NOT NULL DEFAULT '', -- what a second call made that nobody wanted
     via         text NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done
     error       text NOT NULL DEFAULT '',
     by_whom     text NOT NULL DEFAULT '', -- who has decided on it last, and why
@@ -197,6 +197,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     PRIMARY KEY (scope, key, step)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
+CREATE INDEX headrace_steps_other_id ON {{schema}}.headrace_steps (system, other_id) WHERE other_id <> '';
 CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
 -- Without the pending ones: each call would write it.
 CREATE INDEX headrace_steps_count ON {{schema}}.headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');

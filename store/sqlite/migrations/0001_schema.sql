@@ -190,6 +190,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     PRIMARY KEY (scope, key, step)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
+CREATE INDEX {{schema}}.headrace_steps_other_id ON headrace_steps (system, other_id) WHERE other_id <> '';
 CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
 -- Without the pending ones: each call would write it.
 CREATE INDEX {{schema}}.headrace_steps_count ON headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
