@@ -164,3 +164,35 @@ func stepErase(b *bundle) {
 		b.Errorf("a message that waits still has lost its result: %+v", got)
 	}
 }
+
+func stepDouble(b *bundle) {
+	b.park("a", inbox.Waiting)
+	r := stepOf("a", "invoice")
+	b.markStep(r)
+	r.Via, r.ExternalID, r.OtherID = ledger.ViaCall, "inv_1", "inv_1"
+	b.double(false, r) // it is not done
+	b.doneStep(r)
+	b.double(false, r) // it is the same call
+	second := r
+	second.CallID, second.OtherID = "c2", "inv_2"
+	b.double(true, second)
+	second.CallID, second.OtherID = "c3", "inv_3"
+	b.double(false, second)
+	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" {
+		b.Errorf("%+v", got)
+	}
+	once := stepOf("a", "mail")
+	b.markStep(once)
+	once.Via, once.ExternalID = ledger.ViaCall, "mail_1"
+	b.doneStep(once)
+	for _, made := range []string{"inv_1", "inv_2"} {
+		if found, err := b.stepDesk().Find(b.ctx, "erp", made, 10); err != nil || len(found) != 1 || found[0].Step != "invoice" {
+			b.Errorf("%s: %+v, %v", made, found, err)
+		}
+	}
+	for system, want := range map[string]int{"": 1, "erp": 1, "crm": 0} {
+		if found, err := b.stepDesk().Search(b.ctx, ledger.Filter{Doubled: true, System: system}, 10); err != nil || len(found) != want || want == 1 && found[0].OtherID != "inv_2" {
+			b.Errorf("doubled in %q: %+v, %v", system, found, err)
+		}
+	}
+}
