@@ -118,7 +118,8 @@ type Store interface {
 	// whether it did.
 	RecordDone(ctx context.Context, r Row) (bool, error)
 	// RecordOutcome records what else came of the call r.CallID, if the row is still
-	// pending for it, and reports whether it was. With a lease, it must still be held; the
+	// pending for it, and reports whether it was. In state Done it records in r.Error why a
+	// row that is done without a result needs a person. With a lease, it must still be held; the
 	// zero Lease is for the one that has made the call.
 	RecordOutcome(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one

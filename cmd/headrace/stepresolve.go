@@ -38,7 +38,8 @@ audit trail of the dead letter. Look the step up in the other system first: head
 
 With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
 by the step's Timeout and FindAfter, and of a message that is done or discarded, which never runs again: if the call is
-missing there, make it by hand, and record it with --done. To give the message up instead, discard its letter: headrace dlq discard.
+missing there, make it by hand, and record it with --done. The result of a step that is done without one may be given
+later with --done --result. To give the message up instead, discard its letter: headrace dlq discard.
 
 Exit status 5 if the state of the step does not allow it.`,
 		Example: "  headrace steps resolve billing/orders.paid order:10492 payout --done --external-id po_77 --reason 'found in the bank portal'",
@@ -143,5 +144,9 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 	case o.LetterID != 0:
 		rest = fmt.Sprintf("letter %d is open: %s", o.LetterID, m.command(fmt.Sprintf("dlq redrive %d", o.LetterID)))
 	}
-	return m.line("step %s is %s; %s", r.Step, o.Step.State, rest)
+	state := string(o.Step.State)
+	if o.Step.State == ledger.Done && o.Step.Size < 0 {
+		state += ", without a result (if it has one, the message comes back: give it with --done --result FILE)"
+	}
+	return m.line("step %s is %s; %s", r.Step, state, rest)
 }

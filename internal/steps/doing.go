@@ -69,7 +69,10 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 		case mismatch:
 			return nil, retry.Permanent(fmt.Errorf("step %s: %w", d.r.Name, ledger.ErrInput))
 		case noResult:
-			return nil, d.parked(n.why, ledger.ErrNoResult)
+			if ended, err := d.lacksResult(ctx, was, n.why); ended || err != nil {
+				return nil, err
+			}
+			continue
 		case stop:
 			return nil, d.parked(n.why, nil)
 		case find:
@@ -85,6 +88,21 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			return result, err
 		}
 	}
+}
+
+// lacksResult records that a person must give the result of a step that is done, so that
+// the row says so too. It reports false if the row has changed meanwhile: look again.
+func (d *doing) lacksResult(ctx context.Context, was *seen, why string) (ended bool, err error) {
+	end := was.Row
+	end.Error = why
+	changed, err := d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.RecordOutcome(ctx, d.m.Lease, end) })
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("step %s: %w", d.r.Name, err)
+	case !changed:
+		return false, d.again(ctx)
+	}
+	return true, d.parked(why, ledger.ErrNoResult)
 }
 
 // open records, in suspect mode, that a call may have been made: the step goes on as after

@@ -32,6 +32,7 @@ const (
 	whyExists    = "the system says that it exists, and the step has no Find"
 	whyNotFound  = "the system says that it exists, and Find does not find it"
 	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
+	whyNotGiven  = "a person said that it is done, and gave no result: give it with headrace steps resolve --done --result FILE"
 	whySignal    = "a signal of its name is recorded: give the step another name"
 	whyUndefined = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
 )
@@ -58,7 +59,9 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		case was.Via == ledger.ViaSignal:
 			d.action, d.why = stop, whySignal
 		case was.Size < 0 && r.HasResult:
-			d.action, d.why = noResult, whyNoResult
+			if d.action, d.why = noResult, whyNoResult; was.Via == ledger.ViaPerson {
+				d.why = whyNotGiven
+			}
 		default:
 			d.action = give
 		}

@@ -2,6 +2,7 @@ package steps_test
 
 import (
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,4 +87,30 @@ func TestDoneCountsForAnyInput(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A person who says that a step is done, and gives no result, is asked for it: the row says
+// so, and the result may be given without force.
+//
+//evidence:ledger
+func TestDoneWithoutItsResult(t *testing.T) {
+	onEachDriver(t, func(b *bed) {
+		step := charge
+		step.Recover, step.KeyWindow = ledger.Park, 0
+		var keys []string
+		_, _ = b.do(step, fails(&keys, io.EOF))
+		b.decide(resolve.Done, nil)
+		for range 2 {
+			if _, err := b.do(step, fails(&keys, nil)); !parked(err) || !strings.Contains(err.Error(), "gave no result") {
+				b.Errorf("%v", err)
+			}
+			if r := b.row("charge"); !r.NeedsPerson() || r.State != ledger.Done || !strings.Contains(r.Error, "gave no result") {
+				b.Errorf("%+v", r)
+			}
+		}
+		b.decide(resolve.Done, func(r *resolve.Resolution) { r.Result = []byte(`{"ID":"inv_7"}`) })
+		if got, err := b.do(step, fails(&keys, nil)); err != nil || got.ID != "inv_7" || len(keys) != 1 {
+			b.Errorf("%+v, %v, keys %v", got, err, keys)
+		}
+	})
 }

@@ -49,7 +49,8 @@ type Resolution struct {
 	Step    string
 	Verdict Verdict
 	// ExternalID and Result are of Done: what it made, and its result as JSON. A step
-	// that has a result needs it, or each later run comes back to this person.
+	// that has a result needs it, or the next run comes back to this person. It may be
+	// given later.
 	ExternalID string
 	Result     []byte
 	// By and Reason go into the audit trail, and both are required.
@@ -161,6 +162,10 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 		return fmt.Errorf("%w: the message is %s, and never runs again: if the call is missing, make it by hand, and record it with --done --external-id ID", ErrRefused, message)
 	case row.State == ledger.Awaiting:
 		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
+	case r.Verdict == Done && row.Size < 0 && r.Result != nil: // nothing is overwritten
+		return nil
+	case r.Verdict == Done && row.Size < 0 && (row.System == "" || row.State == ledger.Done && row.NeedsPerson()):
+		return fmt.Errorf("%w: its result is missing: give it, with --done --result FILE", ErrRefused)
 	case r.Force:
 		return nil
 	case row.State == ledger.Done && !row.NeedsPerson():

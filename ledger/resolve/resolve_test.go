@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -262,6 +263,27 @@ func TestErase(t *testing.T) {
 		}
 		if n, err := b.admin.Erase(b.Context(), b.id); n != 1 || err != nil {
 			b.Errorf("%d, %v", n, err)
+		}
+	})
+}
+
+// The result of a step that is done without one may be given without force, and where it is
+// known to be missing, nothing else is taken for an answer.
+func TestMissingResult(t *testing.T) {
+	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
+		b.Exec("UPDATE headrace_steps SET result = NULL")
+		r := b.of(resolve.Done)
+		r.Result = []byte(`"po_7"`)
+		if o, err := b.admin.Resolve(b.Context(), r); err != nil || !o.Redriven || o.Step.Size != 6 {
+			b.Errorf("%+v, %v", o, err)
+		}
+		for _, known := range []string{"system = '', state = 'expired', via = ''", "system = 'bank', state = 'done', via = 'person', error = 'it is missing'"} {
+			b.Exec("UPDATE headrace_steps SET result = NULL, " + known)
+			r := b.of(resolve.Done)
+			r.Force = true
+			if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrRefused) || !strings.Contains(err.Error(), "--result FILE") {
+				b.Errorf("%s: %v", known, err)
+			}
 		}
 	})
 }
