@@ -35,6 +35,10 @@ var (
 	ErrOpenStep = errors.New("a step is open")
 )
 
+// otherResult says how a person gives another result than the one that is recorded. It
+// names nothing of the message.
+const otherResult = "give the right one with headrace steps resolve SCOPE KEY STEP --done --result FILE --force"
+
 // Certainty is what an error says of a call.
 type Certainty int
 

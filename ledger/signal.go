@@ -95,7 +95,7 @@ func (s Signal[T]) Await(ctx context.Context) (value T, err error) {
 		return value, err
 	}
 	if value, err = decode[T](b); err != nil {
-		return value, fmt.Errorf("signal %s: %w: let the type read it too", r.Step(), err)
+		return value, fmt.Errorf("signal %s: %w: let the type read it too, or %s", r.Step(), err, otherResult)
 	}
 	return value, nil
 }

@@ -105,7 +105,7 @@ func (s Step[T]) Do(ctx context.Context, f func(ctx context.Context, c *Call) (T
 		return result, nil
 	}
 	if result, err = decode[T](b); err != nil {
-		return result, fmt.Errorf("step %s: %w: let the type read it too, or give the result anew: headrace steps resolve --done --result FILE --force; under a new name the step would call again", r.Step(), err)
+		return result, fmt.Errorf("step %s: %w: let the type read it too, or %s; under a new name the step would call again", r.Step(), err, otherResult)
 	}
 	return result, nil
 }

@@ -67,7 +67,7 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			d.Telemetry.StepReplayed(d.r.System, d.r.Name)
 			return d.recorded(ctx, &was.Row)
 		case mismatch:
-			return nil, retry.Permanent(fmt.Errorf("step %s: %w", d.r.Name, ledger.ErrInput))
+			return nil, retry.Permanent(fmt.Errorf("step %s: %w: %s", d.r.Name, ledger.ErrInput, ifItCounts))
 		case noResult:
 			if ended, err := d.lacksResult(ctx, was, n.why); ended || err != nil {
 				return nil, err

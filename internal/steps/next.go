@@ -20,7 +20,7 @@ const (
 	noResult // it is done without its result
 )
 
-// The reasons for a person, as people read them. They name nothing of the message.
+// The reasons for a person, as people read them, and what a person can do. They name nothing of the message.
 const (
 	whyUnknown   = "the outcome of a call is unknown"
 	whyLost      = "a call may have been made whose record is lost: suspect mode is on"
@@ -34,6 +34,7 @@ const (
 	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
 	whyNotGiven  = "a person said that it is done, and gave no result: give it with headrace steps resolve --done --result FILE"
 	whySignal    = "a signal of its name is recorded: give the step another name"
+	ifItCounts   = "if it counts for this one too: headrace steps resolve SCOPE KEY STEP --done --force, and --result FILE for another result"
 	whyUndefined = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
 )
 

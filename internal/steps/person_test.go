@@ -1,6 +1,7 @@
 package steps_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -111,6 +112,38 @@ func TestDoneWithoutItsResult(t *testing.T) {
 		b.decide(resolve.Done, func(r *resolve.Resolution) { r.Result = []byte(`{"ID":"inv_7"}`) })
 		if got, err := b.do(step, fails(&keys, nil)); err != nil || got.ID != "inv_7" || len(keys) != 1 {
 			b.Errorf("%+v, %v, keys %v", got, err, keys)
+		}
+	})
+}
+
+// What is recorded and of no use says what a person can do, and that helps.
+func TestUselessResult(t *testing.T) {
+	onEachDriver(t, func(b *bed) {
+		const words = "headrace steps resolve SCOPE KEY STEP --done"
+		var keys []string
+		_, _ = b.do(charge.Input(1), fails(&keys, nil))
+		_, err := b.do(charge.Input(2), fails(&keys, nil))
+		if !errors.Is(err, ledger.ErrInput) || !strings.Contains(err.Error(), words+" --force") {
+			b.Errorf("another input: %v", err)
+		}
+		b.decide(resolve.Done, func(r *resolve.Resolution) { r.Force = true })
+		if _, err := b.do(charge.Input(2), fails(&keys, nil)); err != nil || len(keys) != 1 {
+			b.Errorf("the recorded result, accepted: %v, keys %v", err, keys)
+		}
+		b.decide(resolve.Done, func(r *resolve.Resolution) { r.Result, r.Force = []byte("7"), true })
+		if _, err := b.do(charge, fails(&keys, nil)); err == nil || !strings.Contains(err.Error(), words+" --result FILE --force") {
+			b.Errorf("another type: %v", err)
+		}
+		number := ledger.Sent{ID: b.one.ID(), Step: "approval", Value: []byte("7")}
+		if err := resolve.New(b.Store.Store).Send(b.Context(), number); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := b.awaits(0); err == nil || !strings.Contains(err.Error(), words+" --result FILE --force") {
+			b.Errorf("a signal of another type: %v", err)
+		}
+		b.decide(resolve.Done, func(r *resolve.Resolution) { r.Step, r.Result, r.Force = "approval", []byte(`"yes"`), true })
+		if got, err := b.awaits(0); err != nil || got != "yes" {
+			b.Errorf("%q, %v", got, err)
 		}
 	})
 }
