@@ -57,7 +57,7 @@ func TestResultOfAnotherBuild(t *testing.T) {
 	reads(t, `{"id":"1"}`, optional{}, "all its fields are unknown")
 	// Another type.
 	reads(t, `"1"`, 0, "does not fit int")
-	reads(t, `"1"`, one{}, "steps resolve --done --result FILE --force")
+	reads(t, `"1"`, one{}, "steps resolve SCOPE KEY STEP --done --result FILE --force")
 
 	_, err := ledger.Signal[int]{Name: "approval", Timeout: ledger.DefaultFindAfter}.Await(ledger.With(t.Context(), recorded(`true`)))
 	if !retry.IsPermanent(err) || !strings.Contains(err.Error(), "signal approval") {
