@@ -145,7 +145,7 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 		rest = fmt.Sprintf("letter %d is open: %s", o.LetterID, m.command(fmt.Sprintf("dlq redrive %d", o.LetterID)))
 	}
 	state := string(o.Step.State)
-	if o.Step.State == ledger.Done && o.Step.Size < 0 {
+	if o.Step.State == ledger.Done && o.Step.Size < 0 && o.Message != inbox.Done && o.Message != inbox.Discarded {
 		state += ", without a result (if it has one, the message comes back: give it with --done --result FILE)"
 	}
 	return m.line("step %s is %s; %s", r.Step, state, rest)

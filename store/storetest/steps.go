@@ -226,15 +226,6 @@ func stepOutcome(b *bundle) {
 	b.outcome(false, r) // of an earlier call
 	next.State = ledger.Skipped
 	b.outcome(true, next)
-	next.State, next.Via, next.Error = ledger.Done, ledger.ViaCall, ""
-	b.doneStep(next)
-	next.Error = "its result is missing"
-	b.outcome(true, next)
-	if got := b.theStep("a"); got.State != ledger.Done || !got.NeedsPerson() {
-		b.Errorf("%+v", got)
-	}
-	next.State = ledger.Parked
-	b.outcome(false, next)
 }
 
 func stepWindow(b *bundle) {

@@ -89,7 +89,13 @@ func stepBlocking(b *bundle) {
 			r.State, r.Via, r.Error = end.State, end.Via, end.Error
 			switch r.State {
 			case ledger.Done:
+				r.Error = ""
 				b.doneStep(r)
+				if r.Error = end.Error; r.Error != "" { // its result is missed later
+					b.outcome(true, r)
+				}
+				r.State = ledger.Parked
+				b.outcome(false, r)
 			case ledger.Pending:
 			default:
 				b.outcome(true, r)
