@@ -137,8 +137,8 @@ func (k *Kit) Attempts(m Message) []inbox.Attempt {
 	return all
 }
 
-// Delays returns the delays that the policy or retry.After gave m after its failures. In
-// the test they take no time.
+// Delays returns the delays of m: those that the policy or retry.After gave after its failures,
+// and those of a step that waits, as for FindAfter. In the test they take no time.
 func (k *Kit) Delays(m Message) []time.Duration {
 	k.mu.Lock()
 	defer k.mu.Unlock()
