@@ -143,8 +143,8 @@ type Admin interface {
 	// changed longest ago.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
 	// Blocking returns the name of a step that needs a person (Row.NeedsPerson) of each of
-	// these messages that has one.
-	Blocking(ctx context.Context, ids []inbox.ID) (map[inbox.ID]string, error)
+	// these messages that has one, as t sees them.
+	Blocking(ctx context.Context, t *txn.Txn, ids []inbox.ID) (map[inbox.ID]string, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.
 	Lock(ctx context.Context, t *txn.Txn, id inbox.ID, step string) (Row, bool, error)
 	// Resolve writes what a person says of the row: its State, Generation, InputHash,

@@ -58,7 +58,7 @@ func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	if refused := m.conflicts(letters); len(refused) > 0 {
 		return refused, nil
 	}
-	if refused, err := m.blocked(ctx, letters); err != nil || len(refused) > 0 {
+	if refused, err := m.blocked(ctx, t, letters); err != nil || len(refused) > 0 {
 		return refused, err
 	}
 	if refused, err := m.revive(ctx, t, letters); err != nil || len(refused) > 0 {
@@ -91,7 +91,7 @@ func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 // blocked refuses a message with a step that needs a person: it would come back as another
 // letter each time. Letters of all classes are asked, since the error of a handler may hide
 // that of the step. The steps under the key of a conflict are another message's.
-func (m *mover) blocked(ctx context.Context, letters []dlq.Letter) (refused []Skip, err error) {
+func (m *mover) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
 	var ids []inbox.ID
 	for _, l := range letters {
 		if l.Class != dlq.Conflict {
@@ -101,7 +101,7 @@ func (m *mover) blocked(ctx context.Context, letters []dlq.Letter) (refused []Sk
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	steps, err := m.st.Operations().StepAdmin.Blocking(ctx, ids)
+	steps, err := m.st.Operations().StepAdmin.Blocking(ctx, t, ids)
 	for _, l := range letters {
 		if step := steps[l.ID()]; step != "" && l.Class != dlq.Conflict {
 			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step)})

@@ -153,13 +153,13 @@ func (s *Steps) Count(ctx context.Context, consumer string, idle time.Duration) 
 	return counts, err
 }
 
-func (s *Steps) Blocking(ctx context.Context, ids []inbox.ID) (steps map[inbox.ID]string, err error) {
+func (s *Steps) Blocking(ctx context.Context, t *txn.Txn, ids []inbox.ID) (steps map[inbox.ID]string, err error) {
 	defer sqlrun.Wrap("look for steps that need a person", &err)
 	type blocked struct {
 		inbox.ID
 		step string
 	}
-	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Blocking, s.Many(sqlrun.IDs(ids)...), func(b *blocked) []any { return []any{&b.Scope, &b.Key, &b.step} })
+	rows, err := sqlrun.Collect(ctx, t, s.SQL.Blocking, s.Many(sqlrun.IDs(ids)...), func(b *blocked) []any { return []any{&b.Scope, &b.Key, &b.step} })
 	steps = make(map[inbox.ID]string, len(rows))
 	for _, b := range rows {
 		steps[b.ID] = b.step

@@ -105,9 +105,11 @@ func stepBlocking(b *bundle) {
 			}
 		}
 	}
-	if got, err := b.stepDesk().Blocking(b.ctx, ids); err != nil || !maps.Equal(got, want) || len(want) != 3 {
-		b.Errorf("%v, want %v; %v", got, want, err)
-	}
+	b.in(func(t *txn.Txn) {
+		if got, err := b.stepDesk().Blocking(b.ctx, t, ids); err != nil || !maps.Equal(got, want) || len(want) != 3 {
+			b.Errorf("%v, want %v; %v", got, want, err)
+		}
+	})
 }
 
 func stepResolve(b *bundle) {
