@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// patient is how long nothing may change before the program gives up waiting.
-const patient = time.Minute
+// patient is how long nothing may change before the program gives up waiting: a broker that was
+// killed may need most of a minute to start on a busy machine.
+const patient = 2 * time.Minute
 
 // stale is how long another run may show no life before what it had in flight is taken over.
 const stale = 5 * time.Second
