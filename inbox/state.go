@@ -21,6 +21,9 @@ const (
 	Discarded State = "discarded"
 )
 
+// Ended reports whether a message in this state runs no more.
+func (s State) Ended() bool { return s == Done || s == Discarded }
+
 // ID names a message: Key is unique within Scope.
 type ID struct {
 	Scope, Key string

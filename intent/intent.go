@@ -80,7 +80,7 @@ func (c *Client) get(ctx context.Context, id inbox.ID) (in Intent, err error) {
 	if err != nil {
 		return in, notSeen(ctx, err)
 	}
-	if c.o.Window > 0 && (in.State == inbox.Done || in.State == inbox.Discarded) {
+	if c.o.Window > 0 && in.State.Ended() {
 		in.Until = in.At.Add(c.o.Window)
 	}
 	return in, nil

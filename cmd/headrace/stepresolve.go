@@ -135,7 +135,7 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 	}
 	rest := "the message has no open letter: it goes on by itself"
 	switch {
-	case o.Message == inbox.Done || o.Message == inbox.Discarded:
+	case o.Message.Ended():
 		rest = fmt.Sprintf("the message is %s: nothing runs", o.Message)
 	case o.Redriven:
 		rest = fmt.Sprintf("letter %d is redriven", o.LetterID)
@@ -145,7 +145,7 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 		rest = fmt.Sprintf("letter %d is open: %s", o.LetterID, m.command(fmt.Sprintf("dlq redrive %d", o.LetterID)))
 	}
 	state := string(o.Step.State)
-	if o.Step.State == ledger.Done && o.Step.Size < 0 && o.Message != inbox.Done && o.Message != inbox.Discarded {
+	if o.Step.State == ledger.Done && o.Step.Size < 0 && !o.Message.Ended() {
 		state += ", without a result (if it has one, the message comes back: give it with --done --result FILE)"
 	}
 	return m.line("step %s is %s; %s", r.Step, state, rest)

@@ -188,7 +188,7 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload 
 	}
 	ended := make(map[inbox.ID]bool)
 	for _, e := range entries {
-		ended[e.ID] = e.State == inbox.Done || e.State == inbox.Discarded
+		ended[e.ID] = e.State.Ended()
 	}
 	return m.advise(ctx, st, key, slices.DeleteFunc(rows, func(r ledger.Row) bool { return ended[r.ID] }))
 }

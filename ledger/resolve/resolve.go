@@ -157,15 +157,14 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 // allowed returns an error that matches ErrRefused if the state of the step, or that of its
 // message, does not allow r.
 func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
-	ended := message == inbox.Done || message == inbox.Discarded
 	switch {
-	case r.Verdict != Done && ended:
+	case r.Verdict != Done && message.Ended():
 		return fmt.Errorf("%w: the message is %s, and never runs again: if the call is missing, make it by hand, and record it with --done --external-id ID", ErrRefused, message)
 	case row.State == ledger.Awaiting:
 		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
 	case r.Verdict == Done && row.Size < 0 && r.Result != nil: // nothing is overwritten
 		return nil
-	case r.Verdict == Done && !ended && row.Size < 0 && (row.System == "" || row.State == ledger.Done && row.NeedsPerson()):
+	case r.Verdict == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.State == ledger.Done && row.NeedsPerson()):
 		return fmt.Errorf("%w: its result is missing: give it, with --done --result FILE", ErrRefused)
 	case r.Force:
 		return nil

@@ -91,7 +91,7 @@ func unknown(s ledger.Sent, state inbox.State, awaited bool) error {
 	switch {
 	case state == "":
 		return fmt.Errorf("%w: the key %s is not known in %s", ledger.ErrUnknown, s.ID.Key, s.ID.Scope)
-	case state == inbox.Done || state == inbox.Discarded:
+	case state.Ended():
 		return fmt.Errorf("%w: the message is %s", ledger.ErrUnknown, state)
 	case s.Awaited && !awaited:
 		return fmt.Errorf("%w: the message does not wait for it now", ErrRefused)
