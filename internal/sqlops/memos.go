@@ -39,11 +39,7 @@ func (s *Memos) Take(ctx context.Context, m ledger.Memo, term time.Duration) (st
 
 func (s *Memos) Adopt(ctx context.Context, m ledger.Memo, l backlog.Lease, r ledger.Row) (did bool, err error) {
 	defer sqlrun.Wrap("adopt a shared result", &err)
-	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
-		return false, err
-	}
-	n, err := s.CommitOne(ctx, s.SQL.Adopt, r.ID.Scope, r.ID.Key, r.Step, m.System, m.Name, m.Input, r.CallID, l.RowID, l.Token)
-	return n > 0, err
+	return committed(ctx, s, s.SQL.Adopt, r, m.System, m.Name, m.Input, r.CallID, l.RowID, l.Token)
 }
 
 func (s *Memos) Put(ctx context.Context, m ledger.Memo, result []byte, keep time.Duration) (recorded []byte, err error) {

@@ -67,18 +67,21 @@ func (s *Steps) Result(ctx context.Context, id inbox.ID, step string) (result []
 	return result, err
 }
 
-func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (bool, error) {
-	return s.change(ctx, "mark a step again", s.SQL.Repeat, was,
+func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) (did bool, err error) {
+	defer sqlrun.Wrap("mark a step again", &err)
+	return committed(ctx, s, s.SQL.Repeat, was,
 		was.State, was.CallID, r.System, r.CallID, r.InputHash, r.Generation, s.Time(r.Sent), l.RowID, l.Token, sqlrun.Micros(r.Unsettled))
 }
 
-func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (bool, error) {
-	return s.change(ctx, "record the outcome of a step", s.SQL.RecordOutcome, r,
+func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (did bool, err error) {
+	defer sqlrun.Wrap("record the outcome of a step", &err)
+	return committed(ctx, s, s.SQL.RecordOutcome, r,
 		r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError), l.RowID, l.Token)
 }
 
-func (s *Steps) RecordDouble(ctx context.Context, r ledger.Row) (bool, error) {
-	return s.change(ctx, "record a second call", s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
+func (s *Steps) RecordDouble(ctx context.Context, r ledger.Row) (did bool, err error) {
+	defer sqlrun.Wrap("record a second call", &err)
+	return committed(ctx, s, s.SQL.RecordDouble, r, r.CallID, encode.Text(r.OtherID, maxExternalID))
 }
 
 // changed runs a statement for a step in t, and reports whether it changed the row.
@@ -90,13 +93,12 @@ func changed(ctx context.Context, t *txn.Txn, query string, r ledger.Row, args .
 	return n > 0, err
 }
 
-// change commits a statement for a row, and reports whether it changed the row.
-func (s *Steps) change(ctx context.Context, what, query string, r ledger.Row, args ...any) (did bool, err error) {
-	defer sqlrun.Wrap(what, &err)
+// committed is changed in a transaction of the statement's own.
+func committed(ctx context.Context, d sqlrun.Driver, query string, r ledger.Row, args ...any) (bool, error) {
 	if err := sqlrun.Identity(r.ID.Scope, r.ID.Key, r.Step); err != nil {
 		return false, err
 	}
-	n, err := s.CommitOne(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...)
+	n, err := d.CommitOne(ctx, query, append([]any{r.ID.Scope, r.ID.Key, r.Step}, args...)...)
 	return n > 0, err
 }
 

@@ -32,8 +32,7 @@ func (s *Steps) Mark(ctx context.Context, l backlog.Lease, r ledger.Row) (did bo
 }
 
 func (s *Steps) markOne(ctx context.Context, m mark) (bool, error) {
-	n, err := s.CommitOne(ctx, s.SQL.Mark, m.ID.Scope, m.ID.Key, m.Step, m.System, m.CallID, m.InputHash, s.Time(m.Sent), m.lease.RowID, m.lease.Token, sqlrun.Micros(m.Unsettled))
-	return n > 0, err
+	return committed(ctx, s, s.SQL.Mark, m.Row, m.System, m.CallID, m.InputHash, s.Time(m.Sent), m.lease.RowID, m.lease.Token, sqlrun.Micros(m.Unsettled))
 }
 
 func (s *Steps) markAll(ctx context.Context, all []mark) (bool, error) {
@@ -70,8 +69,7 @@ func (s *Steps) RecordDone(ctx context.Context, r ledger.Row) (did bool, err err
 }
 
 func (s *Steps) recordOne(ctx context.Context, r ledger.Row) (bool, error) {
-	n, err := s.CommitOne(ctx, s.SQL.RecordDone, r.ID.Scope, r.ID.Key, r.Step, r.CallID, r.Generation, result(r), r.ExternalID, r.Via, r.Error)
-	return n > 0, err
+	return committed(ctx, s, s.SQL.RecordDone, r, r.CallID, r.Generation, result(r), r.ExternalID, r.Via, r.Error)
 }
 
 func (s *Steps) recordAll(ctx context.Context, all []ledger.Row) (bool, error) {

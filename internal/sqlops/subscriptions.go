@@ -143,8 +143,8 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 // ended returns outbox.ErrRuns if a process may work on the line of consumer, and otherwise
 // keeps others from it until t ends.
 func (s *Subscriptions) ended(ctx context.Context, t *txn.Txn, consumer string) error {
-	if runs, err := s.runs(ctx, t, consumer); err != nil || runs {
-		return cmp.Or(err, outbox.ErrRuns)
+	if err := s.idle(ctx, t, consumer); err != nil {
+		return err
 	}
 	free, err := s.lock(ctx, t, outbox.LineOf(consumer))
 	if err == nil && !free {
@@ -153,10 +153,14 @@ func (s *Subscriptions) ended(ctx context.Context, t *txn.Txn, consumer string) 
 	return err
 }
 
-// runs reports whether a process of consumer runs.
-func (s *Subscriptions) runs(ctx context.Context, t *txn.Txn, consumer string) (runs bool, err error) {
-	err = t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs)
-	return runs, err
+// idle returns outbox.ErrRuns if a process of consumer runs.
+func (s *Subscriptions) idle(ctx context.Context, t *txn.Txn, consumer string) error {
+	var runs bool
+	err := t.QueryRowContext(ctx, s.SQL.Runs, consumer, sqlrun.Micros(instance.Missed)).Scan(&runs)
+	if err == nil && runs {
+		err = outbox.ErrRuns
+	}
+	return err
 }
 
 // unhandled returns outbox.ErrRuns if a process of consumer runs, and one has a handler for one
@@ -167,11 +171,7 @@ func (s *Subscriptions) unhandled(ctx context.Context, t *txn.Txn, args []any, c
 	if err := t.QueryRowContext(ctx, s.SQL.Handled, append(args, sqlrun.Micros(outbox.Unseen))...).Scan(&handled); err != nil || !handled {
 		return err
 	}
-	runs, err := s.runs(ctx, t, consumer)
-	if err == nil && runs {
-		err = outbox.ErrRuns
-	}
-	return err
+	return s.idle(ctx, t, consumer)
 }
 
 // lock takes all shards of an outbox or a line for t, without waiting, and reports whether
