@@ -49,8 +49,17 @@ func (m *mover) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	if len(own) == 0 {
 		return nil, nil
 	}
-	_, err := m.transition(ctx, t, own, inbox.Discarded)
-	return nil, err
+	moved, err := m.transition(ctx, t, own, inbox.Discarded)
+	if err != nil || len(moved) == 0 {
+		return nil, err
+	}
+	var ids []inbox.ID // in the order of letters
+	for _, l := range own {
+		if moved[l.ID()] {
+			ids = append(ids, l.ID())
+		}
+	}
+	return nil, m.st.Operations().StepAdmin.Discard(ctx, t, ids, m.audit.By, m.audit.Reason)
 }
 
 // redrive puts the messages into the backlog.
@@ -151,8 +160,7 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 	return refused, nil
 }
 
-// transition moves the inbox rows of letters from dead to state. The steps of those that it
-// discards need no person.
+// transition moves the inbox rows of letters from dead to state.
 func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
 	ids := make([]inbox.ID, 0, len(letters))
 	for _, l := range letters {
@@ -161,11 +169,6 @@ func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter
 	list, err := m.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
 	if err != nil {
 		return nil, fmt.Errorf("move inbox rows: %w", err)
-	}
-	if state == inbox.Discarded && len(list) > 0 {
-		if err := m.st.Operations().StepAdmin.Discard(ctx, t, list, m.audit.By, m.audit.Reason); err != nil {
-			return nil, err
-		}
 	}
 	moved := make(map[inbox.ID]bool, len(list))
 	for _, id := range list {
