@@ -3,23 +3,14 @@
 -- $4 of all scopes for which that is longest. Skipped ones stay until their message is
 -- pruned, so each count reads $4 entries of an index at most. The lists of states are those
 -- of the indexes.
-SELECT 'parked', count(*) FROM (
-    SELECT 1 FROM {{schema}}.headrace_steps AS s
-    WHERE s.state = 'parked' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
-    LIMIT $4
-) AS f
-UNION ALL
-SELECT 'skipped', count(*) FROM (
-    SELECT 1 FROM {{schema}}.headrace_steps AS s
-    WHERE s.state = 'skipped' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
-    LIMIT $4
-) AS f
-UNION ALL
-SELECT 'awaiting', count(*) FROM (
-    SELECT 1 FROM {{schema}}.headrace_steps AS s
-    WHERE s.state = 'awaiting' AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
-    LIMIT $4
-) AS f
+SELECT of.value, (
+    SELECT count(*) FROM (
+        SELECT 1 FROM {{schema}}.headrace_steps AS s
+        WHERE s.state = of.value AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
+        LIMIT $4
+    ) AS f
+)
+FROM json_each('["parked", "skipped", "awaiting"]') AS of
 UNION ALL
 SELECT 'pending', count(*) FROM (
     SELECT s.scope FROM {{schema}}.headrace_steps AS s
