@@ -26,18 +26,24 @@ type filterFlags struct {
 var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key", "since", "until"}
 
 func addFilter(c *cobra.Command) *filterFlags {
+	f := addOf(c)
+	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
+	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint`, or its first digits, at least 4 (see headrace dlq groups)")
+	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
+	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")
+	f.set.StringVar(&f.until, "until", "", "only letters written before this time, or longer ago than 24h, 7d")
+	return f
+}
+
+// addOf adds the flags that the letters of a group may differ in.
+func addOf(c *cobra.Command) *filterFlags {
 	f := &filterFlags{set: c.Flags()}
 	for _, class := range dlq.Classes() {
 		f.class.of = append(f.class.of, string(class))
 	}
 	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
 	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
-	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
-	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint`, or its first digits, at least 4 (see headrace dlq groups)")
-	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
 	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
-	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")
-	f.set.StringVar(&f.until, "until", "", "only letters written before this time, or longer ago than 24h, 7d")
 	return f
 }
 

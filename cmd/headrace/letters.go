@@ -132,12 +132,8 @@ func (m *Main) showCommand() *cobra.Command {
 			return notID(args[0])
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			detail, err := redrive.New(st).Show(ctx, id)
+			view, err := viewDetail(ctx, st, redrive.New(st), id, *payload)
 			if err != nil {
-				return err
-			}
-			view := viewDetail(detail, *payload)
-			if view.Steps, err = stepsOf(ctx, st, detail.Letter.ID()); err != nil {
 				return err
 			}
 			if m.json() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"time"
@@ -103,8 +104,12 @@ type attemptView struct {
 	At        time.Time     `json:"at"`
 }
 
-func viewDetail(d redrive.Detail, payload bool) detailView {
-	v := detailView{
+func viewDetail(ctx context.Context, st openStore, admin *redrive.Admin, id int64, payload bool) (v detailView, err error) {
+	d, err := admin.Show(ctx, id)
+	if err != nil {
+		return v, err
+	}
+	v = detailView{
 		letterView: viewLetter(d.Letter), NextID: d.NextID, Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
 		Runs: []attemptView{}, Trail: d.Trail, bodyView: viewBody(d.Letter.Delivery, payload),
 	}
@@ -114,7 +119,8 @@ func viewDetail(d redrive.Detail, payload bool) detailView {
 	if v.Trail == nil {
 		v.Trail = []dlq.Audit{}
 	}
-	return v
+	v.Steps, err = stepsOf(ctx, st, d.Letter.ID())
+	return v, err
 }
 
 func viewAttempt(a inbox.Attempt) attemptView {

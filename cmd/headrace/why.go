@@ -55,13 +55,10 @@ first digits, at least 4 (see headrace dlq groups). If a group has letters of se
 classes, --consumer, --handler and --class choose.`,
 		Example: "  headrace dlq why 3f2a",
 	}
-	var f dlq.Filter
-	var class string
-	c.Flags().StringVar(&f.Consumer, "consumer", "", "only letters of this consumer")
-	c.Flags().StringVar(&f.Handler, "handler", "", "only letters of this handler")
-	c.Flags().StringVar(&class, "class", "", "only this class")
+	of := addOf(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		f.ErrorFingerprint, f.Class = args[0], dlq.Class(class)
+		f := of.filter
+		f.ErrorFingerprint, f.Class = args[0], dlq.Class(of.class.value)
 		return m.withStore(ctx, func(st openStore) error {
 			admin := redrive.New(st)
 			g, err := m.oneGroup(ctx, admin, f)
@@ -147,12 +144,7 @@ func whyOf(ctx context.Context, st openStore, admin *redrive.Admin, g dlq.Group)
 		v.Looked += h.Count
 	}
 	v.Builds, v.Processes = buildsOf(hours, known)
-	detail, err := admin.Show(ctx, g.SampleID)
-	if err != nil {
-		return v, err
-	}
-	v.Letter = viewDetail(detail, false)
-	v.Letter.Steps, err = stepsOf(ctx, st, detail.Letter.ID())
+	v.Letter, err = viewDetail(ctx, st, admin, g.SampleID, false)
 	return v, err
 }
 
