@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/headrace/headrace/examples/internal/child"
@@ -80,33 +79,13 @@ func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
 	return errors.Join(s.settle(ctx), worker.Stop())
 }
 
-var errStopped = errors.New("stopped before all was done")
-
-// patience is how long settle waits without progress.
-const patience = time.Minute
-
 // settle waits until each order is done. Meanwhile a person looks after the dead letters.
 func (s *scene) settle(ctx context.Context) error {
-	deadline, last := time.Now().Add(patience), -1
-	for {
+	done := func(ctx context.Context) (int, error) {
 		_, done, err := s.synced(ctx)
-		if err != nil || done == s.n {
-			return err
-		}
-		if done != last {
-			deadline, last = time.Now().Add(patience), done
-		}
-		if err := s.person.Look(ctx); err != nil {
-			return err
-		}
-		switch {
-		case ctx.Err() != nil:
-			return errStopped
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d of %d orders are done, and there is no progress: an order is lost, or %s says why", done, s.n, filepath.Join(s.Dir, "worker.log"))
-		}
-		time.Sleep(50 * time.Millisecond)
+		return done, err
 	}
+	return child.Work{Total: s.n, Done: done, Says: "orders are done", One: "an order", Meanwhile: s.person.Look}.Settle(ctx, s.Dir)
 }
 
 // synced returns how many rows the handler has written, and for how many orders.

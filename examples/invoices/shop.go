@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/sender"
 )
 
@@ -67,7 +68,7 @@ func (s *shop) waitForAnswer(ctx context.Context) error {
 	case <-s.answered:
 	case <-time.After(2 * time.Second):
 	case <-ctx.Done():
-		return errStopped
+		return child.ErrStopped
 	}
 	return nil
 }

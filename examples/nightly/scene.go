@@ -36,8 +36,6 @@ type night struct {
 	found       reconcile.Result
 }
 
-var errStopped = errors.New("stopped before all was done")
-
 // scene plays it, and reports.
 func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	db, err := o.Begin(ctx, "nightly", "CREATE TABLE booked (order_id integer)")
@@ -97,10 +95,10 @@ func (s *scene) night(ctx context.Context, k int) error {
 	}
 	select {
 	case <-s.shop.reading:
-	case <-time.After(patience):
+	case <-time.After(child.Patience):
 		return errors.New("the books are not read")
 	case <-ctx.Done():
-		return errors.Join(errStopped, worker.Stop())
+		return errors.Join(child.ErrStopped, worker.Stop())
 	}
 	if worker, err = s.kill(worker, k, 150*time.Millisecond); err != nil {
 		return err
@@ -147,20 +145,17 @@ func (s *scene) kill(worker *child.Process, night int, within time.Duration) (*c
 	return s.start(night)
 }
 
-// patience is how long the scene waits without progress.
-const patience = time.Minute
-
 // wait waits until cond is true.
 func (s *scene) wait(ctx context.Context, what string, cond func() (bool, error)) error {
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.Patience); ; time.Sleep(20 * time.Millisecond) {
 		ok, err := cond()
 		switch {
 		case err != nil || ok:
 			return err
 		case ctx.Err() != nil:
-			return errStopped
+			return child.ErrStopped
 		case time.Now().After(end):
-			return fmt.Errorf("not within %s: %s; %s/worker.log says more", patience, what, s.Dir)
+			return fmt.Errorf("not within %s: %s; %s/worker.log says more", child.Patience, what, s.Dir)
 		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"path/filepath"
 	"time"
 
 	"github.com/headrace/headrace/examples/internal/child"
@@ -107,38 +106,18 @@ func (s *scene) called(ctx context.Context) error {
 	case <-s.outside.came:
 	case <-time.After(3 * time.Second):
 	case <-ctx.Done():
-		return errStopped
+		return child.ErrStopped
 	}
 	return nil
 }
 
-var errStopped = errors.New("stopped before all was done")
-
-// patience is how long settle waits without progress.
-const patience = time.Minute
-
 // settle waits until each mail is answered. Meanwhile the person works.
 func (s *scene) settle(ctx context.Context) error {
-	deadline, last := time.Now().Add(patience), -1
-	for {
+	done := func(ctx context.Context) (int, error) {
 		_, done, err := s.answered(ctx)
-		if err != nil || done == s.n {
-			return err
-		}
-		if done != last {
-			deadline, last = time.Now().Add(patience), done
-		}
-		if err := s.look(ctx); err != nil {
-			return err
-		}
-		switch {
-		case ctx.Err() != nil:
-			return errStopped
-		case time.Now().After(deadline):
-			return fmt.Errorf("%d of %d mails are answered, and there is no progress: a mail is lost, or %s says why", done, s.n, filepath.Join(s.Dir, "worker.log"))
-		}
-		time.Sleep(50 * time.Millisecond)
+		return done, err
 	}
+	return child.Work{Total: s.n, Done: done, Says: "mails are answered", One: "a mail", Meanwhile: s.look}.Settle(ctx, s.Dir)
 }
 
 // answered returns how many rows the handler has written, and for how many mails.

@@ -4,7 +4,7 @@
 // # Nouns
 //
 // A [Process] is the example's own program in another role. What must outlive it, the other
-// side with its log, is served by the parent ([Host]).
+// side with its log, is served by the parent ([Host]). [Work] is what a child has to do.
 //
 // # Rules
 //
