@@ -39,8 +39,8 @@ type Memos interface {
 	// Adopt records the result, if there is one and l is still held, as that of the step r,
 	// which is new, pending or failed, and reports whether it did.
 	Adopt(ctx context.Context, m Memo, l backlog.Lease, r Row) (bool, error)
-	// Put records a result for the time of keep, whoever has it, unless there is one, and
-	// returns the one that counts. It removes some whose time is over.
+	// Put records a result and keeps it for keep, also without the token. If one is recorded
+	// already, that one stays. Put returns the recorded result, and removes some expired ones.
 	Put(ctx context.Context, m Memo, result []byte, keep time.Duration) (recorded []byte, err error)
 	// Release ends what Take gave to m.Token.
 	Release(ctx context.Context, m Memo) error

@@ -1,18 +1,17 @@
-// Package gather has one caller write for all that wait meanwhile.
+// Package gather writes the items of many callers in one batch.
 //
 // # Nouns
 //
-// A [Gatherer] is asked to write items, one by each caller. A flight is one write of
-// several.
+// A [Gatherer] is asked to write items, one by each caller. A batch is one write of several.
 //
 // # Rules
 //
-// One flight at a time: who comes while none is under way leads the next at once; what comes
-// meanwhile leaves together, behind it. So a single caller never waits for others, and many
-// share a commit.
+// One write runs at a time. A caller that finds none writes at once. Callers that come during
+// a write wait, and the first of them writes the items of all in the next batch. So a single
+// caller never waits for others, and many share a commit.
 //
-// A flight that did not write all its items, or failed, says nothing about any of them: each
-// caller then writes its own alone, under its own context. No item is blamed for another.
+// After a batch that failed, or did not write all of its items, each caller writes its own
+// item alone, under its own context. No item is blamed for another.
 //
 // # Caveats
 //

@@ -1,6 +1,6 @@
 package gather
 
-// Waiting is how many wait for a flight.
+// Waiting is how many callers wait.
 func (g *Gatherer[T]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -9,16 +9,16 @@ import (
 
 // Gatherer writes items. It is safe for concurrent use.
 type Gatherer[T any] struct {
-	// Most bounds the items of a flight.
+	// Most bounds the items of a batch.
 	Most int
 	// Together writes several items, and reports whether it wrote all of them.
 	Together func(context.Context, []T) (bool, error)
 	// Alone writes one item, and reports whether it did.
 	Alone func(context.Context, T) (bool, error)
 
-	mu     sync.Mutex
-	flying bool
-	queue  []*waiter[T]
+	mu    sync.Mutex
+	busy  bool // a write is under way
+	queue []*waiter[T]
 }
 
 // waiter is a caller that waits.
@@ -32,16 +32,16 @@ type waiter[T any] struct {
 type next int
 
 const (
-	lead    next = iota // the flight that begins now
-	written             // return: the flight has written it
-	alone               // write it, since the flight says nothing
+	lead    next = iota // write the next batch
+	written             // return: the batch is written, with the item
+	alone               // write the item: the batch may not have
 )
 
 // Do writes an item, and reports whether it did. It blocks until the item is written, or
 // ctx ends; in the latter case it may be written all the same.
 func (g *Gatherer[T]) Do(ctx context.Context, item T) (bool, error) {
 	w := &waiter[T]{item, make(chan next, 1)}
-	if !g.enter(w) {
+	if !g.begin(w) {
 		select {
 		case said := <-w.said:
 			switch said {
@@ -55,18 +55,18 @@ func (g *Gatherer[T]) Do(ctx context.Context, item T) (bool, error) {
 			return false, fmt.Errorf("wait for another write: %w", context.Cause(ctx))
 		}
 	}
-	did, sure, err := g.fly(ctx, item)
+	did, sure, err := g.write(ctx, item)
 	if !sure {
 		return g.Alone(ctx, item)
 	}
 	return did, err
 }
 
-// fly writes item, and those of who waits, and reports whether item was written, and
+// write writes a batch: item, and those that wait. It reports whether item was written, and
 // whether that is sure.
-func (g *Gatherer[T]) fly(ctx context.Context, item T) (did, sure bool, err error) {
-	defer g.land()
-	others := g.board()
+func (g *Gatherer[T]) write(ctx context.Context, item T) (did, sure bool, err error) {
+	defer g.end()
+	others := g.take()
 	if len(others) == 0 {
 		did, err = g.Alone(ctx, item)
 		return did, true, err
@@ -82,26 +82,26 @@ func (g *Gatherer[T]) fly(ctx context.Context, item T) (did, sure bool, err erro
 		items = append(items, o.item)
 	}
 	if all, err := g.Together(ctx, items); err != nil || !all {
-		return false, false, nil // what is wrong, the single writes say
+		return false, false, nil // the single writes return what is wrong
 	}
 	said = written
 	return true, true, nil
 }
 
-// enter reports whether w leads a flight; otherwise it waits.
-func (g *Gatherer[T]) enter(w *waiter[T]) bool {
+// begin reports whether w writes the next batch; otherwise it waits.
+func (g *Gatherer[T]) begin(w *waiter[T]) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.flying {
+	if g.busy {
 		g.queue = append(g.queue, w)
 		return false
 	}
-	g.flying = true
+	g.busy = true
 	return true
 }
 
-// board takes those that fly with the leader.
-func (g *Gatherer[T]) board() []*waiter[T] {
+// take takes those that wait, up to Most with the caller.
+func (g *Gatherer[T]) take() []*waiter[T] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := min(len(g.queue), g.Most-1)
@@ -110,11 +110,11 @@ func (g *Gatherer[T]) board() []*waiter[T] {
 	return others
 }
 
-// land ends a flight; the next one is led by who has waited longest.
-func (g *Gatherer[T]) land() {
+// end ends a write. The caller that has waited longest writes the next batch.
+func (g *Gatherer[T]) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.flying = len(g.queue) > 0; g.flying {
+	if g.busy = len(g.queue) > 0; g.busy {
 		g.queue[0].said <- lead
 		g.queue = slices.Delete(g.queue, 0, 1)
 	}
@@ -131,8 +131,8 @@ func (g *Gatherer[T]) leave(w *waiter[T]) {
 	select {
 	case said := <-w.said:
 		if said == lead {
-			g.land()
+			g.end()
 		}
-	default: // it is in a flight, or was in the queue
+	default: // it is in a batch, or was in the queue
 	}
 }

@@ -22,7 +22,7 @@ type desk struct {
 	proceed chan struct{} // lets one write end
 
 	mu       sync.Mutex
-	together func([]int) (bool, error) // what flights say
+	together func([]int) (bool, error) // what batches return
 }
 
 func newDesk(t *testing.T) *desk {
@@ -100,7 +100,7 @@ func even(item int) bool { return item%2 == 0 }
 
 func yes(int) bool { return true }
 
-// Who comes while a write is under way shares the next one, up to Most.
+// Callers that come during a write share the next one, up to Most.
 func TestTogether(t *testing.T) {
 	d := newDesk(t)
 	first := d.first(1)
@@ -108,7 +108,7 @@ func TestTogether(t *testing.T) {
 	d.proceed <- struct{}{}
 	wants(t, first, 1, even)
 	if got := <-d.began; !slices.Equal(got, []int{3, 5, 7, 9}) {
-		t.Errorf("the flight has %v", got)
+		t.Errorf("the batch has %v", got)
 	}
 	d.proceed <- struct{}{}
 	wants(t, answers, 4, yes)
@@ -123,7 +123,7 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// What a flight does not say, each caller finds out alone, while others fly already.
+// After a batch that may not be written, each caller writes its item alone, beside others.
 func TestAlone(t *testing.T) {
 	for name, says := range map[string]func([]int) (bool, error){
 		"not all": func([]int) (bool, error) { return false, nil },
@@ -137,7 +137,7 @@ func TestAlone(t *testing.T) {
 			d.proceed <- struct{}{}
 			wants(t, first, 1, even)
 			if got := <-d.began; len(got) != 3 {
-				t.Fatalf("the flight has %v", got)
+				t.Fatalf("the batch has %v", got)
 			}
 			d.proceed <- struct{}{}
 			for range 3 { // all at once: none waits for another
@@ -155,7 +155,7 @@ func TestAlone(t *testing.T) {
 				did, err := d.Do(t.Context(), 8)
 				beside <- asked{8, did, err}
 			}()
-			<-d.began // it leads a flight of its own
+			<-d.began // it writes a batch of its own
 			for range 4 {
 				d.proceed <- struct{}{}
 			}
@@ -165,7 +165,7 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// A caller whose context ends waits no longer, and leaves the others a leader.
+// A caller whose context ends waits no longer, and another one writes.
 func TestLeaves(t *testing.T) {
 	d := newDesk(t)
 	first := d.first(1)
@@ -180,13 +180,13 @@ func TestLeaves(t *testing.T) {
 	d.proceed <- struct{}{}
 	wants(t, first, 1, even)
 	if got := <-d.began; !slices.Equal(got, []int{4, 6}) {
-		t.Errorf("the flight has %v", got)
+		t.Errorf("the batch has %v", got)
 	}
 	d.proceed <- struct{}{}
 	wants(t, answers, 2, yes)
 }
 
-// A flight that panics leaves nobody behind.
+// After a batch that panics, each waiting caller writes its item alone.
 func TestPanic(t *testing.T) {
 	d := newDesk(t)
 	d.together = func([]int) (bool, error) { panic("a bug") }
@@ -219,7 +219,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// Among many callers each gets its own answer, whatever a flight says.
+// Among many callers each gets its own answer, whatever a batch returns.
 func TestMany(t *testing.T) {
 	var mu sync.Mutex
 	written := make(map[int]int)

@@ -1,6 +1,6 @@
--- steps_mark for first calls of many messages, in the order of keys that all share. A lease
--- whose row is locked is passed over, so that no message waits for another one's: who sees
--- that not all rows came asks for each alone.
+-- steps_mark for first calls of many messages, in the order of keys that all statements
+-- share. It skips leases whose row is locked, so that no message waits for the lock of another
+-- one. The caller runs steps_mark for each message if not all rows were inserted.
 WITH asked AS MATERIALIZED (
     SELECT *
     FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[], $8::bigint[], $9::text[], $10::bigint[])

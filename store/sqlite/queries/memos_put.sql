@@ -1,4 +1,4 @@
--- The first result counts, whoever has it.
+-- The first result stays.
 INSERT INTO {{schema}}.headrace_memos AS m (system, step, input, token, result, until_at)
 VALUES ($1, $2, $3, '', $4, {{now}} + $5)
 ON CONFLICT (system, step, input) DO UPDATE SET token = '', result = excluded.result, until_at = excluded.until_at
