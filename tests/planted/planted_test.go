@@ -23,7 +23,7 @@ func all(t *testing.T) []bug {
 	return list
 }
 
-// Each bug can still be planted, and taken out again; make planted shows more.
+// Each bug can still be planted, compiles, and can be taken out again; make planted shows more.
 func TestBugsCanBePlanted(t *testing.T) {
 	copied, err := copyTree(t.Context(), root)
 	if err != nil {
@@ -34,11 +34,15 @@ func TestBugsCanBePlanted(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	types := newChecker(t)
 	for _, b := range all(t) {
 		takeOut, err := copied.plant(t.Context(), &b)
 		if err != nil {
 			t.Errorf("%s: the code that it changes is not there any more: plant it anew: %v", b.name, err)
 			continue
+		}
+		if err := types.check(t.Context(), copied.dir, b.path); err != nil {
+			t.Errorf("%s: what it changes does not compile: plant it anew: %v", b.name, err)
 		}
 		if err := takeOut(); err != nil {
 			t.Fatalf("%s: %v", b.name, err)
