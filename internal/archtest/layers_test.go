@@ -12,7 +12,7 @@ var (
 	// Engines move messages.
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/execute", "./internal/failurelog",
-		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/stalled", "./internal/stranded", "./internal/ready",
+		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stalled", "./internal/stranded", "./internal/ready",
 		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./outbox/relay",
 	}
 	// Observers tell OpenTelemetry what the engines and the runtime do.

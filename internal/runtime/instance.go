@@ -16,6 +16,7 @@ import (
 // instanceRun is the instance of a run: its row, and its beating goroutine.
 type instanceRun struct {
 	rt    *Runtime
+	self  instance.Instance
 	guard *crashguard.Guard
 	stop  context.CancelFunc
 	beats sync.WaitGroup
@@ -26,11 +27,11 @@ type instanceRun struct {
 func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	rt, operations := r.rt, r.rt.Store.Operations()
 	i.rt = rt
-	self := instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
+	i.self = instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
 	for _, h := range rt.handlers {
-		self.Handlers = append(self.Handlers, h.Name)
+		i.self.Handlers = append(i.self.Handlers, h.Name)
 	}
-	i.guard = crashguard.New(operations.Instances, operations.Marks, self, crashguard.Options{
+	i.guard = crashguard.New(operations.Instances, operations.Marks, i.self, crashguard.Options{
 		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.Count() > 0 },
 		Schema: operations.Schema.Check, Fatal: r.fail,
 	})

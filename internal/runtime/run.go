@@ -12,8 +12,8 @@ import (
 	"github.com/headrace/headrace/internal/dispatch"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/lease"
+	"github.com/headrace/headrace/internal/maintenance"
 	"github.com/headrace/headrace/internal/pause"
-	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -138,10 +138,11 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { w.Tidy(r.Stopping) })
 	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
 	r.workers.Go(func() { watch.Run(r.Stopping) })
-	lines := &stalled.Watch{
-		Subscriptions: rt.Store.Operations().Subscriptions, Outbox: rt.Store.Outbox(), Send: r.alerts.dispatcher.Send, Every: stalled.Every, Logger: rt.Logger,
-	}
-	r.workers.Go(func() { lines.Run(r.Stopping) })
+	r.workers.Go(func() {
+		maintenance.Run(r.Stopping, maintenance.Options{
+			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.dispatcher.Send, Logger: rt.Logger,
+		})
+	})
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{
 		Workers: workers, Wake: rt.Store.Backlog().Signals.C(rt.Name), OnState: r.backlogState, MinPoll: backlogPoll,
 	})

@@ -1,0 +1,36 @@
+package maintenance
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/stalled"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/store"
+)
+
+// Options are what the tasks work with. All fields are required.
+type Options struct {
+	Store store.Store
+	// Instance is this process, Handlers are those of its consumer.
+	Instance instance.Instance
+	Handlers []*task.Handler
+	// Paused reports whether a person has paused the consumer.
+	Paused func() bool
+	// Send sends an alert, and does not block.
+	Send   func(alerts.Alert)
+	Logger *slog.Logger
+}
+
+// Run works until ctx ends. It blocks until all tasks have ended.
+func Run(ctx context.Context, o Options) {
+	var tasks sync.WaitGroup
+	defer tasks.Wait()
+	lines := &stalled.Watch{
+		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
+	}
+	tasks.Go(func() { lines.Run(ctx) })
+}
