@@ -1,0 +1,66 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Request asks the processes of a consumer to do something that only they can: they have the
+// handlers, the key functions and the build. One of them takes it, and answers.
+type Request struct {
+	// ID is given by Requests.
+	ID int64
+	// Kind says what to do. A process takes only kinds that it knows.
+	Kind string
+	// Consumer is asked. Build and Host choose among its processes; empty is any.
+	Consumer, Build, Host string
+	// Args are JSON.
+	Args []byte
+	// By says who asks, Reason why. DBUser is the login that asked; the database sets it.
+	By, Reason, DBUser string
+	// At is when it was asked, and Until the end of its time: it is not taken any more. The
+	// database sets both.
+	At, Until time.Time
+}
+
+// RequestState is the life of a request.
+type RequestState string
+
+// The states of a request.
+const (
+	RequestWaiting RequestState = "waiting" // no process has taken it
+	RequestTaken   RequestState = "taken"   // a process works on it, or died with it
+	RequestDone    RequestState = "done"
+	RequestRefused RequestState = "refused" // nothing was changed
+	RequestFailed  RequestState = "failed"
+)
+
+// Answer is what became of a request.
+type Answer struct {
+	State RequestState
+	// Instance is the id of the process that took it, and TakenBy its host and build.
+	Instance, TakenBy string
+	// Value is JSON; nil unless the state is done.
+	Value []byte
+	// Error says why it was refused or failed, for a person.
+	Error string
+}
+
+// ErrRefused matches the error of a request that was refused: nothing was changed, and the error
+// says what to do.
+var ErrRefused = errors.New("refused")
+
+// Requests keeps requests. Drivers implement it.
+type Requests interface {
+	// Ask records a request that may be taken for valid, and returns its id.
+	Ask(ctx context.Context, r Request, valid time.Duration) (int64, error)
+	// Take takes the oldest waiting request of kinds whose Consumer is that of self, and whose
+	// Build and Host are empty or those of self. It reports false if there is none. No two
+	// processes take the same.
+	Take(ctx context.Context, self Instance, kinds []string) (Request, bool, error)
+	// Answer records the answer to a request that self has taken.
+	Answer(ctx context.Context, id int64, self Instance, a Answer) error
+	// Get returns a request and what became of it. It reports false if there is none.
+	Get(ctx context.Context, id int64) (Request, Answer, bool, error)
+}
