@@ -8,6 +8,7 @@
 // instance that has not ended, but has missed enough beats, is dead. A [Mark] names the
 // messages that a worker is about to run. A [Suspect] is a message that was marked when
 // its process ended. A [Pause] says that a consumer shall take no messages.
+// A [Request] asks the processes of a consumer to do something.
 //
 // # Rules
 //

@@ -22,7 +22,17 @@ type Request struct {
 	// At is when it was asked, and Until the end of its time: it is not taken any more. The
 	// database sets both.
 	At, Until time.Time
+	// Left is how long it could still be taken when Get read it; below 0 if its time was over.
+	Left time.Duration
 }
+
+const (
+	// Valid is how long a request usually may wait to be taken: it shall not be done an hour
+	// later.
+	Valid = 30 * time.Second
+	// MaxValid bounds it.
+	MaxValid = 24 * time.Hour
+)
 
 // RequestState is the life of a request.
 type RequestState string
@@ -38,6 +48,7 @@ const (
 
 // Answer is what became of a request.
 type Answer struct {
+	// State is RequestWaiting until a process takes it.
 	State RequestState
 	// Instance is the id of the process that took it, and TakenBy its host and build.
 	Instance, TakenBy string
@@ -53,14 +64,18 @@ var ErrRefused = errors.New("refused")
 
 // Requests keeps requests. Drivers implement it.
 type Requests interface {
-	// Ask records a request that may be taken for valid, and returns its id.
+	// Ask records a request that may be taken for valid, at most MaxValid, and returns its id.
+	// The error matches ErrInvalid if the consumer's name is not valid.
 	Ask(ctx context.Context, r Request, valid time.Duration) (int64, error)
 	// Take takes the oldest waiting request of kinds whose Consumer is that of self, and whose
 	// Build and Host are empty or those of self. It reports false if there is none. No two
-	// processes take the same.
+	// processes take the same, and none takes one whose time is over. If there is none, it
+	// reads one index and takes no lock.
 	Take(ctx context.Context, self Instance, kinds []string) (Request, bool, error)
-	// Answer records the answer to a request that self has taken.
+	// Answer records the answer to a request that self has taken. Only the first one counts.
 	Answer(ctx context.Context, id int64, self Instance, a Answer) error
 	// Get returns a request and what became of it. It reports false if there is none.
 	Get(ctx context.Context, id int64) (Request, Answer, bool, error)
+	// Forget removes the requests whose time has been over for longer than age.
+	Forget(ctx context.Context, age time.Duration) error
 }

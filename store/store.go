@@ -68,6 +68,8 @@ type Operations struct {
 	Marks instance.Marks
 	// Pauses are the pauses of consumers.
 	Pauses instance.Pauses
+	// Requests are what people ask the processes of consumers to do.
+	Requests instance.Requests
 	// Subscriptions are those of consumers with local handlers.
 	Subscriptions outbox.Subscriptions
 	// Relays are the running relays of the outboxes.

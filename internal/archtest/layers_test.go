@@ -20,7 +20,7 @@ var (
 	// Runtime puts the engines into the order of the pipeline.
 	Runtime = Set{"./consumer", "./internal/mistake", "./internal/router", "./internal/runtime", "./internal/unused"}
 	// Drivers speak a database's dialect, with what they share.
-	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrun", "./internal/sqlstore"}
+	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.

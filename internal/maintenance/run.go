@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// Options are what the tasks work with. All fields are required.
+// Options are what the tasks work with. All fields but Actions are required.
 type Options struct {
 	Store store.Store
 	// Instance is this process, Handlers are those of its consumer.
@@ -21,8 +21,10 @@ type Options struct {
 	// Paused reports whether a person has paused the consumer.
 	Paused func() bool
 	// Send sends an alert, and does not block.
-	Send   func(alerts.Alert)
-	Logger *slog.Logger
+	Send func(alerts.Alert)
+	// Actions do what is asked, by the kind of the request.
+	Actions map[string]Action
+	Logger  *slog.Logger
 }
 
 // Run works until ctx ends. It blocks until all tasks have ended.
@@ -33,4 +35,6 @@ func Run(ctx context.Context, o Options) {
 		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
 	}
 	tasks.Go(func() { lines.Run(ctx) })
+	asked := newDesk(o)
+	tasks.Go(func() { asked.run(ctx) })
 }

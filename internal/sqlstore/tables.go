@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlops"
+	"github.com/headrace/headrace/internal/sqlrequests"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -86,6 +87,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
+			Requests:      sqlrun.Loaded(d, q, "requests", &sqlrequests.Requests{}),
 			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{Schema: o.Schema}),
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),

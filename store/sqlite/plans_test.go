@@ -61,6 +61,7 @@ var scans = map[string]string{
 	"prune_newest_cut":          "two rows: (consumer=?) is the whole primary key",
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
+	"requests_forget":           "the requests, once an hour",
 	"schedules_list":            "a row for each schedule",
 	"systems_list":              "a row for each system that was ever paused",
 	"prune_count_messages":      "counts, as its interface says",

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -87,6 +88,10 @@ var plants = map[string]func(*bundle){
 	"memos_have_owner": func(b *bundle) {
 		b.takesMemo(ledger.MemoTaken, memoOf("in", "a"))
 		b.spoil("UPDATE {{schema}}.headrace_memos SET token = ''")
+	},
+	"requests_have_one_taker": func(b *bundle) {
+		b.ask(instance.Request{Kind: "plan", Consumer: "billing"}, time.Minute)
+		b.spoil("UPDATE {{schema}}.headrace_requests SET state = 'taken'")
 	},
 	"outbox_behind_has_head": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)

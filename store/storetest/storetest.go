@@ -67,50 +67,54 @@ func concurrentWriters(c Capabilities) bool { return c.ConcurrentWriters }
 func oneWriter(c Capabilities) bool         { return !c.ConcurrentWriters }
 func serverLimits(c Capabilities) bool      { return c.ServerLimits }
 
+// groups are the tests of the suite, but for those of the migrations.
+var groups = []struct {
+	name  string
+	tests []test
+}{
+	{"Claim", claimTests},
+	{"Group", groupTests},
+	{"Verdict", verdictTests},
+	{"Attempts", attemptTests},
+	{"Commit", commitTests},
+	{"Backlog", backlogTests},
+	{"Read", readTests},
+	{"Shard", shardTests},
+	{"Processes", processTests},
+	{"Order", orderTests},
+	{"Leases", leaseTests},
+	{"Fence", fenceTests},
+	{"Outbox", outboxTests},
+	{"Subscriptions", subscriptionTests},
+	{"Late", lateTests},
+	{"Held", heldTests},
+	{"Relays", relayTests},
+	{"Letters", letterTests},
+	{"Take", takeTests},
+	{"Alerts", alertTests},
+	{"Version", versionTests},
+	{"Instances", instanceTests},
+	{"Marks", markTests},
+	{"Schema", schemaTests},
+	{"Pauses", pauseTests},
+	{"Requests", requestTests},
+	{"Steps", stepTests},
+	{"Suspect", suspectTests},
+	{"Signals", signalTests},
+	{"Memos", memoTests},
+	{"Systems", systemTests},
+	{"Schedules", scheduleTests},
+	{"Answers", answerTests},
+	{"Prune", pruneTests},
+	{"Missing", missingTests},
+	{"Waiting", waitingTests},
+	{"Check", checkTests},
+	{"Model", modelTests},
+}
+
 // Run puts the driver through all tests, as subtests of t.
 func Run(t *testing.T, h Harness) {
-	for _, group := range []struct {
-		name  string
-		tests []test
-	}{
-		{"Claim", claimTests},
-		{"Group", groupTests},
-		{"Verdict", verdictTests},
-		{"Attempts", attemptTests},
-		{"Commit", commitTests},
-		{"Backlog", backlogTests},
-		{"Read", readTests},
-		{"Shard", shardTests},
-		{"Processes", processTests},
-		{"Order", orderTests},
-		{"Leases", leaseTests},
-		{"Fence", fenceTests},
-		{"Outbox", outboxTests},
-		{"Subscriptions", subscriptionTests},
-		{"Late", lateTests},
-		{"Held", heldTests},
-		{"Relays", relayTests},
-		{"Letters", letterTests},
-		{"Take", takeTests},
-		{"Alerts", alertTests},
-		{"Version", versionTests},
-		{"Instances", instanceTests},
-		{"Marks", markTests},
-		{"Schema", schemaTests},
-		{"Pauses", pauseTests},
-		{"Steps", stepTests},
-		{"Suspect", suspectTests},
-		{"Signals", signalTests},
-		{"Memos", memoTests},
-		{"Systems", systemTests},
-		{"Schedules", scheduleTests},
-		{"Answers", answerTests},
-		{"Prune", pruneTests},
-		{"Missing", missingTests},
-		{"Waiting", waitingTests},
-		{"Check", checkTests},
-		{"Model", modelTests},
-	} {
+	for _, group := range groups {
 		t.Run(group.name, func(t *testing.T) {
 			for _, tt := range group.tests {
 				if tt.needs == nil || tt.needs(h.Capabilities) {

@@ -329,6 +329,28 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at timestamptz -- while it is NULL, the consumer is paused
 );
 
+-- What people ask the processes of a consumer to do. A login that may insert a row can
+-- forge neither its own name nor an answer.
+CREATE TABLE {{schema}}.headrace_requests (
+    id          bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind        text COLLATE "C" NOT NULL,
+    consumer    text COLLATE "C" NOT NULL,
+    build       text NOT NULL, -- whose processes may take it; '' is any
+    host        text NOT NULL,
+    args        text NOT NULL, -- JSON
+    by_whom     text NOT NULL,
+    db_user     text NOT NULL DEFAULT session_user,
+    reason      text NOT NULL,
+    until       timestamptz NOT NULL, -- it is not taken any more from then on
+    state       text NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed
+    instance    text COLLATE "C" NOT NULL DEFAULT '', -- that took it
+    taken_by    text NOT NULL DEFAULT '', -- its host and build
+    answer      text, -- JSON, of one that is done
+    error       text NOT NULL DEFAULT '', -- of one that was refused or failed
+    at          timestamptz NOT NULL DEFAULT {{now}}
+);
+CREATE INDEX headrace_requests_waiting ON {{schema}}.headrace_requests (consumer, until) WHERE state = 'waiting';
+
 -- Results that the steps of several messages share, by the hash of their input. A row is free
 -- when its time is over, with a result or without.
 CREATE TABLE {{schema}}.headrace_memos (

@@ -320,6 +320,27 @@ CREATE TABLE {{schema}}.headrace_pauses (
     resumed_at INTEGER -- while it is NULL, the consumer is paused
 ) STRICT, WITHOUT ROWID;
 
+-- What people ask the processes of a consumer to do.
+CREATE TABLE {{schema}}.headrace_requests (
+    id          INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind        TEXT NOT NULL,
+    consumer    TEXT NOT NULL,
+    build       TEXT NOT NULL, -- whose processes may take it; '' is any
+    host        TEXT NOT NULL,
+    args        TEXT NOT NULL, -- JSON
+    by_whom     TEXT NOT NULL,
+    db_user     TEXT NOT NULL DEFAULT '', -- the other database has logins
+    reason      TEXT NOT NULL,
+    until       INTEGER NOT NULL, -- it is not taken any more from then on
+    state       TEXT NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed
+    instance    TEXT NOT NULL DEFAULT '', -- that took it
+    taken_by    TEXT NOT NULL DEFAULT '', -- its host and build
+    answer      TEXT, -- JSON, of one that is done
+    error       TEXT NOT NULL DEFAULT '', -- of one that was refused or failed
+    at          INTEGER NOT NULL
+) STRICT;
+CREATE INDEX {{schema}}.headrace_requests_waiting ON headrace_requests (consumer, until) WHERE state = 'waiting';
+
 -- Results that the steps of several messages share, by the hash of their input. A row is free
 -- when its time is over, with a result or without.
 CREATE TABLE {{schema}}.headrace_memos (

@@ -1,0 +1,156 @@
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+// ErrNoAnswer matches the error of a request that no process took in its time: nothing was
+// done, and nothing will be.
+var ErrNoAnswer = errors.New("no process answers")
+
+// ErrLost matches the error of a request whose process ended before it answered. The request may
+// have been done.
+var ErrLost = errors.New("the process that took the request has ended")
+
+// TakeTime is how long taking a request may last at most: a process that took one and finds
+// that it lasted longer refuses it. So a request that still waits so long after its end was
+// not taken.
+const TakeTime = 2 * time.Second
+
+// Asker asks processes, and waits for their answer. All fields are required.
+type Asker struct {
+	// Requests and Instances are those of the store.
+	Requests  Requests
+	Instances Store
+	// Every is the time between two looks at the answer.
+	Every time.Duration
+}
+
+// Ask asks, waits for the answer, and decodes its value into out unless that is nil. It blocks
+// until there is an answer, or none can come any more; if ctx ends first, the request
+// stays. A request that is valid for no longer than Valid is not asked if no process runs.
+//
+// The error matches ErrRefused if the request was refused, ErrNoAnswer if no process took
+// it for the time valid, and ErrLost if the process that took it has ended. Another error of
+// the process has its text.
+func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any) error {
+	if valid <= Valid {
+		if err := a.nobody(ctx, r, false); err != nil {
+			return err
+		}
+	}
+	id, err := a.Requests.Ask(ctx, r, valid)
+	if err != nil {
+		return err
+	}
+	for {
+		got, answer, ok, err := a.Requests.Get(ctx, id)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("request %d is gone", id)
+		case answer.State == RequestWaiting && got.Left < -TakeTime:
+			return a.nobody(ctx, r, true)
+		case answer.State == RequestTaken:
+			if err := a.lost(ctx, id, r, answer); err != nil {
+				return err
+			}
+		case answer.State != RequestWaiting:
+			return answer.decode(out)
+		}
+		if !sleep.For(ctx, a.Every) {
+			return fmt.Errorf("request %d is %s: %w", id, answer.State, context.Cause(ctx))
+		}
+	}
+}
+
+// decode returns the answer as an error, or its value in out.
+func (a Answer) decode(out any) error {
+	switch {
+	case a.State == RequestRefused:
+		return refusal(a.Error)
+	case a.State != RequestDone:
+		return errors.New(a.Error)
+	case out == nil:
+		return nil
+	}
+	if err := json.Unmarshal(a.Value, out); err != nil {
+		return fmt.Errorf("the answer of %s: %w", a.TakenBy, err)
+	}
+	return nil
+}
+
+// refusal is the text of a refused request.
+type refusal string
+
+func (r refusal) Error() string        { return string(r) }
+func (r refusal) Is(target error) bool { return target == ErrRefused }
+
+// lost returns an error if the process that took the request has ended.
+func (a Asker) lost(ctx context.Context, id int64, r Request, taken Answer) error {
+	list, err := a.Instances.List(ctx, r.Consumer)
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		if i.ID == taken.Instance && i.Ended.IsZero() && !i.Dead(Missed) {
+			return nil
+		}
+	}
+	// It may have answered before it ended.
+	if _, now, ok, err := a.Requests.Get(ctx, id); err != nil || ok && now.State != RequestTaken {
+		return err
+	}
+	return fmt.Errorf("%w: %s of %s, before it answered request %d (%s). It may have done it", ErrLost, taken.TakenBy, r.Consumer, id, r.Kind)
+}
+
+// nobody says why no process takes the request: nil if one may.
+func (a Asker) nobody(ctx context.Context, r Request, waited bool) error {
+	list, err := a.Instances.List(ctx, r.Consumer)
+	if err != nil {
+		return err
+	}
+	var running, gone int
+	var last Instance
+	for _, i := range list {
+		switch {
+		case r.Build != "" && r.Build != i.Build || r.Host != "" && r.Host != i.Host:
+		case i.Ended.IsZero() && !i.Dead(Missed):
+			running++
+		default:
+			if gone++; i.Beat.After(last.Beat) {
+				last = i
+			}
+		}
+	}
+	why := "none ran in the last hour"
+	switch {
+	case running > 0 && !waited:
+		return nil
+	case running > 0:
+		why = fmt.Sprintf("%d running, and none took a request of the kind %s", running, r.Kind)
+	case gone > 0:
+		why = fmt.Sprintf("there were %d until %s, the last beat on %s", gone, last.Beat.Local().Format("15:04"), last.Host)
+	}
+	who := r.Consumer
+	if r.Build != "" {
+		who += " with build " + r.Build
+	}
+	if r.Host != "" {
+		who += " on " + r.Host
+	}
+	return silence("no process of " + who + " answers; " + why + ". Nothing was done")
+}
+
+// silence is the text of a request without an answer.
+type silence string
+
+func (s silence) Error() string        { return string(s) }
+func (s silence) Is(target error) bool { return target == ErrNoAnswer }

@@ -1,0 +1,160 @@
+package maintenance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+// Action does what a request asks. Its value is sent to the person as JSON. An error that
+// matches instance.ErrRefused says that nothing was changed. ctx ends when the process
+// stops.
+type Action func(ctx context.Context, r instance.Request) (value any, err error)
+
+const (
+	// lookEvery is the time between two looks for requests.
+	lookEvery = time.Second
+	// answerTime bounds an attempt to write an answer, and lookTime a look.
+	answerTime = 5 * time.Second
+	lookTime   = 10 * time.Second
+	// forgetEvery is the time between two removals of requests older than forgetAge.
+	forgetEvery = time.Hour
+	forgetAge   = 35 * 24 * time.Hour
+)
+
+// desk takes requests and answers them. One action of a kind runs at a time.
+type desk struct {
+	requests instance.Requests
+	self     instance.Instance
+	actions  map[string]Action
+	logger   *slog.Logger
+
+	free   map[string]bool // kinds without a running action
+	ended  chan string     // kinds whose action has ended
+	forget time.Time       // when old requests are removed next
+	failed bool            // the last look failed
+}
+
+func newDesk(o Options) *desk {
+	d := &desk{
+		requests: o.Store.Operations().Requests, self: o.Instance, actions: o.Actions, logger: o.Logger,
+		free: make(map[string]bool), ended: make(chan string, len(o.Actions)),
+	}
+	for kind := range o.Actions {
+		d.free[kind] = true
+	}
+	return d
+}
+
+// run takes requests until ctx ends, and returns when the last action has ended.
+func (d *desk) run(ctx context.Context) {
+	if len(d.actions) == 0 {
+		return
+	}
+	var running sync.WaitGroup
+	defer running.Wait()
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		for r, ok := d.take(ctx); ok; r, ok = d.take(ctx) {
+			delete(d.free, r.Kind)
+			running.Go(func() {
+				d.answer(ctx, r.ID, d.act(ctx, r))
+				d.ended <- r.Kind
+			})
+		}
+		d.clean(ctx)
+		select {
+		case <-tick.C:
+		case kind := <-d.ended:
+			d.free[kind] = true
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// take takes a request of a free kind.
+func (d *desk) take(ctx context.Context) (instance.Request, bool) {
+	if len(d.free) == 0 || ctx.Err() != nil {
+		return instance.Request{}, false
+	}
+	looking, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	start := time.Now()
+	r, ok, err := d.requests.Take(looking, d.self, slices.Sorted(maps.Keys(d.free)))
+	if err != nil && ctx.Err() == nil && !d.failed {
+		d.logger.Warn("cannot look for requests", "error", encode.Said(err))
+	}
+	d.failed = err != nil
+	if !ok || err != nil {
+		return instance.Request{}, false
+	}
+	if time.Since(start) > instance.TakeTime { // the person was told that nothing was done
+		d.answer(ctx, r.ID, instance.Answer{State: instance.RequestRefused, Error: "taking it lasted too long; nothing was done"})
+		return instance.Request{}, false
+	}
+	return r, true
+}
+
+// act runs the action of a request.
+func (d *desk) act(ctx context.Context, r instance.Request) (a instance.Answer) {
+	defer func() {
+		if v := recover(); v != nil {
+			d.logger.Error("a request panicked", "kind", r.Kind, "request", r.ID, "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+			a = instance.Answer{State: instance.RequestFailed, Error: fmt.Sprintf("%s panicked; the log of %s has the stack", r.Kind, d.self.Host)}
+		}
+	}()
+	value, err := d.actions[r.Kind](ctx, r)
+	var encoded []byte
+	if err == nil {
+		encoded, err = json.Marshal(value)
+	}
+	switch {
+	case errors.Is(err, instance.ErrRefused):
+		return instance.Answer{State: instance.RequestRefused, Error: err.Error()}
+	case err != nil:
+		return instance.Answer{State: instance.RequestFailed, Error: err.Error()}
+	}
+	return instance.Answer{State: instance.RequestDone, Value: encoded}
+}
+
+// answer writes an answer, again until the database takes it or ctx ends; also after ctx
+// has ended it tries once.
+func (d *desk) answer(ctx context.Context, id int64, a instance.Answer) {
+	for {
+		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+		err := d.requests.Answer(writing, id, d.self, a)
+		cancel()
+		if err == nil {
+			return
+		}
+		d.logger.Warn("cannot answer a request", "request", id, "state", a.State, "error", encode.Said(err))
+		if !sleep.For(ctx, lookEvery) {
+			return
+		}
+	}
+}
+
+// clean removes old requests now and then.
+func (d *desk) clean(ctx context.Context) {
+	now := time.Now()
+	if now.Before(d.forget) {
+		return
+	}
+	d.forget = now.Add(forgetEvery)
+	if err := d.requests.Forget(ctx, forgetAge); err != nil && ctx.Err() == nil {
+		d.logger.Warn("cannot remove old requests", "error", encode.Said(err))
+	}
+}

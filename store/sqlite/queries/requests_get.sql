@@ -1,0 +1,4 @@
+-- With how long it may still be taken, in microseconds.
+SELECT id, kind, consumer, build, host, args, by_whom, reason, db_user, at, until, until - {{now}},
+    state, instance, taken_by, answer, error
+FROM {{schema}}.headrace_requests WHERE id = $1
