@@ -50,14 +50,16 @@ func vectors(t *testing.T) []vector {
 				"X-GitHub-Delivery":   "72d3162e",
 			},
 		},
-		{ // Shopify publishes none: this one is from SQLPage's tests, an implementation of its own
-			name: "Shopify", preset: webhook.Shopify, secret: "test-webhook-secret", id: "b54557e4",
-			body: `{"id":1234567890,"email":"customer@example.com","total_price":"123.45"}`,
+		{ // Shopify/shopify-app-js, packages/apps/shopify-api/lib/webhooks/__tests__/validate.test.ts; the secret is in lib/__tests__/test-config.ts
+			name: "Shopify", preset: webhook.Shopify, secret: "test_secret_key", body: `{"foo": "bar"}`, id: "123456789",
 			headers: map[string]string{
-				"X-Shopify-Hmac-Sha256": "QNyObTlKbMx2qDlPF/ZOZcBqg5OgPg+2oky3zldc0Gw=",
-				"X-Shopify-Webhook-Id":  "b54557e4",
+				"X-Shopify-Hmac-Sha256": "B23tXN681gZ0qIWNRrgtzBE9XSDo5yaUu6wfmhu3a7g=",
+				"X-Shopify-Webhook-Id":  "123456789",
 			},
 		},
+		// Shopify/shopify_app, test/shopify_app/controller_concerns/webhook_verification_test.rb: a secret, and the one before it.
+		{name: "Shopify, new secret", preset: webhook.Shopify, secret: "secret", body: "foo=anything", headers: map[string]string{"X-Shopify-Hmac-Sha256": "yCGX/RrK4fcuNtr3ztk5tQGsOBjcAzHpGLdMUrbV8yI="}},
+		{name: "Shopify, old secret", preset: webhook.Shopify, secret: "old_secret", body: "foo=anything", headers: map[string]string{"X-Shopify-Hmac-Sha256": "XqRcjrSv57VACn6apEO9znyu/wkN1VC7QxdSPwK3Hzs="}},
 		// The reference of Standard Webhooks and of Svix.
 		{name: "Standard", preset: webhook.Standard, secret: standardSecret, body: standardBody, headers: named("webhook-"), sent: time.Unix(1614265330, 0), id: standard["id"]},
 		{name: "Svix", preset: webhook.Standard, secret: standardSecret, body: standardBody, headers: named("svix-"), sent: time.Unix(1614265330, 0), id: standard["id"]},
