@@ -101,7 +101,7 @@ func Example() {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	for fired := false; !fired && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		fired, _ = st.Operations().Schedules.Fire(ctx, "reconcile.orders", "example") // as headrace schedule fire does
+		fired = schedule.Fire(ctx, st, "reconcile.orders", "example") == nil // as headrace schedule fire does
 	}
 	fmt.Println("booked order", <-booked)
 	var answer []byte

@@ -252,10 +252,9 @@ func (b *bed) hook(total string, ids ...int) {
 // tick asks for a tick, waits for its end, and returns its answer; nil if it is dead.
 func (b *bed) tick() *reconcile.Result {
 	b.Helper()
-	b.pass(2 * time.Minute) // people may ask once in a minute
+	b.pass(2 * time.Minute) // its key is newer than that of the last one
 	b.until("the schedule is declared", func() bool {
-		fired, err := b.st.Operations().Schedules.Fire(context.Background(), b.job.Name, "ana")
-		return fired && err == nil
+		return schedule.Fire(context.Background(), b.st, b.job.Name, "ana") == nil
 	})
 	var key string
 	b.until("the tick has come", func() bool {

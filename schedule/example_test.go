@@ -52,7 +52,7 @@ func Example() {
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
 	for fired := false; !fired && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		fired, _ = st.Operations().Schedules.Fire(ctx, "report", "example") // as headrace schedule fire does
+		fired = schedule.Fire(ctx, st, "report", "example") == nil // as headrace schedule fire does
 	}
 	rows := 0
 	for ; rows == 0 && ctx.Err() == nil; time.Sleep(time.Millisecond) {

@@ -268,7 +268,7 @@ func (s *subscription) oldest(row store.Schedule) time.Time {
 
 // row is the schedule as this process has it.
 func (k *known) row() store.Schedule {
-	return store.Schedule{Name: k.Name, Cron: k.Cron, Zone: k.Zone}
+	return store.Schedule{Name: k.Name, Cron: k.Cron, Zone: k.Zone, Within: k.Within}
 }
 
 func (s *subscription) failed(err error) {
@@ -384,7 +384,7 @@ func (t Tick) message() *message.Message {
 	}
 	id := ID(t.Name, t.At)
 	if t.Fired {
-		id += "/fired"
+		id = firedID(t.Name, t.At)
 	}
 	m := message.NewMessage(id, payload)
 	m.SetContext(headrace.WithArrival(context.Background(), headrace.Arrival{OrderKey: t.Name, Time: t.At}))

@@ -2,6 +2,7 @@ package schedule_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -109,8 +110,8 @@ func TestFire(t *testing.T) {
 		b.known(s, noon)
 		b.process(s)
 		b.process(s)
-		if fired, err := b.st.Operations().Schedules.Fire(t.Context(), "h", "ana"); !fired || err != nil {
-			b.Fatal(fired, err)
+		if err := schedule.Fire(t.Context(), b.st, "h", "ana"); err != nil {
+			b.Fatal(err)
 		}
 		b.until(1)
 		b.process(s)()
@@ -118,6 +119,64 @@ func TestFire(t *testing.T) {
 			b.Errorf("handled %v, %d of them fired", got, n)
 		}
 	})
+}
+
+// A tick that a person asks for is refused while the last one is not done: before a process has
+// it, while it works, also in a transaction that others do not see, and while it is put off.
+// After that the next may come at once.
+func TestFireWhileOneIsNotDone(t *testing.T) {
+	for name, leased := range map[string]bool{"in a transaction": false, "under a lease": true} {
+		t.Run(name, func(t *testing.T) {
+			onEachStore(t, func(b *bed) {
+				fire := func(want error) {
+					b.Helper()
+					if err := schedule.Fire(b.Context(), b.st, "h", "ana"); !errors.Is(err, want) {
+						b.Errorf("%v, want %v", err, want)
+					}
+				}
+				fire(schedule.ErrUnknown)
+				s := schedule.Schedule{Name: "h", Cron: "@yearly"}
+				b.known(s, noon)
+				fire(nil)
+				b.set(noon.Add(10 * time.Minute))
+				fire(schedule.ErrBusy)
+				working, goOn := make(chan struct{}), make(chan struct{})
+				work := func() {
+					working <- struct{}{}
+					<-goOn
+				}
+				b.start([]schedule.Schedule{s}, func(on *consumer.Consumer, src *schedule.Source, name string) {
+					if leased {
+						schedule.HandleLeased(on, src, name, func(_ context.Context, m *headrace.Message[schedule.Tick]) (headrace.Effects, error) {
+							work()
+							return func(ctx context.Context, tx *headrace.Tx) error { return insert(ctx, tx, m.Body) }, nil
+						})
+						return
+					}
+					schedule.Handle(on, src, name, func(ctx context.Context, tx *headrace.Tx, t schedule.Tick) error {
+						work()
+						return insert(ctx, tx, t)
+					})
+				})
+				<-working
+				fire(schedule.ErrBusy)
+				goOn <- struct{}{}
+				b.until(1)
+				b.eventually("the next", func() bool { return schedule.Fire(b.Context(), b.st, "h", "ana") == nil })
+				<-working
+				goOn <- struct{}{}
+				b.until(2)
+				b.eventually("its run ends", func() bool { return b.number("SELECT count(*) FROM headrace_backlog") == 0 })
+				b.exec("DELETE FROM headrace_inbox")
+				fire(schedule.ErrBusy) // pruned by hand: none has come, as far as it is known
+				b.set(noon.Add(36 * 24 * time.Hour))
+				fire(nil) // no process makes the last one any more
+				<-working
+				goOn <- struct{}{}
+				b.until(3)
+			})
+		})
+	}
 }
 
 // With Last, no queue builds up behind a run that takes longer than the distance of two

@@ -84,6 +84,8 @@ type Operations struct {
 type Schedule struct {
 	// Name is unique in the database. Cron and Zone say when its ticks are due.
 	Name, Cron, Zone string
+	// Within is how long a tick may come after its time; the inbox remembers it for as long.
+	Within time.Duration
 	// Since is when it became known, or got its Cron or Zone: earlier ticks never come.
 	Since time.Time
 	// Seen is when a process last made its ticks; zero if none has.
@@ -102,7 +104,7 @@ type Schedule struct {
 
 // Schedules keeps schedules. Drivers implement it.
 type Schedules interface {
-	// Declare records the Name, Cron and Zone of a schedule whose ticks this process makes,
+	// Declare records the Name, Cron, Zone and Within of a schedule whose ticks this process makes,
 	// and returns what is recorded.
 	Declare(ctx context.Context, s Schedule) (Schedule, error)
 	// Beat returns what is recorded of the schedule, and notes that a process makes its
@@ -110,8 +112,8 @@ type Schedules interface {
 	// nothing is recorded.
 	Beat(ctx context.Context, s Schedule) (Schedule, error)
 	// Fire asks the processes for a tick, and reports false if there is no such schedule, or
-	// somebody has asked within the last minute.
-	Fire(ctx context.Context, name, by string) (bool, error)
+	// its Fired is not last any more.
+	Fire(ctx context.Context, name, by string, last time.Time) (bool, error)
 	// Get returns what is recorded of one, and whether anything is.
 	Get(ctx context.Context, name string) (Schedule, bool, error)
 	// List returns all, by name.

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/schedule"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -88,7 +89,7 @@ func (m *Main) exit(err error, command string) int {
 		m.say("%v", err)
 		return exitPartial
 	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
-		errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
+		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

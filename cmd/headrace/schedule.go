@@ -27,7 +27,9 @@ func (m *Main) scheduleCommand() *cobra.Command {
 	fire := &cobra.Command{
 		Use: "fire NAME", Short: "ask for a tick now", Args: one("NAME"),
 		Long: `Asks the processes for a tick of the schedule, which comes within seconds where one runs, and else when one
-starts. It is handled once. A second one is refused within a minute: people click twice.`,
+starts. It is handled once. While the last one waits or works another is refused: people click twice.
+
+Exit status 5 if it is refused.`,
 	}
 	by := fire.Flags().String("by", "", "who asks (default: your user name)")
 	fire.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -68,14 +70,10 @@ func (m *Main) printSchedules(list []store.Schedule) error {
 }
 
 func (m *Main) fire(ctx context.Context, st openStore, name, by string) error {
-	fired, err := st.Operations().Schedules.Fire(ctx, name, by)
-	switch {
-	case err != nil:
-		return err
-	case !fired:
-		m.say("no tick: there is no such schedule, or one was asked for within the last minute: see %s", m.command("schedule ls"))
-		return errFound
-	case m.json():
+	if err := schedule.Fire(ctx, st, name, by); err != nil {
+		return fmt.Errorf("%w: see %s", err, m.command("schedule ls"))
+	}
+	if m.json() {
 		return m.emitJSON("fired", name)
 	}
 	return m.line("a tick of %s is asked for", name)

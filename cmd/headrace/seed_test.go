@@ -29,6 +29,7 @@ import (
 //	seed parked N       N parked events
 //	seed steps KEY      a letter whose message has a step that is done, and one that is parked
 //	seed schedule NAME  a schedule whose ticks a process makes
+//	seed fired NAME     the message of the schedule's tick that a person asked for, which waits
 //	seed done KEY       a message that was handled
 //	seed answered KEY   a message that was handled, with an answer
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
@@ -65,7 +66,7 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 		return st.Operations().Subscriptions.Subscribe(ctx, map[string][]string{arg: {"orders.paid"}})
 	}
 	if what == "schedule" {
-		_, err := st.Operations().Schedules.Declare(ctx, store.Schedule{Name: arg, Cron: "30 2 * * *", Zone: "Europe/Berlin"})
+		_, err := st.Operations().Schedules.Declare(ctx, store.Schedule{Name: arg, Cron: "30 2 * * *", Zone: "Europe/Berlin", Within: 25 * time.Hour})
 		return err
 	}
 	if what == "relay" {
@@ -117,6 +118,8 @@ func (s seeder) write(what, arg string) error {
 		return s.steps(arg)
 	case "signal":
 		return s.signal(arg)
+	case "fired":
+		return s.fired(arg)
 	case "evil":
 		return s.dead(evilLetter())
 	case "parked":
@@ -135,19 +138,7 @@ func (s seeder) write(what, arg string) error {
 			Consumer: "billing", Handler: "orders.paid", Delivery: d, Delay: time.Hour, Postponed: time.Minute, Reason: "rate\x1b[2J limit (postponed for 1h0m0s)",
 		}})
 	case "retried":
-		l := deadLetter(arg)
-		d := l.Delivery
-		d.Attempt = 2
-		if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: l.ID(), State: inbox.Waiting, Fingerprint: d.Fingerprint}); err != nil {
-			return err
-		}
-		a := inbox.Attempt{ID: l.ID(), Class: "transient", Error: l.Error, ErrorType: "context.deadlineExceededError"}
-		if _, err := s.st.Inbox().AddAttempts(s.ctx, s.t, []inbox.Attempt{a}); err != nil {
-			return err
-		}
-		return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
-			Consumer: l.Consumer, Handler: l.Handler, Delivery: d, Delay: time.Hour, ErrorFingerprint: l.ErrorFingerprint,
-		}})
+		return s.retried(deadLetter(arg))
 	case "broken":
 		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
 	}
@@ -228,6 +219,20 @@ func (s seeder) signal(key string) error {
 	return err
 }
 
+// fired is the message of a tick that a person asked for.
+func (s seeder) fired(name string) error {
+	row, _, err := s.st.Operations().Schedules.Get(s.ctx, name)
+	if err != nil {
+		return err
+	}
+	d := deadLetter(name + "@" + row.Fired.UTC().Format(time.RFC3339Nano) + "/fired").Delivery
+	d.Scope = "jobs/" + name
+	if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: d.Scope, Key: d.Key}, State: inbox.Waiting, Fingerprint: d.Fingerprint}); err != nil {
+		return err
+	}
+	return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{Consumer: "jobs", Handler: name, Delivery: d}})
+}
+
 func (s seeder) parked(n int) error {
 	for i := range n {
 		e := headrace.Event{ID: "event-" + strconv.Itoa(i+1), Topic: "invoices\x1b[2J", Payload: []byte("payload-canary")}
@@ -249,6 +254,22 @@ func (s seeder) parked(n int) error {
 		}
 	}
 	return nil
+}
+
+// retried is a message that failed once, as the letter says.
+func (s seeder) retried(l dlq.Letter) error {
+	d := l.Delivery
+	d.Attempt = 2
+	if err := storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: l.ID(), State: inbox.Waiting, Fingerprint: d.Fingerprint}); err != nil {
+		return err
+	}
+	a := inbox.Attempt{ID: l.ID(), Class: "transient", Error: l.Error, ErrorType: "context.deadlineExceededError"}
+	if _, err := s.st.Inbox().AddAttempts(s.ctx, s.t, []inbox.Attempt{a}); err != nil {
+		return err
+	}
+	return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
+		Consumer: l.Consumer, Handler: l.Handler, Delivery: d, Delay: time.Hour, ErrorFingerprint: l.ErrorFingerprint,
+	}})
 }
 
 // answered writes a message that is done, with an answer.

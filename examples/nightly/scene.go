@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/reconcile"
+	"github.com/headrace/headrace/schedule"
 )
 
 // scene is what the program does beside its child.
@@ -80,9 +81,8 @@ func (s *scene) night(ctx context.Context, k int) error {
 	n.last, now = s.shop.numbers()
 	n.told = now - told
 	time.Sleep(grace + 200*time.Millisecond)
-	fired, err := s.db.Operations().Schedules.Fire(ctx, jobOf(k), "the scene") // as headrace schedule fire does
-	if err != nil || !fired {
-		return errors.Join(fmt.Errorf("%s was not fired", jobOf(k)), err)
+	if err := schedule.Fire(ctx, s.db, jobOf(k), "the scene"); err != nil { // as headrace schedule fire does
+		return err
 	}
 	s.shop.asked.Store(0)
 	select { // of an earlier night

@@ -16,19 +16,15 @@ type Schedules struct {
 	sqlrun.Table[struct{ Declare, Get, List, Seen, Fire, Checked string }]
 }
 
-const (
-	// seenEvery is how often a process notes that it makes ticks.
-	seenEvery = 30 * time.Second
-	// fireEvery is how often a person may ask for a tick: people click twice.
-	fireEvery = time.Minute
-)
+// seenEvery is how often a process notes that it makes ticks.
+const seenEvery = 30 * time.Second
 
 func (s *Schedules) Declare(ctx context.Context, one store.Schedule) (row store.Schedule, err error) {
 	defer sqlrun.Wrap("declare a schedule", &err)
 	if err := sqlrun.Identity(one.Name, one.Cron, one.Zone); err != nil {
 		return row, err
 	}
-	if _, err := s.Write(ctx, s.SQL.Declare, one.Name, one.Cron, one.Zone); err != nil {
+	if _, err := s.Write(ctx, s.SQL.Declare, one.Name, one.Cron, one.Zone, sqlrun.Micros(one.Within)); err != nil {
 		return row, err
 	}
 	row, found, err := s.get(ctx, one.Name)
@@ -48,12 +44,12 @@ func (s *Schedules) Beat(ctx context.Context, one store.Schedule) (row store.Sch
 	return row, err
 }
 
-func (s *Schedules) Fire(ctx context.Context, name, by string) (fired bool, err error) {
+func (s *Schedules) Fire(ctx context.Context, name, by string, last time.Time) (fired bool, err error) {
 	defer sqlrun.Wrap("fire a schedule", &err)
 	if !encode.Clean(name) {
 		return false, nil // no row has such a name
 	}
-	n, err := s.Write(ctx, s.SQL.Fire, name, encode.Text(by, sqlrun.MaxName), sqlrun.Micros(fireEvery))
+	n, err := s.Write(ctx, s.SQL.Fire, name, encode.Text(by, sqlrun.MaxName), s.Time(last))
 	return n > 0, err
 }
 
@@ -86,7 +82,7 @@ func (s *Schedules) get(ctx context.Context, name string) (store.Schedule, bool,
 
 func scheduleFields(r *store.Schedule) []any {
 	return []any{
-		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy,
+		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Span)(&r.Within), (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy,
 		(*sqlrun.Instant)(&r.Checked), &r.Missing, (*sqlrun.Instant)(&r.Now),
 	}
 }

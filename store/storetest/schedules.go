@@ -11,11 +11,11 @@ var scheduleTests = []test{
 	{name: "a schedule is known since its first declaration", run: scheduleDeclared},
 	{name: "another expression begins anew", run: scheduleChanged},
 	{name: "who makes other ticks is not seen", run: scheduleSeen},
-	{name: "a tick is asked for once in a minute", run: scheduleFired},
+	{name: "of those who ask for a tick at once one does", run: scheduleFired},
 	{name: "how far a source of truth was compared never goes back", run: scheduleChecked},
 }
 
-var nightly = store.Schedule{Name: "nightly", Cron: "30 2 * * *", Zone: "Europe/Berlin"}
+var nightly = store.Schedule{Name: "nightly", Cron: "30 2 * * *", Zone: "Europe/Berlin", Within: 25 * time.Hour}
 
 func (b *bundle) declare(s store.Schedule) store.Schedule {
 	b.Helper()
@@ -36,12 +36,17 @@ func scheduleDeclared(b *bundle) {
 		b.Errorf("before it is declared: %+v", row)
 	}
 	first := b.declare(nightly)
-	if first.Name != "nightly" || first.Cron != nightly.Cron || first.Zone != nightly.Zone || first.Since.IsZero() || first.Now.Before(first.Since) || !first.Seen.IsZero() || !first.Fired.IsZero() {
+	if first.Name != "nightly" || first.Cron != nightly.Cron || first.Zone != nightly.Zone || first.Within != nightly.Within || first.Since.IsZero() || first.Now.Before(first.Since) || !first.Seen.IsZero() || !first.Fired.IsZero() {
 		b.Errorf("%+v", first)
 	}
 	b.shift(time.Hour)
 	if second := b.declare(nightly); !second.Since.Equal(first.Since) || second.Now.Sub(first.Now) < time.Hour {
 		b.Errorf("%+v after %+v", second, first)
+	}
+	longer := nightly
+	longer.Within = 48 * time.Hour
+	if row := b.declare(longer); row.Within != longer.Within || !row.Since.Equal(first.Since) {
+		b.Errorf("with another Within: %+v", row)
 	}
 	list, err := b.Store.Operations().Schedules.List(b.ctx)
 	if err != nil || len(list) != 1 || list[0].Name != "nightly" {
@@ -95,22 +100,25 @@ func scheduleSeen(b *bundle) {
 }
 
 func scheduleFired(b *bundle) {
-	fire := func(name string, want bool) {
+	fire := func(name string, last time.Time, want bool) {
 		b.Helper()
-		if got, err := b.Store.Operations().Schedules.Fire(b.ctx, name, "ana"); got != want || err != nil {
+		if got, err := b.Store.Operations().Schedules.Fire(b.ctx, name, "ana", last); got != want || err != nil {
 			b.Errorf("%q: %t, %v", name, got, err)
 		}
 	}
-	fire("nightly", false)
+	fire("nightly", time.Time{}, false)
 	b.declare(nightly)
-	fire("nightly", true)
-	fire("nightly", false)
-	fire("a\x00", false)
-	if row := b.beat(nightly); row.FiredBy != "ana" || row.Fired.IsZero() {
+	fire("nightly", time.Now(), false)
+	fire("nightly", time.Time{}, true)
+	fire("nightly", time.Time{}, false)
+	fire("a\x00", time.Time{}, false)
+	row := b.beat(nightly)
+	if row.FiredBy != "ana" || row.Fired.IsZero() {
 		b.Errorf("%+v", row)
 	}
-	b.shift(2 * time.Minute)
-	fire("nightly", true)
+	b.shift(time.Second)
+	fire("nightly", row.Fired, true)
+	fire("nightly", row.Fired, false)
 }
 
 func scheduleChecked(b *bundle) {

@@ -380,6 +380,7 @@ CREATE TABLE {{schema}}.headrace_schedules (
     cron     text NOT NULL,
     zone     text NOT NULL,
     since    timestamptz NOT NULL, -- earlier ticks never come
+    within   bigint NOT NULL, -- how long its ticks may come after their time, in µs
     seen_at  timestamptz, -- when a process last made its ticks
     fired_at timestamptz, -- when a person asked for a tick
     fired_by text NOT NULL DEFAULT '',

@@ -370,6 +370,7 @@ CREATE TABLE {{schema}}.headrace_schedules (
     cron     TEXT NOT NULL,
     zone     TEXT NOT NULL,
     since    INTEGER NOT NULL, -- earlier ticks never come
+    within   INTEGER NOT NULL, -- how long its ticks may come after their time, in µs
     seen_at  INTEGER, -- when a process last made its ticks
     fired_at INTEGER, -- when a person asked for a tick
     fired_by TEXT NOT NULL DEFAULT '',
