@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os/user"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // decideFlags are the common flags of redrive and discard.
@@ -45,7 +47,7 @@ with the rest.
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
 message's own key again; --new-key gives one. Exit status 1 if none of the chosen letters is open, 3 if some are
-not, or if --limit leaves some.`,
+not, or if --limit leaves some, 5 if the steps of one need a person and none is redriven.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.dead_letters[].id' | headrace dlq redrive - --yes",
 	}
 	d := addDecide(c)
@@ -190,6 +192,9 @@ func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, partici
 	case done.Skipped > 0 && done.Done > 0:
 		return errIncomplete
 	case done.Skipped > 0:
+		if i := slices.IndexFunc(done.Skips, func(s redrive.Skip) bool { return s.Key != "" }); i >= 0 {
+			return fmt.Errorf("%w: a step needs a person: see %s", errRefused, m.command("steps "+migrate.Quote(done.Skips[i].Key)))
+		}
 		return errFound
 	case done.Done == 0 && !d.all:
 		m.say("nothing was done: no open letter matches%s", describe(f))

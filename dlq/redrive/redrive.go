@@ -89,9 +89,9 @@ func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 	for _, l := range letters {
 		switch {
 		case l.Class == dlq.Conflict && m.r.NewKey == "":
-			refused = append(refused, Skip{l.LetterID, "it is a conflict: its key belongs to another message; give it a new key or discard it"})
+			refused = append(refused, Skip{LetterID: l.LetterID, Why: "it is a conflict: its key belongs to another message; give it a new key or discard it"})
 		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && m.r.NewKey != "":
-			refused = append(refused, Skip{l.LetterID, "only a conflict, or a letter under a stand-in key, may have a new key"})
+			refused = append(refused, Skip{LetterID: l.LetterID, Why: "only a conflict, or a letter under a stand-in key, may have a new key"})
 		}
 	}
 	return refused
@@ -113,7 +113,7 @@ func (m *mover) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	steps, err := m.st.Operations().StepAdmin.Blocking(ctx, t, ids)
 	for _, l := range letters {
 		if step := steps[l.ID()]; step != "" && l.Class != dlq.Conflict {
-			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step)})
+			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step), l.Delivery.Key})
 		}
 	}
 	return refused, err
@@ -153,7 +153,7 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 		}
 		for _, l := range some {
 			if !moved[l.ID()] {
-				refused = append(refused, Skip{l.LetterID, "its message is not dead any more"})
+				refused = append(refused, Skip{LetterID: l.LetterID, Why: "its message is not dead any more"})
 			}
 		}
 	}

@@ -37,6 +37,8 @@ type Skip struct {
 	// LetterID is the letter, and Why one sentence.
 	LetterID int64  `json:"letter_id"`
 	Why      string `json:"why"`
+	// Key is that of the message if one of its steps needs a person, and "" otherwise.
+	Key string `json:"key,omitempty"`
 }
 
 // maxSkips bounds how many skipped letters a result names.
