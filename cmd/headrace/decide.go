@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/user"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/ledger"
 )
 
 // decideFlags are the common flags of redrive and discard.
@@ -46,7 +48,8 @@ with the rest.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
-message's own key again; --new-key gives one. Exit status 1 if none of the chosen letters is open, 3 if some are
+message's own key again; --new-key gives one. Under a new key each step is called again: those under
+the old key are listed before. Exit status 1 if none of the chosen letters is open, 3 if some are
 not, or if --limit leaves some, 5 if the steps of one need a person and none is redriven.`,
 		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.dead_letters[].id' | headrace dlq redrive - --yes",
 	}
@@ -97,7 +100,8 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 	if err != nil {
 		return err
 	}
-	return m.withAdmin(ctx, func(admin *redrive.Admin) error {
+	return m.withStore(ctx, func(st openStore) error {
+		admin := redrive.New(st)
 		if err := wholeGroup(ctx, admin, &f); err != nil {
 			return err
 		}
@@ -112,6 +116,11 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		}
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
+		}
+		if d.newKey != "" {
+			if err := m.warnOfSteps(ctx, st, f.IDs[0]); err != nil {
+				return err
+			}
 		}
 		if err := m.confirm(d.yes || total == 0, "%s %s%s?", verb, plural(total, "letter", "letters"), describe(f)); err != nil {
 			return err
@@ -136,6 +145,29 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		m.say("%s left: the same command goes on with the rest", plural(left, "open letter is", "open letters are"))
 		return errIncomplete
 	})
+}
+
+// warnOfSteps lists what a redrive of the letter under a new key calls again.
+func (m *Main) warnOfSteps(ctx context.Context, st openStore, letter int64) error {
+	l, err := st.Letters().Get(ctx, letter)
+	if errors.Is(err, dlq.ErrNotFound) {
+		return nil // the redrive says so
+	}
+	if err != nil {
+		return err
+	}
+	rows, err := st.Operations().Steps.List(ctx, l.ID())
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.System == "" || r.State == ledger.Failed })
+	if len(rows) > 0 {
+		m.say("warning: under a new key each step is called again. Under the key %s there were:", l.Delivery.Key)
+	}
+	for _, r := range rows {
+		m.say("  step %s of %s: %s, external id %s", r.Step, r.System, r.State, text(r.ExternalID))
+	}
+	return nil
 }
 
 // choose returns the filter of the chosen letters. By default it chooses none.
