@@ -73,12 +73,15 @@ func (m *Main) systemPauseCommand() *cobra.Command {
 		Use: "pause NAME", Short: "have the steps of all processes leave a system alone for a time", Args: one("NAME"),
 		Long: `Steps that would call the system (the System of their declaration) call nothing; their messages are put off, which
 costs no attempt, and the rest goes on. Processes know it within a second. A call under way is not cut off. A
-pause that lasts longer already is left as it is. After headrace system resume the messages go on within about a minute.`,
+pause that lasts longer already is left as it is. After headrace system resume the messages go on within about a minute.
+
+Exit status 5 if no step that is recorded calls a system of this name.`,
 		Example: "  headrace system pause bank --for 1h --reason 'maintenance until 14:00'",
 	}
 	d := c.Flags().Duration("for", 0, "for how long, as in 30m or 4h; at most 720h")
 	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who find it paused")
+	anyway := c.Flags().Bool("anyway", false, "also if no step that is recorded calls it")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if err := ledger.CheckSystem(args[0]); err != nil {
 			return usagef("%v", err)
@@ -87,6 +90,11 @@ pause that lasts longer already is left as it is. After headrace system resume t
 			return usagef("--for is %s: give a time from 1s to %s", *d, ledger.MaxPause)
 		}
 		return m.withStore(ctx, func(st openStore) error {
+			if known, err := st.Operations().Systems.Known(ctx, args[0]); err != nil {
+				return err
+			} else if !known && !*anyway {
+				return fmt.Errorf("%w: no step that is recorded calls a system %q: is the name the System of a step? If its first call is still to come, add --anyway", errRefused, args[0])
+			}
 			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: *d, By: operator(*by), Reason: *reason})
 			if err != nil {
 				return err

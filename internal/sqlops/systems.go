@@ -12,7 +12,7 @@ import (
 
 // Systems implements ledger.Systems.
 type Systems struct {
-	sqlrun.Table[struct{ Pause, Resume, List string }]
+	sqlrun.Table[struct{ Pause, Known, Resume, List string }]
 }
 
 func (s *Systems) Pause(ctx context.Context, p ledger.SystemPause) (changed bool, err error) {
@@ -25,6 +25,15 @@ func (s *Systems) Pause(ctx context.Context, p ledger.SystemPause) (changed bool
 	}
 	n, err := s.Write(ctx, s.SQL.Pause, p.System, sqlrun.Micros(p.Left), encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError))
 	return n > 0, err
+}
+
+func (s *Systems) Known(ctx context.Context, system string) (known bool, err error) {
+	defer sqlrun.Wrap("look for a system", &err)
+	if !encode.Clean(system) {
+		return false, nil // no row has such a name
+	}
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Known, system).Scan(&known)
+	return known, err
 }
 
 func (s *Systems) Resume(ctx context.Context, system, by string) (was bool, err error) {

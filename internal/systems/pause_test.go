@@ -29,6 +29,8 @@ func (t *table) Pause(_ context.Context, p ledger.SystemPause) (bool, error) {
 	return true, t.err
 }
 
+func (t *table) Known(context.Context, string) (bool, error) { return true, nil }
+
 func (t *table) Resume(context.Context, string, string) (bool, error) { return false, nil }
 
 func (t *table) List(context.Context) ([]ledger.SystemPause, error) {

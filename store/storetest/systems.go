@@ -4,11 +4,13 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
 )
 
 var systemTests = []test{
 	{name: "a pause of a system is never shortened, and ends with a resume", run: systemPaused},
+	{name: "a system is known by the steps that call it", run: systemKnown},
 	{name: "a name that no system can have is refused", run: systemNames},
 }
 
@@ -54,6 +56,21 @@ func systemPaused(b *bundle) {
 	if !b.pausedSystem("bank", time.Minute, "ana") {
 		b.Error("it cannot be paused again")
 	}
+}
+
+func systemKnown(b *bundle) {
+	known := func(name string, want bool) {
+		b.Helper()
+		got, err := b.Store.Operations().Systems.Known(b.ctx, name)
+		b.is(want, got, err)
+	}
+	b.pausedSystem("erp", time.Minute, "ana")
+	known("erp", false)
+	known("nul\x00", false)
+	b.park("m", inbox.Waiting)
+	b.markStep(stepOf("m", "charge"))
+	known("erp", true)
+	known("er", false)
 }
 
 func systemNames(b *bundle) {
