@@ -19,7 +19,8 @@ type Policy struct {
 	// none, it has no effect.
 	Backoff Backoff
 	// MaxPostpone is how long a message may be postponed (see Postpone) without an
-	// attempt in between; then it has failed. Default: 24 hours. At most MaxDelay.
+	// attempt in between; then it has failed, and if the outcome of one of its steps is unknown
+	// (package ledger), it is a dead letter of class parked. Default: 24 hours. At most MaxDelay.
 	MaxPostpone time.Duration
 	// Overrides replace parts of the policy for failures of a class: Transient, Timeout,
 	// Panic or, for a leased handler, Lost, of which it takes three to make a dead letter,

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
 )
 
 var (
@@ -109,6 +110,38 @@ func TestOpenStepIsNotDone(t *testing.T) {
 			if !strings.Contains(a.Error, ledger.ErrOpenStep.Error()) {
 				f.Errorf("attempt: %s", a.Error)
 			}
+		}
+	})
+}
+
+// A message with a call of unknown outcome that has been put off for as long as it may be goes
+// to a person, and not to the attempts that are left.
+//
+//evidence:open-step
+func TestPostponedForTooLongWithOpenStep(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var runs enginetest.Runs
+		h := stepped(f, 5, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			if runs.Next(in.Delivery.Key) == 1 {
+				_, err := charge.Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "", io.ErrUnexpectedEOF })
+				return nil, retry.Postpone(time.Hour, err)
+			}
+			return nil, retry.Postpone(time.Hour, errors.New("429"))
+		})
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		p.F.Eventually("it is put off", func() bool {
+			p.Round(p.Engine.Worker(p.h))
+			return f.Count("SELECT count(*) FROM headrace_backlog WHERE status = 'delayed'") == 1
+		})
+		f.Exec("UPDATE headrace_backlog SET due_at = postponed_at, postponed_at = " + p.hours("postponed_at", 25))
+		l := p.theLetter("m")
+		p.end()
+		if l.Class != dlq.Parked || l.Attempts != 1 || l.Error != "step charge (bank) needs a person: the outcome of a call is unknown, and the message may be put off no longer: see headrace steps" {
+			f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+		}
+		if chain := strings.Join(l.Chain, " "); !strings.Contains(chain, "429") {
+			f.Errorf("the cause is not in the chain %q", chain)
 		}
 	})
 }

@@ -66,7 +66,8 @@ type Failure struct {
 	// Description describes Err.
 	Description dlq.Failure
 
-	letter dlq.Class
+	letter  dlq.Class
+	overdue bool // it has been postponed for as long as it may be
 }
 
 // errUnused is never returned. An error that matches it matches every error.
@@ -121,6 +122,7 @@ func (f *Failure) postpone() bool {
 		before = f.Task.Item.Postponed
 	}
 	if before >= bound {
+		f.overdue = true
 		f.Err = fmt.Errorf("postponed for %s, longer than %s: %w", before.Round(time.Second), bound, f.Err)
 		return false
 	}

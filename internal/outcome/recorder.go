@@ -31,6 +31,8 @@ type Recorder struct {
 	Alerts alerts.Appender
 	// Answers keeps the answers of handlers. Nil only if none answers.
 	Answers store.Answers
+	// Steps are the rows of steps. Nil only if no handler has one.
+	Steps ledger.Store
 	// Signals are the rows of signals. Nil only if no handler awaits one.
 	Signals ledger.Signals
 	// DeadTopic names the topic for the copy of a dead letter; "" means no copy.
@@ -87,7 +89,7 @@ func (r *Recorder) Record(ctx context.Context, t *txn.Txn, b Batch) ([]outbox.Ro
 func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) error {
 	var spent []*Failure
 	for _, f := range failed {
-		f.Outcome, f.Class, f.Attempt, f.Delay, f.letter, f.Postponed = task.Waiting, "", 0, 0, "", false
+		f.Outcome, f.Class, f.Attempt, f.Delay, f.letter, f.Postponed, f.overdue = task.Waiting, "", 0, 0, "", false, false
 		switch f.Kind {
 		case Stale:
 			f.Outcome = task.Stale
@@ -101,6 +103,9 @@ func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) er
 			f.Outcome = task.Released
 		default:
 			if !f.postpone() {
+				if err := r.overdue(ctx, t, f); err != nil {
+					return err
+				}
 				spent = append(spent, f)
 			} else if err := r.arrived(ctx, t, f); err != nil {
 				return err
@@ -116,6 +121,23 @@ func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) er
 			return err
 		}
 	}
+	return nil
+}
+
+// overdue has a person decide on a call of unknown outcome whose message has been put off for
+// as long as it may be: time has not settled it.
+func (r *Recorder) overdue(ctx context.Context, t *txn.Txn, f *Failure) error {
+	if r.Steps == nil || !f.overdue {
+		return nil
+	}
+	step, open, err := r.Steps.Open(ctx, t, f.Task.ID())
+	if err != nil || !open || step.State != ledger.Pending {
+		return err
+	}
+	f.Err = retry.Permanent(&ledger.ParkedError{
+		Step: ledger.NameOf(step.Step), System: step.System, Err: f.Err,
+		Reason: "the outcome of a call is unknown, and the message may be put off no longer",
+	})
 	return nil
 }
 

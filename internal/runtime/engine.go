@@ -18,7 +18,7 @@ import (
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, Signals: rt.Store.Operations().Signals, DeadTopic: rt.deadTopic,
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: rt.deadTopic,
 		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,
 	}
 	return &batch.Options{

@@ -223,7 +223,7 @@ func (d *doing) tooEarly(idle time.Duration, cause error) error {
 	if cause == nil {
 		cause = errors.New(whyUnknown)
 	}
-	return retry.Postpone(wait, fmt.Errorf("step %s: %s may still work on a call: %w", d.r.Name, d.r.System, cause))
+	return retry.PostponeWithin(wait, d.m.Postponed+wait+time.Minute, fmt.Errorf("step %s: %s may still work on a call: %w", d.r.Name, d.r.System, cause))
 }
 
 // parked is the error for a person.
