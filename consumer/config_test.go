@@ -148,6 +148,13 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 			slow := ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park, Timeout: 19 * time.Second}
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, slow))
 		}},
+		{"is above that of its handler (10m0s)", func(c *consumer.Consumer) {
+			slow := ledger.Step[string]{Name: "answer", System: "model", Recover: ledger.Retry, KeyWindow: ledger.Forever, Timeout: 10*time.Minute + 1}
+			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(slow))
+		}},
+		{"raise the handler's with consumer.Timeout", func(c *consumer.Consumer) {
+			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged), consumer.Timeout(time.Second))
+		}},
 		{"MaxAttempts", func(c *consumer.Consumer) {
 			consumer.Handle(c, topic, insert, consumer.Retry(retry.Policy{MaxAttempts: -1}))
 		}},

@@ -162,8 +162,10 @@ func (c *Consumer) add(r *registration) {
 	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local) {
 		r.mistake("%w", err)
 	}
-	if err := r.interrupted(c.config.DrainTimeout); err != nil {
-		r.mistake("%w", err)
+	if r.Leased != nil {
+		for _, err := range r.Leased.Plan.CutOff(r.Timeout, c.config.DrainTimeout) {
+			r.mistake("%w", err)
+		}
 	}
 	for _, err := range r.mistakes {
 		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", r.Name, err))

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -102,7 +101,7 @@ func Lease(term time.Duration) Option {
 //
 // A stop waits Config.DrainTimeout for calls under way. A call of a step with Park or Skip
 // that is cut off would need a person or be lost, so Run refuses one whose Timeout is not
-// two seconds below DrainTimeout. One that comes before a step with Retry or Probe is logged:
+// two seconds below DrainTimeout, and any step whose Timeout is above the handler's own. One that comes before a step with Retry or Probe is logged:
 // put it last.
 func Steps(declared ...ledger.Declared) Option {
 	return func(r *registration) {
@@ -117,20 +116,6 @@ func Steps(declared ...ledger.Declared) Option {
 		}
 		r.Leased.Plan = plan
 	}
-}
-
-// stepMargin is what a stop needs to record the end of a call.
-const stepMargin = 2 * time.Second
-
-// interrupted returns an error if a stop cuts off calls that cannot be repeated.
-func (r *registration) interrupted(drain time.Duration) error {
-	if r.Leased == nil || r.Leased.Plan == nil {
-		return nil
-	}
-	if name, longest := r.Leased.Plan.Longest(); longest+stepMargin > drain {
-		return fmt.Errorf("the Timeout of step %s (%s) and %s are above Config.DrainTimeout (%s): a stop would leave calls whose outcome is unknown; shorten it, or raise DrainTimeout", name, longest, stepMargin, drain)
-	}
-	return nil
 }
 
 // Concurrency overrides Config.Concurrency: how many batches of this handler run at once,

@@ -74,15 +74,28 @@ func (p *Plan) Early() (early, before string) {
 	return "", ""
 }
 
-// Longest returns the longest time of one call of a step that cannot be repeated after a
-// stop (Park and Skip), and the step's name; "" if there is none.
-func (p *Plan) Longest() (name string, longest time.Duration) {
+// stopMargin is what a stop needs to record the end of a call.
+const stopMargin = 2 * time.Second
+
+// CutOff returns an error for each step whose calls would be cut off before its Timeout: by
+// the end of a run, which takes as long as work at most, or, where they cannot be repeated
+// (Park and Skip), by a stop, which waits as long as drain.
+func (p *Plan) CutOff(work, drain time.Duration) (errs []error) {
+	if p == nil {
+		return nil
+	}
 	for _, s := range p.steps {
-		if once(s) && s.Timeout > longest {
-			name, longest = s.Name, s.Timeout
+		if s.Signal {
+			continue
+		}
+		if s.Timeout > work {
+			errs = append(errs, fmt.Errorf("the Timeout of step %s (%s) is above that of its handler (%s): no call would have the time; shorten it, or raise the handler's with consumer.Timeout", s.Name, s.Timeout, work))
+		}
+		if once(s) && s.Timeout+stopMargin > drain {
+			errs = append(errs, fmt.Errorf("the Timeout of step %s (%s) and %s are above Config.DrainTimeout (%s): a stop would leave calls whose outcome is unknown; shorten it, or raise DrainTimeout", s.Name, s.Timeout, stopMargin, drain))
 		}
 	}
-	return name, longest
+	return errs
 }
 
 // declares returns an error if the plan has no such step.

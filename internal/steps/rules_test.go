@@ -566,7 +566,17 @@ func TestPlan(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, d := plan.Longest(); name != "mail" || d != time.Minute {
-		t.Errorf("%s %s", name, d)
+	for name, c := range map[string]struct {
+		work, drain time.Duration
+		want        []string
+	}{
+		"fits":         {time.Hour, 62 * time.Second, nil},
+		"a short run":  {time.Minute, 62 * time.Second, []string{"step charge (1h0m0s) is above that of its handler (1m0s)"}},
+		"a short stop": {time.Hour, 61 * time.Second, []string{"step mail (1m0s) and 2s are above Config.DrainTimeout (1m1s)"}},
+	} {
+		errs := plan.CutOff(c.work, c.drain)
+		if len(errs) != len(c.want) || len(errs) == 1 && !strings.Contains(errs[0].Error(), c.want[0]) {
+			t.Errorf("%s: %v", name, errs)
+		}
 	}
 }
