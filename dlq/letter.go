@@ -116,9 +116,9 @@ type Filter struct {
 }
 
 // WholeGroups reports whether f chooses open letters only by fields that all letters of a
-// group share: stores count those faster.
+// group share: those are counted already (package groups).
 func (f Filter) WholeGroups() bool {
-	return !f.AnyState && (f.State == "" || f.State == Open) && f.IDs == nil && f.Topic == "" && f.Key == "" &&
+	return !f.AnyState && (f.State == "" || f.State == Open) && f.IDs == nil && f.Topic == "" && f.Class == "" && f.Key == "" &&
 		f.Since.IsZero() && f.Until.IsZero()
 }
 
@@ -128,12 +128,10 @@ func (f Filter) Narrows() bool {
 		f.ErrorFingerprint != "" || f.Key != "" || !f.Since.IsZero() || !f.Until.IsZero()
 }
 
-// MaxWholeGroups is the largest number of groups that stores count one by one.
-const MaxWholeGroups = 1000
-
-// Group is the letters that failed for the same reason.
+// Group is how many letters of a filter are of one handler and failed for the same reason.
 type Group struct {
-	// ErrorFingerprint, Consumer, Handler and Class are what the letters share.
+	// ErrorFingerprint, Consumer and Handler are what the letters share; Class is that of the
+	// newest one.
 	ErrorFingerprint string `json:"error_fingerprint"`
 	Consumer         string `json:"consumer"`
 	Handler          string `json:"handler"`
@@ -146,17 +144,6 @@ type Group struct {
 	// Sample is the error of the newest letter, and SampleID that letter.
 	Sample   string `json:"error"`
 	SampleID int64  `json:"sample_id"`
-}
-
-// Hour counts the letters that a build wrote in an hour.
-type Hour struct {
-	// Start is when the hour begins, in UTC.
-	Start time.Time `json:"hour"`
-	// Build wrote them; "" if unknown. Count is how many, First when the first one was
-	// written, by the database's clock.
-	Build string    `json:"build"`
-	Count int64     `json:"count"`
-	First time.Time `json:"first"`
 }
 
 // Audit is the record of one decision on a letter.

@@ -56,13 +56,11 @@ type Reader interface {
 	// List returns at most limit letters with an id below before (0: from the newest),
 	// newest first, without payload, metadata and stack.
 	List(ctx context.Context, f Filter, before int64, limit int) ([]Letter, error)
-	// Groups returns the groups of f, largest first.
+	// Groups counts the letters of f by group, the largest first. It reads all letters of f;
+	// package groups has what all open letters of a group are together.
 	Groups(ctx context.Context, f Filter) ([]Group, error)
 	// Trail returns the audit rows of a letter, oldest first.
 	Trail(ctx context.Context, id int64) ([]Audit, error)
-	// Hours returns how the newest limit open letters of f are spread over hours and builds,
-	// the earliest hour first. f chooses them by what all letters of a group share.
-	Hours(ctx context.Context, f Filter, limit int) ([]Hour, error)
 	// Next returns the letter that the message of letter id made when it failed again after
 	// a redrive; 0 if there is none.
 	Next(ctx context.Context, id int64) (int64, error)

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
@@ -59,6 +60,8 @@ type Operations struct {
 	Schedules Schedules
 	// Answers are what handlers answered to the intents of package intent.
 	Answers Answers
+	// Groups are the groups of dead letters.
+	Groups groups.Store
 	// Waiting looks at the rows of the backlog.
 	Waiting backlog.Admin
 	// Instances are the runs of consumers.

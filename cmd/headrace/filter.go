@@ -26,7 +26,12 @@ type filterFlags struct {
 var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key", "since", "until"}
 
 func addFilter(c *cobra.Command) *filterFlags {
-	f := addOf(c)
+	f := &filterFlags{set: c.Flags()}
+	for _, class := range dlq.Classes() {
+		f.class.of = append(f.class.of, string(class))
+	}
+	addOwner(c, &f.filter)
+	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
 	f.set.StringVar(&f.filter.Topic, "topic", "", "only messages from this topic")
 	f.set.StringVar(&f.filter.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint`, or its first digits, at least 4 (see headrace dlq groups)")
 	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
@@ -35,16 +40,10 @@ func addFilter(c *cobra.Command) *filterFlags {
 	return f
 }
 
-// addOf adds the flags that the letters of a group may differ in.
-func addOf(c *cobra.Command) *filterFlags {
-	f := &filterFlags{set: c.Flags()}
-	for _, class := range dlq.Classes() {
-		f.class.of = append(f.class.of, string(class))
-	}
-	f.set.StringVar(&f.filter.Consumer, "consumer", "", "only letters of this consumer")
-	f.set.StringVar(&f.filter.Handler, "handler", "", "only letters of this handler")
-	f.set.Var(&f.class, "class", "only this class: "+strings.Join(f.class.of, ", "))
-	return f
+// addOwner adds the flags that tell apart groups of the same fingerprint.
+func addOwner(c *cobra.Command, f *dlq.Filter) {
+	c.Flags().StringVar(&f.Consumer, "consumer", "", "only letters of this consumer")
+	c.Flags().StringVar(&f.Handler, "handler", "", "only letters of this handler")
 }
 
 // addState adds the flag for letters that are no longer open.

@@ -32,7 +32,7 @@ var jsonRuns = []struct {
 	{"dlq ls", "", exitDone},
 	{"dlq groups", "", exitDone},
 	{"dlq show", "1 --payload", exitDone},
-	{"dlq why", "a276 --class exhausted", exitDone},
+	{"dlq why", "a276 --handler orders.paid", exitDone},
 	{"dlq redrive", "1 99 --yes", exitPartial},
 	{"dlq discard", "2 6 --reason test --yes", exitDone},
 	{"backlog ls", "", exitDone},

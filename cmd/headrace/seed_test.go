@@ -107,6 +107,7 @@ func (s seeder) write(what, arg string) error {
 	case "conflict":
 		l := deadLetter(arg)
 		l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
+		l.ErrorFingerprint = "c0c0c0c0c0c0c0c0"
 		l.Delivery.Fingerprint += "-other"
 		_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
 		return err

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/migrate"
 )
@@ -29,9 +30,9 @@ const (
 type whyView struct {
 	dlq.Group
 	// Looked is how many of the letters, the newest ones, Hours and Builds count.
-	Looked int64       `json:"looked_at"`
-	Hours  []dlq.Hour  `json:"hours"`
-	Builds []buildView `json:"builds"`
+	Looked int64         `json:"looked_at"`
+	Hours  []groups.Hour `json:"hours"`
+	Builds []buildView   `json:"builds"`
 	// Processes is how many of the consumer run.
 	Processes int        `json:"processes"`
 	Letter    detailView `json:"letter"` // the newest one
@@ -51,14 +52,15 @@ func (m *Main) whyCommand() *cobra.Command {
 		Use: "why GROUP", Short: "show a group: since when, from which builds, what runs now, and one letter", Args: one("GROUP"),
 		Long: `Shows what is known of the open letters of a group: when they came, which builds wrote them, which
 builds run now, and the newest letter with its attempts. GROUP is the error fingerprint, or its
-first digits, at least 4 (see headrace dlq groups). If a group has letters of several handlers or
-classes, --consumer, --handler and --class choose.`,
+first digits, at least 4 (see headrace dlq groups). If several handlers have
+letters of that fingerprint, --consumer and --handler choose.`,
 		Example: "  headrace dlq why 3f2a",
 	}
-	of := addOf(c)
+	var of dlq.Filter
+	addOwner(c, &of)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		f := of.filter
-		f.ErrorFingerprint, f.Class = args[0], dlq.Class(of.class.value)
+		f := of
+		f.ErrorFingerprint = args[0]
 		return m.withStore(ctx, func(st openStore) error {
 			admin := redrive.New(st)
 			g, err := m.oneGroup(ctx, admin, f)
@@ -122,16 +124,16 @@ func (m *Main) oneGroup(ctx context.Context, admin *redrive.Admin, f dlq.Filter)
 	if len(groups) > 1 {
 		var list []string
 		for _, g := range groups {
-			list = append(list, fmt.Sprintf("%s/%s %s (%s)", g.Consumer, g.Handler, g.Class, plural(g.Count, "letter", "letters")))
+			list = append(list, fmt.Sprintf("%s/%s (%s)", g.Consumer, g.Handler, plural(g.Count, "letter", "letters")))
 		}
-		return dlq.Group{}, usagef("%s has letters of several handlers or classes, choose with --consumer, --handler or --class: %s", f.ErrorFingerprint, strings.Join(list, ", "))
+		return dlq.Group{}, usagef("%s: several handlers have such letters, choose with --consumer or --handler: %s", f.ErrorFingerprint, strings.Join(list, ", "))
 	}
 	return groups[0], nil
 }
 
 func whyOf(ctx context.Context, st openStore, admin *redrive.Admin, g dlq.Group) (v whyView, err error) {
-	v.Group, v.Hours = g, []dlq.Hour{}
-	hours, err := admin.Hours(ctx, g, lookedAt)
+	v.Group, v.Hours = g, []groups.Hour{}
+	hours, err := st.Operations().Groups.Hours(ctx, groups.ID{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint})
 	if err != nil {
 		return v, err
 	}
@@ -150,7 +152,7 @@ func whyOf(ctx context.Context, st openStore, admin *redrive.Admin, g dlq.Group)
 
 // buildsOf returns the builds that wrote letters, by their first one, and then others that
 // run; and how many processes run.
-func buildsOf(hours []dlq.Hour, known []*consumerView) (builds []buildView, processes int) {
+func buildsOf(hours []groups.Hour, known []*consumerView) (builds []buildView, processes int) {
 	of := func(build string) *buildView {
 		i := slices.IndexFunc(builds, func(b buildView) bool { return b.Build == build })
 		if i < 0 {
@@ -237,7 +239,7 @@ func (b buildView) says(letters int64, processes int) string {
 }
 
 // strip draws the hours up to last, one sign each.
-func strip(hours []dlq.Hour, last time.Time) string {
+func strip(hours []groups.Hour, last time.Time) string {
 	counts, most := make([]int64, hoursShown), int64(1)
 	end := last.UTC().Truncate(time.Hour)
 	for _, h := range hours {

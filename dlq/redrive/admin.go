@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -67,18 +68,21 @@ func (a *Admin) Count(ctx context.Context, f dlq.Filter) (int64, error) {
 }
 
 // Groups returns the letters of f grouped by the reason of their failure, largest group
-// first.
+// first. If f chooses whole groups, it reads their counters.
 func (a *Admin) Groups(ctx context.Context, f dlq.Filter) ([]dlq.Group, error) {
-	groups, err := a.st.Letters().Groups(ctx, f)
-	return groups, wrap("group dead letters", err)
-}
-
-// Hours returns how the newest limit open letters of a group are spread over hours and
-// builds, the earliest hour first.
-func (a *Admin) Hours(ctx context.Context, g dlq.Group, limit int) ([]dlq.Hour, error) {
-	f := dlq.Filter{ErrorFingerprint: g.ErrorFingerprint, Consumer: g.Consumer, Handler: g.Handler, Class: g.Class}
-	hours, err := a.st.Letters().Hours(ctx, f, limit)
-	return hours, wrap("count dead letters by hour", err)
+	if !f.WholeGroups() {
+		list, err := a.st.Letters().Groups(ctx, f)
+		return list, wrap("group dead letters", err)
+	}
+	counted, err := a.st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint})
+	list := make([]dlq.Group, len(counted))
+	for i, g := range counted {
+		list[i] = dlq.Group{
+			ErrorFingerprint: g.ErrorFingerprint, Consumer: g.Consumer, Handler: g.Handler, Class: g.Class,
+			Count: g.Open, First: g.First, Last: g.Last, Sample: g.Sample, SampleID: g.LastLetter,
+		}
+	}
+	return list, wrap("group dead letters", err)
 }
 
 // wrap prefixes err, which may be nil, with what.

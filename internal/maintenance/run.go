@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/store"
@@ -37,4 +38,6 @@ func Run(ctx context.Context, o Options) {
 	tasks.Go(func() { lines.Run(ctx) })
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })
+	counts := &counting.Loop{Counter: counting.Counter{Store: o.Store, Groups: o.Store.Operations().Groups}, Logger: o.Logger}
+	tasks.Go(func() { counts.Run(ctx) })
 }

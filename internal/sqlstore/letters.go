@@ -16,7 +16,7 @@ import (
 // Letters implements dlq.Store.
 type Letters struct {
 	sqlrun.Table[struct {
-		Insert, InsertExisting, Get, List, Groups, GroupsOpen, Hours, Next, Take, Reopen, CountDeliveries, Record, Trail, Count string
+		Insert, InsertExisting, Get, List, Groups, Next, Take, Reopen, CountDeliveries, Record, Trail, Count string
 	}]
 }
 

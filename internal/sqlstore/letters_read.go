@@ -56,27 +56,8 @@ func (s *Letters) List(ctx context.Context, f dlq.Filter, before int64, limit in
 
 func (s *Letters) Groups(ctx context.Context, f dlq.Filter) (groups []dlq.Group, err error) {
 	defer sqlrun.Wrap("group dead letters", &err)
-	args := s.filter(f)
-	if f.WholeGroups() {
-		const consumer, handler, class, fingerprint = 2, 3, 5, 6 // their places in filter's result
-		groups, err = s.groups(ctx, s.SQL.GroupsOpen, args[consumer], args[handler], args[class], args[fingerprint], dlq.MaxWholeGroups)
-	}
-	if err == nil && (!f.WholeGroups() || len(groups) == dlq.MaxWholeGroups) {
-		groups, err = s.groups(ctx, s.SQL.Groups, args...)
-	}
-	return groups, err
-}
-
-func (s *Letters) groups(ctx context.Context, query string, args ...any) ([]dlq.Group, error) {
-	return sqlrun.Collect(ctx, s.Reader(), query, args, func(g *dlq.Group) []any {
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Groups, s.filter(f), func(g *dlq.Group) []any {
 		return []any{&g.ErrorFingerprint, &g.Consumer, &g.Handler, &g.Class, &g.Count, (*sqlrun.Instant)(&g.First), (*sqlrun.Instant)(&g.Last), &g.Sample, &g.SampleID}
-	})
-}
-
-func (s *Letters) Hours(ctx context.Context, f dlq.Filter, limit int) (hours []dlq.Hour, err error) {
-	defer sqlrun.Wrap("count dead letters by hour", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Hours, []any{f.ErrorFingerprint, f.Consumer, f.Handler, string(f.Class), limit}, func(h *dlq.Hour) []any {
-		return []any{(*sqlrun.Instant)(&h.Start), &h.Build, &h.Count, (*sqlrun.Instant)(&h.First)}
 	})
 }
 

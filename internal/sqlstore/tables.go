@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlfile"
+	"github.com/headrace/headrace/internal/sqlgroups"
 	"github.com/headrace/headrace/internal/sqlops"
 	"github.com/headrace/headrace/internal/sqlrequests"
 	"github.com/headrace/headrace/internal/sqlrun"
@@ -83,6 +84,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Systems:       sqlrun.Loaded(d, q, "systems", &sqlops.Systems{}),
 			Schedules:     sqlrun.Loaded(d, q, "schedules", &sqlops.Schedules{}),
 			Answers:       sqlrun.Loaded(d, q, "answers", &sqlops.Answers{}),
+			Groups:        sqlrun.Loaded(d, q, "groups", &sqlgroups.Groups{Schema: o.Schema}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),

@@ -17,6 +17,8 @@ var (
 		"queries/outbox_lock_shard.sql":         "a transaction of SQLite has the whole file",
 		"queries/subscriptions_lock_shards.sql": "a transaction of SQLite has the whole file",
 		"queries/relays_lock.sql":               "a transaction of SQLite has the whole file",
+		"queries/groups_recount_lock.sql":       "a transaction of SQLite has the whole file",
+		"queries/groups_recount_freeze.sql":     "a transaction of SQLite has the whole file",
 		"queries/outbox_not_subscribed.sql":     "watermill-sql knows no SQLite",
 		"queries/inbox_claim_bounded.sql":       "no other transaction holds a key while a transaction of SQLite is open",
 		"queries/inbox_claim_one.sql":           "a statement of SQLite is for one message",

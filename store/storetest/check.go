@@ -37,6 +37,10 @@ var plants = map[string]func(*bundle){
 		b.wait(keyed("a", "k"), keyed("b", "k"))
 		b.spoil("UPDATE {{schema}}.headrace_backlog SET shard = (shard + 1) % 64 WHERE key = 'a'")
 	},
+	"groups_count_letters": func(b *bundle) {
+		b.die(letter("a"))
+		b.spoil("DELETE FROM {{schema}}.headrace_letter_changes")
+	},
 	"inbox_dead_has_letter": func(b *bundle) {
 		b.die(letter("a"))
 		b.spoil("DELETE FROM {{schema}}.headrace_dead_letters")

@@ -67,8 +67,8 @@ func concurrentWriters(c Capabilities) bool { return c.ConcurrentWriters }
 func oneWriter(c Capabilities) bool         { return !c.ConcurrentWriters }
 func serverLimits(c Capabilities) bool      { return c.ServerLimits }
 
-// groups are the tests of the suite, but for those of the migrations.
-var groups = []struct {
+// suite is the tests, but for those of the migrations.
+var suite = []struct {
 	name  string
 	tests []test
 }{
@@ -90,6 +90,7 @@ var groups = []struct {
 	{"Held", heldTests},
 	{"Relays", relayTests},
 	{"Letters", letterTests},
+	{"Groups", groupsTests},
 	{"Take", takeTests},
 	{"Alerts", alertTests},
 	{"Version", versionTests},
@@ -114,7 +115,7 @@ var groups = []struct {
 
 // Run puts the driver through all tests, as subtests of t.
 func Run(t *testing.T, h Harness) {
-	for _, group := range groups {
+	for _, group := range suite {
 		t.Run(group.name, func(t *testing.T) {
 			for _, tt := range group.tests {
 				if tt.needs == nil || tt.needs(h.Capabilities) {

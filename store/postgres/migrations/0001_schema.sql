@@ -108,6 +108,8 @@ CREATE INDEX headrace_backlog_order ON {{schema}}.headrace_backlog (scope, order
 -- Rows that failed, by the reason, for a person who looks. Only failures pay for it.
 CREATE INDEX headrace_backlog_failed ON {{schema}}.headrace_backlog (error_fingerprint, id NULLS FIRST) WHERE error_fingerprint <> '';
 CREATE INDEX headrace_backlog_blocked ON {{schema}}.headrace_backlog (scope, order_key, id NULLS FIRST) WHERE status = 'blocked';
+-- Messages that were redriven, by their letter: a group whose messages still run is not resolved.
+CREATE INDEX headrace_backlog_redriven ON {{schema}}.headrace_backlog (letter_id) WHERE letter_id > 0;
 
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE SEQUENCE {{schema}}.headrace_outbox_id;
@@ -212,8 +214,7 @@ CREATE TABLE {{schema}}.headrace_answers (
     PRIMARY KEY (scope, key)
 );
 
--- Messages given up, whole. Letters are vacuumed early, since only then does the index of
--- groups alone tell what is there.
+-- Messages given up, whole.
 CREATE SEQUENCE {{schema}}.headrace_dead_letters_id;
 CREATE TABLE {{schema}}.headrace_dead_letters (
     id          bigint NOT NULL DEFAULT nextval($headrace${{schema}}.headrace_dead_letters_id$headrace$) PRIMARY KEY,
@@ -260,9 +261,6 @@ CREATE INDEX headrace_dead_letters_open_id ON {{schema}}.headrace_dead_letters (
 CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key);
 -- From a letter to the one after it.
 CREATE INDEX headrace_dead_letters_previous ON {{schema}}.headrace_dead_letters (previous_id) WHERE previous_id > 0;
--- The groups of open letters, to be counted without a look at the letters: entries
--- that are equal share one key in the index, so that a million take 7 MB.
-CREATE INDEX headrace_dead_letters_groups ON {{schema}}.headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';
 
 -- Who did what to a dead letter, and why.
 CREATE TABLE {{schema}}.headrace_audit (
@@ -275,6 +273,121 @@ CREATE TABLE {{schema}}.headrace_audit (
     at        timestamptz NOT NULL DEFAULT {{now}}
 );
 CREATE INDEX headrace_audit_letter ON {{schema}}.headrace_audit (letter_id, id);
+
+-- What opened and closed letters: a row for each statement, group and build, written by the
+-- triggers below, so that transactions that fail at the same time never wait for each other. The
+-- rows are added up into the next two tables, and go. Cancelled letters belong to no group.
+CREATE TABLE {{schema}}.headrace_letter_changes (
+    id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    consumer   text COLLATE "C" NOT NULL,
+    handler    text COLLATE "C" NOT NULL,
+    error_fingerprint text NOT NULL,
+    class      text NOT NULL,
+    build      text NOT NULL,
+    opened     bigint NOT NULL,
+    closed     bigint NOT NULL,
+    expired    bigint NOT NULL, -- of those closed: letters that were removed while they were open
+    oldest     bigint, -- letter that was opened; NULL if none was
+    newest     bigint,
+    at         timestamptz NOT NULL -- of the newest
+) WITH (autovacuum_vacuum_scale_factor = 0.01);
+
+-- The letters of one handler with the same error fingerprint: how many, and what people and time
+-- made of them. A view adds the rows above to it.
+CREATE TABLE {{schema}}.headrace_groups (
+    consumer   text COLLATE "C" NOT NULL,
+    handler    text COLLATE "C" NOT NULL,
+    error_fingerprint text NOT NULL,
+    class      text NOT NULL, -- of the newest letter
+    state      text NOT NULL, -- new, ongoing, escalating, resolved, regressed
+    state_at   timestamptz NOT NULL, -- when it became that
+    open       bigint NOT NULL,
+    total      bigint NOT NULL, -- opened, ever
+    first_at   timestamptz NOT NULL,
+    last_at    timestamptz NOT NULL,
+    first_build text NOT NULL,
+    last_build  text NOT NULL,
+    first_letter bigint NOT NULL,
+    last_letter  bigint NOT NULL,
+    sample     text NOT NULL, -- the error of the newest letter, cut
+    resolved_at timestamptz, -- the last time
+    resolved_by text NOT NULL DEFAULT '', -- '' if it was by itself
+    resolved_build text NOT NULL DEFAULT '', -- '' if only time counts
+    muted_until timestamptz, -- NULL: without an end
+    muted_count bigint, -- the total that ends it; NULL: none does
+    muted_by    text NOT NULL DEFAULT '', -- '' if it is not muted
+    muted_anyway boolean NOT NULL DEFAULT false, -- also when it gets worse
+    assignee   text NOT NULL DEFAULT '',
+    note       text NOT NULL DEFAULT '',
+    link       text NOT NULL DEFAULT '',
+    PRIMARY KEY (consumer, handler, error_fingerprint)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+
+-- How many letters of a group were opened in an hour, by build.
+CREATE TABLE {{schema}}.headrace_group_hours (
+    consumer   text COLLATE "C" NOT NULL,
+    handler    text COLLATE "C" NOT NULL,
+    error_fingerprint text NOT NULL,
+    hour       timestamptz NOT NULL,
+    build      text NOT NULL,
+    n          bigint NOT NULL,
+    first_at   timestamptz NOT NULL,
+    PRIMARY KEY (consumer, handler, error_fingerprint, hour, build)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+
+-- When a consumer first started each build, which is the order of builds.
+CREATE TABLE {{schema}}.headrace_builds (
+    consumer   text COLLATE "C" NOT NULL,
+    build      text NOT NULL,
+    first_at   timestamptz NOT NULL,
+    PRIMARY KEY (consumer, build)
+);
+
+-- A trigger with transition tables may have neither a column list nor two events: so there are
+-- three, each with one row for a statement, a group and a build.
+CREATE FUNCTION {{schema}}.headrace_letters_inserted() RETURNS trigger LANGUAGE plpgsql AS $headrace$
+BEGIN
+    INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
+    SELECT l.consumer, l.handler, l.error_fingerprint, l.class, l.build, count(*), 0, 0, min(l.id), max(l.id), max(l.created_at)
+    FROM after AS l
+    WHERE l.state = 'open' AND l.class <> 'cancelled'
+    GROUP BY l.consumer, l.handler, l.error_fingerprint, l.class, l.build;
+    RETURN NULL;
+END $headrace$;
+CREATE TRIGGER headrace_letters_inserted AFTER INSERT ON {{schema}}.headrace_dead_letters
+    REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION {{schema}}.headrace_letters_inserted();
+
+-- It writes nothing where neither the state nor the group changed.
+CREATE FUNCTION {{schema}}.headrace_letters_updated() RETURNS trigger LANGUAGE plpgsql AS $headrace$
+BEGIN
+    INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
+    SELECT c.consumer, c.handler, c.error_fingerprint, c.class, c.build, count(c.opened), count(c.closed), 0, min(c.opened), max(c.opened), max(c.changed_at)
+    FROM after AS n
+    JOIN before AS o ON o.id = n.id
+    CROSS JOIN LATERAL (
+        SELECT n.consumer, n.handler, n.error_fingerprint, n.class, n.build, n.id AS opened, NULL::bigint AS closed, n.changed_at, n.state
+        UNION ALL
+        SELECT o.consumer, o.handler, o.error_fingerprint, o.class, o.build, NULL, o.id, n.changed_at, o.state
+    ) AS c
+    WHERE (n.state = 'open', n.consumer, n.handler, n.error_fingerprint, n.class) IS DISTINCT FROM (o.state = 'open', o.consumer, o.handler, o.error_fingerprint, o.class)
+        AND c.state = 'open' AND c.class <> 'cancelled'
+    GROUP BY c.consumer, c.handler, c.error_fingerprint, c.class, c.build;
+    RETURN NULL;
+END $headrace$;
+CREATE TRIGGER headrace_letters_updated AFTER UPDATE ON {{schema}}.headrace_dead_letters
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION {{schema}}.headrace_letters_updated();
+
+CREATE FUNCTION {{schema}}.headrace_letters_deleted() RETURNS trigger LANGUAGE plpgsql AS $headrace$
+BEGIN
+    INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, at)
+    SELECT l.consumer, l.handler, l.error_fingerprint, l.class, l.build, 0, count(*), count(*), max(l.changed_at)
+    FROM before AS l
+    WHERE l.state = 'open' AND l.class <> 'cancelled'
+    GROUP BY l.consumer, l.handler, l.error_fingerprint, l.class, l.build;
+    RETURN NULL;
+END $headrace$;
+CREATE TRIGGER headrace_letters_deleted AFTER DELETE ON {{schema}}.headrace_dead_letters
+    REFERENCING OLD TABLE AS before FOR EACH STATEMENT EXECUTE FUNCTION {{schema}}.headrace_letters_deleted();
 
 -- The newest version that was applied of each entity.
 CREATE TABLE {{schema}}.headrace_versions (

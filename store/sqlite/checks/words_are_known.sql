@@ -14,6 +14,9 @@ FROM (
     WHERE state NOT IN ('open', 'redriven', 'discarded')
         OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked')
     UNION ALL
+    SELECT 'group ' || state FROM {{schema}}.headrace_groups
+    WHERE state NOT IN ('new', 'ongoing', 'escalating', 'resolved', 'regressed')
+    UNION ALL
     SELECT 'audit ' || action FROM {{schema}}.headrace_audit
     WHERE action NOT IN ('redrive', 'discard', 'resolve', 'suspect_begin', 'suspect_end')
     UNION ALL

@@ -101,6 +101,8 @@ CREATE INDEX {{schema}}.headrace_backlog_order ON headrace_backlog (scope, order
 -- Rows that failed, by the reason, for a person who looks. Only failures pay for it.
 CREATE INDEX {{schema}}.headrace_backlog_failed ON headrace_backlog (error_fingerprint, id) WHERE error_fingerprint <> '';
 CREATE INDEX {{schema}}.headrace_backlog_blocked ON headrace_backlog (scope, order_key, id) WHERE status = 'blocked';
+-- Messages that were redriven, by their letter: a group whose messages still run is not resolved.
+CREATE INDEX {{schema}}.headrace_backlog_redriven ON headrace_backlog (letter_id) WHERE letter_id > 0;
 
 -- Events to publish that are ready: one index, and rows that live shortly.
 CREATE TABLE {{schema}}.headrace_outbox (
@@ -252,8 +254,6 @@ CREATE INDEX {{schema}}.headrace_dead_letters_open_id ON headrace_dead_letters (
 CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key);
 -- From a letter to the one after it.
 CREATE INDEX {{schema}}.headrace_dead_letters_previous ON headrace_dead_letters (previous_id) WHERE previous_id > 0;
--- The groups of open letters, to be counted without a look at the letters.
-CREATE INDEX {{schema}}.headrace_dead_letters_groups ON headrace_dead_letters (consumer, class, error_fingerprint, handler) WHERE state = 'open';
 
 -- Who did what to a dead letter, and why.
 CREATE TABLE {{schema}}.headrace_audit (
@@ -266,6 +266,102 @@ CREATE TABLE {{schema}}.headrace_audit (
     at        INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX {{schema}}.headrace_audit_letter ON headrace_audit (letter_id, id);
+
+-- What opened and closed letters: a row for each, written by the triggers below. The rows are
+-- added up into the next two tables, and go. Cancelled letters belong to no group.
+CREATE TABLE {{schema}}.headrace_letter_changes (
+    id         INTEGER PRIMARY KEY,
+    consumer   TEXT NOT NULL,
+    handler    TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    class      TEXT NOT NULL,
+    build      TEXT NOT NULL,
+    opened     INTEGER NOT NULL,
+    closed     INTEGER NOT NULL,
+    expired    INTEGER NOT NULL, -- of those closed: letters that were removed while they were open
+    oldest     INTEGER, -- letter that was opened; NULL if none was
+    newest     INTEGER,
+    at         INTEGER NOT NULL -- of the newest
+) STRICT;
+
+-- The letters of one handler with the same error fingerprint: how many, and what people and time
+-- made of them. A view adds the rows above to it.
+CREATE TABLE {{schema}}.headrace_groups (
+    consumer   TEXT NOT NULL,
+    handler    TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    class      TEXT NOT NULL, -- of the newest letter
+    state      TEXT NOT NULL, -- new, ongoing, escalating, resolved, regressed
+    state_at   INTEGER NOT NULL, -- when it became that
+    open       INTEGER NOT NULL,
+    total      INTEGER NOT NULL, -- opened, ever
+    first_at   INTEGER NOT NULL,
+    last_at    INTEGER NOT NULL,
+    first_build TEXT NOT NULL,
+    last_build  TEXT NOT NULL,
+    first_letter INTEGER NOT NULL,
+    last_letter  INTEGER NOT NULL,
+    sample     TEXT NOT NULL, -- the error of the newest letter, cut
+    resolved_at INTEGER, -- the last time
+    resolved_by TEXT NOT NULL DEFAULT '', -- '' if it was by itself
+    resolved_build TEXT NOT NULL DEFAULT '', -- '' if only time counts
+    muted_until INTEGER, -- NULL: without an end
+    muted_count INTEGER, -- the total that ends it; NULL: none does
+    muted_by    TEXT NOT NULL DEFAULT '', -- '' if it is not muted
+    muted_anyway INTEGER NOT NULL DEFAULT 0 CHECK (muted_anyway IN (0, 1)), -- also when it gets worse
+    assignee   TEXT NOT NULL DEFAULT '',
+    note       TEXT NOT NULL DEFAULT '',
+    link       TEXT NOT NULL DEFAULT '',
+    PRIMARY KEY (consumer, handler, error_fingerprint)
+) STRICT, WITHOUT ROWID;
+
+-- How many letters of a group were opened in an hour, by build.
+CREATE TABLE {{schema}}.headrace_group_hours (
+    consumer   TEXT NOT NULL,
+    handler    TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    hour       INTEGER NOT NULL,
+    build      TEXT NOT NULL,
+    n          INTEGER NOT NULL,
+    first_at   INTEGER NOT NULL,
+    PRIMARY KEY (consumer, handler, error_fingerprint, hour, build)
+) STRICT, WITHOUT ROWID;
+
+-- When a consumer first started each build, which is the order of builds.
+CREATE TABLE {{schema}}.headrace_builds (
+    consumer   TEXT NOT NULL,
+    build      TEXT NOT NULL,
+    first_at   INTEGER NOT NULL,
+    PRIMARY KEY (consumer, build)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER {{schema}}.headrace_letters_inserted AFTER INSERT ON headrace_dead_letters
+WHEN NEW.state = 'open' AND NEW.class <> 'cancelled'
+BEGIN
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
+    VALUES (NEW.consumer, NEW.handler, NEW.error_fingerprint, NEW.class, NEW.build, 1, 0, 0, NEW.id, NEW.id, NEW.created_at);
+END;
+-- They write nothing where neither the state nor the group changed.
+CREATE TRIGGER {{schema}}.headrace_letters_closed AFTER UPDATE OF state, class, consumer, handler, error_fingerprint ON headrace_dead_letters
+WHEN OLD.state = 'open' AND OLD.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
+    <> (OLD.state, OLD.class, OLD.consumer, OLD.handler, OLD.error_fingerprint)
+BEGIN
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, at)
+    VALUES (OLD.consumer, OLD.handler, OLD.error_fingerprint, OLD.class, OLD.build, 0, 1, 0, NEW.changed_at);
+END;
+CREATE TRIGGER {{schema}}.headrace_letters_opened AFTER UPDATE OF state, class, consumer, handler, error_fingerprint ON headrace_dead_letters
+WHEN NEW.state = 'open' AND NEW.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
+    <> (OLD.state, OLD.class, OLD.consumer, OLD.handler, OLD.error_fingerprint)
+BEGIN
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
+    VALUES (NEW.consumer, NEW.handler, NEW.error_fingerprint, NEW.class, NEW.build, 1, 0, 0, NEW.id, NEW.id, NEW.changed_at);
+END;
+CREATE TRIGGER {{schema}}.headrace_letters_deleted AFTER DELETE ON headrace_dead_letters
+WHEN OLD.state = 'open' AND OLD.class <> 'cancelled'
+BEGIN
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, at)
+    VALUES (OLD.consumer, OLD.handler, OLD.error_fingerprint, OLD.class, OLD.build, 0, 1, 1, OLD.changed_at);
+END;
 
 -- The newest version that was applied of each entity.
 CREATE TABLE {{schema}}.headrace_versions (

@@ -1,7 +1,7 @@
 -- Letters of a filter by the reason that they failed for, with the newest as sample.
-SELECT g.error_fingerprint, g.consumer, g.handler, g.class, g.n, g.first, g.last, sample.error, g.newest
+SELECT g.error_fingerprint, g.consumer, g.handler, sample.class, g.n, g.first, g.last, sample.error, g.newest
 FROM (
-    SELECT l.error_fingerprint, l.consumer, l.handler, l.class, count(*) AS n,
+    SELECT l.error_fingerprint, l.consumer, l.handler, count(*) AS n,
         min(l.created_at) AS first, max(l.created_at) AS last, max(l.id) AS newest
     FROM {{schema}}.headrace_dead_letters AS l
     WHERE ($1 = '' OR l.state = $1)
@@ -14,7 +14,7 @@ FROM (
         AND ($8 = '' OR l.key = $8)
         AND ($9 IS NULL OR l.created_at >= $9)
         AND ($10 IS NULL OR l.created_at < $10)
-    GROUP BY l.error_fingerprint, l.consumer, l.handler, l.class
+    GROUP BY l.error_fingerprint, l.consumer, l.handler
 ) AS g
 JOIN {{schema}}.headrace_dead_letters AS sample ON sample.id = g.newest
 ORDER BY g.n DESC, g.newest DESC

@@ -1,0 +1,137 @@
+package counting
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+const (
+	// changesAtOnce and groupsAtOnce bound a transaction.
+	changesAtOnce = 5000
+	groupsAtOnce  = 500
+)
+
+// Counter adds up the changes of a database's letters. It is safe for concurrent use.
+type Counter struct {
+	// Store is the database. Groups are its own.
+	Store  store.Transactor
+	Groups groups.Store
+}
+
+// AddUp adds up the changes that are there. It returns early, without an error, if another process
+// counts. It blocks until they are added up, or ctx ends.
+func (c *Counter) AddUp(ctx context.Context) error {
+	for {
+		_, waits, err := c.Groups.Behind(ctx)
+		if err != nil || !waits {
+			return err
+		}
+		more := false
+		err = store.Transact(ctx, c.Store, func(t *txn.Txn) error {
+			more, err = c.addUp(ctx, t)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("add up dead letters: %w", err)
+		}
+		if !more {
+			return nil
+		}
+	}
+}
+
+// addUp adds up some changes, and reports whether there may be more.
+func (c *Counter) addUp(ctx context.Context, t *txn.Txn) (more bool, err error) {
+	now, locked, err := c.Groups.Lock(ctx, t)
+	if err != nil || !locked {
+		return false, err
+	}
+	changes, err := c.Groups.Take(ctx, t, changesAtOnce)
+	if err != nil || len(changes) == 0 {
+		return false, err
+	}
+	sums := groups.Add(changes)
+	ids := slices.SortedFunc(maps.Keys(sums), compare)
+	known, err := c.Groups.Get(ctx, t, ids)
+	if err != nil {
+		return false, err
+	}
+	byID := make(map[groups.ID]groups.Group, len(known))
+	for _, g := range known {
+		byID[g.ID] = g
+	}
+	list, hours := make([]groups.Group, len(ids)), make(map[groups.ID][]groups.Hour)
+	for i, id := range ids {
+		list[i] = byID[id]
+		list[i].ID = id
+		hours[id] = sums[id].Hours
+	}
+	return len(changes) == changesAtOnce, c.decide(ctx, t, now, list, sums, hours)
+}
+
+// Review decides the states that time alone changes. Otherwise it is as AddUp.
+func (c *Counter) Review(ctx context.Context) error {
+	due, err := c.Groups.Due(ctx)
+	if err != nil || !due {
+		return err
+	}
+	err = store.Transact(ctx, c.Store, func(t *txn.Txn) error {
+		now, locked, err := c.Groups.Lock(ctx, t)
+		if err != nil || !locked {
+			return err
+		}
+		list, err := c.Groups.Overdue(ctx, t, groupsAtOnce)
+		if err != nil || len(list) == 0 {
+			return err
+		}
+		return c.decide(ctx, t, now, list, nil, nil)
+	})
+	if err != nil {
+		return fmt.Errorf("review groups of dead letters: %w", err)
+	}
+	return nil
+}
+
+// decide applies sums to the groups of list, and writes what became of them. hours are those of
+// the sums.
+func (c *Counter) decide(ctx context.Context, t *txn.Txn, now time.Time, list []groups.Group, sums map[groups.ID]*groups.Sum, hours map[groups.ID][]groups.Hour) error {
+	ids := make([]groups.ID, len(list))
+	for i, g := range list {
+		ids[i] = g.ID
+	}
+	week, err := c.Groups.Week(ctx, t, ids)
+	if err != nil {
+		return err
+	}
+	unfinished, err := c.Groups.Unfinished(ctx, t, ids)
+	if err != nil {
+		return err
+	}
+	builds := make(map[string][]groups.Build)
+	for i := range list {
+		g := &list[i]
+		if _, ok := builds[g.Consumer]; !ok {
+			if builds[g.Consumer], err = c.Groups.Order(ctx, t, g.Consumer); err != nil {
+				return err
+			}
+		}
+		f := groups.Facts{Now: now, Unfinished: unfinished[g.ID], Hours: week[g.ID], Builds: builds[g.Consumer]}
+		for _, h := range hours[g.ID] {
+			f.Hours = groups.AddHour(f.Hours, h)
+		}
+		g.Apply(sums[g.ID], f)
+	}
+	return c.Groups.Put(ctx, t, list, hours)
+}
+
+func compare(a, b groups.ID) int {
+	return strings.Compare(a.Consumer+"\x00"+a.Handler+"\x00"+a.ErrorFingerprint, b.Consumer+"\x00"+b.Handler+"\x00"+b.ErrorFingerprint)
+}

@@ -1,0 +1,56 @@
+package counting
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+const (
+	// addEvery is the time between two looks for changes, so that the state of a group is as
+	// late at most. Every reviewTurns of them the time is looked at, and every pruneTurns
+	// old rows go.
+	addEvery    = time.Second
+	reviewTurns = 10
+	pruneTurns  = 3600
+	// lookTime bounds the transactions of a turn, but for a long list of changes.
+	lookTime = time.Minute
+)
+
+// Loop counts from time to time.
+type Loop struct {
+	Counter
+	Logger *slog.Logger
+}
+
+// Run counts until ctx ends. It blocks.
+func (l *Loop) Run(ctx context.Context) {
+	failed := false
+	for turn := 1; sleep.For(ctx, addEvery); turn++ {
+		err := l.turn(ctx, turn)
+		if err != nil && !failed && ctx.Err() == nil {
+			l.Logger.Warn("cannot count dead letters; trying again", "error", encode.Said(err))
+		}
+		failed = err != nil
+	}
+}
+
+func (l *Loop) turn(ctx context.Context, turn int) error {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	if err := l.AddUp(ctx); err != nil {
+		return err
+	}
+	if turn%reviewTurns == 0 {
+		if err := l.Review(ctx); err != nil {
+			return err
+		}
+	}
+	if turn%pruneTurns == 0 {
+		return l.Groups.Prune(ctx)
+	}
+	return nil
+}

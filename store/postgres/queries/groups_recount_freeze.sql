@@ -1,0 +1,2 @@
+-- No letter is written while all are counted.
+LOCK TABLE {{schema}}.headrace_dead_letters IN SHARE MODE

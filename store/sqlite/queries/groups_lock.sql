@@ -1,0 +1,2 @@
+-- One process at a time counts: the one that has the file.
+SELECT {{now}}, true

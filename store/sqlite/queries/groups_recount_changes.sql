@@ -1,0 +1,2 @@
+-- All changes are in the letters that are counted.
+DELETE FROM {{schema}}.headrace_letter_changes
