@@ -154,7 +154,11 @@ type Audit struct {
 	// By says who decided, Reason why, in that person's words.
 	By     string `json:"by"`
 	Reason string `json:"reason"`
-	// NewKey is the key that the letter was redriven under; empty for its own.
-	NewKey string    `json:"new_key,omitempty"`
+	// DBUser is the login that did it; "" on SQLite. Stores set it.
+	DBUser string `json:"db_user,omitempty"`
+	// RedriveID is the redrive that it belongs to; 0 for none.
+	RedriveID int64 `json:"redrive_id,omitempty"`
+	// Detail says more, such as the new key of a redriven conflict.
+	Detail string    `json:"detail,omitempty"`
 	At     time.Time `json:"at"` // by the database's clock; stores set it
 }

@@ -72,7 +72,8 @@ type Requests interface {
 	// processes take the same, and none takes one whose time is over. If there is none, it
 	// reads one index and takes no lock.
 	Take(ctx context.Context, self Instance, kinds []string) (Request, bool, error)
-	// Answer records the answer to a request that self has taken. Only the first one counts.
+	// Answer records the answer to a request that self has taken. Only the first one counts. A
+	// refusal is also a row of the audit.
 	Answer(ctx context.Context, id int64, self Instance, a Answer) error
 	// Get returns a request and what became of it. It reports false if there is none.
 	Get(ctx context.Context, id int64) (Request, Answer, bool, error)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
@@ -71,6 +72,8 @@ type Operations struct {
 	Marks instance.Marks
 	// Pauses are the pauses of consumers.
 	Pauses instance.Pauses
+	// Audit says who did what. The trail of a letter is in it too.
+	Audit audit.Store
 	// Requests are what people ask the processes of consumers to do.
 	Requests instance.Requests
 	// Subscriptions are those of consumers with local handlers.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/outbox"
@@ -91,6 +92,9 @@ func (m *Main) exit(err error, command string) int {
 	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
 		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
+		return exitRefused
+	case errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer):
+		m.say("%v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
 		m.say("not permitted: %v", err)

@@ -29,6 +29,7 @@ var jsonRuns = []struct {
 	{"consumer pause", "billing", exitDone},
 	{"consumer ls", "", exitDone},
 	{"consumer resume", "billing", exitDone},
+	{"audit ls", "", exitDone},
 	{"dlq ls", "", exitDone},
 	{"dlq groups", "", exitDone},
 	{"dlq show", "1 --payload", exitDone},

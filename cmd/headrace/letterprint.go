@@ -94,8 +94,8 @@ func (m *Main) printRuns(v detailView) error {
 	runs := attemptLines(v.Runs)
 	for _, a := range v.Trail {
 		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
-		if a.NewKey != "" {
-			line += ", under the new key " + a.NewKey
+		if a.Detail != "" {
+			line += ", " + a.Detail
 		}
 		trail = append(trail, line)
 	}

@@ -50,8 +50,11 @@ func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request
 		return Result{}, wrap(action, err)
 	}
 	m := &mover{Admin: a, to: to, r: r, apply: apply, size: firstBatch, audit: dlq.Audit{
-		Action: action, By: encode.Text(r.By, maxAudit), Reason: encode.Text(r.Reason, maxAudit), NewKey: r.NewKey,
+		Action: action, By: encode.Text(r.By, maxAudit), Reason: encode.Text(r.Reason, maxAudit),
 	}}
+	if r.NewKey != "" {
+		m.audit.Detail = "under the new key " + r.NewKey
+	}
 	if err = m.run(ctx); err != nil {
 		// A driver may return an error of its own for a statement that was cancelled.
 		if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {

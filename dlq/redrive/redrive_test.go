@@ -170,7 +170,7 @@ func TestRedriveConflict(t *testing.T) {
 		if i < 0 || items[i].Delivery.Key != "k-2" || items[i].Spent != 0 || items[i].Delivery.Fingerprint != "f-k-other" {
 			b.Fatalf("%+v", items)
 		}
-		if trail, err := b.st.Letters().Trail(b.ctx, id); err != nil || len(trail) != 1 || trail[0].NewKey != "k-2" {
+		if trail, err := b.st.Letters().Trail(b.ctx, id); err != nil || len(trail) != 1 || trail[0].Detail != "under the new key k-2" {
 			b.Errorf("%+v, %v", trail, err)
 		}
 	})

@@ -4,7 +4,7 @@ package archtest
 var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
-		".", "./alerts", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/redrive", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
+		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/redrive", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
 		"./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.

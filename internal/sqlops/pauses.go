@@ -7,11 +7,12 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // Pauses implements instance.Pauses.
 type Pauses struct {
-	sqlrun.Table[struct{ Pause, Resume, Get, List string }]
+	sqlrun.Table[struct{ Pause, Resume, Record, Get, List string }]
 }
 
 func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err error) {
@@ -19,8 +20,21 @@ func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err
 	if err := cmp.Or(instance.CheckConsumer(p.Consumer), sqlrun.Identity(p.Consumer)); err != nil {
 		return false, err
 	}
-	n, err := s.Write(ctx, s.SQL.Pause, p.Consumer, encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError))
-	return n > 0, err
+	by, reason := encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError)
+	return s.change(ctx, []any{p.Consumer, "pause", by, reason}, s.SQL.Pause, p.Consumer, by, reason)
+}
+
+// change runs a statement, and records what it did in the same transaction.
+func (s *Pauses) change(ctx context.Context, record []any, query string, args ...any) (changed bool, err error) {
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		n, err := sqlrun.Affected(t.ExecContext(ctx, query, args...))
+		if changed = n > 0; err != nil || !changed {
+			return err
+		}
+		_, err = t.ExecContext(ctx, s.SQL.Record, record...)
+		return err
+	})
+	return changed && err == nil, err
 }
 
 func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool, err error) {
@@ -28,8 +42,8 @@ func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool,
 	if !encode.Clean(consumer) {
 		return false, nil // no row has such a name
 	}
-	n, err := s.Write(ctx, s.SQL.Resume, consumer, encode.Text(by, sqlrun.MaxName))
-	return n > 0, err
+	by = encode.Text(by, sqlrun.MaxName)
+	return s.change(ctx, []any{consumer, "resume", by, ""}, s.SQL.Resume, consumer, by)
 }
 
 func (s *Pauses) Get(ctx context.Context, consumer string) (instance.Pause, error) {

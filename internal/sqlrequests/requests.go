@@ -17,7 +17,7 @@ import (
 
 // Requests implements instance.Requests.
 type Requests struct {
-	sqlrun.Table[struct{ Ask, Look, Take, Answer, Get, Forget string }]
+	sqlrun.Table[struct{ Ask, Look, Take, Answer, Record, Get, Forget string }]
 }
 
 func (s *Requests) Ask(ctx context.Context, r instance.Request, valid time.Duration) (id int64, err error) {
@@ -77,8 +77,13 @@ func (s *Requests) Answer(ctx context.Context, id int64, self instance.Instance,
 		}
 		value = string(a.Value)
 	}
-	_, err = s.Write(ctx, s.SQL.Answer, id, self.ID, string(a.State), value, encode.Text(a.Error, sqlrun.MaxError))
-	return err
+	return s.Transact(ctx, func(t *txn.Txn) error {
+		n, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.Answer, id, self.ID, string(a.State), value, encode.Text(a.Error, sqlrun.MaxError)))
+		if err == nil && n > 0 && a.State == instance.RequestRefused {
+			_, err = t.ExecContext(ctx, s.SQL.Record, id)
+		}
+		return err
+	})
 }
 
 func (s *Requests) Get(ctx context.Context, id int64) (r instance.Request, a instance.Answer, ok bool, err error) {

@@ -181,6 +181,7 @@ func (s *Letters) Record(ctx context.Context, t *txn.Txn, rows []dlq.Audit) (err
 		sqlrun.Texts(rows, func(a *audit) string { return a.Action }),
 		sqlrun.Named(rows, func(a *audit) string { return a.By }),
 		sqlrun.Texts(rows, func(a *audit) string { return encode.Text(a.Reason, sqlrun.MaxError) }),
-		sqlrun.Named(rows, func(a *audit) string { return a.NewKey }))...)
+		sqlrun.Numbers(rows, func(a *audit) int64 { return a.RedriveID }),
+		sqlrun.Texts(rows, func(a *audit) string { return encode.Text(a.Detail, sqlrun.MaxError) }))...)
 	return err
 }

@@ -76,6 +76,6 @@ func (s *Letters) Count(ctx context.Context, f dlq.Filter) (n int64, err error) 
 func (s *Letters) Trail(ctx context.Context, id int64) (trail []dlq.Audit, err error) {
 	defer sqlrun.Wrap(fmt.Sprintf("read what was done to dead letter %d", id), &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Trail, []any{id}, func(a *dlq.Audit) []any {
-		return []any{&a.LetterID, &a.Action, &a.By, &a.Reason, &a.NewKey, (*sqlrun.Instant)(&a.At)}
+		return []any{&a.LetterID, &a.Action, &a.By, &a.DBUser, &a.Reason, &a.RedriveID, &a.Detail, (*sqlrun.Instant)(&a.At)}
 	})
 }

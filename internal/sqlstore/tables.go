@@ -89,6 +89,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
+			Audit:         sqlrun.Loaded(d, q, "audit", &sqlrequests.Audit{}),
 			Requests:      sqlrun.Loaded(d, q, "requests", &sqlrequests.Requests{}),
 			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{Schema: o.Schema}),
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),

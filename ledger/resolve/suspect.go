@@ -7,16 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
-)
-
-// The actions of the audit rows, which are of no letter.
-const (
-	suspectBegin = "suspect_begin"
-	suspectEnd   = "suspect_end"
 )
 
 // BeginSuspect begins ledger.SuspectMode for messages from before until, or moves its time,
@@ -26,19 +20,16 @@ func (a *Admin) BeginSuspect(ctx context.Context, until time.Time, by, reason st
 	if until.IsZero() {
 		return fmt.Errorf("begin suspect mode: %w: it needs the time until which rows may be lost", ErrInvalid)
 	}
-	audit := dlq.Audit{Action: suspectBegin, By: by, Reason: reason}
-	if strings.TrimSpace(reason) != "" { // the row has the time too
-		audit.Reason = "until " + until.UTC().Format(time.RFC3339) + ": " + reason
-	}
-	return a.suspect(ctx, "begin suspect mode", audit, func(t *txn.Txn) error {
+	row := audit.Row{Action: "begin", By: by, Reason: reason, Detail: "until " + until.UTC().Format(time.RFC3339)}
+	return a.suspect(ctx, "begin suspect mode", row, func(t *txn.Txn) error {
 		return a.st.Operations().Suspect.Begin(ctx, t, ledger.SuspectMode{Until: until, By: by, Reason: reason})
 	})
 }
 
 // EndSuspect ends the mode, with an audit row. The error matches ErrNotFound if it is off.
 func (a *Admin) EndSuspect(ctx context.Context, by, reason string) error {
-	audit := dlq.Audit{Action: suspectEnd, By: by, Reason: reason}
-	return a.suspect(ctx, "end suspect mode", audit, func(t *txn.Txn) error {
+	row := audit.Row{Action: "end", By: by, Reason: reason}
+	return a.suspect(ctx, "end suspect mode", row, func(t *txn.Txn) error {
 		was, err := a.st.Operations().Suspect.End(ctx, t)
 		if err == nil && !was {
 			err = ErrNotFound
@@ -47,15 +38,16 @@ func (a *Admin) EndSuspect(ctx context.Context, by, reason string) error {
 	})
 }
 
-func (a *Admin) suspect(ctx context.Context, what string, audit dlq.Audit, f func(t *txn.Txn) error) error {
-	if strings.TrimSpace(audit.By) == "" || strings.TrimSpace(audit.Reason) == "" {
+func (a *Admin) suspect(ctx context.Context, what string, row audit.Row, f func(t *txn.Txn) error) error {
+	if strings.TrimSpace(row.By) == "" || strings.TrimSpace(row.Reason) == "" {
 		return fmt.Errorf("%s: %w: say who does it, and why", what, ErrInvalid)
 	}
+	row.Kind = audit.Suspect
 	err := store.Transact(ctx, a.st, func(t *txn.Txn) error {
 		if err := f(t); err != nil {
 			return err
 		}
-		return a.st.Letters().Record(ctx, t, []dlq.Audit{audit})
+		return a.st.Operations().Audit.Record(ctx, t, row)
 	})
 	switch {
 	case errors.Is(err, ErrNotFound):

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/ledger/resolve"
 )
@@ -41,8 +42,8 @@ func TestSuspect(t *testing.T) {
 		if m, err := mode.Get(x.Context()); err != nil || !m.Until.IsZero() {
 			x.Errorf("%+v, %v", m, err)
 		}
-		trail, err := x.Store.Letters().Trail(x.Context(), 0)
-		if err != nil || len(trail) != 2 || trail[0].Action != "suspect_begin" || trail[0].By != "ana" || trail[1].Action != "suspect_end" || trail[1].By != "bob" {
+		trail, err := x.Store.Operations().Audit.List(x.Context(), audit.Filter{Kind: audit.Suspect}, 0, 10)
+		if err != nil || len(trail) != 2 || trail[1].Action != "begin" || trail[1].By != "ana" || trail[0].Action != "end" || trail[0].By != "bob" {
 			x.Errorf("%+v, %v", trail, err)
 		}
 	})

@@ -66,7 +66,7 @@ func (b *bundle) rows(key string) string {
 	b.Helper()
 	return fmt.Sprintf("%s %d %d %d", b.state(key), b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_attempts WHERE key = $1", key),
 		b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_dead_letters WHERE key = $1", key),
-		b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_audit WHERE letter_id IN (SELECT id FROM {{schema}}.headrace_dead_letters WHERE key = $1)", key))
+		b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_audit WHERE subject_kind = 'letter' AND CAST(subject AS bigint) IN (SELECT id FROM {{schema}}.headrace_dead_letters WHERE key = $1)", key))
 }
 
 func (b *bundle) wantRows(prefix string, want map[string]string) {
@@ -78,7 +78,7 @@ func (b *bundle) wantRows(prefix string, want map[string]string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.Errorf("state, attempts, letters and audit rows of %q (-want +got):\n%s", prefix, diff)
 	}
-	orphans := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_audit WHERE letter_id NOT IN (SELECT id FROM {{schema}}.headrace_dead_letters)")
+	orphans := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_audit WHERE subject_kind = 'letter' AND CAST(subject AS bigint) NOT IN (SELECT id FROM {{schema}}.headrace_dead_letters)")
 	if orphans != 0 {
 		b.Errorf("%d audit rows have no letter", orphans)
 	}

@@ -99,6 +99,7 @@ var suite = []struct {
 	{"Schema", schemaTests},
 	{"Pauses", pauseTests},
 	{"Requests", requestTests},
+	{"Audit", auditTests},
 	{"Steps", stepTests},
 	{"Suspect", suspectTests},
 	{"Signals", signalTests},

@@ -3,5 +3,5 @@ SELECT count(*), COALESCE(min(l.id)::text, '')
 FROM {{schema}}.headrace_dead_letters AS l
 WHERE l.state <> 'open' AND NOT EXISTS (
     SELECT FROM {{schema}}.headrace_audit AS a
-    WHERE a.letter_id = l.id AND a.action = CASE l.state WHEN 'redriven' THEN 'redrive' ELSE 'discard' END
+    WHERE a.subject_kind = 'letter' AND a.subject = l.id::text AND a.action = CASE l.state WHEN 'redriven' THEN 'redrive' ELSE 'discard' END
 )

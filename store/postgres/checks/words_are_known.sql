@@ -17,8 +17,9 @@ FROM (
     SELECT 'group ' || state FROM {{schema}}.headrace_groups
     WHERE state NOT IN ('new', 'ongoing', 'escalating', 'resolved', 'regressed')
     UNION ALL
-    SELECT 'audit ' || action FROM {{schema}}.headrace_audit
-    WHERE action NOT IN ('redrive', 'discard', 'resolve', 'suspect_begin', 'suspect_end')
+    SELECT 'audit ' || subject_kind || ' ' || action FROM {{schema}}.headrace_audit
+    WHERE action NOT IN ('redrive', 'discard', 'resolve', 'pause', 'resume', 'refuse', 'begin', 'end')
+        OR subject_kind NOT IN ('letter', 'consumer', 'request', 'suspect')
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
     WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped', 'awaiting', 'expired')

@@ -262,17 +262,20 @@ CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key)
 -- From a letter to the one after it.
 CREATE INDEX headrace_dead_letters_previous ON {{schema}}.headrace_dead_letters (previous_id) WHERE previous_id > 0;
 
--- Who did what to a dead letter, and why.
+-- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
-    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    letter_id bigint NOT NULL,
-    action    text NOT NULL, -- redrive, discard, resolve; suspect_begin and suspect_end have no letter
-    by_whom   text NOT NULL,
-    reason    text NOT NULL,
-    new_key   text NOT NULL DEFAULT '',
-    at        timestamptz NOT NULL DEFAULT {{now}}
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    subject_kind text COLLATE "C" NOT NULL, -- letter, consumer, request, suspect
+    subject      text COLLATE "C" NOT NULL, -- its id or name; '' where there is one only
+    action       text NOT NULL,
+    by_whom      text NOT NULL, -- as the person says
+    db_user      text NOT NULL DEFAULT session_user, -- as the database knows
+    reason       text NOT NULL,
+    redrive_id   bigint NOT NULL DEFAULT 0,
+    detail       text NOT NULL DEFAULT '',
+    at           timestamptz NOT NULL DEFAULT {{now}}
 );
-CREATE INDEX headrace_audit_letter ON {{schema}}.headrace_audit (letter_id, id);
+CREATE INDEX headrace_audit_subject ON {{schema}}.headrace_audit (subject_kind, subject, id);
 
 -- What opened and closed letters: a row for each statement, group and build, written by the
 -- triggers below, so that transactions that fail at the same time never wait for each other. The

@@ -1,5 +1,5 @@
 -- What was done to a letter.
-SELECT letter_id, action, by_whom, reason, new_key, at
+SELECT CAST(subject AS bigint), action, by_whom, db_user, reason, redrive_id, detail, at
 FROM {{schema}}.headrace_audit
-WHERE letter_id = $1
+WHERE subject_kind = 'letter' AND subject = $1::bigint::text
 ORDER BY id

@@ -50,7 +50,8 @@ WITH old AS MATERIALIZED (
         ) AS r
     ))
 ), trail AS (
-    DELETE FROM {{schema}}.headrace_audit AS a WHERE a.letter_id = ANY (ARRAY (SELECT old.id FROM old))
+    DELETE FROM {{schema}}.headrace_audit AS a
+    WHERE a.subject_kind = 'letter' AND a.subject = ANY (ARRAY (SELECT old.id::text FROM old))
 ), gone AS (
     DELETE FROM {{schema}}.headrace_dead_letters AS l
     WHERE l.id = ANY (ARRAY (SELECT old.id FROM old))

@@ -255,17 +255,20 @@ CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key)
 -- From a letter to the one after it.
 CREATE INDEX {{schema}}.headrace_dead_letters_previous ON headrace_dead_letters (previous_id) WHERE previous_id > 0;
 
--- Who did what to a dead letter, and why.
+-- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
-    id        INTEGER PRIMARY KEY AUTOINCREMENT,
-    letter_id INTEGER NOT NULL,
-    action    TEXT NOT NULL, -- redrive, discard, resolve; suspect_begin and suspect_end have no letter
-    by_whom   TEXT NOT NULL,
-    reason    TEXT NOT NULL,
-    new_key   TEXT NOT NULL DEFAULT '',
-    at        INTEGER NOT NULL
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    subject_kind TEXT NOT NULL, -- letter, consumer, request, suspect
+    subject      TEXT NOT NULL, -- its id or name; '' where there is one only
+    action       TEXT NOT NULL,
+    by_whom      TEXT NOT NULL, -- as the person says
+    db_user      TEXT NOT NULL DEFAULT '', -- the other database has logins
+    reason       TEXT NOT NULL,
+    redrive_id   INTEGER NOT NULL DEFAULT 0,
+    detail       TEXT NOT NULL DEFAULT '',
+    at           INTEGER NOT NULL
 ) STRICT;
-CREATE INDEX {{schema}}.headrace_audit_letter ON headrace_audit (letter_id, id);
+CREATE INDEX {{schema}}.headrace_audit_subject ON headrace_audit (subject_kind, subject, id);
 
 -- What opened and closed letters: a row for each, written by the triggers below. The rows are
 -- added up into the next two tables, and go. Cancelled letters belong to no group.

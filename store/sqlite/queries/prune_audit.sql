@@ -1,2 +1,3 @@
 -- The trail of letters that go.
-DELETE FROM {{schema}}.headrace_audit WHERE letter_id IN (SELECT c.value FROM json_each($1) AS c)
+DELETE FROM {{schema}}.headrace_audit
+WHERE subject_kind = 'letter' AND subject IN (SELECT CAST(c.value AS TEXT) FROM json_each($1) AS c)

@@ -1,1 +1,1 @@
-SELECT letter_id, action FROM headrace_audit
+SELECT CAST(subject AS bigint), action FROM headrace_audit WHERE subject_kind = 'letter'

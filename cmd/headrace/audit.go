@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/audit"
+)
+
+func (m *Main) auditCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ls", Short: "list who did what, newest first", Args: noArgs,
+		Example: "  headrace audit ls --subject letter:187",
+	}
+	subject := c.Flags().String("subject", "", "only what was done to one subject: letter:ID, consumer:NAME, request:ID or suspect")
+	most := &limit{n: 50, most: listMost}
+	c.Flags().Var(most, "limit", "how many to list")
+	before := &limit{most: 1<<63 - 1}
+	c.Flags().Var(before, "before", "go on below this id")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		var f audit.Filter
+		if c.Flags().Changed("subject") {
+			f.Kind, f.Subject, _ = strings.Cut(*subject, ":")
+			if f.Kind == "" || f.Subject == "" && f.Kind != audit.Suspect {
+				return usagef("--subject %q is not of the form letter:ID, consumer:NAME, request:ID or suspect", short(*subject, 80))
+			}
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			rows, err := st.Operations().Audit.List(ctx, f, int64(before.n), most.n+1)
+			if err != nil {
+				return err
+			}
+			if len(rows) > most.n {
+				rows = rows[:most.n]
+				m.say("there are more: --before %d", rows[most.n-1].ID)
+			}
+			return m.emitAudit(rows)
+		})
+	})
+	return m.parent("audit", "look at what people did", c)
+}
+
+func (m *Main) emitAudit(rows []audit.Row) error {
+	cells := make([][]string, 0, len(rows))
+	for _, r := range rows {
+		by := r.By
+		if r.DBUser != "" {
+			by += " (" + r.DBUser + ")"
+		}
+		subject := r.Kind
+		if r.Subject != "" {
+			subject += ":" + r.Subject
+		}
+		if r.RedriveID != 0 {
+			subject += " in R-" + number(r.RedriveID)
+		}
+		cells = append(cells, []string{
+			strconv.FormatInt(r.ID, 10), when(r.At), short(subject, 60), r.Action, short(by, 60), short(text(r.Reason), 60), short(text(r.Detail), 80),
+		})
+	}
+	return m.emit("audit", rows, []string{"ID", "AT", "SUBJECT", "ACTION", "BY", "REASON", "DETAIL"}, cells)
+}
