@@ -72,70 +72,42 @@ func (b *batch) run(ctx context.Context) error {
 
 // once runs one transaction: take letters, apply, write the audit rows, commit.
 func (b *batch) once(ctx context.Context) error {
-	t, err := b.st.Begin(ctx)
+	t, err := b.Admin.st.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback()
-	if err := b.take(ctx, t); err != nil || len(b.taken) == 0 {
+	b.taken, b.skips, err = b.take(ctx, t, b.f, b.after, b.limit, b.look)
+	if err != nil || len(b.taken) == 0 {
 		return err
 	}
-	rows := make([]dlq.Audit, 0, len(b.taken))
-	for _, l := range b.taken {
-		row := b.audit
-		row.LetterID = l.LetterID
-		rows = append(rows, row)
-	}
-	if err := b.st.Letters().Record(ctx, t, rows); err != nil {
-		return fmt.Errorf("write the audit trail: %w", err)
+	if err := b.record(ctx, t, b.taken); err != nil {
+		return err
 	}
 	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.storeTimeout)
 	defer cancel()
-	if err := b.st.Commit(commit, t, nil); err != nil {
+	if err := b.Admin.st.Commit(commit, t, nil); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
 }
 
-// take moves letters and calls apply. If apply refuses some, take goes back to the
-// savepoint and takes the rest again, until none is refused.
-func (b *batch) take(ctx context.Context, t *txn.Txn) error {
-	f := b.f
-	before := t.Savepoint("headrace_letters")
-	for {
-		if err := before.Set(ctx); err != nil {
-			return fmt.Errorf("set a savepoint: %w", err)
-		}
-		letters, err := b.st.Letters().Take(ctx, t, f, b.to, b.after, b.limit)
-		if err != nil {
-			return fmt.Errorf("take letters: %w", err)
-		}
-		if !b.told { // the first take
-			b.told = true
-			b.read <- without(letters, nil).IDs
-		}
-		if err := b.waitForEarlier(letters); err != nil {
-			return err
-		}
-		refused, err := b.refuse(ctx, t, letters)
-		if err != nil {
-			return err
-		}
-		if len(refused) == 0 {
-			b.taken = letters
-			return before.Release(ctx)
-		}
-		if err = before.RollbackTo(ctx); err == nil {
-			err = before.Release(ctx)
-		}
-		if err != nil {
-			return fmt.Errorf("leave letters open: %w", err)
-		}
-		b.skips = append(b.skips, refused...)
-		if f = without(letters, refused); len(f.IDs) == 0 {
-			return nil
+// look tells which letters the filter chose, once, and refuses those that were written after the
+// start.
+func (b *batch) look(letters []dlq.Letter) (late []Skip, err error) {
+	if !b.told { // the first take
+		b.told = true
+		b.read <- without(letters, nil).IDs
+	}
+	if err := b.waitForEarlier(letters); err != nil {
+		return nil, err
+	}
+	for _, l := range letters {
+		if l.LetterID > b.newest {
+			late = append(late, Skip{LetterID: l.LetterID})
 		}
 	}
+	return late, nil
 }
 
 // waitForEarlier waits for the earlier batches if any letter is strict: in the backlog it
@@ -153,30 +125,6 @@ func (b *batch) waitForEarlier(letters []dlq.Letter) error {
 	return nil
 }
 
-// refuse calls apply, unless some letters were written after the start: it refuses those.
-func (b *batch) refuse(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
-	var late []Skip
-	for _, l := range letters {
-		if l.LetterID > b.newest {
-			late = append(late, Skip{LetterID: l.LetterID})
-		}
-	}
-	if len(late) > 0 || len(letters) == 0 {
-		return late, nil
-	}
-	return b.apply(b.mover, ctx, t, letters)
-}
-
-// without returns a filter of the ids of letters without the refused ones.
-func without(letters []dlq.Letter, refused []Skip) (f dlq.Filter) {
-	for _, l := range letters {
-		if !slices.ContainsFunc(refused, func(s Skip) bool { return s.LetterID == l.LetterID }) {
-			f.IDs = append(f.IDs, l.LetterID)
-		}
-	}
-	return f
-}
-
 // errNotCommitted says that a commit with unknown outcome did not happen.
 var errNotCommitted = errors.New("not committed")
 
@@ -187,7 +135,7 @@ func (b *batch) readAgain(ctx context.Context, cause error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), b.storeTimeout)
 	defer cancel()
 	for {
-		trail, err := b.st.Letters().Trail(ctx, b.taken[0].LetterID)
+		trail, err := b.Admin.st.Letters().Trail(ctx, b.taken[0].LetterID)
 		if err == nil {
 			if slices.ContainsFunc(trail, func(row dlq.Audit) bool {
 				return !row.At.Before(b.taken[0].ChangedAt) && row.Action == b.audit.Action && row.By == b.audit.By && row.Reason == b.audit.Reason

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -23,18 +22,11 @@ const (
 // commit.
 const maxInFlight = 3
 
-// maxAudit bounds Audit.By and Audit.Reason, in bytes.
-const maxAudit = 1 << 10
-
 // mover moves the open letters of a request to another state, batch by batch.
 type mover struct {
 	*Admin
-	to    dlq.State
-	r     Request
-	audit dlq.Audit // the row to write for each letter, without its id
-	// apply makes the other changes of the move, in its transaction. Letters that it
-	// refuses stay open: the batch is undone and repeated without them.
-	apply func(m *mover, ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error)
+	change
+	r Request
 
 	newest  int64 // the highest id at the start
 	size    int   // letters of the next batch
@@ -43,15 +35,13 @@ type mover struct {
 }
 
 func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request,
-	apply func(*mover, context.Context, *txn.Txn, []dlq.Letter) ([]Skip, error),
+	apply func(*change, context.Context, *txn.Txn, []dlq.Letter) ([]Skip, error),
 ) (Result, error) {
 	err := r.check(to)
 	if err != nil {
 		return Result{}, wrap(action, err)
 	}
-	m := &mover{Admin: a, to: to, r: r, apply: apply, size: firstBatch, audit: dlq.Audit{
-		Action: action, By: encode.Text(r.By, maxAudit), Reason: encode.Text(r.Reason, maxAudit),
-	}}
+	m := &mover{Admin: a, change: change{st: a.st, to: to, audit: auditOf(action, r.By, r.Reason), apply: apply, items: Items}, r: r, size: firstBatch}
 	if r.NewKey != "" {
 		m.audit.Detail = "under the new key " + r.NewKey
 	}
@@ -69,7 +59,7 @@ func (m *mover) run(ctx context.Context) error {
 	f := m.r.Filter
 	m.newest = math.MaxInt64
 	if f.IDs == nil {
-		newest, err := m.st.Letters().List(ctx, f, 0, 1)
+		newest, err := m.Admin.st.Letters().List(ctx, f, 0, 1)
 		if err != nil {
 			return fmt.Errorf("find the newest letter: %w", err)
 		}

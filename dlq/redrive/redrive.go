@@ -28,7 +28,7 @@ import (
 // The error matches ErrInvalid and nothing was done, or it is a *PartialError, which
 // matches ErrKeyTaken if NewKey is in use.
 func (a *Admin) Redrive(ctx context.Context, r Request) (Result, error) {
-	return a.move(ctx, "redrive", dlq.Redriven, r, (*mover).redrive)
+	return a.move(ctx, "redrive", dlq.Redriven, r, (*change).redrive)
 }
 
 // Discard gives open letters up, oldest first, in batches of one commit each: the letter
@@ -40,16 +40,16 @@ func (a *Admin) Redrive(ctx context.Context, r Request) (Result, error) {
 // It blocks until all are done or ctx ends, and may be called again at any time. The
 // error matches ErrInvalid and nothing was done, or it is a *PartialError.
 func (a *Admin) Discard(ctx context.Context, r Request) (Result, error) {
-	return a.move(ctx, "discard", dlq.Discarded, r, (*mover).discard)
+	return a.move(ctx, "discard", dlq.Discarded, r, (*change).discard)
 }
 
 // discard refuses no letter: if a message is no longer dead, its letter can go too.
-func (m *mover) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
+func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
 	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
 	if len(own) == 0 {
 		return nil, nil
 	}
-	moved, err := m.transition(ctx, t, own, inbox.Discarded)
+	moved, err := c.transition(ctx, t, own, inbox.Discarded)
 	if err != nil || len(moved) == 0 {
 		return nil, err
 	}
@@ -59,25 +59,25 @@ func (m *mover) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 			ids = append(ids, l.ID())
 		}
 	}
-	return nil, m.st.Operations().StepAdmin.Discard(ctx, t, ids, m.audit.By, m.audit.Reason)
+	return nil, c.st.Operations().StepAdmin.Discard(ctx, t, ids, c.audit.By, c.audit.Reason)
 }
 
 // redrive puts the messages into the backlog.
-func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
-	if refused := m.conflicts(letters); len(refused) > 0 {
+func (c *change) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
+	if refused := c.conflicts(letters); len(refused) > 0 {
 		return refused, nil
 	}
-	if refused, err := m.blocked(ctx, t, letters); err != nil || len(refused) > 0 {
+	if refused, err := c.blocked(ctx, t, letters); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	if refused, err := m.revive(ctx, t, letters); err != nil || len(refused) > 0 {
+	if refused, err := c.revive(ctx, t, letters); err != nil || len(refused) > 0 {
 		return refused, err
 	}
-	items := Items(letters)
-	if m.r.NewKey != "" {
-		items[0].Delivery.Key, items[0].Strict = m.r.NewKey, letters[0].Strict
+	items := c.items(letters)
+	if c.audit.NewKey != "" {
+		items[0].Delivery.Key, items[0].Strict = c.audit.NewKey, letters[0].Strict
 	}
-	if err := m.st.Backlog().Put(ctx, t, items); err != nil {
+	if err := c.st.Backlog().Put(ctx, t, items); err != nil {
 		return nil, fmt.Errorf("put into the backlog: %w", err)
 	}
 	return nil, nil
@@ -85,12 +85,12 @@ func (m *mover) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 
 // conflicts refuses a conflict without a new key. It also refuses a new key for a message
 // that has a key of its own: its row would stay dead with no open letter.
-func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
+func (c *change) conflicts(letters []dlq.Letter) (refused []Skip) {
 	for _, l := range letters {
 		switch {
-		case l.Class == dlq.Conflict && m.r.NewKey == "":
+		case l.Class == dlq.Conflict && c.audit.NewKey == "":
 			refused = append(refused, Skip{LetterID: l.LetterID, Why: "it is a conflict: its key belongs to another message; give it a new key or discard it"})
-		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && m.r.NewKey != "":
+		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && c.audit.NewKey != "":
 			refused = append(refused, Skip{LetterID: l.LetterID, Why: "only a conflict, or a letter under a stand-in key, may have a new key"})
 		}
 	}
@@ -100,7 +100,7 @@ func (m *mover) conflicts(letters []dlq.Letter) (refused []Skip) {
 // blocked refuses a message with a step that needs a person: it would come back as another
 // letter each time. Letters of all classes are asked, since the error of a handler may hide
 // that of the step. The steps under the key of a conflict are another message's.
-func (m *mover) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
+func (c *change) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
 	var ids []inbox.ID
 	for _, l := range letters {
 		if l.Class != dlq.Conflict {
@@ -110,7 +110,7 @@ func (m *mover) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	steps, err := m.st.Operations().StepAdmin.Blocking(ctx, t, ids)
+	steps, err := c.st.Operations().StepAdmin.Blocking(ctx, t, ids)
 	for _, l := range letters {
 		if step := steps[l.ID()]; step != "" && l.Class != dlq.Conflict {
 			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step), l.Delivery.Key})
@@ -121,11 +121,11 @@ func (m *mover) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 
 // revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The
 // row of a stand-in key moves to discarded, so that a redelivery under it does nothing.
-func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
-	if m.r.NewKey != "" {
+func (c *change) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
+	if c.audit.NewKey != "" {
 		d := letters[0].Delivery
-		claimed, err := m.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{
-			Claims:  []inbox.Claim{{ID: inbox.ID{Scope: d.Scope, Key: m.r.NewKey}, Fingerprint: d.Fingerprint}},
+		claimed, err := c.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{
+			Claims:  []inbox.Claim{{ID: inbox.ID{Scope: d.Scope, Key: c.audit.NewKey}, Fingerprint: d.Fingerprint}},
 			Waiting: true,
 		})
 		if err != nil {
@@ -147,7 +147,7 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 		states[state] = append(states[state], l)
 	}
 	for state, some := range states {
-		moved, err := m.transition(ctx, t, some, state)
+		moved, err := c.transition(ctx, t, some, state)
 		if err != nil {
 			return nil, err
 		}
@@ -161,12 +161,12 @@ func (m *mover) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (r
 }
 
 // transition moves the inbox rows of letters from dead to state.
-func (m *mover) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
+func (c *change) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
 	ids := make([]inbox.ID, 0, len(letters))
 	for _, l := range letters {
 		ids = append(ids, l.ID())
 	}
-	list, err := m.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
+	list, err := c.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
 	if err != nil {
 		return nil, fmt.Errorf("move inbox rows: %w", err)
 	}
