@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
@@ -80,6 +81,8 @@ type Operations struct {
 	Subscriptions outbox.Subscriptions
 	// Relays are the running relays of the outboxes.
 	Relays outbox.Relays
+	// Redrives are those of package job.
+	Redrives job.Store
 	// Alerts are the alerts to be sent.
 	Alerts alerts.Store
 	// Schema is the schema itself.

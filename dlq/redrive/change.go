@@ -13,9 +13,10 @@ import (
 
 // change is what a decision does to letters, in one transaction.
 type change struct {
-	st    Store
-	to    dlq.State
-	audit dlq.Audit // the row to write for each letter, without its id
+	st     Store
+	to     dlq.State
+	audit  dlq.Audit // the row to write for each letter, without its id
+	newKey string    // of the one letter; or ""
 	// apply makes the other changes of the decision. Letters that it refuses stay open: all is
 	// undone and repeated without them.
 	apply func(c *change, ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error)

@@ -74,8 +74,8 @@ func (c *change) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 		return refused, err
 	}
 	items := c.items(letters)
-	if c.audit.NewKey != "" {
-		items[0].Delivery.Key, items[0].Strict = c.audit.NewKey, letters[0].Strict
+	if c.newKey != "" {
+		items[0].Delivery.Key, items[0].Strict = c.newKey, letters[0].Strict
 	}
 	if err := c.st.Backlog().Put(ctx, t, items); err != nil {
 		return nil, fmt.Errorf("put into the backlog: %w", err)
@@ -88,9 +88,9 @@ func (c *change) redrive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 func (c *change) conflicts(letters []dlq.Letter) (refused []Skip) {
 	for _, l := range letters {
 		switch {
-		case l.Class == dlq.Conflict && c.audit.NewKey == "":
+		case l.Class == dlq.Conflict && c.newKey == "":
 			refused = append(refused, Skip{LetterID: l.LetterID, Why: "it is a conflict: its key belongs to another message; give it a new key or discard it"})
-		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && c.audit.NewKey != "":
+		case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key) && c.newKey != "":
 			refused = append(refused, Skip{LetterID: l.LetterID, Why: "only a conflict, or a letter under a stand-in key, may have a new key"})
 		}
 	}
@@ -122,10 +122,10 @@ func (c *change) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 // revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The
 // row of a stand-in key moves to discarded, so that a redelivery under it does nothing.
 func (c *change) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
-	if c.audit.NewKey != "" {
+	if c.newKey != "" {
 		d := letters[0].Delivery
 		claimed, err := c.st.Inbox().Claim(ctx, t, inbox.ClaimRequest{
-			Claims:  []inbox.Claim{{ID: inbox.ID{Scope: d.Scope, Key: c.audit.NewKey}, Fingerprint: d.Fingerprint}},
+			Claims:  []inbox.Claim{{ID: inbox.ID{Scope: d.Scope, Key: c.newKey}, Fingerprint: d.Fingerprint}},
 			Waiting: true,
 		})
 		if err != nil {

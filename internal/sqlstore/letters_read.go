@@ -5,26 +5,10 @@ import (
 	"fmt"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 )
 
-// filter returns the first ten arguments of the statements with a filter.
-func (s *Letters) filter(f dlq.Filter) []any {
-	state := string(f.State)
-	switch {
-	case f.AnyState:
-		state = ""
-	case state == "":
-		state = string(dlq.Open)
-	}
-	// No column contains text with a NUL byte or in another encoding; as an argument it
-	// would be an error.
-	text := func(s string) string { return encode.Text(s, 0) }
-	args := append([]any{state}, s.Many(append([]int64{}, f.IDs...))...)
-	return append(args, text(f.Consumer), text(f.Handler), text(f.Topic), string(f.Class), text(f.ErrorFingerprint),
-		text(f.Key), s.Time(f.Since), s.Time(f.Until))
-}
+func (s *Letters) filter(f dlq.Filter) []any { return sqlrun.Letters(s, f) }
 
 // letterFields returns the destinations of a letter's columns.
 func letterFields(l *dlq.Letter) []any {

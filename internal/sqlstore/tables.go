@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlgroups"
+	"github.com/headrace/headrace/internal/sqljobs"
 	"github.com/headrace/headrace/internal/sqlops"
 	"github.com/headrace/headrace/internal/sqlrequests"
 	"github.com/headrace/headrace/internal/sqlrun"
@@ -93,6 +94,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Requests:      sqlrun.Loaded(d, q, "requests", &sqlrequests.Requests{}),
 			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{Schema: o.Schema}),
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
+			Redrives:      sqljobs.New(d, q),
 			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
 			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},

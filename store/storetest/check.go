@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ledger"
@@ -126,6 +127,17 @@ var plants = map[string]func(*bundle){
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 64")
 	},
+	"redrives_count_letters": func(b *bundle) {
+		b.die(letter("a"))
+		b.plan(dlq.Filter{})
+		b.spoil("UPDATE {{schema}}.headrace_redrives SET count = 2")
+	},
+	"redrives_sent_is_true": func(b *bundle) {
+		b.die(letter("a"))
+		b.plan(dlq.Filter{})
+		b.exec(b.DB, "UPDATE {{schema}}.headrace_redrives SET sent = 1")
+		b.spoil("UPDATE {{schema}}.headrace_redrive_letters SET state = 'sent'")
+	},
 	"steps_awaiting_waits": func(b *bundle) {
 		b.park("a", inbox.Done)
 		b.spoil("INSERT INTO {{schema}}.headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at)" +
@@ -234,6 +246,7 @@ func (b *bundle) sound() {
 	b.mark("a", 0, false, "m1", "m2")
 	b.redrive(b.die(letter("redriven"))[0], "redriven")
 	b.die(graves("done", "died")[0])
+	b.plan(dlq.Filter{})
 	b.publish(rowsOf("t", "k", 1, 6)...)
 	b.publish(delayed(outbox.RowOf(event("t", "k", 7)), time.Hour))
 	b.in(func(t *txn.Txn) {

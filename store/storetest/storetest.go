@@ -92,6 +92,7 @@ var suite = []struct {
 	{"Letters", letterTests},
 	{"Groups", groupsTests},
 	{"Take", takeTests},
+	{"Redrives", redriveTests},
 	{"Alerts", alertTests},
 	{"Version", versionTests},
 	{"Instances", instanceTests},

@@ -24,4 +24,10 @@ FROM (
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
     WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped', 'awaiting', 'expired')
         OR via NOT IN ('', 'call', 'exists', 'probe', 'memo', 'signal', 'person')
+    UNION ALL
+    SELECT 'redrive ' || kind || ' ' || state FROM {{schema}}.headrace_redrives
+    WHERE kind NOT IN ('redrive', 'discard') OR state NOT IN ('preparing', 'planned', 'running', 'paused', 'done', 'cancelled')
+    UNION ALL
+    SELECT 'letter of a redrive ' || state FROM {{schema}}.headrace_redrive_letters
+    WHERE state NOT IN ('queued', 'sent', 'succeeded', 'failed', 'unknown', 'skipped')
 ) AS w

@@ -548,6 +548,61 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
     until       timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
+-- Redrives, and discards of many letters: first a plan, then a job of the consumer's processes.
+CREATE TABLE {{schema}}.headrace_redrives (
+    id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    kind         text NOT NULL, -- redrive, discard
+    state        text NOT NULL, -- preparing, planned, running, paused, done, cancelled
+    why          text NOT NULL DEFAULT '', -- it is paused or cancelled, or sends nothing at present
+    consumer     text COLLATE "C" NOT NULL,
+    filter       text NOT NULL, -- which letters, for people
+    count        bigint NOT NULL DEFAULT 0, -- letters of the list
+    builds       text NOT NULL, -- JSON array: those that run
+    stages       text NOT NULL, -- JSON array: how many letters each but the last one has
+    max_running  integer NOT NULL,
+    rate         double precision NOT NULL, -- letters a second; 0 is unbounded
+    pause_at     double precision NOT NULL, -- percent
+    stage_timeout_us bigint NOT NULL,
+    stage        integer NOT NULL DEFAULT 1,
+    stage_at     timestamptz, -- when it began, or the job was resumed in it
+    stage_sent   bigint NOT NULL DEFAULT 0,
+    stage_good   bigint NOT NULL DEFAULT 0,
+    recent       text NOT NULL DEFAULT '', -- the stage's last outcomes, a character each: see package job
+    sent         bigint NOT NULL DEFAULT 0,
+    succeeded    bigint NOT NULL DEFAULT 0,
+    failed_again bigint NOT NULL DEFAULT 0,
+    unknown      bigint NOT NULL DEFAULT 0,
+    skipped      bigint NOT NULL DEFAULT 0,
+    tokens_at    timestamptz, -- until when the rate is used up
+    planned_by   text NOT NULL,
+    planned_at   timestamptz NOT NULL DEFAULT {{now}},
+    expires_at   timestamptz, -- of the plan
+    applied_by   text NOT NULL DEFAULT '',
+    reason       text NOT NULL DEFAULT '',
+    applied_at   timestamptz,
+    resumed_at   timestamptz, -- or applied
+    stepped_at   timestamptz,
+    ended_at     timestamptz
+) WITH (fillfactor = 50);
+CREATE INDEX headrace_redrives_running ON {{schema}}.headrace_redrives (consumer, id) WHERE state = 'running';
+-- The letters of a redrive, and what became of each.
+CREATE TABLE {{schema}}.headrace_redrive_letters (
+    redrive_id  bigint NOT NULL,
+    letter_id   bigint NOT NULL,
+    state       text NOT NULL, -- queued, sent, succeeded, failed, unknown, skipped
+    why         text NOT NULL DEFAULT '', -- it was skipped
+    scope       text COLLATE "C" NOT NULL,
+    key         text COLLATE "C" NOT NULL, -- that it was sent under
+    order_key   text COLLATE "C" NOT NULL, -- '' unless its order is strict
+    next_letter bigint NOT NULL DEFAULT 0, -- that it made when it failed again
+    at          timestamptz NOT NULL DEFAULT {{now}}, -- when it was listed or sent
+    PRIMARY KEY (redrive_id, letter_id)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
+CREATE INDEX headrace_redrive_letters_queued ON {{schema}}.headrace_redrive_letters (redrive_id, letter_id) WHERE state = 'queued';
+CREATE INDEX headrace_redrive_letters_sent ON {{schema}}.headrace_redrive_letters (redrive_id, at) WHERE state = 'sent';
+CREATE INDEX headrace_redrive_letters_order ON {{schema}}.headrace_redrive_letters (redrive_id, scope, order_key, letter_id)
+    WHERE order_key <> '' AND state IN ('queued', 'sent');
+
 -- Whose turn it is to prune, and how far that has come: one round for each consumer,
 -- shared by its processes. Old rows of the inbox are found by a walk over the table,
 -- so that an insert pays for no index on their age.

@@ -521,6 +521,61 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
     until       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Redrives, and discards of many letters: first a plan, then a job of the consumer's processes.
+CREATE TABLE {{schema}}.headrace_redrives (
+    id           INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind         TEXT NOT NULL, -- redrive, discard
+    state        TEXT NOT NULL, -- preparing, planned, running, paused, done, cancelled
+    why          TEXT NOT NULL DEFAULT '', -- it is paused or cancelled, or sends nothing at present
+    consumer     TEXT NOT NULL,
+    filter       TEXT NOT NULL, -- which letters, for people
+    count        INTEGER NOT NULL DEFAULT 0, -- letters of the list
+    builds       TEXT NOT NULL, -- JSON array: those that run
+    stages       TEXT NOT NULL, -- JSON array: how many letters each but the last one has
+    max_running  INTEGER NOT NULL,
+    rate         REAL NOT NULL, -- letters a second; 0 is unbounded
+    pause_at     REAL NOT NULL, -- percent
+    stage_timeout_us INTEGER NOT NULL,
+    stage        INTEGER NOT NULL DEFAULT 1,
+    stage_at     INTEGER, -- when it began, or the job was resumed in it
+    stage_sent   INTEGER NOT NULL DEFAULT 0,
+    stage_good   INTEGER NOT NULL DEFAULT 0,
+    recent       TEXT NOT NULL DEFAULT '', -- the stage's last outcomes, a character each: see package job
+    sent         INTEGER NOT NULL DEFAULT 0,
+    succeeded    INTEGER NOT NULL DEFAULT 0,
+    failed_again INTEGER NOT NULL DEFAULT 0,
+    unknown      INTEGER NOT NULL DEFAULT 0,
+    skipped      INTEGER NOT NULL DEFAULT 0,
+    tokens_at    INTEGER, -- until when the rate is used up
+    planned_by   TEXT NOT NULL,
+    planned_at   INTEGER NOT NULL,
+    expires_at   INTEGER, -- of the plan
+    applied_by   TEXT NOT NULL DEFAULT '',
+    reason       TEXT NOT NULL DEFAULT '',
+    applied_at   INTEGER,
+    resumed_at   INTEGER, -- or applied
+    stepped_at   INTEGER,
+    ended_at     INTEGER
+) STRICT;
+CREATE INDEX {{schema}}.headrace_redrives_running ON headrace_redrives (consumer, id) WHERE state = 'running';
+-- The letters of a redrive, and what became of each.
+CREATE TABLE {{schema}}.headrace_redrive_letters (
+    redrive_id  INTEGER NOT NULL,
+    letter_id   INTEGER NOT NULL,
+    state       TEXT NOT NULL, -- queued, sent, succeeded, failed, unknown, skipped
+    why         TEXT NOT NULL DEFAULT '', -- it was skipped
+    scope       TEXT NOT NULL,
+    key         TEXT NOT NULL, -- that it was sent under
+    order_key   TEXT NOT NULL, -- '' unless its order is strict
+    next_letter INTEGER NOT NULL DEFAULT 0, -- that it made when it failed again
+    at          INTEGER NOT NULL, -- when it was listed or sent
+    PRIMARY KEY (redrive_id, letter_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_redrive_letters_queued ON headrace_redrive_letters (redrive_id, letter_id) WHERE state = 'queued';
+CREATE INDEX {{schema}}.headrace_redrive_letters_sent ON headrace_redrive_letters (redrive_id, at) WHERE state = 'sent';
+CREATE INDEX {{schema}}.headrace_redrive_letters_order ON headrace_redrive_letters (redrive_id, scope, order_key, letter_id)
+    WHERE order_key <> '' AND state IN ('queued', 'sent');
+
 -- Whose turn it is to prune, and how far that has come: one round for each consumer,
 -- shared by its processes. Old rows of the inbox are found by a walk over the table,
 -- so that an insert pays for no index on their age.

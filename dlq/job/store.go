@@ -1,0 +1,93 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Store keeps redrives and their letters. Drivers implement it. The caller ends the transaction
+// that it passes to a method; each other method is one of its own, or a query outside of one.
+type Store struct {
+	Plans
+	Steps
+	Reader
+}
+
+// Plans writes plans.
+type Plans interface {
+	// Create records a redrive that is Preparing, and returns its id.
+	Create(ctx context.Context, r Redrive) (int64, error)
+	// Add lists at most limit open letters of f with an id above after, and returns their ids, in
+	// any order. Consumer is set in f.
+	Add(ctx context.Context, id int64, f dlq.Filter, after int64, limit int) ([]int64, error)
+	// Planned records that the list has count letters and is complete: the plan may be applied
+	// for valid.
+	Planned(ctx context.Context, id, count int64, valid time.Duration) error
+	// Forget removes redrives of consumer that ended, or were planned and never applied, longer
+	// ago than age, with at most limit of their letters, and reports whether more are left.
+	Forget(ctx context.Context, consumer string, age time.Duration, limit int) (more bool, err error)
+}
+
+// Steps moves jobs on.
+type Steps interface {
+	// Due returns the running jobs of consumer.
+	Due(ctx context.Context, consumer string) ([]int64, error)
+	// Lock locks a redrive and returns it. If wait is false and another transaction has the lock,
+	// or there is no such redrive, it reports false.
+	Lock(ctx context.Context, t *txn.Txn, id int64, wait bool, limits txn.Limits) (Redrive, bool, error)
+	// Change writes what may change in a redrive: all but what the plan has fixed.
+	Change(ctx context.Context, t *txn.Txn, r Redrive) error
+	// Looks returns what the tables say about the letters that were sent and have no final
+	// outcome, the first that was sent first.
+	Looks(ctx context.Context, t *txn.Txn, id int64) ([]Look, error)
+	// Next returns at most limit queued letters by id: of a strict order key only the oldest, and
+	// none while one is under way.
+	Next(ctx context.Context, t *txn.Txn, id int64, limit int) ([]Candidate, error)
+	// Settle writes the State, Why, key, OrderKey and Next of entries. Those that become Sent are
+	// sent now.
+	Settle(ctx context.Context, t *txn.Txn, id int64, entries []Entry) error
+	// SkipBehind skips the queued letters behind the messages of these scopes and order keys
+	// (Entry.ID.Scope, Entry.OrderKey) with its Why, and returns how many.
+	SkipBehind(ctx context.Context, t *txn.Txn, id int64, entries []Entry) (int64, error)
+	// Waits returns the queued letter of the lowest id that waits behind an order key, and how
+	// many wait behind that key; 0 if none does.
+	Waits(ctx context.Context, t *txn.Txn, id int64) (first Entry, behind int64, err error)
+}
+
+// Reader reads redrives.
+type Reader interface {
+	// Get returns a redrive, or an error that matches ErrNotFound.
+	Get(ctx context.Context, id int64) (Redrive, error)
+	// List returns the newest redrives of consumer, or of all if it is empty, newest first.
+	List(ctx context.Context, consumer string, limit int) ([]Redrive, error)
+	// Entries returns at most limit letters of a redrive in a state ("" for all) with a letter id
+	// above after, by letter.
+	Entries(ctx context.Context, id int64, state Outcome, after int64, limit int) ([]Entry, error)
+	// LooksOf returns the same as Looks, outside of a transaction, for at most limit letters.
+	LooksOf(ctx context.Context, id int64, limit int) ([]Look, error)
+	// Survey returns what is to be known about the letters of a plan before it is applied.
+	Survey(ctx context.Context, id int64) ([]Survey, error)
+	// NewLetters returns how many letters these builds have written since the plan for the same
+	// reasons as those of its letters.
+	NewLetters(ctx context.Context, r Redrive, builds []string) (int64, error)
+}
+
+// Survey counts the letters of a plan that one handler gave up.
+type Survey struct {
+	// Handler gave up Letters letters; "" is for letters that retention has removed.
+	Handler string `json:"handler"`
+	Letters int64  `json:"letters"`
+	// Again were redriven before. Crashed ended their process, and are sent one at a time. StandIn
+	// have no key of their own: their handler is asked again. Conflicts and Review cannot be
+	// redriven: their key belongs to another message, or a step of theirs needs a person. Closed
+	// are not open any more.
+	Again     int64 `json:"redriven_before"`
+	Crashed   int64 `json:"crashed"`
+	StandIn   int64 `json:"without_key"`
+	Conflicts int64 `json:"conflicts"`
+	Review    int64 `json:"need_review"`
+	Closed    int64 `json:"not_open"`
+}

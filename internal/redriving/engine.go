@@ -1,0 +1,108 @@
+package redriving
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
+)
+
+// Engine works on the redrives of a consumer. It is safe for concurrent use. All fields are
+// required.
+type Engine struct {
+	Store    store.Store
+	Consumer string
+	// Handlers are those of the consumer in this process: they give the keys of letters under
+	// stand-in keys.
+	Handlers []*task.Handler
+	Logger   *slog.Logger
+}
+
+const (
+	// lockTimeout bounds the wait for keys that other transactions hold.
+	lockTimeout = time.Second
+	// batch is how many letters a transaction lists or forgets: in between, the write lock of
+	// SQLite is free.
+	batch = 20_000
+	// sendBytes bounds the payloads that a step reads.
+	sendBytes = 16 << 20
+)
+
+// limits take a job from a process that was stopped.
+var limits = txn.Limits{Idle: 10 * time.Second, Statement: 30 * time.Second}
+
+func (e *Engine) jobs() job.Store { return e.Store.Operations().Redrives }
+
+func (e *Engine) admin() *redrive.Admin { return redrive.New(e.Store) }
+
+// handler returns the handler of a name; nil if this process has none.
+func (e *Engine) handler(name string) *task.Handler {
+	for _, h := range e.Handlers {
+		if h.Name == name {
+			return h
+		}
+	}
+	return nil
+}
+
+// world is what is known of the consumer.
+type world struct {
+	job.World
+	handlers map[string]bool // those of the processes that run
+}
+
+// world reads the processes and the pause of the consumer.
+func (e *Engine) world(ctx context.Context) (w world, err error) {
+	list, err := e.Store.Operations().Instances.List(ctx, e.Consumer)
+	if err != nil {
+		return w, err
+	}
+	w.handlers = make(map[string]bool)
+	for _, i := range list {
+		if !i.Ended.IsZero() {
+			continue
+		}
+		died := i.Dead(instance.Missed)
+		w.Processes = append(w.Processes, job.Process{Host: i.Host, Build: i.Build, Beat: i.Beat, Died: died})
+		for _, name := range i.Handlers {
+			w.handlers[name] = w.handlers[name] || !died
+		}
+	}
+	p, err := e.Store.Operations().Pauses.Get(ctx, e.Consumer)
+	if err != nil {
+		return w, err
+	}
+	if p.Lasts() {
+		w.Paused = fmt.Sprintf("%s is paused by %s", e.Consumer, p.By)
+		if p.Reason != "" {
+			w.Paused += ": " + p.Reason
+		}
+	}
+	return w, nil
+}
+
+// change locks a redrive, calls f with it, and writes what f has changed, in one transaction.
+func (e *Engine) change(ctx context.Context, id int64, f func(r *job.Redrive) error) (r job.Redrive, err error) {
+	err = store.Transact(ctx, e.Store, func(t *txn.Txn) error {
+		var found bool
+		r, found, err = e.jobs().Lock(ctx, t, id, true, limits)
+		switch {
+		case err != nil:
+			return err
+		case !found || r.Consumer != e.Consumer:
+			return fmt.Errorf("%w of %s: %s", job.ErrNotFound, e.Consumer, job.Name(id))
+		}
+		if err := f(&r); err != nil {
+			return err
+		}
+		return e.jobs().Change(ctx, t, r)
+	})
+	return r, err
+}

@@ -1,0 +1,71 @@
+package redriving
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/instance"
+)
+
+// Plan says what to plan.
+type Plan struct {
+	Kind job.Kind `json:"kind"`
+	// Filter chooses open letters of the consumer, and Says says how, for people.
+	Filter dlq.Filter `json:"filter"`
+	Says   string     `json:"says"`
+	job.Options
+}
+
+// Plan lists the letters that a filter chooses, in batches of a transaction each. The error
+// matches instance.ErrRefused if there is none.
+func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, error) {
+	f := p.Filter
+	if f.Consumer != "" && f.Consumer != e.Consumer {
+		return job.Redrive{}, refuse("these are letters of %s, and not of %s", f.Consumer, e.Consumer)
+	}
+	f.Consumer = e.Consumer
+	w, err := e.world(ctx)
+	if err != nil {
+		return job.Redrive{}, err
+	}
+	id, err := e.jobs().Create(ctx, job.Redrive{
+		Kind: p.Kind, Consumer: e.Consumer, Filter: p.Says, Builds: w.Builds(), Options: p.Options, PlannedBy: by,
+	})
+	if err != nil {
+		return job.Redrive{}, err
+	}
+	var count, after int64
+	for {
+		ids, err := e.jobs().Add(ctx, id, f, after, batch)
+		if err != nil {
+			return job.Redrive{}, err
+		}
+		count += int64(len(ids))
+		if len(ids) < batch {
+			break
+		}
+		after = slices.Max(ids)
+	}
+	if count == 0 {
+		_, err := e.change(ctx, id, func(r *job.Redrive) error {
+			r.State, r.Why, r.Ended = job.Cancelled, "no open letter was found", r.Now
+			return nil
+		})
+		if err != nil {
+			return job.Redrive{}, err
+		}
+		return job.Redrive{}, refuse("no open letter of %s is chosen", e.Consumer)
+	}
+	if err := e.jobs().Planned(ctx, id, count, job.Valid); err != nil {
+		return job.Redrive{}, err
+	}
+	return e.jobs().Get(ctx, id)
+}
+
+// refuse returns an error that matches instance.ErrRefused.
+func refuse(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", instance.ErrRefused, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,76 @@
+package redriving
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/sleep"
+)
+
+const (
+	// lookEvery is how often a process looks for running jobs.
+	lookEvery = time.Second
+	// busyEvery is the time between two steps of a job whose letters come to their ends. It is
+	// doubled, up to lookEvery, as long as none does.
+	busyEvery = 50 * time.Millisecond
+	// stepTime bounds a step.
+	stepTime = time.Minute
+	// forgetEvery is how often old redrives are removed, and kept how long they are kept.
+	forgetEvery = time.Hour
+	kept        = 35 * 24 * time.Hour
+)
+
+// Run looks for running jobs of the consumer and takes steps of them, until ctx ends.
+func (e *Engine) Run(ctx context.Context) {
+	var forgotten time.Time
+	pause := lookEvery
+	for {
+		busy, err := e.steps(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", err)
+		}
+		if err == nil && time.Since(forgotten) > forgetEvery {
+			forgotten = time.Now()
+			e.forget(ctx)
+		}
+		if pause = min(2*pause, lookEvery); busy {
+			pause = busyEvery
+		}
+		if !sleep.For(ctx, pause) {
+			return
+		}
+	}
+}
+
+// steps takes a step of each running job. It reports whether one of them has come further.
+func (e *Engine) steps(ctx context.Context) (busy bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, stepTime)
+	defer cancel()
+	due, err := e.jobs().Due(ctx, e.Consumer)
+	if err != nil {
+		return false, err
+	}
+	for _, id := range due {
+		taken, err := e.Step(ctx, id)
+		if err != nil {
+			return false, err
+		}
+		busy = busy || taken.Changed > 0
+		if taken.Action == job.Pause {
+			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "consumer", e.Consumer, "why", taken.Why)
+		}
+	}
+	return busy, nil
+}
+
+// forget removes old redrives.
+func (e *Engine) forget(ctx context.Context) {
+	for more := true; more && ctx.Err() == nil; {
+		var err error
+		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil {
+			e.Logger.Warn("old redrives could not be removed", "consumer", e.Consumer, "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,10 @@
+-- A letter that a redrive has sent is not open, and one that waits to be sent was not sent by it.
+SELECT count(*), COALESCE(min(e.redrive_id || ' ' || e.letter_id), '')
+FROM {{schema}}.headrace_redrive_letters AS e
+JOIN {{schema}}.headrace_redrives AS r ON r.id = e.redrive_id
+JOIN {{schema}}.headrace_dead_letters AS l ON l.id = e.letter_id
+WHERE e.state IN ('sent', 'succeeded', 'failed', 'unknown') AND l.state = 'open'
+    OR e.state = 'queued' AND l.state <> 'open' AND EXISTS (
+        SELECT 1 FROM {{schema}}.headrace_audit AS a
+        WHERE a.letter_id = l.id AND a.action = r.kind AND substr(a.reason, 1, length('R-' || r.id || ':')) = 'R-' || r.id || ':'
+    )
