@@ -3,11 +3,13 @@ package maintenance
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"sync"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/counting"
+	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/store"
@@ -36,6 +38,16 @@ func Run(ctx context.Context, o Options) {
 		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
 	}
 	tasks.Go(func() { lines.Run(ctx) })
+	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Handlers: o.Handlers, Logger: o.Logger}
+	tasks.Go(func() { redrives.Run(ctx) })
+	actions := maps.Clone(o.Actions)
+	if actions == nil {
+		actions = make(map[string]Action)
+	}
+	for kind, do := range redrives.Actions() {
+		actions[kind] = do
+	}
+	o.Actions = actions
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })
 	counts := &counting.Loop{Counter: counting.Counter{Store: o.Store, Groups: o.Store.Operations().Groups}, Logger: o.Logger}

@@ -2,12 +2,10 @@ package redriving
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
-	"github.com/headrace/headrace/instance"
 )
 
 // Plan says what to plan.
@@ -22,6 +20,12 @@ type Plan struct {
 // Plan lists the letters that a filter chooses, in batches of a transaction each. The error
 // matches instance.ErrRefused if there is none.
 func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, error) {
+	if p.Kind != job.Redriving && p.Kind != job.Discarding {
+		return job.Redrive{}, refuse("a plan is to redrive or to discard, and not to %q", string(p.Kind))
+	}
+	if err := p.Check(); err != nil {
+		return job.Redrive{}, refuse("%v", err)
+	}
 	f := p.Filter
 	if f.Consumer != "" && f.Consumer != e.Consumer {
 		return job.Redrive{}, refuse("these are letters of %s, and not of %s", f.Consumer, e.Consumer)
@@ -63,9 +67,4 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		return job.Redrive{}, err
 	}
 	return e.jobs().Get(ctx, id)
-}
-
-// refuse returns an error that matches instance.ErrRefused.
-func refuse(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", instance.ErrRefused, fmt.Sprintf(format, args...))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/headrace/headrace/store/postgres"
 )
 
-func openPostgres(t *testing.T) store.Store {
+func openPostgres(t *testing.T) (store.Store, string) {
 	dsn, schema := pgtest.New(t)
-	return pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 10})
+	return pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 10}), schema
 }

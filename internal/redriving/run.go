@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
 )
 
@@ -24,12 +25,13 @@ const (
 // Run looks for running jobs of the consumer and takes steps of them, until ctx ends.
 func (e *Engine) Run(ctx context.Context) {
 	var forgotten time.Time
-	pause := lookEvery
+	pause, failed := lookEvery, false
 	for {
 		busy, err := e.steps(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", err)
+		if err != nil && ctx.Err() == nil && !failed {
+			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", encode.Said(err))
 		}
+		failed = err != nil
 		if err == nil && time.Since(forgotten) > forgetEvery {
 			forgotten = time.Now()
 			e.forget(ctx)
@@ -69,7 +71,7 @@ func (e *Engine) forget(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
 		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil {
-			e.Logger.Warn("old redrives could not be removed", "consumer", e.Consumer, "error", err)
+			e.Logger.Warn("old redrives could not be removed", "consumer", e.Consumer, "error", encode.Said(err))
 			return
 		}
 	}

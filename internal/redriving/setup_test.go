@@ -30,6 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type fixture struct {
 	*testing.T
 	kind   string
+	name   string // of the schema
 	ctx    context.Context
 	st     store.Store
 	engine *redriving.Engine
@@ -47,18 +48,19 @@ const (
 
 // onBoth runs f on a fresh store of each kind, and then the invariants over what f left.
 func onBoth(t *testing.T, f func(*fixture)) {
-	for name, open := range map[string]func(*testing.T) store.Store{"sqlite": openSQLite, "postgres": openPostgres} {
+	for name, open := range map[string]func(*testing.T) (store.Store, string){"sqlite": openSQLite, "postgres": openPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			on(t, name, open(t), f)
+			st, schema := open(t)
+			on(t, name, schema, st, f)
 		})
 	}
 }
 
-func on(t *testing.T, kind string, st store.Store, f func(*fixture)) {
+func on(t *testing.T, kind, name string, st store.Store, f func(*fixture)) {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(cancel)
-	b := &fixture{T: t, kind: kind, ctx: ctx, st: st, keys: make(map[string]string)}
+	b := &fixture{T: t, kind: kind, name: name, ctx: ctx, st: st, keys: make(map[string]string)}
 	b.handler = &task.Handler{Consumer: consumer, Name: handler, Scope: scope, Identify: b.identify}
 	b.engine = b.process(st)
 	b.start("1", "v1")
@@ -80,7 +82,7 @@ func (b *fixture) identify(t *task.Task) {
 	}, inbox.Payload(), nil)
 }
 
-func openSQLite(t *testing.T) store.Store {
+func openSQLite(t *testing.T) (store.Store, string) {
 	st, err := sqlite.Open(context.Background(), filepath.Join(t.TempDir(), "headrace.db"), sqlite.Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
@@ -90,8 +92,11 @@ func openSQLite(t *testing.T) store.Store {
 			t.Error(err)
 		}
 	})
-	return st
+	return st, ""
 }
+
+// schema is put in front of a table.
+func (b *fixture) schema() string { return `"` + b.name + `".` }
 
 func (b *fixture) check() {
 	b.Helper()

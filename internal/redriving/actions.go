@@ -1,0 +1,76 @@
+package redriving
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/instance"
+)
+
+// The kinds of requests.
+const (
+	KindPlan   = "plan"
+	KindApply  = "apply"
+	KindPause  = "pause"
+	KindResume = "resume"
+	KindCancel = "cancel"
+)
+
+// Which names a redrive: the Args of the requests to pause and to cancel one.
+type Which struct {
+	ID int64 `json:"id"`
+}
+
+// Actions do what people ask, by the kind of the request. Each answers with the redrive (Answer).
+func (e *Engine) Actions() map[string]func(context.Context, instance.Request) (any, error) {
+	return map[string]func(context.Context, instance.Request) (any, error){
+		KindPlan: action(func(ctx context.Context, r instance.Request, p Plan) (job.Redrive, error) {
+			return e.Plan(ctx, p, r.By)
+		}),
+		KindApply: action(func(ctx context.Context, r instance.Request, a Apply) (job.Redrive, error) {
+			return e.Apply(ctx, a, r.By, r.Reason)
+		}),
+		KindPause: action(func(ctx context.Context, r instance.Request, w Which) (job.Redrive, error) {
+			return e.Pause(ctx, w.ID, r.By, r.Reason)
+		}),
+		KindResume: action(func(ctx context.Context, _ instance.Request, a Resume) (job.Redrive, error) {
+			return e.Resume(ctx, a)
+		}),
+		KindCancel: action(func(ctx context.Context, r instance.Request, w Which) (job.Redrive, error) {
+			return e.Cancel(ctx, w.ID, r.By, r.Reason)
+		}),
+	}
+}
+
+// Answer is the answer to a request.
+type Answer struct {
+	ID    int64     `json:"id"`
+	State job.State `json:"state"`
+	Count int64     `json:"count"`
+}
+
+// action decodes the Args of a request.
+func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, error)) func(context.Context, instance.Request) (any, error) {
+	return func(ctx context.Context, r instance.Request) (any, error) {
+		var args A
+		if err := json.Unmarshal(r.Args, &args); err != nil {
+			return nil, refuse("what is asked cannot be read: %v", err)
+		}
+		done, err := do(ctx, r, args)
+		if err != nil {
+			return nil, err
+		}
+		return Answer{ID: done.ID, State: done.State, Count: done.Count}, nil
+	}
+}
+
+// refusal matches instance.ErrRefused.
+type refusal string
+
+func (r refusal) Error() string        { return string(r) }
+func (r refusal) Is(target error) bool { return target == instance.ErrRefused }
+
+// refuse returns an error that matches instance.ErrRefused.
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
