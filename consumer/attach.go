@@ -108,6 +108,8 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("%s: option Config.Retry is set, with Overrides[%q], but a handler of a Router has no lease that could be lost: leave the override out", config.Name, retry.Lost)
 	case len(config.Systems) > 0:
 		return fmt.Errorf("%s: option Config.Systems is set: a handler of a Router has no steps, leave it nil", config.Name)
+	case config.Rehearsable:
+		return fmt.Errorf("%s: option Config.Rehearsable is set: a handler of a Router cannot be rehearsed, leave it false", config.Name)
 	case r.IsRunning() || r.IsClosed():
 		return fmt.Errorf("%s: the Router runs already, or was closed: attach before Router.Run", config.Name)
 	case len(r.Handlers()) == 0:

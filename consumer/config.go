@@ -116,6 +116,9 @@ type Config struct {
 	// returns even if handlers still run. Default 20 s: with handlers that observe their context a stop
 	// ends within Kubernetes' 30 s.
 	DrainTimeout time.Duration
+	// Rehearsable declares each handler Rehearsable, but for those that are Alone or leased:
+	// they cannot be. Attach rejects it. Default: false.
+	Rehearsable bool
 	// NackPause is the shortest wait before a delivery is given back while the consumer
 	// runs. Default 1 s.
 	NackPause time.Duration

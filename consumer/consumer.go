@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -136,6 +137,7 @@ func (c *Consumer) handler(name string) *runtime.Handler {
 	return &runtime.Handler{
 		Handler: &task.Handler{
 			Consumer: c.config.Name, Name: name, Strict: c.config.Strict, Timeout: c.config.HandlerTimeout, Policy: c.config.Retry, Encoder: c.config.Codec,
+			Rehearsable: c.config.Rehearsable,
 		},
 		Key: c.config.Key, Fingerprint: c.config.SameWhen, OrderKey: c.config.OrderKey, Concurrency: c.config.Concurrency,
 	}
@@ -161,6 +163,9 @@ func (c *Consumer) add(r *registration) {
 	}
 	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local) {
 		r.mistake("%w", err)
+	}
+	if slices.Contains(r.given, "Rehearsable") && (r.Alone || r.Leased != nil) {
+		r.mistake("Rehearsable: a handler that is Alone, or of HandleLeased, is for calls of other systems and cannot be rehearsed")
 	}
 	if r.Leased != nil {
 		for _, err := range r.Leased.Plan.CutOff(r.Timeout, c.config.DrainTimeout) {

@@ -73,6 +73,16 @@ func Alone() Option {
 	}
 }
 
+// Rehearsable declares that a run of the handler may be rolled back without a trace: it touches
+// nothing but the database, or leaves the rest out where headrace.Rehearsing. An operator can
+// then try it on dead letters before they are redriven (headrace dlq rehearse).
+func Rehearsable() Option {
+	return func(r *registration) {
+		r.once("Rehearsable")
+		r.Rehearsable = true
+	}
+}
+
 // Timeout overrides Config.HandlerTimeout.
 func Timeout(d time.Duration) Option {
 	return func(r *registration) {

@@ -12,7 +12,7 @@ var (
 	// Engines move messages.
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/counting", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/execute", "./internal/failurelog",
-		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stalled", "./internal/stranded", "./internal/ready", "./internal/redriving",
+		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stalled", "./internal/stranded", "./internal/ready", "./internal/redriving", "./internal/rehearsal",
 		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./outbox/relay",
 	}
 	// Observers tell OpenTelemetry what the engines and the runtime do.
@@ -20,7 +20,7 @@ var (
 	// Runtime puts the engines into the order of the pipeline.
 	Runtime = Set{"./consumer", "./internal/mistake", "./internal/router", "./internal/runtime", "./internal/unused"}
 	// Drivers speak a database's dialect, with what they share.
-	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlstore"}
+	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.

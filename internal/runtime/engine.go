@@ -3,7 +3,6 @@ package runtime
 import (
 	"fmt"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/batch"
@@ -18,7 +17,9 @@ import (
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: rt.deadTopic,
+		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: outcome.DeadTopic(rt.DeadLetterTopic, func(topic string, err error) {
+			rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", rt.Name, "topic", topic, "error", err)
+		}),
 		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,
 	}
 	return &batch.Options{
@@ -54,27 +55,6 @@ func (r *Run) stuck(call task.Call) {
 func (rt *Runtime) failed(f *outcome.Failure) {
 	rt.Counters.Failed.Add(1)
 	rt.failures.Failed(f)
-}
-
-// deadTopic names the topic for the copy of a dead letter. If the user's function panics,
-// or returns a topic that no event may have, it logs that and there is no copy: recording
-// an outcome never fails because of it.
-func (rt *Runtime) deadTopic(topic string) (dead string) {
-	p, err := attempt.Catch(func() error {
-		if dead = rt.DeadLetterTopic(topic); dead == "" {
-			return nil
-		}
-		_, err := headrace.Event{Topic: dead, Payload: []byte{}}.Encode(nil)
-		return err
-	})
-	if p != nil {
-		err = fmt.Errorf("name the topic: panic of type %T", p.Value)
-	}
-	if err != nil {
-		rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", rt.Name, "topic", topic, "error", err)
-		return ""
-	}
-	return dead
 }
 
 func (r *Run) breakerChanged(cause error) {

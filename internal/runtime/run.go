@@ -140,7 +140,8 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { watch.Run(r.Stopping) })
 	r.workers.Go(func() {
 		maintenance.Run(r.Stopping, maintenance.Options{
-			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.dispatcher.Send, Logger: rt.Logger,
+			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.dispatcher.Send,
+			Actions: r.actions(registered), Logger: rt.Logger,
 		})
 	})
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/sqladmin"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlgroups"
 	"github.com/headrace/headrace/internal/sqljobs"
@@ -87,6 +88,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Answers:       sqlrun.Loaded(d, q, "answers", &sqlops.Answers{}),
 			Groups:        sqlrun.Loaded(d, q, "groups", &sqlgroups.Groups{Schema: o.Schema}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
+			Rehearsals:    sqlrun.Loaded(d, q, "rehearsals", &sqladmin.Rehearsals{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),

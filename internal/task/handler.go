@@ -33,6 +33,8 @@ type Handler struct {
 	// Leased configures a leased handler; nil for any other. It needs Intake and Strict.
 	// Run then gets the result of the work as Input.Effects.
 	Leased *Leased
+	// Rehearsable says that it touches nothing but the database in a rehearsal.
+	Rehearsable bool
 	// Timeout bounds a run in a transaction.
 	Timeout time.Duration
 	Policy  retry.Policy
@@ -104,4 +106,13 @@ func (h *Handler) decode(d *headrace.Delivery) (body any, err error) {
 		return nil, fmt.Errorf("decode: panic of type %T", p.Value)
 	}
 	return body, err
+}
+
+// Rehearsal returns the handler for a rehearsal: its runs take no longer than limit, and
+// nothing is recorded of them.
+func (h *Handler) Rehearsal(limit time.Duration) *Handler {
+	return &Handler{
+		Consumer: h.Consumer, Name: h.Name, Topic: h.Topic, Scope: h.Scope, Database: h.Database, Batch: h.Batch, Timeout: min(h.Timeout, limit), Policy: h.Policy,
+		Identify: h.Identify, Verify: h.Verify, Decode: h.Decode, Encoder: h.Encoder, Run: h.Run,
+	}
 }

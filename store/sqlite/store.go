@@ -74,6 +74,7 @@ func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
 		Kill:       killOf,
 		Begins:     true,
 		Abandoned:  &s.abandoned,
+		TryCommit:  tryCommit,
 	})
 	if err != nil {
 		t.leave(false) // in case it failed before BEGIN

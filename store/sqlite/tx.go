@@ -173,6 +173,27 @@ func allowCommit(t *txn.Txn) error {
 	return nil
 }
 
+// tryCommit returns the error with which COMMIT would fail: SQLite checks deferred foreign keys
+// before it calls the commit hook, which turns this COMMIT into a rollback. (PRAGMA
+// foreign_key_check reads all tables, and finds violations that were there before.)
+func tryCommit(ctx context.Context, t *txn.Txn) (err error) {
+	done := t.Raw(func(dc any) error {
+		c, ok := dc.(*conn)
+		if !ok || c.tx == nil {
+			err = &endedError{byStatement: true}
+			return nil
+		}
+		if err = c.tx.ended(); err != nil {
+			return nil
+		}
+		if _, err = c.native.ExecContext(ctx, "COMMIT", nil); c.tx.switched {
+			err = nil
+		}
+		return nil
+	})
+	return errors.Join(done, err)
+}
+
 // readTx is a transaction that only reads: one snapshot, no lock, no gate.
 type readTx struct{ c *conn }
 

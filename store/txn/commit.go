@@ -2,6 +2,7 @@ package txn
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 )
@@ -62,6 +63,20 @@ func (t *Txn) commitGuarded(ctx context.Context, stop func() bool) error {
 func tainted(err error) bool {
 	_, ofServer := errors.AsType[serverError](err)
 	return err != nil && (!ofServer || Classify(err) == Connection)
+}
+
+// TryCommit returns the database's error with which COMMIT would fail, and nil if it would
+// succeed. It rolls back in either case. The error matches sql.ErrTxDone if other code has
+// ended the transaction through SQL.
+func (t *Txn) TryCommit(ctx context.Context) error {
+	defer t.Rollback()
+	if t.ended {
+		return sql.ErrTxDone
+	}
+	if known, err := t.CheckDeferred(ctx); known {
+		return err
+	}
+	return t.o.TryCommit(ctx, t)
 }
 
 // Outcome returns what the error of COMMIT says, or that of a statement with a commit of its

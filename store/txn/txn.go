@@ -41,6 +41,9 @@ type Options struct {
 	// CheckDeferred are the statements of Txn.CheckDeferred, Restore those of
 	// Txn.Restore; "" if the database cannot do that.
 	CheckDeferred, Restore string
+	// TryCommit does what Txn.TryCommit says, except for the rollback, for a database without
+	// CheckDeferred.
+	TryCommit func(ctx context.Context, t *Txn) error
 }
 
 // Limits are timeouts that the server enforces, so that a transaction ends even if this
