@@ -59,43 +59,47 @@ func (f *fixture) AppliedNever(keys ...string) {
 	}
 }
 
+var errOther = errors.New("no such customer")
+
+// byKey is a handler that does with a message what its key says.
+func byKey(ctx context.Context, tx *headrace.Tx, in task.Input) error {
+	if err := effect(ctx, tx, in); err != nil {
+		return err
+	}
+	switch in.Delivery.Key {
+	case "same":
+		return enginetest.ErrBoom
+	case "another":
+		return errOther
+	case "new":
+		return errors.New("something else")
+	case "panic":
+		panic("oh")
+	case "exit":
+		runtime.Goexit()
+	case "postponed":
+		return retry.Postpone(time.Hour, errOther)
+	case "stale":
+		return inbox.ErrStale
+	case "late":
+		<-ctx.Done()
+		return ctx.Err()
+	case "ignored":
+		_, _ = tx.ExecContext(ctx, "INSERT INTO nowhere VALUES (1)")
+	}
+	return nil
+}
+
 // What a handler does with a letter is told, and none of it is kept.
 //
 //evidence:rehearsal
 func TestOutcomes(t *testing.T) {
-	other := errors.New("no such customer")
 	keys := []string{"same", "another", "new", "panic", "exit", "postponed", "stale", "late", "ignored"}
 	onEachDriver(t, keys, func(f *fixture) {
-		f.now(func(context.Context, *headrace.Tx, task.Input) error { return other })
+		f.now(func(context.Context, *headrace.Tx, task.Input) error { return errOther })
 		f.e.Deliver(f.h, "pass")
 		f.h.Timeout = 100 * time.Millisecond
-		f.now(func(ctx context.Context, tx *headrace.Tx, in task.Input) error {
-			if err := effect(ctx, tx, in); err != nil {
-				return err
-			}
-			switch in.Delivery.Key {
-			case "same":
-				return enginetest.ErrBoom
-			case "another":
-				return other
-			case "new":
-				return errors.New("something else")
-			case "panic":
-				panic("oh")
-			case "exit":
-				runtime.Goexit()
-			case "postponed":
-				return retry.Postpone(time.Hour, other)
-			case "stale":
-				return inbox.ErrStale
-			case "late":
-				<-ctx.Done()
-				return ctx.Err()
-			case "ignored":
-				_, _ = tx.ExecContext(ctx, "INSERT INTO nowhere VALUES (1)")
-			}
-			return nil
-		})
+		f.now(byKey)
 		f.r = f.rehearser(f.h)
 		var report rehearsal.Report
 		f.unchanged(func() { report = f.rehearse() })

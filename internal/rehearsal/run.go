@@ -85,7 +85,7 @@ func (r *run) inside(ctx context.Context) (Result, error) {
 	defer done()
 	after, err := written(own, r.t)
 	if err == nil {
-		err = r.t.TryCommit(own)
+		err = txn.TryCommit(own, r.t)
 	}
 	if err != nil {
 		err = busy(err, "other transactions were in its way")

@@ -66,9 +66,9 @@ func tainted(err error) bool {
 }
 
 // TryCommit returns the database's error with which COMMIT would fail, and nil if it would
-// succeed. It rolls back in either case. The error matches sql.ErrTxDone if other code has
+// succeed. It rolls t back in either case. The error matches sql.ErrTxDone if other code has
 // ended the transaction through SQL.
-func (t *Txn) TryCommit(ctx context.Context) error {
+func TryCommit(ctx context.Context, t *Txn) error {
 	defer t.Rollback()
 	if t.ended {
 		return sql.ErrTxDone

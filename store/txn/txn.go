@@ -41,7 +41,7 @@ type Options struct {
 	// CheckDeferred are the statements of Txn.CheckDeferred, Restore those of
 	// Txn.Restore; "" if the database cannot do that.
 	CheckDeferred, Restore string
-	// TryCommit does what Txn.TryCommit says, except for the rollback, for a database without
+	// TryCommit does what the function TryCommit says, except for the rollback, for a database without
 	// CheckDeferred.
 	TryCommit func(ctx context.Context, t *Txn) error
 }
