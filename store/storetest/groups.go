@@ -94,6 +94,8 @@ func (b *bundle) run(id, build string) {
 }
 
 // groupsExact compares views with what is in the letters, with all changes added up, some, and none.
+//
+//evidence:group-count
 func groupsExact(b *bundle) {
 	want := func(f groups.Filter, want ...groups.Group) {
 		b.Helper()
