@@ -21,10 +21,12 @@ var groupsTests = []test{
 	{name: "states change with letters, people and time", run: groupsStates},
 	{name: "a redrive under way keeps a group unresolved", run: groupsUnfinished},
 	{name: "what people say of a group is kept", run: groupsPeople},
+	{name: "a change that is committed late is counted", run: groupsLate, needs: concurrentWriters},
 	{name: "one process counts at a time", run: groupsOneCounter, needs: concurrentWriters},
 	{name: "a count from the letters mends the counters", run: groupsRecount},
 	{name: "old hours, groups and builds go", run: groupsPrune},
 	{name: "open letters that expire resolve their group", run: groupsExpire},
+	{name: "views are exact while clients work and those who count are killed", run: groupsModel},
 }
 
 func (b *bundle) counter() *counting.Counter {

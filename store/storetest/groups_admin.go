@@ -58,6 +58,24 @@ func groupsPeople(b *bundle) {
 	}
 }
 
+// groupsLate: a change has an earlier number than one that is committed, and added up, before it.
+//
+//evidence:group-count
+func groupsLate(b *bundle) {
+	late := b.begin()
+	b.record(late, "a", inbox.Dead)
+	b.insertAll(late, of("print", "v1", "a")...)
+	b.die(of("print", "v1", "b")...)
+	b.addUp()
+	b.commit(late)
+	for range 2 {
+		if g := b.group("print"); g.Open != 2 || g.Total != 2 {
+			b.Errorf("%d open of %d, want 2", g.Open, g.Total)
+		}
+		b.addUp()
+	}
+}
+
 // groupsOneCounter: while another process counts, nothing is added up twice or waited for.
 func groupsOneCounter(b *bundle) {
 	b.die(of("print", "v1", "a")...)
