@@ -106,6 +106,11 @@ func (s Signal[T]) Await(ctx context.Context) (value T, err error) {
 // one after Timeout matches ErrNoSignal, and one for a message that is not known, done
 // or discarded matches ErrUnknown: a callback may be faster than the message. Package ledger/resolve has the Sender.
 //
+// Send takes a signal that the message's handler does not declare: what handlers declare is
+// known in their processes alone, and a newer build may know it. The message waits for such a
+// build and is then parked, as with a step that no process declares. "headrace steps send",
+// where a name is typed by hand, takes only what the message waits for now.
+//
 // A message's key is no secret: check who sends.
 func (s Signal[T]) Send(ctx context.Context, to Sender, id inbox.ID, value T) error {
 	r, err := s.request()
