@@ -116,7 +116,8 @@ func CertaintyOf(err error, c *Call) Certainty {
 // text is the same for every message with the same reason, so that they are one group of
 // dead letters.
 type ParkedError struct {
-	// Step is the name of the step without its item, System what it calls.
+	// Step is the name of the step without its item, a former one if it is recorded under
+	// that; System is what it calls.
 	Step, System string
 	// Reason says why.
 	Reason string

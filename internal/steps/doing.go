@@ -226,9 +226,9 @@ func (d *doing) tooEarly(idle time.Duration, cause error) error {
 	return retry.PostponeWithin(wait, d.m.Postponed+wait+time.Minute, fmt.Errorf("step %s: %s may still work on a call: %w", d.r.Name, d.r.System, cause))
 }
 
-// parked is the error for a person.
+// parked is the error for a person, who finds the step by the name that is recorded.
 func (d *doing) parked(why string, cause error) error {
-	return retry.Permanent(&ledger.ParkedError{Step: d.r.Name, System: d.r.System, Reason: why, Err: cause})
+	return retry.Permanent(&ledger.ParkedError{Step: ledger.NameOf(d.name), System: d.r.System, Reason: why, Err: cause})
 }
 
 // skipped tells people that a step was skipped.

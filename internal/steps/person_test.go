@@ -45,6 +45,34 @@ func TestAgainKeepsTheKey(t *testing.T) {
 	})
 }
 
+// The error of a step that was renamed names it as it is recorded, so that a person finds it,
+// and the letters from before and after the release are one group.
+//
+//evidence:ledger
+func TestParkedUnderAFormerName(t *testing.T) {
+	onEachDriver(t, func(b *bed) {
+		var keys []string
+		old := charge
+		old.Recover, old.KeyWindow = ledger.Park, 0
+		_, first := b.do(old, fails(&keys, io.EOF))
+		renamed := old
+		renamed.Name, renamed.Was = "payment", []string{"charge"}
+		_, err := b.do(renamed, fails(&keys, nil))
+		asks, ok := errors.AsType[*ledger.ParkedError](err)
+		if !ok || first == nil || err.Error() != first.Error() {
+			b.Fatalf("%v after %v", err, first)
+		}
+		b.decide(resolve.Again, func(r *resolve.Resolution) { r.Step = asks.Step })
+		if _, err := b.do(renamed, fails(&keys, nil)); err != nil || len(keys) != 2 || keys[0] != keys[1] {
+			b.Errorf("%v, keys %v", err, keys)
+		}
+		r := resolve.Resolution{ID: b.one.ID(), Step: "payment", Verdict: resolve.Done, By: "ana", Reason: "looked it up"}
+		if _, err := resolve.New(b.Store.Store).Resolve(b.Context(), r); !errors.Is(err, resolve.ErrNotFound) || !strings.Contains(err.Error(), `its steps are "charge"`) {
+			b.Errorf("under the new name: %v", err)
+		}
+	})
+}
+
 // A status that refuses the key that a person had repeated may say that the first call has
 // landed: no new key without that person's word.
 //

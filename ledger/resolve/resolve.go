@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -137,7 +138,7 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	case err != nil:
 		return err
 	case !found:
-		return fmt.Errorf("%w: %s of %s %s", ErrNotFound, r.Step, r.ID.Scope, r.ID.Key)
+		return a.notFound(ctx, r)
 	}
 	if err := r.allowed(&row, message); err != nil {
 		return err
@@ -152,6 +153,23 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 		o.Step.Size = -1
 	}
 	return a.redrive(ctx, t, r, o)
+}
+
+// notFound is the error for a step that is not recorded. It may be under a former name.
+func (a *Admin) notFound(ctx context.Context, r Resolution) error {
+	rows, err := a.st.Operations().Steps.List(ctx, r.ID)
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("%w: %s of %s %s", ErrNotFound, r.Step, r.ID.Scope, r.ID.Key)
+	names := make([]string, 0, len(rows))
+	for _, row := range rows[:min(len(rows), 20)] {
+		names = append(names, strconv.Quote(row.Step))
+	}
+	if len(names) > 0 {
+		err = fmt.Errorf("%w: its steps are %s", err, strings.Join(names, ", "))
+	}
+	return err
 }
 
 // allowed returns an error that matches ErrRefused if the state of the step, or that of its
