@@ -36,6 +36,7 @@
 //	4    the database does not permit it to this login
 //	5    refused, and nothing was done: the answer was no, or the schema or the state does
 //	     not allow it
+//	6    a redrive has paused
 //	130  interrupted; the same command goes on with the rest
 //
 // # Caveats

@@ -24,6 +24,7 @@ const (
 	exitPartial      = 3
 	exitNotPermitted = 4
 	exitRefused      = 5
+	exitPaused       = 6
 	exitInterrupted  = 130 // as of a program that SIGINT has ended
 )
 
@@ -38,6 +39,7 @@ var exitStatuses = []struct {
 	{exitPartial, "done in part; status found open dead letters or a warning"},
 	{exitNotPermitted, "the database does not permit it to this login"},
 	{exitRefused, "refused, and nothing was done: the answer was no, or the schema or the state does not allow it"},
+	{exitPaused, "a redrive has paused"},
 	{exitInterrupted, "interrupted; the same command goes on with the rest"},
 }
 
@@ -65,6 +67,9 @@ var errIncomplete = errors.New("done in part")
 // errFound is the end of a command that has printed itself what it found.
 var errFound = errors.New("found")
 
+// errPaused is the end of a command that has printed itself what has paused.
+var errPaused = errors.New("paused")
+
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
@@ -77,6 +82,8 @@ func (m *Main) exit(err error, command string) int {
 		return exitDone
 	case errors.Is(err, errIncomplete):
 		return exitPartial
+	case errors.Is(err, errPaused):
+		return exitPaused
 	case errors.Is(err, errFound):
 		return exitFailed
 	case !m.started, errors.As(err, &usage), errors.Is(err, redrive.ErrInvalid), errors.Is(err, resolve.ErrInvalid):
@@ -89,7 +96,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
+	case errors.Is(err, errRefused), errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
 		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
 		return exitRefused

@@ -65,6 +65,26 @@ var jsonRuns = []struct {
 	{"version", "", exitDone},
 }
 
+// redriveRuns are those that need a process of billing. A command that is not JSON prepares the next
+// one.
+var redriveRuns = []struct {
+	command, args string
+	status        int
+}{
+	{"redrive plan", "--class exhausted", exitDone},
+	{"redrive apply", "R-1 --reason test", exitDone},
+	{"redrive show", "R-1", exitDone},
+	{"redrive ls", "", exitDone},
+	{"redrive letters", "R-1", exitDone},
+	{"redrive watch", "R-1", exitDone},
+	{"prepare", "redrive plan --class conflict", exitDone},
+	{"prepare", "consumer pause billing", exitDone},
+	{"prepare", "redrive apply R-2 --reason test --anyway --detach", exitDone},
+	{"redrive pause", "R-2 --reason test", exitDone},
+	{"redrive resume", "R-2", exitDone},
+	{"redrive cancel", "R-2 --reason test", exitDone},
+}
+
 // Every command prints JSON in the envelope, with the same names, and times in UTC.
 func TestJSON(t *testing.T) {
 	p := newProgram(t)
@@ -81,7 +101,15 @@ func TestJSON(t *testing.T) {
 	p.seed("signal", "w1")
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
-	for _, run := range jsonRuns {
+	var b billing
+	for i, run := range append(slices.Clone(jsonRuns), redriveRuns...) {
+		if i == len(jsonRuns) {
+			b.start(p, "v1.2.3")
+		}
+		if run.command == "prepare" {
+			p.run(run.status, nil, strings.Fields(run.args)...)
+			continue
+		}
 		known = append(known, run.command)
 		args := append(strings.Fields(run.command), strings.Fields(run.args)...)
 		p.run(run.status, nil, append(args, "-o", "json")...)

@@ -28,7 +28,25 @@ Exit status:
 
 func (m *Main) root() *cobra.Command {
 	root := m.parent("headrace", "look after a database of headrace",
-		m.migrateCommand(), m.checkCommand(), m.inboxCommand(), m.dlqCommand(), m.stepsCommand(), m.systemCommand(), m.suspectCommand(), m.intentCommand(), m.scheduleCommand(), m.backlogCommand(), m.consumerCommand(), m.outboxCommand(), m.subscriptionCommand(), m.auditCommand(), m.statusCommand(), m.pruneCommand(), m.versionCommand())
+		m.migrateCommand(),
+		m.checkCommand(),
+		m.statusCommand(),
+		m.dlqCommand(),
+		m.redrivesCommand(),
+		m.backlogCommand(),
+		m.inboxCommand(),
+		m.outboxCommand(),
+		m.subscriptionCommand(),
+		m.consumerCommand(),
+		m.stepsCommand(),
+		m.systemCommand(),
+		m.suspectCommand(),
+		m.intentCommand(),
+		m.scheduleCommand(),
+		m.auditCommand(),
+		m.pruneCommand(),
+		m.versionCommand(),
+	)
 	root.Long = long + exitTable()
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetIn(m.Stdin)

@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/redriving"
+)
+
+func (m *Main) redrivesCommand() *cobra.Command {
+	return m.parent("redrive", "redrive many letters in stages, by the processes of their consumer",
+		m.redrivePlanCommand(), m.redriveApplyCommand(), m.redriveListCommand(), m.redriveShowCommand(), m.redriveLettersCommand(), m.redriveWatchCommand(),
+		m.redrivePauseCommand(), m.redriveResumeCommand(), m.redriveCancelCommand())
+}
+
+// askEvery is the time between two looks at an answer, or at a job.
+const askEvery = 200 * time.Millisecond
+
+// stopWait is how long a command waits for the answer to a request that stays.
+const stopWait = 10 * time.Second
+
+// ask asks the processes of a consumer, and waits for the answer.
+func (m *Main) ask(ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (redriving.Answer, error) {
+	var err error
+	if r.Args, err = json.Marshal(args); err != nil {
+		return redriving.Answer{}, fmt.Errorf("encode the request: %w", err)
+	}
+	o := st.Operations()
+	var answer redriving.Answer
+	err = instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}.Ask(ctx, r, valid, &answer)
+	return answer, err
+}
+
+func (m *Main) redrivePlanCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "plan [GROUP]", Short: "list the letters of a redrive, and check what it needs", Args: mostOne("GROUP"),
+		Long: `Lists open letters by id, and says what there is to know before they are redriven. Nothing is
+redriven yet. The list never changes: letters that come later are not on it. The plan may be applied
+for an hour, by anybody.
+
+GROUP is an error fingerprint, or its first digits, at least 4. A process of the consumer makes the
+plan. Applied, the redrive sends one letter, then 10, 100, and the rest, and pauses when letters fail
+again.`,
+		Example: "  headrace redrive plan 3f2a\n  headrace redrive plan --consumer billing --class exhausted",
+	}
+	filter := addFilter(c)
+	o := job.DefaultOptions()
+	by := c.Flags().String("by", "", "who plans it (default: your user name)")
+	discard := c.Flags().Bool("discard", false, "plan to discard the letters")
+	c.Flags().IntSliceVar(&o.Stages, "stages", o.Stages, "how many letters each stage but the last has")
+	c.Flags().IntVar(&o.MaxRunning, "window", o.MaxRunning, "at most so many letters are under way")
+	c.Flags().Float64Var(&o.Rate, "rate", 0, "at most so many letters a second")
+	c.Flags().Float64Var(&o.PauseAt, "pause-at", o.PauseAt, "pause when more than so many of the last 100 letters of the last stage fail again or retry")
+	c.Flags().DurationVar(&o.StageTimeout, "stage-timeout", o.StageTimeout, "in a stage before the last, pause when a letter retries for so long")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if len(args) > 0 {
+			if filter.filter.ErrorFingerprint != "" {
+				return usagef("redrive plan: a GROUP or --group, not both")
+			}
+			if err := c.Flags().Set("group", args[0]); err != nil {
+				return err
+			}
+		}
+		given, err := filter.given()
+		if err != nil {
+			return err
+		}
+		if !given {
+			return usagef("redrive plan: which letters? give a GROUP or a filter")
+		}
+		f, err := filter.parse(time.Now())
+		if err != nil {
+			return err
+		}
+		if err := o.Check(); err != nil {
+			return usagef("redrive plan: %v", err)
+		}
+		p := redriving.Plan{Kind: job.Redriving, Filter: f, Options: o}
+		if *discard {
+			p.Kind = job.Discarding
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			id, err := m.plan(ctx, st, p, operator(*by))
+			if err != nil {
+				return err
+			}
+			return m.showPlan(ctx, st, id)
+		})
+	})
+	return c
+}
+
+// plan asks the consumer of the letters for a plan, and returns its id.
+func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by string) (int64, error) {
+	admin := redrive.New(st)
+	if err := wholeGroup(ctx, admin, &p.Filter); err != nil {
+		return 0, err
+	}
+	groups, err := admin.Groups(ctx, p.Filter)
+	if err != nil {
+		return 0, err
+	}
+	consumers := make(map[string]bool)
+	for _, g := range groups {
+		consumers[g.Consumer] = true
+	}
+	switch names := slices.Sorted(maps.Keys(consumers)); len(names) {
+	case 0:
+		m.say("nothing was done: no open letter matches%s", describe(p.Filter))
+		return 0, errFound
+	case 1:
+		p.Filter.Consumer = names[0]
+	default:
+		return 0, usagef("these are letters of several consumers, choose with --consumer: %s", strings.Join(names, ", "))
+	}
+	p.Says = strings.Trim(describe(p.Filter), " ()")
+	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
+	answer, err := m.ask(ctx, st, r, p, instance.Valid)
+	return answer.ID, err
+}
+
+// parseRedrive parses the name of a redrive: R-42, or 42.
+func parseRedrive(s string) (int64, error) {
+	number := strings.TrimPrefix(strings.TrimPrefix(s, "R-"), "r-")
+	id, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usagef("%q is no redrive: it is named like R-42", short(s, 40))
+	}
+	return id, nil
+}
+
+// withRedrive opens the database and reads a redrive.
+func (m *Main) withRedrive(ctx context.Context, name string, f func(st openStore, r job.Redrive) error) error {
+	id, err := parseRedrive(name)
+	if err != nil {
+		return err
+	}
+	return m.withStore(ctx, func(st openStore) error {
+		r, err := st.Operations().Redrives.Get(ctx, id)
+		if err != nil {
+			return err
+		}
+		return f(st, r)
+	})
+}
+
+func (m *Main) redriveApplyCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "apply R-N --reason WHY", Short: "start a planned redrive, and watch it", Args: one("redrive"),
+		Long: `Starts a redrive that was planned. It is refused if things have changed since then: the plan has
+expired, other builds run, or the fix does not work. The processes of the consumer do the redrive;
+the command watches it, and may be ended. Exit status 3 if letters failed again or were skipped,
+5 if it is refused, 6 if it has paused by itself.`,
+		Example: "  headrace redrive apply R-42 --reason 'fixed in v1.8.1'",
+	}
+	var a redriving.Apply
+	by := c.Flags().String("by", "", "who applies it (default: your user name)")
+	reason := c.Flags().String("reason", "", "why, for the audit trail")
+	detach := c.Flags().Bool("detach", false, "do not watch it")
+	wait := c.Flags().Duration("wait", 0, "wait so long for a rollout to end")
+	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was planned")
+	c.Flags().BoolVar(&a.Anyway, "anyway", false, "go on although the messages would only wait")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if strings.TrimSpace(*reason) == "" {
+			return usagef("redrive apply: say why with --reason")
+		}
+		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+			a.ID = r.ID
+			if err := m.apply(ctx, st, r, a, operator(*by), *reason, *wait); err != nil {
+				return err
+			}
+			if *detach {
+				return m.showRedrive(ctx, st, r.ID)
+			}
+			return m.watch(ctx, st, r.ID)
+		})
+	})
+	return c
+}
+
+// apply asks for a plan to be applied, again while a rollout lasts that the person waits for.
+func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redriving.Apply, by, reason string, wait time.Duration) error {
+	ask := instance.Request{Kind: redriving.KindApply, Consumer: r.Consumer, By: by, Reason: reason}
+	for end := time.Now().Add(wait); ; {
+		_, err := m.ask(ctx, st, ask, a, instance.Valid)
+		if !errors.Is(err, instance.ErrRefused) || !time.Now().Before(end) {
+			return err
+		}
+		builds, err2 := running(ctx, st, r.Consumer)
+		if err2 != nil || slices.Equal(slices.Sorted(maps.Keys(builds)), r.Builds) {
+			return err // it is no rollout that it waits for
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(m.ProgressEvery):
+		}
+	}
+}
+
+// running counts the processes of a consumer that run, by build.
+func running(ctx context.Context, st openStore, consumer string) (map[string]int, error) {
+	builds := make(map[string]int)
+	views, err := consumers(ctx, st, consumer)
+	for _, v := range views {
+		for _, i := range v.Instances {
+			if i.State == "running" {
+				builds[i.Build]++
+			}
+		}
+	}
+	return builds, err
+}
+
+// stopping asks to pause, resume or cancel a redrive. The request stays for valid.
+func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, ask instance.Request, args any, valid time.Duration) error {
+	ask.Consumer = r.Consumer
+	waiting, cancel := context.WithTimeout(ctx, stopWait)
+	defer cancel()
+	_, err := m.ask(waiting, st, ask, args, valid)
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		m.say("no process of %s has answered yet; the request stays for %s: %s", r.Consumer, valid, m.command("redrive show "+job.Name(r.ID)))
+		return errIncomplete
+	}
+	if err != nil {
+		return err
+	}
+	return m.showRedrive(ctx, st, r.ID)
+}
+
+func (m *Main) redrivePauseCommand() *cobra.Command {
+	return m.stopCommand("pause", "pause a running redrive; letters under way go on", redriving.KindPause)
+}
+
+func (m *Main) redriveCancelCommand() *cobra.Command {
+	return m.stopCommand("cancel", "end a redrive; letters that were not sent stay open", redriving.KindCancel)
+}
+
+func (m *Main) stopCommand(name, shortly, kind string) *cobra.Command {
+	c := &cobra.Command{Use: name + " R-N --reason WHY", Short: shortly, Args: one("redrive")}
+	by := c.Flags().String("by", "", "who decides (default: your user name)")
+	reason := c.Flags().String("reason", "", "why")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if strings.TrimSpace(*reason) == "" {
+			return usagef("redrive %s: say why with --reason", name)
+		}
+		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+			return m.stopping(ctx, st, r, instance.Request{Kind: kind, By: operator(*by), Reason: *reason}, redriving.Which{ID: r.ID}, instance.MaxValid)
+		})
+	})
+	return c
+}
+
+func (m *Main) redriveResumeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "resume R-N", Short: "let a paused redrive go on: it begins its stage again", Args: one("redrive"),
+	}
+	var a redriving.Resume
+	by := c.Flags().String("by", "", "who decides (default: your user name)")
+	c.Flags().IntVar(&a.FromStage, "from-stage", 0, "begin again with an earlier stage")
+	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was applied")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+			a.ID = r.ID
+			return m.stopping(ctx, st, r, instance.Request{Kind: redriving.KindResume, By: operator(*by)}, a, instance.Valid)
+		})
+	})
+	return c
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/ThreeDotsLabs/watermill"
+	"github.com/ThreeDotsLabs/watermill/pubsub/gochannel"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/retry"
+)
+
+// billing is a process of the consumer billing. Its handler fails for the keys in bad, and is
+// called once for each message that it applies.
+type billing struct {
+	bad     sync.Map
+	applied sync.Map
+	stop    func()
+}
+
+// start starts a process that runs a build on the program's database.
+func (b *billing) start(p *program, build string) {
+	p.Helper()
+	db, err := parseDSN(p.dsn)
+	if err != nil {
+		p.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	st, err := db.open(ctx, "", false)
+	if err != nil {
+		p.Fatal(err)
+	}
+	source := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
+	c, err := consumer.New("billing", st.Store, consumer.Config{Source: source, Key: inbox.MessageID(), Build: build, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		p.Fatal(err)
+	}
+	consumer.Handle(c, "orders.paid", func(_ context.Context, _ *headrace.Tx, m *headrace.Message[map[string]any]) error {
+		if _, bad := b.bad.Load(m.Delivery.Key); bad {
+			return retry.Permanent(errors.New("still broken"))
+		}
+		n, _ := b.applied.LoadOrStore(m.Delivery.Key, new(atomic.Int32))
+		n.(*atomic.Int32).Add(1)
+		return nil
+	})
+	var running sync.WaitGroup
+	running.Go(func() {
+		if err := c.Run(ctx); err != nil {
+			p.Error(err)
+		}
+	})
+	b.stop = sync.OnceFunc(func() {
+		cancel()
+		running.Wait()
+		_ = source.Close()
+		if err := st.Close(); err != nil {
+			p.Error(err)
+		}
+	})
+	p.Cleanup(b.stop)
+	for until := time.Now().Add(time.Minute); ; {
+		list, err := st.Operations().Instances.List(ctx, "billing")
+		if err != nil || time.Now().After(until) {
+			p.Fatalf("the process does not start: %v", err)
+		}
+		if len(list) > 0 && list[0].Build == build && list[0].Ended.IsZero() {
+			return
+		}
+	}
+}
+
+func quickly(m *Main) { m.ProgressEvery = 100 * time.Millisecond }
+
+func (p *program) wants(where string, texts ...string) {
+	p.Helper()
+	out := p.stdout.String() + p.stderr.String()
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			p.Errorf("%s: no %q in\n%s", where, text, out)
+		}
+	}
+}
+
+// The operator's path: plan, apply, and what became of the letters.
+//
+//evidence:redrive-job
+func TestRedrivePath(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "30")
+	p.run(exitRefused, quickly, "redrive", "plan", "--consumer", "billing")
+	p.wants("no process", "no process of billing answers")
+	var b billing
+	b.start(p, "v1")
+	b.bad.Store("k7", true)
+	b.bad.Store("k20", true)
+	p.run(exitDone, quickly, "redrive", "plan", "--consumer", "billing", "--window", "5")
+	p.wants("plan", "R-1  redrive 30 letters (consumer billing), listed by id, valid until 20", "ok    30 of 30 open", "ok    billing runs v1 on 1", "stages 1, 10, 19; ", "next: headrace redrive apply R-1 --reason WHY")
+	p.run(exitUsage, quickly, "redrive", "apply", "R-1")
+	p.run(exitPaused, quickly, "redrive", "apply", "R-1", "--reason", "fixed", "--by", "bo")
+	p.wants("apply", "R-1 paused in stage 2: in stage 2: letter 7 failed again as letter 31", "1 failed again", "queued, still open", "letter 7 failed again as letter 31", "next: headrace redrive resume|cancel R-1")
+	p.run(exitRefused, quickly, "redrive", "apply", "R-1", "--reason", "mine")
+	p.wants("apply again", "refused: R-1 was applied by bo at")
+	p.run(exitDone, quickly, "redrive", "resume", "R-1")
+	p.run(exitPaused, quickly, "redrive", "watch", "1")
+	p.run(exitDone, quickly, "redrive", "ls", "--consumer", "billing")
+	p.wants("ls", "R-1", "paused")
+	p.run(exitDone, quickly, "redrive", "letters", "R-1", "--state", "failed")
+	p.wants("letters", "7  ", "failed", "31")
+	b.bad.Clear()
+	p.run(exitDone, quickly, "redrive", "resume", "R-1")
+	p.run(exitPartial, quickly, "redrive", "watch", "R-1")
+	p.wants("the end", "R-1 done", "28 succeeded, 2 failed again", "applied by bo")
+	p.run(exitDone, quickly, "dlq", "show", "7")
+	p.wants("show", "redrive by bo: R-1: fixed")
+	b.applied.Range(func(key, n any) bool {
+		if n.(*atomic.Int32).Load() != 1 {
+			t.Errorf("%s was applied %d times", key, n.(*atomic.Int32).Load())
+		}
+		return true
+	})
+	p.run(exitDone, nil, "check")
+}
+
+// A redrive is paused and cancelled by anybody, and a rollback is refused.
+func TestRedriveOfAnotherBuild(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "3")
+	var b billing
+	b.start(p, "v2")
+	p.run(exitDone, quickly, "redrive", "plan", "--consumer", "billing")
+	b.stop()
+	b.start(p, "v1")
+	p.run(exitRefused, quickly, "redrive", "apply", "R-1", "--reason", "fixed")
+	p.wants("apply", "things have changed since R-1 was planned: billing runs v1 now, and ran v2 then")
+	p.run(exitDone, quickly, "redrive", "apply", "R-1", "--reason", "fixed", "--accept-build")
+	p.wants("apply", "3 succeeded")
+	p.run(exitRefused, quickly, "redrive", "pause", "R-1", "--reason", "stop")
+	p.wants("pause", "R-1 is done")
+	p.seed("conflict", "k1")
+	p.run(exitDone, quickly, "redrive", "plan", "--class", "conflict", "--discard")
+	p.run(exitDone, quickly, "redrive", "cancel", "R-2", "--reason", "not now")
+	p.wants("cancel", "R-2 cancelled: cancelled by", "not now")
+	p.run(exitFailed, quickly, "redrive", "show", "R-3")
+	p.run(exitUsage, quickly, "redrive", "show", "three")
+	p.run(exitUsage, quickly, "redrive", "plan")
+	p.run(exitFailed, quickly, "redrive", "plan", "--consumer", "mailer")
+}

@@ -1,0 +1,365 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq/job"
+)
+
+// redriveView is a redrive as JSON.
+type redriveView struct {
+	ID        int64            `json:"id"`
+	Name      string           `json:"name"`
+	Kind      job.Kind         `json:"kind"`
+	State     job.State        `json:"state"`
+	Why       string           `json:"why,omitempty"`
+	Consumer  string           `json:"consumer"`
+	Filter    string           `json:"filter,omitempty"`
+	Builds    []string         `json:"builds"`
+	Stages    []int            `json:"stages"`
+	Stage     int              `json:"stage"`
+	Count     int64            `json:"count"`
+	Outcomes  map[string]int64 `json:"outcomes"` // how many letters have each outcome
+	PlannedBy string           `json:"planned_by"`
+	Planned   time.Time        `json:"planned"`
+	Expires   time.Time        `json:"expires,omitzero"`
+	AppliedBy string           `json:"applied_by,omitempty"`
+	Reason    string           `json:"reason,omitempty"`
+	Applied   time.Time        `json:"applied,omitzero"`
+	Stepped   time.Time        `json:"stepped,omitzero"`
+	Ended     time.Time        `json:"ended,omitzero"`
+	// Failed are letters that failed again, at most ten.
+	Failed []redrivenView `json:"failed,omitempty"`
+	// Checks are those of a plan.
+	Checks []checkView `json:"checks,omitempty"`
+}
+
+// checkView says what is to be known before a plan is applied.
+type checkView struct {
+	OK   bool   `json:"ok"`
+	Says string `json:"says"`
+}
+
+// redrivenView is a letter of a redrive as JSON.
+type redrivenView struct {
+	LetterID int64       `json:"letter_id"`
+	Outcome  job.Outcome `json:"outcome"`
+	Why      string      `json:"why,omitempty"`
+	Key      string      `json:"key"`
+	Next     int64       `json:"next_letter_id,omitempty"`
+	Due      time.Time   `json:"due,omitzero"`
+	At       time.Time   `json:"at"`
+}
+
+// maxLooks bounds how many letters under way a view looks at.
+const maxLooks = 10_000
+
+func viewRedrive(ctx context.Context, st openStore, r job.Redrive) (redriveView, error) {
+	v := redriveView{
+		ID: r.ID, Name: job.Name(r.ID), Kind: r.Kind, State: r.State, Why: r.Why, Consumer: r.Consumer, Filter: r.Filter,
+		Builds: append([]string{}, r.Builds...), Stages: append([]int{}, r.Stages...), Stage: r.Stage, Count: r.Count,
+		PlannedBy: r.PlannedBy, Planned: r.Planned, Expires: r.Expires, AppliedBy: r.AppliedBy, Reason: r.Reason, Applied: r.Applied, Stepped: r.Stepped, Ended: r.Ended,
+		Outcomes: map[string]int64{},
+	}
+	for o, n := range map[job.Outcome]int64{
+		job.Queued: r.Queued(), job.Succeeded: r.Succeeded, job.FailedAgain: r.FailedAgain, job.Unknown: r.Unknown, job.Skipped: r.Skipped,
+	} {
+		if n > 0 {
+			v.Outcomes[string(o)] = n
+		}
+	}
+	if r.UnderWay() > 0 {
+		looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, maxLooks)
+		if err != nil {
+			return v, err
+		}
+		for i := range looks {
+			v.Outcomes[string(looks[i].Outcome())]++
+		}
+	}
+	if r.FailedAgain > 0 {
+		failed, err := st.Operations().Redrives.Entries(ctx, r.ID, job.FailedAgain, 0, 10)
+		if err != nil {
+			return v, err
+		}
+		for _, e := range failed {
+			v.Failed = append(v.Failed, viewRedriven(e))
+		}
+	}
+	if r.State == job.Running && r.Now.Sub(r.Stepped) > 5*time.Second {
+		v.Why = fmt.Sprintf("no process of %s has worked on it since %s", r.Consumer, when(r.Stepped))
+	}
+	return v, nil
+}
+
+func viewRedriven(e job.Entry) redrivenView {
+	return redrivenView{LetterID: e.LetterID, Outcome: e.State, Why: e.Why, Key: e.Key, Next: e.Next, At: e.At}
+}
+
+// outcomes says how many letters have each outcome.
+func (v *redriveView) outcomes() string {
+	var parts []string
+	for _, o := range []struct {
+		of   job.Outcome
+		says string
+	}{
+		{job.Succeeded, "succeeded"}, {job.FailedAgain, "failed again"}, {job.InBacklog, "running"}, {job.Retrying, "retrying"}, {job.Postponed, "postponed"},
+		{job.Skipped, "skipped"}, {job.Unknown, "unknown"}, {job.Queued, "queued, still open"},
+	} {
+		n := v.Outcomes[string(o.of)]
+		if n == 0 {
+			continue
+		}
+		if o.of == job.Succeeded && v.Kind == job.Discarding {
+			o.says = "discarded"
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", n, o.says))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// checks says what is to be known of a plan.
+func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []checkView, err error) {
+	add := func(ok bool, format string, args ...any) {
+		list = append(list, checkView{ok, fmt.Sprintf(format, args...)})
+	}
+	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	var all job.Survey
+	for _, s := range survey {
+		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
+		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
+	}
+	add(all.Closed == 0, "%d of %d open", all.Letters-all.Closed, all.Letters)
+	for _, c := range []struct {
+		n    int64
+		says string
+	}{
+		{all.Again, "redriven before"}, {all.Crashed, "ended their process, and are sent one at a time"},
+		{all.StandIn, "without a key of their own: their handler is asked again"},
+		{all.Conflicts, "conflicts, which are skipped: each needs a new key"}, {all.Review, "with a step that needs a person, which are skipped"},
+	} {
+		if c.n > 0 {
+			add(false, "%d %s", c.n, c.says)
+		}
+	}
+	builds, err := running(ctx, st, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, b := range slices.Sorted(maps.Keys(builds)) {
+		names = append(names, fmt.Sprintf("%s on %d", text(b), builds[b]))
+	}
+	add(len(builds) == 1, "%s runs %s", r.Consumer, text(strings.Join(names, ", ")))
+	newer, err := st.Operations().Redrives.NewLetters(ctx, r, slices.Collect(maps.Keys(builds)))
+	if err != nil {
+		return nil, err
+	}
+	if newer > 0 {
+		add(false, "%d new letters for the same reasons since then: the fix does not work", newer)
+	}
+	depth, err := st.Backlog().Depth(ctx, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	if depth.Ready > 0 {
+		add(false, "%d messages of %s wait, the oldest for %s: the redrive goes behind them", depth.Ready, r.Consumer, depth.Oldest.Round(time.Second))
+	}
+	return list, nil
+}
+
+// showPlan prints a plan with its checks.
+func (m *Main) showPlan(ctx context.Context, st openStore, id int64) error {
+	r, err := st.Operations().Redrives.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	v, err := viewRedrive(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	if v.Checks, err = m.checks(ctx, st, r); err != nil {
+		return err
+	}
+	if m.json() {
+		return m.emitJSON("", v)
+	}
+	if err := m.line("%s  %s %s (%s), listed by id, valid until %s", v.Name, v.Kind, plural(v.Count, "letter", "letters"), text(v.Filter), when(v.Expires)); err != nil {
+		return err
+	}
+	for _, c := range v.Checks {
+		mark := "ok"
+		if !c.OK {
+			mark = "warn"
+		}
+		if err := m.line("  %-4s  %s", mark, c.Says); err != nil {
+			return err
+		}
+	}
+	if r.Kind == job.Redriving {
+		if err := m.line("%s", stagesOf(r)); err != nil {
+			return err
+		}
+	}
+	m.next("redrive apply %s --reason WHY", v.Name)
+	return nil
+}
+
+// stagesOf says how a redrive goes on.
+func stagesOf(r job.Redrive) string {
+	var sizes []string
+	rest := r.Count
+	for _, n := range r.Stages {
+		if n := min(int64(n), rest); n > 0 {
+			sizes = append(sizes, strconv.FormatInt(n, 10))
+			rest -= n
+		}
+	}
+	if rest > 0 {
+		sizes = append(sizes, strconv.FormatInt(rest, 10))
+	}
+	return fmt.Sprintf("stages %s; it pauses on any failure before the last, then above %v %%", strings.Join(sizes, ", "), r.PauseAt)
+}
+
+// showRedrive prints a redrive as it is.
+func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
+	r, err := st.Operations().Redrives.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	if r.State == job.Planned {
+		return m.showPlan(ctx, st, id)
+	}
+	v, err := viewRedrive(ctx, st, r)
+	if err != nil {
+		return err
+	}
+	if m.json() {
+		return m.emitJSON("", v)
+	}
+	head := fmt.Sprintf("%s %s", v.Name, v.State)
+	if r.Kind == job.Redriving && (r.State == job.Running || r.State == job.Paused) {
+		head += fmt.Sprintf(" in stage %d", v.Stage)
+	}
+	if v.Why != "" {
+		head += ": " + v.Why
+	}
+	if err := m.line("%s", head); err != nil {
+		return err
+	}
+	if err := m.line("  %s of %s: %s", plural(v.Count, "letter", "letters"), v.Consumer, v.outcomes()); err != nil {
+		return err
+	}
+	if v.AppliedBy != "" {
+		if err := m.line("  applied by %s at %s: %s", v.AppliedBy, when(v.Applied), v.Reason); err != nil {
+			return err
+		}
+	}
+	for _, e := range v.Failed {
+		if err := m.line("  letter %d failed again as letter %d", e.LetterID, e.Next); err != nil {
+			return err
+		}
+	}
+	switch {
+	case len(v.Failed) > 0:
+		m.next("dlq show %d", v.Failed[len(v.Failed)-1].Next)
+	case r.State == job.Running:
+		m.next("redrive watch %s", v.Name)
+	}
+	if r.State == job.Paused {
+		m.next("redrive resume|cancel %s", v.Name)
+	}
+	return nil
+}
+
+func (m *Main) redriveShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show R-N", Short: "show a redrive: what it does, what became of its letters, what it waits for", Args: one("redrive"),
+		RunE: m.do(func(ctx context.Context, args []string) error {
+			return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error { return m.showRedrive(ctx, st, r.ID) })
+		}),
+	}
+}
+
+func (m *Main) redriveListCommand() *cobra.Command {
+	c := &cobra.Command{Use: "ls", Short: "list redrives, newest first", Args: noArgs}
+	consumer := c.Flags().String("consumer", "", "only those of this consumer")
+	most := limit{n: 20, most: 1000}
+	c.Flags().Var(&most, "limit", "at most so many")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		return m.withStore(ctx, func(st openStore) error {
+			list, err := st.Operations().Redrives.List(ctx, *consumer, most.n)
+			if err != nil {
+				return err
+			}
+			views := []redriveView{}
+			var rows [][]string
+			for _, r := range list {
+				v, err := viewRedrive(ctx, st, r)
+				if err != nil {
+					return err
+				}
+				views = append(views, v)
+				by := v.AppliedBy
+				if by == "" {
+					by = v.PlannedBy
+				}
+				rows = append(rows, []string{v.Name, string(v.Kind), string(v.State), v.Consumer, when(v.Planned), by, strconv.FormatInt(v.Count, 10), text(v.outcomes()), short(text(v.Why), 60)})
+			}
+			return m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows)
+		})
+	})
+	return c
+}
+
+func (m *Main) redriveLettersCommand() *cobra.Command {
+	c := &cobra.Command{Use: "letters R-N", Short: "list the letters of a redrive, and what became of each", Args: one("redrive")}
+	state := choice{of: []string{"queued", "sent", "succeeded", "failed", "unknown", "skipped"}}
+	c.Flags().Var(&state, "state", "only those: "+strings.Join(state.of, ", "))
+	most := limit{n: 100, most: 10_000}
+	c.Flags().Var(&most, "limit", "at most so many")
+	after := c.Flags().Int64("after", 0, "only letters with a higher id")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+			list, err := st.Operations().Redrives.Entries(ctx, r.ID, job.Outcome(state.value), *after, most.n)
+			if err != nil {
+				return err
+			}
+			looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, maxLooks)
+			if err != nil {
+				return err
+			}
+			now := make(map[int64]job.Look)
+			for _, l := range looks {
+				now[l.LetterID] = l
+			}
+			views := []redrivenView{}
+			var rows [][]string
+			for _, e := range list {
+				v := viewRedriven(e)
+				if l, ok := now[e.LetterID]; ok {
+					v.Outcome, v.Next, v.Due = l.Outcome(), l.NextID, l.Due
+				}
+				views = append(views, v)
+				next := "-"
+				if v.Next > 0 {
+					next = strconv.FormatInt(v.Next, 10)
+				}
+				rows = append(rows, []string{strconv.FormatInt(v.LetterID, 10), string(v.Outcome), next, when(v.Due), short(v.Key, 40), short(text(v.Why), 80)})
+			}
+			return m.emit("letters_of_redrive", views, []string{"LETTER", "OUTCOME", "NEXT", "DUE", "KEY", "WHY"}, rows)
+		})
+	})
+	return c
+}
