@@ -107,6 +107,16 @@ type Filter struct {
 	ErrorFingerprint string
 	// Key chooses the letters of one message key.
 	Key string
+	// Build and Host are those of the process that wrote the letter; empty means any.
+	Build string
+	Host  string
+	// Text chooses letters whose error or payload holds these bytes.
+	Text string
+	// Headers chooses letters whose message has all of these headers, with these values.
+	Headers map[string]string
+	// Where chooses letters whose payload is JSON for which this condition holds: see package
+	// dlq/search.
+	Where string
 	// Since and Until bound CreatedAt: Since included, Until not. Zero means open.
 	Since time.Time
 	Until time.Time
@@ -119,13 +129,22 @@ type Filter struct {
 // group share: those are counted already (package groups).
 func (f Filter) WholeGroups() bool {
 	return !f.AnyState && (f.State == "" || f.State == Open) && f.IDs == nil && f.Topic == "" && f.Class == "" && f.Key == "" &&
-		f.Since.IsZero() && f.Until.IsZero()
+		f.Since.IsZero() && f.Until.IsZero() && !f.contents()
 }
+
+// contents reports whether f chooses by what a letter holds, or who wrote it.
+func (f Filter) contents() bool {
+	return f.Build != "" || f.Host != "" || f.Text != "" || f.InGo()
+}
+
+// InGo reports whether f has parts that no statement decides: stores read the payloads of
+// the letters that may match, and package dlq/search decides.
+func (f Filter) InGo() bool { return len(f.Headers) > 0 || f.Where != "" }
 
 // Narrows reports whether f chooses fewer than all letters of its state.
 func (f Filter) Narrows() bool {
 	return f.IDs != nil || f.Consumer != "" || f.Handler != "" || f.Topic != "" || f.Class != "" ||
-		f.ErrorFingerprint != "" || f.Key != "" || !f.Since.IsZero() || !f.Until.IsZero()
+		f.ErrorFingerprint != "" || f.Key != "" || !f.Since.IsZero() || !f.Until.IsZero() || f.contents()
 }
 
 // Group is how many letters of a filter are of one handler and failed for the same reason.

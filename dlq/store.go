@@ -23,6 +23,7 @@ type Inserted struct {
 type Store interface {
 	Writer
 	Reader
+	Windows
 }
 
 // Writer changes letters. The caller ends the transaction that it passes to a method.

@@ -27,6 +27,9 @@ type Main struct {
 	Interruptible func(context.Context) (context.Context, context.CancelFunc)
 	// ProgressEvery is the least time between two lines of progress.
 	ProgressEvery time.Duration
+	// Budget is how long the statements of one answer of a search take; 0 is
+	// search.DefaultBudget.
+	Budget time.Duration
 
 	out     *bufio.Writer
 	flags   globalFlags

@@ -10,20 +10,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/search"
 )
 
 // filterFlags choose letters.
 type filterFlags struct {
-	set    *pflag.FlagSet
-	filter dlq.Filter
-	class  choice
-	since  string
-	until  string
-	state  choice
+	set     *pflag.FlagSet
+	filter  dlq.Filter
+	class   choice
+	since   string
+	until   string
+	headers []string
+	state   choice
 }
 
 // narrowing are the flags that choose fewer letters.
-var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key", "since", "until"}
+var narrowing = []string{"consumer", "handler", "topic", "class", "group", "key", "since", "until", "build", "host", "text", "header", "where"}
 
 func addFilter(c *cobra.Command) *filterFlags {
 	f := &filterFlags{set: c.Flags()}
@@ -37,6 +39,11 @@ func addFilter(c *cobra.Command) *filterFlags {
 	f.set.StringVar(&f.filter.Key, "key", "", "only messages with this key")
 	f.set.StringVar(&f.since, "since", "", "only letters written at this time (RFC 3339) or later, or in the last 24h, 7d")
 	f.set.StringVar(&f.until, "until", "", "only letters written before this time, or longer ago than 24h, 7d")
+	f.set.StringVar(&f.filter.Build, "build", "", "only letters that this build wrote")
+	f.set.StringVar(&f.filter.Host, "host", "", "only letters that a process on this host wrote")
+	f.set.StringVar(&f.filter.Text, "text", "", "only letters whose error or payload holds this `word`")
+	f.set.StringArrayVar(&f.headers, "header", nil, "only messages with this header, as `name=value`; may be repeated")
+	f.set.StringVar(&f.filter.Where, "where", "", "only messages whose payload is JSON for which this `condition` holds, like '$.total < 0' (RFC 9535)")
 	return f
 }
 
@@ -83,6 +90,12 @@ func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
 	if filter.Until, err = parseTime("until", f.until, now); err != nil {
 		return dlq.Filter{}, err
 	}
+	if filter.Headers, err = parseHeaders(f.headers); err != nil {
+		return dlq.Filter{}, err
+	}
+	if _, err := search.Match(filter); err != nil {
+		return dlq.Filter{}, usagef("--where: %v", err)
+	}
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
 		return dlq.Filter{}, usagef("--since is not before --until")
 	}
@@ -94,6 +107,22 @@ func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
 		filter.State = dlq.State(f.state.value)
 	}
 	return filter, nil
+}
+
+// parseHeaders parses headers as name=value.
+func parseHeaders(list []string) (map[string]string, error) {
+	headers := make(map[string]string)
+	for _, header := range list {
+		name, value, ok := strings.Cut(header, "=")
+		if !ok || name == "" {
+			return nil, usagef("--header %q is not name=value", short(header, 80))
+		}
+		if before, twice := headers[name]; twice && before != value {
+			return nil, usagef("--header %q has two values", short(name, 80))
+		}
+		headers[name] = value
+	}
+	return headers, nil
 }
 
 // parseTime parses a time, or how long ago it was.

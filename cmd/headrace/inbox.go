@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
 
@@ -61,7 +60,7 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 	if err != nil {
 		return fmt.Errorf("show key: %w", err)
 	}
-	letters, err := listLetters(ctx, redrive.New(st), dlq.Filter{Key: key, AnyState: true}, 0, listMost)
+	letters, err := st.Letters().List(ctx, dlq.Filter{Key: key, AnyState: true}, 0, listMost)
 	if err != nil {
 		return err
 	}

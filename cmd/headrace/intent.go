@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 )
 
@@ -45,7 +44,7 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, payloa
 		m.say("no such intent was started, or its record was pruned")
 		return errFound
 	}
-	letters, err := listLetters(ctx, redrive.New(st), dlq.Filter{Key: id.Key, AnyState: true}, 0, listMost)
+	letters, err := st.Letters().List(ctx, dlq.Filter{Key: id.Key, AnyState: true}, 0, listMost)
 	if err != nil {
 		return err
 	}

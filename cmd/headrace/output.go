@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -11,15 +12,46 @@ import (
 	"github.com/headrace/headrace/internal/migrate"
 )
 
-func (m *Main) json() bool { return m.flags.format.value == "json" }
+// json reports whether programs read the output.
+func (m *Main) json() bool { return m.oneObject() || m.lines() }
 
-// emit prints value as JSON, or header and rows as a table; cells may contain any text.
-// name is as in envelope.
+// oneObject and lines report how: as one JSON object, or as one of each line.
+func (m *Main) oneObject() bool { return m.flags.format.value == "json" }
+
+func (m *Main) lines() bool { return m.flags.format.value == "ndjson" }
+
+// emit prints value as JSON; or header and rows as a table, whose cells may contain any text;
+// or of each row the first cell, which is a name. name is as in envelope; a list of that
+// name is one line for each item where JSON is one.
 func (m *Main) emit(name string, value any, header []string, rows [][]string) error {
-	if m.json() {
+	list := reflect.ValueOf(value)
+	switch {
+	case m.flags.format.value == "name":
+		for _, row := range rows {
+			if err := m.line("%s", row[0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	case !m.json():
+		return m.table(header, rows)
+	case !m.lines() || name == "" || list.Kind() != reflect.Slice:
 		return m.emitJSON(name, value)
 	}
-	return m.table(header, rows)
+	for i := range list.Len() {
+		if err := m.emitJSONLine("", list.Index(i).Interface()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emitPage is emit for a list in an object that says more about it.
+func emitPage[T any](m *Main, object any, list []T, header []string, rows [][]string) error {
+	if m.oneObject() {
+		return m.emitJSON("", object)
+	}
+	return m.emit("items", list, header, rows)
 }
 
 // jsonVersion is the member v of all JSON. It changes when a member changes its meaning or
@@ -44,6 +76,9 @@ func envelope(name string, value any) ([]byte, error) {
 
 // emitJSON prints value in its envelope.
 func (m *Main) emitJSON(name string, value any) error {
+	if m.lines() {
+		return m.emitJSONLine(name, value)
+	}
 	text, err := envelope(name, value)
 	if err != nil {
 		return err

@@ -52,13 +52,13 @@ func (m *Main) root() *cobra.Command {
 	root.SetIn(m.Stdin)
 	root.SetOut(m.out)
 	root.SetErr(m.Stderr)
-	m.flags.format = choice{value: "table", of: []string{"table", "json"}}
+	m.flags.format = choice{value: "table", of: []string{"table", "json", "ndjson", "name"}}
 	flags := root.PersistentFlags()
 	m.flags.set = flags
 	flags.StringVar(&m.flags.dsn, "dsn", "", "the database; visible to others in the list of processes")
 	flags.StringVar(&m.flags.dsnFile, "dsn-file", "", "a file that holds the database's DSN")
 	flags.StringVar(&m.flags.schema, "schema", "", "the schema of the tables (PostgreSQL; default public)")
-	flags.VarP(&m.flags.format, "output", "o", "how to print: table or json")
+	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item)")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	return root
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -20,9 +19,9 @@ type Store struct {
 type Plans interface {
 	// Create records a redrive that is Preparing, and returns its id.
 	Create(ctx context.Context, r Redrive) (int64, error)
-	// Add lists at most limit open letters of f with an id above after, and returns their ids, in
-	// any order. Consumer is set in f.
-	Add(ctx context.Context, id int64, f dlq.Filter, after int64, limit int) ([]int64, error)
+	// Add puts those of letters that are open ones of consumer onto the list, and returns how
+	// many they are.
+	Add(ctx context.Context, id int64, consumer string, letters []int64) (int, error)
 	// Planned records that the list has count letters and is complete: the plan may be applied
 	// for valid.
 	Planned(ctx context.Context, id, count int64, valid time.Duration) error

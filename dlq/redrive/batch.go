@@ -92,22 +92,13 @@ func (b *batch) once(ctx context.Context) error {
 	return nil
 }
 
-// look tells which letters the filter chose, once, and refuses those that were written after the
-// start.
-func (b *batch) look(letters []dlq.Letter) (late []Skip, err error) {
+// look tells which letters were taken, once, and waits for earlier batches.
+func (b *batch) look(letters []dlq.Letter) ([]Skip, error) {
 	if !b.told { // the first take
 		b.told = true
 		b.read <- without(letters, nil).IDs
 	}
-	if err := b.waitForEarlier(letters); err != nil {
-		return nil, err
-	}
-	for _, l := range letters {
-		if l.LetterID > b.newest {
-			late = append(late, Skip{LetterID: l.LetterID})
-		}
-	}
-	return late, nil
+	return nil, b.waitForEarlier(letters)
 }
 
 // waitForEarlier waits for the earlier batches if any letter is strict: in the backlog it

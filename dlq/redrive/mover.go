@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -28,8 +28,7 @@ type mover struct {
 	change
 	r Request
 
-	newest  int64 // the highest id at the start
-	size    int   // letters of the next batch
+	size    int // letters of the next batch
 	unknown int
 	Result
 }
@@ -57,44 +56,59 @@ func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request
 
 func (m *mover) run(ctx context.Context) error {
 	f := m.r.Filter
-	m.newest = math.MaxInt64
 	if f.IDs == nil {
-		newest, err := m.Admin.st.Letters().List(ctx, f, 0, 1)
-		if err != nil {
-			return fmt.Errorf("find the newest letter: %w", err)
-		}
-		if len(newest) == 0 {
-			return nil
-		}
-		m.newest = newest[0].LetterID
+		return m.chosen(ctx, f)
 	}
 	for _, part := range parts(f) {
-		if err := m.part(ctx, part); err != nil {
+		if err := m.part(ctx, part, nil); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// part moves the letters of one filter. While batches apply and commit, the next one
-// takes its letters.
-func (m *mover) part(ctx context.Context, f dlq.Filter) (err error) {
+// chosen moves the letters that a filter chooses. They are found as a list of them is, and
+// then taken by their ids.
+func (m *mover) chosen(ctx context.Context, f dlq.Filter) error {
+	newest, err := m.Admin.st.Letters().Window(ctx, dlq.Filter{}, dlq.Span{}, 1, false)
+	if err != nil || newest.Looked == 0 {
+		return wrap("find the newest letter", err)
+	}
+	walk, err := search.NewOldest(ctx, m.Admin.st.Letters(), f, dlq.Span{Below: newest.Above + 2})
+	if err != nil {
+		return fmt.Errorf("find letters: %w", err)
+	}
+	return m.part(ctx, f, walk)
+}
+
+// part moves the letters of a list of ids, or of a walk. While batches apply and commit, the
+// next one takes its letters.
+func (m *mover) part(ctx context.Context, f dlq.Filter, walk *search.Oldest) (err error) {
 	seen := make(map[int64]bool, len(f.IDs))
 	var inFlight []*batch
-	for after, more := int64(0), true; more && after < m.newest; {
+	for after, more := int64(0), true; more; {
 		limit := m.next(inFlight)
 		if limit == 0 && len(inFlight) == 0 {
 			return nil
 		}
-		keep := maxInFlight - 1
-		if limit > 0 {
-			b := m.start(ctx, f, after, limit, inFlight)
+		keep, some := maxInFlight-1, f
+		if limit > 0 && walk != nil {
+			if some.IDs, err = walk.Next(ctx, limit); err != nil {
+				_, failed := m.wait(inFlight, 0)
+				return errors.Join(failed, wrap("find letters", err))
+			}
+			more = len(some.IDs) == limit
+		}
+		if limit > 0 && len(some.IDs) > 0 {
+			b := m.start(ctx, some, after, limit, inFlight)
 			inFlight = append(inFlight, b)
 			read := <-b.read
-			for _, id := range read {
-				seen[id], after = true, id
+			if walk == nil {
+				for _, id := range read {
+					seen[id], after = true, id
+				}
+				more = len(read) == limit
 			}
-			more = len(read) == limit
 		}
 		if limit == 0 || m.Done == 0 { // the first batch shows how large the next may be
 			keep = 0
@@ -164,9 +178,6 @@ func (m *mover) count(b *batch) {
 }
 
 func (m *mover) skip(skip Skip) {
-	if skip.LetterID > m.newest {
-		return
-	}
 	m.Skipped++
 	if len(m.Skips) < maxSkips {
 		m.Skips = append(m.Skips, skip)

@@ -89,6 +89,8 @@ func (r Request) check(to dlq.State) error {
 		why = "only open letters can be decided on"
 	case f.IDs != nil && len(f.IDs) == 0:
 		why = "the list of ids is empty"
+	case f.IDs != nil && f.InGo():
+		why = "ids, or a condition on headers or payload: only one of them"
 	case !f.Narrows() && !r.All:
 		why = "the filter chooses every open letter; say All if that is meant"
 	case r.Limit < 0:

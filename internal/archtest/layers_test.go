@@ -4,7 +4,7 @@ package archtest
 var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
-		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
+		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./dlq/search", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./retry", "./store", "./store/txn",
 		"./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.
@@ -20,7 +20,7 @@ var (
 	// Runtime puts the engines into the order of the pipeline.
 	Runtime = Set{"./consumer", "./internal/mistake", "./internal/router", "./internal/runtime", "./internal/unused"}
 	// Drivers speak a database's dialect, with what they share.
-	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlstore"}
+	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlsearch", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Wiring chooses and connects; it may import anything.

@@ -52,7 +52,7 @@ var Rules = []Rule{
 	},
 	{
 		Name:         "what drivers share knows none of them",
-		Package:      Set{"./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlstore"},
+		Package:      Set{"./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlsearch", "./internal/sqlstore"},
 		MayNotImport: union(Set{"./store/postgres", "./store/sqlite"}, DatabaseDrivers),
 		Reason:       "the drivers import it and hand it their statements",
 	},

@@ -2,10 +2,10 @@ package redriving
 
 import (
 	"context"
-	"slices"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/search"
 )
 
 // Plan says what to plan.
@@ -41,17 +41,9 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 	if err != nil {
 		return job.Redrive{}, err
 	}
-	var count, after int64
-	for {
-		ids, err := e.jobs().Add(ctx, id, f, after, batch)
-		if err != nil {
-			return job.Redrive{}, err
-		}
-		count += int64(len(ids))
-		if len(ids) < batch {
-			break
-		}
-		after = slices.Max(ids)
+	count, err := e.list(ctx, id, f)
+	if err != nil {
+		return job.Redrive{}, err
 	}
 	if count == 0 {
 		_, err := e.change(ctx, id, func(r *job.Redrive) error {
@@ -67,4 +59,27 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		return job.Redrive{}, err
 	}
 	return e.jobs().Get(ctx, id)
+}
+
+// list puts the letters of f onto the list of a redrive. They are found as a list of them is
+// (package search).
+func (e *Engine) list(ctx context.Context, id int64, f dlq.Filter) (count int64, err error) {
+	walk, err := search.NewOldest(ctx, e.Store.Letters(), f, dlq.Span{})
+	if err != nil {
+		return 0, err
+	}
+	for {
+		letters, err := walk.Next(ctx, batch)
+		if err != nil {
+			return 0, err
+		}
+		n, err := e.jobs().Add(ctx, id, f.Consumer, letters)
+		if err != nil {
+			return 0, err
+		}
+		count += int64(n)
+		if len(letters) < batch {
+			return count, nil
+		}
+	}
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
@@ -70,16 +69,9 @@ func (s *Jobs) Create(ctx context.Context, r job.Redrive) (id int64, err error) 
 	return id, err
 }
 
-func (s *Jobs) Add(ctx context.Context, id int64, f dlq.Filter, after int64, limit int) (ids []int64, err error) {
+func (s *Jobs) Add(ctx context.Context, id int64, consumer string, letters []int64) (n int, err error) {
 	defer sqlrun.Wrap("list the letters of a redrive", &err)
-	if f.Consumer == "" {
-		return nil, errors.New("the filter names no consumer")
-	}
-	err = s.Transact(ctx, func(t *txn.Txn) error {
-		ids, err = sqlrun.Collect(ctx, t, s.SQL.Add, append(sqlrun.Letters(s, f), after, limit, id), func(id *int64) []any { return []any{id} })
-		return err
-	})
-	return ids, err
+	return s.Write(ctx, s.SQL.Add, append(s.Many(letters), id, consumer)...)
 }
 
 func (s *Jobs) Planned(ctx context.Context, id, count int64, valid time.Duration) (err error) {

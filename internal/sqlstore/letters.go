@@ -10,14 +10,16 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlsearch"
 	"github.com/headrace/headrace/store/txn"
 )
 
 // Letters implements dlq.Store.
 type Letters struct {
 	sqlrun.Table[struct {
-		Insert, InsertExisting, Get, List, Groups, Next, Take, Reopen, CountDeliveries, Record, Trail, Count string
+		Insert, InsertExisting, Get, Next, Take, Reopen, CountDeliveries, Record, Trail, Count string
 	}]
+	*sqlsearch.Windows
 }
 
 // maxVanished is how often to retry writing a letter after the existing one was taken
@@ -145,7 +147,14 @@ func chain(l *dlq.Letter) string {
 
 func (s *Letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) (letters []dlq.Letter, err error) {
 	defer sqlrun.Wrap("take dead letters", &err)
-	letters, err = sqlrun.Collect(ctx, t, s.SQL.Take, append(s.filter(f), after, limit, string(to)), letterFields)
+	if f.InGo() && f.IDs == nil {
+		return nil, errors.New("what a letter holds is decided before: IDs are needed")
+	}
+	args, err := s.Args(f)
+	if err != nil {
+		return nil, err
+	}
+	letters, err = sqlrun.Collect(ctx, t, s.SQL.Take, append(args, after, limit, string(to)), sqlsearch.LetterFields)
 	// What an UPDATE returns has no order.
 	slices.SortFunc(letters, func(a, b dlq.Letter) int { return int(a.LetterID - b.LetterID) })
 	return letters, err

@@ -5,25 +5,13 @@ import (
 	"fmt"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlsearch"
 )
 
-func (s *Letters) filter(f dlq.Filter) []any { return sqlrun.Letters(s, f) }
-
-// letterFields returns the destinations of a letter's columns.
-func letterFields(l *dlq.Letter) []any {
-	d := &l.Delivery
-	return []any{
-		&l.LetterID, &l.State, &l.Class, &l.Consumer, &l.Handler, &d.Scope, &d.Key, &d.OrderKey, &l.Strict,
-		&d.Fingerprint, &l.FirstFingerprint, &d.ID, &d.Topic, (*sqlrun.Blob)(&d.Payload), (*sqlrun.Headers)(&d.Metadata), sqlrun.Place(d),
-		&d.Trace.Parent, &d.Trace.State, &l.Error, &l.ErrorFingerprint, sqlrun.JSON(&l.Chain), &l.Stack, &l.Attempts,
-		(*sqlrun.Instant)(&l.FirstFailure), (*sqlrun.Instant)(&l.LastFailure), &l.PreviousID, &l.Redrives, &l.Host, &l.Build, &l.Environment,
-		(*sqlrun.Instant)(&l.CreatedAt), (*sqlrun.Instant)(&l.ChangedAt), &d.ReplyTopic, &l.Deliveries,
-	}
-}
-
 func (s *Letters) Get(ctx context.Context, id int64) (dlq.Letter, error) {
-	letters, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Get, []any{id}, letterFields)
+	letters, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Get, []any{id}, sqlsearch.LetterFields)
 	if err != nil {
 		return dlq.Letter{}, fmt.Errorf("read dead letter %d: %w", id, err)
 	}
@@ -35,14 +23,14 @@ func (s *Letters) Get(ctx context.Context, id int64) (dlq.Letter, error) {
 
 func (s *Letters) List(ctx context.Context, f dlq.Filter, before int64, limit int) (letters []dlq.Letter, err error) {
 	defer sqlrun.Wrap("list dead letters", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, append(s.filter(f), before, limit), letterFields)
+	page, err := search.Letters(ctx, s, search.Request{Filter: f, Cursor: before, Limit: limit, Budget: search.ToTheEnd})
+	return page.Letters, err
 }
 
 func (s *Letters) Groups(ctx context.Context, f dlq.Filter) (groups []dlq.Group, err error) {
 	defer sqlrun.Wrap("group dead letters", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Groups, s.filter(f), func(g *dlq.Group) []any {
-		return []any{&g.ErrorFingerprint, &g.Consumer, &g.Handler, &g.Class, &g.Count, (*sqlrun.Instant)(&g.First), (*sqlrun.Instant)(&g.Last), &g.Sample, &g.SampleID}
-	})
+	page, err := search.Groups(ctx, s, search.Request{Filter: f, Budget: search.ToTheEnd})
+	return page.Groups, err
 }
 
 func (s *Letters) Next(ctx context.Context, id int64) (next int64, err error) {
@@ -53,8 +41,13 @@ func (s *Letters) Next(ctx context.Context, id int64) (next int64, err error) {
 
 func (s *Letters) Count(ctx context.Context, f dlq.Filter) (n int64, err error) {
 	defer sqlrun.Wrap("count dead letters", &err)
-	err = s.Reader().QueryRowContext(ctx, s.SQL.Count, s.filter(f)...).Scan(&n)
-	return n, err
+	whole := f
+	whole.Class = ""
+	if whole.WholeGroups() {
+		err = s.Reader().QueryRowContext(ctx, s.SQL.Count, f.Consumer, f.Handler, string(f.Class), f.ErrorFingerprint).Scan(&n)
+		return n, err
+	}
+	return search.Count(ctx, s, f)
 }
 
 func (s *Letters) Trail(ctx context.Context, id int64) (trail []dlq.Audit, err error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/internal/sqlops"
 	"github.com/headrace/headrace/internal/sqlrequests"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlsearch"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 )
@@ -73,7 +74,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Signals: backlog.NewSignals(),
 		},
 		outbox:  boxes.make(o.Name, boxes.signal),
-		letters: sqlrun.Loaded(d, q, "letters", &Letters{}),
+		letters: sqlrun.Loaded(d, q, "letters", &Letters{Windows: sqlrun.Loaded(d, q, "letters", &sqlsearch.Windows{})}),
 		operations: store.Operations{
 			Versions:      sqlrun.Loaded(d, q, "versions", &Versions{}),
 			Pruner:        o.Pruner(sqlrun.Loaded(d, q, "prune", &sqlops.Rounds{})),

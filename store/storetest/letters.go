@@ -24,6 +24,7 @@ var letterTests = []test{
 	{name: "a letter that does not exist is ErrNotFound", run: letterNotFound},
 	{name: "each filter narrows, alone and combined", run: letterFilters},
 	{name: "a list goes from new to old, by page, without the large parts", run: letterPages},
+	{name: "letters are looked at in windows", run: letterWindows},
 	{name: "groups are counted, largest first", run: letterGroups},
 	{name: "a letter leads to the one after it", run: letterNext},
 	{name: "a redriven letter is open again", run: letterReopens},

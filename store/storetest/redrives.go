@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -33,15 +34,13 @@ func (b *bundle) plan(f dlq.Filter) int64 {
 	})
 	b.must(err)
 	f.Consumer = consumer
-	count, after := int64(0), int64(0)
-	for {
-		ids, err := jobs.Add(b.ctx, id, f, after, 2)
-		b.must(err)
-		if count += int64(len(ids)); len(ids) < 2 {
-			break
-		}
-		after = max(ids[0], ids[1])
-	}
+	walk, err := search.NewOldest(b.ctx, b.Store.Letters(), f, dlq.Span{})
+	b.must(err)
+	letters, err := walk.Next(b.ctx, 100)
+	b.must(err)
+	n, err := jobs.Add(b.ctx, id, consumer, letters)
+	b.must(err)
+	count := int64(n)
 	b.must(jobs.Planned(b.ctx, id, count, time.Hour))
 	return id
 }
@@ -362,7 +361,11 @@ func redriveOptions(b *bundle) {
 			b.Errorf("%+v was taken", r)
 		}
 	}
-	if _, err := b.Store.Operations().Redrives.Add(b.ctx, 1, dlq.Filter{}, 0, 1); err == nil {
-		b.Error("letters of all consumers were listed")
+	ids := b.die(letter("a"), letter("b"))
+	b.redrive(ids[1], "b")
+	for name, want := range map[string]int{consumer: 1, "other": 0} {
+		if n, err := b.Store.Operations().Redrives.Add(b.ctx, 1, name, append(ids, 1<<40)); n != want || err != nil {
+			b.Errorf("of %s: %d, %v", name, n, err)
+		}
 	}
 }

@@ -258,7 +258,7 @@ CREATE UNIQUE INDEX headrace_dead_letters_open ON {{schema}}.headrace_dead_lette
 CREATE UNIQUE INDEX headrace_dead_letters_conflict ON {{schema}}.headrace_dead_letters (scope, key, fingerprint) WHERE class = 'conflict';
 CREATE INDEX headrace_dead_letters_group ON {{schema}}.headrace_dead_letters (error_fingerprint, id) WHERE state = 'open';
 CREATE INDEX headrace_dead_letters_open_id ON {{schema}}.headrace_dead_letters (id) WHERE state = 'open';
-CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key);
+CREATE INDEX headrace_dead_letters_key ON {{schema}}.headrace_dead_letters (key, id);
 -- From a letter to the one after it.
 CREATE INDEX headrace_dead_letters_previous ON {{schema}}.headrace_dead_letters (previous_id) WHERE previous_id > 0;
 

@@ -1,11 +1,34 @@
--- Letters of a filter, newest first, without their large columns.
+-- Letters of a filter in a window, newest first, without their large columns. The window is of
+-- a source, as in letters_window. The letters of a group or a key are compared and sorted as
+-- their index is: for error_fingerprint = $7 the planner likes to walk over the letters of all.
 SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_fingerprint,
     l.message_id, l.topic, NULL::bytea, NULL::bytea, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
     l.chain, '', l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build, l.environment,
     l.created_at, l.changed_at, l.reply_topic, l.deliveries
-FROM {{schema}}.headrace_dead_letters AS l
+FROM (
+    (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $16::text = 'all' AND l.id > $17::bigint AND l.id < $18::bigint
+     ORDER BY l.id DESC)
+    UNION ALL
+    (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $16::text = 'open' AND l.state = 'open' AND l.id > $17::bigint AND l.id < $18::bigint
+     ORDER BY l.id DESC)
+    UNION ALL
+    (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $16::text = 'group' AND l.state = 'open'
+         AND (l.error_fingerprint, l.id) > ($7::text, $17::bigint) AND (l.error_fingerprint, l.id) < ($7::text, $18::bigint)
+     ORDER BY l.error_fingerprint DESC, l.id DESC)
+    UNION ALL
+    (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $16::text = 'key'
+         AND (l.key, l.id) > ($8::text, $17::bigint) AND (l.key, l.id) < ($8::text, $18::bigint)
+     ORDER BY l.key DESC, l.id DESC)
+    UNION ALL
+    (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $16::text = 'ids' AND l.id = ANY ($2::bigint[]) AND l.id > $17::bigint AND l.id < $18::bigint
+     ORDER BY l.id DESC)
+) AS l
 WHERE ($1::text = '' OR l.state = $1::text)
-    AND (cardinality($2::bigint[]) = 0 OR l.id = ANY ($2::bigint[]))
     AND ($3::text = '' OR l.consumer = $3::text)
     AND ($4::text = '' OR l.handler = $4::text)
     AND ($5::text = '' OR l.topic = $5::text)
@@ -14,6 +37,10 @@ WHERE ($1::text = '' OR l.state = $1::text)
     AND ($8::text = '' OR l.key = $8::text)
     AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
     AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
-    AND ($11::bigint = 0 OR l.id < $11::bigint)
-ORDER BY l.id DESC
-LIMIT $12
+    AND ($11::text = '' OR l.build = $11::text)
+    AND ($12::text = '' OR l.host = $12::text)
+    AND ($13::text = '' OR position($13::text IN l.error) > 0 OR position(convert_to($13::text, 'UTF8') IN l.payload) > 0)
+    AND ($14::bytea IS NULL OR position($14::bytea IN l.metadata) > 0)
+    AND ($15::bytea IS NULL OR position($15::bytea IN l.payload) > 0 OR position('\x5c'::bytea IN l.payload) > 0)
+ORDER BY CASE WHEN $16::text = 'group' THEN l.error_fingerprint END DESC, CASE WHEN $16::text = 'key' THEN l.key END DESC, l.id DESC
+LIMIT $19

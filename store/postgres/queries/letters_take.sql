@@ -11,18 +11,23 @@ WITH open AS MATERIALIZED (
         AND ($4::text = '' OR l.handler = $4::text)
         AND ($5::text = '' OR l.topic = $5::text)
         AND ($6::text = '' OR l.class = $6::text)
-        AND ($7::text = '' OR (l.error_fingerprint, l.id) > ($7::text, $11::bigint)
+        AND ($7::text = '' OR (l.error_fingerprint, l.id) > ($7::text, $16::bigint)
             AND (l.error_fingerprint, l.id) <= ($7::text, 9223372036854775807))
         AND ($8::text = '' OR l.key = $8::text)
         AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
         AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
-        AND l.id > $11::bigint
+        AND ($11::text = '' OR l.build = $11::text)
+        AND ($12::text = '' OR l.host = $12::text)
+        AND ($13::text = '' OR position($13::text IN l.error) > 0 OR position(convert_to($13::text, 'UTF8') IN l.payload) > 0)
+        AND ($14::bytea IS NULL OR position($14::bytea IN l.metadata) > 0)
+        AND ($15::bytea IS NULL OR position($15::bytea IN l.payload) > 0 OR position('\x5c'::bytea IN l.payload) > 0)
+        AND l.id > $16::bigint
     ORDER BY CASE WHEN $7::text <> '' THEN l.error_fingerprint END, l.id
-    LIMIT $12
+    LIMIT $17
     FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE {{schema}}.headrace_dead_letters AS t
-    SET state = $13, changed_at = {{now}}
+    SET state = $18, changed_at = {{now}}
     FROM open
     WHERE t.ctid = open.place
     RETURNING t.*

@@ -1,11 +1,26 @@
--- Letters of a filter, newest first, without their large columns.
+-- Letters of a filter in a window, newest first, without their large columns. The window is of
+-- a source, as in letters_window.
 SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_fingerprint,
     l.message_id, l.topic, NULL, NULL, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
     l.chain, '', l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build, l.environment,
     l.created_at, l.changed_at, l.reply_topic, l.deliveries
-FROM {{schema}}.headrace_dead_letters AS l
+FROM (
+    SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+    WHERE $16 = 'all' AND l.id > $17 AND l.id < $18
+    UNION ALL
+    SELECT l.* FROM {{schema}}.headrace_dead_letters AS l INDEXED BY headrace_dead_letters_open_id
+    WHERE $16 = 'open' AND l.state = 'open' AND l.id > $17 AND l.id < $18
+    UNION ALL
+    SELECT l.* FROM {{schema}}.headrace_dead_letters AS l INDEXED BY headrace_dead_letters_group
+    WHERE $16 = 'group' AND l.state = 'open' AND l.error_fingerprint = $7 AND l.id > $17 AND l.id < $18
+    UNION ALL
+    SELECT l.* FROM {{schema}}.headrace_dead_letters AS l INDEXED BY headrace_dead_letters_key
+    WHERE $16 = 'key' AND l.key = $8 AND l.id > $17 AND l.id < $18
+    UNION ALL
+    SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
+    WHERE $16 = 'ids' AND l.id IN (SELECT r.value FROM json_each($2) AS r) AND l.id > $17 AND l.id < $18
+) AS l
 WHERE ($1 = '' OR l.state = $1)
-    AND (json_array_length($2) = 0 OR l.id IN (SELECT r.value FROM json_each($2) AS r))
     AND ($3 = '' OR l.consumer = $3)
     AND ($4 = '' OR l.handler = $4)
     AND ($5 = '' OR l.topic = $5)
@@ -14,6 +29,10 @@ WHERE ($1 = '' OR l.state = $1)
     AND ($8 = '' OR l.key = $8)
     AND ($9 IS NULL OR l.created_at >= $9)
     AND ($10 IS NULL OR l.created_at < $10)
-    AND ($11 = 0 OR l.id < $11)
+    AND ($11 = '' OR l.build = $11)
+    AND ($12 = '' OR l.host = $12)
+    AND ($13 = '' OR instr(l.error, $13) > 0 OR instr(l.payload, CAST($13 AS BLOB)) > 0)
+    AND ($14 IS NULL OR instr(l.metadata, $14) > 0)
+    AND ($15 IS NULL OR instr(l.payload, $15) > 0 OR instr(l.payload, x'5c') > 0)
 ORDER BY l.id DESC
-LIMIT $12
+LIMIT $19

@@ -1,6 +1,6 @@
 -- Open letters of a filter change hands, each at most once.
 UPDATE {{schema}}.headrace_dead_letters
-SET state = $13, changed_at = {{now}}
+SET state = $18, changed_at = {{now}}
 WHERE id IN (
     SELECT l.id
     FROM {{schema}}.headrace_dead_letters AS l
@@ -14,9 +14,14 @@ WHERE id IN (
         AND ($8 = '' OR l.key = $8)
         AND ($9 IS NULL OR l.created_at >= $9)
         AND ($10 IS NULL OR l.created_at < $10)
-        AND l.id > $11
+        AND ($11 = '' OR l.build = $11)
+        AND ($12 = '' OR l.host = $12)
+        AND ($13 = '' OR instr(l.error, $13) > 0 OR instr(l.payload, CAST($13 AS BLOB)) > 0)
+        AND ($14 IS NULL OR instr(l.metadata, $14) > 0)
+        AND ($15 IS NULL OR instr(l.payload, $15) > 0 OR instr(l.payload, x'5c') > 0)
+        AND l.id > $16
     ORDER BY l.id
-    LIMIT $12
+    LIMIT $17
 )
 RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint,
     message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_fingerprint,

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/dlq/search"
+)
+
+// listPage is how many letters are read at once, and listMost how many are printed of a page.
+const (
+	listPage = 500
+	listMost = 10_000
+)
+
+// lookFlags say where a search begins, and whether it walks to the end.
+type lookFlags struct {
+	cursor limit
+	all    bool
+}
+
+func addLook(c *cobra.Command) *lookFlags {
+	l := &lookFlags{cursor: limit{most: 1<<63 - 1}}
+	c.Flags().Var(&l.cursor, "cursor", "go on where another answer ended")
+	c.Flags().BoolVar(&l.all, "all-pages", false, "walk to the end, however long it takes")
+	return l
+}
+
+// request is what the flags ask for.
+func (m *Main) request(f dlq.Filter, l *lookFlags, most int) search.Request {
+	r := search.Request{Filter: f, Cursor: int64(l.cursor.n), Limit: most, Budget: m.Budget}
+	if l.all {
+		r.Budget = search.ToTheEnd
+	}
+	return r
+}
+
+// lookView is how far a search came, as JSON.
+type lookView struct {
+	Looked int64 `json:"looked"` // letters that were looked at
+	Of     int64 `json:"of"`     // roughly, unless the search is over
+	Cursor int64 `json:"cursor,omitempty"`
+}
+
+func viewLook(p search.Progress) lookView { return lookView(p) }
+
+// came says how far a search came that did not reach the end.
+func (m *Main) came(r search.Request, found int64, p search.Progress) {
+	if p.Cursor == 0 {
+		return
+	}
+	in := "newest"
+	if r.Cursor != 0 {
+		in = "next"
+	}
+	m.say("%d found in the %s %d of about %d; go on with --cursor %d, or walk to the end with --all-pages", found, in, p.Looked, p.Of, p.Cursor)
+}
+
+// letterPage is a page of letters as JSON.
+type letterPage struct {
+	Letters []letterView `json:"dead_letters"`
+	lookView
+}
+
+func (m *Main) listCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "ls", Short: "list dead letters, newest first", Args: noArgs,
+		Long: `Lists dead letters, newest first. It looks at the newest letters for a short time, says how far it came,
+and where to go on.`,
+		Example: "  headrace dlq ls --consumer billing --since 24h --where '$.total < 0'\n  headrace dlq ls --topic orders --all-pages -o ndjson",
+	}
+	filter := addFilter(c)
+	filter.addState()
+	most := &limit{n: 50, most: listMost}
+	c.Flags().Var(most, "limit", "how many to list at most")
+	look := addLook(c)
+	c.MarkFlagsMutuallyExclusive("limit", "all-pages")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		f, err := filter.parse(time.Now())
+		if err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			if err := wholeGroup(ctx, redrive.New(st), &f); err != nil {
+				return err
+			}
+			if look.all {
+				return m.listAll(ctx, st, m.request(f, look, 0))
+			}
+			r := m.request(f, look, most.n)
+			page, err := search.Letters(ctx, st.Letters(), r)
+			if err != nil {
+				return err
+			}
+			if err := m.emitLetters(letterPage{viewLetters(page.Letters), viewLook(page.Progress)}, true); err != nil {
+				return err
+			}
+			m.came(r, int64(len(page.Letters)), page.Progress)
+			if page.Cursor != 0 {
+				return nil
+			}
+			return m.found(len(page.Letters), f)
+		})
+	})
+	return c
+}
+
+// listAll prints all letters, page by page, so that it never holds more than one. As one
+// object of JSON it holds all.
+func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) error {
+	whole := letterPage{Letters: []letterView{}}
+	found := 0
+	show := func(letters []dlq.Letter) error {
+		page := letterPage{Letters: viewLetters(letters)}
+		first := found == 0
+		found += len(letters)
+		if m.oneObject() {
+			whole.Letters = append(whole.Letters, page.Letters...)
+			return nil
+		}
+		return m.emitLetters(page, first)
+	}
+	p, err := search.Each(ctx, st.Letters(), r, show)
+	if err != nil {
+		return err
+	}
+	whole.lookView = viewLook(p)
+	if found == 0 || m.oneObject() {
+		if err := m.emitLetters(whole, true); err != nil {
+			return err
+		}
+	}
+	return m.found(found, r.Filter)
+}
+
+func viewLetters(letters []dlq.Letter) []letterView {
+	views := make([]letterView, 0, len(letters))
+	for _, l := range letters {
+		views = append(views, viewLetter(l))
+	}
+	return views
+}
+
+// emitLetters prints a page; the first has a header.
+func (m *Main) emitLetters(page letterPage, first bool) error {
+	rows := make([][]string, 0, len(page.Letters))
+	for _, l := range page.Letters {
+		rows = append(rows, []string{
+			strconv.FormatInt(l.ID, 10), string(l.State), string(l.Class), short(l.Consumer, 30), short(l.Handler, 30),
+			short(text(l.Key), 40), strconv.Itoa(l.Attempts), when(l.CreatedAt), short(text(l.Error), 60),
+		})
+	}
+	header := []string{"ID", "STATE", "CLASS", "CONSUMER", "HANDLER", "KEY", "ATTEMPTS", "CREATED", "ERROR"}
+	if !first {
+		header = nil
+	}
+	return emitPage(m, page, page.Letters, header, rows)
+}
+
+// groupPage is a page of groups as JSON.
+type groupPage struct {
+	Groups []dlq.Group `json:"groups"`
+	lookView
+}
+
+var groupColumns = []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE ID", "ERROR"}
+
+func groupRows(groups []dlq.Group) [][]string {
+	rows := make([][]string, 0, len(groups))
+	for _, g := range groups {
+		rows = append(rows, []string{
+			text(g.ErrorFingerprint), strconv.FormatInt(g.Count, 10), string(g.Class), short(g.Consumer, 30), short(g.Handler, 30),
+			when(g.First), when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
+		})
+	}
+	return rows
+}
+
+// searchGroups prints groups that are not counted as a whole.
+func (m *Main) searchGroups(ctx context.Context, st openStore, f dlq.Filter, look *lookFlags) error {
+	r := m.request(f, look, 0)
+	page, err := search.Groups(ctx, st.Letters(), r)
+	if err != nil {
+		return err
+	}
+	if page.Groups == nil {
+		page.Groups = []dlq.Group{}
+	}
+	if err := emitPage(m, groupPage{page.Groups, viewLook(page.Progress)}, page.Groups, groupColumns, groupRows(page.Groups)); err != nil {
+		return err
+	}
+	var letters int64
+	for _, g := range page.Groups {
+		letters += g.Count
+	}
+	m.came(r, letters, page.Progress)
+	if page.Cursor != 0 {
+		return nil
+	}
+	return m.found(len(page.Groups), f)
+}

@@ -1,0 +1,59 @@
+package search
+
+import (
+	"context"
+	"time"
+
+	"github.com/headrace/headrace/dlq"
+)
+
+// Oldest walks over the letters of a filter from the oldest up, without a budget. It is not
+// safe for concurrent use.
+type Oldest struct {
+	st   dlq.Windows
+	f    dlq.Filter
+	left dlq.Span
+	size int
+	ids  []int64 // found, and not returned yet
+	end  bool
+}
+
+// NewOldest returns a walk over the letters of f within a span. Errors are as in Letters.
+func NewOldest(ctx context.Context, st dlq.Windows, f dlq.Filter, within dlq.Span) (*Oldest, error) {
+	within, err := bounds(ctx, st, f, within)
+	return &Oldest{st: st, f: f, left: within, size: first(f)}, err
+}
+
+// Next returns the ids of the next letters, at most limit, lowest first. Fewer are the last.
+func (o *Oldest) Next(ctx context.Context, limit int) ([]int64, error) {
+	for len(o.ids) < limit && !o.end {
+		if err := o.look(ctx); err != nil {
+			return nil, err
+		}
+	}
+	n := min(limit, len(o.ids))
+	ids := o.ids[:n:n]
+	o.ids = o.ids[n:]
+	return ids, nil
+}
+
+// look looks at the next window.
+func (o *Oldest) look(ctx context.Context) error {
+	start := time.Now()
+	w, err := o.st.Window(ctx, o.f, o.left, o.size, true)
+	if err != nil {
+		return err
+	}
+	if w.Looked == 0 {
+		o.end = true
+		return nil
+	}
+	ids, err := o.st.IDsIn(ctx, o.f, w.Span)
+	if err != nil {
+		return err
+	}
+	o.ids = append(o.ids, ids...)
+	o.end = w.Below == o.left.Below
+	o.left.Above, o.size = w.Below-1, next(o.f, o.size, time.Since(start), windowTime)
+	return nil
+}

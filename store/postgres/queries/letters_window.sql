@@ -1,0 +1,26 @@
+-- The newest letters of a span, at most $6: where they end, and how many there are. An index has
+-- those of a source ($1): all letters, the open ones, a group ($3), a key ($3), or ids ($2).
+SELECT COALESCE(min(w.id), 0), count(*)
+FROM (
+    (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $1::text = 'all' AND l.id > $4::bigint AND l.id < $5::bigint
+     ORDER BY l.id DESC LIMIT $6)
+    UNION ALL
+    (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $1::text = 'open' AND l.state = 'open' AND l.id > $4::bigint AND l.id < $5::bigint
+     ORDER BY l.id DESC LIMIT $6)
+    UNION ALL
+    (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $1::text = 'group' AND l.state = 'open'
+         AND (l.error_fingerprint, l.id) > ($3::text, $4::bigint) AND (l.error_fingerprint, l.id) < ($3::text, $5::bigint)
+     ORDER BY l.error_fingerprint DESC, l.id DESC LIMIT $6)
+    UNION ALL
+    (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $1::text = 'key'
+         AND (l.key, l.id) > ($3::text, $4::bigint) AND (l.key, l.id) < ($3::text, $5::bigint)
+     ORDER BY l.key DESC, l.id DESC LIMIT $6)
+    UNION ALL
+    (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
+     WHERE $1::text = 'ids' AND l.id = ANY ($2::bigint[]) AND l.id > $4::bigint AND l.id < $5::bigint
+     ORDER BY l.id DESC LIMIT $6)
+) AS w
