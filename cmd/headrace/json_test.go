@@ -85,7 +85,8 @@ var redriveRuns = []struct {
 	{"redrive cancel", "R-2 --reason test", exitDone},
 }
 
-// Every command prints JSON in the envelope, with the same names, and times in UTC.
+// Every command prints JSON in the envelope, with the same names, and times in UTC, as in its
+// golden file.
 func TestJSON(t *testing.T) {
 	p := newProgram(t)
 	p.seed("instance", "billing")
@@ -113,6 +114,7 @@ func TestJSON(t *testing.T) {
 		known = append(known, run.command)
 		args := append(strings.Fields(run.command), strings.Fields(run.args)...)
 		p.run(run.status, nil, append(args, "-o", "json")...)
+		checkGolden(t, run.command, p.stdout.String())
 		d := json.NewDecoder(&p.stdout)
 		n := 0
 		for ; ; n++ {
