@@ -104,7 +104,7 @@ func (m *Main) exit(err error, command string) int {
 		m.say("%v", err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
-		m.say("not permitted: %v", err)
+		m.say("not permitted: %v%s", err, needs(err, command))
 		return exitNotPermitted
 	}
 	m.say("%v", err)

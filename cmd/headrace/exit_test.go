@@ -54,35 +54,6 @@ func TestNotPermitted(t *testing.T) {
 	p.run(exitNotPermitted, nil, "status", "--schema", schema)
 }
 
-// The error of a role with too few rights names it, and what it lacks.
-func TestMissingRights(t *testing.T) {
-	dsn, schema := pgtest.New(t)
-	p := &program{T: t, dsn: dsn}
-	p.run(exitDone, nil, "migrate", "up", "--schema", schema)
-	db, role := pgtest.OpenDB(t, "postgres", dsn), schema+"_reader"
-	exec := func(statement string) {
-		if _, err := db.Exec(statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	exec("CREATE ROLE " + role)
-	t.Cleanup(func() { exec("DROP OWNED BY " + role + "; DROP ROLE " + role) })
-	exec("GRANT USAGE ON SCHEMA " + schema + " TO " + role + "; GRANT SELECT ON ALL TABLES IN SCHEMA " + schema + " TO " + role)
-	p.dsn += "&options=" + url.QueryEscape("-c role="+role)
-	says := func(want string) {
-		t.Helper()
-		p.run(exitNotPermitted, nil, "prune", "--source-retention", "1h", "--schema", schema)
-		if want = "headrace: not permitted: the role " + role + " lacks " + want + " in schema " + schema + ": prune"; !strings.HasPrefix(p.stderr.String(), want) {
-			t.Errorf("%q, want %q", p.stderr.String(), want)
-		}
-	}
-	says("INSERT, UPDATE, DELETE on the tables of headrace")
-	exec("GRANT INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA " + schema + " TO " + role)
-	exec("REVOKE DELETE ON " + schema + ".headrace_inbox, " + schema + ".headrace_attempts FROM " + role)
-	exec("INSERT INTO " + schema + ".headrace_inbox (scope, key, fingerprint, state, changed_at) VALUES ('a/b', 'k', '', 'done', now() - interval '400 days')")
-	says("DELETE on headrace_attempts, headrace_inbox")
-}
-
 // A file that cannot be opened is not permitted either.
 func TestNotPermittedFile(t *testing.T) {
 	m := New()

@@ -23,6 +23,7 @@ var jsonRuns = []struct {
 	{"migrate up", "", exitDone},
 	{"migrate status", "", exitDone},
 	{"migrate print", "", exitDone},
+	{"migrate grants", "", exitUsage},
 	{"migrate new-id", "", exitDone},
 	{"check", "", exitDone},
 	{"status", "", exitPartial},
@@ -129,7 +130,7 @@ func TestJSON(t *testing.T) {
 			}
 			checkNames(t, run.command, object)
 		}
-		if n == 0 {
+		if n == 0 && run.status != exitUsage {
 			t.Errorf("%s prints no JSON", run.command)
 		}
 	}

@@ -114,6 +114,9 @@ func (m *Main) printRuns(v detailView) error {
 
 // contentRows says what a message holds.
 func contentRows(v bodyView) [][]string {
+	if v.Hidden {
+		return [][]string{{"headers", "hidden from this login"}, {"payload", "hidden from this login"}}
+	}
 	return [][]string{{"headers", text(strings.Join(v.HeaderNames, ", "))}, {"payload", plural(v.PayloadBytes, "byte", "bytes")}}
 }
 

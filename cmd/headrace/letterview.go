@@ -75,6 +75,8 @@ type detailView struct {
 type bodyView struct {
 	HeaderNames  []string `json:"header_names"`
 	PayloadBytes int      `json:"payload_bytes"`
+	// Hidden says that this login may not read them.
+	Hidden bool `json:"hidden,omitempty"`
 	// Headers and Payload are set only if requested; Payload is in base64.
 	Headers map[string]string `json:"headers,omitempty"`
 	Payload *[]byte           `json:"payload,omitempty"`
@@ -109,6 +111,9 @@ func viewDetail(ctx context.Context, st openStore, admin *redrive.Admin, id int6
 	if err != nil {
 		return v, err
 	}
+	if payload && d.Hidden != nil {
+		return v, &roleError{"operator", d.Hidden}
+	}
 	v = detailView{
 		letterView: viewLetter(d.Letter), NextID: d.NextID, Inbox: d.Inbox.State, Chain: d.Letter.Chain, Stack: d.Letter.Stack,
 		Runs: []attemptView{}, Trail: d.Trail, bodyView: viewBody(d.Letter.Delivery, payload),
@@ -118,6 +123,9 @@ func viewDetail(ctx context.Context, st openStore, admin *redrive.Admin, id int6
 	}
 	if v.Trail == nil {
 		v.Trail = []dlq.Audit{}
+	}
+	if v.Hidden = d.Hidden != nil; v.Hidden { // nor what other systems answered to steps
+		return v, nil
 	}
 	v.Steps, err = stepsOf(ctx, st, d.Letter.ID())
 	return v, err

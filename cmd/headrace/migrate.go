@@ -25,7 +25,7 @@ func (m *Main) migrateCommand() *cobra.Command {
 Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
 	return m.parent("migrate", "make or change the tables",
 		command("up", "apply the migrations that are missing", m.migrateUp), status,
-		command("print", "print the SQL of all migrations", m.migratePrint), m.newIDCommand())
+		command("print", "print the SQL of all migrations", m.migratePrint), m.grantsCommand(), m.newIDCommand())
 }
 
 func (m *Main) newIDCommand() *cobra.Command {

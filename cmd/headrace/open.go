@@ -8,12 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
-	"github.com/headrace/headrace/store/txn"
 )
 
 // openStore is a store with the other interfaces that the command needs.
@@ -75,19 +73,5 @@ func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(ope
 			err = errors.Join(err, fmt.Errorf("close the database: %w", closed))
 		}
 	}()
-	return denied(ctx, st, f(st))
-}
-
-// denied adds the rights that the role lacks to an error of the database about them.
-func denied(ctx context.Context, st openStore, err error) error {
-	database, ok := st.Store.(interface {
-		MissingRights(ctx context.Context) (role string, rights []string, err error)
-	})
-	if !ok || !txn.NotPermitted(err) {
-		return err
-	}
-	if role, rights, failed := database.MissingRights(ctx); failed == nil && len(rights) > 0 {
-		return fmt.Errorf("the role %s lacks %s: %w", role, strings.Join(rights, "; "), err)
-	}
-	return err
+	return f(st)
 }

@@ -107,17 +107,36 @@ type Detail struct {
 	// Inbox is the message's inbox row; for a conflict, that of the message that had the
 	// key first. Its State is "" if there is no row.
 	Inbox inbox.Entry
+	// Hidden is the error of a login that may not read what messages say: then Letter has no
+	// payload, no metadata and no stack.
+	Hidden error
 }
 
-// Show returns a complete letter, or an error that matches dlq.ErrNotFound. It reads the
+// Show returns a letter, complete unless its content is Hidden from the login, or an error that matches dlq.ErrNotFound. It reads the
 // parts one after the other, not in one snapshot.
 func (a *Admin) Show(ctx context.Context, id int64) (Detail, error) {
 	detail, err := a.show(ctx, id)
 	return detail, wrap(fmt.Sprintf("show dead letter %d", id), err)
 }
 
+// bare returns a letter without its content.
+func (a *Admin) bare(ctx context.Context, id int64) (dlq.Letter, error) {
+	letters, err := a.st.Letters().List(ctx, dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
+	switch {
+	case err != nil:
+		return dlq.Letter{}, err
+	case len(letters) == 0:
+		return dlq.Letter{}, fmt.Errorf("%w: %d", dlq.ErrNotFound, id)
+	}
+	return letters[0], nil
+}
+
 func (a *Admin) show(ctx context.Context, id int64) (d Detail, err error) {
-	if d.Letter, err = a.st.Letters().Get(ctx, id); err != nil {
+	if d.Letter, err = a.st.Letters().Get(ctx, id); txn.NotPermitted(err) {
+		d.Hidden = err
+		d.Letter, err = a.bare(ctx, id)
+	}
+	if err != nil {
 		return Detail{}, err
 	}
 	if d.Trail, err = a.st.Letters().Trail(ctx, id); err != nil {

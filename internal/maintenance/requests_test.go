@@ -136,6 +136,8 @@ func (s slowStore) Operations() store.Operations {
 }
 
 // Who asked was told that nothing was done: so nothing is.
+//
+//evidence:requests
 func TestARequestThatWasTakenTooLateIsRefused(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		process(f, "1", slowStore{f.Store}, map[string]Action{
@@ -168,6 +170,9 @@ func TestAStoppingProcessAnswers(t *testing.T) {
 	})
 }
 
+// Who asked is told who could have answered, and which process took it and died.
+//
+//evidence:requests
 func TestNobodyAnswers(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		instances := f.Store.Operations().Instances

@@ -42,34 +42,12 @@ func (s *Store) Migrations(ctx context.Context) ([]store.Migration, error) {
 	return migrate.List(ctx, s.book, s.text.Scripts)
 }
 
-// MissingRights returns the role of the store's sessions, and in words which rights it lacks
-// on headrace's tables; none if it may read and write all of them.
-func (s *Store) MissingRights(ctx context.Context) (role string, rights []string, err error) {
-	rows, err := s.db.QueryContext(ctx, s.book.sql.MissingRights, s.book.schema)
-	if err != nil {
-		return "", nil, fmt.Errorf("ask for the rights of the role: %w", err)
-	}
-	defer func() { _ = rows.Close() }()
-	for rows.Next() {
-		var names, tables string
-		var all bool
-		if err := rows.Scan(&role, &names, &tables, &all); err != nil {
-			return "", nil, fmt.Errorf("ask for the rights of the role: %w", err)
-		}
-		if all {
-			tables = "the tables of headrace"
-		}
-		rights = append(rights, fmt.Sprintf("%s on %s in schema %s", names, tables, s.book.schema))
-	}
-	return role, rights, rows.Err()
-}
-
 // book is a schema of the store's database. It implements migrate.Book.
 type book struct {
 	meta   *migrate.Meta
 	s      *Store
 	schema string
-	sql    struct{ TryLock, LockTimeout, NoTimeouts, HasSchema, CreateSchema, MissingRights string }
+	sql    struct{ TryLock, LockTimeout, NoTimeouts, HasSchema, CreateSchema string }
 }
 
 func newBook(s *Store, schema string) *book {

@@ -26,7 +26,6 @@ var (
 		"queries/migrations_create_schema.sql":  "SQLite has one schema for each file",
 		"queries/migrations_has_schema.sql":     "SQLite has one schema for each file",
 		"queries/migrations_try_lock.sql":       "BEGIN IMMEDIATE is the lock",
-		"queries/migrations_missing_rights.sql": "SQLite has no roles",
 		"queries/migrations_no_timeouts.sql":    "SQLite builds an index in a transaction",
 		"queries/migrations_lock_timeout.sql":   "the context bounds the wait for it",
 		"queries/txn_same.sql":                  "SQLite's transactions have no id; the hooks of the connection see their end",

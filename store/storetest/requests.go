@@ -112,6 +112,7 @@ func requestChoice(b *bundle) {
 	}
 }
 
+//evidence:requests
 func requestOver(b *bundle) {
 	id := b.ask(instance.Request{Kind: "plan", Consumer: "billing"}, 30*time.Second)
 	b.shift(time.Hour)
@@ -126,6 +127,7 @@ func requestOver(b *bundle) {
 	}
 }
 
+//evidence:requests
 func requestRace(b *bundle) {
 	const rounds, processes = 20, 4
 	stores := []instance.Requests{b.Store.Operations().Requests, b.Reopen().Operations().Requests}

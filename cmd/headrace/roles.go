@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/store"
+)
+
+// roles are those of headrace migrate grants that each command works with, the one with the
+// fewest rights; owner is the login that owns the tables, and "" is any.
+var roles = map[string]string{
+	"audit ls": "viewer", "consumer ls": "viewer", "dlq groups": "viewer", "dlq ls": "viewer", "dlq show": "viewer", "dlq why": "viewer",
+	"backlog groups": "viewer", "inbox missing": "viewer", "migrate status": "viewer", "outbox status": "viewer",
+	"schedule ls": "viewer", "status": "viewer", "subscription ls": "viewer", "system ls": "viewer",
+
+	"backlog ls": "operator", "check": "operator", "inbox show": "operator", "backlog show": "operator", "consumer pause": "operator", "consumer resume": "operator", "intent show": "operator",
+	"outbox parked": "operator", "outbox unpark": "operator", "schedule fire": "operator", "steps find": "operator", "steps ls": "operator",
+	"system pause": "operator", "system resume": "operator",
+
+	"dlq discard": "admin", "dlq redrive": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
+	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
+
+	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
+}
+
+// roleError is the error of a part of a command that needs another role.
+type roleError struct {
+	role string
+	err  error
+}
+
+func (e *roleError) Error() string { return e.err.Error() }
+func (e *roleError) Unwrap() error { return e.err }
+
+// needs says which role an error about rights is for; the command is its whole path.
+func needs(err error, command string) string {
+	_, words, _ := strings.Cut(command, " ")
+	role := roles[words]
+	if other, ok := errors.AsType[*roleError](err); ok {
+		role = other.role
+	}
+	switch role {
+	case "":
+		return ""
+	case "owner":
+		return "; it needs the login that owns the tables"
+	}
+	return "; it needs the role " + role + " of `headrace migrate grants`"
+}
+
+func (m *Main) grantsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "grants", Short: "print the SQL of five roles: publisher, consumer, operator, admin, viewer", Args: noArgs,
+		Long: `Prints the SQL that makes five roles and gives each its rights on the tables; it runs nothing. Grant
+the roles to logins: publisher to programs that only publish events, consumer to those that run
+consumers, and operator, admin and viewer to people. A viewer sees no payloads and no headers.
+PostgreSQL only: a SQLite database has the rights of its file.`,
+		Example: "  headrace migrate grants --role-prefix shop | psql",
+	}
+	prefix := c.Flags().String("role-prefix", "headrace", "what the names of the roles begin with")
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		return m.withMigrator(ctx, false, func(mg store.Migrator) error {
+			database, ok := mg.(openStore).Store.(interface {
+				Grants(prefix string) (string, error)
+			})
+			if !ok {
+				return usagef("SQLite has no roles, but the rights of the file")
+			}
+			sql, err := database.Grants(*prefix)
+			if err != nil {
+				return usagef("%v", err)
+			}
+			if m.json() {
+				return m.emitJSON("", map[string]string{"sql": sql})
+			}
+			// The SQL is our own: it is printed unescaped, to be piped into psql.
+			_, err = fmt.Fprint(m.out, sql)
+			return err
+		})
+	})
+	return c
+}
