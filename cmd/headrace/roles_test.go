@@ -121,7 +121,7 @@ func TestRoles(t *testing.T) {
 	l.may("viewer", exitDone, "dlq why "+group)
 	for line, role := range map[string]string{
 		"consumer pause billing": "operator", "consumer resume billing": "operator", "dlq show 1 --payload": "operator",
-		"system pause erp --for 1h": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
+		"system pause erp --for 1h --anyway": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
 		"dlq redrive 1 --yes": "admin", "dlq discard 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
 		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id": "admin",
 	} {
@@ -137,7 +137,7 @@ func TestRoles(t *testing.T) {
 	if s := l.stdout.String(); !strings.Contains(s, "hidden from this login") || !strings.Contains(s, "no total") || strings.Contains(s, "secret") {
 		t.Errorf("a viewer sees %s", s)
 	}
-	for _, line := range []string{"consumer pause billing --reason x", "consumer resume billing", "dlq show 1 --payload", "backlog ls", "outbox parked", "outbox unpark --all --yes", "system pause erp --for 1h", "system resume erp", "steps ls", "check", "inbox show k2"} {
+	for _, line := range []string{"consumer pause billing --reason x", "consumer resume billing", "dlq show 1 --payload", "backlog ls", "outbox parked", "outbox unpark --all --yes", "system pause erp --for 1h --anyway", "system resume erp", "steps ls", "check", "inbox show k2"} {
 		l.may("operator", exitDone, line)
 	}
 	l.may("admin", exitDone, "dlq discard 1 --reason x --yes")
