@@ -94,6 +94,9 @@ func (m *Main) printRuns(v detailView) error {
 	runs := attemptLines(v.Runs)
 	for _, a := range v.Trail {
 		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
+		if a.RedriveID != 0 {
+			line += ", in R-" + number(a.RedriveID)
+		}
 		if a.Detail != "" {
 			line += ", " + a.Detail
 		}

@@ -37,6 +37,8 @@ type Part struct {
 	IDs []int64
 	// By and Reason go into the audit trail.
 	By, Reason string
+	// RedriveID is the redrive that the decision belongs to; 0 for none.
+	RedriveID int64
 	// Look is called with the open letters of IDs before anything is changed but their state, and
 	// again without those that were refused; nil refuses none. A letter that it refuses stays open.
 	Look func(letters []dlq.Letter) (refused []Skip, err error)
@@ -66,6 +68,7 @@ func (c *change) part(ctx context.Context, t *txn.Txn, p Part) (moved []dlq.Lett
 		return nil, nil, nil
 	}
 	look := p.Look
+	c.audit.RedriveID = p.RedriveID
 	if look == nil {
 		look = func([]dlq.Letter) ([]Skip, error) { return nil, nil }
 	}

@@ -27,7 +27,7 @@ type own struct {
 func (s *step) send(ctx context.Context, n int) error {
 	chosen := make(map[int64]job.Entry)
 	var changed []job.Entry
-	p := redrive.Part{By: s.r.AppliedBy, Reason: job.Name(s.r.ID) + ": " + s.r.Reason}
+	p := redrive.Part{By: s.r.AppliedBy, Reason: s.r.Reason, RedriveID: s.r.ID}
 	for _, c := range s.candidates[:min(n, len(s.candidates))] {
 		if c.Letter == dlq.Open {
 			chosen[c.LetterID] = c.Entry

@@ -49,7 +49,7 @@ func TestStages(t *testing.T) {
 			}
 		}
 		trail, err := b.st.Letters().Trail(b.ctx, ids[0])
-		if b.must(err); len(trail) != 1 || trail[0].By != "bo" || trail[0].Reason != job.Name(id)+": fixed" {
+		if b.must(err); len(trail) != 1 || trail[0].By != "bo" || trail[0].Reason != "fixed" || trail[0].RedriveID != id {
 			b.Errorf("%+v", trail)
 		}
 	})

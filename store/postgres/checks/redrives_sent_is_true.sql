@@ -7,5 +7,5 @@ JOIN {{schema}}.headrace_dead_letters AS l ON l.id = e.letter_id
 WHERE e.state IN ('sent', 'succeeded', 'failed', 'unknown') AND l.state = 'open'
     OR e.state IN ('queued', 'skipped') AND l.state <> 'open' AND substr(l.key, 1, 9) <> 'stand-in:' AND EXISTS (
         SELECT 1 FROM {{schema}}.headrace_audit AS a
-        WHERE a.subject_kind = 'letter' AND a.subject = CAST(l.id AS text) AND a.action = r.kind AND substr(a.reason, 1, length('R-' || r.id || ':')) = 'R-' || r.id || ':'
+        WHERE a.subject_kind = 'letter' AND a.subject = CAST(l.id AS TEXT) AND a.redrive_id = r.id
     )
