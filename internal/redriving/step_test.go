@@ -96,13 +96,23 @@ func TestFixThatDoesNotWork(t *testing.T) {
 	})
 }
 
-// What another person has decided is skipped, and the next letter takes its place.
+// What another person has decided is skipped, also when the message failed again since, and the next
+// letter takes its place.
+//
+//evidence:redrive-job
 func TestDecidedByAnother(t *testing.T) {
 	onBoth(t, func(b *fixture) {
 		ids := b.die(many(4)...)
 		id, other := b.plan(), b.run(func(p *redriving.Plan) { p.Filter.IDs = ids[:1] })
 		b.step(other)
+		b.fail(b.ready()...)
+		b.step(other)
 		_, err := b.engine.Apply(b.ctx, redriving.Apply{ID: id}, "bo", "fixed")
+		if says := b.refused(err); !strings.Contains(says, "the fix does not work") {
+			b.Errorf("%s", says)
+		}
+		b.exec("UPDATE headrace_dead_letters SET build = 'v0'", "UPDATE "+b.schema()+"headrace_dead_letters SET build = 'v0'")
+		_, err = b.engine.Apply(b.ctx, redriving.Apply{ID: id}, "bo", "fixed")
 		b.must(err)
 		if d := b.step(id); d.Action != job.Send {
 			b.Fatalf("%+v", d)
@@ -114,6 +124,9 @@ func TestDecidedByAnother(t *testing.T) {
 		}
 		if e := outcomes[ids[1]]; e.State != job.Sent {
 			b.Errorf("%+v", e)
+		}
+		if items := b.ready(); len(items) != 1 || items[0].LetterID != ids[1] {
+			b.Errorf("%+v", items)
 		}
 	})
 }
