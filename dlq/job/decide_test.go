@@ -121,13 +121,14 @@ func died(s *situation, ago time.Duration) {
 func TestDecideAtRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := running()
-		s.Count = int64(rapid.IntRange(1, 400).Draw(t, "count"))
-		s.MaxRunning = rapid.IntRange(1, 300).Draw(t, "max running")
+		s.Count = rapid.SampledFrom([]int64{1, 5, 100, 1000, 5000}).Draw(t, "count")
+		s.MaxRunning = rapid.SampledFrom([]int{1, 7, 50, 300, 1000}).Draw(t, "max running")
+		s.Begin(rapid.IntRange(1, 4).Draw(t, "stage"), now)
 		clock, failed := now, false
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			clock = clock.Add(time.Second)
 			s.Stepped = clock.Add(-time.Second)
-			s.Counts.Ready = rapid.IntRange(0, int(max(s.Queued(), 0))).Draw(t, "ready")
+			s.Counts.Ready = int(min(s.Queued(), rapid.SampledFrom([]int64{0, 1, 20, job.MaxStep}).Draw(t, "ready")))
 			s.ReadyCrashed = s.Counts.Ready > 0 && rapid.IntRange(0, 9).Draw(t, "crashed") == 0
 			if s.Paused = ""; rapid.IntRange(0, 9).Draw(t, "paused") == 0 {
 				s.Paused = "paused"
