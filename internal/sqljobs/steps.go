@@ -69,13 +69,14 @@ func (s *Jobs) Settle(ctx context.Context, t *txn.Txn, id int64, entries []job.E
 		return nil
 	}
 	type entry = job.Entry
-	_, err = t.ExecContext(ctx, s.SQL.Settle, append([]any{id}, s.Many(
+	_, err = t.ExecContext(ctx, s.SQL.Settle, s.Many(
+		sqlrun.Numbers(entries, func(*entry) int64 { return id }),
 		sqlrun.Numbers(entries, func(e *entry) int64 { return e.LetterID }),
 		sqlrun.Texts(entries, func(e *entry) string { return string(e.State) }),
 		sqlrun.Texts(entries, func(e *entry) string { return encode.Text(e.Why, sqlrun.MaxError) }),
 		sqlrun.Texts(entries, func(e *entry) string { return e.Key }),
 		sqlrun.Texts(entries, func(e *entry) string { return e.OrderKey }),
-		sqlrun.Numbers(entries, func(e *entry) int64 { return e.Next }))...)...)
+		sqlrun.Numbers(entries, func(e *entry) int64 { return e.Next }))...)
 	return err
 }
 
@@ -85,9 +86,10 @@ func (s *Jobs) SkipBehind(ctx context.Context, t *txn.Txn, id int64, entries []j
 		return 0, nil
 	}
 	type entry = job.Entry
-	skipped, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.SkipBehind, append([]any{id}, s.Many(
+	skipped, err := sqlrun.Affected(t.ExecContext(ctx, s.SQL.SkipBehind, s.Many(
+		sqlrun.Numbers(entries, func(*entry) int64 { return id }),
 		sqlrun.Texts(entries, func(e *entry) string { return e.Scope }),
 		sqlrun.Texts(entries, func(e *entry) string { return e.OrderKey }),
-		sqlrun.Texts(entries, func(e *entry) string { return encode.Text(e.Why, sqlrun.MaxError) }))...)...))
+		sqlrun.Texts(entries, func(e *entry) string { return encode.Text(e.Why, sqlrun.MaxError) }))...))
 	return int64(skipped), err
 }

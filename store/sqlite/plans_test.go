@@ -70,6 +70,7 @@ var scans = map[string]string{
 	"pauses_resume":             "one row: (consumer=?) is the whole primary key",
 	"pauses_list":               "a row for each consumer",
 	"requests_forget":           "the requests, once an hour",
+	"redrives_due":              "the running redrives, which are few",
 	"schedules_list":            "a row for each schedule",
 	"systems_list":              "a row for each system that was ever paused",
 	"prune_count_messages":      "counts, as its interface says",

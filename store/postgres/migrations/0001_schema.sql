@@ -600,8 +600,7 @@ CREATE TABLE {{schema}}.headrace_redrive_letters (
 ) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX headrace_redrive_letters_queued ON {{schema}}.headrace_redrive_letters (redrive_id, letter_id) WHERE state = 'queued';
 CREATE INDEX headrace_redrive_letters_sent ON {{schema}}.headrace_redrive_letters (redrive_id, at) WHERE state = 'sent';
-CREATE INDEX headrace_redrive_letters_order ON {{schema}}.headrace_redrive_letters (redrive_id, scope, order_key, letter_id)
-    WHERE order_key <> '' AND state IN ('queued', 'sent');
+CREATE INDEX headrace_redrive_letters_order ON {{schema}}.headrace_redrive_letters (redrive_id, scope, order_key, letter_id) WHERE order_key <> '';
 
 -- Whose turn it is to prune, and how far that has come: one round for each consumer,
 -- shared by its processes. Old rows of the inbox are found by a walk over the table,

@@ -573,8 +573,7 @@ CREATE TABLE {{schema}}.headrace_redrive_letters (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{schema}}.headrace_redrive_letters_queued ON headrace_redrive_letters (redrive_id, letter_id) WHERE state = 'queued';
 CREATE INDEX {{schema}}.headrace_redrive_letters_sent ON headrace_redrive_letters (redrive_id, at) WHERE state = 'sent';
-CREATE INDEX {{schema}}.headrace_redrive_letters_order ON headrace_redrive_letters (redrive_id, scope, order_key, letter_id)
-    WHERE order_key <> '' AND state IN ('queued', 'sent');
+CREATE INDEX {{schema}}.headrace_redrive_letters_order ON headrace_redrive_letters (redrive_id, scope, order_key, letter_id) WHERE order_key <> '';
 
 -- Whose turn it is to prune, and how far that has come: one round for each consumer,
 -- shared by its processes. Old rows of the inbox are found by a walk over the table,
