@@ -11,6 +11,7 @@ import (
 const (
 	Letter   = "letter"   // by its id
 	Consumer = "consumer" // by its name
+	Group    = "group"    // by its error fingerprint; the detail has consumer and handler
 	Request  = "request"  // by its id
 	Suspect  = "suspect"  // suspect mode, which has no name
 )

@@ -108,7 +108,7 @@ func afterResolved(f Facts) (State, string) {
 		// What a person saw were the letters from before. The group was resolved by itself
 		// because no letter was there: one that is there now is new, even if it was written
 		// by a transaction that began before.
-		if f.ResolvedBy != "" && !a.At.After(f.Resolved) {
+		if f.ResolvedBy != "" && a.At.Before(f.Resolved) {
 			continue
 		}
 		if why := f.regression(a); why != "" {

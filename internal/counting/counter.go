@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -19,11 +20,17 @@ const (
 	groupsAtOnce  = 500
 )
 
+// New returns the Counter of a store.
+func New(st store.Store) *Counter {
+	return &Counter{Store: st, Groups: st.Operations().Groups, Audit: st.Operations().Audit}
+}
+
 // Counter adds up the changes of a database's letters. It is safe for concurrent use.
 type Counter struct {
-	// Store is the database. Groups are its own.
+	// Store is the database; Groups and Audit are its own.
 	Store  store.Transactor
 	Groups groups.Store
+	Audit  audit.Store
 }
 
 // AddUp adds up the changes that are there. It returns early, without an error, if another process
@@ -127,9 +134,24 @@ func (c *Counter) decide(ctx context.Context, t *txn.Txn, now time.Time, list []
 		for _, h := range hours[g.ID] {
 			f.Hours = groups.AddHour(f.Hours, h)
 		}
-		g.Apply(sums[g.ID], f)
+		was := g.State
+		if why := g.Apply(sums[g.ID], f); why != "" {
+			if err := c.record(ctx, t, g, was, why); err != nil {
+				return err
+			}
+		}
 	}
 	return c.Groups.Put(ctx, t, list, hours)
+}
+
+// record says in the audit why the state of a group changed.
+func (c *Counter) record(ctx context.Context, t *txn.Txn, g *groups.Group, was groups.State, why string) error {
+	if was != "" {
+		why = "was " + string(was) + ": " + why
+	}
+	return c.Audit.Record(ctx, t, audit.Row{
+		Kind: audit.Group, Subject: g.ErrorFingerprint, Action: string(g.State), By: "headrace", Reason: why, Detail: g.Consumer + "/" + g.Handler,
+	})
 }
 
 func compare(a, b groups.ID) int {

@@ -22,7 +22,7 @@ const (
 
 // Loop counts from time to time.
 type Loop struct {
-	Counter
+	*Counter
 	Logger *slog.Logger
 }
 

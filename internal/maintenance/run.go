@@ -50,6 +50,6 @@ func Run(ctx context.Context, o Options) {
 	o.Actions = actions
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })
-	counts := &counting.Loop{Counter: counting.Counter{Store: o.Store, Groups: o.Store.Operations().Groups}, Logger: o.Logger}
+	counts := &counting.Loop{Counter: counting.New(o.Store), Logger: o.Logger}
 	tasks.Go(func() { counts.Run(ctx) })
 }

@@ -3,6 +3,7 @@ package sqlgroups
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/dlq/groups"
@@ -12,39 +13,76 @@ import (
 )
 
 func (s *Groups) Resolve(ctx context.Context, id groups.ID, by, build string) error {
-	return s.change(ctx, "resolve a group", s.SQL.Resolve, id, encode.Text(by, sqlrun.MaxName), encode.Text(build, sqlrun.MaxName))
+	said := ""
+	if build != "" {
+		said = "in " + build
+	}
+	return s.must(ctx, "resolve", s.SQL.Resolve, id, by, said, encode.Text(by, sqlrun.MaxName), encode.Text(build, sqlrun.MaxName))
 }
 
 func (s *Groups) Mute(ctx context.Context, id groups.ID, m groups.Mute, span time.Duration, letters int64) error {
-	return s.change(ctx, "mute a group", s.SQL.Mute, id, encode.Text(m.MutedBy, sqlrun.MaxName), sqlrun.Micros(span), letters, m.EvenIfWorse)
+	said := "until it is unmuted"
+	if span > 0 || letters > 0 {
+		said = fmt.Sprintf("for %s and %d letters, 0 for no such end", span, letters)
+	}
+	if m.EvenIfWorse {
+		said += "; even if it gets worse"
+	}
+	return s.must(ctx, "mute", s.SQL.Mute, id, m.MutedBy, said, encode.Text(m.MutedBy, sqlrun.MaxName), sqlrun.Micros(span), letters, m.EvenIfWorse)
 }
 
 func (s *Groups) Unmute(ctx context.Context, id groups.ID, by string) (was bool, err error) {
-	defer sqlrun.Wrap("unmute a group", &err)
-	n, err := s.Write(ctx, s.SQL.Unmute, id.Consumer, id.Handler, id.ErrorFingerprint)
-	return n > 0, err
+	return s.change(ctx, "unmute", s.SQL.Unmute, id, by, "")
 }
 
 func (s *Groups) Note(ctx context.Context, id groups.ID, n groups.Note) error {
-	return s.change(ctx, "note on a group", s.SQL.Note, id, part(n.Assignee), part(n.Text), part(n.Link))
+	var said []string
+	for _, part := range []struct {
+		name  string
+		value *string
+	}{{"assignee", n.Assignee}, {"link", n.Link}, {"note", n.Text}} {
+		if part.value != nil {
+			said = append(said, fmt.Sprintf("%s: %s", part.name, *part.value))
+		}
+	}
+	return s.must(ctx, "note", s.SQL.Note, id, n.By, strings.Join(said, "; "), noted(n.Assignee), noted(n.Text), noted(n.Link))
 }
 
-// part is an argument; nil is NULL.
-func part(text *string) any {
+// noted is an argument; nil is NULL.
+func noted(text *string) any {
 	if text == nil {
 		return nil
 	}
 	return encode.Text(*text, sqlrun.MaxError)
 }
 
-// change runs a statement on the row of a group.
-func (s *Groups) change(ctx context.Context, what, query string, id groups.ID, args ...any) (err error) {
-	defer sqlrun.Wrap(what, &err)
-	n, err := s.Write(ctx, query, append([]any{id.Consumer, id.Handler, id.ErrorFingerprint}, args...)...)
-	if err == nil && n == 0 {
-		err = fmt.Errorf("%w: %s", groups.ErrNotFound, id.ErrorFingerprint)
+// must is change of a group that must be there.
+func (s *Groups) must(ctx context.Context, action, query string, id groups.ID, by, said string, args ...any) error {
+	was, err := s.change(ctx, action, query, id, by, said, args...)
+	if err == nil && !was {
+		err = fmt.Errorf("%s a group: %w: %s", action, groups.ErrNotFound, id.ErrorFingerprint)
 	}
 	return err
+}
+
+// change runs a statement on the row of a group, and records what somebody did in the same
+// transaction.
+func (s *Groups) change(ctx context.Context, action, query string, id groups.ID, by, said string, args ...any) (changed bool, err error) {
+	defer sqlrun.Wrap(action+" a group", &err)
+	args = append([]any{id.Consumer, id.Handler, id.ErrorFingerprint}, args...)
+	if said != "" {
+		said = " " + said
+	}
+	record := []any{id.ErrorFingerprint, action, encode.Text(by, sqlrun.MaxName), encode.Text(id.Consumer+"/"+id.Handler+said, sqlrun.MaxError)}
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		n, err := sqlrun.Affected(t.ExecContext(ctx, query, args...))
+		if changed = n > 0; err != nil || !changed {
+			return err
+		}
+		_, err = t.ExecContext(ctx, s.SQL.Record, record...)
+		return err
+	})
+	return changed && err == nil, err
 }
 
 func (s *Groups) Recount(ctx context.Context) (err error) {

@@ -19,7 +19,7 @@ type Groups struct {
 
 		Lock, Take, Get, Overdue, Week, NoteBuilds, Unfinished, Put, PutHours string
 
-		Resolve, Mute, Unmute, Note          string
+		Resolve, Mute, Unmute, Record, Note  string
 		PruneHours, PruneGroups, PruneBuilds string
 
 		// There are none where a transaction has the whole database.

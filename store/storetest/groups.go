@@ -29,9 +29,7 @@ var groupsTests = []test{
 	{name: "views are exact while clients work and those who count are killed", run: groupsModel},
 }
 
-func (b *bundle) counter() *counting.Counter {
-	return &counting.Counter{Store: b.Store, Groups: b.Store.Operations().Groups}
-}
+func (b *bundle) counter() *counting.Counter { return counting.New(b.Store) }
 
 // addUp adds up what is there, and has time decide.
 func (b *bundle) addUp() {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/inbox"
 )
@@ -48,6 +51,11 @@ func groupsPeople(b *bundle) {
 			b.Errorf("even if worse: %t: %+v", even, g)
 		}
 	}
+	if diff := cmp.Diff([]string{
+		"headrace regressed", "ann resolve", "ann mute", "headrace regressed", "ann resolve", "ann mute", "bob unmute", "ann mute", "ann mute", "bob note", "ann note", "headrace new",
+	}, b.groupTrail("print")); diff != "" {
+		b.Errorf("audit (-want +got):\n%s", diff)
+	}
 	none := groups.ID{Consumer: consumer, Handler: handler, ErrorFingerprint: "none"}
 	for what, err := range map[string]error{
 		"Resolve": store.Resolve(b.ctx, none, "ann", ""), "Mute": store.Mute(b.ctx, none, groups.Mute{MutedBy: "ann"}, 0, 0), "Note": store.Note(b.ctx, none, groups.Note{}),
@@ -56,6 +64,20 @@ func groupsPeople(b *bundle) {
 			b.Errorf("%s of no group: %v", what, err)
 		}
 	}
+}
+
+// groupTrail is who did what to a group, newest first.
+func (b *bundle) groupTrail(print string) (trail []string) {
+	b.Helper()
+	rows, err := b.Store.Operations().Audit.List(b.ctx, audit.Filter{Kind: audit.Group, Subject: print}, 0, 100)
+	b.must(err)
+	for _, r := range rows {
+		trail = append(trail, r.By+" "+r.Action)
+		if r.Detail == "" || r.By == "headrace" && r.Reason == "" {
+			b.Errorf("%+v", r)
+		}
+	}
+	return trail
 }
 
 // groupsLate: a change has an earlier number than one that is committed, and added up, before it.
