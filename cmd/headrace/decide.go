@@ -102,7 +102,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 	}
 	return m.withStore(ctx, func(st openStore) error {
 		admin := redrive.New(st)
-		if err := wholeGroup(ctx, admin, &f); err != nil {
+		if err := wholeGroup(ctx, st, &f); err != nil {
 			return err
 		}
 		total := int64(len(f.IDs))

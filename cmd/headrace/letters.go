@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -15,41 +14,7 @@ import (
 
 func (m *Main) dlqCommand() *cobra.Command {
 	return m.parent("dlq", "look at dead letters, redrive or discard them",
-		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.redriveCommand(), m.discardCommand())
-}
-
-func (m *Main) groupsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "groups", Short: "list the reasons of failures, most frequent first", Args: noArgs}
-	filter := addFilter(c)
-	filter.addState()
-	look := addLook(c)
-	c.RunE = m.do(func(ctx context.Context, _ []string) error {
-		f, err := filter.parse(time.Now())
-		if err != nil {
-			return err
-		}
-		return m.withStore(ctx, func(st openStore) error {
-			admin := redrive.New(st)
-			if err := wholeGroup(ctx, admin, &f); err != nil {
-				return err
-			}
-			if !f.WholeGroups() {
-				return m.searchGroups(ctx, st, f, look)
-			}
-			groups, err := admin.Groups(ctx, f)
-			if err != nil {
-				return err
-			}
-			if err := m.emit("groups", groups, groupColumns, groupRows(groups)); err != nil {
-				return err
-			}
-			if len(groups) > 0 && f.WholeGroups() {
-				m.next("dlq why %s", short(groups[0].ErrorFingerprint, 16))
-			}
-			return m.found(len(groups), f)
-		})
-	})
-	return c
+		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.resolveCommand(), m.muteCommand(), m.unmuteCommand(), m.noteCommand(), m.redriveCommand(), m.discardCommand())
 }
 
 func (m *Main) showCommand() *cobra.Command {
@@ -82,11 +47,6 @@ func (m *Main) found(n int, f dlq.Filter) error {
 	}
 	m.say("no letter matches%s", describe(f))
 	return errFound
-}
-
-// withAdmin opens the database and calls f with its Admin.
-func (m *Main) withAdmin(ctx context.Context, f func(*redrive.Admin) error) error {
-	return m.withStore(ctx, func(st openStore) error { return f(redrive.New(st)) })
 }
 
 // describe returns the filter in words.

@@ -105,7 +105,7 @@ again.`,
 // plan asks the consumer of the letters for a plan, and returns its id.
 func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by string) (int64, error) {
 	admin := redrive.New(st)
-	if err := wholeGroup(ctx, admin, &p.Filter); err != nil {
+	if err := wholeGroup(ctx, st, &p.Filter); err != nil {
 		return 0, err
 	}
 	groups, err := admin.Groups(ctx, p.Filter)

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/dlq/search"
 )
 
@@ -86,7 +85,7 @@ and where to go on.`,
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			if err := wholeGroup(ctx, redrive.New(st), &f); err != nil {
+			if err := wholeGroup(ctx, st, &f); err != nil {
 				return err
 			}
 			if look.all {

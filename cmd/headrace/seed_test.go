@@ -24,6 +24,7 @@ import (
 // seed writes what consumers leave behind into the database of HEADRACE_DSN:
 //
 //	seed dead N         N letters of billing/orders.paid, keys k1…kN, two attempts each
+//	seed dead-later 1   one more, with the key later
 //	seed conflict KEY   another message under KEY, and its letter
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
@@ -104,6 +105,8 @@ func (s seeder) write(what, arg string) error {
 			}
 		}
 		return nil
+	case "dead-later":
+		return s.dead(deadLetter("later"))
 	case "conflict":
 		l := deadLetter(arg)
 		l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0

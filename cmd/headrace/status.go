@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -19,7 +19,7 @@ import (
 // statusView is everything on one screen, as JSON.
 type statusView struct {
 	Consumers []*consumerState `json:"consumers"`
-	Failing   []dlq.Group      `json:"failing"` // groups of open letters, most frequent first
+	Failing   []groupView      `json:"failing"` // groups of open letters, most frequent first
 	Outboxes  []boxView        `json:"outboxes"`
 	// Steps counts those of leased handlers that are pending, parked, skipped or await a
 	// signal, up to ledger.MaxCount of each.
@@ -77,7 +77,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if err != nil {
 		return v, err
 	}
-	if v.Failing, err = st.Letters().Groups(ctx, dlq.Filter{State: dlq.Open}); err != nil {
+	if v.Failing, err = viewGroups(ctx, st, groups.Filter{}); err != nil {
 		return v, err
 	}
 	if v.Outboxes, err = boxes(ctx, st, ""); err != nil {
@@ -100,7 +100,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if err != nil {
 		return v, err
 	}
-	v.Failing, v.Consumers = append([]dlq.Group{}, v.Failing...), []*consumerState{}
+	v.Failing, v.Consumers = append([]groupView{}, v.Failing...), []*consumerState{}
 	for _, k := range known {
 		v.Consumers = append(v.Consumers, stateOf(k))
 	}
@@ -119,7 +119,14 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		}
 	}
 	subscribed, err := st.Operations().Subscriptions.List(ctx, "")
+	if err != nil {
+		return v, err
+	}
 	v.Warnings = append(m.warnings(v, unowned, subscribed), m.unseenWarnings(v, subscribed)...)
+	said, err := late(ctx, st)
+	if said != "" {
+		v.Warnings = append(v.Warnings, said)
+	}
 	return v, err
 }
 
@@ -217,7 +224,7 @@ func (m *Main) printStatus(v statusView) error {
 	var failing, state, boxes, warn [][]string
 	for _, g := range v.Failing[:min(len(v.Failing), failingShown)] {
 		failing = append(failing, []string{
-			short(text(g.ErrorFingerprint), 16), plural(g.Count, "letter", "letters"), short(g.Consumer+"/"+g.Handler, 50), "last " + when(g.Last), short(text(g.Sample), 60),
+			short(text(g.ErrorFingerprint), 16), fmt.Sprintf("%s, %d open", stateOfGroup(g.Group), g.Count), "since " + since(g.Group), short(g.Consumer+"/"+g.Handler, 50), short(text(g.Sample), 60),
 		})
 	}
 	if n := len(v.Failing) - failingShown; n > 0 {

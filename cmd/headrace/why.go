@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// lookedAt bounds how many letters of a group are counted by hour and build.
-	lookedAt = 20_000
 	// hoursShown is how many hours the strip of hours has.
 	hoursShown = 24
 	// leastDigits is how many digits of a group's fingerprint name it, and allDigits how
@@ -28,14 +26,17 @@ const (
 
 // whyView is a group with what helps to find its cause, as JSON.
 type whyView struct {
-	dlq.Group
-	// Looked is how many of the letters, the newest ones, Hours and Builds count.
+	groups.Group
+	// Looked is how many letters Hours and Builds count: those of the last 35 days.
 	Looked int64         `json:"looked_at"`
 	Hours  []groups.Hour `json:"hours"`
 	Builds []buildView   `json:"builds"`
+	// Quiet is how long the consumer had run, as far as its builds are known, without a letter.
+	Quiet time.Duration `json:"quiet_before_ns"`
 	// Processes is how many of the consumer run.
-	Processes int        `json:"processes"`
-	Letter    detailView `json:"letter"` // the newest one
+	Processes int         `json:"processes"`
+	Late      string      `json:"late,omitempty"`   // why State may be old
+	Letter    *detailView `json:"letter,omitempty"` // the newest one
 }
 
 // buildView is a build that has written letters of a group, or runs.
@@ -45,6 +46,7 @@ type buildView struct {
 	First   time.Time `json:"first_letter,omitzero"`
 	Running int       `json:"running"`        // processes
 	Since   time.Time `json:"since,omitzero"` // the start of the first of them
+	Started time.Time `json:"first_start,omitzero"`
 }
 
 func (m *Main) whyCommand() *cobra.Command {
@@ -62,12 +64,11 @@ letters of that fingerprint, --consumer and --handler choose.`,
 		f := of
 		f.ErrorFingerprint = args[0]
 		return m.withStore(ctx, func(st openStore) error {
-			admin := redrive.New(st)
-			g, err := m.oneGroup(ctx, admin, f)
+			g, err := m.oneGroup(ctx, st, f)
 			if err != nil {
 				return err
 			}
-			v, err := whyOf(ctx, st, admin, g)
+			v, err := whyOf(ctx, st, g)
 			if err != nil {
 				return err
 			}
@@ -80,64 +81,17 @@ letters of that fingerprint, --consumer and --handler choose.`,
 	return c
 }
 
-// wholeGroup replaces the first digits of a group's fingerprint by all of them. Where no
-// group begins with them, they stay.
-func wholeGroup(ctx context.Context, admin *redrive.Admin, f *dlq.Filter) error {
-	digits := f.ErrorFingerprint
-	switch {
-	case digits == "" || len(digits) >= allDigits:
-		return nil
-	case len(digits) < leastDigits:
-		return usagef("group %q: give at least %d digits of its error fingerprint", digits, leastDigits)
-	}
-	groups, err := admin.Groups(ctx, dlq.Filter{Consumer: f.Consumer, Handler: f.Handler, Class: f.Class, State: f.State, AnyState: f.AnyState})
-	if err != nil {
-		return err
-	}
-	found := make(map[string]bool)
-	for _, g := range groups {
-		if strings.HasPrefix(g.ErrorFingerprint, digits) {
-			found[g.ErrorFingerprint] = true
-		}
-	}
-	if len(found) > 1 {
-		return usagef("group %q: several begin like that: %s", digits, strings.Join(slices.Sorted(maps.Keys(found)), ", "))
-	}
-	for fingerprint := range found {
-		f.ErrorFingerprint = fingerprint
-	}
-	return nil
-}
-
-// oneGroup returns the group of f.
-func (m *Main) oneGroup(ctx context.Context, admin *redrive.Admin, f dlq.Filter) (dlq.Group, error) {
-	if err := wholeGroup(ctx, admin, &f); err != nil {
-		return dlq.Group{}, err
-	}
-	groups, err := admin.Groups(ctx, f)
-	if err != nil {
-		return dlq.Group{}, err
-	}
-	if len(groups) == 0 {
-		return dlq.Group{}, m.found(0, f)
-	}
-	if len(groups) > 1 {
-		var list []string
-		for _, g := range groups {
-			list = append(list, fmt.Sprintf("%s/%s (%s)", g.Consumer, g.Handler, plural(g.Count, "letter", "letters")))
-		}
-		return dlq.Group{}, usagef("%s: several handlers have such letters, choose with --consumer or --handler: %s", f.ErrorFingerprint, strings.Join(list, ", "))
-	}
-	return groups[0], nil
-}
-
-func whyOf(ctx context.Context, st openStore, admin *redrive.Admin, g dlq.Group) (v whyView, err error) {
+func whyOf(ctx context.Context, st openStore, g groups.Group) (v whyView, err error) {
 	v.Group, v.Hours = g, []groups.Hour{}
-	hours, err := st.Operations().Groups.Hours(ctx, groups.ID{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint})
+	hours, err := st.Operations().Groups.Hours(ctx, g.ID)
 	if err != nil {
 		return v, err
 	}
 	v.Hours = append(v.Hours, hours...)
+	started, err := st.Operations().Groups.Builds(ctx, g.Consumer)
+	if err != nil {
+		return v, err
+	}
 	known, err := consumers(ctx, st, g.Consumer)
 	if err != nil {
 		return v, err
@@ -145,18 +99,51 @@ func whyOf(ctx context.Context, st openStore, admin *redrive.Admin, g dlq.Group)
 	for _, h := range hours {
 		v.Looked += h.Count
 	}
-	v.Builds, v.Processes = buildsOf(hours, known)
-	v.Letter, err = viewDetail(ctx, st, admin, g.SampleID, false)
+	v.Builds, v.Processes = buildsOf(hours, known, started)
+	if len(started) > 0 {
+		v.Quiet = max(0, g.First.Sub(started[0].First))
+	}
+	if v.Late, err = late(ctx, st); err != nil {
+		return v, err
+	}
+	v.Letter, err = letterOf(ctx, st, g)
 	return v, err
+}
+
+// letterOf returns the newest letter of a group, an older one if only that is open; nil if retention
+// has removed it.
+func letterOf(ctx context.Context, st openStore, g groups.Group) (*detailView, error) {
+	admin, id := redrive.New(st), g.LastLetter
+	newest, err := st.Letters().Get(ctx, id)
+	if err != nil && !errors.Is(err, dlq.ErrNotFound) {
+		return nil, err
+	}
+	if newest.State != dlq.Open && g.Open > 0 {
+		open, err := admin.List(ctx, dlq.Filter{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}, 0, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(open) > 0 {
+			id = open[0].LetterID
+		}
+	}
+	v, err := viewDetail(ctx, st, admin, id, false)
+	if errors.Is(err, dlq.ErrNotFound) {
+		return nil, nil
+	}
+	return &v, err
 }
 
 // buildsOf returns the builds that wrote letters, by their first one, and then others that
 // run; and how many processes run.
-func buildsOf(hours []groups.Hour, known []*consumerView) (builds []buildView, processes int) {
+func buildsOf(hours []groups.Hour, known []*consumerView, started []groups.Build) (builds []buildView, processes int) {
 	of := func(build string) *buildView {
 		i := slices.IndexFunc(builds, func(b buildView) bool { return b.Build == build })
 		if i < 0 {
 			i, builds = len(builds), append(builds, buildView{Build: build})
+			if n := slices.IndexFunc(started, func(b groups.Build) bool { return b.Name == build }); n >= 0 {
+				builds[i].Started = started[n].First
+			}
 		}
 		return &builds[i]
 	}
@@ -187,34 +174,61 @@ func (m *Main) printWhy(v whyView) error {
 	if err := m.line("%s  %s", v.ErrorFingerprint, text(v.Sample)); err != nil {
 		return err
 	}
-	letters := plural(v.Count, "letter", "letters")
-	if v.Looked < v.Count {
-		letters += fmt.Sprintf(", of which the newest %d are counted below", v.Looked)
+	topic := ""
+	if v.Letter != nil {
+		topic = ", topic " + text(v.Letter.Topic)
 	}
 	rows := [][]string{
-		{"GROUP", fmt.Sprintf("%s/%s, %s, topic %s", v.Consumer, v.Handler, v.Class, text(v.Letter.Topic))},
-		{"OPEN", fmt.Sprintf("%s, the first %s, the last %s", letters, when(v.First), when(v.Last))},
-		{"24 H", strip(v.Hours, v.Last)},
+		{"GROUP", fmt.Sprintf("%s/%s, %s%s", v.Consumer, v.Handler, v.Class, topic)},
+		{"STATE", fmt.Sprintf("%s since %s", stateOfGroup(v.Group), when(v.StateAt))},
+		{"OPEN", fmt.Sprintf("%s of %d, the first %s, the last %s", plural(v.Open, "letter", "letters"), v.Total, when(v.First), when(v.Last))},
 	}
+	for _, noted := range [][]string{{"ASSIGNED", v.Assignee}, {"LINK", v.Link}, {"NOTE", v.Note}} {
+		if noted[1] != "" {
+			rows = append(rows, noted)
+		}
+	}
+	rows = append(rows, []string{"24 H", strip(v.Hours, v.Last)})
 	title := "BUILDS"
-	for _, b := range v.Builds {
-		rows, title = append(rows, []string{title, short(text(b.Build), 40) + ": " + b.says(v.Looked, v.Processes)}), ""
+	for i, b := range v.Builds {
+		quiet := ""
+		if i == 0 && b.Build == v.FirstBuild && v.Quiet >= time.Hour {
+			quiet = fmt.Sprintf("; no letter in the %s before", v.Quiet.Round(time.Hour))
+		}
+		rows, title = append(rows, []string{title, short(text(b.Build), 40) + ": " + b.says(v.Looked, v.Processes) + quiet}), ""
 	}
 	if v.Processes == 0 {
 		rows = append(rows, []string{title, "no process of " + v.Consumer + " runs"})
 	}
-	l := v.Letter
+	if err := m.table(nil, append(rows, letterRows(v.Letter)...)); err != nil {
+		return err
+	}
+	if v.Late != "" {
+		m.say("%s", v.Late)
+	}
+	return m.printWhyLetter(v)
+}
+
+func letterRows(l *detailView) (rows [][]string) {
+	if l == nil {
+		return [][]string{{"LETTER", "none is left"}}
+	}
 	rows = append(rows, []string{"LETTER", fmt.Sprintf("%d, key %s, %s, on %s", l.ID, l.Key, plural(l.Attempts, "attempt", "attempts"), text(strings.TrimSpace(l.Host+" "+l.Build)))})
 	if l.TraceParent != "" {
 		rows = append(rows, []string{"TRACE", l.TraceParent})
 	}
-	if err := m.table(nil, rows); err != nil {
-		return err
+	return rows
+}
+
+func (m *Main) printWhyLetter(v whyView) error {
+	l := v.Letter
+	if l == nil {
+		return nil
 	}
 	if err := m.section("attempts", attemptLines(l.Runs)); err != nil {
 		return err
 	}
-	if err := m.printStepsOf(l); err != nil {
+	if err := m.printStepsOf(*l); err != nil {
 		return err
 	}
 	if v.Class == dlq.Parked {
@@ -231,6 +245,9 @@ func (b buildView) says(letters int64, processes int) string {
 	wrote, runs := "no letter of this group", "does not run"
 	if b.Letters > 0 {
 		wrote = fmt.Sprintf("%d of %s, the first %s", b.Letters, plural(letters, "letter", "letters"), when(b.First))
+		if after := b.First.Sub(b.Started); !b.Started.IsZero() && after >= 0 {
+			wrote += fmt.Sprintf(", %s after it first started", after.Round(time.Second))
+		}
 	}
 	if b.Running > 0 {
 		runs = fmt.Sprintf("runs on %d of %s since %s", b.Running, plural(processes, "process", "processes"), when(b.Since))

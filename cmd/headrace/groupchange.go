@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/counting"
+)
+
+// groupCommand completes a command that changes a group: do does it, and returns what to say.
+// It works while no process of the consumer runs.
+func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st openStore, g groups.Group, by string, args []string) (string, error)) *cobra.Command {
+	var f dlq.Filter
+	addOwner(c, &f)
+	by := c.Flags().String("by", "", "who does it (default: your user name)")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		of := f
+		of.ErrorFingerprint = args[0]
+		return m.withStore(ctx, func(st openStore) error {
+			// Nobody else may have counted: without a row there is nothing to change.
+			if err := counting.New(st).AddUp(ctx); err != nil {
+				return err
+			}
+			g, err := m.oneGroup(ctx, st, of)
+			if err != nil {
+				return err
+			}
+			said, err := do(ctx, st, g, operator(*by), args[1:])
+			if err != nil {
+				return err
+			}
+			if g, err = m.oneGroup(ctx, st, dlq.Filter{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}); err != nil {
+				return err
+			}
+			return m.emit("", groupView{g, g.Open}, nil, [][]string{{short(g.ErrorFingerprint, 16) + " " + said}})
+		})
+	})
+	return c
+}
+
+func (m *Main) resolveCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "resolve GROUP", Short: "say that the cause of a group is mended", Args: one("GROUP"),
+		Long: `The group is resolved, although letters of it may be open. A letter that comes later makes it regressed, unless
+a build older than that of --in wrote it, as an old process does during a rollout. The build of --in may be
+one that has not started yet; if it has not after 7 days, time decides. A group whose last letter is closed is resolved by itself.`,
+		Example: "  headrace dlq resolve 7f3a --in v1.8.1",
+	}
+	build := c.Flags().String("in", "", "the `build` that mends it (default: time decides)")
+	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
+		said := "is resolved"
+		if *build != "" {
+			said += " in " + *build
+		}
+		if g.Open > 0 {
+			said += fmt.Sprintf("; %s: headrace dlq redrive or discard", plural(g.Open, "letter is open", "letters are open"))
+		}
+		return said, st.Operations().Groups.Resolve(ctx, g.ID, by, *build)
+	})
+}
+
+func (m *Main) muteCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "mute GROUP", Short: "have a group alert nobody for a while", Args: one("GROUP"),
+		Long: `A muted group is last in the lists, and still counted. It ends with --for or --letters, whichever comes first,
+with headrace dlq unmute, or when the group becomes regressed or escalating.`,
+		Example: "  headrace dlq mute 7f3a --for 24h",
+	}
+	span := c.Flags().Duration("for", 0, "for how long, as in 30m or 24h (default: no end)")
+	letters := &limit{most: 1_000_000_000}
+	c.Flags().Var(letters, "letters", "for how many more letters (default: no end)")
+	worse := c.Flags().Bool("even-if-worse", false, "also when it becomes regressed or escalating")
+	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
+		if *span < 0 || c.Flags().Changed("for") && *span == 0 {
+			return "", usagef("--for is %s: give a time above 0", *span)
+		}
+		return "is muted", st.Operations().Groups.Mute(ctx, g.ID, groups.Mute{MutedBy: by, EvenIfWorse: *worse}, *span, int64(letters.n))
+	})
+}
+
+func (m *Main) unmuteCommand() *cobra.Command {
+	c := &cobra.Command{Use: "unmute GROUP", Short: "end the mute of a group", Args: one("GROUP")}
+	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
+		was, err := st.Operations().Groups.Unmute(ctx, g.ID, by)
+		if err == nil && !was {
+			m.say("it was not muted")
+			err = errFound
+		}
+		return "is not muted any more", err
+	})
+}
+
+func (m *Main) noteCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "note GROUP [TEXT]", Short: "note on a group who looks after it, a ticket, a text", Args: cobra.MinimumNArgs(1),
+		Long:    "Sets the parts that are given, and leaves the others; an empty one is removed. headrace audit ls --subject group:FINGERPRINT has what was there before.",
+		Example: "  headrace dlq note 7f3a --assign ann --link https://tickets/INC-412 'the bank rejects negative totals'",
+	}
+	assign := c.Flags().String("assign", "", "who looks after it")
+	link := c.Flags().String("link", "", "the `URL` of a ticket")
+	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, args []string) (string, error) {
+		n := groups.Note{By: by}
+		if c.Flags().Changed("assign") {
+			n.Assignee = assign
+		}
+		if c.Flags().Changed("link") {
+			if u, err := url.Parse(*link); *link != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https") {
+				return "", usagef("--link %q is no http or https URL", short(*link, 80))
+			}
+			n.Link = link
+		}
+		if len(args) > 0 {
+			said := strings.Join(args, " ")
+			n.Text = &said
+		}
+		if n == (groups.Note{By: by}) {
+			return "", usagef("nothing to note: give a text, --assign or --link")
+		}
+		return "is noted", st.Operations().Groups.Note(ctx, g.ID, n)
+	})
+}

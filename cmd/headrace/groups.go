@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/redrive"
+)
+
+// lateCount is after how long without a count the states of groups are called old.
+const lateCount = time.Minute
+
+// groupView is a group as JSON. Count is how many open letters it has, as where a filter chooses some.
+type groupView struct {
+	groups.Group
+	Count int64 `json:"count"`
+}
+
+func (m *Main) groupsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "groups", Short: "list the reasons of failures with their states, most frequent first", Args: noArgs,
+		Long: `Lists the groups of dead letters: those of one handler with the same error fingerprint. A group is new, ongoing,
+escalating, resolved or regressed. Those that somebody has muted, or that are resolved and still have open letters,
+come last. With other flags than --consumer, --handler and --group it counts the letters that they choose, as headrace dlq ls
+looks for them.`,
+	}
+	filter := addFilter(c)
+	filter.addState()
+	look := addLook(c)
+	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		f, err := filter.parse(time.Now())
+		if err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			if err := wholeGroup(ctx, st, &f); err != nil {
+				return err
+			}
+			if !f.WholeGroups() {
+				return m.searchGroups(ctx, st, f, look)
+			}
+			views, err := viewGroups(ctx, st, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint})
+			if err != nil {
+				return err
+			}
+			if err := m.printGroups(views); err != nil {
+				return err
+			}
+			if err := m.sayLate(ctx, st); err != nil {
+				return err
+			}
+			if len(views) > 0 {
+				m.next("dlq why %s", short(views[0].ErrorFingerprint, 16))
+			}
+			return m.found(len(views), f)
+		})
+	})
+	return c
+}
+
+// viewGroups returns the groups of f, those that nobody needs to look at last.
+func viewGroups(ctx context.Context, st openStore, f groups.Filter) ([]groupView, error) {
+	list, err := st.Operations().Groups.List(ctx, f)
+	views := make([]groupView, len(list))
+	for i, g := range list {
+		views[i] = groupView{g, g.Open}
+	}
+	now := time.Now()
+	slices.SortStableFunc(views, func(a, b groupView) int { return rank(a.Group, now) - rank(b.Group, now) })
+	return views, err
+}
+
+func rank(g groups.Group, now time.Time) int {
+	switch {
+	case g.Muted(now):
+		return 2
+	case g.State == groups.Resolved:
+		return 1
+	}
+	return 0
+}
+
+func (m *Main) printGroups(views []groupView) error {
+	rows := make([][]string, 0, len(views))
+	for _, g := range views {
+		rows = append(rows, []string{
+			short(text(g.ErrorFingerprint), 16), stateOfGroup(g.Group), strconv.FormatInt(g.Count, 10), when(g.Last), since(g.Group), buildSpan(g.Group),
+			short(g.Consumer+"/"+g.Handler, 50), string(g.Class), strconv.FormatInt(g.LastLetter, 10), short(text(g.Sample), 60),
+		})
+	}
+	return m.emit("groups", views, []string{"GROUP", "STATE", "OPEN", "LAST", "SINCE", "BUILDS", "HANDLER", "CLASS", "LETTER", "ERROR"}, rows)
+}
+
+// stateOfGroup is a state in words, with the mute.
+func stateOfGroup(g groups.Group) string {
+	state := text(string(g.State))
+	if g.State == groups.Resolved && g.ResolvedBuild != "" {
+		state += " in " + short(text(g.ResolvedBuild), 20)
+	}
+	if g.Muted(time.Now()) {
+		state += ", muted by " + short(text(g.MutedBy), 20)
+	}
+	return state
+}
+
+// since says when a group began, and in which build.
+func since(g groups.Group) string {
+	return strings.TrimSpace(when(g.First) + " " + short(text(g.FirstBuild), 20))
+}
+
+// buildSpan names the first and the newest build that wrote letters.
+func buildSpan(g groups.Group) string {
+	first, last := short(text(g.FirstBuild), 20), short(text(g.LastBuild), 20)
+	if first == last {
+		return first
+	}
+	return first + " to " + last
+}
+
+// late says since when no process has counted; "" if that is not long.
+func late(ctx context.Context, st openStore) (string, error) {
+	age, waits, err := st.Operations().Groups.Behind(ctx)
+	if err != nil || !waits || age < lateCount {
+		return "", err
+	}
+	return fmt.Sprintf("no process has looked at dead letters for %s: the states of groups may be old; the counts are exact", age.Round(time.Second)), nil
+}
+
+func (m *Main) sayLate(ctx context.Context, st openStore) error {
+	said, err := late(ctx, st)
+	if said != "" {
+		m.say("%s", said)
+	}
+	return err
+}
+
+// wholeGroup replaces the first digits of a group's fingerprint by all of them. Where no
+// group begins with them, they stay.
+func wholeGroup(ctx context.Context, st redrive.Store, f *dlq.Filter) error {
+	switch digits := f.ErrorFingerprint; {
+	case digits == "" || len(digits) >= allDigits:
+		return nil
+	case len(digits) < leastDigits:
+		return usagef("group %q: give at least %d digits of its error fingerprint", digits, leastDigits)
+	}
+	list, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, Closed: true})
+	if err != nil {
+		return err
+	}
+	var found []string
+	for _, g := range list {
+		if strings.HasPrefix(g.ErrorFingerprint, f.ErrorFingerprint) && !slices.Contains(found, g.ErrorFingerprint) {
+			found = append(found, g.ErrorFingerprint)
+		}
+	}
+	slices.Sort(found)
+	switch {
+	case len(found) > 1:
+		return usagef("group %q: several begin like that: %s", f.ErrorFingerprint, strings.Join(found, ", "))
+	case len(found) == 1:
+		f.ErrorFingerprint = found[0]
+	}
+	return nil
+}
+
+// oneGroup returns the group of f, with or without open letters.
+func (m *Main) oneGroup(ctx context.Context, st redrive.Store, f dlq.Filter) (groups.Group, error) {
+	if err := wholeGroup(ctx, st, &f); err != nil {
+		return groups.Group{}, err
+	}
+	list, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint, Closed: true})
+	if err != nil {
+		return groups.Group{}, err
+	}
+	if len(list) == 0 {
+		return groups.Group{}, m.found(0, f)
+	}
+	if len(list) > 1 {
+		var names []string
+		for _, g := range list {
+			names = append(names, fmt.Sprintf("%s/%s (%s)", g.Consumer, g.Handler, plural(g.Open, "letter", "letters")))
+		}
+		return groups.Group{}, usagef("%s: several handlers have such letters, choose with --consumer or --handler: %s", f.ErrorFingerprint, strings.Join(names, ", "))
+	}
+	return list[0], nil
+}
