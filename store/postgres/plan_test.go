@@ -183,7 +183,7 @@ func TestStepsAreCountedUpToALimit(t *testing.T) {
 }
 
 // walks finds a table of undue rows read from end to end.
-var walks = regexp.MustCompile(`Seq Scan on headrace_(backlog|outbox_held|steps)`)
+var walks = regexp.MustCompile(`Seq Scan on headrace_(backlog|outbox_held|steps|dead_letters)`)
 
 var touched = regexp.MustCompile(`(?m)^  Buffers: shared (?:hit=(\d+))?(?: read=(\d+))?`)
 

@@ -1,5 +1,6 @@
 -- Groups with their counters, and the changes that are not added up yet: so the numbers are
 -- exact. A group that only has such changes is new. $4 is for those without open letters, too.
+-- OFFSET 0 keeps the planner from reading all letters for a few.
 WITH pending AS (
     SELECT c.consumer, c.handler, c.error_fingerprint, sum(c.opened) AS opened, sum(c.opened - c.closed) AS open,
         min(c.oldest) AS oldest, max(c.newest) AS newest, min(c.at) AS at, max(c.at) FILTER (WHERE c.opened > 0) AS last
@@ -21,7 +22,12 @@ SELECT COALESCE(g.consumer, p.consumer), COALESCE(g.handler, p.handler), COALESC
     g.muted_until, COALESCE(g.muted_count, 0), COALESCE(g.muted_by, ''), COALESCE(g.muted_anyway, false), COALESCE(g.assignee, ''), COALESCE(g.note, ''), COALESCE(g.link, '')
 FROM counted AS g
 FULL JOIN pending AS p ON p.consumer = g.consumer AND p.handler = g.handler AND p.error_fingerprint = g.error_fingerprint
-LEFT JOIN {{schema}}.headrace_dead_letters AS newest ON newest.id = p.newest AND p.newest > COALESCE(g.last_letter, 0)
-LEFT JOIN {{schema}}.headrace_dead_letters AS oldest ON oldest.id = p.oldest AND g.first_letter IS NULL
+LEFT JOIN LATERAL (
+    SELECT l.id, l.class, l.build, l.error FROM {{schema}}.headrace_dead_letters AS l
+    WHERE l.id = p.newest AND p.newest > COALESCE(g.last_letter, 0) OFFSET 0
+) AS newest ON true
+LEFT JOIN LATERAL (
+    SELECT l.created_at, l.build FROM {{schema}}.headrace_dead_letters AS l WHERE l.id = p.oldest AND g.first_letter IS NULL OFFSET 0
+) AS oldest ON true
 WHERE $4::boolean OR COALESCE(g.open, 0) + COALESCE(p.open, 0) > 0
 ORDER BY open DESC, COALESCE(GREATEST(g.last_letter, p.newest), 0) DESC
