@@ -3,6 +3,7 @@ package lease_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -12,9 +13,11 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -25,14 +28,18 @@ var (
 
 // stepped is a leased handler with the steps charge and payout.
 func stepped(f *enginetest.Fixture, attempts int, work func(ctx context.Context, in task.Input) (headrace.Effects, error)) *task.Handler {
+	h := worked(work)
+	h.Leased.Plan, h.Policy = planOf(f, charge, payout), enginetest.Attempts(attempts)
+	return h
+}
+
+func planOf(f *enginetest.Fixture, declared ...ledger.Declared) *steps.Plan {
 	f.Helper()
-	plan, err := steps.NewPlan(charge, payout)
+	plan, err := steps.NewPlan(declared...)
 	if err != nil {
 		f.Fatal(err)
 	}
-	h := worked(work)
-	h.Leased.Plan, h.Policy = plan, enginetest.Attempts(attempts)
-	return h
+	return plan
 }
 
 // ends works the message off, also from the backlog, until it has this state.
@@ -176,6 +183,56 @@ func TestParkedStepIsALetter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A result that comes when its message is a dead letter already has the message go on, unless
+// another of its steps needs a person.
+//
+//evidence:ledger
+func TestLateResultRedrives(t *testing.T) {
+	for _, blocked := range []bool{false, true} {
+		t.Run(fmt.Sprint("blocked ", blocked), func(t *testing.T) {
+			enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+				slow, release := payout, make(chan struct{})
+				slow.Timeout = 20 * time.Millisecond
+				h := stepped(f, 1, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+					_, err := slow.Do(ctx, func(_ context.Context, c *ledger.Call) (string, error) {
+						<-release
+						c.SetID("po_1")
+						return "po_1", nil
+					})
+					return nil, err
+				})
+				h.Leased.Plan = planOf(f, slow)
+				p := newProcess(f, h, "m")
+				p.run(func(o *lease.Options) { o.Arrived = resolve.New(f.Store.Store).Arrived })
+				l := p.theLetter("m")
+				if l.Class != dlq.Parked {
+					f.Fatalf("class %s", l.Class)
+				}
+				if blocked {
+					f.Exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, last_call_at, changed_at) SELECT scope, key, 'other', system, state, call_id, input_hash, last_call_at, changed_at FROM headrace_steps")
+				}
+				close(release)
+				want := inbox.Done
+				if blocked {
+					want = inbox.Dead
+				}
+				f.Eventually("the result is recorded", func() bool {
+					return f.Count("SELECT count(*) FROM headrace_steps WHERE step = 'payout' AND state = 'done'") == 1
+				})
+				p.ends("m", want)
+				p.end()
+				trail, err := f.Store.Letters().Trail(f.Context(), l.LetterID)
+				if err != nil || blocked != (len(trail) == 0) {
+					f.Errorf("%+v, %v", trail, err)
+				}
+				if n := f.Effects("m"); n != 1 && !blocked {
+					f.Errorf("%d effects", n)
+				}
+			})
+		})
+	}
 }
 
 // Steps under way when the work is cut off at a stop end first, and their message is given

@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/ledger/resolve"
 )
 
 // Run is a Runtime while it runs.
@@ -112,7 +113,7 @@ func (r *Run) startWorkers() {
 	leases := &lease.Options{
 		Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled,
 		Systems: systems.New(rt.Systems, rt.Store.Operations().Systems), Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals,
-		Suspect: rt.Store.Operations().Suspect, Memos: rt.Store.Operations().Memos, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger,
+		Suspect: rt.Store.Operations().Suspect, Memos: rt.Store.Operations().Memos, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger, Arrived: resolve.New(rt.Store).Arrived,
 	}
 	r.startDispatch(p)
 	var registered []*task.Handler

@@ -33,7 +33,8 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 	r := &returned{}
 	late := func(a ledger.Answer, err error) { // it returns after all
 		if err == nil {
-			_, _ = d.answered(context.WithoutCancel(ctx), &row.Row, a, c)
+			_, err = d.answered(context.WithoutCancel(ctx), &row.Row, a, c)
+			d.arrived(d.m.ID, d.name, err)
 		}
 	}
 	under, ended := d.Telemetry.Step(ctx, d.r.System, d.r.Name)
@@ -47,7 +48,11 @@ func (d *doing) call(ctx context.Context, row *seen) ([]byte, error) {
 		return d.failed(ctx, row, c, r.err)
 	}
 	d.owns = d.owns && r.answer.Result == nil // a result is shared
-	return d.answered(ctx, &row.Row, r.answer, c)
+	result, err := d.answered(ctx, &row.Row, r.answer, c)
+	if d.run.Err() != nil { // another holder may have parked the step meanwhile
+		d.arrived(d.m.ID, d.name, err)
+	}
+	return result, err
 }
 
 // outcome names what the error of a call says of it, for metrics and spans.

@@ -48,6 +48,8 @@ type Options struct {
 	// Alert sends an alert.
 	Alert  func(kind alerts.Kind, text string)
 	Logger *slog.Logger
+	// Arrived is called when the result of a step is recorded whose run has ended; may be nil.
+	Arrived func(ctx context.Context, id inbox.ID, step string) error
 	// Telemetry records the calls; may be nil.
 	Telemetry *telemetry.Handler
 }
@@ -293,4 +295,16 @@ func (o *Options) text(err error) string { return dlq.Describe(err, nil, o.Redac
 // warn logs what a person should look at.
 func (s *Session) warn(text string, r *ledger.Request, args ...any) {
 	s.Logger.Warn(text, slices.Concat([]any{"scope", s.m.ID.Scope, "key", s.m.ID.Key, "step", r.Step(), "system", r.System}, args)...)
+}
+
+// arrived tells that a result came after its run, if it could be recorded.
+func (o *Options) arrived(id inbox.ID, step string, err error) {
+	if err != nil || o.Arrived == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.Cancelled), o.StoreTimeout)
+	defer cancel()
+	if err := o.Arrived(ctx, id, step); err != nil {
+		o.Logger.Warn("the result of a step came late, and its message was not redriven: redrive its dead letter", "scope", id.Scope, "key", id.Key, "step", step, "error", err)
+	}
 }

@@ -219,10 +219,11 @@ func (r *Resolution) apply(row *ledger.Row) {
 // redrive puts the message's dead letter into the backlog, in t, unless another step needs
 // a person.
 func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcome) error {
-	letter, found, err := a.letter(ctx, r.ID)
+	l, found, err := a.letter(ctx, r.ID)
 	if err != nil || !found {
 		return err
 	}
+	letter := l.LetterID
 	o.LetterID = letter
 	rows := []dlq.Audit{{LetterID: letter, Action: "resolve", By: r.By, Reason: fmt.Sprintf("step %s %s: %s", r.Step, r.Verdict, r.Reason)}}
 	others, err := a.st.Operations().Steps.List(ctx, r.ID)
@@ -246,14 +247,14 @@ func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 }
 
 // letter returns the open letter of the message.
-func (a *Admin) letter(ctx context.Context, id inbox.ID) (letter int64, found bool, err error) {
+func (a *Admin) letter(ctx context.Context, id inbox.ID) (letter dlq.Letter, found bool, err error) {
 	letters, err := a.st.Letters().List(ctx, dlq.Filter{Key: id.Key}, 0, 1000)
 	for _, l := range letters {
 		if l.ID() == id && l.Class != dlq.Conflict {
-			return l.LetterID, true, err
+			return l, true, err
 		}
 	}
-	return 0, false, err
+	return dlq.Letter{}, false, err
 }
 
 // put redrives the letter in t. It reports false if somebody else decides on it now.
