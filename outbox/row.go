@@ -23,10 +23,9 @@ type Row struct {
 	Event headrace.Event
 	// Attempts counts the publishes that the sink refused while it took others.
 	Attempts int
-	// Created is when the row was written, and Age how long ago that was when it was read, by
-	// the database's clock. Lists for operators have no Created.
+	// Created is when the row was written, by the database's clock. Lists for operators have
+	// none.
 	Created time.Time
-	Age     time.Duration
 }
 
 // spread counts the rows without an order key that this process has made.
@@ -92,8 +91,10 @@ type Hold struct {
 // HeldRow is a held row.
 type HeldRow struct {
 	Row
-	// Outbox is the name of its outbox; only Parked sets it.
+	// Outbox is the name of its outbox, and Age how long ago the row was written; only Parked
+	// sets them.
 	Outbox string
+	Age    time.Duration
 	// Reason is why it is held, and Error the sink's latest error text, capped.
 	Reason Reason
 	// DueIn is how long until it is due; 0 or less if it is due, or if it is Parked

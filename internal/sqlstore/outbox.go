@@ -92,7 +92,6 @@ func eventFields(r *outbox.Row) []any {
 	e := &r.Event
 	return []any{
 		&r.RowID, &e.ID, &e.Topic, &e.OrderKey, (*sqlrun.Blob)(&e.Payload), (*sqlrun.Headers)(&e.Metadata), &e.Trace.Parent, &e.Trace.State,
-		(*sqlrun.Span)(&r.Age),
 	}
 }
 
@@ -183,7 +182,7 @@ func (s *Outbox) Parked(ctx context.Context, name string, after int64, limit int
 	defer sqlrun.Wrap("read parked events", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Parked, []any{after, limit, name}, func(h *outbox.HeldRow) []any {
 		h.Reason = outbox.Parked
-		return append(eventFields(&h.Row), &h.Attempts, &h.Error, &h.Shard, &h.Outbox)
+		return append(eventFields(&h.Row), (*sqlrun.Span)(&h.Age), &h.Attempts, &h.Error, &h.Shard, &h.Outbox)
 	})
 }
 

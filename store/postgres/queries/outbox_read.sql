@@ -3,7 +3,7 @@
 -- no statistics yet, that it reads the whole shard and sorts it, for each batch.
 -- The last two columns are of the snapshot: see floors.
 SELECT o.id, o.message_id, o.topic, o.order_key, o.payload, o.metadata, o.trace_parent, o.trace_state,
-    (extract(epoch FROM {{now}} - o.created_at) * 1000000)::bigint, o.created_at,
+    o.created_at,
     (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint), (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
 FROM {{schema}}.headrace_outbox AS o
 WHERE (o.outbox, o.shard, o.id) > ($4, $1, $2) AND (o.outbox, o.shard, o.id) <= ($4, $1, 9223372036854775807)

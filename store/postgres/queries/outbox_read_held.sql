@@ -33,7 +33,7 @@ WITH head AS MATERIALIZED (
     )
 )
 SELECT h.id, h.message_id, h.topic, h.order_key, h.payload, h.metadata, h.trace_parent, h.trace_state,
-    (extract(epoch FROM {{now}} - h.created_at) * 1000000)::bigint, h.created_at,
+    h.created_at,
     h.attempts, h.reason, COALESCE((extract(epoch FROM h.due_at - {{now}}) * 1000000)::bigint, 0), h.error
 FROM due
 CROSS JOIN LATERAL (

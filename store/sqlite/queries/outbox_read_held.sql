@@ -36,7 +36,7 @@ WITH head AS MATERIALIZED (
     )
 )
 SELECT h.id, h.message_id, h.topic, h.order_key, h.payload, h.metadata, h.trace_parent, h.trace_state,
-    (SELECT {{now}}) - h.created_at, h.created_at,
+    h.created_at,
     h.attempts, h.reason, COALESCE(h.due_at - (SELECT {{now}}), 0), h.error
 FROM {{schema}}.headrace_outbox_held AS h
 WHERE h.outbox = $3 AND h.shard = $1 AND h.id IN (SELECT due.id FROM due)
