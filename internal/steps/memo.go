@@ -55,10 +55,15 @@ func (d sharing) begin(ctx context.Context, was *seen) (again bool, err error) {
 			return false, nil
 		case state == ledger.MemoTaken:
 			d.owns = true
+			taken := time.Now()
 			if err := d.turn(ctx); err != nil {
 				return false, err
 			}
-			hadTurn = true // that may have taken long: has another one the call now?
+			if !d.visit.Limited() && time.Since(taken) < memoGrace/2 { // the term covers the call
+				d.Telemetry.Memo(d.r.System, d.r.Name, "miss")
+				return false, nil
+			}
+			hadTurn = true // has another one the call now?
 			continue
 		}
 		d.owns = false

@@ -176,7 +176,7 @@ func TestMemoHasATimeAndAnInput(t *testing.T) {
 //
 //evidence:memo
 func TestKilledAroundAMemo(t *testing.T) {
-	for at := range int64(6) {
+	for at := range int64(5) {
 		onEachStoreOf(t, fmt.Sprint("after commit ", at), func(b *bed) {
 			other := b.leased(1)[0]
 			var calls atomic.Int32
@@ -187,7 +187,7 @@ func TestKilledAroundAMemo(t *testing.T) {
 				return fmt.Sprint("answer ", calls.Load()), nil
 			}
 			_, _ = b.ask(b.one, classify, "in", at, call)
-			if at < 4 { // no result was shared
+			if at < 3 { // no result was shared
 				b.memosPass()
 			}
 			want, wantCalls := "answer 1", int32(1)
@@ -295,6 +295,19 @@ func TestMemoAndTheTurn(t *testing.T) {
 		r.End()
 		if n := calls.Load(); n != 1 {
 			b.Errorf("%d calls", n)
+		}
+	})
+}
+
+// A step that need not wait for its turn takes the call once: a take, a mark, the shared result,
+// and the step's own.
+func TestMemoIsTakenOnce(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		r, ctx := b.begin(classify)
+		defer r.End()
+		got, err := classify.Input("in").Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "first", nil })
+		if n := r.commits.Load(); err != nil || got != "first" || n != 4 {
+			b.Errorf("%q, %v, after %d commits", got, err, n)
 		}
 	})
 }

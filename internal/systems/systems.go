@@ -64,6 +64,9 @@ func (s *Systems) Enter(ctx context.Context, system string) (*Visit, error) {
 	return v, nil
 }
 
+// Limited reports whether Enter and Call may wait for other steps.
+func (v *Visit) Limited() bool { return v.limit != nil }
+
 // Call waits until the next call may begin. It returns an error if ctx ends first, or would:
 // then at once.
 func (v *Visit) Call(ctx context.Context) error {
