@@ -40,7 +40,7 @@ type Memos interface {
 	// which is new, pending or failed, and reports whether it did.
 	Adopt(ctx context.Context, m Memo, l backlog.Lease, r Row) (bool, error)
 	// Put records a result and keeps it for keep, also without the token. If one is recorded
-	// already, that one stays. Put returns the recorded result, and removes some expired ones.
+	// already, that one stays. Put returns the recorded result.
 	Put(ctx context.Context, m Memo, result []byte, keep time.Duration) (recorded []byte, err error)
 	// Release ends what Take gave to m.Token.
 	Release(ctx context.Context, m Memo) error

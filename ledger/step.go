@@ -50,7 +50,8 @@ type Step[T any] struct {
 	// same System, Name and Input get it, and make no call. Who asks meanwhile waits, or its
 	// message is put off. It is for calls that only cost money, as those of a language model:
 	// with Retry, a KeyWindow of Forever and an Input, which names all that the answer depends
-	// on: the model, the prompt, the tenant, and the version of T. "headrace steps erase" does not reach it.
+	// on: the model, the prompt, the tenant, and the version of T. "headrace steps erase" of one of the
+	// messages removes it; others keep the result that they have.
 	// Default: nothing is shared.
 	Memo time.Duration
 

@@ -154,7 +154,8 @@ type Admin interface {
 	// Reason: the messages were discarded, and need no person.
 	Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) error
 	// Erase removes the results of a message's steps, if the message is done or
-	// discarded, and its answer, and returns how many.
+	// discarded, its answer, and the shared results (Memo) of their systems and inputs. It
+	// returns how many.
 	Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (int, error)
 }
 

@@ -123,7 +123,8 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 func (m *Main) stepsEraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps, and its answer", Args: exactly("SCOPE", "KEY"),
-		Long: `Removes the results of the steps of a message that is done or discarded, and its answer, as personal data.
+		Long: `Removes the results of the steps of a message that is done or discarded, those that they share with other messages
+(Memo), and its answer, as personal data.
 That the steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
 	}
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")

@@ -61,6 +61,25 @@ func left(t *testing.T, st *sqlite.Store) (n int) {
 	return n
 }
 
+// The last part of a round removes shared results whose time is over, of whatever consumer.
+func TestRoundRemovesMemos(t *testing.T) {
+	st := setup(t, 1)
+	if _, err := st.DB().Exec("WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 25) INSERT INTO headrace_memos (system, step, input, token, result, until_at) SELECT 's', 'n', i, '', CAST('x' AS BLOB), 0 FROM n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.DB().Exec("INSERT INTO headrace_memos (system, step, input, token, result, until_at) VALUES ('s', 'n', 'kept', '', CAST('x' AS BLOB), 9000000000000000)"); err != nil {
+		t.Fatal(err)
+	}
+	done, err := Round(t.Context(), st.Operations().Pruner, plan, "c", "", Options{Limit: 10})
+	if err != nil || done.Next != "" || done.Messages != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	var kept string
+	if err := st.DB().QueryRow("SELECT group_concat(input) FROM headrace_memos").Scan(&kept); err != nil || kept != "kept" {
+		t.Errorf("left: %q, %v", kept, err)
+	}
+}
+
 // A round that ends early, after whichever batch, goes on from where it was.
 func TestRoundGoesOn(t *testing.T) {
 	for batches := range 6 {

@@ -32,10 +32,11 @@ const leastRest = 2 * time.Millisecond
 // longestRest bounds the rest after a slow batch.
 const longestRest = 5 * time.Second
 
-// The halves of a round. Its position is one of them, a space and the place within it.
+// The parts of a round. Its position is one of them, a space and the place within it.
 const (
 	messages = "messages"
 	letters  = "letters"
+	memos    = "memos"
 )
 
 // Round removes the rows of consumer ("" for all) that plan allows, from position on (""
@@ -89,7 +90,7 @@ func record(ctx context.Context, p inbox.Pruner, plan inbox.Plan, consumer strin
 // batchTime bounds one batch, so that a cut connection does not block the round forever.
 const batchTime = 2 * time.Minute
 
-// batch removes a batch of the half in the request's position.
+// batch removes a batch of the part in the request's position.
 func batch(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (done inbox.Pruned, err error) {
 	ctx, cancel := context.WithTimeout(ctx, batchTime)
 	defer cancel()
@@ -101,7 +102,14 @@ func batch(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (done inbo
 		then = letters + " "
 		done, err = p.Messages(ctx, r)
 	case ok && half == letters:
+		then = memos + " "
 		done, err = p.Letters(ctx, r)
+	case ok && half == memos:
+		n, err := p.Memos(ctx, r.Limit)
+		if err == nil && n == r.Limit { // there may be more
+			done.Next = memos + " "
+		}
+		return done, err
 	default:
 		return inbox.Pruned{}, fmt.Errorf("%q is no position of a round", half)
 	}

@@ -13,7 +13,7 @@ import (
 
 // Memos implements ledger.Memos.
 type Memos struct {
-	sqlrun.Table[struct{ Look, Take, Adopt, Put, Get, Release, Prune string }]
+	sqlrun.Table[struct{ Look, Take, Adopt, Put, Get, Release string }]
 }
 
 func (s *Memos) Take(ctx context.Context, m ledger.Memo, term time.Duration) (state ledger.MemoState, left time.Duration, err error) {
@@ -54,8 +54,7 @@ func (s *Memos) Put(ctx context.Context, m ledger.Memo, result []byte, keep time
 			return recorded, err
 		}
 	}
-	_, err = s.CommitOne(ctx, s.SQL.Prune)
-	return result, err
+	return result, nil
 }
 
 func (s *Memos) Release(ctx context.Context, m ledger.Memo) (err error) {

@@ -15,7 +15,7 @@ import (
 
 // Rounds implements inbox.Pruner except the walks over the tables.
 type Rounds struct {
-	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep, Cut, NewestCut string }]
+	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep, Cut, NewestCut, Memos string }]
 }
 
 func (s *Rounds) Count(ctx context.Context, r inbox.PruneRequest) (found inbox.Pruned, err error) {
@@ -61,6 +61,11 @@ func (s *Rounds) NewestCut(ctx context.Context, consumer string) (cut time.Time,
 	defer sqlrun.Wrap("read what was pruned", &err)
 	err = s.Reader().QueryRowContext(ctx, s.SQL.NewestCut, consumer).Scan((*sqlrun.Instant)(&cut))
 	return cut, err
+}
+
+func (s *Rounds) Memos(ctx context.Context, limit int) (n int, err error) {
+	defer sqlrun.Wrap("remove shared results", &err)
+	return s.Write(ctx, s.SQL.Memos, limit)
 }
 
 // LetterAfter parses the position of a walk over the letters.

@@ -28,7 +28,7 @@ type Steps struct {
 type stepStatements struct {
 	List, Result, Mark, MarkAll, Repeat, RecordDone, RecordAll, RecordOutcome, RecordDouble, Open string
 
-	Find, Search, Doubled, Count, Blocking, Lock, Resolve, Discard, Erase, EraseAnswer string
+	Find, Search, Doubled, Count, Blocking, Lock, Resolve, Discard, Erase, EraseAnswer, EraseMemos string
 }
 
 // Load hides the one of Table.
@@ -196,8 +196,8 @@ func (s *Steps) Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, rea
 }
 
 func (s *Steps) Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (n int, err error) {
-	defer sqlrun.Wrap("erase results and the answer", &err)
-	for _, query := range []string{s.SQL.Erase, s.SQL.EraseAnswer} {
+	defer sqlrun.Wrap("erase results, the answer and shared results", &err)
+	for _, query := range []string{s.SQL.Erase, s.SQL.EraseAnswer, s.SQL.EraseMemos} {
 		erased, err := sqlrun.Affected(t.ExecContext(ctx, query, id.Scope, id.Key))
 		if n += erased; err != nil {
 			return n, err

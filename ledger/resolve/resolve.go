@@ -273,8 +273,8 @@ func (a *Admin) put(ctx context.Context, t *txn.Txn, letter int64) (bool, error)
 	return true, a.st.Backlog().Put(ctx, t, redrive.Items(taken))
 }
 
-// Erase removes the results of the steps of a message that is done or discarded, and its
-// answer, and returns how many. That the steps were done stays recorded, with the ids of what they
+// Erase removes the results of the steps of a message that is done or discarded, its answer, and
+// the shared results (ledger.Step.Memo) that its steps have used, and returns how many. That the steps were done stays recorded, with the ids of what they
 // made, so that nothing is repeated.
 func (a *Admin) Erase(ctx context.Context, id inbox.ID) (n int, err error) {
 	err = store.Transact(ctx, a.st, func(t *txn.Txn) error {

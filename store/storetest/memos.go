@@ -157,6 +157,11 @@ func memoPruned(b *bundle) {
 	b.shift(time.Hour + time.Second)
 	b.takesMemo(ledger.MemoTaken, memoOf("3", "a"))
 	b.putsMemo("1", memoOf("4", "a"), "1")
+	for _, want := range []int{1, 1, 0} {
+		if n, err := b.Store.Operations().Pruner.Memos(b.ctx, 1); n != want || err != nil {
+			b.Errorf("%d, %v", n, err)
+		}
+	}
 	if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_memos"); n != 2 {
 		b.Errorf("%d rows are left", n)
 	}

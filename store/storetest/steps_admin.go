@@ -158,12 +158,20 @@ func stepErase(b *bundle) {
 		r.Via, r.Result, r.ExternalID = ledger.ViaCall, []byte(`"secret"`), "cls_1"
 		b.doneStep(r)
 	}
-	for key, want := range map[string]int{"a": 0, "b": 1} {
+	for _, system := range []string{"erp", "other"} { // as shared by the steps of both
+		_, err := b.memos().Put(b.ctx, ledger.Memo{System: system, Name: "classify", Input: "in"}, []byte(`"secret"`), time.Hour)
+		b.must(err)
+	}
+	b.takesMemo(ledger.MemoTaken, ledger.Memo{System: "erp", Name: "another", Input: "in", Token: "t"}) // under way
+	for key, want := range map[string]int{"a": 0, "b": 2} {
 		b.in(func(t *txn.Txn) {
 			if n, err := b.stepDesk().Erase(b.ctx, t, id(key)); n != want || err != nil {
 				b.Errorf("%s: %d, %v", key, n, err)
 			}
 		})
+	}
+	if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_memos"); n != 2 {
+		b.Errorf("%d shared results are left", n)
 	}
 	if got := b.theStep("b"); got.Size != -1 || got.State != ledger.Done || got.ExternalID != "cls_1" {
 		b.Errorf("%+v", got)

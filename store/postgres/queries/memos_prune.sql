@@ -1,5 +1,0 @@
--- Remove some expired memos.
-DELETE FROM {{schema}}.headrace_memos AS m
-WHERE m.ctid = ANY (ARRAY (
-    SELECT o.ctid FROM {{schema}}.headrace_memos AS o WHERE o.until_at <= (SELECT {{now}}) LIMIT 100 FOR UPDATE SKIP LOCKED
-))
