@@ -64,7 +64,7 @@ func runScripts(t *testing.T, dir string, setup func(*testscript.Env)) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"exits": exits, "seed": seed, "ids": ids, "sql": runSQL,
+			"exits": exits, "seed": seed, "ids": ids, "sql": runSQL, "process": process,
 		},
 	})
 }

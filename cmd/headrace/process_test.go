@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/consumer"
+)
+
+// process runs a process of the consumer billing until the script ends. Its handler
+// orders.paid writes a row into effects and publishes invoices.created, and fails with the
+// messages whose keys are given: process BUILD KEY... The build ! declares it not Rehearsable.
+func process(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: process BUILD KEY...")
+	}
+	db, err := parseDSN(ts.Getenv("HEADRACE_DSN"))
+	ts.Check(err)
+	st, err := db.open(context.Background(), ts.Getenv("SCHEMA"), false)
+	ts.Check(err)
+	c, err := consumer.New("billing", st.Store, consumer.Config{
+		Build: args[0], Codec: codec.Raw(), Rehearsable: args[0] != "!", Logger: slog.New(slog.DiscardHandler), Alert: func(context.Context, alerts.Alert) error { return nil },
+	})
+	ts.Check(err)
+	fails := strings.Join(args[1:], " ")
+	consumer.Handle(c, "orders.paid", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[[]byte]) error {
+		if strings.Contains(fails, m.Key) {
+			return errors.New("still broken")
+		}
+		if err := tx.Publish(headrace.Event{Topic: "invoices.created", Payload: []byte("{}")}); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO effects (msg) VALUES ($1)", m.Key)
+		return err
+	}, consumer.Local())
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	ts.Defer(func() {
+		stop()
+		if err := errors.Join(<-ended, st.Close()); err != nil {
+			ts.Logf("process: %v", err)
+		}
+	})
+}

@@ -1,0 +1,219 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/rehearsal"
+)
+
+func (m *Main) rehearseCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "rehearse GROUP | ID...", Short: "try the handler of dead letters on them, and roll back", Args: cobra.MinimumNArgs(1),
+		Long: `Has a process of the consumer run the handler on dead letters and roll back, and says which of them
+would pass. Nothing is kept and nothing is published; a sequence of PostgreSQL moves on. By default
+it takes 20 letters of the group, the oldest, the newest and some between, and a process of the newest build
+that runs. The handler must be declared consumer.Rehearsable().
+
+GROUP is the error fingerprint, or its first digits, at least 4; digits without a letter from a to f
+are the number of a dead letter. Exit status 3 if a letter would fail or was not rehearsed, 5 if none was.`,
+		Example: "  headrace dlq rehearse 3f2a\n  headrace dlq rehearse 17 18 --host pod-canary-0",
+	}
+	var of dlq.Filter
+	addOwner(c, &of)
+	var r instance.Request
+	c.Flags().StringVar(&r.Build, "build", "", "by a process of this build (default: the newest one that runs)")
+	c.Flags().StringVar(&r.Host, "host", "", "by a process on this host")
+	c.Flags().StringVar(&r.By, "by", "", "who asks (default: your user name)")
+	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the record of requests")
+	count := &limit{n: rehearsal.Usual, most: rehearsal.Most}
+	c.Flags().Var(count, "limit", "how many letters of a group")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		r.Kind, r.By = rehearsal.Kind, operator(r.By)
+		return m.withStore(ctx, func(st openStore) error { return m.rehearse(ctx, st, of, r, count.n, args) })
+	})
+	return c
+}
+
+// rehearse asks a process for a rehearsal of what args name, and prints its report.
+func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, args []string) (err error) {
+	ask := rehearsal.Args{Count: count}
+	if isGroup(args) {
+		of.ErrorFingerprint = args[0]
+		g, err := m.oneGroup(ctx, redrive.New(st), of)
+		if err != nil {
+			return err
+		}
+		r.Consumer = g.Consumer
+		ask.Filter = dlq.Filter{Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
+	} else if ask.Letters, err = m.readIDs(args); err != nil {
+		return err
+	} else if r.Consumer, err = consumerOf(ctx, st, ask.Letters); err != nil {
+		return err
+	}
+	if r.Build == "" && r.Host == "" {
+		if r.Build, err = newestBuild(ctx, st, r.Consumer); err != nil {
+			return err
+		}
+	}
+	if r.Args, err = json.Marshal(ask); err != nil {
+		return err
+	}
+	var report rehearsal.Report
+	o := st.Operations()
+	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}
+	if err := asker.Ask(ctx, r, instance.Valid, &report); err != nil {
+		return err
+	}
+	if m.json() {
+		err = m.emitJSON("", report)
+	} else {
+		err = m.printReport(report)
+	}
+	if err == nil && report.Pass < len(report.Results)+report.NotReached {
+		return errIncomplete
+	}
+	if err == nil && ask.Filter.ErrorFingerprint != "" {
+		m.next("dlq redrive --group %s --reason WHY", ask.Filter.ErrorFingerprint)
+	}
+	return err
+}
+
+// lookEvery is the time between two looks at the answer of a process.
+const lookEvery = 100 * time.Millisecond
+
+// isGroup reports whether args are one group, and not the numbers of letters.
+func isGroup(args []string) bool {
+	if len(args) != 1 || args[0] == "-" {
+		return false
+	}
+	_, number := parseID(args[0])
+	return !number || len(args[0]) >= allDigits
+}
+
+// consumerOf returns the consumer whose letters these are.
+func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string, err error) {
+	for _, id := range ids {
+		l, err := st.Letters().Get(ctx, id)
+		switch {
+		case err != nil:
+			return "", err
+		case consumer != "" && l.Consumer != consumer:
+			return "", usagef("letters of two consumers, %s and %s: ask each for its own", consumer, l.Consumer)
+		}
+		consumer = l.Consumer
+	}
+	return consumer, nil
+}
+
+// newestBuild returns the build whose first process started last, of those that run; "" if
+// none runs.
+func newestBuild(ctx context.Context, st openStore, consumer string) (string, error) {
+	list, err := st.Operations().Instances.List(ctx, consumer)
+	first := make(map[string]time.Time)
+	for _, i := range list {
+		if !i.Ended.IsZero() || i.Dead(instance.Missed) {
+			continue
+		}
+		if since, known := first[i.Build]; !known || i.Started.Before(since) {
+			first[i.Build] = i.Started
+		}
+	}
+	if len(first) == 0 {
+		return "", err
+	}
+	return slices.MaxFunc(slices.Sorted(maps.Keys(first)), func(a, b string) int { return first[a].Compare(first[b]) }), err
+}
+
+func (m *Main) printReport(r rehearsal.Report) error {
+	where := strings.TrimSpace(r.Host + " " + r.Build)
+	if err := m.line("%d of %s on %s, rolled back, %.1f s", len(r.Results), plural(r.Of, "letter", "letters"), text(where), float64(r.MS)/1000); err != nil {
+		return err
+	}
+	lines := []struct {
+		n    int
+		says string
+		of   rehearsal.Outcome
+	}{
+		{r.Pass, "would pass", rehearsal.Passes}, {r.Fail, "would fail", rehearsal.Fails}, {r.Postponed, "would be postponed", rehearsal.Postpone},
+		{r.Skipped, "skipped", rehearsal.Skipped}, {r.Applied, "applied", rehearsal.Applied}, {r.NotReached, "not reached in time", ""},
+	}
+	for n, l := range lines {
+		if l.n == 0 && n > 1 { // how many would pass, and fail, is always told
+			continue
+		}
+		if err := m.line("%4d %s", l.n, l.says); err != nil {
+			return err
+		}
+		if err := m.printReasons(r, l.of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// printReasons prints what the letters of an outcome have in common, the most frequent first.
+func (m *Main) printReasons(r rehearsal.Report, of rehearsal.Outcome) error {
+	letters := make(map[string][]int64)
+	for _, one := range r.Results {
+		if one.Outcome == of {
+			letters[reason(one)] = append(letters[reason(one)], one.LetterID)
+		}
+	}
+	reasons := slices.SortedFunc(maps.Keys(letters), func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(letters[b]), len(letters[a])), cmp.Compare(a, b))
+	})
+	for _, why := range reasons {
+		if err := m.line("     %3d %s (letter %d)", len(letters[why]), why, letters[why][0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reason says what became of a letter.
+func reason(r rehearsal.Result) string {
+	switch r.Outcome {
+	case rehearsal.Passes:
+		return effects(r)
+	case rehearsal.Fails:
+		group := map[rehearsal.Group]string{rehearsal.SameGroup: "in the same group", rehearsal.AnotherGroup: "in the group", rehearsal.NewGroup: "in a new group"}[r.Group]
+		if r.Group != rehearsal.SameGroup {
+			group += " " + short(r.ErrorFingerprint, allDigits)
+		}
+		return group + ": " + short(text(r.Error), 120)
+	case rehearsal.Postpone:
+		return short(text(r.Error), 120)
+	}
+	return r.Why
+}
+
+// effects says what a handler would write and publish.
+func effects(r rehearsal.Result) string {
+	if r.Stale {
+		return "nothing to do: something newer was applied"
+	}
+	rows := "each writes " + plural(r.Rows, "row", "rows")
+	if r.Rows < 0 {
+		rows = "rows unknown, track_counts is off"
+	}
+	var events []string
+	for _, topic := range slices.Sorted(maps.Keys(r.Events)) {
+		events = append(events, fmt.Sprintf("%d to %s", r.Events[topic], short(topic, 60)))
+	}
+	if len(events) == 0 {
+		return rows + " and publishes nothing"
+	}
+	return rows + " and publishes " + strings.Join(events, ", ")
+}
