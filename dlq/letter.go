@@ -39,10 +39,15 @@ const (
 	// Parked: a step of the message needs a person (package ledger): it cannot be redriven
 	// before the step is resolved.
 	Parked Class = "parked"
+	// Cancelled: a person took it out of the backlog. It belongs to no group's state, and no
+	// alert tells of it.
+	Cancelled Class = "cancelled"
 )
 
 // Classes returns all classes.
-func Classes() []Class { return []Class{Exhausted, Permanent, Conflict, Undecodable, Crashed, Parked} }
+func Classes() []Class {
+	return []Class{Exhausted, Permanent, Conflict, Undecodable, Crashed, Parked, Cancelled}
+}
 
 // Letter is a complete message that was given up.
 type Letter struct {

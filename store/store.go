@@ -66,6 +66,8 @@ type Operations struct {
 	Groups groups.Store
 	// Waiting looks at the rows of the backlog.
 	Waiting backlog.Admin
+	// Moves are changes that a person makes to rows of the backlog.
+	Moves backlog.Moves
 	// Rehearsals are for handlers that run on dead letters and are rolled back.
 	Rehearsals Rehearsals
 	// Instances are the runs of consumers.

@@ -14,7 +14,8 @@ import (
 )
 
 func (m *Main) backlogCommand() *cobra.Command {
-	return m.parent("backlog", "look at messages that wait for their handler", m.backlogListCommand(), m.backlogGroupsCommand(), m.backlogShowCommand())
+	return m.parent("backlog", "look at messages that wait for their handler, retry or cancel them",
+		m.backlogListCommand(), m.backlogGroupsCommand(), m.backlogShowCommand(), m.backlogRetryCommand(), m.backlogCancelCommand())
 }
 
 // rowView is a row of the backlog as JSON, without its payload.

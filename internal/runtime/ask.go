@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/maintenance"
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/internal/task"
@@ -12,5 +13,6 @@ func (r *Run) actions(handlers []*task.Handler) map[string]maintenance.Action {
 		Store: r.rt.Store, Handlers: handlers, Instance: r.instance.self, Guard: r.instance.guard,
 		Sessions: &r.calls, Left: &r.rt.left, Redact: r.rt.Redact, Logger: r.rt.Logger,
 	})
-	return map[string]maintenance.Action{rehearsal.Kind: rehearser.Act}
+	desk := &intervene.Desk{Store: r.rt.Store, Instance: r.instance.self}
+	return map[string]maintenance.Action{rehearsal.Kind: rehearser.Act, intervene.RetryKind: desk.Retry, intervene.CancelKind: desk.Cancel}
 }

@@ -89,6 +89,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Answers:       sqlrun.Loaded(d, q, "answers", &sqlops.Answers{}),
 			Groups:        sqlrun.Loaded(d, q, "groups", &sqlgroups.Groups{Schema: o.Schema}),
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
+			Moves:         sqlrun.Loaded(d, q, "moves", &sqladmin.Moves{}),
 			Rehearsals:    sqlrun.Loaded(d, q, "rehearsals", &sqladmin.Rehearsals{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),

@@ -12,13 +12,13 @@ FROM (
     UNION ALL
     SELECT 'letter ' || state || ' ' || class FROM {{schema}}.headrace_dead_letters
     WHERE state NOT IN ('open', 'redriven', 'discarded')
-        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked')
+        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked', 'cancelled')
     UNION ALL
     SELECT 'group ' || state FROM {{schema}}.headrace_groups
     WHERE state NOT IN ('new', 'ongoing', 'escalating', 'resolved', 'regressed')
     UNION ALL
     SELECT 'audit ' || subject_kind || ' ' || action FROM {{schema}}.headrace_audit
-    WHERE action NOT IN ('redrive', 'discard', 'resolve', 'pause', 'resume', 'refuse', 'begin', 'end',
+    WHERE action NOT IN ('redrive', 'discard', 'cancel', 'resolve', 'pause', 'resume', 'refuse', 'begin', 'end',
             'mute', 'unmute', 'note', 'new', 'ongoing', 'escalating', 'resolved', 'regressed')
         OR subject_kind NOT IN ('letter', 'consumer', 'group', 'request', 'suspect')
     UNION ALL

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/intervene"
+)
+
+func (m *Main) backlogRetryCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "retry [KEY...]", Short: "run messages now that wait for their next attempt",
+		Long: `Makes messages due now that wait for their time, at most 10000. It costs no attempt. Of a strict
+order key only the first message moves. Exit status 5 if none moved.`,
+		Example: "  headrace backlog retry shop:order:1049212:paid\n  headrace backlog retry --consumer billing --group 3f2a9c0d1e5b7788",
+	}
+	var args intervene.Args
+	c.Flags().StringVar(&args.Handler, "handler", "", "only messages of this handler")
+	c.Flags().StringVar(&args.ErrorFingerprint, "group", "", "only messages whose newest attempt failed with this `error-fingerprint` (see headrace backlog groups)")
+	return m.backlogMove(c, intervene.RetryKind, &args, "due now")
+}
+
+func (m *Main) backlogCancelCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "cancel KEY... --reason WHY", Short: "make dead letters of messages that wait", Args: cobra.MinimumNArgs(1),
+		Long: `Takes messages out of the backlog: each becomes a dead letter of class cancelled, which can be redriven
+or discarded. A message that is being handled stays. Exit status 5 if none was cancelled.`,
+	}
+	var args intervene.Args
+	c.Flags().StringVar(&args.Handler, "handler", "", "only the message of this handler, where several have the key")
+	return m.backlogMove(c, intervene.CancelKind, &args, "cancelled")
+}
+
+// backlogMove adds the flags that retry and cancel share, and what they do.
+func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, participle string) *cobra.Command {
+	r := instance.Request{Kind: kind}
+	c.Flags().StringVar(&r.Consumer, "consumer", "", "the consumer (default: the one with such messages)")
+	c.Flags().StringVar(&r.By, "by", "", "who decides (default: your user name)")
+	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the audit trail")
+	c.RunE = m.do(func(ctx context.Context, keys []string) error {
+		switch args.Keys, r.By = keys, operator(r.By); {
+		case len(keys) == 0 && args.Handler == "" && args.ErrorFingerprint == "":
+			return usagef("%s: which messages? give keys, --group or --handler", c.CommandPath())
+		case kind == intervene.CancelKind && r.Reason == "":
+			return usagef("%s: say why with --reason", c.CommandPath())
+		}
+		return m.withStore(ctx, func(st openStore) error { return m.moveRows(ctx, st, r, *args, participle) })
+	})
+	return c
+}
+
+// moveRows asks a process, and prints what it has done.
+func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, args intervene.Args, participle string) (err error) {
+	if r.Consumer == "" {
+		if r.Consumer, err = waitsAt(ctx, st, args); err != nil {
+			return err
+		}
+	}
+	if r.Args, err = json.Marshal(args); err != nil {
+		return fmt.Errorf("encode the request: %w", err)
+	}
+	var a intervene.Answer
+	o := st.Operations()
+	if err := (instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}).Ask(ctx, r, instance.Valid, &a); err != nil {
+		return err
+	}
+	if m.json() {
+		err = m.emitJSON("", a)
+	} else {
+		err = m.line("%s %s", plural(a.Done, "message", "messages"), participle)
+	}
+	for _, skip := range a.Skips {
+		m.say("%s: %s", skip.Key, skip.Why)
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.More:
+		m.say("there may be more: the same command goes on with them")
+		return errIncomplete
+	case len(a.Skips) > 0:
+		return errIncomplete
+	}
+	if len(a.Letters) > 0 {
+		m.next("dlq show %d", a.Letters[0])
+	}
+	return nil
+}
+
+// waitsAt returns the only consumer whose backlog has messages like these.
+func waitsAt(ctx context.Context, st openStore, args intervene.Args) (string, error) {
+	found := make(map[string]bool)
+	for _, key := range args.Keys {
+		entries, err := st.Inbox().Find(ctx, key)
+		if err != nil {
+			return "", err
+		}
+		for _, e := range entries {
+			if e.Wait.Status != "" {
+				consumer, _, _ := strings.Cut(e.Scope, "/")
+				found[consumer] = true
+			}
+		}
+	}
+	if len(args.Keys) == 0 {
+		depths, err := st.Backlog().Depths(ctx)
+		if err != nil {
+			return "", err
+		}
+		for _, d := range depths {
+			if args.Handler == "" || d.Handler == args.Handler {
+				found[d.Consumer] = true
+			}
+		}
+	}
+	names := slices.Sorted(maps.Keys(found))
+	switch len(names) {
+	case 0:
+		return "", fmt.Errorf("%w: no such message waits", instance.ErrRefused)
+	case 1:
+		return names[0], nil
+	}
+	return "", usagef("messages of several consumers wait, choose with --consumer: %s", strings.Join(names, ", "))
+}
