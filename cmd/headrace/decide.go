@@ -39,12 +39,15 @@ func addDecide(c *cobra.Command) *decideFlags {
 
 func (m *Main) redriveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "redrive [ID... | -]",
+		Use:   "redrive [ID... | - | GROUP]",
 		Short: "send the messages of open letters to their handlers again",
 		Long: `Puts the messages of open letters into the backlog of their handlers, with a new budget of
 attempts. Each letter is redriven once, also if several people do it at the same time; a message
 that was applied meanwhile is not applied again. If it is stopped, the same command continues
 with the rest.
+
+A GROUP is redriven in stages by the processes of its consumer, and watched: it is headrace redrive
+plan and headrace redrive apply in one.
 
 Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
@@ -56,6 +59,9 @@ not, or if --limit leaves some, 5 if the steps of one need a person and none is 
 	d := addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if len(args) == 1 && isGroup(args[0]) {
+			return m.redriveGroup(ctx, d, args[0])
+		}
 		return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
 	})
 	return c

@@ -49,6 +49,8 @@ func golden(name string, value any) any {
 			return "ID"
 		case name == "by" && value == userName():
 			return "USER"
+		case name == "why" && (value == "" || strings.HasPrefix(value, "billing is paused") || strings.HasPrefix(value, "no process of billing")):
+			return "WHY" // a running redrive: its last step says so
 		case name == "warnings":
 			return oldAge.ReplaceAllString(value, "oldest 0s")
 		case name == "sql" || name == "go" || name == "window":

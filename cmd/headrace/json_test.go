@@ -76,18 +76,18 @@ var redriveRuns = []struct {
 	command, args string
 	status        int
 }{
-	{"redrive plan", "--class exhausted", exitDone},
-	{"redrive apply", "R-1 --reason test", exitDone},
+	{"redrive plan", "--class exhausted --by ann", exitDone},
+	{"redrive apply", "R-1 --reason test --by ann", exitDone},
 	{"redrive show", "R-1", exitDone},
 	{"redrive ls", "", exitDone},
 	{"redrive letters", "R-1", exitDone},
 	{"redrive watch", "R-1", exitDone},
-	{"prepare", "redrive plan --class conflict", exitDone},
+	{"prepare", "redrive plan --class conflict --by ann", exitDone},
 	{"prepare", "consumer pause billing", exitDone},
-	{"prepare", "redrive apply R-2 --reason test --anyway --detach", exitDone},
-	{"redrive pause", "R-2 --reason test", exitDone},
+	{"prepare", "redrive apply R-2 --reason test --anyway --detach --by ann", exitDone},
+	{"redrive pause", "R-2 --reason test --by ann", exitDone},
 	{"redrive resume", "R-2", exitDone},
-	{"redrive cancel", "R-2 --reason test", exitDone},
+	{"redrive cancel", "R-2 --reason test --by ann", exitDone},
 }
 
 // Every command prints JSON in the envelope, with the same names, and times in UTC, as in its

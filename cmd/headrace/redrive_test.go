@@ -39,6 +39,7 @@ func (b *billing) start(p *program, build string) {
 	if err != nil {
 		p.Fatal(err)
 	}
+	_ = st.Operations().Instances.End(ctx, "i-1") // that of the seed does not run
 	source := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
 	c, err := consumer.New("billing", st.Store, consumer.Config{Source: source, Key: inbox.MessageID(), Build: build, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -120,13 +121,33 @@ func TestRedrivePath(t *testing.T) {
 	p.run(exitPartial, quickly, "redrive", "watch", "R-1")
 	p.wants("the end", "R-1 done", "28 succeeded, 2 failed again", "applied by bo")
 	p.run(exitDone, quickly, "dlq", "show", "7")
-	p.wants("show", "redrive by bo: R-1: fixed")
+	p.wants("show", "redrive by bo: fixed, in R-1")
 	b.applied.Range(func(key, n any) bool {
 		if n.(*atomic.Int32).Load() != 1 {
 			t.Errorf("%s was applied %d times", key, n.(*atomic.Int32).Load())
 		}
 		return true
 	})
+	p.run(exitDone, nil, "check")
+}
+
+// A group is planned, applied and watched by one command.
+func TestRedriveGroup(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "3")
+	p.run(exitRefused, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes")
+	p.wants("no process", "no process of billing answers")
+	var b billing
+	b.start(p, "v1")
+	p.run(exitUsage, quickly, "dlq", "redrive", "a276", "--yes")
+	p.run(exitUsage, quickly, "dlq", "redrive", "a276", "--reason", "fixed")
+	p.run(exitUsage, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes", "--limit", "1")
+	p.run(exitFailed, quickly, "dlq", "redrive", "aaaa", "--reason", "fixed", "--yes")
+	p.stdin = "no\n"
+	p.run(exitRefused, func(m *Main) { quickly(m); m.Terminal = func(any) bool { return true } }, "dlq", "redrive", "a276", "--reason", "fixed")
+	p.wants("no", "apply R-1, 3 letters? [y/N]", "nothing was done")
+	p.run(exitDone, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes")
+	p.wants("yes", "R-2  redrive 3 letters", "R-2 done", "3 succeeded")
 	p.run(exitDone, nil, "check")
 }
 

@@ -20,7 +20,7 @@ type redriveView struct {
 	Name      string           `json:"name"`
 	Kind      job.Kind         `json:"kind"`
 	State     job.State        `json:"state"`
-	Why       string           `json:"why,omitempty"`
+	Why       string           `json:"why"`
 	Consumer  string           `json:"consumer"`
 	Filter    string           `json:"filter,omitempty"`
 	Builds    []string         `json:"builds"`
@@ -52,7 +52,7 @@ type checkView struct {
 type redrivenView struct {
 	LetterID int64       `json:"letter_id"`
 	Outcome  job.Outcome `json:"outcome"`
-	Why      string      `json:"why,omitempty"`
+	Why      string      `json:"why"`
 	Key      string      `json:"key"`
 	Next     int64       `json:"next_letter_id,omitempty"`
 	Due      time.Time   `json:"due,omitzero"`
