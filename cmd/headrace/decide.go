@@ -59,7 +59,7 @@ not, or if --limit leaves some, 5 if the steps of one need a person and none is 
 	d := addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if len(args) == 1 && isGroup(args[0]) {
+		if len(args) == 1 && namesGroup(args[0]) {
 			return m.redriveGroup(ctx, d, args[0])
 		}
 		return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)

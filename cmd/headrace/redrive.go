@@ -210,8 +210,8 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 	}
 }
 
-// isGroup reports whether s is the name of a group, and no id.
-func isGroup(s string) bool {
+// namesGroup reports whether s is the name of a group, and no id.
+func namesGroup(s string) bool {
 	_, id := parseID(s)
 	return !id && len(s) >= leastDigits && strings.Trim(s, "0123456789abcdef") == ""
 }

@@ -14,11 +14,13 @@ import (
 // roles are those of headrace migrate grants that each command works with, the one with the
 // fewest rights; owner is the login that owns the tables, and "" is any.
 var roles = map[string]string{
-	"audit ls": "viewer", "consumer ls": "viewer", "dlq groups": "viewer", "dlq ls": "viewer", "dlq show": "viewer", "dlq why": "viewer",
+	"audit ls": "viewer", "consumer ls": "viewer", "dlq groups": "viewer", "dlq ls": "viewer", "dlq show": "viewer", "dlq why": "viewer", "redrive letters": "viewer", "redrive ls": "viewer", "redrive show": "viewer", "redrive watch": "viewer",
 	"backlog groups": "viewer", "inbox missing": "viewer", "migrate status": "viewer", "outbox status": "viewer",
 	"schedule ls": "viewer", "status": "viewer", "subscription ls": "viewer", "system ls": "viewer",
 
-	"backlog ls": "operator", "check": "operator", "inbox show": "operator", "backlog show": "operator", "consumer pause": "operator", "consumer resume": "operator", "intent show": "operator",
+	"backlog ls": "operator", "check": "operator", "inbox show": "operator", "backlog show": "operator", "consumer pause": "operator",
+	"redrive apply": "operator", "redrive cancel": "operator", "redrive pause": "operator", "redrive plan": "operator", "redrive resume": "operator",
+	"consumer resume": "operator", "intent show": "operator",
 	"outbox parked": "operator", "outbox unpark": "operator", "schedule fire": "operator", "steps find": "operator", "steps ls": "operator",
 	"system pause": "operator", "system resume": "operator",
 
