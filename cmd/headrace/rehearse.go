@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/rehearsal"
 )
@@ -51,7 +50,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 	ask := rehearsal.Args{Count: count}
 	if isGroup(args) {
 		of.ErrorFingerprint = args[0]
-		g, err := m.oneGroup(ctx, redrive.New(st), of)
+		g, err := m.oneGroup(ctx, st, of)
 		if err != nil {
 			return err
 		}
