@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -23,15 +24,16 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 		of := f
 		of.ErrorFingerprint = args[0]
 		return m.withStore(ctx, func(st openStore) error {
-			// Nobody else may have counted: without a row there is nothing to change.
-			if err := counting.New(st).AddUp(ctx); err != nil {
-				return err
-			}
 			g, err := m.oneGroup(ctx, st, of)
 			if err != nil {
 				return err
 			}
 			said, err := do(ctx, st, g, operator(*by), args[1:])
+			if errors.Is(err, groups.ErrNotFound) { // no process has counted its first letters
+				if err = counting.New(st).AddUp(ctx); err == nil {
+					said, err = do(ctx, st, g, operator(*by), args[1:])
+				}
+			}
 			if err != nil {
 				return err
 			}

@@ -113,7 +113,10 @@ func stateOfGroup(g groups.Group) string {
 
 // since says when a group began, and in which build.
 func since(g groups.Group) string {
-	return strings.TrimSpace(when(g.First) + " " + short(text(g.FirstBuild), 20))
+	if g.FirstBuild == "" {
+		return when(g.First)
+	}
+	return when(g.First) + " " + short(g.FirstBuild, 20)
 }
 
 // buildSpan names the first and the newest build that wrote letters.
