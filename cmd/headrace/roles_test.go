@@ -108,7 +108,7 @@ func TestRoles(t *testing.T) {
 	for line, status := range map[string]int{
 		"status": exitPartial, "dlq ls": exitDone, "dlq groups": exitDone, "dlq show 1": exitDone, "audit ls": exitDone, "consumer ls": exitDone,
 		"backlog groups": exitDone, "outbox status": exitDone, "schedule ls": exitDone, "subscription ls": exitDone,
-		"system ls": exitDone, "migrate status": exitDone,
+		"system ls": exitDone, "migrate status": exitDone, "redrive ls": exitDone, "dlq ls --consumer billing --handler orders --state any": exitDone,
 	} {
 		for _, role := range []string{"viewer", "operator", "admin"} {
 			l.may(role, status, line)
@@ -137,6 +137,7 @@ func TestRoles(t *testing.T) {
 	if s := l.stdout.String(); !strings.Contains(s, "hidden from this login") || !strings.Contains(s, "no total") || strings.Contains(s, "secret") {
 		t.Errorf("a viewer sees %s", s)
 	}
+	l.may("viewer", exitNotPermitted, "dlq ls --text secret")
 	for _, line := range []string{"consumer pause billing --reason x", "consumer resume billing", "dlq show 1 --payload", "backlog ls", "outbox parked", "outbox unpark --all --yes", "system pause erp --for 1h --anyway", "system resume erp", "steps ls", "check", "inbox show k2"} {
 		l.may("operator", exitDone, line)
 	}

@@ -13,12 +13,16 @@ import (
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // Windows implements dlq.Windows.
 type Windows struct {
 	sqlrun.Table[struct {
 		List, Choose, Groups, Window, WindowOldest, Created string
+		// For a login that may not read what messages say; a file has no such login.
+		ListBare   string `sql:"optional"`
+		GroupsBare string `sql:"optional"`
 	}]
 }
 
@@ -146,7 +150,17 @@ func (s *Windows) ListIn(ctx context.Context, f dlq.Filter, w dlq.Span, limit in
 		return nil, err
 	}
 	name, _ := source(f)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, append(append(append(args, name), ends(w)...), limit), LetterFields)
+	args = append(append(append(args, name), ends(w)...), limit)
+	return collect(ctx, s.Reader(), f, [2]string{s.SQL.List, s.SQL.ListBare}, args, LetterFields)
+}
+
+// collect runs the first query or, where the login may not read all that it names, the second.
+func collect[T any](ctx context.Context, q sqlrun.Reader, f dlq.Filter, queries [2]string, args []any, into func(*T) []any) ([]T, error) {
+	rows, err := sqlrun.Collect(ctx, q, queries[0], args, into)
+	if txn.NotPermitted(err) && queries[1] != "" && !f.InGo() && f.Text == "" {
+		return sqlrun.Collect(ctx, q, queries[1], args, into)
+	}
+	return rows, err
 }
 
 func (s *Windows) IDsIn(ctx context.Context, f dlq.Filter, w dlq.Span) ([]int64, error) {
@@ -213,7 +227,7 @@ func (s *Windows) GroupsIn(ctx context.Context, f dlq.Filter, w dlq.Span) ([]dlq
 			return nil, err
 		}
 		name, _ := source(f)
-		return sqlrun.Collect(ctx, s.Reader(), s.SQL.Groups, append(append(args, name), ends(w)...), GroupFields)
+		return collect(ctx, s.Reader(), f, [2]string{s.SQL.Groups, s.SQL.GroupsBare}, append(append(args, name), ends(w)...), GroupFields)
 	}
 	rows, err := s.choose(ctx, f, w)
 	if err != nil || len(rows) == 0 {

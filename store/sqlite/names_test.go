@@ -30,6 +30,8 @@ var (
 		"queries/migrations_lock_timeout.sql":   "the context bounds the wait for it",
 		"queries/txn_same.sql":                  "SQLite's transactions have no id; the hooks of the connection see their end",
 		"queries/txn_check_deferred.sql":        "SQLite checks deferred constraints at COMMIT alone",
+		"queries/letters_list_bare.sql":         "SQLite has no logins",
+		"queries/letters_groups_bare.sql":       "SQLite has no logins",
 		"queries/txn_restore.sql":               "SQLite has no roles, and no settings of a transaction",
 	}
 	onlySQLite = map[string]string{
