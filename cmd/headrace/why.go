@@ -114,11 +114,11 @@ func whyOf(ctx context.Context, st openStore, g groups.Group) (v whyView, err er
 // has removed it.
 func letterOf(ctx context.Context, st openStore, g groups.Group) (*detailView, error) {
 	admin, id := redrive.New(st), g.LastLetter
-	newest, err := st.Letters().Get(ctx, id)
-	if err != nil && !errors.Is(err, dlq.ErrNotFound) {
+	newest, err := admin.List(ctx, dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
+	if err != nil {
 		return nil, err
 	}
-	if newest.State != dlq.Open && g.Open > 0 {
+	if (len(newest) == 0 || newest[0].State != dlq.Open) && g.Open > 0 {
 		open, err := admin.List(ctx, dlq.Filter{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}, 0, 1)
 		if err != nil {
 			return nil, err

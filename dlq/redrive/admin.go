@@ -112,8 +112,8 @@ type Detail struct {
 	Hidden error
 }
 
-// Show returns a letter, complete unless its content is Hidden from the login, or an error that matches dlq.ErrNotFound. It reads the
-// parts one after the other, not in one snapshot.
+// Show returns a letter, complete unless its content is Hidden from the login, or an error that
+// matches dlq.ErrNotFound. It reads the parts one after the other, not in one snapshot.
 func (a *Admin) Show(ctx context.Context, id int64) (Detail, error) {
 	detail, err := a.show(ctx, id)
 	return detail, wrap(fmt.Sprintf("show dead letter %d", id), err)
