@@ -28,6 +28,7 @@ var roles = map[string]string{
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
 	"redrive letters": "viewer", "redrive ls": "viewer", "redrive show": "viewer", "redrive watch": "viewer",
+	"backlog cancel": "admin", "backlog retry": "operator", "dlq rehearse": "operator",
 	"dlq mute": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq unmute": "operator",
 	"redrive apply": "operator", "redrive cancel": "operator", "redrive pause": "operator", "redrive plan": "operator", "redrive resume": "operator",
 
