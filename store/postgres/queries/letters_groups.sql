@@ -38,5 +38,5 @@ FROM (
         AND ($15::bytea IS NULL OR position($15::bytea IN l.payload) > 0 OR position('\x5c'::bytea IN l.payload) > 0)
     GROUP BY l.error_fingerprint, l.consumer, l.handler
 ) AS g
-JOIN {{schema}}.headrace_dead_letters AS sample ON sample.id = g.newest
+CROSS JOIN LATERAL (SELECT s.class, s.error FROM {{schema}}.headrace_dead_letters AS s WHERE s.id = g.newest LIMIT 1) AS sample
 ORDER BY g.n DESC, g.newest DESC
