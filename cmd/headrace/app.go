@@ -41,7 +41,7 @@ type Main struct {
 func New() *Main {
 	return &Main{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Getenv: os.Getenv,
-		Terminal: isTerminal, Interruptible: interruptible, ProgressEvery: 2 * time.Second,
+		Terminal: isTerminal, Interruptible: interruptible, ProgressEvery: 5 * time.Second,
 	}
 }
 

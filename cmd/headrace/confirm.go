@@ -29,14 +29,25 @@ func (m *Main) confirm(yes bool, format string, args ...any) error {
 	if yes {
 		return nil
 	}
-	_, _ = fmt.Fprint(m.Stderr, visible(fmt.Sprintf(format, args...))+" [y/N] ")
-	answer, err := bufio.NewReader(m.Stdin).ReadString('\n')
-	if err != nil && answer == "" {
-		return errRefused
-	}
-	switch strings.ToLower(strings.TrimSpace(answer)) {
+	switch strings.ToLower(m.answer(fmt.Sprintf(format, args...) + " [y/N]")) {
 	case "y", "yes":
 		return nil
 	}
 	return errRefused
+}
+
+// confirmName asks the user to type a name, and returns errRefused unless same says that the
+// answer is that name.
+func (m *Main) confirmName(name string, same func(answer string) bool, format string, args ...any) error {
+	if answer := m.answer(fmt.Sprintf(format, args...) + fmt.Sprintf(" Type %s to go on:", name)); answer == "" || !same(answer) {
+		return errRefused
+	}
+	return nil
+}
+
+// answer returns the user's answer; "" if there is none.
+func (m *Main) answer(question string) string {
+	_, _ = fmt.Fprint(m.Stderr, visible(question)+" ")
+	answer, _ := bufio.NewReader(m.Stdin).ReadString('\n')
+	return strings.TrimSpace(answer)
 }

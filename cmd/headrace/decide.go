@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os/user"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +23,7 @@ type decideFlags struct {
 	filter *filterFlags
 	all    bool
 	yes    bool
+	dryRun bool
 	limit  limit
 	by     string
 	reason string
@@ -31,6 +34,7 @@ func addDecide(c *cobra.Command) *decideFlags {
 	d := &decideFlags{filter: addFilter(c), limit: limit{most: 1 << 31}}
 	c.Flags().BoolVar(&d.all, "all", false, "every open letter")
 	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only say how many letters are chosen")
 	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first")
 	c.Flags().StringVar(&d.by, "by", "", "who decides, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&d.reason, "reason", "", "why, for the audit trail")
@@ -128,7 +132,10 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 				return err
 			}
 		}
-		if err := m.confirm(d.yes || total == 0, "%s %s%s?", verb, plural(total, "letter", "letters"), describe(f)); err != nil {
+		if d.dryRun {
+			return m.emit("", dryRunView{true, total}, nil, [][]string{{fmt.Sprintf("would %s %s%s", verb, plural(total, "letter", "letters"), describe(f))}})
+		}
+		if err := m.confirmLetters(d, f, verb, total); err != nil {
 			return err
 		}
 		work, stop := m.Interruptible(ctx)
@@ -176,6 +183,33 @@ func (m *Main) warnOfSteps(ctx context.Context, st openStore, letter int64) erro
 	return nil
 }
 
+// dryRunView is how many letters are chosen, as JSON.
+type dryRunView struct {
+	DryRun  bool  `json:"dry_run"`
+	Letters int64 `json:"chosen"`
+}
+
+// manyLetters is how many letters are decided on with a yes.
+const manyLetters = 1000
+
+// confirmLetters asks the user. For many letters, to discard a group, and for a new key it asks
+// for the name to be typed: of the group, of the consumer, or the key.
+func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total int64) error {
+	question := fmt.Sprintf("%s %s%s?", verb, plural(total, "letter", "letters"), describe(f))
+	name := cmp.Or(d.newKey, f.ErrorFingerprint, f.Consumer, "all")
+	switch {
+	case d.yes:
+		return nil
+	case total <= manyLetters && d.newKey == "" && (verb != "discard" || f.ErrorFingerprint == ""):
+		return m.confirm(false, "%s", question)
+	case d.newKey == "" && f.ErrorFingerprint != "":
+		return m.confirmName(name, func(answer string) bool {
+			return len(answer) >= leastDigits && strings.HasPrefix(name, answer)
+		}, "%s", question)
+	}
+	return m.confirmName(name, func(answer string) bool { return answer == name }, "%s", question)
+}
+
 // choose returns the filter of the chosen letters. By default it chooses none.
 func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, error) {
 	filtered, err := d.filter.given()
@@ -195,7 +229,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	if err != nil {
 		return dlq.Filter{}, err
 	}
-	f.IDs, err = m.askFor(args, d.yes)
+	f.IDs, err = m.askFor(args, d.yes || d.dryRun)
 	return f, err
 }
 

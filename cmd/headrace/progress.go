@@ -8,7 +8,8 @@ import (
 )
 
 // progress shows on stderr how far a long command is: a bar on a terminal, otherwise a
-// line from time to time. A command that ends before the first line is due prints none.
+// line from time to time, for programs as JSON. A command that ends before the first line is due
+// prints none.
 type progress struct {
 	m     *Main
 	verb  string
@@ -20,7 +21,7 @@ type progress struct {
 
 func (m *Main) progress(verb string, total int64) *progress {
 	p := &progress{m: m, verb: verb, total: total, last: time.Now()}
-	if m.Terminal(m.Stderr) && total > 0 {
+	if m.Terminal(m.Stderr) && total > 0 && m.flags.progress.value != "ndjson" {
 		p.bars = mpb.New(mpb.WithOutput(m.Stderr), mpb.WithWidth(40))
 		p.bar = p.bars.AddBar(total,
 			mpb.PrependDecorators(decor.Name(verb+" "), decor.CountersNoUnit("%d of %d")),
@@ -39,11 +40,30 @@ func (p *progress) step(done int) {
 		return
 	}
 	p.last = time.Now()
+	if p.m.flags.progress.value == "ndjson" {
+		p.line(done)
+		return
+	}
 	if p.total > 0 {
 		p.m.say("%s %d of %d", p.verb, done, p.total)
 	} else {
 		p.m.say("%s %d", p.verb, done)
 	}
+}
+
+// line prints the number done for programs.
+func (p *progress) line(done int) {
+	text, err := envelope("", progressView{p.verb, done, p.total})
+	if err == nil {
+		_, _ = p.m.Stderr.Write(append(visibleJSON(text), '\n'))
+	}
+}
+
+// progressView is the progress of a command as JSON, on stderr.
+type progressView struct {
+	What  string `json:"progress"` // what is done, as "redriven"
+	Done  int    `json:"done"`
+	Total int64  `json:"total,omitempty"` // if it is known
 }
 
 // end leaves the bar as it is and waits for its goroutines.

@@ -15,6 +15,8 @@ type globalFlags struct {
 	dsnFile string
 	schema  string
 	format  choice
+	// progress says how to show the progress of long work on stderr.
+	progress choice
 }
 
 const long = `headrace looks after a database that headrace consumers work on.
@@ -59,6 +61,8 @@ func (m *Main) root() *cobra.Command {
 	flags.StringVar(&m.flags.dsnFile, "dsn-file", "", "a file that holds the database's DSN")
 	flags.StringVar(&m.flags.schema, "schema", "", "the schema of the tables (PostgreSQL; default public)")
 	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item)")
+	m.flags.progress = choice{value: "auto", of: []string{"auto", "ndjson"}}
+	flags.Var(&m.flags.progress, "progress", "how to show the progress of long work on stderr: auto, or ndjson (one object a line)")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
 	return root
 }

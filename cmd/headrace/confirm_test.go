@@ -1,0 +1,47 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// More than a thousand letters, a discard of a group and a new key are confirmed by a name, and
+// anything else by a yes.
+func TestConfirmByName(t *testing.T) {
+	terminal := func(m *Main) { m.Terminal = func(any) bool { return true } }
+	p := newProgram(t)
+	p.seed("dead", "1002")
+	p.seed("conflict", "k1")
+	for _, c := range []struct {
+		answer, args string
+		status       int
+	}{
+		{"yes", "dlq redrive --all", exitRefused},
+		{"all", "dlq redrive --all --dry-run", exitDone},
+		{"billing", "dlq redrive --all", exitRefused},
+		{"", "dlq redrive --consumer billing", exitRefused},
+		{"yes", "dlq discard --group c0c0 --reason x", exitRefused},
+		{"c0c", "dlq discard --group c0c0 --reason x", exitRefused},
+		{"c0c0c0c0c0c0c0c00", "dlq discard --group c0c0 --reason x", exitRefused},
+		{"y", "dlq redrive 1003 --new-key k0", exitRefused},
+		{"k0", "dlq redrive 1003 --new-key k0", exitDone},
+		{"a2760", "dlq discard --group a276 --limit 1 --reason x", exitPartial},
+		{"y", "dlq redrive --group a276 --limit 1", exitPartial},
+		{"billing", "dlq redrive --consumer billing --where $.none", exitFailed},
+		{"y", "dlq redrive --consumer billing --since 1h --limit 999", exitPartial},
+		{"y", "dlq redrive --all", exitDone},
+	} {
+		p.stdin = c.answer + "\n"
+		p.run(c.status, terminal, strings.Fields(c.args)...)
+	}
+}
+
+// The progress for programs is JSON, on a terminal too.
+func TestProgressLines(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "30")
+	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true }; m.ProgressEvery = 0 }, "dlq", "redrive", "--all", "--yes", "--progress", "ndjson")
+	if want := `{"v":1,"progress":"redriven","done":10,"total":30}` + "\n"; !strings.HasPrefix(p.stderr.String(), want) {
+		t.Errorf("%q", p.stderr.String())
+	}
+}
