@@ -27,10 +27,8 @@ var roles = map[string]string{
 	"dlq discard": "admin", "dlq redrive": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
-	"redrive letters": "viewer", "redrive ls": "viewer", "redrive show": "viewer", "redrive watch": "viewer",
 	"backlog cancel": "admin", "backlog retry": "operator", "dlq rehearse": "operator",
 	"dlq mute": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq unmute": "operator",
-	"redrive apply": "operator", "redrive cancel": "operator", "redrive pause": "operator", "redrive plan": "operator", "redrive resume": "operator",
 
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
 }
