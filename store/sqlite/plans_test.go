@@ -73,6 +73,8 @@ var scans = map[string]string{
 	"requests_forget":           "the requests, once an hour",
 	"redrives_due":              "the running redrives, which are few",
 	"schedules_list":            "a row for each schedule",
+	"systems_known":             "takes the first row, for the command",
+	"rehearsals_letters":        "walks the open letters up to its limit, for a rehearsal",
 	"systems_list":              "a row for each system that was ever paused",
 	"prune_count_messages":      "counts, as its interface says",
 	"prune_count_letters":       "counts, as its interface says",
