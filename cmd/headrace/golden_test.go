@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/internal/attempt"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -51,6 +53,8 @@ func golden(name string, value any) any {
 			return "USER"
 		case name == "why" && (value == "" || strings.HasPrefix(value, "billing is paused") || strings.HasPrefix(value, "no process of billing")):
 			return "WHY" // a running redrive: its last step says so
+		case name == "host" && value == attempt.Host():
+			return "HOST"
 		case name == "warnings":
 			return oldAge.ReplaceAllString(value, "oldest 0s")
 		case name == "sql" || name == "go" || name == "window":

@@ -76,6 +76,9 @@ var redriveRuns = []struct {
 	command, args string
 	status        int
 }{
+	{"dlq rehearse", "3", exitDone},
+	{"backlog cancel", "gone --reason test", exitDone},
+	{"backlog retry", "again", exitDone},
 	{"redrive plan", "--class exhausted --by ann", exitDone},
 	{"redrive apply", "R-1 --reason test --by ann", exitDone},
 	{"redrive show", "R-1", exitDone},
@@ -99,6 +102,8 @@ func TestJSON(t *testing.T) {
 	p.seed("conflict", "k1")
 	p.seed("parked", "2")
 	p.seed("postponed", "later")
+	p.seed("retried", "gone")
+	p.seed("retried", "again")
 	p.seed("subscription", "shipping")
 	p.seed("schedule", "nightly")
 	p.seed("answered", "answered")

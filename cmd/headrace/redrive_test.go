@@ -41,7 +41,7 @@ func (b *billing) start(p *program, build string) {
 	}
 	_ = st.Operations().Instances.End(ctx, "i-1") // that of the seed does not run
 	source := gochannel.NewGoChannel(gochannel.Config{}, watermill.NopLogger{})
-	c, err := consumer.New("billing", st.Store, consumer.Config{Source: source, Key: inbox.MessageID(), Build: build, Logger: slog.New(slog.DiscardHandler)})
+	c, err := consumer.New("billing", st.Store, consumer.Config{Source: source, Key: inbox.MessageID(), Build: build, Rehearsable: true, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		p.Fatal(err)
 	}

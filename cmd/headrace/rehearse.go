@@ -84,7 +84,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		return errIncomplete
 	}
 	if err == nil && ask.Filter.ErrorFingerprint != "" {
-		m.next("dlq redrive --group %s --reason WHY", ask.Filter.ErrorFingerprint)
+		m.next("redrive plan %s", ask.Filter.ErrorFingerprint)
 	}
 	return err
 }
@@ -137,7 +137,7 @@ func newestBuild(ctx context.Context, st openStore, consumer string) (string, er
 
 func (m *Main) printReport(r rehearsal.Report) error {
 	where := strings.TrimSpace(r.Host + " " + r.Build)
-	if err := m.line("%d of %s on %s, rolled back, %.1f s", len(r.Results), plural(r.Of, "letter", "letters"), text(where), float64(r.MS)/1000); err != nil {
+	if err := m.line("%d of %s on %s, rolled back, %.1f s", len(r.Results), plural(r.Of, "letter", "letters"), text(where), r.Took.Seconds()); err != nil {
 		return err
 	}
 	lines := []struct {

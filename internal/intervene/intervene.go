@@ -19,7 +19,7 @@ import (
 // The kinds of requests.
 const (
 	RetryKind  = "retry"
-	CancelKind = "cancel_message"
+	CancelKind = "cancel-message"
 )
 
 // MaxKeys is how many keys a request may have.
@@ -37,7 +37,7 @@ type Args struct {
 type Answer struct {
 	// Done is how many are due now, or cancelled. Letters are those of the cancelled ones.
 	Done    int     `json:"done"`
-	Letters []int64 `json:"letters,omitempty"`
+	Letters []int64 `json:"letter_ids,omitempty"`
 	// More says that there may be more to retry: MaxRetry were retried.
 	More bool `json:"more,omitempty"`
 	// Skips say why messages stay as they are.

@@ -109,7 +109,7 @@ func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, total)
 	defer cancel()
 	report, err := r.rehearse(ctx, q, ids)
-	report.Of, report.MS = of, time.Since(start).Milliseconds()
+	report.Of, report.Took = of, time.Since(start)
 	return report, err
 }
 

@@ -1,6 +1,10 @@
 package rehearsal
 
-import "github.com/headrace/headrace/dlq"
+import (
+	"time"
+
+	"github.com/headrace/headrace/dlq"
+)
 
 // Kind is the kind of the requests.
 const Kind = "rehearse"
@@ -27,9 +31,9 @@ type Report struct {
 	// Host and Build are those of the process.
 	Host  string `json:"host"`
 	Build string `json:"build"`
-	// Of is how many letters were chosen from. MS is how long it took, in milliseconds.
-	Of int64 `json:"of"`
-	MS int64 `json:"ms"`
+	// Of is how many letters were chosen from. Took is how long it took.
+	Of   int64         `json:"of"`
+	Took time.Duration `json:"took_ns"`
 	// The numbers of letters by outcome. NotReached are those for which there was no time.
 	Pass       int `json:"pass"`
 	Postponed  int `json:"postponed"`
