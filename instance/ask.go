@@ -87,12 +87,6 @@ func (a Answer) decode(out any) error {
 	return nil
 }
 
-// refusal is the text of a refused request.
-type refusal string
-
-func (r refusal) Error() string        { return string(r) }
-func (r refusal) Is(target error) bool { return target == ErrRefused }
-
 // lost returns an error if the process that took the request has ended.
 func (a Asker) lost(ctx context.Context, id int64, r Request, taken Answer) error {
 	list, err := a.Instances.List(ctx, r.Consumer)

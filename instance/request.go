@@ -3,6 +3,7 @@ package instance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -61,6 +62,15 @@ type Answer struct {
 // ErrRefused matches the error of a request that was refused: nothing was changed, and the error
 // says what to do.
 var ErrRefused = errors.New("refused")
+
+// Refuse returns an error that matches ErrRefused, with this text alone.
+func Refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }
+
+// refusal is the text of a refused request.
+type refusal string
+
+func (r refusal) Error() string        { return string(r) }
+func (r refusal) Is(target error) bool { return target == ErrRefused }
 
 // Requests keeps requests. Drivers implement it.
 type Requests interface {

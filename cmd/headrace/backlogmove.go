@@ -123,7 +123,7 @@ func waitsAt(ctx context.Context, st openStore, args intervene.Args) (string, er
 	names := slices.Sorted(maps.Keys(found))
 	switch len(names) {
 	case 0:
-		return "", fmt.Errorf("%w: no such message waits", instance.ErrRefused)
+		return "", instance.Refuse("no such message waits")
 	case 1:
 		return names[0], nil
 	}

@@ -100,9 +100,6 @@ func (m *Main) exit(err error, command string) int {
 		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
 		return exitRefused
-	case errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer):
-		m.say("%v", err)
-		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
 		m.say("not permitted: %v%s", err, needs(err, command))
 		return exitNotPermitted

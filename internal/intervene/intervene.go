@@ -68,7 +68,7 @@ func (d *Desk) Retry(ctx context.Context, q instance.Request) (any, error) {
 		return nil, err
 	}
 	if len(args.Keys) == 0 && args.Handler == "" && args.ErrorFingerprint == "" {
-		return nil, fmt.Errorf("%w: which messages? give keys, a group or a handler", instance.ErrRefused)
+		return nil, instance.Refuse("which messages? give keys, a group or a handler")
 	}
 	moves := d.Store.Operations().Moves
 	f := backlog.Filter{Consumer: q.Consumer, Handler: args.Handler, ErrorFingerprint: args.ErrorFingerprint}
@@ -88,7 +88,7 @@ func (d *Desk) Retry(ctx context.Context, q instance.Request) (any, error) {
 	}
 	d.Store.Backlog().Signals.Wake(q.Consumer)
 	if n == 0 {
-		return a, fmt.Errorf("%w: no message waits for its time: %s", instance.ErrRefused, first(a.Skips, "none of them is delayed, or each is behind another one of its order key"))
+		return a, instance.Refuse("no message waits for its time: %s", first(a.Skips, "none of them is delayed, or each is behind another one of its order key"))
 	}
 	return a, nil
 }
@@ -101,7 +101,7 @@ func (d *Desk) Cancel(ctx context.Context, q instance.Request) (any, error) {
 		return nil, err
 	}
 	if len(args.Keys) == 0 {
-		return nil, fmt.Errorf("%w: which messages? give their keys", instance.ErrRefused)
+		return nil, instance.Refuse("which messages? give their keys")
 	}
 	rows, err := d.Store.Operations().Moves.Find(ctx, q.Consumer, args.Keys)
 	if err != nil {
@@ -134,7 +134,7 @@ func (d *Desk) Cancel(ctx context.Context, q instance.Request) (any, error) {
 		}
 	}
 	if a.Done == 0 {
-		return a, fmt.Errorf("%w: %s", instance.ErrRefused, first(a.Skips, "no such message waits"))
+		return a, instance.Refuse("%s", first(a.Skips, "no such message waits"))
 	}
 	return a, nil
 }
@@ -208,10 +208,10 @@ const releaseLimit = 64
 
 func read(q instance.Request) (args Args, err error) {
 	if err := json.Unmarshal(q.Args, &args); err != nil {
-		return args, fmt.Errorf("%w: the arguments: %w", instance.ErrRefused, err)
+		return args, instance.Refuse("the arguments: %v", err)
 	}
 	if len(args.Keys) > MaxKeys {
-		return args, fmt.Errorf("%w: %d keys are more than %d", instance.ErrRefused, len(args.Keys), MaxKeys)
+		return args, instance.Refuse("%d keys are more than %d", len(args.Keys), MaxKeys)
 	}
 	return args, nil
 }

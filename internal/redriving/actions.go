@@ -3,7 +3,6 @@ package redriving
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
@@ -56,7 +55,7 @@ func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, e
 	return func(ctx context.Context, r instance.Request) (any, error) {
 		var args A
 		if err := json.Unmarshal(r.Args, &args); err != nil {
-			return nil, refuse("what is asked cannot be read: %v", err)
+			return nil, instance.Refuse("what is asked cannot be read: %v", err)
 		}
 		done, err := do(ctx, r, args)
 		if err != nil {
@@ -65,12 +64,3 @@ func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, e
 		return Answer{ID: done.ID, State: done.State, Count: done.Count}, nil
 	}
 }
-
-// refusal matches instance.ErrRefused.
-type refusal string
-
-func (r refusal) Error() string        { return string(r) }
-func (r refusal) Is(target error) bool { return target == instance.ErrRefused }
-
-// refuse returns an error that matches instance.ErrRefused.
-func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

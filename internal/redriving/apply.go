@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/instance"
 )
 
 // Apply says which plan to apply.
@@ -43,11 +44,11 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 			return err
 		}
 		if strings.TrimSpace(reason) == "" {
-			return refuse("say why")
+			return instance.Refuse("say why")
 		}
 		if r.Kind == job.Redriving {
 			if changed := changes(r, a, w, newer, missing); len(changed) > 0 {
-				return refuse("things have changed since %s was planned: %s", job.Name(r.ID), strings.Join(changed, "; "))
+				return instance.Refuse("things have changed since %s was planned: %s", job.Name(r.ID), strings.Join(changed, "; "))
 			}
 		}
 		r.Builds = w.Builds()
@@ -61,13 +62,13 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 func notPlanned(r *job.Redrive) error {
 	switch {
 	case r.State == job.Preparing:
-		return refuse("%s is being prepared, or the process that prepared it has ended: plan it again", job.Name(r.ID))
+		return instance.Refuse("%s is being prepared, or the process that prepared it has ended: plan it again", job.Name(r.ID))
 	case r.State == job.Cancelled && r.AppliedBy == "":
-		return refuse("%s is cancelled: %s", job.Name(r.ID), r.Why)
+		return instance.Refuse("%s is cancelled: %s", job.Name(r.ID), r.Why)
 	case r.State != job.Planned:
-		return refuse("%s was applied by %s at %s", job.Name(r.ID), r.AppliedBy, clock(r.Applied))
+		return instance.Refuse("%s was applied by %s at %s", job.Name(r.ID), r.AppliedBy, clock(r.Applied))
 	case !r.Now.Before(r.Expires):
-		return refuse("%s was valid until %s: plan it again", job.Name(r.ID), clock(r.Expires))
+		return instance.Refuse("%s was valid until %s: plan it again", job.Name(r.ID), clock(r.Expires))
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func (e *Engine) missing(ctx context.Context, w world, id int64) (names []string
 func (e *Engine) Pause(ctx context.Context, id int64, by, reason string) (job.Redrive, error) {
 	return e.change(ctx, id, func(r *job.Redrive) error {
 		if r.State != job.Running {
-			return refuse("%s is %s", job.Name(id), r.State)
+			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}
 		r.State, r.Why = job.Paused, says("paused", by, reason)
 		return nil
@@ -139,11 +140,11 @@ func (e *Engine) Resume(ctx context.Context, a Resume) (job.Redrive, error) {
 		builds := w.Builds()
 		switch {
 		case r.State != job.Paused:
-			return refuse("%s is %s", job.Name(r.ID), r.State)
+			return instance.Refuse("%s is %s", job.Name(r.ID), r.State)
 		case a.FromStage < 0 || a.FromStage > r.Stage:
-			return refuse("%s is in stage %d", job.Name(r.ID), r.Stage)
+			return instance.Refuse("%s is in stage %d", job.Name(r.ID), r.Stage)
 		case !a.AcceptBuild && r.Kind == job.Redriving && !slices.Equal(builds, r.Builds):
-			return refuse("%s runs %s now, and %s was applied for %s (--accept-build goes on)", r.Consumer, job.NameBuilds(builds), job.Name(r.ID), job.NameBuilds(r.Builds))
+			return instance.Refuse("%s runs %s now, and %s was applied for %s (--accept-build goes on)", r.Consumer, job.NameBuilds(builds), job.Name(r.ID), job.NameBuilds(r.Builds))
 		}
 		stage := r.Stage
 		if a.FromStage > 0 {
@@ -160,7 +161,7 @@ func (e *Engine) Resume(ctx context.Context, a Resume) (job.Redrive, error) {
 func (e *Engine) Cancel(ctx context.Context, id int64, by, reason string) (job.Redrive, error) {
 	return e.change(ctx, id, func(r *job.Redrive) error {
 		if r.State.Ended() {
-			return refuse("%s is %s", job.Name(id), r.State)
+			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}
 		r.State, r.Why, r.Ended = job.Cancelled, says("cancelled", by, reason), r.Now
 		return nil

@@ -6,6 +6,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/search"
+	"github.com/headrace/headrace/instance"
 )
 
 // Plan says what to plan.
@@ -21,14 +22,14 @@ type Plan struct {
 // matches instance.ErrRefused if there is none.
 func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, error) {
 	if p.Kind != job.Redriving && p.Kind != job.Discarding {
-		return job.Redrive{}, refuse("a plan is to redrive or to discard, and not to %q", string(p.Kind))
+		return job.Redrive{}, instance.Refuse("a plan is to redrive or to discard, and not to %q", string(p.Kind))
 	}
 	if err := p.Check(); err != nil {
-		return job.Redrive{}, refuse("%v", err)
+		return job.Redrive{}, instance.Refuse("%v", err)
 	}
 	f := p.Filter
 	if f.Consumer != "" && f.Consumer != e.Consumer {
-		return job.Redrive{}, refuse("these are letters of %s, and not of %s", f.Consumer, e.Consumer)
+		return job.Redrive{}, instance.Refuse("these are letters of %s, and not of %s", f.Consumer, e.Consumer)
 	}
 	f.Consumer = e.Consumer
 	w, err := e.world(ctx)
@@ -53,7 +54,7 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		if err != nil {
 			return job.Redrive{}, err
 		}
-		return job.Redrive{}, refuse("no open letter of %s is chosen", e.Consumer)
+		return job.Redrive{}, instance.Refuse("no open letter of %s is chosen", e.Consumer)
 	}
 	if err := e.jobs().Planned(ctx, id, count, job.Valid); err != nil {
 		return job.Redrive{}, err

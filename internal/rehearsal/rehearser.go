@@ -84,7 +84,7 @@ func New(o Options) *Rehearser {
 // underway is held by the one rehearsal of this process.
 var (
 	underway    sync.Mutex
-	errUnderWay = errors.New("this process has another rehearsal under way")
+	errUnderWay = instance.Refuse("this process has another rehearsal under way: try again in a minute")
 )
 
 // Act does what q asks for, a request of kind Kind, and returns a Report. The error matches
@@ -92,13 +92,13 @@ var (
 func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	var args Args
 	if err := json.Unmarshal(q.Args, &args); err != nil {
-		return nil, fmt.Errorf("%w: the arguments of a rehearsal: %w", instance.ErrRefused, err)
+		return nil, instance.Refuse("the arguments of a rehearsal: %v", err)
 	}
 	if args.Count < 0 || max(args.Count, len(args.Letters)) > Most {
-		return nil, fmt.Errorf("%w: a rehearsal is for 1 to %d letters", instance.ErrRefused, Most)
+		return nil, instance.Refuse("a rehearsal is for 1 to %d letters", Most)
 	}
 	if !underway.TryLock() {
-		return nil, fmt.Errorf("%w: %w: try again in a minute", instance.ErrRefused, errUnderWay)
+		return nil, errUnderWay
 	}
 	defer underway.Unlock()
 	start := time.Now()
@@ -126,7 +126,7 @@ func (r *Rehearser) choose(ctx context.Context, consumer string, args Args) ([]i
 		return nil, 0, err
 	}
 	if len(ids) == 0 {
-		return nil, 0, fmt.Errorf("%w: no open letter of %s is chosen", instance.ErrRefused, consumer)
+		return nil, 0, instance.Refuse("no open letter of %s is chosen", consumer)
 	}
 	of := int64(len(ids))
 	if of > maxRead {
@@ -178,7 +178,7 @@ func (r *Rehearser) rehearse(ctx context.Context, q instance.Request, ids []int6
 		}
 	}
 	if !ran {
-		return report, fmt.Errorf("%w: %s", instance.ErrRefused, report.Results[0].Why)
+		return report, instance.Refuse("%s", report.Results[0].Why)
 	}
 	return report, nil
 }
