@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -72,7 +73,11 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 	var report rehearsal.Report
 	o := st.Operations()
 	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}
-	if err := asker.Ask(ctx, r, instance.Valid, &report); err != nil {
+	err = asker.Ask(ctx, r, instance.Valid, &report)
+	if errors.Is(err, instance.ErrRefused) && ask.Filter.ErrorFingerprint != "" {
+		m.next("redrive plan %s", ask.Filter.ErrorFingerprint)
+	}
+	if err != nil {
 		return err
 	}
 	if m.json() {

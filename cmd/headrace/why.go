@@ -231,14 +231,20 @@ func (m *Main) printWhyLetter(v whyView) error {
 	if err := m.printStepsOf(*l); err != nil {
 		return err
 	}
-	if v.Class == dlq.Parked {
+	switch {
+	case v.Class == dlq.Parked:
 		m.next("steps %s", migrate.Quote(l.Key))
-		return nil
+	case slices.ContainsFunc(v.Builds, buildView.fixed):
+		m.next("dlq rehearse %s", v.ErrorFingerprint)
+	case v.Open > 0:
+		m.next("dlq show %d --payload", l.ID)
+		m.say("when a fix runs: %s", m.command("dlq rehearse "+v.ErrorFingerprint))
 	}
-	m.next("dlq show %d --payload", l.ID)
-	m.say("when it is mended: %s", m.command("dlq redrive --group "+v.ErrorFingerprint+" --reason WHY"))
 	return nil
 }
+
+// fixed reports whether a build that runs has written no letter of the group.
+func (b buildView) fixed() bool { return b.Running > 0 && b.Letters == 0 }
 
 // says tells what a build has to do with the group.
 func (b buildView) says(letters int64, processes int) string {
