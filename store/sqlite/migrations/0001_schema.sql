@@ -254,6 +254,8 @@ CREATE INDEX {{schema}}.headrace_dead_letters_open_id ON headrace_dead_letters (
 CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key);
 -- From a letter to the one after it.
 CREATE INDEX {{schema}}.headrace_dead_letters_previous ON headrace_dead_letters (previous_id) WHERE previous_id > 0;
+-- Open letters, to be counted for gauges without a look at them.
+CREATE INDEX {{schema}}.headrace_dead_letters_count ON headrace_dead_letters (class, consumer, error_fingerprint, handler) WHERE state = 'open';
 
 -- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
