@@ -211,6 +211,7 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},
 		"Lease":       {consumer.Lease(time.Minute), []string{"Handle", "HandleBatch", "Local"}},
 		"Steps":       {consumer.Steps(charged), []string{"Handle", "HandleBatch", "Local"}},
+		"Rehearsable": {consumer.Rehearsable(), []string{"HandleLeased"}},
 		"Concurrency": {consumer.Concurrency(2), nil},
 		"Local":       {consumer.Local(), []string{"Local"}}, // given twice there
 	}

@@ -65,6 +65,7 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		{"MaxBatch", func(c *consumer.Config) { c.MaxBatch = 7 }, alone, intake},
 		{"BatchTime", func(c *consumer.Config) { c.BatchTime = time.Second }, alone, intake},
 		{"Systems", func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} }, plain, stepped},
+		{"Rehearsable", func(c *consumer.Config) { c.Rehearsable = true }, alone, plain},
 	}
 	said := slices.Clone(accepted)
 	try := func(change func(*consumer.Config), r register) error {
@@ -113,10 +114,11 @@ func TestConfigThatAttachIgnores(t *testing.T) {
 		"Environment", "Build", "Logger", "Alert", "Alerts", "TracerProvider", "MeterProvider",
 	}
 	for field, change := range map[string]func(*consumer.Config){
-		"Source":    func(c *consumer.Config) { c.Source = b.src },
-		"MaxBatch":  func(c *consumer.Config) { c.MaxBatch = 2 },
-		"BatchTime": func(c *consumer.Config) { c.BatchTime = time.Second },
-		"Systems":   func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} },
+		"Source":      func(c *consumer.Config) { c.Source = b.src },
+		"MaxBatch":    func(c *consumer.Config) { c.MaxBatch = 2 },
+		"BatchTime":   func(c *consumer.Config) { c.BatchTime = time.Second },
+		"Rehearsable": func(c *consumer.Config) { c.Rehearsable = true },
+		"Systems":     func(c *consumer.Config) { c.Systems = map[string]ledger.Limit{"bank": {Concurrent: 1}} },
 		"Retry": func(c *consumer.Config) { // as far as it is about leases
 			c.Retry.Overrides = map[retry.Class]retry.Override{retry.Lost: {MaxAttempts: 5}}
 		},
@@ -254,7 +256,7 @@ func TestOptionGivenTwice(t *testing.T) {
 		"Retry": consumer.Retry(retry.Policy{}), "Codec": consumer.Codec(codec.JSON()), "Key": consumer.Key(inbox.MessageID()),
 		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "From": consumer.From(b.src), "Intake": consumer.Intake(),
 		"Concurrency": consumer.Concurrency(2), "Local": consumer.Local(), "Lease": consumer.Lease(time.Minute),
-		"Steps": consumer.Steps(charged), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
+		"Steps": consumer.Steps(charged), "Rehearsable": consumer.Rehearsable(), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
 	}
 	everyOption(t, slices.Collect(maps.Keys(options)))
 	for name, o := range options {

@@ -13,7 +13,7 @@ import (
 
 // Options says which options of a consumer.Config the program has set.
 type Options struct {
-	Source, NackPause, MaxInFlight, MaxBatch, BatchTime, DeadLetterTopic, Sink bool
+	Source, NackPause, MaxInFlight, MaxBatch, BatchTime, DeadLetterTopic, Sink, Rehearsable bool
 	// Lost says that Retry has an override for lost leases.
 	Lost bool
 	// Systems are the systems of Config.Systems, sorted.
@@ -44,6 +44,7 @@ func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
 	received := has(func(h *runtime.Handler) bool { return h.Source != nil })
 	leased := has(func(h *runtime.Handler) bool { return h.Leased != nil })
 	batched := has(func(h *runtime.Handler) bool { return !h.Alone || h.Intake || h.Leased != nil })
+	rehearsed := has(func(h *runtime.Handler) bool { return !h.Alone && h.Leased == nil })
 	for _, one := range []struct {
 		name string
 		set  bool
@@ -54,6 +55,7 @@ func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
 		{"MaxInFlight", o.MaxInFlight && !received, "but no handler has a Source: there are no deliveries; leave it 0"},
 		{"MaxBatch", o.MaxBatch && !batched, "but each handler is Alone and gets one message at a time: leave it 0"},
 		{"BatchTime", o.BatchTime && !batched, "but each handler is Alone and gets one message at a time: leave it 0"},
+		{"Rehearsable", o.Rehearsable && !rehearsed, "but each handler is Alone or leased, and cannot be rehearsed: leave it false"},
 		{"Retry", o.Lost && !leased, "with Overrides[\"lost\"], but no handler is one of HandleLeased, and only a lease is lost: leave the override out"},
 	} {
 		if one.set {
