@@ -145,6 +145,9 @@ func TestSignedTime(t *testing.T) {
 //evidence:webhook-signed
 func TestSignedID(t *testing.T) {
 	for _, v := range vectors(t) {
+		if v.id == "" {
+			continue
+		}
 		r := v.request()
 		for _, name := range []string{"webhook-id", "svix-id", "X-GitHub-Delivery", "X-Shopify-Webhook-Id"} {
 			if r.Header.Get(name) != "" {

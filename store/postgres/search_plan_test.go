@@ -26,6 +26,9 @@ CROSS JOIN LATERAL (SELECT now() - interval '30 days' * (1 - n::float8 / $1::big
 // is read by bitmaps; 2 % of new letters have it analysed.)
 func TestSearchReadsFewPages(t *testing.T) {
 	letters := 200_000
+	if testing.Short() {
+		letters = 50_000
+	}
 	if n, err := strconv.Atoi(os.Getenv("HEADRACE_TEST_LETTERS")); err == nil {
 		letters = n
 	}
