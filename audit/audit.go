@@ -13,6 +13,7 @@ const (
 	Consumer = "consumer" // by its name
 	Group    = "group"    // by its error fingerprint; the detail has consumer and handler
 	Request  = "request"  // by its id
+	Redrive  = "redrive"  // by its id
 	Suspect  = "suspect"  // suspect mode, which has no name
 )
 

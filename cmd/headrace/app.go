@@ -72,7 +72,16 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 
 // say prints a line for people on stderr. It ignores errors.
 func (m *Main) say(format string, args ...any) {
+	m.flush()
 	_, _ = fmt.Fprintln(m.Stderr, "headrace: "+visible(m.scrub.clean(fmt.Sprintf(format, args...))))
+}
+
+// flush writes what was printed, before something is said about it. The end of the command reports
+// an error of the stream.
+func (m *Main) flush() {
+	if m.out != nil {
+		_ = m.out.Flush()
+	}
 }
 
 // errClosedPipe says that the reader of our output has ended (`headrace dlq ls | head`),

@@ -47,6 +47,7 @@ func (m *Main) confirmName(name string, same func(answer string) bool, format st
 
 // answer returns the user's answer; "" if there is none.
 func (m *Main) answer(question string) string {
+	m.flush()
 	_, _ = fmt.Fprint(m.Stderr, visible(question)+" ")
 	answer, _ := bufio.NewReader(m.Stdin).ReadString('\n')
 	return strings.TrimSpace(answer)

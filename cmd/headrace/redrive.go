@@ -96,7 +96,7 @@ again.`,
 			if err != nil {
 				return err
 			}
-			return m.showPlan(ctx, st, id)
+			return m.showPlanAlone(ctx, st, id)
 		})
 	})
 	return c
@@ -199,7 +199,7 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 			return err
 		}
 		builds, err2 := running(ctx, st, r.Consumer)
-		if err2 != nil || slices.Equal(slices.Sorted(maps.Keys(builds)), r.Builds) {
+		if err2 != nil || len(builds) == 1 && slices.Equal(slices.Sorted(maps.Keys(builds)), r.Builds) {
 			return err // it is no rollout that it waits for
 		}
 		select {

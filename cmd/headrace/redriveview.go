@@ -157,11 +157,14 @@ func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, b := range slices.Sorted(maps.Keys(builds)) {
-		names = append(names, fmt.Sprintf("%s on %d", text(b), builds[b]))
+	add(len(builds) == 1, "%s", buildsSaid(r.Consumer, builds))
+	p, err := st.Operations().Pauses.Get(ctx, r.Consumer)
+	if err != nil {
+		return nil, err
 	}
-	add(len(builds) == 1, "%s runs %s", r.Consumer, text(strings.Join(names, ", ")))
+	if p.Lasts() {
+		add(false, "%s is paused by %s: headrace consumer resume %s", r.Consumer, text(p.By), text(r.Consumer))
+	}
 	newer, err := st.Operations().Redrives.NewLetters(ctx, r, slices.Collect(maps.Keys(builds)))
 	if err != nil {
 		return nil, err
@@ -177,6 +180,28 @@ func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []
 		add(false, "%d messages of %s wait, the oldest for %s: the redrive goes behind them", depth.Ready, r.Consumer, depth.Oldest.Round(time.Second))
 	}
 	return list, nil
+}
+
+// buildsSaid says which builds of a consumer run, with their processes.
+func buildsSaid(consumer string, builds map[string]int) string {
+	var names []string
+	for _, b := range slices.Sorted(maps.Keys(builds)) {
+		names = append(names, fmt.Sprintf("%s on %d", text(b), builds[b]))
+	}
+	says := fmt.Sprintf("%s runs %s", consumer, text(strings.Join(names, ", ")))
+	if len(builds) > 1 {
+		says += ": redrive apply --wait waits until one of them is left"
+	}
+	return says
+}
+
+// showPlanAlone prints a plan with its checks, and how to apply it.
+func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
+	err := m.showPlan(ctx, st, id)
+	if err == nil {
+		m.next("redrive apply %s --reason WHY", job.Name(id))
+	}
+	return err
 }
 
 // showPlan prints a plan with its checks.
@@ -212,7 +237,6 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) error {
 			return err
 		}
 	}
-	m.next("redrive apply %s --reason WHY", v.Name)
 	return nil
 }
 
@@ -239,7 +263,7 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 		return err
 	}
 	if r.State == job.Planned {
-		return m.showPlan(ctx, st, id)
+		return m.showPlanAlone(ctx, st, id)
 	}
 	v, err := viewRedrive(ctx, st, r)
 	if err != nil {
@@ -278,7 +302,8 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 		m.next("redrive watch %s", v.Name)
 	}
 	if r.State == job.Paused {
-		m.next("redrive resume|cancel %s", v.Name)
+		m.next("redrive resume %s", v.Name)
+		m.say("or: %s", m.command("redrive cancel "+v.Name+" --reason WHY"))
 	}
 	return nil
 }

@@ -145,15 +145,15 @@ func pauses(r *Redrive, c *Counts, w *World, now time.Time) string {
 	}
 	for _, p := range w.Processes {
 		if p.Died && p.Beat.After(r.Resumed) && !c.Oldest.IsZero() && c.Oldest.Before(p.Beat.Add(deathSeen)) {
-			return fmt.Sprintf("a process of %s on %s ended unexpectedly while %d letters were under way: one of them may have ended it", r.Consumer, p.Host, c.underWay())
+			return fmt.Sprintf("a process of %s on %s ended unexpectedly with %d under way: one of the letters may have ended it", r.Consumer, p.Host, c.underWay())
 		}
 	}
 	if _, limited := r.limit(); limited {
 		switch {
 		case r.share("f") > 0:
-			return fmt.Sprintf("in stage %d: %s", r.Stage, c.Failed)
+			return cmp.Or(c.Failed, "a letter failed again")
 		case c.Slow != "":
-			return fmt.Sprintf("in stage %d: %s", r.Stage, c.Slow)
+			return c.Slow
 		}
 	} else if bad := r.share("f") + c.StageRetrying; float64(bad) > r.PauseAt {
 		return fmt.Sprintf("%d of the last letters failed again or retry, more than %v %%; %s", bad, r.PauseAt, c.Failed)

@@ -38,7 +38,7 @@ func Run(ctx context.Context, o Options) {
 		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
 	}
 	tasks.Go(func() { lines.Run(ctx) })
-	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Handlers: o.Handlers, Logger: o.Logger}
+	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Instance: o.Instance.ID, Handlers: o.Handlers, Logger: o.Logger}
 	tasks.Go(func() { redrives.Run(ctx) })
 	actions := maps.Clone(o.Actions)
 	if actions == nil {

@@ -34,7 +34,8 @@ func (e *Engine) Actions() map[string]func(context.Context, instance.Request) (a
 		KindPause: action(func(ctx context.Context, r instance.Request, w Which) (job.Redrive, error) {
 			return e.Pause(ctx, w.ID, r.By, r.Reason)
 		}),
-		KindResume: action(func(ctx context.Context, _ instance.Request, a Resume) (job.Redrive, error) {
+		KindResume: action(func(ctx context.Context, r instance.Request, a Resume) (job.Redrive, error) {
+			a.By = r.By
 			return e.Resume(ctx, a)
 		}),
 		KindCancel: action(func(ctx context.Context, r instance.Request, w Which) (job.Redrive, error) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
 )
@@ -39,7 +40,7 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 	if err != nil {
 		return job.Redrive{}, err
 	}
-	return e.change(ctx, a.ID, func(r *job.Redrive) error {
+	return e.change(ctx, a.ID, audit.Row{Action: "apply", By: by, Reason: reason}, func(r *job.Redrive) error {
 		if err := notPlanned(r); err != nil {
 			return err
 		}
@@ -48,7 +49,7 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 		}
 		if r.Kind == job.Redriving {
 			if changed := changes(r, a, w, newer, missing); len(changed) > 0 {
-				return instance.Refuse("things have changed since %s was planned: %s", job.Name(r.ID), strings.Join(changed, "; "))
+				return instance.Refuse("%s cannot be applied now: %s", job.Name(r.ID), strings.Join(changed, "; "))
 			}
 		}
 		r.Builds = w.Builds()
@@ -78,10 +79,10 @@ func notPlanned(r *job.Redrive) error {
 func changes(r *job.Redrive, a Apply, w world, newer int64, missing []string) (list []string) {
 	builds := w.Builds()
 	if !a.AcceptBuild {
-		if !slices.Equal(builds, r.Builds) {
+		if !subset(builds, r.Builds) {
 			list = append(list, fmt.Sprintf("%s runs %s now, and ran %s then (--accept-build goes on)", r.Consumer, job.NameBuilds(builds), job.NameBuilds(r.Builds)))
 		} else if len(builds) > 1 {
-			list = append(list, fmt.Sprintf("%s runs several builds, %s (--accept-build goes on)", r.Consumer, job.NameBuilds(builds)))
+			list = append(list, fmt.Sprintf("%s runs several builds, %s (--wait waits until one is left, --accept-build goes on)", r.Consumer, job.NameBuilds(builds)))
 		}
 	}
 	if newer > 0 {
@@ -99,6 +100,11 @@ func changes(r *job.Redrive, a Apply, w world, newer int64, missing []string) (l
 	return list
 }
 
+// subset reports whether each of some is one of all, and there are some.
+func subset(some, all []string) bool {
+	return len(some) > 0 && !slices.ContainsFunc(some, func(one string) bool { return !slices.Contains(all, one) })
+}
+
 // missing returns the handlers of letters that no running process has.
 func (e *Engine) missing(ctx context.Context, w world, id int64) (names []string, err error) {
 	survey, err := e.jobs().Survey(ctx, id)
@@ -112,7 +118,7 @@ func (e *Engine) missing(ctx context.Context, w world, id int64) (names []string
 
 // Pause pauses a running job, after the step that a process may be taking.
 func (e *Engine) Pause(ctx context.Context, id int64, by, reason string) (job.Redrive, error) {
-	return e.change(ctx, id, func(r *job.Redrive) error {
+	return e.change(ctx, id, audit.Row{Action: "pause", By: by, Reason: reason}, func(r *job.Redrive) error {
 		if r.State != job.Running {
 			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}
@@ -128,6 +134,8 @@ type Resume struct {
 	FromStage int `json:"from_stage"`
 	// AcceptBuild is as in Apply.
 	AcceptBuild bool `json:"accept_build"`
+	// By says who resumes it.
+	By string `json:"-"`
 }
 
 // Resume lets a paused job go on: it begins its stage again.
@@ -136,7 +144,11 @@ func (e *Engine) Resume(ctx context.Context, a Resume) (job.Redrive, error) {
 	if err != nil {
 		return job.Redrive{}, err
 	}
-	return e.change(ctx, a.ID, func(r *job.Redrive) error {
+	row := audit.Row{Action: "resume", By: a.By}
+	if a.AcceptBuild {
+		row.Detail = "for " + job.NameBuilds(w.Builds())
+	}
+	return e.change(ctx, a.ID, row, func(r *job.Redrive) error {
 		builds := w.Builds()
 		switch {
 		case r.State != job.Paused:
@@ -159,7 +171,7 @@ func (e *Engine) Resume(ctx context.Context, a Resume) (job.Redrive, error) {
 
 // Cancel ends a plan or a job. Letters that were not sent stay open; those that were go on.
 func (e *Engine) Cancel(ctx context.Context, id int64, by, reason string) (job.Redrive, error) {
-	return e.change(ctx, id, func(r *job.Redrive) error {
+	return e.change(ctx, id, audit.Row{Action: "cancel", By: by, Reason: reason}, func(r *job.Redrive) error {
 		if r.State.Ended() {
 			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}

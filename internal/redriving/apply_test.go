@@ -149,7 +149,7 @@ func TestProcessEnds(t *testing.T) {
 		b.exec("UPDATE headrace_redrives SET resumed_at = resumed_at - 120000000", "UPDATE "+b.schema()+"headrace_redrives SET resumed_at = resumed_at - interval '2 minutes'")
 		b.exec("UPDATE headrace_redrive_letters SET at = at - 100000000", "UPDATE "+b.schema()+"headrace_redrive_letters SET at = at - interval '100 seconds'")
 		b.silent("2")
-		if d := b.step(id); d.Action != job.Pause || !strings.Contains(d.Why, "a process of billing on host-2 ended unexpectedly while 1 letters were under way") {
+		if d := b.step(id); d.Action != job.Pause || !strings.Contains(d.Why, "a process of billing on host-2 ended unexpectedly with 1 under way") {
 			b.Fatalf("%+v", d)
 		}
 		_, err := b.engine.Resume(b.ctx, redriving.Resume{ID: id})

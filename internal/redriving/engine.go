@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
@@ -19,6 +21,9 @@ import (
 type Engine struct {
 	Store    store.Store
 	Consumer string
+	// Instance is the id of this process's instance. Until its row is written, no step is taken:
+	// the consumer would seem to run no build. "" does not wait.
+	Instance string
 	// Handlers are those of the consumer in this process: they give the keys of letters under
 	// stand-in keys.
 	Handlers []*task.Handler
@@ -56,6 +61,7 @@ func (e *Engine) handler(name string) *task.Handler {
 type world struct {
 	job.World
 	handlers map[string]bool // those of the processes that run
+	self     bool            // this process is one of them
 }
 
 // world reads the processes and the pause of the consumer.
@@ -64,12 +70,13 @@ func (e *Engine) world(ctx context.Context) (w world, err error) {
 	if err != nil {
 		return w, err
 	}
-	w.handlers = make(map[string]bool)
+	w.handlers, w.self = make(map[string]bool), e.Instance == ""
 	for _, i := range list {
 		if !i.Ended.IsZero() {
 			continue
 		}
 		died := i.Dead(instance.Missed)
+		w.self = w.self || i.ID == e.Instance && !died
 		w.Processes = append(w.Processes, job.Process{Host: i.Host, Build: i.Build, Beat: i.Beat, Died: died})
 		for _, name := range i.Handlers {
 			w.handlers[name] = w.handlers[name] || !died
@@ -88,8 +95,9 @@ func (e *Engine) world(ctx context.Context) (w world, err error) {
 	return w, nil
 }
 
-// change locks a redrive, calls f with it, and writes what f has changed, in one transaction.
-func (e *Engine) change(ctx context.Context, id int64, f func(r *job.Redrive) error) (r job.Redrive, err error) {
+// change locks a redrive, calls f with it, and writes what f has changed, with an audit row unless
+// its Action is "", in one transaction.
+func (e *Engine) change(ctx context.Context, id int64, row audit.Row, f func(r *job.Redrive) error) (r job.Redrive, err error) {
 	err = store.Transact(ctx, e.Store, func(t *txn.Txn) error {
 		var found bool
 		r, found, err = e.jobs().Lock(ctx, t, id, true, limits)
@@ -101,6 +109,12 @@ func (e *Engine) change(ctx context.Context, id int64, f func(r *job.Redrive) er
 		}
 		if err := f(&r); err != nil {
 			return err
+		}
+		if row.Action != "" {
+			row.Kind, row.Subject = audit.Redrive, strconv.FormatInt(id, 10)
+			if err := e.Store.Operations().Audit.Record(ctx, t, row); err != nil {
+				return err
+			}
 		}
 		return e.jobs().Change(ctx, t, r)
 	})

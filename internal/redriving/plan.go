@@ -3,6 +3,7 @@ package redriving
 import (
 	"context"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/search"
@@ -47,7 +48,7 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		return job.Redrive{}, err
 	}
 	if count == 0 {
-		_, err := e.change(ctx, id, func(r *job.Redrive) error {
+		_, err := e.change(ctx, id, audit.Row{}, func(r *job.Redrive) error {
 			r.State, r.Why, r.Ended = job.Cancelled, "no open letter was found", r.Now
 			return nil
 		})

@@ -21,7 +21,7 @@ type Taken struct {
 // taken and its COMMIT had no answer: the next step goes on with what is there.
 func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	w, err := e.world(ctx)
-	if err != nil {
+	if err != nil || !w.self {
 		return Taken{}, err
 	}
 	t, err := e.Store.Begin(ctx)
@@ -150,7 +150,7 @@ func (s *step) underWay(l *job.Look, o job.Outcome) {
 		}
 	case job.Postponed:
 		c.Postponed++
-		says = "is postponed"
+		says = "runs again"
 		if late {
 			c.Aside++
 		}
@@ -169,7 +169,7 @@ func (s *step) underWay(l *job.Look, o job.Outcome) {
 	}
 	says = fmt.Sprintf("letter %d %s", l.LetterID, says)
 	if !l.Due.IsZero() {
-		says += " until " + clock(l.Due)
+		says += " at " + clock(l.Due)
 	}
 	if c.Due == "" {
 		c.Due = says
