@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,6 +81,9 @@ search ends after two seconds and says where to go on.`,
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		f.Status = status.value
 		return m.withStore(ctx, func(st openStore) error {
+			if err := wholeRowGroup(ctx, st, f); err != nil {
+				return err
+			}
 			rows, next, err := listRows(ctx, st.Operations().Waiting, *f, int64(after.n), most.n)
 			if err != nil {
 				return err
@@ -97,6 +103,32 @@ func addBacklogFilter(c *cobra.Command) *backlog.Filter {
 	c.Flags().StringVar(&f.Handler, "handler", "", "only messages of this handler")
 	c.Flags().StringVar(&f.ErrorFingerprint, "group", "", "only the group with this `error-fingerprint` (see headrace backlog groups)")
 	return f
+}
+
+// wholeRowGroup replaces the first digits of a group of messages that wait by all of them. Where no
+// group begins with them, they stay.
+func wholeRowGroup(ctx context.Context, st openStore, f *backlog.Filter) error {
+	digits := f.ErrorFingerprint
+	if digits == "" || len(digits) >= allDigits {
+		return nil
+	}
+	if len(digits) < leastDigits {
+		return usagef("group %q: give at least %d digits of its error fingerprint", digits, leastDigits)
+	}
+	list, err := st.Operations().Waiting.Groups(ctx, backlog.Filter{Consumer: f.Consumer, Handler: f.Handler})
+	if err != nil {
+		return err
+	}
+	found := make(map[string]bool)
+	for _, g := range list {
+		if strings.HasPrefix(g.ErrorFingerprint, digits) {
+			found[g.ErrorFingerprint], f.ErrorFingerprint = true, g.ErrorFingerprint
+		}
+	}
+	if len(found) > 1 {
+		return usagef("group %q: several begin like that: %s", digits, strings.Join(slices.Sorted(maps.Keys(found)), ", "))
+	}
+	return nil
 }
 
 // listRows returns at most limit rows above after, and where to go on; 0 at the end.
@@ -157,6 +189,9 @@ retried, before they become dead letters. It counts up to %d messages of each of
 	f := addBacklogFilter(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if err := wholeRowGroup(ctx, st, f); err != nil {
+				return err
+			}
 			groups, err := st.Operations().Waiting.Groups(ctx, *f)
 			if err != nil {
 				return err

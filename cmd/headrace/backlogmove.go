@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/intervene"
 )
@@ -58,6 +59,11 @@ func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, 
 
 // moveRows asks a process, and prints what it has done.
 func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, args intervene.Args, participle string) (err error) {
+	of := backlog.Filter{Consumer: r.Consumer, Handler: args.Handler, ErrorFingerprint: args.ErrorFingerprint}
+	if err := wholeRowGroup(ctx, st, &of); err != nil {
+		return err
+	}
+	args.ErrorFingerprint = of.ErrorFingerprint
 	if r.Consumer == "" {
 		if r.Consumer, err = waitsAt(ctx, st, args); err != nil {
 			return err

@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // lateCount is after how long without a count the states of groups are called old.
@@ -58,7 +59,7 @@ looks for them.`,
 				return err
 			}
 			if len(views) > 0 {
-				m.next("dlq why %s", short(views[0].ErrorFingerprint, 16))
+				m.nextWhy(views)
 			}
 			return m.found(len(views), f)
 		})
@@ -143,6 +144,30 @@ func (m *Main) sayLate(ctx context.Context, st openStore) error {
 		m.say("%s", said)
 	}
 	return err
+}
+
+// nextWhy leads to the first group. Where others share its fingerprint, options choose it.
+func (m *Main) nextWhy(views []groupView) {
+	first := views[0]
+	words := "dlq why " + short(first.ErrorFingerprint, 16)
+	for _, v := range views[1:] {
+		if v.ErrorFingerprint == first.ErrorFingerprint {
+			words += chosen(dlq.Filter{Consumer: first.Consumer, Handler: first.Handler})
+			break
+		}
+	}
+	m.next("%s", words)
+}
+
+// chosen are the options that choose the consumer and the handler of f.
+func chosen(f dlq.Filter) (options string) {
+	if f.Consumer != "" {
+		options += " --consumer " + migrate.Quote(f.Consumer)
+	}
+	if f.Handler != "" {
+		options += " --handler " + migrate.Quote(f.Handler)
+	}
+	return options
 }
 
 // wholeGroup replaces the first digits of a group's fingerprint by all of them. Where no

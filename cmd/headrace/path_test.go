@@ -9,13 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq/groups"
-	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/retry"
@@ -169,10 +167,7 @@ func (n *night) start(build string, check func(paid) error) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	n.waits("the process is listed", func() bool {
-		list, err := n.st.Operations().Instances.List(n.Context(), "billing")
-		return err == nil && slices.ContainsFunc(list, func(i instance.Instance) bool { return i.Build == build })
-	})
+	waitsListed(n.Fatalf, n.st.Operations().Instances, build)
 	n.stop = sync.OnceFunc(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -184,20 +179,10 @@ func (n *night) start(build string, check func(paid) error) {
 // resolved waits until the processes have found that the group is resolved.
 func (n *night) resolved() {
 	n.Helper()
-	n.waits("the group is resolved", func() bool {
+	waits(n.Fatalf, "the group is resolved", func() bool {
 		list, err := n.st.Operations().Groups.List(n.Context(), groups.Filter{Consumer: "billing", Closed: true})
 		return err == nil && len(list) == 1 && list[0].State == groups.Resolved && list[0].Open == 0
 	})
-}
-
-// waits waits for what the tables say.
-func (n *night) waits(what string, is func() bool) {
-	n.Helper()
-	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			n.Fatalf("it is not so that %s", what)
-		}
-	}
 }
 
 func (n *night) count() (effects, orders int) {

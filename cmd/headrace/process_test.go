@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/instance"
 )
 
 // process runs a process of the consumer billing until the script ends. Its handler
@@ -43,10 +46,29 @@ func process(ts *testscript.TestScript, neg bool, args []string) {
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
+	waitsListed(ts.Fatalf, st.Operations().Instances, args[0])
 	ts.Defer(func() {
 		stop()
 		if err := errors.Join(<-ended, st.Close()); err != nil {
 			ts.Logf("process: %v", err)
 		}
 	})
+}
+
+// waitsListed waits until a process of billing with this build is listed: a command that came before
+// would not find it.
+func waitsListed(fatal func(string, ...any), instances instance.Store, build string) {
+	waits(fatal, "a process with build "+build+" is listed", func() bool {
+		list, err := instances.List(context.Background(), "billing")
+		return err == nil && slices.ContainsFunc(list, func(i instance.Instance) bool { return i.Build == build && i.Ended.IsZero() })
+	})
+}
+
+// waits waits for what the tables say.
+func waits(fatal func(string, ...any), what string, is func() bool) {
+	for end := time.Now().Add(time.Minute); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			fatal("it is not so that %s", what)
+		}
+	}
 }

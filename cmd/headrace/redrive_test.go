@@ -59,6 +59,7 @@ func (b *billing) start(p *program, build string) {
 			p.Error(err)
 		}
 	})
+	waitsListed(p.Fatalf, st.Operations().Instances, build)
 	b.stop = sync.OnceFunc(func() {
 		cancel()
 		running.Wait()

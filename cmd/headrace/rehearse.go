@@ -75,7 +75,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}
 	err = asker.Ask(ctx, r, instance.Valid, &report)
 	if errors.Is(err, instance.ErrRefused) && ask.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s", ask.Filter.ErrorFingerprint)
+		m.next("redrive plan %s%s", ask.Filter.ErrorFingerprint, chosen(of))
 	}
 	if err != nil {
 		return err
@@ -86,12 +86,23 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		err = m.printReport(report)
 	}
 	if err == nil && report.Pass < len(report.Results)+report.NotReached {
+		m.nextFailure(report)
 		return errIncomplete
 	}
 	if err == nil && ask.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s", ask.Filter.ErrorFingerprint)
+		m.next("redrive plan %s%s", ask.Filter.ErrorFingerprint, chosen(of))
 	}
 	return err
+}
+
+// nextFailure leads to the first letter that would fail.
+func (m *Main) nextFailure(report rehearsal.Report) {
+	for _, r := range report.Results {
+		if r.Outcome == rehearsal.Fails {
+			m.next("dlq show %d --payload", r.LetterID)
+			return
+		}
+	}
 }
 
 // lookEvery is the time between two looks at the answer of a process.

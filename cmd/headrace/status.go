@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -123,12 +124,31 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	v.Warnings = append(m.warnings(v, unowned, subscribed), m.unseenWarnings(v, subscribed)...)
-	said, err := late(ctx, st)
-	if said != "" {
-		v.Warnings = append(v.Warnings, said)
-	}
+	later, err := laterWarnings(ctx, st)
+	v.Warnings = append(v.Warnings, later...)
 	return v, err
 }
+
+// laterWarnings are about what the processes do for people: counting, and redrives.
+func laterWarnings(ctx context.Context, st openStore) (list []string, err error) {
+	said, err := late(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	if said != "" {
+		list = append(list, said)
+	}
+	redrives, err := st.Operations().Redrives.List(ctx, "", newestRedrives)
+	for _, r := range redrives {
+		if r.State == job.Paused {
+			list = append(list, fmt.Sprintf("%s of %s has paused: %s: headrace redrive show %s", job.Name(r.ID), r.Consumer, r.Why, job.Name(r.ID)))
+		}
+	}
+	return list, err
+}
+
+// newestRedrives is how many redrives status looks at.
+const newestRedrives = 100
 
 func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
 
@@ -253,7 +273,7 @@ func (m *Main) printStatus(v statusView) error {
 		return err
 	}
 	if len(v.Failing) > 0 {
-		m.next("dlq why %s", short(v.Failing[0].ErrorFingerprint, 16))
+		m.nextWhy(v.Failing)
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ type whyView struct {
 	Processes int         `json:"processes"`
 	Late      string      `json:"late,omitempty"`   // why State may be old
 	Letter    *detailView `json:"letter,omitempty"` // the newest one
+
+	chosen string // the options that chose it
 }
 
 // buildView is a build that has written letters of a group, or runs.
@@ -75,6 +77,7 @@ letters of that fingerprint, --consumer and --handler choose.`,
 			if m.json() {
 				return m.emitJSON("", v)
 			}
+			v.chosen = chosen(of)
 			return m.printWhy(v)
 		})
 	})
@@ -234,11 +237,11 @@ func (m *Main) printWhyLetter(v whyView) error {
 	switch {
 	case v.Class == dlq.Parked:
 		m.next("steps %s", migrate.Quote(l.Key))
-	case slices.ContainsFunc(v.Builds, buildView.fixed):
-		m.next("dlq rehearse %s", v.ErrorFingerprint)
+	case v.Open > 0 && slices.ContainsFunc(v.Builds, buildView.fixed):
+		m.next("dlq rehearse %s%s", v.ErrorFingerprint, v.chosen)
 	case v.Open > 0:
 		m.next("dlq show %d --payload", l.ID)
-		m.say("when a fix runs: %s", m.command("dlq rehearse "+v.ErrorFingerprint))
+		m.say("when a fix runs: %s", m.command("dlq rehearse "+v.ErrorFingerprint+v.chosen))
 	}
 	return nil
 }
