@@ -44,7 +44,7 @@ func TestAwait(t *testing.T) {
 func TestAwaitEnds(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		first := b.start(request("acme", "k", 1))
-		short, cancel := context.WithTimeout(b.ctx(), 30*time.Millisecond)
+		short, cancel := context.WithTimeout(b.ctx(), time.Second)
 		defer cancel()
 		if got, err := orders.Await(short, b.client, first.Key); !errors.Is(err, context.DeadlineExceeded) || got.State != inbox.Waiting {
 			b.Errorf("%+v, %v", got, err)

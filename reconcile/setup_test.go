@@ -35,7 +35,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // bound is how long a test waits for what it demands.
-const bound = 60 * time.Second
+const bound = 3 * time.Minute
 
 // order is the value of the Kind. Note is in webhooks alone.
 type order struct {

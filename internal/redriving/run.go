@@ -70,7 +70,9 @@ func (e *Engine) steps(ctx context.Context) (busy bool, err error) {
 func (e *Engine) forget(ctx context.Context) {
 	for more := true; more && ctx.Err() == nil; {
 		var err error
-		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil {
+		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil && ctx.Err() != nil {
+			return
+		} else if err != nil {
 			e.Logger.Warn("old redrives could not be removed", "consumer", e.Consumer, "error", encode.Said(err))
 			return
 		}
