@@ -13,7 +13,7 @@ func FuzzNames(f *testing.F) {
 	f.Add("{{now}}{{schema}}", "main", "{{schema}}")
 	f.Add("{{{now}}}", "main", "now()")
 	f.Fuzz(func(t *testing.T, text, schema, now string) {
-		got, err := sqlfile.Names{Schema: schema, Now: now}.Substitute(text)
+		got, err := sqlfile.Names{Schema: schema, Parts: map[string]string{"now": now}}.Substitute(text)
 		if err != nil || now == "" {
 			return
 		}

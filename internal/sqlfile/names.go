@@ -3,44 +3,45 @@ package sqlfile
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 )
 
 // The tokens of a file.
 const (
-	schemaToken = "{{schema}}"
-	nowToken    = "{{now}}"
+	open, shut  = "{{", "}}"
+	schemaToken = open + "schema" + shut
 )
 
 // Names are the replacements of the tokens.
 type Names struct {
 	// Schema replaces {{schema}}; it is quoted already.
 	Schema string
-	// Now replaces {{now}}: an expression for the time. If it is empty, a file with the
-	// token is an error.
-	Now string
+	// Parts replace the tokens of their names: {{now}} is an expression for the time. A token
+	// without a part is an error.
+	Parts map[string]string
 }
 
-// ReadNames returns the names of a schema, quoted already, with the expression for the
-// time from file, after its comment.
-func ReadNames(fsys fs.FS, file, schema string) (Names, error) {
-	text, err := fs.ReadFile(fsys, file)
-	if err != nil {
-		return Names{}, fmt.Errorf("read the expression for the time: %w", err)
-	}
+// ReadNames returns the names of a schema, quoted already, with the parts in the files of dir,
+// each after its comment. A part has no token but {{schema}}.
+func ReadNames(fsys fs.FS, dir, schema string) (Names, error) {
 	n := Names{Schema: schema}
-	now, err := n.Substitute(string(text))
+	files, err := n.Load(fsys, dir)
 	if err != nil {
-		return Names{}, fmt.Errorf("read the expression for the time: %s: %w", file, err)
+		return Names{}, fmt.Errorf("read the parts of statements: %w", err)
 	}
-	var lines []string
-	for line := range strings.Lines(now) {
-		if !strings.HasPrefix(line, "--") {
-			lines = append(lines, strings.TrimSpace(line))
+	n.Parts = make(map[string]string, len(files))
+	for name, text := range files {
+		var lines []string
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "--") {
+				lines = append(lines, strings.TrimSpace(line))
+			}
 		}
+		n.Parts[name] = strings.Join(lines, " ")
 	}
-	n.Now = strings.Join(lines, " ")
 	return n, nil
 }
 
@@ -72,12 +73,13 @@ func (n Names) Load(fsys fs.FS, dir string) (map[string]string, error) {
 // Substitute replaces the tokens in text. Any other token is an error.
 func (n Names) Substitute(text string) (string, error) {
 	names, blanks := []string{schemaToken, n.Schema}, []string{schemaToken, " "}
-	if n.Now != "" {
-		names, blanks = append(names, nowToken, n.Now), append(blanks, nowToken, " ")
+	for _, part := range slices.Sorted(maps.Keys(n.Parts)) {
+		token := open + part + shut
+		names, blanks = append(names, token, n.Parts[part]), append(blanks, token, " ")
 	}
 	rest := strings.NewReplacer(blanks...).Replace(text)
-	if strings.Contains(rest, "{{") || strings.Contains(rest, "}}") {
-		return "", fmt.Errorf("a token other than %s and %s", schemaToken, nowToken)
+	if strings.Contains(rest, open) || strings.Contains(rest, shut) {
+		return "", fmt.Errorf("a token other than %s and those of the parts %q", schemaToken, slices.Sorted(maps.Keys(n.Parts)))
 	}
 	return strings.NewReplacer(names...).Replace(text), nil
 }

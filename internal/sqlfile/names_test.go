@@ -11,17 +11,17 @@ import (
 
 func TestNames(t *testing.T) {
 	fsys := fstest.MapFS{
-		"now.sql":           {Data: []byte("-- The time.\n(clock()\n  + (SELECT shift FROM {{schema}}.clock))\n")},
+		"parts/now.sql":     {Data: []byte("-- The time.\n(clock()\n  + (SELECT shift FROM {{schema}}.clock))\n")},
 		"queries/claim.sql": {Data: []byte("-- Takes it.\nSELECT {{now}}, {{now}} FROM {{schema}}.t")},
 	}
 	// What the user calls a schema is not looked at for tokens.
-	names, err := sqlfile.ReadNames(fsys, "now.sql", `"{{now}}"`)
+	names, err := sqlfile.ReadNames(fsys, "parts", `"{{now}}"`)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := `(clock() + (SELECT shift FROM "{{now}}".clock))`
-	if names.Now != now {
-		t.Errorf("the time is %q", names.Now)
+	if names.Parts["now"] != now {
+		t.Errorf("the time is %q", names.Parts["now"])
 	}
 	got, err := names.Load(fsys, "queries")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestNames(t *testing.T) {
 }
 
 func TestNamesRefuse(t *testing.T) {
-	names := sqlfile.Names{Schema: "main", Now: "now()"}
+	names := sqlfile.Names{Schema: "main", Parts: map[string]string{"now": "now()"}}
 	for _, text := range []string{"SELECT {{table}}", "SELECT {{now}", "SELECT {now}}", "{{ now }}", "{{now}}}}"} {
 		if got, err := names.Substitute(text); err == nil {
 			t.Errorf("%q became %q", text, got)
@@ -43,11 +43,11 @@ func TestNamesRefuse(t *testing.T) {
 		t.Errorf("without an expression for the time it became %q", got)
 	}
 	for name, text := range map[string]string{"other token": "-- x\n{{table}}", "itself": "-- x\n{{now}}"} {
-		if _, err := sqlfile.ReadNames(fstest.MapFS{"now.sql": {Data: []byte(text)}}, "now.sql", "main"); err == nil {
+		if _, err := sqlfile.ReadNames(fstest.MapFS{"parts/now.sql": {Data: []byte(text)}}, "parts", "main"); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	if _, err := sqlfile.ReadNames(fstest.MapFS{}, "now.sql", "main"); err == nil {
+	if _, err := sqlfile.ReadNames(fstest.MapFS{}, "parts", "main"); err == nil {
 		t.Error("no file: no error")
 	}
 }

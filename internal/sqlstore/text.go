@@ -14,10 +14,10 @@ type Text struct {
 	Scripts []migrate.Script
 }
 
-// ReadText reads now.sql and the directories queries, checks and migrations. schema is
+// ReadText reads the directories parts, queries, checks and migrations. schema is
 // quoted already.
 func ReadText(files fs.FS, schema string) (t Text, err error) {
-	names, err := sqlfile.ReadNames(files, "now.sql", schema)
+	names, err := sqlfile.ReadNames(files, "parts", schema)
 	if err != nil {
 		return t, err
 	}

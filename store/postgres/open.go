@@ -21,7 +21,7 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-//go:embed now.sql queries/*.sql checks/*.sql migrations/*.sql
+//go:embed parts/*.sql queries/*.sql checks/*.sql migrations/*.sql
 var files embed.FS
 
 // Open connects to the database of dsn, a URL or a list of key=value pairs. The

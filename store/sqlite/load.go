@@ -10,7 +10,7 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-//go:embed now.sql migrations/*.sql queries/*.sql checks/*.sql
+//go:embed parts/*.sql migrations/*.sql queries/*.sql checks/*.sql
 var files embed.FS
 
 // schema replaces {{schema}}: SQLite's name for the file that a connection was opened on.

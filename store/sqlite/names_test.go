@@ -117,7 +117,7 @@ var clocks = regexp.MustCompile(`(?i)\b(clock_timestamp|statement_timestamp|tran
 //evidence:one-clock
 func TestOneClock(t *testing.T) {
 	read := map[string]int{
-		"now.sql":                                1,
+		"parts/now.sql":                          1,
 		"../postgres/migrations/0001_schema.sql": 1, // the body of headrace_now
 	}
 	for _, store := range []string{".", filepath.Join("..", "postgres")} {

@@ -36,7 +36,7 @@ func TestRolling(t *testing.T) {
 			for name, text := range more {
 				all["migrations/"+name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			names, err := sqlfile.ReadNames(files, "now.sql", schema)
+			names, err := sqlfile.ReadNames(files, "parts", schema)
 			if err != nil {
 				return err
 			}

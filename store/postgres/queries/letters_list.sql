@@ -28,19 +28,7 @@ FROM (
      WHERE $16::text = 'ids' AND l.id = ANY ($2::bigint[]) AND l.id > $17::bigint AND l.id < $18::bigint
      ORDER BY l.id DESC)
 ) AS l
-WHERE ($1::text = '' OR l.state = $1::text)
-    AND ($3::text = '' OR l.consumer = $3::text)
-    AND ($4::text = '' OR l.handler = $4::text)
-    AND ($5::text = '' OR l.topic = $5::text)
-    AND ($6::text = '' OR l.class = $6::text)
-    AND ($7::text = '' OR l.error_fingerprint = $7::text)
-    AND ($8::text = '' OR l.key = $8::text)
-    AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
-    AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
-    AND ($11::text = '' OR l.build = $11::text)
-    AND ($12::text = '' OR l.host = $12::text)
-    AND ($13::text = '' OR position($13::text IN l.error) > 0 OR position(convert_to($13::text, 'UTF8') IN l.payload) > 0)
-    AND ($14::bytea IS NULL OR position($14::bytea IN l.metadata) > 0)
-    AND ($15::bytea IS NULL OR position($15::bytea IN l.payload) > 0 OR position('\x5c'::bytea IN l.payload) > 0)
+WHERE {{letters_chosen}}
+    AND {{letters_hold}}
 ORDER BY CASE WHEN $16::text = 'group' THEN l.error_fingerprint END DESC, CASE WHEN $16::text = 'key' THEN l.key END DESC, l.id DESC
 LIMIT $19

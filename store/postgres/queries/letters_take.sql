@@ -18,9 +18,7 @@ WITH open AS MATERIALIZED (
         AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
         AND ($11::text = '' OR l.build = $11::text)
         AND ($12::text = '' OR l.host = $12::text)
-        AND ($13::text = '' OR position($13::text IN l.error) > 0 OR position(convert_to($13::text, 'UTF8') IN l.payload) > 0)
-        AND ($14::bytea IS NULL OR position($14::bytea IN l.metadata) > 0)
-        AND ($15::bytea IS NULL OR position($15::bytea IN l.payload) > 0 OR position('\x5c'::bytea IN l.payload) > 0)
+        AND {{letters_hold}}
         AND l.id > $16::bigint
     ORDER BY CASE WHEN $7::text <> '' THEN l.error_fingerprint END, l.id
     LIMIT $17

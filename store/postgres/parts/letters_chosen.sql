@@ -1,0 +1,12 @@
+-- What a filter says of a letter l, but for its contents: $1 to $12, without the ids of $2.
+($1::text = '' OR l.state = $1::text)
+AND ($3::text = '' OR l.consumer = $3::text)
+AND ($4::text = '' OR l.handler = $4::text)
+AND ($5::text = '' OR l.topic = $5::text)
+AND ($6::text = '' OR l.class = $6::text)
+AND ($7::text = '' OR l.error_fingerprint = $7::text)
+AND ($8::text = '' OR l.key = $8::text)
+AND ($9::timestamptz IS NULL OR l.created_at >= $9::timestamptz)
+AND ($10::timestamptz IS NULL OR l.created_at < $10::timestamptz)
+AND ($11::text = '' OR l.build = $11::text)
+AND ($12::text = '' OR l.host = $12::text)

@@ -1,0 +1,12 @@
+-- What a filter says of a letter l, but for its contents: $1 to $12, without the ids of $2.
+($1 = '' OR l.state = $1)
+AND ($3 = '' OR l.consumer = $3)
+AND ($4 = '' OR l.handler = $4)
+AND ($5 = '' OR l.topic = $5)
+AND ($6 = '' OR l.class = $6)
+AND ($7 = '' OR l.error_fingerprint = $7)
+AND ($8 = '' OR l.key = $8)
+AND ($9 IS NULL OR l.created_at >= $9)
+AND ($10 IS NULL OR l.created_at < $10)
+AND ($11 = '' OR l.build = $11)
+AND ($12 = '' OR l.host = $12)
