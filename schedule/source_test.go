@@ -131,7 +131,7 @@ func TestFireWhileOneIsNotDone(t *testing.T) {
 				fire := func(want error) {
 					b.Helper()
 					if err := schedule.Fire(b.Context(), b.st, "h", "ana"); !errors.Is(err, want) {
-						b.Errorf("%v, want %v", err, want)
+						b.Fatalf("%v, want %v", err, want)
 					}
 				}
 				fire(schedule.ErrUnknown)
