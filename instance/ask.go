@@ -41,7 +41,7 @@ type Asker struct {
 // the process has its text.
 func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any) error {
 	if valid <= Valid {
-		if err := a.nobody(ctx, r, false); err != nil {
+		if err := a.unanswered(ctx, r, false); err != nil {
 			return err
 		}
 	}
@@ -57,7 +57,7 @@ func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any)
 		case !ok:
 			return fmt.Errorf("request %d is gone", id)
 		case answer.State == RequestWaiting && got.Left < -TakeTime:
-			return a.nobody(ctx, r, true)
+			return a.unanswered(ctx, r, true)
 		case answer.State == RequestTaken:
 			if err := a.lost(ctx, id, r, answer); err != nil {
 				return err
@@ -105,8 +105,8 @@ func (a Asker) lost(ctx context.Context, id int64, r Request, taken Answer) erro
 	return fmt.Errorf("%w: %s of %s, before it answered request %d (%s). It may have done it", ErrLost, taken.TakenBy, r.Consumer, id, r.Kind)
 }
 
-// nobody says why no process takes the request: nil if one may.
-func (a Asker) nobody(ctx context.Context, r Request, waited bool) error {
+// unanswered says why no process takes the request: nil if one may.
+func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 	list, err := a.Instances.List(ctx, r.Consumer)
 	if err != nil {
 		return err

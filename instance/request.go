@@ -2,6 +2,7 @@ package instance
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -34,6 +35,14 @@ const (
 	// MaxValid bounds it.
 	MaxValid = 24 * time.Hour
 )
+
+// Read decodes Args into args. An error matches ErrRefused.
+func (r Request) Read(args any) error {
+	if err := json.Unmarshal(r.Args, args); err != nil {
+		return Refuse("what is asked cannot be read: %v", err)
+	}
+	return nil
+}
 
 // RequestState is the life of a request.
 type RequestState string

@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -69,12 +67,8 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 			return err
 		}
 	}
-	if r.Args, err = json.Marshal(args); err != nil {
-		return fmt.Errorf("encode the request: %w", err)
-	}
-	var a intervene.Answer
-	o := st.Operations()
-	if err := (instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}).Ask(ctx, r, instance.Valid, &a); err != nil {
+	a, err := ask[intervene.Answer](ctx, st, r, args, instance.Valid)
+	if err != nil {
 		return err
 	}
 	if m.json() {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -25,23 +23,8 @@ func (m *Main) redrivesCommand() *cobra.Command {
 		m.redrivePauseCommand(), m.redriveResumeCommand(), m.redriveCancelCommand())
 }
 
-// askEvery is the time between two looks at an answer, or at a job.
-const askEvery = 200 * time.Millisecond
-
 // stopWait is how long a command waits for the answer to a request that stays.
 const stopWait = 10 * time.Second
-
-// ask asks the processes of a consumer, and waits for the answer.
-func (m *Main) ask(ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (redriving.Answer, error) {
-	var err error
-	if r.Args, err = json.Marshal(args); err != nil {
-		return redriving.Answer{}, fmt.Errorf("encode the request: %w", err)
-	}
-	o := st.Operations()
-	var answer redriving.Answer
-	err = instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}.Ask(ctx, r, valid, &answer)
-	return answer, err
-}
 
 func (m *Main) redrivePlanCommand() *cobra.Command {
 	c := &cobra.Command{
@@ -127,7 +110,7 @@ func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by stri
 	}
 	p.Says = strings.Trim(describe(p.Filter), " ()")
 	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
-	answer, err := m.ask(ctx, st, r, p, instance.Valid)
+	answer, err := ask[redriving.Answer](ctx, st, r, p, instance.Valid)
 	return answer.ID, err
 }
 
@@ -192,9 +175,9 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 
 // apply asks for a plan to be applied, again while a rollout lasts that the person waits for.
 func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redriving.Apply, by, reason string, wait time.Duration) error {
-	ask := instance.Request{Kind: redriving.KindApply, Consumer: r.Consumer, By: by, Reason: reason}
+	request := instance.Request{Kind: redriving.KindApply, Consumer: r.Consumer, By: by, Reason: reason}
 	for end := time.Now().Add(wait); ; {
-		_, err := m.ask(ctx, st, ask, a, instance.Valid)
+		_, err := ask[redriving.Answer](ctx, st, request, a, instance.Valid)
 		if !errors.Is(err, instance.ErrRefused) || !time.Now().Before(end) {
 			return err
 		}
@@ -270,11 +253,11 @@ func running(ctx context.Context, st openStore, consumer string) (map[string]int
 }
 
 // stopping asks to pause, resume or cancel a redrive. The request stays for valid.
-func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, ask instance.Request, args any, valid time.Duration) error {
-	ask.Consumer = r.Consumer
+func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, request instance.Request, args any, valid time.Duration) error {
+	request.Consumer = r.Consumer
 	waiting, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
-	_, err := m.ask(waiting, st, ask, args, valid)
+	_, err := ask[redriving.Answer](waiting, st, request, args, valid)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		m.say("no process of %s has answered yet; the request stays for %s: %s", r.Consumer, valid, m.command("redrive show "+job.Name(r.ID)))
 		return errIncomplete

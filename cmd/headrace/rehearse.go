@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -46,20 +45,20 @@ are the number of a dead letter. Exit status 3 if a letter would fail or was not
 	return c
 }
 
-// rehearse asks a process for a rehearsal of what args name, and prints its report.
-func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, args []string) (err error) {
-	ask := rehearsal.Args{Count: count}
-	if isGroup(args) {
-		of.ErrorFingerprint = args[0]
+// rehearse asks a process for a rehearsal of what which names, and prints its report.
+func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, which []string) (err error) {
+	args := rehearsal.Args{Count: count}
+	if isGroup(which) {
+		of.ErrorFingerprint = which[0]
 		g, err := m.oneGroup(ctx, st, of)
 		if err != nil {
 			return err
 		}
 		r.Consumer = g.Consumer
-		ask.Filter = dlq.Filter{Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
-	} else if ask.Letters, err = m.readIDs(args); err != nil {
+		args.Filter = dlq.Filter{Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
+	} else if args.Letters, err = m.readIDs(which); err != nil {
 		return err
-	} else if r.Consumer, err = consumerOf(ctx, st, ask.Letters); err != nil {
+	} else if r.Consumer, err = consumerOf(ctx, st, args.Letters); err != nil {
 		return err
 	}
 	if r.Build == "" && r.Host == "" {
@@ -67,15 +66,9 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 			return err
 		}
 	}
-	if r.Args, err = json.Marshal(ask); err != nil {
-		return err
-	}
-	var report rehearsal.Report
-	o := st.Operations()
-	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: lookEvery}
-	err = asker.Ask(ctx, r, instance.Valid, &report)
-	if errors.Is(err, instance.ErrRefused) && ask.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s%s", ask.Filter.ErrorFingerprint, chosen(of))
+	report, err := ask[rehearsal.Report](ctx, st, r, args, instance.Valid)
+	if errors.Is(err, instance.ErrRefused) && args.Filter.ErrorFingerprint != "" {
+		m.next("redrive plan %s%s", args.Filter.ErrorFingerprint, chosen(of))
 	}
 	if err != nil {
 		return err
@@ -89,8 +82,8 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		m.nextFailure(report)
 		return errIncomplete
 	}
-	if err == nil && ask.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s%s", ask.Filter.ErrorFingerprint, chosen(of))
+	if err == nil && args.Filter.ErrorFingerprint != "" {
+		m.next("redrive plan %s%s", args.Filter.ErrorFingerprint, chosen(of))
 	}
 	return err
 }
@@ -104,9 +97,6 @@ func (m *Main) nextFailure(report rehearsal.Report) {
 		}
 	}
 }
-
-// lookEvery is the time between two looks at the answer of a process.
-const lookEvery = 100 * time.Millisecond
 
 // isGroup reports whether args are one group, and not the numbers of letters.
 func isGroup(args []string) bool {

@@ -2,7 +2,6 @@ package intervene
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -207,8 +206,8 @@ func (d *Desk) move(ctx context.Context, t *txn.Txn, q instance.Request, row *ba
 const releaseLimit = 64
 
 func read(q instance.Request) (args Args, err error) {
-	if err := json.Unmarshal(q.Args, &args); err != nil {
-		return args, instance.Refuse("the arguments: %v", err)
+	if err := q.Read(&args); err != nil {
+		return args, err
 	}
 	if len(args.Keys) > MaxKeys {
 		return args, instance.Refuse("%d keys are more than %d", len(args.Keys), MaxKeys)

@@ -2,7 +2,6 @@ package redriving
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
@@ -55,8 +54,8 @@ type Answer struct {
 func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, error)) func(context.Context, instance.Request) (any, error) {
 	return func(ctx context.Context, r instance.Request) (any, error) {
 		var args A
-		if err := json.Unmarshal(r.Args, &args); err != nil {
-			return nil, instance.Refuse("what is asked cannot be read: %v", err)
+		if err := r.Read(&args); err != nil {
+			return nil, err
 		}
 		done, err := do(ctx, r, args)
 		if err != nil {

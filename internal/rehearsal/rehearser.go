@@ -2,7 +2,6 @@ package rehearsal
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,8 +90,8 @@ var (
 // instance.ErrRefused if no letter was rehearsed.
 func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	var args Args
-	if err := json.Unmarshal(q.Args, &args); err != nil {
-		return nil, instance.Refuse("the arguments of a rehearsal: %v", err)
+	if err := q.Read(&args); err != nil {
+		return nil, err
 	}
 	if args.Count < 0 || max(args.Count, len(args.Letters)) > Most {
 		return nil, instance.Refuse("a rehearsal is for 1 to %d letters", Most)
