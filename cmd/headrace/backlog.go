@@ -3,10 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -108,27 +105,13 @@ func addBacklogFilter(c *cobra.Command) *backlog.Filter {
 // wholeRowGroup replaces the first digits of a group of messages that wait by all of them. Where no
 // group begins with them, they stay.
 func wholeRowGroup(ctx context.Context, st openStore, f *backlog.Filter) error {
-	digits := f.ErrorFingerprint
-	if digits == "" || len(digits) >= allDigits {
-		return nil
-	}
-	if len(digits) < leastDigits {
-		return usagef("group %q: give at least %d digits of its error fingerprint", digits, leastDigits)
-	}
-	list, err := st.Operations().Waiting.Groups(ctx, backlog.Filter{Consumer: f.Consumer, Handler: f.Handler})
-	if err != nil {
-		return err
-	}
-	found := make(map[string]bool)
-	for _, g := range list {
-		if strings.HasPrefix(g.ErrorFingerprint, digits) {
-			found[g.ErrorFingerprint], f.ErrorFingerprint = true, g.ErrorFingerprint
+	return wholeFingerprint(&f.ErrorFingerprint, func() (all []string, err error) {
+		list, err := st.Operations().Waiting.Groups(ctx, backlog.Filter{Consumer: f.Consumer, Handler: f.Handler})
+		for _, g := range list {
+			all = append(all, g.ErrorFingerprint)
 		}
-	}
-	if len(found) > 1 {
-		return usagef("group %q: several begin like that: %s", digits, strings.Join(slices.Sorted(maps.Keys(found)), ", "))
-	}
-	return nil
+		return all, err
+	})
 }
 
 // listRows returns at most limit rows above after, and where to go on; 0 at the end.

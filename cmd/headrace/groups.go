@@ -29,7 +29,7 @@ func (m *Main) groupsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "groups", Short: "list the reasons of failures with their states, most frequent first", Args: noArgs,
 		Long: `Lists the groups of dead letters: those of one handler with the same error fingerprint. A group is new, ongoing,
-escalating, resolved or regressed. Those that somebody has muted, or that are resolved and still have open letters,
+escalating, resolved or regressed. Muted groups, and resolved ones that still have open letters,
 come last. With other flags than --consumer, --handler and --group it counts the letters that they choose, as headrace dlq ls
 looks for them.`,
 	}
@@ -67,7 +67,7 @@ looks for them.`,
 	return c
 }
 
-// viewGroups returns the groups of f, those that nobody needs to look at last.
+// viewGroups returns the groups of f, muted and resolved ones last.
 func viewGroups(ctx context.Context, st openStore, f groups.Filter) ([]groupView, error) {
 	list, err := st.Operations().Groups.List(ctx, f)
 	views := make([]groupView, len(list))
@@ -173,28 +173,35 @@ func chosen(f dlq.Filter) (options string) {
 // wholeGroup replaces the first digits of a group's fingerprint by all of them. Where no
 // group begins with them, they stay.
 func wholeGroup(ctx context.Context, st redrive.Store, f *dlq.Filter) error {
-	switch digits := f.ErrorFingerprint; {
-	case digits == "" || len(digits) >= allDigits:
+	return wholeFingerprint(&f.ErrorFingerprint, func() (all []string, err error) {
+		list, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, Closed: true})
+		for _, g := range list {
+			all = append(all, g.ErrorFingerprint)
+		}
+		return all, err
+	})
+}
+
+// wholeFingerprint replaces the first digits of one of known by all of them; they stay if none
+// begins with them.
+func wholeFingerprint(digits *string, known func() ([]string, error)) error {
+	switch {
+	case *digits == "" || len(*digits) >= allDigits:
 		return nil
-	case len(digits) < leastDigits:
-		return usagef("group %q: give at least %d digits of its error fingerprint", digits, leastDigits)
+	case len(*digits) < leastDigits:
+		return usagef("group %q: give at least %d digits of its error fingerprint", *digits, leastDigits)
 	}
-	list, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, Closed: true})
+	all, err := known()
 	if err != nil {
 		return err
 	}
-	var found []string
-	for _, g := range list {
-		if strings.HasPrefix(g.ErrorFingerprint, f.ErrorFingerprint) && !slices.Contains(found, g.ErrorFingerprint) {
-			found = append(found, g.ErrorFingerprint)
-		}
-	}
-	slices.Sort(found)
+	slices.Sort(all)
+	found := slices.DeleteFunc(slices.Compact(all), func(one string) bool { return !strings.HasPrefix(one, *digits) })
 	switch {
 	case len(found) > 1:
-		return usagef("group %q: several begin like that: %s", f.ErrorFingerprint, strings.Join(found, ", "))
+		return usagef("group %q: several begin like that: %s", *digits, strings.Join(found, ", "))
 	case len(found) == 1:
-		f.ErrorFingerprint = found[0]
+		*digits = found[0]
 	}
 	return nil
 }
