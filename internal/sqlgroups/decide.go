@@ -65,7 +65,7 @@ func (s *Groups) must(ctx context.Context, action, query string, id groups.ID, b
 	return err
 }
 
-// change runs a statement on the row of a group, and records what somebody did in the same
+// change runs a statement on the row of a group, and records what a person did in the same
 // transaction.
 func (s *Groups) change(ctx context.Context, action, query string, id groups.ID, by, said string, args ...any) (changed bool, err error) {
 	defer sqlrun.Wrap(action+" a group", &err)
@@ -73,16 +73,8 @@ func (s *Groups) change(ctx context.Context, action, query string, id groups.ID,
 	if said != "" {
 		said = " " + said
 	}
-	record := []any{id.ErrorFingerprint, action, encode.Text(by, sqlrun.MaxName), encode.Text(id.Consumer+"/"+id.Handler+said, sqlrun.MaxError)}
-	err = s.Transact(ctx, func(t *txn.Txn) error {
-		n, err := sqlrun.Affected(t.ExecContext(ctx, query, args...))
-		if changed = n > 0; err != nil || !changed {
-			return err
-		}
-		_, err = t.ExecContext(ctx, s.SQL.Record, record...)
-		return err
-	})
-	return changed && err == nil, err
+	return s.WriteRecorded(ctx, query, args, s.SQL.Record,
+		id.ErrorFingerprint, action, encode.Text(by, sqlrun.MaxName), encode.Text(id.Consumer+"/"+id.Handler+said, sqlrun.MaxError))
 }
 
 func (s *Groups) Recount(ctx context.Context) (err error) {

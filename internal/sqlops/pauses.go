@@ -7,7 +7,6 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
-	"github.com/headrace/headrace/store/txn"
 )
 
 // Pauses implements instance.Pauses.
@@ -21,20 +20,7 @@ func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err
 		return false, err
 	}
 	by, reason := encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError)
-	return s.change(ctx, []any{p.Consumer, "pause", by, reason}, s.SQL.Pause, p.Consumer, by, reason)
-}
-
-// change runs a statement, and records what it did in the same transaction.
-func (s *Pauses) change(ctx context.Context, record []any, query string, args ...any) (changed bool, err error) {
-	err = s.Transact(ctx, func(t *txn.Txn) error {
-		n, err := sqlrun.Affected(t.ExecContext(ctx, query, args...))
-		if changed = n > 0; err != nil || !changed {
-			return err
-		}
-		_, err = t.ExecContext(ctx, s.SQL.Record, record...)
-		return err
-	})
-	return changed && err == nil, err
+	return s.WriteRecorded(ctx, s.SQL.Pause, []any{p.Consumer, by, reason}, s.SQL.Record, p.Consumer, "pause", by, reason)
 }
 
 func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool, err error) {
@@ -43,7 +29,7 @@ func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool,
 		return false, nil // no row has such a name
 	}
 	by = encode.Text(by, sqlrun.MaxName)
-	return s.change(ctx, []any{consumer, "resume", by, ""}, s.SQL.Resume, consumer, by)
+	return s.WriteRecorded(ctx, s.SQL.Resume, []any{consumer, by}, s.SQL.Record, consumer, "resume", by, "")
 }
 
 func (s *Pauses) Get(ctx context.Context, consumer string) (instance.Pause, error) {

@@ -81,6 +81,20 @@ func (t *Table[S]) Write(ctx context.Context, query string, args ...any) (n int,
 	return n, err
 }
 
+// WriteRecorded runs a statement and, if it changes a row, record in the same transaction. It
+// reports whether a row changed.
+func (t *Table[S]) WriteRecorded(ctx context.Context, query string, args []any, record string, recordArgs ...any) (changed bool, err error) {
+	err = t.Transact(ctx, func(tx *txn.Txn) error {
+		n, err := Affected(tx.ExecContext(ctx, query, args...))
+		if changed = n > 0; err != nil || !changed {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, record, recordArgs...)
+		return err
+	})
+	return changed && err == nil, err
+}
+
 // Steps runs statements with the same arguments; those that the dialect lacks are "".
 func Steps(ctx context.Context, q Querier, args []any, queries ...string) error {
 	for _, query := range queries {
