@@ -7,9 +7,9 @@
 // # Rules
 //
 // A row is written in the transaction of what it tells of. Rows are only added: the roles of
-// headrace migrate grants let nobody change them. The rows of a letter are removed with it;
+// headrace migrate grants cannot change them. The rows of a letter are removed with it;
 // package dlq writes and reads them too, as its trail.
 //
-// The person's name is what that person says. The login is what the database knows, and nobody
-// chooses it.
+// The person's name is what that person says. The login is the database's,
+// and cannot be chosen.
 package audit

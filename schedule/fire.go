@@ -35,7 +35,7 @@ func Fire(ctx context.Context, st store.Store, name, by string) error {
 	}
 	fired, err := schedules.Fire(ctx, name, by, row.Fired)
 	if err == nil && !fired {
-		err = fmt.Errorf("schedule %q: %w: somebody else has just asked", name, ErrBusy)
+		err = fmt.Errorf("schedule %q: %w: another person has just asked", name, ErrBusy)
 	}
 	return err
 }

@@ -69,7 +69,7 @@ one that has not started yet; if it has not after 7 days, time decides. A group 
 
 func (m *Main) muteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "mute GROUP", Short: "have a group alert nobody for a while", Args: one("GROUP"),
+		Use: "mute GROUP", Short: "silence the alerts of a group for a while", Args: one("GROUP"),
 		Long: `A muted group is last in the lists, and still counted. It ends with --for or --letters, whichever comes first,
 with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 		Example: "  headrace dlq mute 7f3a --for 24h",

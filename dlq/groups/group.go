@@ -74,9 +74,9 @@ type Group struct {
 	Link     string `json:"link,omitempty"`
 }
 
-// Mute says until when a group alerts nobody.
+// Mute says until when a group sends no alerts.
 type Mute struct {
-	// MutedBy is who muted it; "" if nobody did.
+	// MutedBy is who muted it; "" if it is not muted.
 	MutedBy string `json:"muted_by,omitempty"`
 	// MutedUntil is when that ends; zero if no time ends it.
 	MutedUntil time.Time `json:"muted_until,omitzero"`

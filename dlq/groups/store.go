@@ -34,7 +34,7 @@ type Reader interface {
 // Writer changes what people decide. Each call is a transaction of its own. Where the group
 // does not exist, the error matches ErrNotFound.
 type Writer interface {
-	// Resolve makes a group resolved, by somebody, in a build ("": time decides).
+	// Resolve makes a group resolved, by a person, in a build ("": time decides).
 	Resolve(ctx context.Context, id ID, by, build string) error
 	// Mute mutes a group, in place of an earlier mute: m.MutedBy says who, span for how long
 	// and letters for how many more letters (0: no such end).

@@ -66,7 +66,7 @@ func TestGrantsKnowEveryTable(t *testing.T) {
 				t.Errorf("grants.sql has no line of the %s for %s", role, c.table)
 			}
 		}
-		// Nobody but the owner truncates, and nobody rewrites the audit.
+		// Only the owner truncates, and no role rewrites the audit.
 		for _, role := range []string{"publisher", "consumer", "operator", "admin", "viewer"} {
 			if may(role, c.table, "TRUNCATE") || c.table == "headrace_audit" && may(role, c.table, "UPDATE") {
 				t.Errorf("the %s may do too much with %s", role, c.table)

@@ -1,4 +1,4 @@
--- A group alerts nobody: for $5 (µs) and $6 more letters, 0 for no such end. Those not added up yet came before.
+-- A group sends no alerts: for $5 (µs) and $6 more letters, 0 for no such end. Those not added up yet came before.
 UPDATE {{schema}}.headrace_groups
 SET muted_by = $4, muted_until = {{now}} + NULLIF($5::bigint, 0) * interval '1 microsecond', muted_count = NULLIF($6::bigint, 0) + total + (
     SELECT COALESCE(sum(c.opened), 0) FROM {{schema}}.headrace_letter_changes AS c

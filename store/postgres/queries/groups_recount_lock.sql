@@ -1,2 +1,2 @@
--- Nobody adds changes up meanwhile.
+-- No process adds changes up meanwhile.
 SELECT pg_advisory_xact_lock($1)
