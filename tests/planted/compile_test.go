@@ -73,7 +73,7 @@ func (c *checker) check(ctx context.Context, dir, patch string) error {
 	}
 	var in []string
 	for _, match := range changed.FindAllSubmatch(text, -1) {
-		if d := filepath.Dir(string(match[1])); !slices.Contains(in, d) {
+		if d := "./" + filepath.Dir(string(match[1])); !slices.Contains(in, d) {
 			in = append(in, d)
 		}
 	}
@@ -83,7 +83,7 @@ func (c *checker) check(ctx context.Context, dir, patch string) error {
 	case 1:
 		return c.checkPackage(dir, in[0])
 	}
-	cmd := exec.CommandContext(ctx, "go", "build", "./...")
+	cmd := exec.CommandContext(ctx, "go", append([]string{"build"}, in...)...)
 	cmd.Dir = dir
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
@@ -92,7 +92,7 @@ func (c *checker) check(ctx context.Context, dir, patch string) error {
 }
 
 func (c *checker) checkPackage(dir, in string) error {
-	p, ok := c.packages[strings.TrimPrefix(in, ".")]
+	p, ok := c.packages[strings.Trim(in, "./")]
 	if !ok {
 		return fmt.Errorf("no package in %s", in)
 	}
