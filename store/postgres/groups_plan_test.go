@@ -64,6 +64,7 @@ func TestGroupViewsReadCounters(t *testing.T) {
 		}
 	}
 	// The gauge of open letters reads an index alone.
+	b.visible("headrace_dead_letters")
 	explain(t, b.db, "letters_count", "PREPARE p (text, text, text, text) AS "+b.SQL("letters_count"), "EXECUTE p ('billing', '', 'permanent', '')", max(letters/400, 100))
 	list, err := store.List(t.Context(), groups.Filter{})
 	var open int64

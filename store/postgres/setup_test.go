@@ -95,3 +95,19 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 		t.Fatalf("%s takes longer than %s", what, limit)
 	}
 }
+
+// visible has statistics of a table collected, and every page of it marked as seen by all, which an index-only
+// scan relies on. Transactions of other tests that are older than the rows keep VACUUM from
+// marking them: it is repeated until they have ended.
+func (b *bundle) visible(table string) {
+	b.Helper()
+	for end := time.Now().Add(2 * time.Minute); ; {
+		b.exec("VACUUM ANALYZE " + table)
+		if one[bool](b, b.db, "SELECT relallvisible >= relpages FROM pg_class WHERE oid = $1::regclass", table) {
+			return
+		}
+		if time.Now().After(end) {
+			b.Fatalf("%s: a transaction that is older than its rows does not end", table)
+		}
+	}
+}
