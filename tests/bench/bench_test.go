@@ -26,6 +26,7 @@ func testLab(tb testing.TB) *lab {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	_, l.unsteady = tb.(*testing.T)
 	tb.Cleanup(func() {
 		if err := l.close(); err != nil {
 			tb.Error(err)

@@ -51,6 +51,8 @@ type lab struct {
 	sqlite    string // the directory of the SQLite files; "" until there is one
 
 	started, ended func() // told when what is measured begins and ends
+	// unsteady leaves out the checkpoints: in a test each would wait for the disk with what all tests beside it wrote.
+	unsteady bool
 }
 
 // newLab makes a database on the server of dsn, with the tables of both sides.
@@ -218,6 +220,9 @@ func (l *lab) truncate(ctx context.Context) error {
 // checkpoint writes what came before to the disk. Only some roles may; without it the
 // figures are a little less steady.
 func (l *lab) checkpoint(ctx context.Context) error {
+	if l.unsteady {
+		return nil
+	}
 	var refused *pq.Error
 	if _, err := l.db.ExecContext(ctx, l.query("checkpoint")); err != nil && !errors.As(err, &refused) {
 		return fmt.Errorf("checkpoint: %w", err)

@@ -72,11 +72,11 @@ func settled(t *testing.T, out *bytes.Buffer) (f figures) {
 
 // The same webhooks come to the same end as without a broker.
 func (e program) workers(t *testing.T) {
-	for _, args := range [][]string{
-		{"-n", "500"},
-		{"-n", "500", "-workers", "3"},
-		{"-n", "500", "-workers", "3", "-dsn", pgtest.NewDatabase(t)},
-	} {
+	runs := [][]string{{"-n", "500", "-workers", "3", "-dsn", pgtest.NewDatabase(t)}}
+	if !testing.Short() {
+		runs = append(runs, []string{"-n", "500"}, []string{"-n", "500", "-workers", "3"})
+	}
+	for _, args := range runs {
 		if f := e.tell(t, args...); f.Delivered != 500 || f.Messages != 359 {
 			t.Errorf("%q: %+v", args, f)
 		}
@@ -116,13 +116,17 @@ func (e program) varied(t *testing.T) {
 
 // Killed in the middle and started again: nothing is lost, nothing applied twice.
 func (e program) killed(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "orders.db")
-	cmd, _, _ := e.underWay(t, "-db", file, "-n", "3000")
+	n := 3000
+	if testing.Short() {
+		n = 1000
+	}
+	file, count := filepath.Join(t.TempDir(), "orders.db"), strconv.Itoa(n)
+	cmd, _, _ := e.underWay(t, "-db", file, "-n", count)
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = cmd.Wait() // it was killed
-	if f := e.tell(t, "-db", file, "-n", "3000"); f.Delivered < 3000 {
+	if f := e.tell(t, "-db", file, "-n", count); f.Delivered < n {
 		t.Errorf("%+v", f)
 	}
 }
