@@ -225,6 +225,8 @@ type Checker interface {
 type Report struct {
 	// Rules are all checked rules, by name.
 	Rules []RuleResult `json:"rules"`
+	// Warnings are of what may be so in sound tables, and a person should look at, by name.
+	Warnings []RuleResult `json:"warnings"`
 }
 
 // RuleResult is the result of one rule's query.
@@ -236,7 +238,7 @@ type RuleResult struct {
 	Example    string `json:"example,omitempty"`
 }
 
-// OK reports whether every rule holds.
+// OK reports whether every rule holds, whatever the warnings are.
 func (r Report) OK() bool {
 	for _, rule := range r.Rules {
 		if rule.Violations > 0 {

@@ -13,7 +13,8 @@ func (m *Main) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "verify that the tables agree with each other", Args: noArgs,
 		Long: `Verifies the invariants that are visible in the tables, on one snapshot, and prints them. It
-reads whole tables, and changes nothing without --repair. Exit status 1 if a rule is broken.
+reads whole tables, and changes nothing without --repair. Exit status 1 if a rule is broken; a warning is for a
+person to look at, and breaks nothing.
 
 --repair counters first counts the letters of all groups again: after a restore of data without the
 triggers of its tables, or with them twice. No letter can be written meanwhile.`,
@@ -54,6 +55,15 @@ func (m *Main) emitReport(report store.Report) error {
 		}
 		rows = append(rows, []string{rule.Name, rule.Says, result})
 	}
+	warnings := 0
+	for _, rule := range report.Warnings {
+		result := "holds"
+		if rule.Violations > 0 {
+			warnings++
+			result = fmt.Sprintf("WARNING of %d, such as %s", rule.Violations, rule.Example)
+		}
+		rows = append(rows, []string{rule.Name, rule.Says, result})
+	}
 	if err := m.emit("", reportView{report.OK(), report}, []string{"RULE", "SAYS", "RESULT"}, rows); err != nil {
 		return err
 	}
@@ -61,6 +71,9 @@ func (m *Main) emitReport(report store.Report) error {
 		last := plural(len(report.Rules), "rule holds", "rules hold")
 		if broken > 0 {
 			last = fmt.Sprintf("%d of %s broken", broken, plural(len(report.Rules), "rule is", "rules are"))
+		}
+		if warnings > 0 {
+			last += ", with " + plural(warnings, "warning", "warnings")
 		}
 		if err := m.line("%s", last); err != nil {
 			return err

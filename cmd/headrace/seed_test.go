@@ -143,6 +143,12 @@ func (s seeder) write(what, arg string) error {
 		}})
 	case "retried":
 		return s.retried(deadLetter(arg))
+	case "doubled":
+		if err := s.steps(arg); err != nil {
+			return err
+		}
+		_, err := s.t.ExecContext(s.ctx, "UPDATE headrace_steps SET other_id = 'inv_2' WHERE key = $1 AND step = 'invoice'", arg)
+		return err
 	case "broken":
 		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
@@ -105,12 +106,20 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 	}
 }
 
+// warning begins what a rule says whose violation is a Warning.
+const warning = "Warning: "
+
 // Check runs the rules on what q sees.
 func Check(ctx context.Context, q sqlrun.Reader, rules map[string]string) (report store.Report, err error) {
 	for _, name := range slices.Sorted(maps.Keys(rules)) {
 		r := store.RuleResult{Name: name, Says: sqlfile.Says(rules[name])}
 		if err := q.QueryRowContext(ctx, rules[name]).Scan(&r.Violations, &r.Example); err != nil {
 			return store.Report{}, fmt.Errorf("check %s: %w", name, err)
+		}
+		if says, ok := strings.CutPrefix(r.Says, warning); ok {
+			r.Says = says
+			report.Warnings = append(report.Warnings, r)
+			continue
 		}
 		report.Rules = append(report.Rules, r)
 	}

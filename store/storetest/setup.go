@@ -25,6 +25,8 @@ type bundle struct {
 	ctx     context.Context
 	// spoilt says that the test left a violation on purpose.
 	spoilt bool
+	// warned says that what it left is a warning, and no violation.
+	warned bool
 }
 
 func setup(t *testing.T, h Harness) *bundle {
