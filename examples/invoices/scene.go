@@ -67,6 +67,9 @@ func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
 		if err := errors.Join(err, worker.Kill()); err != nil {
 			return err
 		}
+		if err := s.db.Invariants(ctx); err != nil { // also while much is half done
+			return fmt.Errorf("after kill %d: %w", k+1, err)
+		}
 		if k%20 == 19 || k == s.kills-1 {
 			say(out, "%d orders sent, %d kills", sent, k+1)
 		}
