@@ -21,7 +21,7 @@ const (
 	Done State = "done"
 	// Failed: no call has done anything; it may be called again.
 	Failed State = "failed"
-	// Parked: a person must decide.
+	// Parked: a person must decide, or give the result (Row.LacksResult).
 	Parked State = "parked"
 	// Skipped: the outcome is unknown, and it counts as finished.
 	Skipped State = "skipped"
@@ -73,7 +73,7 @@ type Row struct {
 	// ExternalID is what Call.SetID was given. OtherID is what a second call made that
 	// nobody wanted; "" if there was none.
 	ExternalID, OtherID string
-	// Via is "" unless the step is Done.
+	// Via is "" unless the step is Done, or LacksResult.
 	Via Via
 	// Error is that of the latest call, or the reason why a person must decide.
 	Error string
@@ -92,10 +92,9 @@ type Row struct {
 	Sent time.Time
 }
 
-// NeedsPerson reports whether nothing can go on before a person has decided on the step.
-func (r Row) NeedsPerson() bool {
-	return r.State == Parked || r.State == Done && r.Size < 0 && r.Error != ""
-}
+// LacksResult reports whether the step was carried out, and a person must give the result,
+// which could not be kept, or was not given. Such a step is Parked.
+func (r Row) LacksResult() bool { return r.State == Parked && r.Via != "" }
 
 // Store keeps the rows for the engine. Drivers implement it. Each change is one statement
 // with a commit of its own. It may be made again if its outcome is unknown
@@ -114,12 +113,12 @@ type Store interface {
 	// r.Generation begins a new one. It does not where SuspectMode covers r.Sent and the
 	// row is Failed since before that.
 	Repeat(ctx context.Context, l backlog.Lease, was, r Row) (bool, error)
-	// RecordDone records a result, whoever has it, unless one is recorded, and reports
-	// whether it did.
+	// RecordDone records that the step was carried out, whoever knows it, unless that is
+	// recorded, and reports whether it did. With r.Error the row LacksResult.
 	RecordDone(ctx context.Context, r Row) (bool, error)
 	// RecordOutcome records what else came of the call r.CallID, if the row is still
-	// pending for it, and reports whether it was. In state Done it records in r.Error why a
-	// row that is done without a result needs a person. With a lease, it must still be held; the
+	// pending for it, and reports whether it was. With r.Via it parks the row of a step that is
+	// done without its result (LacksResult). With a lease, it must still be held; the
 	// zero Lease is for the one that has made the call.
 	RecordOutcome(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one
@@ -142,7 +141,7 @@ type Admin interface {
 	// if they changed idle ago at least, and are among the MaxCount of all consumers that
 	// changed longest ago.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)
-	// Blocking returns the name of a step that needs a person (Row.NeedsPerson) of each of
+	// Blocking returns the name of a parked step of each of
 	// these messages that has one, as t sees them.
 	Blocking(ctx context.Context, t *txn.Txn, ids []inbox.ID) (map[inbox.ID]string, error)
 	// Lock returns the row in t, locked until t ends, and whether it exists.

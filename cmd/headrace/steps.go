@@ -62,13 +62,6 @@ func (m *Main) stepsListCommand() *cobra.Command {
 				}
 				rows = append(rows, some...)
 			}
-			if state.value == "" {
-				some, err := withoutResult(ctx, st, *system)
-				if err != nil {
-					return err
-				}
-				rows = append(rows, some...)
-			}
 			if len(rows) > most.n {
 				rows = rows[:most.n]
 				m.say("there are more: --limit %d", min(2*most.n, listMost))
@@ -81,28 +74,6 @@ func (m *Main) stepsListCommand() *cobra.Command {
 		})
 	})
 	return c
-}
-
-// withoutResult returns the steps of parked letters that are done, and whose missing result
-// a person must give. No index has them.
-func withoutResult(ctx context.Context, st openStore, system string) (rows []ledger.Row, err error) {
-	letters, err := st.Letters().List(ctx, dlq.Filter{Class: dlq.Parked}, 0, listMost)
-	if err != nil {
-		return nil, err
-	}
-	for _, l := range letters {
-		steps, err := st.Operations().Steps.List(ctx, l.ID())
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range steps {
-			if r.State == ledger.Done && r.NeedsPerson() && (system == "" || r.System == system) {
-				r.Result = nil
-				rows = append(rows, r)
-			}
-		}
-	}
-	return rows, nil
 }
 
 func (m *Main) stepsFindCommand() *cobra.Command {
@@ -213,7 +184,7 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 				return err
 			}
 		}
-		if !r.NeedsPerson() && r.State != ledger.Pending {
+		if r.State != ledger.Parked && r.State != ledger.Pending {
 			continue
 		}
 		where := "The message waits."

@@ -95,7 +95,7 @@ func (s *Steps) keys(r ledger.Row) (keys []string) {
 // letter for it.
 func (s *Steps) Parked(step string) {
 	s.k.t.Helper()
-	if r, ok := s.row(step); ok && !r.NeedsPerson() {
+	if r, ok := s.row(step); ok && r.State != ledger.Parked {
 		s.k.t.Errorf("Parked: step %s is %s: %s", step, r.State, s.m)
 	}
 	s.k.DeadLettered(s.m, dlq.Parked, nil)

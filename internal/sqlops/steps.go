@@ -76,7 +76,7 @@ func (s *Steps) Repeat(ctx context.Context, l backlog.Lease, was, r ledger.Row) 
 func (s *Steps) RecordOutcome(ctx context.Context, l backlog.Lease, r ledger.Row) (did bool, err error) {
 	defer sqlrun.Wrap("record the outcome of a step", &err)
 	return committed(ctx, s, s.SQL.RecordOutcome, r,
-		r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError), l.RowID, l.Token)
+		r.CallID, r.State, r.Generation, encode.Text(r.Error, sqlrun.MaxError), l.RowID, l.Token, r.Via)
 }
 
 func (s *Steps) RecordDouble(ctx context.Context, r ledger.Row) (did bool, err error) {

@@ -170,7 +170,7 @@ const maxTries = 100
 // done records a result, and returns it, or the one that is recorded already.
 func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *ledger.Call, via ledger.Via) ([]byte, error) {
 	end := *row
-	end.State, end.Result, end.ExternalID, end.Via, end.Error = ledger.Done, a.Result, c.ID(), via, a.Unfit
+	end.Result, end.ExternalID, end.Via, end.Error = a.Result, c.ID(), via, a.Unfit
 	for try := 1; ; try++ {
 		recorded, err := d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDone(ctx, end) })
 		if recorded {
@@ -186,11 +186,11 @@ func (d *doing) done(ctx context.Context, row *ledger.Row, a ledger.Answer, c *l
 		case !found: // the message was pruned
 			d.warn("a result came for a message that is gone", d.r)
 			return a.Result, nil
-		case now.State == ledger.Done && now.CallID != end.CallID:
+		case now.Via != "" && now.CallID != end.CallID:
 			d.double(&now, end)
 			return d.recorded(ctx, &now)
 		}
-		if now.State == ledger.Done { // an earlier try, without an answer, has recorded it
+		if now.Via != "" { // an earlier try, without an answer, has recorded it
 			break
 		}
 		if try == maxTries || !sleep.For(d.Cancelled, conflictPause) {

@@ -68,13 +68,8 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			return d.recorded(ctx, &was.Row)
 		case mismatch:
 			return nil, retry.Permanent(fmt.Errorf("step %s: %w: %s", d.r.Name, ledger.ErrInput, ifItCounts))
-		case noResult:
-			if ended, err := d.lacksResult(ctx, was, n.why); ended || err != nil {
-				return nil, err
-			}
-			continue
 		case stop:
-			return nil, d.parked(n.why, nil)
+			return nil, d.stopped(&was.Row, n.why)
 		case find:
 			result, found, err := d.probe(ctx, was)
 			if found || err != nil {
@@ -88,21 +83,6 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			return result, err
 		}
 	}
-}
-
-// lacksResult records that a person must give the result of a step that is done, so that
-// the row says so too. It reports false if the row has changed meanwhile: look again.
-func (d *doing) lacksResult(ctx context.Context, was *seen, why string) (ended bool, err error) {
-	end := was.Row
-	end.Error = why
-	changed, err := d.fenced(ctx, func(ctx context.Context) (bool, error) { return d.Steps.RecordOutcome(ctx, d.m.Lease, end) })
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("step %s: %w", d.r.Name, err)
-	case !changed:
-		return false, d.again(ctx)
-	}
-	return true, d.parked(why, ledger.ErrNoResult)
 }
 
 // open records, in suspect mode, that a call may have been made: the step goes on as after
@@ -131,9 +111,10 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 		row.Generation = was.Generation
 	}
 	var changed bool
+	var end ledger.Row
 	switch {
 	case n.action == park || n.action == skip:
-		end := was.Row
+		end = was.Row
 		if end.State, end.Error = ledger.Parked, n.why; n.action == skip {
 			end.State, end.Error = ledger.Skipped, whyUnknown
 		}
@@ -154,7 +135,7 @@ func (d *doing) advance(ctx context.Context, was *seen, n decision) (result []by
 	case err != nil:
 		return nil, true, fmt.Errorf("begin step %s: %w", d.r.Name, err)
 	case n.action == park:
-		return nil, true, d.parked(n.why, nil)
+		return nil, true, d.stopped(&end, n.why)
 	case n.action == skip:
 		d.skipped()
 		return nil, true, nil
@@ -180,7 +161,10 @@ func (d *doing) key(row *ledger.Row) *ledger.Call {
 
 // recorded returns a recorded result; nil for a step that was skipped.
 func (d *doing) recorded(ctx context.Context, row *ledger.Row) (result []byte, err error) {
-	if !d.r.HasResult || row.Size < 0 {
+	switch {
+	case row.LacksResult():
+		return nil, d.stopped(row, whyLacks(row))
+	case !d.r.HasResult, row.Size < 0:
 		return row.Result, nil
 	}
 	return d.result(ctx, row)
@@ -229,6 +213,14 @@ func (d *doing) tooEarly(idle time.Duration, cause error) error {
 // parked is the error for a person, who finds the step by the name that is recorded.
 func (d *doing) parked(why string, cause error) error {
 	return retry.Permanent(&ledger.ParkedError{Step: ledger.NameOf(d.name), System: d.r.System, Reason: why, Err: cause})
+}
+
+// stopped is parked for a row that says so.
+func (d *doing) stopped(row *ledger.Row, why string) error {
+	if row.LacksResult() {
+		return d.parked(why, ledger.ErrNoResult)
+	}
+	return d.parked(why, nil)
 }
 
 // skipped tells people that a step was skipped.

@@ -17,7 +17,6 @@ const (
 	park     // record that a person must decide
 	stop     // a person must decide, as is recorded
 	mismatch // it is done with another input
-	noResult // it is done without its result
 )
 
 // The reasons for a person, as people read them, and what a person can do. They name nothing of the message.
@@ -60,9 +59,7 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		case was.Via == ledger.ViaSignal:
 			d.action, d.why = stop, whySignal
 		case was.Size < 0 && r.HasResult:
-			if d.action, d.why = noResult, whyNoResult; was.Via == ledger.ViaPerson {
-				d.why = whyNotGiven
-			}
+			d.action, d.why = park, whyLacks(was)
 		default:
 			d.action = give
 		}
@@ -71,7 +68,9 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 	case ledger.Skipped:
 		d.action = give
 	case ledger.Parked:
-		d.action, d.why = stop, was.Error
+		if d.action, d.why = stop, was.Error; was.LacksResult() {
+			d.why = whyLacks(was)
+		}
 	case ledger.Failed: // the same key, also for another input: a call of it may have landed after all
 	default:
 		d.action, d.why = afterUnknown(r, changed, age)
@@ -83,6 +82,14 @@ func next(r *ledger.Request, was *ledger.Row, age time.Duration) decision {
 		}
 	}
 	return d
+}
+
+// whyLacks is the reason for a person who must give a result.
+func whyLacks(was *ledger.Row) string {
+	if was.Via == ledger.ViaPerson {
+		return whyNotGiven
+	}
+	return whyNoResult
 }
 
 // afterUnknown decides what to do after a call whose outcome is unknown.

@@ -133,7 +133,7 @@ func TestDoneWithoutItsResult(t *testing.T) {
 			if _, err := b.do(step, fails(&keys, nil)); !parked(err) || !strings.Contains(err.Error(), "gave no result") {
 				b.Errorf("%v", err)
 			}
-			if r := b.row("charge"); !r.NeedsPerson() || r.State != ledger.Done || !strings.Contains(r.Error, "gave no result") {
+			if r := b.row("charge"); !r.LacksResult() || !strings.Contains(r.Error, "gave no result") {
 				b.Errorf("%+v", r)
 			}
 		}

@@ -182,13 +182,13 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
 	case r.Verdict == Done && row.Size < 0 && r.Result != nil: // nothing is overwritten
 		return nil
-	case r.Verdict == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.State == ledger.Done && row.NeedsPerson()):
+	case r.Verdict == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.LacksResult()):
 		return fmt.Errorf("%w: its result is missing: give it, with --done --result FILE", ErrRefused)
 	case r.Force:
 		return nil
-	case row.State == ledger.Done && !row.NeedsPerson():
+	case row.State == ledger.Done:
 		return fmt.Errorf("%w: the step is done (via %s, external id %q): what is recorded would be overwritten; force it if that is wrong", ErrRefused, row.Via, row.ExternalID)
-	case r.Verdict != Done && row.State == ledger.Done:
+	case r.Verdict != Done && row.LacksResult():
 		return fmt.Errorf("%w: the step is done, and only its result is missing: give it, or force another call", ErrRefused)
 	case r.Verdict != Done && row.Unsettled > 0:
 		return fmt.Errorf("%w: the latest call began %s ago, and by its Timeout and FindAfter %s may still work on it for %s: wait, or force it if you know better",
@@ -231,7 +231,7 @@ func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 		return err
 	}
 	for _, other := range others {
-		if other.Step != r.Step && other.NeedsPerson() {
+		if other.Step != r.Step && other.State == ledger.Parked {
 			o.Waits = other.Step
 		}
 	}

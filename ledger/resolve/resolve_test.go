@@ -252,6 +252,19 @@ func TestAtOnce(t *testing.T) {
 	})
 }
 
+// A step whose result alone is missing was carried out: a discard of its message says so.
+func TestDiscardWithoutResult(t *testing.T) {
+	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
+		b.Exec("UPDATE headrace_steps SET via = 'call'")
+		if _, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "no need"}); err != nil {
+			b.Fatal(err)
+		}
+		if rows, err := b.Store.Operations().Steps.List(b.Context(), b.id); err != nil || len(rows) != 1 || rows[0].State != ledger.Done || rows[0].By != "ana" {
+			b.Errorf("%+v, %v", rows, err)
+		}
+	})
+}
+
 // Results of a message that ended are erased, and of no other.
 func TestErase(t *testing.T) {
 	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
@@ -277,7 +290,7 @@ func TestMissingResult(t *testing.T) {
 		if o, err := b.admin.Resolve(b.Context(), r); err != nil || !o.Redriven || o.Step.Size != 6 {
 			b.Errorf("%+v, %v", o, err)
 		}
-		for _, known := range []string{"system = '', state = 'expired', via = ''", "system = 'bank', state = 'done', via = 'person', error = 'it is missing'"} {
+		for _, known := range []string{"system = '', state = 'expired', via = ''", "system = 'bank', state = 'parked', via = 'person', error = 'it is missing'"} {
 			b.Exec("UPDATE headrace_steps SET result = NULL, " + known)
 			r := b.of(resolve.Done)
 			r.Force = true

@@ -202,7 +202,7 @@ func stepDoneOnce(b *bundle) {
 	b.outcome(true, parked)
 	parked.Via, parked.Error = ledger.ViaCall, "no result"
 	b.doneStep(parked) // a late answer, without a result that could be kept
-	if got := b.list("a")[1]; got.State != ledger.Done || got.Size != -1 || got.Result != nil || got.Error != "no result" {
+	if got := b.list("a")[1]; !got.LacksResult() || got.Size != -1 || got.Result != nil || got.Error != "no result" {
 		b.Errorf("%+v", got)
 	}
 	b.recorded(false, stepOf("a", "none"))
@@ -300,6 +300,11 @@ func stepOpen(b *bundle) {
 	b.doneStep(r)
 	if _, open := look(); open {
 		b.Error("a step that is done is open")
+	}
+	r.State = ledger.Parked
+	b.outcome(true, r) // its result is missed
+	if got, open := look(); !open || got.State != ledger.Parked {
+		b.Errorf("a step whose result a person must give is not open: %+v", got)
 	}
 }
 

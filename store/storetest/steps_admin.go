@@ -17,9 +17,9 @@ func stepSearch(b *bundle) {
 		b.park(key, inbox.Waiting)
 		r := stepOf(key, "invoice")
 		b.markStep(r)
-		r.Via, r.ExternalID = ledger.ViaCall, "inv_"+key
 		switch r.State = map[string]ledger.State{"a": ledger.Parked, "b": ledger.Skipped, "c": ledger.Done}[key]; r.State {
 		case ledger.Done:
+			r.Via, r.ExternalID = ledger.ViaCall, "inv_"+key
 			b.doneStep(r)
 		case ledger.Parked, ledger.Skipped:
 			b.outcome(true, r)
@@ -74,7 +74,7 @@ func stepSearch(b *bundle) {
 }
 
 func stepBlocking(b *bundle) {
-	lost := ledger.Row{State: ledger.Done, Via: ledger.ViaCall, Error: "no result"}
+	lost := ledger.Row{State: ledger.Parked, Via: ledger.ViaCall, Error: "no result"}
 	want := map[inbox.ID]string{}
 	var ids []inbox.ID
 	for key, ends := range map[string][]ledger.Row{
@@ -87,20 +87,17 @@ func stepBlocking(b *bundle) {
 			r := stepOf(key, fmt.Sprint("step", n))
 			b.markStep(r)
 			r.State, r.Via, r.Error = end.State, end.Via, end.Error
-			switch r.State {
-			case ledger.Done:
+			if r.Via != "" {
 				r.Error = ""
 				b.doneStep(r)
-				if r.Error = end.Error; r.Error != "" { // its result is missed later
-					b.outcome(true, r)
-				}
-				r.State = ledger.Parked
-				b.outcome(false, r)
-			case ledger.Pending:
-			default:
-				b.outcome(true, r)
+				r.State, r.Via = ledger.Parked, ""
+				b.outcome(false, r) // by one that does not know of the answer
+				r.State, r.Via, r.Error = end.State, end.Via, end.Error
 			}
-			if row := b.list(key)[n]; row.NeedsPerson() && want[id(key)] == "" {
+			if r.State != ledger.Pending && r.State != ledger.Done {
+				b.outcome(true, r) // also of one whose result is missed later
+			}
+			if row := b.list(key)[n]; row.State == ledger.Parked && want[id(key)] == "" {
 				want[id(key)] = row.Step
 			}
 		}

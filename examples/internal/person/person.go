@@ -45,7 +45,7 @@ func (p *Person) decide(ctx context.Context, l dlq.Letter) error {
 	}
 	parked := false
 	for _, row := range rows {
-		if row.NeedsPerson() {
+		if row.State == ledger.Parked {
 			parked = true
 			if err := p.answer(ctx, row); err != nil {
 				return err

@@ -187,7 +187,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     input_hash  text NOT NULL,
     external_id text COLLATE "C" NOT NULL DEFAULT '',
     other_id    text COLLATE "C" NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         text NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done
+    via         text NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done, or parked because only its result is missing
     error       text NOT NULL DEFAULT '',
     by_whom     text NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      text NOT NULL DEFAULT '',

@@ -3,8 +3,7 @@ SELECT COALESCE(l.handler, ''), count(*), count(*) FILTER (WHERE l.redrives > 0)
     count(*) FILTER (WHERE substr(l.key, 1, 9) = 'stand-in:'), count(*) FILTER (WHERE l.class = 'conflict'),
     count(*) FILTER (WHERE EXISTS (
         SELECT 1 FROM {{schema}}.headrace_steps AS s
-        WHERE s.scope = l.scope AND s.key = l.key AND l.class <> 'conflict'
-            AND (s.state = 'parked' OR s.state = 'done' AND s.result IS NULL AND s.error <> '')
+        WHERE s.scope = l.scope AND s.key = l.key AND l.class <> 'conflict' AND s.state = 'parked'
     )),
     count(*) FILTER (WHERE COALESCE(l.state, '') <> 'open')
 FROM {{schema}}.headrace_redrive_letters AS e

@@ -1,7 +1,7 @@
 -- The steps of discarded messages need no person: what is not known of them counts as finished.
 -- The LATERAL reads each message's steps by their key, whatever the statistics say.
 UPDATE {{schema}}.headrace_steps AS s
-SET state = 'skipped', by_whom = $3, reason = $4, changed_at = {{now}}
+SET state = CASE WHEN s.via = '' THEN 'skipped' ELSE 'done' END, by_whom = $3, reason = $4, changed_at = {{now}}
 FROM (
     SELECT r.scope, r.key, r.step
     FROM unnest($1::text[], $2::text[]) AS c (scope, key)

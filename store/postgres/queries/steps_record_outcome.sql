@@ -1,6 +1,6 @@
 -- What else came of a call, unless another one has begun or a result is known. A new
--- generation has made no call yet. Of a step that is done without its result, that a person must
--- give it. With a lease ($8, $9; 0 is none) it must still be held.
+-- generation has made no call yet. With via ($10) the step is done without its result, which a
+-- person must give. With a lease ($8, $9; 0 is none) it must still be held.
 WITH held AS (
     SELECT 1 FROM {{schema}}.headrace_backlog WHERE id = $8 AND status = 'leased' AND token = $9 FOR UPDATE
 )
@@ -8,5 +8,5 @@ UPDATE {{schema}}.headrace_steps AS s
 SET state = $5, generation = $6, error = $7, changed_at = {{now}},
     first_call_at = CASE WHEN s.generation = $6 THEN s.first_call_at END
 WHERE s.scope = $1 AND s.key = $2 AND s.step = $3 AND s.call_id = $4
-    AND (s.state = 'pending' OR s.state = 'done' AND $5 = 'done' AND s.result IS NULL)
+    AND s.via = $10 AND (s.state = 'pending' OR s.state = 'done' AND s.result IS NULL)
     AND ($8 = 0 OR EXISTS (SELECT 1 FROM held))

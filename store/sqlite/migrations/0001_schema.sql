@@ -180,7 +180,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     input_hash  TEXT NOT NULL,
     external_id TEXT NOT NULL DEFAULT '',
     other_id    TEXT NOT NULL DEFAULT '', -- what a second call made that nobody wanted
-    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done
+    via         TEXT NOT NULL DEFAULT '', -- call, exists, probe, memo, signal, person; '' unless done, or parked because only its result is missing
     error       TEXT NOT NULL DEFAULT '',
     by_whom     TEXT NOT NULL DEFAULT '', -- who has decided on it last, and why
     reason      TEXT NOT NULL DEFAULT '',
