@@ -91,8 +91,10 @@ func TestStepsOfAConsumer(t *testing.T) {
 			b.Errorf("%+v, %v", rows, err)
 		}
 		for outcome, want := range map[string]int64{"unknown": 1, "done": 1, "refused": 0} {
-			if n := o.sum("headrace.step.duration", "headrace.system", "bank", "headrace.step", "charge", "headrace.outcome", outcome); n != want {
-				b.Errorf("%d calls with the outcome %s, want %d", n, outcome, want)
+			for _, name := range []string{"headrace.step.calls", "headrace.step.duration"} {
+				if n := o.sum(name, "headrace.system", "bank", "headrace.step", "charge", "headrace.outcome", outcome); n != want {
+					b.Errorf("%s: %d calls with the outcome %s, want %d", name, n, outcome, want)
+				}
 			}
 		}
 		if n := o.sum("headrace.step.replayed", "headrace.system", "bank", "headrace.step", "charge"); n != 1 {

@@ -21,7 +21,9 @@ func (h *Handler) Step(ctx context.Context, system, name string) (context.Contex
 	ctx, span, ok := h.t.start(ctx, "step "+name, []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(labels...)})
 	return ctx, func(outcome string, failed bool) {
 		said := attribute.String("headrace.outcome", outcome)
-		h.t.stepTook.Record(background, time.Since(began).Seconds(), metric.WithAttributes(append(labels, said)...))
+		all := metric.WithAttributes(append(labels, said)...)
+		h.t.stepTook.Record(background, time.Since(began).Seconds(), all)
+		h.t.calls.Add(background, 1, all)
 		if !ok {
 			return
 		}

@@ -31,6 +31,7 @@ type Telemetry struct {
 	sent      metric.Int64Counter
 	sendTook  metric.Float64Histogram
 	stepTook  metric.Float64Histogram
+	calls     metric.Int64Counter
 	replayed  metric.Int64Counter
 	memos     metric.Int64Counter
 	gauges    gauges
@@ -60,6 +61,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	t.took = instrument(m, t.meter.Float64Histogram, "messaging.process.duration", "s", "How long one run of a handler took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
 	t.sendTook = instrument(m, t.meter.Float64Histogram, "messaging.client.operation.duration", "s", "How long one call of the sink took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
 	t.stepTook = instrument(m, t.meter.Float64Histogram, "headrace.step.duration", "s", "How long one call of a step took.", metric.Float64HistogramOption(metric.WithExplicitBucketBoundaries(seconds...)))
+	t.calls = instrument(m, t.meter.Int64Counter, "headrace.step.calls", "{call}", "Calls that steps made, by what they said of it.")
 	t.replayed = instrument(m, t.meter.Int64Counter, "headrace.step.replayed", "{step}", "Steps whose result an earlier run had recorded.")
 	t.memos = instrument(m, t.meter.Int64Counter, "headrace.memo", "{step}", "Steps with a Memo: hit (the result of another message), miss (a call), wait (put off while another message makes the call).")
 	t.gauges = newGauges(m, t.meter)
