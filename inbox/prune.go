@@ -36,9 +36,10 @@ type Pruner interface {
 	// older than DeadLetters whose message is done or gone, and the open ones older than
 	// OpenLetters (unless that is 0) with the row and the attempts of their message.
 	Letters(ctx context.Context, r PruneRequest) (Pruned, error)
-	// Memos removes at most limit shared results (ledger.Step.Memo) whose time is over, of all
-	// consumers, and returns how many.
-	Memos(ctx context.Context, limit int) (int, error)
+	// Expired removes shared results (ledger.Step.Memo), or where none is left early signals, whose
+	// time is over, of all consumers: at most limit. It returns how many; fewer than limit if none
+	// is left.
+	Expired(ctx context.Context, limit int) (int, error)
 	// Count returns what a complete walk over both would remove now. It reads the whole
 	// inbox and ignores From and Limit.
 	Count(ctx context.Context, r PruneRequest) (Pruned, error)

@@ -113,15 +113,29 @@ func (s Signal[T]) Await(ctx context.Context) (value T, err error) {
 //
 // A message's key is no secret: check who sends.
 func (s Signal[T]) Send(ctx context.Context, to Sender, id inbox.ID, value T) error {
+	return s.send(ctx, to, Sent{ID: id}, value)
+}
+
+// EarlyKept is how long SendEarly's signal waits for its message.
+const EarlyKept = 30 * 24 * time.Hour
+
+// SendEarly is Send, also to a message that is not known yet: its Await then has the value. It is
+// for a sender that sends once. A message that has not come after EarlyKept does not get it, and a
+// wrong scope or key is no error: prefer Send where the sender tries again.
+func (s Signal[T]) SendEarly(ctx context.Context, to Sender, id inbox.ID, value T) error {
+	return s.send(ctx, to, Sent{ID: id, Early: true}, value)
+}
+
+func (s Signal[T]) send(ctx context.Context, to Sender, sent Sent, value T) error {
 	r, err := s.request()
 	if err != nil {
 		return err
 	}
-	b, err := json.Marshal(value)
-	if err != nil {
+	if sent.Value, err = json.Marshal(value); err != nil {
 		return fmt.Errorf("signal %s: %w", s.Name, err)
 	}
-	return to.Send(ctx, Sent{ID: id, Step: r.Step(), Value: b})
+	sent.Step = r.Step()
+	return to.Send(ctx, sent)
 }
 
 // Sender sends signals.
@@ -137,8 +151,9 @@ type Sent struct {
 	ID    inbox.ID
 	Step  string
 	Value []byte
-	// Awaited takes it only if the message waits for it.
-	Awaited bool
+	// Awaited takes it only if the message waits for it. Early takes it also for a message
+	// that is not known yet (Signal.SendEarly).
+	Awaited, Early bool
 	// By and Reason say who sends it, and why; may be "".
 	By, Reason string
 }
@@ -167,6 +182,10 @@ type Signals interface {
 	// Send records in t that the signal of r, with its Result, By and Reason, was sent, if
 	// the message waits for it or has no row of it, and reports whether it did.
 	Send(ctx context.Context, t *txn.Txn, r Row) (bool, error)
+	// SendEarly records in t that the signal of r was sent to a message that is not known yet,
+	// unless it has a row of it, and reports whether it did. After keep it may be forgotten, if
+	// the message has not come.
+	SendEarly(ctx context.Context, t *txn.Txn, r Row, keep time.Duration) (bool, error)
 	// Due makes a delayed row of the backlog due in t, and ends its postponement.
 	Due(ctx context.Context, t *txn.Txn, row int64) error
 }

@@ -111,6 +111,38 @@ func TestSignal(t *testing.T) {
 	})
 }
 
+// A message that comes after its signal does not wait for it, where the sender has said that the
+// signal may be early.
+//
+//evidence:signal
+func TestSignalBeforeItsMessage(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		h := awaiting(f, 1, func(ctx context.Context, _ task.Input) (headrace.Effects, error) {
+			got, err := approval.Await(ctx)
+			if err == nil && got != "yes" {
+				t.Errorf("it got %q", got)
+			}
+			return nil, err
+		})
+		admin, id := resolve.New(f.Store.Store), inbox.ID{Scope: h.Scope, Key: "m"}
+		if err := approval.Send(f.Context(), admin, id, "yes"); !errors.Is(err, ledger.ErrUnknown) {
+			f.Errorf("without leave: %v", err)
+		}
+		for range 2 {
+			if err := approval.SendEarly(f.Context(), admin, id, "yes"); err != nil {
+				f.Errorf("early: %v", err)
+			}
+		}
+		if err := approval.SendEarly(f.Context(), admin, id, "no"); !errors.Is(err, ledger.ErrInput) {
+			f.Errorf("another value: %v", err)
+		}
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		p.ends("m", inbox.Done)
+		p.end()
+	})
+}
+
 // A signal that is sent while the run that misses it ends is not lost: the message runs
 // again at once, wherever the Send begins.
 //

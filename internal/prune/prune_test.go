@@ -61,8 +61,8 @@ func left(t *testing.T, st *sqlite.Store) (n int) {
 	return n
 }
 
-// The last part of a round removes shared results whose time is over, of whatever consumer.
-func TestRoundRemovesMemos(t *testing.T) {
+// The last part of a round removes shared results and early signals whose time is over, of whatever consumer.
+func TestRoundRemovesExpired(t *testing.T) {
 	st := setup(t, 1)
 	if _, err := st.DB().Exec("WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 25) INSERT INTO headrace_memos (system, step, input, token, result, until_at) SELECT 's', 'n', i, '', CAST('x' AS BLOB), 0 FROM n"); err != nil {
 		t.Fatal(err)
@@ -70,9 +70,16 @@ func TestRoundRemovesMemos(t *testing.T) {
 	if _, err := st.DB().Exec("INSERT INTO headrace_memos (system, step, input, token, result, until_at) VALUES ('s', 'n', 'kept', '', CAST('x' AS BLOB), 9000000000000000)"); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := st.DB().Exec("WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 15) INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, result, last_call_at, settled_at, changed_at) SELECT 'c/h', i, 'approval', '', 'done', '', '', 'signal', CAST('1' AS BLOB), 0, 1, 0 FROM n"); err != nil {
+		t.Fatal(err)
+	}
 	done, err := Round(t.Context(), st.Operations().Pruner, plan, "c", "", Options{Limit: 10})
 	if err != nil || done.Next != "" || done.Messages != 1 {
 		t.Errorf("%+v, %v", done, err)
+	}
+	var early int
+	if err := st.DB().QueryRow("SELECT count(*) FROM headrace_steps").Scan(&early); err != nil || early != 0 {
+		t.Errorf("%d early signals, %v", early, err)
 	}
 	var kept string
 	if err := st.DB().QueryRow("SELECT group_concat(input) FROM headrace_memos").Scan(&kept); err != nil || kept != "kept" {

@@ -36,7 +36,7 @@ const longestRest = 5 * time.Second
 const (
 	messages = "messages"
 	letters  = "letters"
-	memos    = "memos"
+	expired  = "expired"
 )
 
 // Round removes the rows of consumer ("" for all) that plan allows, from position on (""
@@ -102,12 +102,12 @@ func batch(ctx context.Context, p inbox.Pruner, r inbox.PruneRequest) (done inbo
 		then = letters + " "
 		done, err = p.Messages(ctx, r)
 	case ok && half == letters:
-		then = memos + " "
+		then = expired + " "
 		done, err = p.Letters(ctx, r)
-	case ok && half == memos:
-		n, err := p.Memos(ctx, r.Limit)
+	case ok && half == expired:
+		n, err := p.Expired(ctx, r.Limit)
 		if err == nil && n == r.Limit { // there may be more
-			done.Next = memos + " "
+			done.Next = expired + " "
 		}
 		return done, err
 	default:

@@ -15,7 +15,7 @@ import (
 
 // Rounds implements inbox.Pruner except the walks over the tables.
 type Rounds struct {
-	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep, Cut, NewestCut, Memos string }]
+	sqlrun.Table[struct{ CountMessages, CountLetters, Due, Take, Keep, Cut, NewestCut, Memos, Signals string }]
 }
 
 func (s *Rounds) Count(ctx context.Context, r inbox.PruneRequest) (found inbox.Pruned, err error) {
@@ -63,9 +63,12 @@ func (s *Rounds) NewestCut(ctx context.Context, consumer string) (cut time.Time,
 	return cut, err
 }
 
-func (s *Rounds) Memos(ctx context.Context, limit int) (n int, err error) {
-	defer sqlrun.Wrap("remove shared results", &err)
-	return s.Write(ctx, s.SQL.Memos, limit)
+func (s *Rounds) Expired(ctx context.Context, limit int) (n int, err error) {
+	defer sqlrun.Wrap("remove shared results and early signals", &err)
+	if n, err = s.Write(ctx, s.SQL.Memos, limit); err != nil || n == limit {
+		return n, err
+	}
+	return s.Write(ctx, s.SQL.Signals, limit)
 }
 
 // LetterAfter parses the position of a walk over the letters.

@@ -16,7 +16,7 @@ import (
 
 // Signals implements ledger.Signals.
 type Signals struct {
-	sqlrun.Table[struct{ Await, Expire, Waits, LockRow, LockMessage, Send, Due string }]
+	sqlrun.Table[struct{ Await, Expire, Waits, LockRow, LockMessage, Send, SendEarly, Due string }]
 }
 
 func (s *Signals) Await(ctx context.Context, t *txn.Txn, r ledger.Row, timeout time.Duration) (waits bool, err error) {
@@ -32,6 +32,11 @@ func (s *Signals) Expire(ctx context.Context, t *txn.Txn, r ledger.Row) (expired
 func (s *Signals) Send(ctx context.Context, t *txn.Txn, r ledger.Row) (sent bool, err error) {
 	defer sqlrun.Wrap("send a signal", &err)
 	return changed(ctx, t, s.SQL.Send, r, r.Result, encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError))
+}
+
+func (s *Signals) SendEarly(ctx context.Context, t *txn.Txn, r ledger.Row, keep time.Duration) (sent bool, err error) {
+	defer sqlrun.Wrap("send an early signal", &err)
+	return changed(ctx, t, s.SQL.SendEarly, r, r.Result, encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), sqlrun.Micros(keep))
 }
 
 func (s *Signals) Waits(ctx context.Context, q headrace.DBTX, id inbox.ID, step string) (waits bool, err error) {

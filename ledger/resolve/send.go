@@ -74,7 +74,13 @@ func (a *Admin) send(ctx context.Context, t *txn.Txn, s ledger.Sent) error {
 	if err := unknown(s, state, found && known.State == ledger.Awaiting); err != nil {
 		return err
 	}
-	sent, err := signals.Send(ctx, t, ledger.Row{ID: s.ID, Step: s.Step, Result: s.Value, By: s.By, Reason: s.Reason})
+	r := ledger.Row{ID: s.ID, Step: s.Step, Result: s.Value, By: s.By, Reason: s.Reason}
+	var sent bool
+	if state == "" {
+		sent, err = signals.SendEarly(ctx, t, r, ledger.EarlyKept)
+	} else {
+		sent, err = signals.Send(ctx, t, r)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -89,6 +95,8 @@ func (a *Admin) send(ctx context.Context, t *txn.Txn, s ledger.Sent) error {
 // unknown returns an error if no message in this state takes the signal.
 func unknown(s ledger.Sent, state inbox.State, awaited bool) error {
 	switch {
+	case state == "" && s.Early:
+		return nil
 	case state == "":
 		return fmt.Errorf("%w: the key %s is not known in %s", ledger.ErrUnknown, s.ID.Key, s.ID.Scope)
 	case state.Ended():

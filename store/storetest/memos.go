@@ -158,7 +158,7 @@ func memoPruned(b *bundle) {
 	b.takesMemo(ledger.MemoTaken, memoOf("3", "a"))
 	b.putsMemo("1", memoOf("4", "a"), "1")
 	for _, want := range []int{1, 1, 0} {
-		if n, err := b.Store.Operations().Pruner.Memos(b.ctx, 1); n != want || err != nil {
+		if n, err := b.Store.Operations().Pruner.Expired(b.ctx, 1); n != want || err != nil {
 			b.Errorf("%d, %v", n, err)
 		}
 	}

@@ -15,6 +15,7 @@ var signalTests = []test{
 	{name: "a signal whose time is over is awaited no more", run: signalExpired},
 	{name: "a message that waits is due when its signal is sent", run: signalDue},
 	{name: "a signal is no step", run: signalNoStep},
+	{name: "a signal may come before its message, for a time", run: signalEarly},
 }
 
 func (b *bundle) signals() ledger.Signals { return b.Store.Operations().Signals }
@@ -148,4 +149,34 @@ func signalNoStep(b *bundle) {
 	b.outcome(true, step)
 	b.awaitSignal(false, signalOf("a"), time.Hour)
 	b.signalChange(false, signalOf("a"), b.signals().Send)
+}
+
+//evidence:signal
+func signalEarly(b *bundle) {
+	early := func(want bool, key string) {
+		b.Helper()
+		b.signalChange(want, signalOf(key), func(ctx context.Context, t *txn.Txn, r ledger.Row) (bool, error) {
+			return b.signals().SendEarly(ctx, t, r, time.Hour)
+		})
+	}
+	for _, key := range []string{"comes", "stays away"} {
+		early(true, key)
+		early(false, key)
+	}
+	b.wait(item("comes"), item("waits"))
+	b.awaitSignal(false, signalOf("comes"), time.Hour)
+	if r := b.theStep("comes"); r.State != ledger.Done || r.Via != ledger.ViaSignal || string(r.Result) != `{"ok":true}` || r.By != "ana" {
+		b.Errorf("%+v", r)
+	}
+	b.awaitSignal(true, signalOf("waits"), time.Hour)
+	early(false, "waits") // the caller looks again
+	for _, want := range []int{0, 1, 0} {
+		if n, err := b.Store.Operations().Pruner.Expired(b.ctx, 10); n != want || err != nil {
+			b.Errorf("%d early signals are removed, want %d; %v", n, want, err)
+		}
+		b.shift(2 * time.Hour)
+	}
+	if len(b.list("stays away")) != 0 || len(b.list("comes")) != 1 || len(b.list("waits")) != 1 {
+		b.Error("the wrong signal was removed")
+	}
 }

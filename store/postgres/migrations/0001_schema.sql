@@ -193,7 +193,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     reason      text NOT NULL DEFAULT '',
     first_call_at timestamptz, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  timestamptz NOT NULL,
-    settled_at    timestamptz, -- until when a system may still work on a call; NULL of a signal
+    settled_at    timestamptz, -- until when a system may still work on a call; of a signal until when it waits for its message, else NULL
     changed_at    timestamptz NOT NULL,
     result      bytea,
     PRIMARY KEY (scope, key, step)
@@ -201,6 +201,7 @@ CREATE TABLE {{schema}}.headrace_steps (
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
 CREATE INDEX headrace_steps_other_id ON {{schema}}.headrace_steps (system, other_id) WHERE other_id <> '';
 CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+CREATE INDEX headrace_steps_early ON {{schema}}.headrace_steps (settled_at) WHERE system = '' AND settled_at IS NOT NULL;
 -- Without the pending ones: each call would write it.
 CREATE INDEX headrace_steps_count ON {{schema}}.headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
 

@@ -186,7 +186,7 @@ CREATE TABLE {{schema}}.headrace_steps (
     reason      TEXT NOT NULL DEFAULT '',
     first_call_at INTEGER, -- of the generation; NULL before it; of a signal, when its time is over
     last_call_at  INTEGER NOT NULL,
-    settled_at    INTEGER, -- until when a system may still work on a call; NULL of a signal
+    settled_at    INTEGER, -- until when a system may still work on a call; of a signal until when it waits for its message, else NULL
     changed_at    INTEGER NOT NULL,
     result      BLOB,
     PRIMARY KEY (scope, key, step)
@@ -194,6 +194,7 @@ CREATE TABLE {{schema}}.headrace_steps (
 CREATE INDEX {{schema}}.headrace_steps_external_id ON headrace_steps (system, external_id) WHERE external_id <> '';
 CREATE INDEX {{schema}}.headrace_steps_other_id ON headrace_steps (system, other_id) WHERE other_id <> '';
 CREATE INDEX {{schema}}.headrace_steps_review ON headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+CREATE INDEX {{schema}}.headrace_steps_early ON headrace_steps (settled_at) WHERE system = '' AND settled_at IS NOT NULL;
 -- Without the pending ones: each call would write it.
 CREATE INDEX {{schema}}.headrace_steps_count ON headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
 
