@@ -121,6 +121,29 @@ func TestOpenStepIsNotDone(t *testing.T) {
 	})
 }
 
+// A handler may pass over a step that did nothing, or was skipped: its message is done.
+func TestFailedStepIsPassedOver(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		mail := ledger.Step[struct{}]{Name: "mail", System: "mail", Recover: ledger.Skip}
+		h := worked(func(ctx context.Context, _ task.Input) (headrace.Effects, error) {
+			_, err := charge.Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "", ledger.Refused(enginetest.ErrBoom) })
+			if !errors.Is(err, enginetest.ErrBoom) {
+				f.Errorf("refused: %v", err)
+			}
+			_, err = mail.Do(ctx, func(context.Context, *ledger.Call) (struct{}, error) { return struct{}{}, io.ErrUnexpectedEOF })
+			return nil, err
+		})
+		h.Leased.Plan = planOf(f, charge, mail)
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		p.ends("m", inbox.Done)
+		p.end()
+		if n := f.Count("SELECT count(*) FROM headrace_steps WHERE state IN ('failed', 'skipped')"); n != 2 || f.Effects("m") != 1 {
+			f.Errorf("%d steps have failed or were skipped, %d effects", n, f.Effects("m"))
+		}
+	})
+}
+
 // A message with a call of unknown outcome that has been put off for as long as it may be goes
 // to a person, and not to the attempts that are left.
 //
