@@ -161,6 +161,10 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 	} {
 		made := b.consumer(b.config())
 		c.register(made)
+		if made.Err() == nil { // it would run
+			t.Errorf("%s: it was taken", c.want)
+			continue
+		}
 		if err := made.Run(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", c.want, err)
 		}
