@@ -9,8 +9,8 @@ import (
 
 // Sum is the changes of one group added up.
 type Sum struct {
-	// Opened, Closed and Expired are as in Change.
-	Opened, Closed, Expired int64
+	// Opened, Closed, Expired and Discarded are as in Change.
+	Opened, Closed, Expired, Discarded int64
 	// Oldest and Newest are letters that were opened, 0 if none was.
 	Oldest, Newest int64
 	// First and Last are their times, FirstBuild and LastBuild their builds, Class is that of
@@ -32,7 +32,7 @@ func Add(changes []Change) map[ID]*Sum {
 			s = &Sum{Class: c.Class}
 			sums[c.ID] = s
 		}
-		s.Opened, s.Closed, s.Expired = s.Opened+c.Opened, s.Closed+c.Closed, s.Expired+c.Expired
+		s.Opened, s.Closed, s.Expired, s.Discarded = s.Opened+c.Opened, s.Closed+c.Closed, s.Expired+c.Expired, s.Discarded+c.Discarded
 		if c.Opened > 0 {
 			s.open(c)
 		}
@@ -90,7 +90,10 @@ func (g *Group) Apply(s *Sum, f Facts) (why string) {
 	g.State, g.StateAt = state, f.Now
 	switch state {
 	case Resolved:
-		g.ResolvedAt, g.ResolvedBy, g.ResolvedBuild = f.Now, "", NewestRunning(f.Builds)
+		g.ResolvedAt, g.ResolvedBy, g.ResolvedBuild = f.Now, "", ""
+		if !s.givenUp() {
+			g.ResolvedBuild = NewestRunning(f.Builds)
+		}
 	case Regressed, Escalating:
 		if !g.EvenIfWorse {
 			g.Mute = Mute{}
@@ -98,6 +101,9 @@ func (g *Group) Apply(s *Sum, f Facts) (why string) {
 	}
 	return why
 }
+
+// givenUp says that no build has mended what was closed: it was discarded, or removed.
+func (s *Sum) givenUp() bool { return s != nil && s.Closed > 0 && s.Closed == s.Expired+s.Discarded }
 
 func (g *Group) add(s *Sum) {
 	g.Open, g.Total = g.Open+s.Opened-s.Closed, g.Total+s.Opened

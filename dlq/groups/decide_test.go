@@ -194,3 +194,25 @@ func TestMuted(t *testing.T) {
 		}
 	}
 }
+
+// TestMendedBy: the build that runs mended what was redriven, and not what was given up.
+func TestMendedBy(t *testing.T) {
+	for name, c := range map[string]struct {
+		sum  *groups.Sum
+		want string
+	}{
+		"redriven":            {&groups.Sum{Closed: 3}, "v2"},
+		"some discarded":      {&groups.Sum{Closed: 3, Discarded: 2}, "v2"},
+		"a redrive has ended": {nil, "v2"},
+		"discarded":           {&groups.Sum{Closed: 3, Discarded: 3}, ""},
+		"expired":             {&groups.Sum{Closed: 3, Discarded: 1, Expired: 2}, ""},
+	} {
+		g := groups.Group{State: groups.Ongoing, StateAt: now, First: ago(day)}
+		if c.sum != nil {
+			g.Open = c.sum.Closed
+		}
+		if g.Apply(c.sum, groups.Facts{Now: now, Builds: builds(0, 1, 0)}); g.State != groups.Resolved || g.ResolvedBuild != c.want {
+			t.Errorf("%s: %s in %q, want %q", name, g.State, g.ResolvedBuild, c.want)
+		}
+	}
+}

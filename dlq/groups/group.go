@@ -62,7 +62,7 @@ type Group struct {
 	Sample      string `json:"error"`
 	// ResolvedAt is when it was resolved the last time, zero if never; ResolvedBy by whom, ""
 	// if by itself. Letters of builds older than ResolvedBuild do not make it regressed; "" if
-	// only time counts.
+	// only time counts, as where the last letters were discarded.
 	ResolvedAt    time.Time `json:"resolved_at,omitzero"`
 	ResolvedBy    string    `json:"resolved_by,omitempty"`
 	ResolvedBuild string    `json:"resolved_build,omitempty"`
@@ -127,8 +127,8 @@ type Change struct {
 	Class dlq.Class
 	Build string
 	// Opened and Closed are numbers of letters; Expired is how many of those closed were
-	// removed by retention while they were open.
-	Opened, Closed, Expired int64
+	// removed by retention while they were open, and Discarded how many were discarded.
+	Opened, Closed, Expired, Discarded int64
 	// Oldest and Newest are letters that were opened; 0 if none was.
 	Oldest, Newest int64
 	// At is the time of the newest, by the database's clock.

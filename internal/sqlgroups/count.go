@@ -29,7 +29,7 @@ func (s *Groups) Take(ctx context.Context, t *txn.Txn, limit int) (changes []gro
 	defer sqlrun.Wrap("take changes of letters", &err)
 	return sqlrun.Collect(ctx, t, s.SQL.Take, []any{limit}, func(c *groups.Change) []any {
 		return []any{
-			&c.Consumer, &c.Handler, &c.ErrorFingerprint, &c.Class, &c.Build, &c.Opened, &c.Closed, &c.Expired, &c.Oldest, &c.Newest, (*sqlrun.Instant)(&c.At),
+			&c.Consumer, &c.Handler, &c.ErrorFingerprint, &c.Class, &c.Build, &c.Opened, &c.Closed, &c.Expired, &c.Discarded, &c.Oldest, &c.Newest, (*sqlrun.Instant)(&c.At),
 		}
 	})
 }

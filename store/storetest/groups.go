@@ -227,7 +227,7 @@ func groupsStates(b *bundle) {
 	b.wantGroup("print", groups.Ongoing)
 	b.discard("b")
 	b.wantGroup("print", groups.Resolved)
-	if g := b.group("print"); g.ResolvedAt.IsZero() || g.ResolvedBy != "" || !g.StateAt.Equal(g.ResolvedAt) {
+	if g := b.group("print"); g.ResolvedAt.IsZero() || g.ResolvedBy != "" || g.ResolvedBuild != "" || !g.StateAt.Equal(g.ResolvedAt) {
 		b.Errorf("%+v", g)
 	}
 	b.die(of("print", "v1", "c")...)

@@ -294,6 +294,7 @@ CREATE TABLE {{schema}}.headrace_letter_changes (
     opened     bigint NOT NULL,
     closed     bigint NOT NULL,
     expired    bigint NOT NULL, -- of those closed: letters that were removed while they were open
+    discarded  bigint NOT NULL DEFAULT 0, -- of those closed
     oldest     bigint, -- letter that was opened; NULL if none was
     newest     bigint,
     at         timestamptz NOT NULL -- of the newest
@@ -367,14 +368,15 @@ CREATE TRIGGER headrace_letters_inserted AFTER INSERT ON {{schema}}.headrace_dea
 -- It writes nothing where neither the state nor the group changed.
 CREATE FUNCTION {{schema}}.headrace_letters_updated() RETURNS trigger LANGUAGE plpgsql AS $headrace$
 BEGIN
-    INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
-    SELECT c.consumer, c.handler, c.error_fingerprint, c.class, c.build, count(c.opened), count(c.closed), 0, min(c.opened), max(c.opened), max(c.changed_at)
+    INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, discarded, oldest, newest, at)
+    SELECT c.consumer, c.handler, c.error_fingerprint, c.class, c.build, count(c.opened), count(c.closed), 0,
+        count(c.closed) FILTER (WHERE c.becomes = 'discarded'), min(c.opened), max(c.opened), max(c.changed_at)
     FROM after AS n
     JOIN before AS o ON o.id = n.id
     CROSS JOIN LATERAL (
-        SELECT n.consumer, n.handler, n.error_fingerprint, n.class, n.build, n.id AS opened, NULL::bigint AS closed, n.changed_at, n.state
+        SELECT n.consumer, n.handler, n.error_fingerprint, n.class, n.build, n.id AS opened, NULL::bigint AS closed, n.changed_at, n.state, n.state AS becomes
         UNION ALL
-        SELECT o.consumer, o.handler, o.error_fingerprint, o.class, o.build, NULL, o.id, n.changed_at, o.state
+        SELECT o.consumer, o.handler, o.error_fingerprint, o.class, o.build, NULL, o.id, n.changed_at, o.state, n.state
     ) AS c
     WHERE (n.state = 'open', n.consumer, n.handler, n.error_fingerprint, n.class) IS DISTINCT FROM (o.state = 'open', o.consumer, o.handler, o.error_fingerprint, o.class)
         AND c.state = 'open' AND c.class <> 'cancelled'

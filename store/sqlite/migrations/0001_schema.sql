@@ -285,6 +285,7 @@ CREATE TABLE {{schema}}.headrace_letter_changes (
     opened     INTEGER NOT NULL,
     closed     INTEGER NOT NULL,
     expired    INTEGER NOT NULL, -- of those closed: letters that were removed while they were open
+    discarded  INTEGER NOT NULL DEFAULT 0, -- of those closed
     oldest     INTEGER, -- letter that was opened; NULL if none was
     newest     INTEGER,
     at         INTEGER NOT NULL -- of the newest
@@ -352,8 +353,8 @@ CREATE TRIGGER {{schema}}.headrace_letters_closed AFTER UPDATE OF state, class, 
 WHEN OLD.state = 'open' AND OLD.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
     <> (OLD.state, OLD.class, OLD.consumer, OLD.handler, OLD.error_fingerprint)
 BEGIN
-    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, at)
-    VALUES (OLD.consumer, OLD.handler, OLD.error_fingerprint, OLD.class, OLD.build, 0, 1, 0, NEW.changed_at);
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, discarded, at)
+    VALUES (OLD.consumer, OLD.handler, OLD.error_fingerprint, OLD.class, OLD.build, 0, 1, 0, NEW.state = 'discarded', NEW.changed_at);
 END;
 CREATE TRIGGER {{schema}}.headrace_letters_opened AFTER UPDATE OF state, class, consumer, handler, error_fingerprint ON headrace_dead_letters
 WHEN NEW.state = 'open' AND NEW.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
