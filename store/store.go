@@ -70,6 +70,8 @@ type Operations struct {
 	Moves backlog.Moves
 	// Rehearsals are for handlers that run on dead letters and are rolled back.
 	Rehearsals Rehearsals
+	// Limits bound transactions.
+	Limits Limits
 	// Instances are the runs of consumers.
 	Instances instance.Store
 	// Marks are the messages that instances currently run, while they search for a
@@ -156,15 +158,20 @@ type Answers interface {
 // Rehearsals is what a rehearsal needs: a handler that runs on a dead letter in a transaction
 // that is rolled back. Drivers implement it.
 type Rehearsals interface {
-	// Limit bounds the rest of t: how long a statement waits for a lock, and the server's
-	// limits. SQLite has none of them.
-	Limit(ctx context.Context, t *txn.Txn, lock time.Duration, limits txn.Limits) error
 	// Written returns a number that grows by one with each row that t writes into a table of
 	// the program; -1 if the database does not count. SQLite counts rows of all tables.
 	Written(ctx context.Context, t *txn.Txn) (int64, error)
 	// Letters returns the ids of f's newest open letters, at most limit, and of the oldest one,
 	// in their order. Of f it uses Consumer, Handler, Topic, Class and ErrorFingerprint.
 	Letters(ctx context.Context, f dlq.Filter, limit int) ([]int64, error)
+}
+
+// Limits bound what a person has asked for, so that live work never waits long behind it. Drivers
+// implement it.
+type Limits interface {
+	// Set bounds the rest of t: how long a statement waits for a lock, and the server's
+	// limits. SQLite has none of them.
+	Set(ctx context.Context, t *txn.Txn, lock time.Duration, limits txn.Limits) error
 }
 
 // Schema is the schema that a process works on. Drivers implement it.

@@ -161,7 +161,7 @@ func (d *Desk) cancel(ctx context.Context, q instance.Request, id int64) (letter
 
 // move moves a message from the backlog to the dead letters.
 func (d *Desk) move(ctx context.Context, t *txn.Txn, q instance.Request, row *backlog.Row) (int64, error) {
-	if err := d.Store.Operations().Rehearsals.Limit(ctx, t, lockTime, txn.Limits{}); err != nil {
+	if err := d.Store.Operations().Limits.Set(ctx, t, lockTime, txn.Limits{}); err != nil {
 		return 0, err
 	}
 	id := inbox.ID{Scope: row.Delivery.Scope, Key: row.Delivery.Key}

@@ -127,7 +127,7 @@ func (r *run) own(ctx context.Context) (context.Context, context.CancelFunc) {
 // stand-in key is claimed under its own key too, as a redrive does.
 func (r *run) claim(ctx context.Context) (*task.Task, error) {
 	limits := txn.Limits{Idle: r.limit + grace + ours, Statement: r.limit + grace}
-	if err := r.Store.Operations().Rehearsals.Limit(ctx, r.t, lockTime, limits); err != nil {
+	if err := r.Store.Operations().Limits.Set(ctx, r.t, lockTime, limits); err != nil {
 		return nil, err
 	}
 	to, standIn := inbox.Done, inbox.IsStandIn(r.l.Delivery.Key)

@@ -1,3 +1,3 @@
 // Package sqladmin is what the two drivers share of the tables' work for operators: rehearsals,
-// and messages of the backlog that a person moves.
+// messages of the backlog that a person moves, and the limits of both.
 package sqladmin

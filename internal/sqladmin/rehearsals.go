@@ -13,13 +13,18 @@ import (
 
 // Rehearsals implements store.Rehearsals.
 type Rehearsals struct {
-	sqlrun.Table[struct{ Limit, Written, Letters string }]
+	sqlrun.Table[struct{ Written, Letters string }]
 }
 
-func (s *Rehearsals) Limit(ctx context.Context, t *txn.Txn, lock time.Duration, limits txn.Limits) (err error) {
-	defer sqlrun.Wrap("bound a rehearsal", &err)
+// Limits implements store.Limits.
+type Limits struct {
+	sqlrun.Table[struct{ Set string }]
+}
+
+func (s *Limits) Set(ctx context.Context, t *txn.Txn, lock time.Duration, limits txn.Limits) (err error) {
+	defer sqlrun.Wrap("bound a transaction", &err)
 	var set string
-	return t.QueryRowContext(ctx, s.SQL.Limit, sqlrun.Millis(lock), sqlrun.Millis(limits.Idle), sqlrun.Millis(limits.Statement)).Scan(&set)
+	return t.QueryRowContext(ctx, s.SQL.Set, sqlrun.Millis(lock), sqlrun.Millis(limits.Idle), sqlrun.Millis(limits.Statement)).Scan(&set)
 }
 
 func (s *Rehearsals) Written(ctx context.Context, t *txn.Txn) (n int64, err error) {

@@ -92,6 +92,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Moves:         sqlrun.Loaded(d, q, "moves", &sqladmin.Moves{}),
 			Rehearsals:    sqlrun.Loaded(d, q, "rehearsals", &sqladmin.Rehearsals{}),
+			Limits:        sqlrun.Loaded(d, q, "limits", &sqladmin.Limits{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
 			Marks:         sqlrun.Loaded(d, q, "marks", &sqlops.Marks{}),
 			Pauses:        sqlrun.Loaded(d, q, "pauses", &sqlops.Pauses{}),
