@@ -111,7 +111,8 @@ func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 	if err != nil {
 		return err
 	}
-	var running, gone int
+	var running int
+	var ended []Instance
 	var last Instance
 	for _, i := range list {
 		switch {
@@ -119,9 +120,15 @@ func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 		case i.Ended.IsZero() && !i.Dead(Missed):
 			running++
 		default:
-			if gone++; i.Beat.After(last.Beat) {
+			if ended = append(ended, i); i.Beat.After(last.Beat) {
 				last = i
 			}
+		}
+	}
+	gone := 0 // those that ran at last, without those of an hour of restarts
+	for _, i := range ended {
+		if last.Beat.Sub(i.Beat) <= Missed {
+			gone++
 		}
 	}
 	why := "none ran in the last hour"
@@ -131,7 +138,11 @@ func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 	case running > 0:
 		why = fmt.Sprintf("%d running, and none took a request of the kind %s", running, r.Kind)
 	case gone > 0:
-		why = fmt.Sprintf("there were %d until %s, the last beat on %s", gone, last.Beat.Local().Format("15:04"), last.Host)
+		were := "there were %d"
+		if gone == 1 {
+			were = "there was %d"
+		}
+		why = fmt.Sprintf(were+" until %s, the last beat on %s", gone, last.Beat.Local().Format("15:04"), last.Host)
 	}
 	who := r.Consumer
 	if r.Build != "" {

@@ -25,7 +25,7 @@ func compose(d alerts.Due) alerts.Alert {
 		a.Text = fmt.Sprintf("%s for a reason that was not seen before: see headrace dlq why %s", deadLetters(a.Count), a.ErrorFingerprint)
 	default:
 		a.Kind = alerts.DeadLetter
-		a.Text = fmt.Sprintf("%s for a reason that was told before: see headrace dlq why %s", deadLetters(a.Count), a.ErrorFingerprint)
+		a.Text = fmt.Sprintf("%s for a known reason, which goes on or has come back: see headrace dlq why %s", deadLetters(a.Count), a.ErrorFingerprint)
 	}
 	if a.Class == string(dlq.Parked) {
 		a.Text += ", and docs/runbook.md for what to do"
