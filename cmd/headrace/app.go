@@ -31,7 +31,11 @@ type Main struct {
 	// search.DefaultBudget.
 	Budget time.Duration
 
+	// NoPager shows long output on a terminal at once.
+	NoPager bool
+
 	out     *bufio.Writer
+	paged   *pager
 	flags   globalFlags
 	started bool // errors before that are wrong usage
 	scrub   scrubber
@@ -67,6 +71,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	if flushed := m.out.Flush(); flushed != nil && (err == nil || errors.Is(flushed, errClosedPipe)) {
 		err = flushed
 	}
+	m.paged.close()
 	return m.exit(err, command.CommandPath())
 }
 
@@ -82,6 +87,7 @@ func (m *Main) flush() {
 	if m.out != nil {
 		_ = m.out.Flush()
 	}
+	m.paged.close()
 }
 
 // errClosedPipe says that the reader of our output has ended (`headrace dlq ls | head`),
@@ -92,7 +98,7 @@ type closedPipe struct{ w io.Writer }
 
 func (c closedPipe) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
-	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+	if gone(err) {
 		err = errClosedPipe
 	}
 	return n, err

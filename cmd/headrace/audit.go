@@ -58,7 +58,7 @@ func (m *Main) emitAudit(rows []audit.Row) error {
 			subject += " in R-" + number(r.RedriveID)
 		}
 		cells = append(cells, []string{
-			strconv.FormatInt(r.ID, 10), when(r.At), short(subject, 60), r.Action, short(by, 60), short(text(r.Reason), 60), short(text(r.Detail), 80),
+			strconv.FormatInt(r.ID, 10), m.when(r.At), short(subject, 60), r.Action, short(by, 60), short(text(r.Reason), 60), short(text(r.Detail), 80),
 		})
 	}
 	return m.emit("audit", rows, []string{"ID", "AT", "SUBJECT", "ACTION", "BY", "REASON", "DETAIL"}, cells)

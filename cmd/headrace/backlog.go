@@ -136,7 +136,7 @@ func (m *Main) emitRows(list []backlog.Row) error {
 		v := viewRow(r)
 		views = append(views, v)
 		rows = append(rows, []string{
-			number(v.ID), v.Status, short(v.Consumer, 30), short(v.Handler, 30), short(text(v.Key), 40), strconv.Itoa(v.Attempts), when(v.Due),
+			number(v.ID), v.Status, short(v.Consumer, 30), short(v.Handler, 30), short(text(v.Key), 40), strconv.Itoa(v.Attempts), m.when(v.Due),
 			text(v.ErrorFingerprint), short(text(why(v)), 60),
 		})
 	}
@@ -188,7 +188,7 @@ retried, before they become dead letters. It counts up to %d messages of each of
 				if v.More {
 					count += "+"
 				}
-				rows = append(rows, []string{v.ErrorFingerprint, count, short(v.Consumer, 30), short(v.Handler, 30), when(v.Due), number(v.SampleID), short(text(v.Error), 60)})
+				rows = append(rows, []string{v.ErrorFingerprint, count, short(v.Consumer, 30), short(v.Handler, 30), m.when(v.Due), number(v.SampleID), short(text(v.Error), 60)})
 			}
 			if err := m.emit("groups", views, []string{"ERROR FINGERPRINT", "COUNT", "CONSUMER", "HANDLER", "DUE", "SAMPLE ID", "ERROR"}, rows); err != nil {
 				return err
@@ -249,9 +249,9 @@ func (m *Main) printRow(v rowDetailView) error {
 	case !v.Due.IsZero() && v.Status == "leased":
 		status += " until " + when(v.Due)
 	case !v.Due.IsZero():
-		status += ", due " + when(v.Due)
+		status += ", due " + m.when(v.Due)
 	case !v.Ready.IsZero():
-		status += " since " + when(v.Ready)
+		status += " since " + m.since(v.Ready)
 	}
 	rows := [][]string{
 		{"message", fmt.Sprintf("%d, %s", v.ID, status)}, {"consumer", v.Consumer}, {"handler", v.Handler},
@@ -259,7 +259,7 @@ func (m *Main) printRow(v rowDetailView) error {
 		{"coordinates", text(v.Coordinates.String())}, {"fingerprint", text(v.Fingerprint)}, {"attempts", strconv.Itoa(v.Attempts)},
 	}
 	if !v.Postponed.IsZero() {
-		rows = append(rows, []string{"postponed since", when(v.Postponed)})
+		rows = append(rows, []string{"postponed", m.when(v.Postponed)})
 	}
 	if v.Reason != "" {
 		rows = append(rows, []string{"reason", v.Reason})
@@ -272,7 +272,7 @@ func (m *Main) printRow(v rowDetailView) error {
 	if err := m.table(nil, rows); err != nil {
 		return err
 	}
-	if err := m.section("attempts", attemptLines(v.Runs)); err != nil {
+	if err := m.section("attempts", m.attemptLines(v.Runs)); err != nil {
 		return err
 	}
 	return m.printBody(v.bodyView)

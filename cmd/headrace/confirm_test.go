@@ -16,20 +16,20 @@ func TestConfirmByName(t *testing.T) {
 		answer, args string
 		status       int
 	}{
-		{"yes", "dlq redrive --all", exitRefused},
-		{"all", "dlq redrive --all --dry-run", exitDone},
-		{"billing", "dlq redrive --all", exitRefused},
-		{"", "dlq redrive --consumer billing", exitRefused},
-		{"yes", "dlq discard --group c0c0 --reason x", exitRefused},
-		{"c0c", "dlq discard --group c0c0 --reason x", exitRefused},
-		{"c0c0c0c0c0c0c0c00", "dlq discard --group c0c0 --reason x", exitRefused},
-		{"y", "dlq redrive 1003 --new-key k0", exitRefused},
-		{"k0", "dlq redrive 1003 --new-key k0", exitDone},
-		{"a2760", "dlq discard --group a276 --limit 1 --reason x", exitPartial},
-		{"y", "dlq redrive --group a276 --limit 1", exitPartial},
-		{"billing", "dlq redrive --consumer billing --where $.none", exitFailed},
-		{"y", "dlq redrive --consumer billing --since 1h --limit 999", exitPartial},
-		{"y", "dlq redrive --all", exitDone},
+		{"yes", "dlq redrive --direct --all", exitRefused},
+		{"all", "dlq redrive --direct --all --dry-run", exitDone},
+		{"billing", "dlq redrive --direct --all", exitRefused},
+		{"", "dlq redrive --direct --consumer billing", exitRefused},
+		{"yes", "dlq discard --direct --group c0c0 --reason x", exitRefused},
+		{"c0c", "dlq discard --direct --group c0c0 --reason x", exitRefused},
+		{"c0c0c0c0c0c0c0c00", "dlq discard --direct --group c0c0 --reason x", exitRefused},
+		{"y", "dlq redrive --direct 1003 --new-key k0", exitRefused},
+		{"k0", "dlq redrive --direct 1003 --new-key k0", exitDone},
+		{"a2760", "dlq discard --direct --group a276 --limit 1 --reason x", exitPartial},
+		{"y", "dlq redrive --direct --group a276 --limit 1", exitPartial},
+		{"billing", "dlq redrive --direct --consumer billing --where $.none", exitFailed},
+		{"y", "dlq redrive --direct --consumer billing --since 1h --limit 999", exitPartial},
+		{"y", "dlq redrive --direct --all", exitDone},
 	} {
 		p.stdin = c.answer + "\n"
 		p.run(c.status, terminal, strings.Fields(c.args)...)
@@ -40,7 +40,7 @@ func TestConfirmByName(t *testing.T) {
 func TestProgressLines(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "30")
-	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true }; m.ProgressEvery = 0 }, "dlq", "redrive", "--all", "--yes", "--progress", "ndjson")
+	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true }; m.ProgressEvery = 0 }, "dlq", "redrive", "--direct", "--all", "--yes", "--progress", "ndjson")
 	if want := `{"v":1,"progress":"redriven","done":10,"total":30}` + "\n"; !strings.HasPrefix(p.stderr.String(), want) {
 		t.Errorf("%q", p.stderr.String())
 	}

@@ -47,7 +47,7 @@ type instanceView struct {
 
 func (m *Main) consumerListCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "ls [NAME]", Short: "list consumers, their processes, and who paused them", Args: mostOne("NAME"),
+		Use: "ls [CONSUMER]", Short: "list consumers, their processes, and who paused them", Args: mostOne("CONSUMER"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				views, err := consumers(ctx, st, append(args, "")[0])
@@ -118,14 +118,14 @@ func (m *Main) printConsumers(views []*consumerView) error {
 	for _, v := range views {
 		paused := "-"
 		if v.Paused {
-			paused = fmt.Sprintf("by %s, %s, %s", v.Pause.By, when(v.Pause.At), text(v.Pause.Reason))
+			paused = fmt.Sprintf("by %s, %s, %s", v.Pause.By, m.when(v.Pause.At), text(v.Pause.Reason))
 		}
 		if len(v.Instances) == 0 {
 			rows = append(rows, []string{short(v.Consumer, 40), "-", "-", "-", "-", "-", "-", short(paused, 80)})
 		}
 		for _, i := range v.Instances {
 			rows = append(rows, []string{
-				short(v.Consumer, 40), i.State, short(text(i.Host), 30), short(text(i.Build), 20), short(text(i.Env), 20), when(i.Started), when(i.Beat), short(paused, 80),
+				short(v.Consumer, 40), i.State, short(text(i.Host), 30), short(text(i.Build), 20), short(text(i.Env), 20), m.when(i.Started), m.when(i.Beat), short(paused, 80),
 			})
 		}
 	}
@@ -134,7 +134,7 @@ func (m *Main) printConsumers(views []*consumerView) error {
 
 func (m *Main) pauseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "pause NAME", Short: "stop all processes of a consumer from taking messages", Args: one("NAME"),
+		Use: "pause CONSUMER", Short: "stop all processes of a consumer from taking messages", Args: one("CONSUMER"),
 		Long: `Marks the consumer as paused. Within about two seconds its processes stop reading their source
 and the backlog; they finish the messages that they have, and go on publishing events. The mark
 also holds for processes that start later, until headrace consumer resume.`,
@@ -157,7 +157,7 @@ also holds for processes that start later, until headrace consumer resume.`,
 				if err != nil {
 					return err
 				}
-				m.say("it was paused already, by %s, %s", p.By, when(p.At))
+				m.say("it was paused already, by %s, %s", p.By, m.when(p.At))
 			}
 			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
 				return err
@@ -169,7 +169,7 @@ also holds for processes that start later, until headrace consumer resume.`,
 }
 
 func (m *Main) resumeCommand() *cobra.Command {
-	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a consumer", Args: one("NAME")}
+	c := &cobra.Command{Use: "resume CONSUMER", Short: "end the pause of a consumer", Args: one("CONSUMER")}
 	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {

@@ -13,15 +13,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
-	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // decideFlags are the common flags of redrive and discard.
 type decideFlags struct {
 	filter *filterFlags
 	all    bool
+	direct bool
 	yes    bool
 	dryRun bool
 	limit  limit
@@ -35,7 +37,8 @@ func addDecide(c *cobra.Command) *decideFlags {
 	c.Flags().BoolVar(&d.all, "all", false, "every open letter")
 	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only say how many letters are chosen")
-	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first")
+	c.Flags().BoolVar(&d.direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs: without stages, and not for letters without a key")
+	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first; with --direct")
 	c.Flags().StringVar(&d.by, "by", "", "who decides, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&d.reason, "reason", "", "why, for the audit trail")
 	return d
@@ -45,41 +48,41 @@ func (m *Main) redriveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redrive [ID... | - | GROUP]",
 		Short: "send the messages of open letters to their handlers again",
-		Long: `Puts the messages of open letters into the backlog of their handlers, with a new budget of
-attempts. Each letter is redriven once, also if several people do it at the same time; a message
-that was applied meanwhile is not applied again. If it is stopped, the same command continues
-with the rest.
+		Long: `Has the processes of the consumer send the messages of open letters to their handlers again, with a
+new budget of attempts. Each letter is redriven once, also if several people do it at the same time;
+a message that was applied meanwhile is not applied again.
 
-A GROUP is redriven in stages by the processes of its consumer, and watched: it is headrace redrive
-plan and headrace redrive apply in one.
+Up to 100 letters that are named by their ids are sent at once; the command waits 5 s, and says what
+became of each. A GROUP, a filter, --all and more ids are redriven in stages, and watched: it is
+headrace redrive plan and headrace redrive apply in one. - reads ids from stdin, one a line.
 
-Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line.
 A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
 message's own key again; --new-key gives one. Under a new key each step is called again: those under
 the old key are listed before. Exit status 1 if none of the chosen letters is open, 3 if some are
-not, or if --limit leaves some, 5 if the steps of one need a person and none is redriven.`,
-		Example: "  headrace dlq redrive 17 18\n  headrace dlq redrive --group 3f2a9c0d1e5b7788 --reason 'fixed in 1.4.2'\n  headrace dlq ls -o json | jq '.dead_letters[].id' | headrace dlq redrive - --yes",
+not, or did not succeed, 5 if it is refused, as where no process runs, 6 if it has paused by itself.`,
+		Example: "  headrace dlq redrive 17 18 --reason 'fixed in 1.4.2'\n  headrace dlq redrive 3f2a --reason 'fixed in 1.4.2'\n  headrace dlq ls -o name | headrace dlq redrive - --yes --reason again",
 	}
 	d := addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if len(args) == 1 && namesGroup(args[0]) {
-			return m.redriveGroup(ctx, d, args[0])
+		if d.direct || d.newKey != "" {
+			return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
 		}
-		return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
+		return m.byJob(ctx, d, args, job.Redriving)
 	})
 	return c
 }
 
 func (m *Main) discardCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "discard [ID... | -] --reason WHY",
+		Use:   "discard [ID... | - | GROUP] --reason WHY",
 		Short: "give up the messages of open letters",
-		Long: `Discards open letters: their messages are not handled any more, even if they are delivered
-again. The letters stay readable until retention removes them.
+		Long: `Has a process of the consumer discard open letters: their messages are not handled any more, even if
+they are delivered again. The letters stay readable until retention removes them.
 
-Letters are chosen by ids, by a filter, or by --all; - reads ids from stdin, one a line. Exit
-status 1 if none of the chosen letters is open, 3 if some are not, or if --limit leaves some.`,
+Letters are chosen by ids, by a GROUP, by a filter, or by --all; - reads ids from stdin, one a line.
+Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused, as where
+no process runs.`,
 	}
 	d := addDecide(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -89,17 +92,12 @@ status 1 if none of the chosen letters is open, 3 if some are not, or if --limit
 			}
 			return usagef("discard: say why with --reason")
 		}
-		return m.decide(ctx, d, args, "discard", "discarded", (*redrive.Admin).Discard)
+		if d.direct {
+			return m.decide(ctx, d, args, "discard", "discarded", (*redrive.Admin).Discard)
+		}
+		return m.byJob(ctx, d, args, job.Discarding)
 	})
 	return c
-}
-
-// outcome is the result of a decision as JSON.
-type outcome struct {
-	Redriven  *int           `json:"redriven,omitempty"`
-	Discarded *int           `json:"discarded,omitempty"`
-	Skipped   int            `json:"skipped"`
-	Skips     []redrive.Skip `json:"skips,omitempty"`
 }
 
 type decision func(admin *redrive.Admin, ctx context.Context, r redrive.Request) (redrive.Result, error)
@@ -133,7 +131,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 			}
 		}
 		if d.dryRun {
-			return m.emit("", dryRunView{true, total}, nil, [][]string{{fmt.Sprintf("would %s %s%s", verb, plural(total, "letter", "letters"), describe(f))}})
+			return m.wouldDecide(f, verb, total)
 		}
 		if err := m.confirmLetters(d, f, verb, total); err != nil {
 			return err
@@ -145,6 +143,9 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, NewKey: d.newKey, Progress: bar.step,
 		})
 		bar.end()
+		if txn.NotPermitted(err) {
+			err = &roleError{"admin", err}
+		}
 		if err != nil && work.Err() != nil {
 			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.Done, "letter", "letters"))
 		}
@@ -189,6 +190,10 @@ type dryRunView struct {
 	Letters int64 `json:"chosen"`
 }
 
+func (m *Main) wouldDecide(f dlq.Filter, verb string, total int64) error {
+	return m.emit("", dryRunView{true, total}, nil, [][]string{{fmt.Sprintf("would %s %s%s", verb, plural(total, "letter", "letters"), describe(f))}})
+}
+
 // manyLetters is how many letters are decided on with a yes.
 const manyLetters = 1000
 
@@ -212,11 +217,22 @@ func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total i
 
 // choose returns the filter of the chosen letters. By default it chooses none.
 func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, error) {
+	if isGroup(args) {
+		if d.filter.filter.ErrorFingerprint != "" {
+			return dlq.Filter{}, usagef("%s: a GROUP or --group, not both", verb)
+		}
+		if err := d.filter.set.Set("group", args[0]); err != nil {
+			return dlq.Filter{}, err
+		}
+		args = nil
+	}
 	filtered, err := d.filter.given()
 	if err != nil {
 		return dlq.Filter{}, err
 	}
 	switch {
+	case d.limit.n > 0 && !d.direct:
+		return dlq.Filter{}, usagef("%s: --limit is for --direct; otherwise letters are sent in stages", verb)
 	case len(args) > 0 && (filtered || d.all):
 		return dlq.Filter{}, usagef("%s: ids, or a filter, or --all: only one of them", verb)
 	case len(args) == 0 && !filtered && !d.all:
@@ -239,57 +255,4 @@ func userName() string {
 		return u.Username
 	}
 	return "unknown user"
-}
-
-// report prints the result, also if it ended early. It is no success if chosen letters were
-// not found; with --all, finding none is a success.
-func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, participle string, failed error) error {
-	var printed error
-	if m.json() {
-		o := outcome{Skipped: done.Skipped, Skips: done.Skips}
-		if participle == "redriven" {
-			o.Redriven = &done.Done
-		} else {
-			o.Discarded = &done.Done
-		}
-		printed = m.emitJSON("", o)
-	} else {
-		printed = m.printOutcome(done, participle)
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case printed != nil:
-		return printed
-	case done.Skipped > 0 && done.Done > 0:
-		return errIncomplete
-	case done.Skipped > 0:
-		if i := slices.IndexFunc(done.Skips, func(s redrive.Skip) bool { return s.Key != "" }); i >= 0 {
-			return fmt.Errorf("%w: a step needs a person: see %s", errRefused, m.command("steps "+migrate.Quote(done.Skips[i].Key)))
-		}
-		return errFound
-	case done.Done == 0 && !d.all:
-		m.say("nothing was done: no open letter matches%s", describe(f))
-		return errFound
-	}
-	return nil
-}
-
-func (m *Main) printOutcome(done redrive.Result, participle string) error {
-	line := fmt.Sprintf("%d %s", done.Done, participle)
-	if done.Skipped > 0 {
-		line += fmt.Sprintf(", %d skipped", done.Skipped)
-	}
-	if err := m.line("%s", line); err != nil {
-		return err
-	}
-	for _, skip := range done.Skips {
-		if err := m.line("  %d: %s", skip.LetterID, skip.Why); err != nil {
-			return err
-		}
-	}
-	if more := done.Skipped - len(done.Skips); more > 0 {
-		return m.line("  and %d more", more)
-	}
-	return nil
 }

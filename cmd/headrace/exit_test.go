@@ -20,7 +20,7 @@ func TestExitStatus(t *testing.T) {
 	p.run(exitUsage, nil, "dlq", "show", "one")
 	p.seed("dead", "1")
 	p.run(exitPartial, nil, "status")
-	p.run(exitPartial, nil, "dlq", "redrive", "1", "99", "--yes")
+	p.run(exitPartial, nil, "dlq", "redrive", "--direct", "1", "99", "--yes")
 
 	p.dsn = "sqlite:" + filepath.Join(t.TempDir(), "other.db")
 	p.run(exitRefused, nil, "dlq", "ls")

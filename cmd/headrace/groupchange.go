@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/internal/counting"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // groupCommand completes a command that changes a group: do does it, and returns what to say.
@@ -32,6 +33,10 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 			if errors.Is(err, groups.ErrNotFound) { // no process has counted its first letters
 				if err = counting.New(st).AddUp(ctx); err == nil {
 					said, err = do(ctx, st, g, operator(*by), args[1:])
+				}
+				if txn.NotPermitted(err) || errors.Is(err, groups.ErrNotFound) {
+					err = fmt.Errorf("%w: its first letters are not counted yet. A running process of %s does that within seconds, or an admin does: %s",
+						errRefused, g.Consumer, m.command("check --repair counters"))
 				}
 			}
 			if err != nil {

@@ -93,7 +93,7 @@ func (m *Main) printGroups(views []groupView) error {
 	rows := make([][]string, 0, len(views))
 	for _, g := range views {
 		rows = append(rows, []string{
-			short(text(g.ErrorFingerprint), 16), stateOfGroup(g.Group), strconv.FormatInt(g.Count, 10), when(g.Last), since(g.Group), buildSpan(g.Group),
+			short(text(g.ErrorFingerprint), 16), stateOfGroup(g.Group), strconv.FormatInt(g.Count, 10), m.when(g.Last), m.began(g.Group), buildSpan(g.Group),
 			short(g.Consumer+"/"+g.Handler, 50), string(g.Class), strconv.FormatInt(g.LastLetter, 10), short(text(g.Sample), 60),
 		})
 	}
@@ -112,12 +112,12 @@ func stateOfGroup(g groups.Group) string {
 	return state
 }
 
-// since says when a group began, and in which build.
-func since(g groups.Group) string {
+// began says since when a group is there, and in which build it began.
+func (m *Main) began(g groups.Group) string {
 	if g.FirstBuild == "" {
-		return when(g.First)
+		return m.since(g.First)
 	}
-	return when(g.First) + " " + short(g.FirstBuild, 20)
+	return m.since(g.First) + " " + short(g.FirstBuild, 20)
 }
 
 // buildSpan names the first and the newest build that wrote letters.

@@ -116,11 +116,11 @@ func (m *Main) printEntries(views []entryView) error {
 	var rows, waits, runs, steps [][]string
 	for _, v := range views {
 		if w := v.Wait; w != nil {
-			waits = append(waits, []string{v.Scope, w.Status, when(w.Due), when(w.Postponed), short(text(w.Reason), 80)})
+			waits = append(waits, []string{v.Scope, w.Status, m.when(w.Due), m.when(w.Postponed), short(text(w.Reason), 80)})
 		}
-		rows = append(rows, []string{v.Scope, v.state(), when(v.Since), strconv.Itoa(len(v.Runs)), joinIDs(v.Letters), v.Fingerprint})
+		rows = append(rows, []string{v.Scope, v.state(), m.when(v.Since), strconv.Itoa(len(v.Runs)), joinIDs(v.Letters), v.Fingerprint})
 		for _, a := range v.Runs {
-			runs = append(runs, []string{v.Scope, strconv.Itoa(a.N), when(a.At), a.Class, short(a.Error, 80)})
+			runs = append(runs, []string{v.Scope, strconv.Itoa(a.N), m.when(a.At), a.Class, short(a.Error, 80)})
 		}
 		for _, step := range v.Steps {
 			steps = append(steps, append([]string{v.Scope}, step.line()...))

@@ -46,7 +46,7 @@ func TestInterruptedRedrive(t *testing.T) {
 			stderr.work = work
 			return work, stop
 		}
-	}, "dlq", "redrive", "--all", "--yes")
+	}, "dlq", "redrive", "--direct", "--all", "--yes")
 	var done int
 	if _, err := fmt.Sscanf(p.stdout.String(), "%d redriven", &done); err != nil || done == 0 || done == 60 {
 		t.Fatalf("%q: %v", p.stdout.String(), err)
@@ -60,7 +60,7 @@ func TestInterruptedRedrive(t *testing.T) {
 		}
 	}
 	p.run(exitDone, nil, "check")
-	p.run(exitDone, nil, "dlq", "redrive", "--all", "--yes")
+	p.run(exitDone, nil, "dlq", "redrive", "--direct", "--all", "--yes")
 	if got, want := p.stdout.String(), fmt.Sprintf("%d redriven\n", 60-done); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

@@ -39,8 +39,8 @@ var jsonRuns = []struct {
 	{"dlq mute", "a276 --for 1h", exitDone},
 	{"dlq unmute", "a276", exitDone},
 	{"dlq resolve", "a276 --in v2", exitDone},
-	{"dlq redrive", "1 99 --yes", exitPartial},
-	{"dlq discard", "2 6 --reason test --yes", exitDone},
+	{"prepare", "dlq redrive --direct 1 --yes --by ann", exitDone},
+	{"prepare", "dlq discard --direct 2 6 --reason test --yes --by ann", exitDone},
 	{"backlog ls", "", exitDone},
 	{"backlog groups", "", exitDone},
 	{"backlog show", "1 --payload", exitDone},
@@ -91,6 +91,9 @@ var redriveRuns = []struct {
 	{"redrive pause", "R-2 --reason test --by ann", exitDone},
 	{"redrive resume", "R-2", exitDone},
 	{"redrive cancel", "R-2 --reason test --by ann", exitDone},
+	{"prepare", "consumer resume billing", exitDone},
+	{"dlq redrive", "1 7 99 --reason test --yes --by ann", exitPartial},
+	{"dlq discard", "4 --reason test --yes --by ann", exitDone},
 }
 
 // Every command prints JSON in the envelope, with the same names, and times in UTC, as in its

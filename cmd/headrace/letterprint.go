@@ -15,7 +15,7 @@ import (
 // printDetail prints a letter for people.
 func (m *Main) printDetail(v detailView) error {
 	rows := [][]string{
-		{"letter", fmt.Sprintf("%d, %s since %s", v.ID, v.State, when(v.ChangedAt))},
+		{"letter", fmt.Sprintf("%d, %s since %s", v.ID, v.State, m.since(v.ChangedAt))},
 		{"class", string(v.Class)}, {"consumer", v.Consumer}, {"handler", v.Handler},
 		{"key", v.Key}, {"inbox", text(string(v.Inbox))}, {"order key", text(v.OrderKey)}, {"message id", text(v.MessageID)},
 		{"topic", text(v.Topic)}, {"coordinates", text(v.Coordinates.String())}, {"fingerprint", v.Fingerprint},
@@ -37,7 +37,7 @@ func (m *Main) printDetail(v detailView) error {
 		on += " in " + v.Environment
 	}
 	rows = append(rows, [][]string{
-		{"failed", fmt.Sprintf("%s to %s, %s", when(v.FirstFailure), when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
+		{"failed", fmt.Sprintf("%s to %s, %s", m.when(v.FirstFailure), m.when(v.LastFailure), plural(v.Attempts, "attempt", "attempts"))},
 		{"on", text(on)}, {"error fingerprint", text(v.Group)}, {"error", text(v.Error)},
 	}...)
 	rows = append(rows, contentRows(v.bodyView)...)
@@ -81,19 +81,19 @@ func (m *Main) section(title string, lines []string) error {
 	return nil
 }
 
-func attemptLines(runs []attemptView) []string {
+func (m *Main) attemptLines(runs []attemptView) []string {
 	var lines []string
 	for _, a := range runs {
-		lines = append(lines, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
+		lines = append(lines, fmt.Sprintf("  %d  %s  %s  %s  %s", a.N, m.when(a.At), a.Class, a.Duration.Round(time.Millisecond), a.Error))
 	}
 	return lines
 }
 
 func (m *Main) printRuns(v detailView) error {
 	var trail []string
-	runs := attemptLines(v.Runs)
+	runs := m.attemptLines(v.Runs)
 	for _, a := range v.Trail {
-		line := fmt.Sprintf("  %s  %s by %s: %s", when(a.At), a.Action, a.By, text(a.Reason))
+		line := fmt.Sprintf("  %s  %s by %s: %s", m.when(a.At), a.Action, a.By, text(a.Reason))
 		if a.RedriveID != 0 {
 			line += ", in R-" + number(a.RedriveID)
 		}

@@ -141,7 +141,7 @@ func (m *Main) command(words string) string {
 	return migrate.Command(words, "")
 }
 
-// when formats a time for people and programs; "-" for zero.
+// when formats a time where it is never relative; "-" for zero.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "-"

@@ -193,49 +193,14 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 	}
 }
 
-// namesGroup reports whether s is the name of a group, and no id.
-func namesGroup(s string) bool {
-	_, id := parseID(s)
-	return !id && len(s) >= leastDigits && strings.Trim(s, "0123456789abcdef") == ""
-}
-
-// redriveGroup plans the redrive of a group, asks the user, applies it and watches it.
-func (m *Main) redriveGroup(ctx context.Context, d *decideFlags, group string) error {
-	switch {
-	case d.all || d.limit.n > 0 || d.newKey != "" || d.filter.filter.ErrorFingerprint != "":
-		return usagef("redrive: a GROUP is redriven as a whole, without --all, --limit, --new-key and --group")
-	case strings.TrimSpace(d.reason) == "":
-		return usagef("redrive: say why with --reason")
+// isGroup reports whether args are one group, and not the numbers of letters: the first digits of a
+// fingerprint have a letter among them, or are all that it has.
+func isGroup(args []string) bool {
+	if len(args) != 1 || len(args[0]) < leastDigits || strings.Trim(args[0], "0123456789abcdef") != "" {
+		return false
 	}
-	if err := m.mayAsk(d.yes, false); err != nil {
-		return err
-	}
-	f, err := d.filter.parse(time.Now())
-	if err != nil {
-		return err
-	}
-	f.ErrorFingerprint = group
-	return m.withStore(ctx, func(st openStore) error {
-		by := operator(d.by)
-		id, err := m.plan(ctx, st, redriving.Plan{Kind: job.Redriving, Filter: f, Options: job.DefaultOptions()}, by)
-		if err != nil {
-			return err
-		}
-		if err := m.showPlan(ctx, st, id); err != nil {
-			return err
-		}
-		r, err := st.Operations().Redrives.Get(ctx, id)
-		if err != nil {
-			return err
-		}
-		if err := m.confirm(d.yes, "apply %s, %s?", job.Name(id), plural(r.Count, "letter", "letters")); err != nil {
-			return err
-		}
-		if err := m.apply(ctx, st, r, redriving.Apply{ID: id}, by, d.reason, 0); err != nil {
-			return err
-		}
-		return m.watch(ctx, st, id)
-	})
+	_, number := parseID(args[0])
+	return !number || len(args[0]) >= allDigits
 }
 
 // running counts the processes of a consumer that run, by build.

@@ -48,17 +48,6 @@ type checkView struct {
 	Says string `json:"says"`
 }
 
-// redrivenView is a letter of a redrive as JSON.
-type redrivenView struct {
-	LetterID int64       `json:"letter_id"`
-	Outcome  job.Outcome `json:"outcome"`
-	Why      string      `json:"why"`
-	Key      string      `json:"key"`
-	Next     int64       `json:"next_letter_id,omitempty"`
-	Due      time.Time   `json:"due,omitzero"`
-	At       time.Time   `json:"at"`
-}
-
 // maxLooks bounds how many letters under way a view looks at.
 const maxLooks = 10_000
 
@@ -94,14 +83,13 @@ func viewRedrive(ctx context.Context, st openStore, r job.Redrive) (redriveView,
 			v.Failed = append(v.Failed, viewRedriven(e))
 		}
 	}
-	if r.State == job.Running && r.Now.Sub(r.Stepped) > 5*time.Second {
+	switch {
+	case r.State == job.Planned && !r.Now.Before(r.Expires):
+		v.Why = "it has expired: plan it again"
+	case r.State == job.Running && r.Now.Sub(r.Stepped) > 5*time.Second:
 		v.Why = fmt.Sprintf("no process of %s has worked on it since %s", r.Consumer, when(r.Stepped))
 	}
 	return v, nil
-}
-
-func viewRedriven(e job.Entry) redrivenView {
-	return redrivenView{LetterID: e.LetterID, Outcome: e.State, Why: e.Why, Key: e.Key, Next: e.Next, At: e.At}
 }
 
 // outcomes says how many letters have each outcome.
@@ -112,7 +100,7 @@ func (v *redriveView) outcomes() string {
 		says string
 	}{
 		{job.Succeeded, "succeeded"}, {job.FailedAgain, "failed again"}, {job.InBacklog, "running"}, {job.Retrying, "retrying"}, {job.Postponed, "postponed"},
-		{job.Skipped, "skipped"}, {job.Unknown, "unknown"}, {job.Queued, "queued, still open"},
+		{job.Skipped, "skipped"}, {job.Unknown, "unknown"}, {job.Queued, "queued"},
 	} {
 		n := v.Outcomes[string(o.of)]
 		if n == 0 {
@@ -135,12 +123,18 @@ func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []
 	if err != nil {
 		return nil, err
 	}
-	var all job.Survey
-	for _, s := range survey {
-		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
-		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
+	builds, err := running(ctx, st, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	all, wrote := sum(survey, builds)
+	if !r.Now.Before(r.Expires) {
+		add(false, "it was valid until %s: plan it again", when(r.Expires))
 	}
 	add(all.Closed == 0, "%d of %d open", all.Letters-all.Closed, all.Letters)
+	if all.Held > 0 {
+		add(false, "%d are in another redrive that is not finished, too: headrace redrive show %s", all.Held, job.Name(all.HeldBy))
+	}
 	for _, c := range []struct {
 		n    int64
 		says string
@@ -153,11 +147,10 @@ func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []
 			add(false, "%d %s", c.n, c.says)
 		}
 	}
-	builds, err := running(ctx, st, r.Consumer)
-	if err != nil {
-		return nil, err
-	}
 	add(len(builds) == 1, "%s", buildsSaid(r.Consumer, builds))
+	if r.Kind == job.Redriving && len(builds) > 0 && len(wrote) == len(builds) {
+		add(false, "%s wrote these letters, and no other build runs: has the cause been mended?", job.NameBuilds(wrote))
+	}
 	p, err := st.Operations().Pauses.Get(ctx, r.Consumer)
 	if err != nil {
 		return nil, err
@@ -182,6 +175,20 @@ func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []
 	return list, nil
 }
 
+// sum adds up what is known of the letters of a plan, and returns which builds that run wrote some.
+func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []string) {
+	for _, s := range survey {
+		if builds[s.Build] > 0 {
+			wrote = append(wrote, s.Build)
+		}
+		all.Held, all.HeldBy = all.Held+s.Held, max(all.HeldBy, s.HeldBy)
+		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
+		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
+	}
+	slices.Sort(wrote)
+	return all, slices.Compact(wrote)
+}
+
 // buildsSaid says which builds of a consumer run, with their processes.
 func buildsSaid(consumer string, builds map[string]int) string {
 	var names []string
@@ -197,31 +204,31 @@ func buildsSaid(consumer string, builds map[string]int) string {
 
 // showPlanAlone prints a plan with its checks, and how to apply it.
 func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
-	err := m.showPlan(ctx, st, id)
-	if err == nil {
+	r, err := m.showPlan(ctx, st, id)
+	if err == nil && r.Now.Before(r.Expires) {
 		m.next("redrive apply %s --reason WHY", job.Name(id))
 	}
 	return err
 }
 
-// showPlan prints a plan with its checks.
-func (m *Main) showPlan(ctx context.Context, st openStore, id int64) error {
-	r, err := st.Operations().Redrives.Get(ctx, id)
+// showPlan prints a plan with its checks, and returns it.
+func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redrive, err error) {
+	r, err = st.Operations().Redrives.Get(ctx, id)
 	if err != nil {
-		return err
+		return r, err
 	}
 	v, err := viewRedrive(ctx, st, r)
 	if err != nil {
-		return err
+		return r, err
 	}
 	if v.Checks, err = m.checks(ctx, st, r); err != nil {
-		return err
+		return r, err
 	}
 	if m.json() {
-		return m.emitJSON("", v)
+		return r, m.emitJSON("", v)
 	}
 	if err := m.line("%s  %s %s (%s), listed by id, valid until %s", v.Name, v.Kind, plural(v.Count, "letter", "letters"), text(v.Filter), when(v.Expires)); err != nil {
-		return err
+		return r, err
 	}
 	for _, c := range v.Checks {
 		mark := "ok"
@@ -229,15 +236,15 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) error {
 			mark = "warn"
 		}
 		if err := m.line("  %-4s  %s", mark, c.Says); err != nil {
-			return err
+			return r, err
 		}
 	}
 	if r.Kind == job.Redriving {
 		if err := m.line("%s", stagesOf(r)); err != nil {
-			return err
+			return r, err
 		}
 	}
-	return nil
+	return r, nil
 }
 
 // stagesOf says how a redrive goes on.
@@ -285,8 +292,11 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 	if err := m.line("  %s of %s: %s", plural(v.Count, "letter", "letters"), v.Consumer, v.outcomes()); err != nil {
 		return err
 	}
+	if err := m.sayGone(ctx, st, r); err != nil {
+		return err
+	}
 	if v.AppliedBy != "" {
-		if err := m.line("  applied by %s at %s: %s", v.AppliedBy, when(v.Applied), v.Reason); err != nil {
+		if err := m.line("  applied by %s, %s: %s", v.AppliedBy, m.when(v.Applied), v.Reason); err != nil {
 			return err
 		}
 	}
@@ -306,6 +316,22 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 		m.say("or: %s", m.command("redrive cancel "+v.Name+" --reason WHY"))
 	}
 	return nil
+}
+
+// sayGone prints how many letters a redrive will not send, since others have decided on them.
+func (m *Main) sayGone(ctx context.Context, st openStore, r job.Redrive) error {
+	if r.Queued() == 0 {
+		return nil
+	}
+	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
+	gone := int64(0)
+	for _, s := range survey {
+		gone += s.Gone
+	}
+	if err != nil || gone == 0 {
+		return err
+	}
+	return m.line("  of those queued %d are open, and others have decided on %d", r.Queued()-gone, gone)
 }
 
 func (m *Main) redriveShowCommand() *cobra.Command {
@@ -340,50 +366,9 @@ func (m *Main) redriveListCommand() *cobra.Command {
 				if by == "" {
 					by = v.PlannedBy
 				}
-				rows = append(rows, []string{v.Name, string(v.Kind), string(v.State), v.Consumer, when(v.Planned), by, strconv.FormatInt(v.Count, 10), text(v.outcomes()), short(text(v.Why), 60)})
+				rows = append(rows, []string{v.Name, string(v.Kind), string(v.State), v.Consumer, m.when(v.Planned), by, strconv.FormatInt(v.Count, 10), text(v.outcomes()), short(text(v.Why), 60)})
 			}
 			return m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows)
-		})
-	})
-	return c
-}
-
-func (m *Main) redriveLettersCommand() *cobra.Command {
-	c := &cobra.Command{Use: "letters R-N", Short: "list the letters of a redrive, and what became of each", Args: one("redrive")}
-	state := choice{of: []string{"queued", "sent", "succeeded", "failed", "unknown", "skipped"}}
-	c.Flags().Var(&state, "state", "only those: "+strings.Join(state.of, ", "))
-	most := limit{n: 100, most: 10_000}
-	c.Flags().Var(&most, "limit", "at most so many")
-	after := c.Flags().Int64("after", 0, "only letters with a higher id")
-	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
-			list, err := st.Operations().Redrives.Entries(ctx, r.ID, job.Outcome(state.value), *after, most.n)
-			if err != nil {
-				return err
-			}
-			looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, maxLooks)
-			if err != nil {
-				return err
-			}
-			now := make(map[int64]job.Look)
-			for _, l := range looks {
-				now[l.LetterID] = l
-			}
-			views := []redrivenView{}
-			var rows [][]string
-			for _, e := range list {
-				v := viewRedriven(e)
-				if l, ok := now[e.LetterID]; ok {
-					v.Outcome, v.Next, v.Due = l.Outcome(), l.NextID, l.Due
-				}
-				views = append(views, v)
-				next := "-"
-				if v.Next > 0 {
-					next = strconv.FormatInt(v.Next, 10)
-				}
-				rows = append(rows, []string{strconv.FormatInt(v.LetterID, 10), string(v.Outcome), next, when(v.Due), short(v.Key, 40), short(text(v.Why), 80)})
-			}
-			return m.emit("letters_of_redrive", views, []string{"LETTER", "OUTCOME", "NEXT", "DUE", "KEY", "WHY"}, rows)
 		})
 	})
 	return c

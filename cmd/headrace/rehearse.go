@@ -98,15 +98,6 @@ func (m *Main) nextFailure(report rehearsal.Report) {
 	}
 }
 
-// isGroup reports whether args are one group, and not the numbers of letters.
-func isGroup(args []string) bool {
-	if len(args) != 1 || args[0] == "-" {
-		return false
-	}
-	_, number := parseID(args[0])
-	return !number || len(args[0]) >= allDigits
-}
-
 // consumerOf returns the consumer whose letters these are.
 func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string, err error) {
 	for _, id := range ids {

@@ -17,6 +17,8 @@ type globalFlags struct {
 	format  choice
 	// progress says how to show the progress of long work on stderr.
 	progress choice
+	// utc shows times as such on a terminal, too.
+	utc bool
 }
 
 const long = `headrace looks after a database that headrace consumers work on.
@@ -63,7 +65,9 @@ func (m *Main) root() *cobra.Command {
 	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item)")
 	m.flags.progress = choice{value: "auto", of: []string{"auto", "ndjson"}}
 	flags.Var(&m.flags.progress, "progress", "how to show the progress of long work on stderr: auto, or ndjson (one object a line)")
+	flags.BoolVar(&m.flags.utc, "utc", false, "show times in UTC, and not how long ago they were")
 	root.MarkFlagsMutuallyExclusive("dsn", "dsn-file")
+	m.completions(root)
 	return root
 }
 
@@ -120,6 +124,9 @@ func mostOne(what string) cobra.PositionalArgs {
 func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		m.started = true
+		if m.paged = m.pager(); m.paged != nil {
+			m.out.Reset(closedPipe{m.paged})
+		}
 		return f(c.Context(), args)
 	}
 }

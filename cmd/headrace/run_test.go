@@ -31,7 +31,7 @@ func (p *program) run(want int, change func(*Main), args ...string) {
 	p.stderr.Reset()
 	m := New()
 	m.Stdin, m.Stdout, m.Stderr = strings.NewReader(p.stdin), &p.stdout, &p.stderr
-	m.Getenv = func(string) string { return p.dsn }
+	m.Getenv, m.NoPager = func(string) string { return p.dsn }, true
 	if change != nil {
 		change(m)
 	}
@@ -52,7 +52,7 @@ func TestProgressBar(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "30")
 	p.stdin = "yes\n"
-	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true } }, "dlq", "redrive", "--all")
+	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true } }, "dlq", "redrive", "--direct", "--all")
 	if !strings.Contains(p.stderr.String(), "redrive 30 letters? [y/N]") || p.stdout.String() != "30 redriven\n" {
 		t.Errorf("%q\n%q", p.stderr.String(), p.stdout.String())
 	}
@@ -87,7 +87,7 @@ func TestOutput(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "30")
 	p.run(exitDone, func(m *Main) { m.Stdout = closed{} }, "dlq", "ls")
-	p.run(exitDone, func(m *Main) { m.Stdout = closed{} }, "dlq", "redrive", "--key", "k1", "--yes")
+	p.run(exitDone, func(m *Main) { m.Stdout = closed{} }, "dlq", "redrive", "--direct", "--key", "k1", "--yes")
 	if p.stderr.Len() > 0 {
 		t.Errorf("not quiet: %s", &p.stderr)
 	}

@@ -64,7 +64,7 @@ func (m *Main) printSchedules(list []store.Schedule) error {
 			v.Missing, missing = &s.Missing, fmt.Sprint(s.Missing)
 		}
 		views = append(views, v)
-		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, when(next), when(s.Since), when(s.Seen), when(s.Fired), when(s.Checked), missing})
+		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, m.when(next), m.when(s.Since), m.when(s.Seen), m.when(s.Fired), m.when(s.Checked), missing})
 	}
 	return m.emit("schedules", views, []string{"NAME", "CRON", "ZONE", "NEXT", "SINCE", "SEEN", "FIRED", "CHECKED TO", "MISSING"}, rows)
 }

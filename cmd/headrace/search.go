@@ -151,7 +151,7 @@ func (m *Main) emitLetters(page letterPage, first bool) error {
 	for _, l := range page.Letters {
 		rows = append(rows, []string{
 			strconv.FormatInt(l.ID, 10), string(l.State), string(l.Class), short(l.Consumer, 30), short(l.Handler, 30),
-			short(text(l.Key), 40), strconv.Itoa(l.Attempts), when(l.CreatedAt), short(text(l.Error), 60),
+			short(text(l.Key), 40), strconv.Itoa(l.Attempts), m.when(l.CreatedAt), short(text(l.Error), 60),
 		})
 	}
 	header := []string{"ID", "STATE", "CLASS", "CONSUMER", "HANDLER", "KEY", "ATTEMPTS", "CREATED", "ERROR"}
@@ -169,12 +169,12 @@ type groupPage struct {
 
 var groupColumns = []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "SAMPLE ID", "ERROR"}
 
-func groupRows(groups []dlq.Group) [][]string {
+func (m *Main) groupRows(groups []dlq.Group) [][]string {
 	rows := make([][]string, 0, len(groups))
 	for _, g := range groups {
 		rows = append(rows, []string{
 			text(g.ErrorFingerprint), strconv.FormatInt(g.Count, 10), string(g.Class), short(g.Consumer, 30), short(g.Handler, 30),
-			when(g.First), when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
+			m.when(g.First), m.when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
 		})
 	}
 	return rows
@@ -190,7 +190,7 @@ func (m *Main) searchGroups(ctx context.Context, st openStore, f dlq.Filter, loo
 	if page.Groups == nil {
 		page.Groups = []dlq.Group{}
 	}
-	if err := emitPage(m, groupPage{page.Groups, viewLook(page.Progress)}, page.Groups, groupColumns, groupRows(page.Groups)); err != nil {
+	if err := emitPage(m, groupPage{page.Groups, viewLook(page.Progress)}, page.Groups, groupColumns, m.groupRows(page.Groups)); err != nil {
 		return err
 	}
 	var letters int64

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/migrate"
@@ -21,7 +22,9 @@ import (
 type statusView struct {
 	Consumers []*consumerState `json:"consumers"`
 	Failing   []groupView      `json:"failing"` // groups of open letters, most frequent first
-	Outboxes  []boxView        `json:"outboxes"`
+	// Cancelled are the open letters of messages that a person has cancelled: they are in no group.
+	Cancelled int64     `json:"cancelled"`
+	Outboxes  []boxView `json:"outboxes"`
 	// Steps counts those of leased handlers that are pending, parked, skipped or await a
 	// signal, up to ledger.MaxCount of each.
 	Steps map[ledger.State]int64 `json:"steps"`
@@ -54,7 +57,7 @@ func (m *Main) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "status", Short: "show consumers, what waits, fails, and has no owner", Args: noArgs,
 		Long: `Shows on one screen the consumers with their builds, the messages that wait, the open dead letters by
-group, the outbox, and what has no owner. Exit status 3 if there are open letters or warnings.`,
+group, the outbox, and what has no owner. Exit status 3 if there are open letters in groups, or warnings.`,
 		RunE: m.do(func(ctx context.Context, _ []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				v, err := m.status(ctx, st)
@@ -79,6 +82,9 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	if v.Failing, err = viewGroups(ctx, st, groups.Filter{}); err != nil {
+		return v, err
+	}
+	if v.Cancelled, err = st.Letters().Count(ctx, dlq.Filter{Class: dlq.Cancelled}); err != nil {
 		return v, err
 	}
 	if v.Outboxes, err = boxes(ctx, st, ""); err != nil {
@@ -244,7 +250,7 @@ func (m *Main) printStatus(v statusView) error {
 	var failing, state, boxes, warn [][]string
 	for _, g := range v.Failing[:min(len(v.Failing), failingShown)] {
 		failing = append(failing, []string{
-			short(text(g.ErrorFingerprint), 16), fmt.Sprintf("%s, %d open", stateOfGroup(g.Group), g.Count), "since " + since(g.Group), short(g.Consumer+"/"+g.Handler, 50), short(text(g.Sample), 60),
+			short(text(g.ErrorFingerprint), 16), fmt.Sprintf("%s, %d open", stateOfGroup(g.Group), g.Count), "since " + m.began(g.Group), short(g.Consumer+"/"+g.Handler, 50), short(text(g.Sample), 60),
 		})
 	}
 	if n := len(v.Failing) - failingShown; n > 0 {
@@ -252,13 +258,16 @@ func (m *Main) printStatus(v statusView) error {
 	}
 	for _, c := range v.Consumers {
 		state = append(state, []string{
-			short(c.Consumer, 40), processes(c), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
+			short(c.Consumer, 40), m.processes(c), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
 		})
 	}
 	for _, w := range v.Warnings {
 		warn = append(warn, []string{w})
 	}
 	section("FAILING", failing)
+	if v.Cancelled > 0 {
+		section("CANCELLED", [][]string{{plural(v.Cancelled, "message", "messages") + " by a person: " + m.command("dlq ls --class cancelled")}})
+	}
 	section("CONSUMERS", state)
 	for _, s := range v.Outboxes {
 		boxes = append(boxes, []string{
@@ -279,9 +288,9 @@ func (m *Main) printStatus(v statusView) error {
 }
 
 // processes says in words how many processes run a consumer, where, and of which builds.
-func processes(c *consumerState) string {
+func (m *Main) processes(c *consumerState) string {
 	if c.Pause != nil {
-		return fmt.Sprintf("paused by %s since %s: %s", c.Pause.By, when(c.Pause.At), short(text(c.Pause.Reason), 40))
+		return fmt.Sprintf("paused by %s since %s: %s", c.Pause.By, m.since(c.Pause.At), short(text(c.Pause.Reason), 40))
 	}
 	if c.Processes == 0 {
 		return "no process"

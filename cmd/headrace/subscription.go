@@ -52,7 +52,7 @@ func (m *Main) emitSubscriptions(list []outbox.Subscription) error {
 	var rows [][]string
 	for _, s := range list {
 		views = append(views, subscriptionView{s.Consumer, s.Topic, s.Created, s.Age})
-		rows = append(rows, []string{short(s.Consumer, 40), short(s.Topic, 60), when(s.Created), s.Age.Round(time.Second).String() + " ago"})
+		rows = append(rows, []string{short(s.Consumer, 40), short(s.Topic, 60), m.when(s.Created), s.Age.Round(time.Second).String() + " ago"})
 	}
 	return m.emit("subscriptions", views, []string{"CONSUMER", "TOPIC", "SINCE", "SEEN"}, rows)
 }

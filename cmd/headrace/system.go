@@ -51,7 +51,7 @@ func (m *Main) printSystems(list []ledger.SystemPause) error {
 		if v.Paused {
 			state = "paused"
 		}
-		rows = append(rows, []string{short(v.System, 40), state, when(v.Until), short(text(v.By), 30), short(text(v.Reason), 60), when(v.Changed)})
+		rows = append(rows, []string{short(v.System, 40), state, when(v.Until), short(text(v.By), 30), short(text(v.Reason), 60), m.when(v.Changed)})
 	}
 	return m.emit("systems", views, []string{"SYSTEM", "STATE", "UNTIL", "BY", "REASON", "CHANGED"}, rows)
 }

@@ -183,8 +183,8 @@ func (m *Main) printWhy(v whyView) error {
 	}
 	rows := [][]string{
 		{"GROUP", fmt.Sprintf("%s/%s, %s%s", v.Consumer, v.Handler, v.Class, topic)},
-		{"STATE", fmt.Sprintf("%s since %s", stateOfGroup(v.Group), when(v.StateAt))},
-		{"OPEN", fmt.Sprintf("%s of %d, the first %s, the last %s", plural(v.Open, "letter", "letters"), v.Total, when(v.First), when(v.Last))},
+		{"STATE", fmt.Sprintf("%s since %s", stateOfGroup(v.Group), m.since(v.StateAt))},
+		{"OPEN", fmt.Sprintf("%s of %d, the first %s, the last %s", plural(v.Open, "letter", "letters"), v.Total, m.when(v.First), m.when(v.Last))},
 	}
 	for _, noted := range [][]string{{"ASSIGNED", v.Assignee}, {"LINK", v.Link}, {"NOTE", v.Note}} {
 		if noted[1] != "" {
@@ -198,7 +198,7 @@ func (m *Main) printWhy(v whyView) error {
 		if i == 0 && b.Build == v.FirstBuild && v.Quiet >= time.Hour {
 			quiet = fmt.Sprintf("; no letter in the %s before", v.Quiet.Round(time.Hour))
 		}
-		rows, title = append(rows, []string{title, short(text(b.Build), 40) + ": " + b.says(v.Looked, v.Processes) + quiet}), ""
+		rows, title = append(rows, []string{title, short(text(b.Build), 40) + ": " + b.says(m, v.Looked, v.Processes) + quiet}), ""
 	}
 	if v.Processes == 0 {
 		rows = append(rows, []string{title, "no process of " + v.Consumer + " runs"})
@@ -228,7 +228,7 @@ func (m *Main) printWhyLetter(v whyView) error {
 	if l == nil {
 		return nil
 	}
-	if err := m.section("attempts", attemptLines(l.Runs)); err != nil {
+	if err := m.section("attempts", m.attemptLines(l.Runs)); err != nil {
 		return err
 	}
 	if err := m.printStepsOf(*l); err != nil {
@@ -250,16 +250,16 @@ func (m *Main) printWhyLetter(v whyView) error {
 func (b buildView) fixed() bool { return b.Running > 0 && b.Letters == 0 }
 
 // says tells what a build has to do with the group.
-func (b buildView) says(letters int64, processes int) string {
+func (b buildView) says(m *Main, letters int64, processes int) string {
 	wrote, runs := "no letter of this group", "does not run"
 	if b.Letters > 0 {
-		wrote = fmt.Sprintf("%d of %s, the first %s", b.Letters, plural(letters, "letter", "letters"), when(b.First))
+		wrote = fmt.Sprintf("%d of %s, the first %s", b.Letters, plural(letters, "letter", "letters"), m.when(b.First))
 		if after := b.First.Sub(b.Started); !b.Started.IsZero() && after >= 0 {
 			wrote += fmt.Sprintf(", %s after it first started", after.Round(time.Second))
 		}
 	}
 	if b.Running > 0 {
-		runs = fmt.Sprintf("runs on %d of %s since %s", b.Running, plural(processes, "process", "processes"), when(b.Since))
+		runs = fmt.Sprintf("runs on %d of %s since %s", b.Running, plural(processes, "process", "processes"), m.since(b.Since))
 	}
 	return wrote + "; " + runs
 }

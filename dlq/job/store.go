@@ -74,19 +74,24 @@ type Reader interface {
 	NewLetters(ctx context.Context, r Redrive, builds []string) (int64, error)
 }
 
-// Survey counts the letters of a plan that one handler gave up.
+// Survey counts the letters of a redrive that a build of one handler gave up.
 type Survey struct {
-	// Handler gave up Letters letters; "" is for letters that retention has removed.
+	// Handler and Build gave up Letters letters; "" is for letters that retention has removed.
 	Handler string `json:"handler"`
+	Build   string `json:"build"`
 	Letters int64  `json:"letters"`
 	// Again were redriven before. Crashed ended their process, and are sent one at a time. StandIn
 	// have no key of their own: their handler is asked again. Conflicts and Review cannot be
 	// redriven: their key belongs to another message, or a step of theirs needs a person. Closed
-	// are not open any more.
+	// are not open any more; Gone are those of them that this redrive has not sent. Held are open,
+	// and another redrive that is not finished will send them, such as HeldBy.
 	Again     int64 `json:"redriven_before"`
 	Crashed   int64 `json:"crashed"`
 	StandIn   int64 `json:"without_key"`
 	Conflicts int64 `json:"conflicts"`
 	Review    int64 `json:"need_review"`
 	Closed    int64 `json:"not_open"`
+	Gone      int64 `json:"decided_elsewhere"`
+	Held      int64 `json:"in_another_redrive"`
+	HeldBy    int64 `json:"other_redrive,omitempty"`
 }

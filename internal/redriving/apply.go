@@ -109,7 +109,7 @@ func subset(some, all []string) bool {
 func (e *Engine) missing(ctx context.Context, w world, id int64) (names []string, err error) {
 	survey, err := e.jobs().Survey(ctx, id)
 	for _, s := range survey {
-		if s.Handler != "" && !w.handlers[s.Handler] {
+		if s.Handler != "" && !w.handlers[s.Handler] && !slices.Contains(names, s.Handler) {
 			names = append(names, s.Handler)
 		}
 	}
@@ -122,7 +122,7 @@ func (e *Engine) Pause(ctx context.Context, id int64, by, reason string) (job.Re
 		if r.State != job.Running {
 			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}
-		r.State, r.Why = job.Paused, says("paused", by, reason)
+		r.State, r.Why = job.Paused, says(by, reason)
 		return nil
 	})
 }
@@ -175,14 +175,14 @@ func (e *Engine) Cancel(ctx context.Context, id int64, by, reason string) (job.R
 		if r.State.Ended() {
 			return instance.Refuse("%s is %s", job.Name(id), r.State)
 		}
-		r.State, r.Why, r.Ended = job.Cancelled, says("cancelled", by, reason), r.Now
+		r.State, r.Why, r.Ended = job.Cancelled, says(by, reason), r.Now
 		return nil
 	})
 }
 
 // says says who has decided, and why.
-func says(what, by, reason string) string {
-	text := what + " by " + by
+func says(by, reason string) string {
+	text := "by " + by
 	if reason != "" {
 		text += ": " + reason
 	}

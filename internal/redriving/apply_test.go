@@ -64,7 +64,7 @@ func TestApplyRefuses(t *testing.T) {
 		"cancelled": {func(b *fixture, id int64) {
 			_, err := b.engine.Cancel(b.ctx, id, "cy", "")
 			b.must(err)
-		}, "is cancelled: cancelled by cy", nil},
+		}, "is cancelled: by cy", nil},
 		"another build": {func(b *fixture, id int64) { b.end("1"); b.start("2", "v2") }, "billing runs v2 now, and ran v1 then", &apply{AcceptBuild: true}},
 		"a rollout":     {func(b *fixture, id int64) { b.start("2", "v2") }, "billing runs v1 and v2 now", &apply{AcceptBuild: true}},
 		"new letters": {func(b *fixture, id int64) {

@@ -90,7 +90,7 @@ func TestFixThatDoesNotWork(t *testing.T) {
 		}
 		_, err = b.engine.Cancel(b.ctx, id, "cy", "enough")
 		b.must(err)
-		if r := b.get(id); r.State != job.Cancelled || r.Why != "cancelled by cy: enough" || b.letterState(ids[2]) != dlq.Open {
+		if r := b.get(id); r.State != job.Cancelled || r.Why != "by cy: enough" || b.letterState(ids[2]) != dlq.Open {
 			b.Errorf("%+v", r)
 		}
 	})

@@ -119,7 +119,7 @@ func (s *Jobs) LooksOf(ctx context.Context, id int64, limit int) ([]job.Look, er
 func (s *Jobs) Survey(ctx context.Context, id int64) (list []job.Survey, err error) {
 	defer sqlrun.Wrap("count the letters of a plan", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id}, func(v *job.Survey) []any {
-		return []any{&v.Handler, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.Closed}
+		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.Closed, &v.Gone, &v.Held, &v.HeldBy}
 	})
 }
 

@@ -21,6 +21,7 @@ var redriveTests = []test{
 	{name: "of a strict order key one letter comes at a time", run: redriveOrder},
 	{name: "an outcome is what the tables say", run: redriveOutcomes},
 	{name: "a plan knows of letters that came after it, and what its letters are", run: redriveSurvey},
+	{name: "a plan knows of letters that others have, or have decided on", run: redriveShared},
 	{name: "redrives are forgotten with their letters", run: redriveForgotten},
 	{name: "options that no job can have are refused", run: redriveOptions},
 }
@@ -295,7 +296,7 @@ func redriveSurvey(b *bundle) {
 	id := b.plan(dlq.Filter{})
 	survey, err := b.Store.Operations().Redrives.Survey(b.ctx, id)
 	b.must(err)
-	want := []job.Survey{{Handler: handler, Letters: 4, Again: 1, Crashed: 1, StandIn: 1, Conflicts: 1}}
+	want := []job.Survey{{Handler: handler, Build: again.Build, Letters: 4, Again: 1, Crashed: 1, StandIn: 1, Conflicts: 1}}
 	if diff := cmp.Diff(want, survey); diff != "" {
 		b.Errorf("(-want +got):\n%s", diff)
 	}
@@ -318,6 +319,25 @@ func redriveSurvey(b *bundle) {
 	if n := newer("v1.2.4"); n != 0 {
 		b.Errorf("%d new letters of a build that wrote none", n)
 	}
+}
+
+func redriveShared(b *bundle) {
+	b.die(letter("a"), letter("b"), letter("c"))
+	first, second := b.plan(dlq.Filter{}), b.plan(dlq.Filter{})
+	want := func(held, heldBy, gone int64) {
+		b.Helper()
+		survey, err := b.Store.Operations().Redrives.Survey(b.ctx, second)
+		if err != nil || len(survey) != 1 || survey[0].Held != held || survey[0].HeldBy != heldBy || survey[0].Gone != gone || survey[0].Closed != gone {
+			b.Errorf("%+v, %v, want %d, %d and %d", survey, err, held, heldBy, gone)
+		}
+	}
+	want(0, 0, 0) // two plans
+	b.changeRedrive(first, func(r *job.Redrive) { r.State = job.Paused })
+	want(3, first, 0)
+	b.discard("b")
+	want(2, first, 1)
+	b.changeRedrive(first, func(r *job.Redrive) { r.State = job.Cancelled })
+	want(0, 0, 1)
 }
 
 func redriveForgotten(b *bundle) {
