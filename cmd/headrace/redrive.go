@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
@@ -87,19 +88,14 @@ again.`,
 
 // plan asks the consumer of the letters for a plan, and returns its id.
 func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by string) (int64, error) {
-	admin := redrive.New(st)
 	if err := wholeGroup(ctx, st, &p.Filter); err != nil {
 		return 0, err
 	}
-	groups, err := admin.Groups(ctx, p.Filter)
+	names, err := consumersOf(ctx, st, p.Filter)
 	if err != nil {
 		return 0, err
 	}
-	consumers := make(map[string]bool)
-	for _, g := range groups {
-		consumers[g.Consumer] = true
-	}
-	switch names := slices.Sorted(maps.Keys(consumers)); len(names) {
+	switch len(names) {
 	case 0:
 		m.say("nothing was done: no open letter matches%s", describe(p.Filter))
 		return 0, errFound
@@ -112,6 +108,34 @@ func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by stri
 	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
 	answer, err := ask[redriving.Answer](ctx, st, r, p, instance.Valid)
 	return answer.ID, err
+}
+
+// consumersOf returns the consumers that have open letters of f. Cancelled ones are in no group.
+func consumersOf(ctx context.Context, st openStore, f dlq.Filter) ([]string, error) {
+	admin := redrive.New(st)
+	groups, err := admin.Groups(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if f.WholeGroups() {
+		f.Class = dlq.Cancelled
+		n, err := admin.Count(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if n > 0 {
+			more, err := admin.Groups(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			groups = append(groups, more...)
+		}
+	}
+	consumers := make(map[string]bool)
+	for _, g := range groups {
+		consumers[g.Consumer] = true
+	}
+	return slices.Sorted(maps.Keys(consumers)), nil
 }
 
 // parseRedrive parses the name of a redrive: R-42, or 42.
