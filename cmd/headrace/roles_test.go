@@ -133,6 +133,7 @@ func TestRoles(t *testing.T) {
 			l.may("operator", exitNotPermitted, line)
 		}
 	}
+	l.may("operator", exitRefused, "dlq redrive 1 --reason x --yes") // no process runs, which is not a matter of rights
 	l.may("viewer", exitDone, "dlq show 1")
 	if s := l.stdout.String(); !strings.Contains(s, "hidden from this login") || !strings.Contains(s, "no total") || strings.Contains(s, "secret") {
 		t.Errorf("a viewer sees %s", s)
