@@ -89,6 +89,10 @@ type Letter struct {
 	// Deliveries counts how often the message of a letter under a stand-in key came
 	// (inbox.IsStandIn); 0 for any other letter. Stores set it.
 	Deliveries int
+	// Rev is how many edits the letter has, and Edit the content of the newest one, which a
+	// redrive sends; it is not set where a Store returns letters without payload.
+	Rev  int
+	Edit Content
 	// Host, Build and Environment say which process wrote it; "" if unknown.
 	Host        string
 	Build       string

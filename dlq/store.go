@@ -40,9 +40,9 @@ type Writer interface {
 	// returns them complete, by id. It skips letters that another transaction is taking.
 	Take(ctx context.Context, t *txn.Txn, f Filter, to State, after int64, limit int) ([]Letter, error)
 	// Reopen makes the redriven letter with the LetterID of l open again, with one redrive
-	// more and the Error, Chain and ErrorFingerprint of l, and returns its message. It
-	// reports false if there is no such letter, or another one of its message is open.
-	Reopen(ctx context.Context, t *txn.Txn, l Letter) (id inbox.ID, reopened bool, err error)
+	// more and the Error, Chain and ErrorFingerprint of l, and returns its message with its
+	// fingerprint. It reports false if there is no such letter, or another one of its message is open.
+	Reopen(ctx context.Context, t *txn.Txn, l Letter) (message inbox.Claim, reopened bool, err error)
 	// CountDeliveries adds 1 to Deliveries of the letters of each of ids, as often as it
 	// is there.
 	CountDeliveries(ctx context.Context, t *txn.Txn, ids []inbox.ID) error

@@ -68,6 +68,8 @@ type Operations struct {
 	Waiting backlog.Admin
 	// Moves are changes that a person makes to rows of the backlog.
 	Moves backlog.Moves
+	// Corrections are edits of letters, and discards that are taken back.
+	Corrections dlq.Corrections
 	// Rehearsals are for handlers that run on dead letters and are rolled back.
 	Rehearsals Rehearsals
 	// Limits bound transactions.

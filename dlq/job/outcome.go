@@ -27,8 +27,10 @@ const (
 
 // Entry is a letter of a redrive.
 type Entry struct {
-	// LetterID is the letter.
+	// LetterID is the letter, and Rev how many edits it had when it was listed: a letter that
+	// was edited since then is not sent.
 	LetterID int64
+	Rev      int
 	// State is one of the stored outcomes, and Why the reason that it was skipped.
 	State Outcome
 	Why   string

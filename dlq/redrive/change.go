@@ -17,6 +17,8 @@ type change struct {
 	to     dlq.State
 	audit  dlq.Audit // the row to write for each letter, without its id
 	newKey string    // of the one letter; or ""
+	// consumer is that of letters that are restored.
+	consumer string
 	// apply makes the other changes of the decision. Letters that it refuses stay open: all is
 	// undone and repeated without them.
 	apply func(c *change, ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error)
@@ -44,15 +46,23 @@ type Part struct {
 	Look func(letters []dlq.Letter) (refused []Skip, err error)
 	// Items returns the backlog rows of letters; nil means Items.
 	Items func(letters []dlq.Letter) []backlog.Item
+	// NewKey is the key under which RedriveIn sends the one letter of IDs: see Request.NewKey.
+	NewKey string
 }
 
 // RedriveIn redrives letters in t, which the caller commits. It returns those that it redrove and
-// those that were refused. Letters that are neither are not open, or another transaction decides
+// those that were refused; with a NewKey that is in use an error that matches ErrKeyTaken. Letters that are neither are not open, or another transaction decides
 // on them. After an error t must be rolled back.
 func (a *Admin) RedriveIn(ctx context.Context, t *txn.Txn, p Part) ([]dlq.Letter, []Skip, error) {
 	c := change{st: a.st, to: dlq.Redriven, audit: auditOf("redrive", p.By, p.Reason), apply: (*change).redrive, items: Items}
 	if p.Items != nil {
 		c.items = p.Items
+	}
+	if c.newKey = p.NewKey; p.NewKey != "" {
+		if err := (Request{Filter: dlq.Filter{IDs: p.IDs}, By: p.By, NewKey: p.NewKey}).check(dlq.Redriven); err != nil {
+			return nil, nil, err
+		}
+		c.audit.Detail = underNewKey(p.NewKey)
 	}
 	return c.part(ctx, t, p)
 }
@@ -87,7 +97,7 @@ func (c *change) take(ctx context.Context, t *txn.Txn, f dlq.Filter, after int64
 		if err := before.Set(ctx); err != nil {
 			return nil, nil, fmt.Errorf("set a savepoint: %w", err)
 		}
-		letters, err := c.st.Letters().Take(ctx, t, f, c.to, after, limit)
+		letters, err := c.letters(ctx, t, f, after, limit)
 		if err != nil {
 			return nil, nil, fmt.Errorf("take letters: %w", err)
 		}
@@ -112,6 +122,14 @@ func (c *change) take(ctx context.Context, t *txn.Txn, f dlq.Filter, after int64
 			return nil, skips, nil
 		}
 	}
+}
+
+// letters moves the letters themselves.
+func (c *change) letters(ctx context.Context, t *txn.Txn, f dlq.Filter, after int64, limit int) ([]dlq.Letter, error) {
+	if c.to == dlq.Open {
+		return c.st.Operations().Corrections.Restore(ctx, t, c.consumer, f.IDs)
+	}
+	return c.st.Letters().Take(ctx, t, f, c.to, after, limit)
 }
 
 // record writes the audit rows.

@@ -42,7 +42,7 @@ func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request
 	}
 	m := &mover{Admin: a, change: change{st: a.st, to: to, audit: auditOf(action, r.By, r.Reason), apply: apply, items: Items, newKey: r.NewKey}, r: r, size: firstBatch}
 	if r.NewKey != "" {
-		m.audit.Detail = "under the new key " + r.NewKey
+		m.audit.Detail = underNewKey(r.NewKey)
 	}
 	if err = m.run(ctx); err != nil {
 		// A driver may return an error of its own for a statement that was cancelled.

@@ -49,7 +49,7 @@ func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 	if len(own) == 0 {
 		return nil, nil
 	}
-	moved, err := c.transition(ctx, t, own, inbox.Discarded)
+	moved, err := c.transition(ctx, t, own, inbox.Dead, inbox.Discarded)
 	if err != nil || len(moved) == 0 {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (c *change) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 		states[state] = append(states[state], l)
 	}
 	for state, some := range states {
-		moved, err := c.transition(ctx, t, some, state)
+		moved, err := c.transition(ctx, t, some, inbox.Dead, state)
 		if err != nil {
 			return nil, err
 		}
@@ -160,13 +160,13 @@ func (c *change) revive(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (
 	return refused, nil
 }
 
-// transition moves the inbox rows of letters from dead to state.
-func (c *change) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, state inbox.State) (map[inbox.ID]bool, error) {
+// transition moves the inbox rows of letters from one state to another.
+func (c *change) transition(ctx context.Context, t *txn.Txn, letters []dlq.Letter, from, to inbox.State) (map[inbox.ID]bool, error) {
 	ids := make([]inbox.ID, 0, len(letters))
 	for _, l := range letters {
 		ids = append(ids, l.ID())
 	}
-	list, err := c.st.Inbox().Transition(ctx, t, ids, inbox.Dead, state)
+	list, err := c.st.Inbox().Transition(ctx, t, ids, from, to)
 	if err != nil {
 		return nil, fmt.Errorf("move inbox rows: %w", err)
 	}
@@ -177,13 +177,13 @@ func (c *change) transition(ctx context.Context, t *txn.Txn, letters []dlq.Lette
 	return moved, nil
 }
 
-// Items are the backlog rows of letters: the messages as they came, with a new budget of
-// attempts. Without a key of its own, the handler is asked for one before its order counts.
+// Items are the backlog rows of letters: the messages as they came, or were edited, with a new
+// budget of attempts. Without a key of its own, the handler is asked for one before its order counts.
 func Items(letters []dlq.Letter) []backlog.Item {
 	items := make([]backlog.Item, len(letters))
 	for i, l := range letters {
 		items[i] = backlog.Item{
-			Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Delivery, Strict: l.Strict,
+			Consumer: l.Consumer, Handler: l.Handler, Delivery: l.Message(), Strict: l.Strict,
 			Spent: l.Attempts, LetterID: l.LetterID, Redrives: l.Redrives + 1,
 		}
 		items[i].Delivery.Attempt = 1

@@ -99,7 +99,7 @@ func (s letters) Insert(ctx context.Context, t *txn.Txn, list []dlq.Letter) ([]d
 	return s.Store.Insert(ctx, t, list)
 }
 
-func (s letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (inbox.ID, bool, error) {
+func (s letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (inbox.Claim, bool, error) {
 	s.w.kinds.add(t, letter)
 	return s.Store.Reopen(ctx, t, l)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/counting"
+	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
@@ -45,6 +46,9 @@ func Run(ctx context.Context, o Options) {
 		actions = make(map[string]Action)
 	}
 	for kind, do := range redrives.Actions() {
+		actions[kind] = do
+	}
+	for kind, do := range (&editing.Desk{Store: o.Store, Handlers: o.Handlers}).Actions() {
 		actions[kind] = do
 	}
 	o.Actions = actions

@@ -84,14 +84,14 @@ func (r *Recorder) reopen(ctx context.Context, t *txn.Txn, tasks []*task.Task) (
 	for _, one := range tasks {
 		l := r.letter(Item(one), dlq.Undecodable, dlq.Describe(one.Bad, nil, r.Redact))
 		l.LetterID = one.Item.LetterID
-		id, found, err := r.Store.Letters().Reopen(ctx, t, l)
+		m, found, err := r.Store.Letters().Reopen(ctx, t, l)
 		if err != nil {
 			return nil, err
 		}
 		if found {
-			claims = append(claims, inbox.Claim{ID: id, Fingerprint: one.Delivery.Fingerprint})
+			claims = append(claims, m) // not with the fingerprint of an edit
 			one.Letter = &l
-			reopened, ids, told = append(reopened, one), append(ids, id), append(told, l.Alert())
+			reopened, ids, told = append(reopened, one), append(ids, m.ID), append(told, l.Alert())
 		}
 	}
 	if len(ids) == 0 {

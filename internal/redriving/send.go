@@ -41,7 +41,13 @@ func (s *step) send(ctx context.Context, n int) error {
 		changed = append(changed, c.Entry)
 	}
 	owns, later := make(map[int64]own), make(map[int64]string)
-	moved, refused, err := s.decide(ctx, p, owns, later)
+	p.Look = func(letters []dlq.Letter) ([]redrive.Skip, error) {
+		if edited := editedSince(letters, chosen); len(edited) > 0 || s.r.Kind == job.Discarding {
+			return edited, nil
+		}
+		return s.identify(ctx, letters, owns, later)
+	}
+	moved, refused, err := s.decide(ctx, p, owns)
 	if err != nil {
 		return err
 	}
@@ -73,13 +79,22 @@ func (s *step) send(ctx context.Context, n int) error {
 }
 
 // decide redrives or discards letters.
-func (s *step) decide(ctx context.Context, p redrive.Part, owns map[int64]own, later map[int64]string) ([]dlq.Letter, []redrive.Skip, error) {
+func (s *step) decide(ctx context.Context, p redrive.Part, owns map[int64]own) ([]dlq.Letter, []redrive.Skip, error) {
 	if s.r.Kind == job.Discarding {
 		return s.admin().DiscardIn(ctx, s.t, p)
 	}
-	p.Look = func(letters []dlq.Letter) ([]redrive.Skip, error) { return s.identify(ctx, letters, owns, later) }
 	p.Items = func(letters []dlq.Letter) []backlog.Item { return items(letters, owns) }
 	return s.admin().RedriveIn(ctx, s.t, p)
+}
+
+// editedSince refuses letters that were edited after they were listed.
+func editedSince(letters []dlq.Letter, listed map[int64]job.Entry) (refused []redrive.Skip) {
+	for _, l := range letters {
+		if l.Rev != listed[l.LetterID].Rev {
+			refused = append(refused, redrive.Skip{LetterID: l.LetterID, Why: "it was edited after it was listed: plan it again"})
+		}
+	}
+	return refused
 }
 
 // moved is the entry of a letter that was redriven or discarded.
@@ -129,10 +144,10 @@ func (s *step) identify(ctx context.Context, letters []dlq.Letter, owns map[int6
 			refused = append(refused, redrive.Skip{LetterID: l.LetterID})
 			continue
 		}
-		one := &task.Task{Handler: h, Delivery: l.Delivery}
+		one := &task.Task{Handler: h, Delivery: l.Message()}
 		one.Delivery.Key, one.Delivery.Fingerprint = "", ""
 		if h.Identify(one); inbox.IsStandIn(one.Delivery.Key) {
-			refused = append(refused, redrive.Skip{LetterID: l.LetterID, Why: "its handler still finds no key in it: headrace dlq redrive with --new-key gives it one"})
+			refused = append(refused, redrive.Skip{LetterID: l.LetterID, Why: "its handler still finds no key in it: headrace dlq redrive with --key gives it one"})
 			continue
 		}
 		id := one.ID()

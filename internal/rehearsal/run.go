@@ -141,7 +141,7 @@ func (r *run) claim(ctx context.Context) (*task.Task, error) {
 	case len(moved) == 0:
 		return nil, fmt.Errorf("%w: its message is not dead any more", errBusy)
 	}
-	one := &task.Task{Handler: r.h, Delivery: r.l.Delivery}
+	one := &task.Task{Handler: r.h, Delivery: r.l.Message()}
 	one.Delivery.Attempt = 1
 	if !standIn {
 		r.h.Resolve(one)

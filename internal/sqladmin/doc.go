@@ -1,3 +1,4 @@
 // Package sqladmin is what the two drivers share of the tables' work for operators: rehearsals,
-// messages of the backlog that a person moves, and the limits of both.
+// messages of the backlog that a person moves, the limits of both, and letters that a person edits
+// or restores.
 package sqladmin

@@ -49,7 +49,7 @@ func redriveFields(r *job.Redrive) []any {
 
 // entryFields are the destinations of an entry's columns.
 func entryFields(e *job.Entry) []any {
-	return []any{&e.LetterID, &e.State, &e.Why, &e.Scope, &e.Key, &e.OrderKey, &e.Next, (*sqlrun.Instant)(&e.At)}
+	return []any{&e.LetterID, &e.Rev, &e.State, &e.Why, &e.Scope, &e.Key, &e.OrderKey, &e.Next, (*sqlrun.Instant)(&e.At)}
 }
 
 func (s *Jobs) Create(ctx context.Context, r job.Redrive) (id int64, err error) {

@@ -14,6 +14,7 @@ func LetterFields(l *dlq.Letter) []any {
 		&d.Trace.Parent, &d.Trace.State, &l.Error, &l.ErrorFingerprint, sqlrun.JSON(&l.Chain), &l.Stack, &l.Attempts,
 		(*sqlrun.Instant)(&l.FirstFailure), (*sqlrun.Instant)(&l.LastFailure), &l.PreviousID, &l.Redrives, &l.Host, &l.Build, &l.Environment,
 		(*sqlrun.Instant)(&l.CreatedAt), (*sqlrun.Instant)(&l.ChangedAt), &d.ReplyTopic, &l.Deliveries,
+		&l.Rev, (*sqlrun.Blob)(&l.Edit.Payload), (*sqlrun.Headers)(&l.Edit.Metadata),
 	}
 }
 

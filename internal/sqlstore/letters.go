@@ -160,14 +160,14 @@ func (s *Letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.Sta
 	return letters, err
 }
 
-func (s *Letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (id inbox.ID, reopened bool, err error) {
+func (s *Letters) Reopen(ctx context.Context, t *txn.Txn, l dlq.Letter) (m inbox.Claim, reopened bool, err error) {
 	defer sqlrun.Wrap("open a dead letter again", &err)
 	args := []any{l.LetterID, encode.Text(l.Error, sqlrun.MaxError), l.ErrorFingerprint, chain(&l)}
-	err = t.QueryRowContext(ctx, s.SQL.Reopen, args...).Scan(&id.Scope, &id.Key)
+	err = t.QueryRowContext(ctx, s.SQL.Reopen, args...).Scan(&m.ID.Scope, &m.ID.Key, &m.Fingerprint)
 	if errors.Is(err, sql.ErrNoRows) {
-		return id, false, nil
+		return m, false, nil
 	}
-	return id, err == nil, err
+	return m, err == nil, err
 }
 
 func (s *Letters) CountDeliveries(ctx context.Context, t *txn.Txn, ids []inbox.ID) (err error) {

@@ -55,6 +55,7 @@ TO {{role}}_consumer;
 -- It takes requests, and makes none. What is in the audit stays, but for the trail of old letters.
 GRANT SELECT, DELETE, UPDATE (state, instance, taken_by, answer, error) ON {{schema}}.headrace_requests TO {{role}}_consumer;
 GRANT SELECT, DELETE, INSERT (subject_kind, subject, action, by_whom, reason, redrive_id, detail) ON {{schema}}.headrace_audit TO {{role}}_consumer;
+GRANT SELECT, DELETE, INSERT ON {{schema}}.headrace_letter_edits TO {{role}}_consumer;
 
 -- The operator sees everything, and decides what is no message.
 GRANT SELECT ON
@@ -72,6 +73,7 @@ GRANT SELECT ON
     {{schema}}.headrace_inbox,
     {{schema}}.headrace_instances,
     {{schema}}.headrace_letter_changes,
+    {{schema}}.headrace_letter_edits,
     {{schema}}.headrace_marks,
     {{schema}}.headrace_memos,
     {{schema}}.headrace_outbox,
@@ -136,8 +138,9 @@ GRANT SELECT (
 GRANT SELECT (
     id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint, message_id, topic, coordinates,
     trace_parent, trace_state, error, error_fingerprint, chain, stack, attempts, first_failure, last_failure, previous_id, redrives,
-    host, build, environment, reply_topic, deliveries, created_at, changed_at
+    host, build, environment, reply_topic, deliveries, rev, created_at, changed_at
 ) ON {{schema}}.headrace_dead_letters TO {{role}}_viewer;
+GRANT SELECT (letter_id, rev, by_whom, db_user, reason, at) ON {{schema}}.headrace_letter_edits TO {{role}}_viewer;
 GRANT SELECT (system, step, input, token, until_at) ON {{schema}}.headrace_memos TO {{role}}_viewer;
 GRANT SELECT (
     outbox, shard, id, message_id, topic, order_key, trace_parent, trace_state, created_at, copied

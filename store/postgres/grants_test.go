@@ -17,6 +17,7 @@ var hidden = map[string]string{
 	"headrace_answers":      "answer",
 	"headrace_backlog":      "metadata payload",
 	"headrace_dead_letters": "metadata payload",
+	"headrace_letter_edits": "metadata payload",
 	"headrace_memos":        "result",
 	"headrace_outbox":       "metadata payload",
 	"headrace_outbox_held":  "metadata payload",

@@ -54,6 +54,7 @@ var (
 		"queries/prune_steps.sql":                      "one statement of SQLite writes into one table",
 		"queries/prune_answers.sql":                    "one statement of SQLite writes into one table",
 		"queries/prune_audit.sql":                      "one statement of SQLite writes into one table",
+		"queries/prune_edits.sql":                      "one statement of SQLite writes into one table",
 		"queries/prune_dead.sql":                       "one statement of SQLite writes into one table",
 		"queries/marks_revive.sql":                     "one statement of SQLite writes into one table",
 		"queries/marks_accuse_remove.sql":              "one statement of SQLite writes into one table",

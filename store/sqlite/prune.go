@@ -21,7 +21,7 @@ type pruneStore struct {
 	*sqlops.Rounds
 	sql struct {
 		Stretch, Look, Messages, Attempts, Steps, Answers string
-		LookLetters, Dead, Audit, Letters                 string
+		LookLetters, Dead, Audit, Edits, Letters          string
 	}
 }
 
@@ -135,7 +135,7 @@ func (p *pruneStore) Letters(ctx context.Context, r inbox.PruneRequest) (done in
 		if err := sqlrun.Steps(ctx, t, p.Many(sqlrun.IDs(lost)...), p.sql.Dead, p.sql.Attempts, p.sql.Steps); err != nil {
 			return err
 		}
-		return sqlrun.Steps(ctx, t, p.Many(ids), p.sql.Audit, p.sql.Letters)
+		return sqlrun.Steps(ctx, t, p.Many(ids), p.sql.Audit, p.sql.Edits, p.sql.Letters)
 	})
 	if err != nil {
 		return inbox.Pruned{}, err

@@ -7,15 +7,15 @@ import (
 )
 
 // reopen opens the letter again, and reports whether it was redriven.
-func (b *bundle) reopen(l dlq.Letter) (id inbox.ID, reopened bool) {
+func (b *bundle) reopen(l dlq.Letter) (m inbox.Claim, reopened bool) {
 	b.Helper()
 	b.in(func(t *txn.Txn) {
 		var err error
-		if id, reopened, err = b.Store.Letters().Reopen(b.ctx, t, l); err != nil {
+		if m, reopened, err = b.Store.Letters().Reopen(b.ctx, t, l); err != nil {
 			b.Fatal(err)
 		}
 	})
-	return id, reopened
+	return m, reopened
 }
 
 //evidence:undecodable
@@ -27,8 +27,8 @@ func letterReopens(b *bundle) {
 		b.Error("an open letter was opened again")
 	}
 	b.in(func(t *txn.Txn) { b.take(t, dlq.Filter{IDs: []int64{first}}, dlq.Redriven, 0, 1) })
-	if id, reopened := b.reopen(l); !reopened || id != letter(key).ID() {
-		b.Fatalf("%+v, %t", id, reopened)
+	if m, reopened := b.reopen(l); !reopened || m.ID != letter(key).ID() || m.Fingerprint != letter(key).Delivery.Fingerprint {
+		b.Fatalf("%+v, %t", m, reopened)
 	}
 	got, err := b.Store.Letters().Get(b.ctx, first)
 	if err != nil || got.State != dlq.Open || got.Error != "no key" || got.ErrorFingerprint != l.ErrorFingerprint || len(got.Chain) != 1 || got.Redrives != letter(key).Redrives+1 {

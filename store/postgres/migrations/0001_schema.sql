@@ -250,6 +250,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     environment text NOT NULL,
     reply_topic text NOT NULL DEFAULT '',
     deliveries  integer NOT NULL DEFAULT 0, -- of a message under a stand-in key
+    rev         integer NOT NULL DEFAULT 0, -- how many edits it has
     created_at  timestamptz NOT NULL DEFAULT {{now}},
     changed_at  timestamptz NOT NULL DEFAULT {{now}}
 ) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02);
@@ -265,6 +266,20 @@ CREATE INDEX headrace_dead_letters_previous ON {{schema}}.headrace_dead_letters 
 -- Open letters, to be counted for gauges without a look at them: entries that are equal share one
 -- key in the index, so that a million take 7 MB.
 CREATE INDEX headrace_dead_letters_count ON {{schema}}.headrace_dead_letters (class, consumer, error_fingerprint, handler) WHERE state = 'open';
+
+-- Edits of letters: what a redrive sends in place of the bytes that came, which never change.
+-- Rows are only added, and go with their letter.
+CREATE TABLE {{schema}}.headrace_letter_edits (
+    letter_id bigint NOT NULL,
+    rev       integer NOT NULL, -- from 1; the letter's rev is in force
+    payload   bytea, -- NULL: a tombstone
+    metadata  bytea NOT NULL,
+    by_whom   text NOT NULL, -- as the person says
+    db_user   text NOT NULL, -- that asked for it, as the database knows
+    reason    text NOT NULL,
+    at        timestamptz NOT NULL DEFAULT {{now}},
+    PRIMARY KEY (letter_id, rev)
+);
 
 -- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
@@ -595,6 +610,7 @@ CREATE INDEX headrace_redrives_running ON {{schema}}.headrace_redrives (consumer
 CREATE TABLE {{schema}}.headrace_redrive_letters (
     redrive_id  bigint NOT NULL,
     letter_id   bigint NOT NULL,
+    rev         integer NOT NULL, -- of the letter, as planned
     state       text NOT NULL, -- queued, sent, succeeded, failed, unknown, skipped
     why         text NOT NULL DEFAULT '', -- it was skipped
     scope       text COLLATE "C" NOT NULL,

@@ -4,7 +4,7 @@
 SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_fingerprint,
     l.message_id, l.topic, NULL::bytea, NULL::bytea, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
     l.chain, '', l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build, l.environment,
-    l.created_at, l.changed_at, l.reply_topic, l.deliveries
+    l.created_at, l.changed_at, l.reply_topic, l.deliveries, l.rev, NULL::bytea, NULL::bytea
 FROM (
     (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
      WHERE $16::text = 'all' AND l.id > $17::bigint AND l.id < $18::bigint

@@ -6,4 +6,4 @@ WHERE l.id = $1 AND l.state = 'redriven' AND NOT EXISTS (
     SELECT 1 FROM {{schema}}.headrace_dead_letters AS o
     WHERE o.scope = l.scope AND o.key = l.key AND o.fingerprint = l.fingerprint AND o.state = 'open' AND o.class <> 'conflict'
 )
-RETURNING scope, key
+RETURNING scope, key, fingerprint

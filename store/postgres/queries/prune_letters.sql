@@ -52,6 +52,9 @@ WITH old AS MATERIALIZED (
 ), trail AS (
     DELETE FROM {{schema}}.headrace_audit AS a
     WHERE a.subject_kind = 'letter' AND a.subject = ANY (ARRAY (SELECT old.id::text FROM old))
+), edits AS (
+    DELETE FROM {{schema}}.headrace_letter_edits AS e
+    WHERE e.letter_id = ANY (ARRAY (SELECT old.id FROM old))
 ), gone AS (
     DELETE FROM {{schema}}.headrace_dead_letters AS l
     WHERE l.id = ANY (ARRAY (SELECT old.id FROM old))

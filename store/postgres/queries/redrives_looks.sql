@@ -1,6 +1,6 @@
 -- What the tables say about letters that were sent: the letter after each, the message, and its
 -- row of the backlog.
-SELECT e.letter_id, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, COALESCE(l.class, ''),
+SELECT e.letter_id, e.rev, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, COALESCE(l.class, ''),
     COALESCE((SELECT max(n.id) FROM {{schema}}.headrace_dead_letters AS n WHERE n.previous_id = e.letter_id AND n.previous_id > 0), 0),
     COALESCE(i.state, ''), COALESCE(b.attempt, 0), b.postponed_at, CASE WHEN b.status = 'delayed' THEN b.due_at END
 FROM {{schema}}.headrace_redrive_letters AS e

@@ -1,6 +1,6 @@
 -- The first queued letters. Of a strict order key one letter is under way at a time, the oldest
 -- first.
-SELECT e.letter_id, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, COALESCE(l.class, ''), COALESCE(l.state, ''),
+SELECT e.letter_id, e.rev, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, COALESCE(l.class, ''), COALESCE(l.state, ''),
     COALESCE(l.handler, ''), COALESCE(octet_length(l.payload), 0)
 FROM {{schema}}.headrace_redrive_letters AS e
 LEFT JOIN {{schema}}.headrace_dead_letters AS l ON l.id = e.letter_id

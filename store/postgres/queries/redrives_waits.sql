@@ -1,5 +1,5 @@
 -- The first letter that waits behind its order key, and how many wait behind that key.
-SELECT e.letter_id, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, (
+SELECT e.letter_id, e.rev, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at, (
     SELECT count(*) FROM {{schema}}.headrace_redrive_letters AS o
     WHERE o.redrive_id = e.redrive_id AND o.scope = e.scope AND o.order_key = e.order_key AND o.order_key <> '' AND o.state = 'queued'
 )

@@ -18,7 +18,7 @@ FROM (
     WHERE state NOT IN ('new', 'ongoing', 'escalating', 'resolved', 'regressed')
     UNION ALL
     SELECT 'audit ' || subject_kind || ' ' || action FROM {{schema}}.headrace_audit
-    WHERE action NOT IN ('redrive', 'discard', 'cancel', 'resolve', 'apply', 'pause', 'resume', 'refuse', 'begin', 'end',
+    WHERE action NOT IN ('redrive', 'discard', 'restore', 'edit', 'cancel', 'resolve', 'apply', 'pause', 'resume', 'refuse', 'begin', 'end',
             'mute', 'unmute', 'note', 'new', 'ongoing', 'escalating', 'resolved', 'regressed')
         OR subject_kind NOT IN ('letter', 'consumer', 'group', 'redrive', 'request', 'suspect')
     UNION ALL

@@ -239,6 +239,7 @@ CREATE TABLE {{schema}}.headrace_dead_letters (
     changed_at  INTEGER NOT NULL,
     reply_topic TEXT NOT NULL DEFAULT '',
     deliveries  INTEGER NOT NULL DEFAULT 0, -- of a message under a stand-in key
+    rev         INTEGER NOT NULL DEFAULT 0, -- how many edits it has
     coordinates TEXT NOT NULL, -- JSON, with the time
     error       TEXT NOT NULL,
     chain       TEXT NOT NULL, -- JSON array of strings
@@ -257,6 +258,20 @@ CREATE INDEX {{schema}}.headrace_dead_letters_key ON headrace_dead_letters (key)
 CREATE INDEX {{schema}}.headrace_dead_letters_previous ON headrace_dead_letters (previous_id) WHERE previous_id > 0;
 -- Open letters, to be counted for gauges without a look at them.
 CREATE INDEX {{schema}}.headrace_dead_letters_count ON headrace_dead_letters (class, consumer, error_fingerprint, handler) WHERE state = 'open';
+
+-- Edits of letters: what a redrive sends in place of the bytes that came, which never change.
+-- Rows are only added, and go with their letter.
+CREATE TABLE {{schema}}.headrace_letter_edits (
+    letter_id INTEGER NOT NULL,
+    rev       INTEGER NOT NULL, -- from 1; the letter's rev is in force
+    by_whom   TEXT NOT NULL, -- as the person says
+    db_user   TEXT NOT NULL, -- the other database has logins
+    reason    TEXT NOT NULL,
+    at        INTEGER NOT NULL,
+    metadata  BLOB NOT NULL,
+    payload   BLOB, -- NULL: a tombstone
+    PRIMARY KEY (letter_id, rev)
+) STRICT;
 
 -- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
@@ -566,6 +581,7 @@ CREATE INDEX {{schema}}.headrace_redrives_running ON headrace_redrives (consumer
 CREATE TABLE {{schema}}.headrace_redrive_letters (
     redrive_id  INTEGER NOT NULL,
     letter_id   INTEGER NOT NULL,
+    rev         INTEGER NOT NULL, -- of the letter, as planned
     state       TEXT NOT NULL, -- queued, sent, succeeded, failed, unknown, skipped
     why         TEXT NOT NULL DEFAULT '', -- it was skipped
     scope       TEXT NOT NULL,

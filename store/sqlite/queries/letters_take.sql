@@ -14,4 +14,6 @@ WHERE id IN (
 RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint,
     message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_fingerprint,
     chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build, environment,
-    created_at, changed_at, reply_topic, deliveries
+    created_at, changed_at, reply_topic, deliveries, rev,
+    (SELECT e.payload FROM {{schema}}.headrace_letter_edits AS e WHERE e.letter_id = headrace_dead_letters.id AND e.rev = headrace_dead_letters.rev),
+    (SELECT e.metadata FROM {{schema}}.headrace_letter_edits AS e WHERE e.letter_id = headrace_dead_letters.id AND e.rev = headrace_dead_letters.rev)

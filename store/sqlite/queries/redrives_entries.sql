@@ -1,5 +1,5 @@
 -- The letters of a redrive, by letter.
-SELECT e.letter_id, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at
+SELECT e.letter_id, e.rev, e.state, e.why, e.scope, e.key, e.order_key, e.next_letter, e.at
 FROM {{schema}}.headrace_redrive_letters AS e
 WHERE e.redrive_id = $1 AND ($2 = '' OR e.state = $2) AND e.letter_id > $3
 ORDER BY e.letter_id

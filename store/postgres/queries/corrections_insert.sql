@@ -1,0 +1,3 @@
+-- The edit of a letter.
+INSERT INTO {{schema}}.headrace_letter_edits (letter_id, rev, payload, metadata, by_whom, db_user, reason)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
