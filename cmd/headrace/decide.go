@@ -56,16 +56,20 @@ Up to 100 letters that are named by their ids are sent at once; the command wait
 became of each. A GROUP, a filter, --all and more ids are redriven in stages, and watched: it is
 headrace redrive plan and headrace redrive apply in one. - reads ids from stdin, one a line.
 
-A conflict needs --new-key. The handler of a letter under a stand-in key is asked for the
-message's own key again; --new-key gives one. Under a new key each step is called again: those under
+A conflict needs --new-key, which applies it beside the message that had its key first. The handler of
+a letter under a stand-in key is asked for the message's own key again; --new-key gives one where it
+finds none. It is for one id, and needs an admin. Under a new key each step is called again: those under
 the old key are listed before. Exit status 1 if none of the chosen letters is open, 3 if some are
 not, or did not succeed, 5 if it is refused, as where no process runs, 6 if it has paused by itself.`,
 		Example: "  headrace dlq redrive 17 18 --reason 'fixed in 1.4.2'\n  headrace dlq redrive 3f2a --reason 'fixed in 1.4.2'\n  headrace dlq ls -o name | headrace dlq redrive - --yes --reason again",
 	}
 	d := addDecide(c)
-	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter under a stand-in key, under this key")
+	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter in which its handler finds no key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if d.direct || d.newKey != "" {
+		if d.newKey != "" {
+			return m.redriveNewKey(ctx, d, args)
+		}
+		if d.direct {
 			return m.decide(ctx, d, args, "redrive", "redriven", (*redrive.Admin).Redrive)
 		}
 		return m.byJob(ctx, d, args, job.Redriving)
@@ -125,11 +129,6 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
 		}
-		if d.newKey != "" {
-			if err := m.warnOfSteps(ctx, st, f.IDs[0]); err != nil {
-				return err
-			}
-		}
 		if d.dryRun {
 			return m.wouldDecide(f, verb, total)
 		}
@@ -140,7 +139,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		defer stop()
 		bar := m.progress(participle, total)
 		done, err := do(admin, work, redrive.Request{
-			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, NewKey: d.newKey, Progress: bar.step,
+			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, Progress: bar.step,
 		})
 		bar.end()
 		if txn.NotPermitted(err) {
@@ -197,17 +196,17 @@ func (m *Main) wouldDecide(f dlq.Filter, verb string, total int64) error {
 // manyLetters is how many letters are decided on with a yes.
 const manyLetters = 1000
 
-// confirmLetters asks the user. For many letters, to discard a group, and for a new key it asks
-// for the name to be typed: of the group, of the consumer, or the key.
+// confirmLetters asks the user. For many letters, and to discard a group, it asks for the name to be
+// typed: of the group or of the consumer.
 func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total int64) error {
 	question := fmt.Sprintf("%s %s%s?", verb, plural(total, "letter", "letters"), describe(f))
-	name := cmp.Or(d.newKey, f.ErrorFingerprint, f.Consumer, "all")
+	name := cmp.Or(f.ErrorFingerprint, f.Consumer, "all")
 	switch {
 	case d.yes:
 		return nil
-	case total <= manyLetters && d.newKey == "" && (verb != "discard" || f.ErrorFingerprint == ""):
+	case total <= manyLetters && (verb != "discard" || f.ErrorFingerprint == ""):
 		return m.confirm(false, "%s", question)
-	case d.newKey == "" && f.ErrorFingerprint != "":
+	case f.ErrorFingerprint != "":
 		return m.confirmName(name, func(answer string) bool {
 			return len(answer) >= leastDigits && strings.HasPrefix(name, answer)
 		}, "%s", question)
@@ -237,8 +236,6 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 		return dlq.Filter{}, usagef("%s: ids, or a filter, or --all: only one of them", verb)
 	case len(args) == 0 && !filtered && !d.all:
 		return dlq.Filter{}, usagef("%s: which letters? give ids, a filter, or --all", verb)
-	case d.newKey != "" && (len(args) != 1 || args[0] == "-"):
-		return dlq.Filter{}, usagef("%s: --new-key is for one id", verb)
 	}
 	d.by = operator(d.by)
 	f, err := d.filter.parse(time.Now())

@@ -77,6 +77,9 @@ var redriveRuns = []struct {
 	status        int
 }{
 	{"dlq rehearse", "3", exitDone},
+	{"dlq edit", "3 --header edited=yes --reason test --yes --by ann", exitDone},
+	{"prepare", "dlq discard --direct 3 --reason test --yes", exitDone},
+	{"dlq restore", "3 --reason test --yes --by ann", exitDone},
 	{"backlog cancel", "gone --reason test", exitDone},
 	{"backlog retry", "again", exitDone},
 	{"redrive plan", "--class exhausted --by ann", exitDone},

@@ -50,7 +50,13 @@ func (m *Main) printDetail(v detailView) error {
 	if err := m.printStepsOf(v); err != nil {
 		return err
 	}
-	return m.printBody(v.bodyView)
+	if err := m.printBody(v.bodyView); err != nil || v.Edited == nil || v.Edited.Payload == nil {
+		return err
+	}
+	if err := m.section(fmt.Sprintf("rev %d", v.Rev), []string{"  a redrive sends this:"}); err != nil {
+		return err
+	}
+	return m.printBody(*v.Edited)
 }
 
 // printStepsOf prints the steps of a letter's message.
@@ -90,7 +96,10 @@ func (m *Main) attemptLines(runs []attemptView) []string {
 }
 
 func (m *Main) printRuns(v detailView) error {
-	var trail []string
+	var trail, edits []string
+	for _, e := range v.Edits {
+		edits = append(edits, fmt.Sprintf("  %d  %s  by %s: %s", e.Rev, m.when(e.At), e.By, text(e.Reason)))
+	}
 	runs := m.attemptLines(v.Runs)
 	for _, a := range v.Trail {
 		line := fmt.Sprintf("  %s  %s by %s: %s", m.when(a.At), a.Action, a.By, text(a.Reason))
@@ -106,7 +115,7 @@ func (m *Main) printRuns(v detailView) error {
 		title string
 		lines []string
 	}{
-		{"chain", indent(v.Chain)}, {"attempts", runs}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
+		{"chain", indent(v.Chain)}, {"attempts", runs}, {"edits", edits}, {"decisions", trail}, {"stack", indent(splitLines(v.Stack))},
 	} {
 		if err := m.section(part.title, part.lines); err != nil {
 			return err

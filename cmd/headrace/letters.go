@@ -14,7 +14,7 @@ import (
 
 func (m *Main) dlqCommand() *cobra.Command {
 	return m.parent("dlq", "look at dead letters, redrive or discard them",
-		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.rehearseCommand(), m.resolveCommand(), m.muteCommand(), m.unmuteCommand(), m.noteCommand(), m.redriveCommand(), m.discardCommand())
+		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.rehearseCommand(), m.resolveCommand(), m.muteCommand(), m.unmuteCommand(), m.noteCommand(), m.redriveCommand(), m.discardCommand(), m.restoreCommand(), m.editCommand())
 }
 
 func (m *Main) showCommand() *cobra.Command {

@@ -39,6 +39,7 @@ type letterView struct {
 	PreviousID       int64                `json:"previous_id,omitempty"`
 	Redrives         int                  `json:"redrives,omitempty"`
 	Deliveries       int                  `json:"deliveries,omitempty"` // under a stand-in key
+	Rev              int                  `json:"rev,omitempty"`        // how many edits it has
 	Host             string               `json:"host,omitempty"`
 	Build            string               `json:"build,omitempty"`
 	Environment      string               `json:"environment,omitempty"`
@@ -52,7 +53,7 @@ func viewLetter(l dlq.Letter) letterView {
 		Fingerprint: d.Fingerprint, FirstFingerprint: l.FirstFingerprint, MessageID: d.ID, Topic: d.Topic,
 		Coordinates: d.Coordinates, TraceParent: d.Trace.Parent, Error: l.Error, Group: l.ErrorFingerprint,
 		Attempts: l.Attempts, FirstFailure: l.FirstFailure, LastFailure: l.LastFailure,
-		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives, Deliveries: l.Deliveries,
+		CreatedAt: l.CreatedAt, ChangedAt: l.ChangedAt, PreviousID: l.PreviousID, Redrives: l.Redrives, Deliveries: l.Deliveries, Rev: l.Rev,
 		Host: l.Host, Build: l.Build, Environment: l.Environment,
 	}
 }
@@ -69,6 +70,34 @@ type detailView struct {
 	Trail []dlq.Audit   `json:"decisions"`
 	Steps []stepView    `json:"steps,omitempty"`
 	bodyView
+	// Edits are the changes of what it says, oldest first, and Edited the newest content.
+	Edits  []editItem `json:"edits,omitempty"`
+	Edited *bodyView  `json:"edited,omitempty"`
+}
+
+// editItem is an edit of a letter.
+type editItem struct {
+	Rev    int       `json:"rev"`
+	By     string    `json:"by"`
+	DBUser string    `json:"db_user,omitempty"`
+	Reason string    `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// viewEdits reads the edits of a letter.
+func (v *detailView) viewEdits(ctx context.Context, st openStore, l *dlq.Letter, payload bool) error {
+	if l.Rev == 0 {
+		return nil
+	}
+	edits, err := st.Operations().Corrections.Edits(ctx, l.LetterID)
+	for _, e := range edits {
+		v.Edits = append(v.Edits, editItem{Rev: e.Rev, By: e.By, DBUser: e.DBUser, Reason: e.Reason, At: e.At})
+	}
+	if !v.Hidden {
+		edited := viewBody(l.Message(), payload)
+		v.Edited = &edited
+	}
+	return err
 }
 
 // bodyView is the content of a message.
@@ -124,7 +153,11 @@ func viewDetail(ctx context.Context, st openStore, admin *redrive.Admin, id int6
 	if v.Trail == nil {
 		v.Trail = []dlq.Audit{}
 	}
-	if v.Hidden = d.Hidden != nil; v.Hidden { // nor what other systems answered to steps
+	v.Hidden = d.Hidden != nil
+	if err := v.viewEdits(ctx, st, &d.Letter, payload); err != nil {
+		return v, err
+	}
+	if v.Hidden { // nor what other systems answered to steps
 		return v, nil
 	}
 	v.Steps, err = stepsOf(ctx, st, d.Letter.ID())

@@ -111,7 +111,7 @@ func (d *Desk) NewKey(ctx context.Context, q instance.Request, args NewKey) (New
 			return args, instance.Refuse("only a conflict, or a letter without a key, may have a new key")
 		}
 		if found := identify(h, l.Message()).Delivery.Key; !inbox.IsStandIn(found) {
-			return args, instance.Refuse("its handler finds the key %s in it: redrive it without a key", found)
+			return args, instance.Refuse("its handler finds the key %s in it: redrive it without a new key", found)
 		}
 	}
 	err = store.Transact(ctx, d.Store, func(t *txn.Txn) error {

@@ -147,7 +147,7 @@ func (s *step) identify(ctx context.Context, letters []dlq.Letter, owns map[int6
 		one := &task.Task{Handler: h, Delivery: l.Message()}
 		one.Delivery.Key, one.Delivery.Fingerprint = "", ""
 		if h.Identify(one); inbox.IsStandIn(one.Delivery.Key) {
-			refused = append(refused, redrive.Skip{LetterID: l.LetterID, Why: "its handler still finds no key in it: headrace dlq redrive with --key gives it one"})
+			refused = append(refused, redrive.Skip{LetterID: l.LetterID, Why: "its handler still finds no key in it: headrace dlq redrive with --new-key gives it one"})
 			continue
 		}
 		id := one.ID()

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/headrace/headrace/dlq"
+)
+
+// A person edits in an editor, sees where the content differs and confirms it; a new key is confirmed
+// by the key.
+func TestEditOnATerminal(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "1")
+	p.seed("conflict", "k1")
+	var b billing
+	b.start(p, "v1")
+	editor := filepath.Join(t.TempDir(), "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i 's/payload-canary/right/' \"$1\"; echo >> \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	terminal := func(m *Main) {
+		m.Terminal = func(any) bool { return true }
+		getenv := m.Getenv
+		m.Getenv = func(name string) string {
+			switch name {
+			case "VISUAL":
+				return ""
+			case "EDITOR":
+				return editor
+			}
+			return getenv(name)
+		}
+	}
+	for _, c := range []struct {
+		answer, args string
+		status       int
+		says         string
+	}{
+		{"n", "dlq edit 1 --reason x", exitRefused, "changed $.canary"},
+		{"y", "dlq edit 1 --reason x", exitDone, "next: headrace dlq rehearse 1"},
+		{"y", "dlq redrive 2 --new-key k0 --reason x", exitRefused, "Type k0 to go on:"},
+		{"k0", "dlq redrive 2 --new-key k0 --reason x", exitDone, "next: headrace dlq show 2"},
+	} {
+		p.stdin = c.answer + "\n"
+		p.run(c.status, terminal, strings.Fields(c.args)...)
+		if !strings.Contains(p.stderr.String(), c.says) {
+			t.Errorf("%s: %s", c.args, p.stderr.String())
+		}
+	}
+	p.run(exitDone, nil, "dlq", "show", "1", "--payload")
+	if !strings.Contains(p.stdout.String(), `{"canary":"right"}`) {
+		t.Error(p.stdout.String())
+	}
+}
+
+func TestDifference(t *testing.T) {
+	for _, c := range []struct{ a, b, want string }{
+		{`{"a":1,"b":[1,{"c":2}],"d":null}`, `{"a":1.0,"b":[1,{"c":3},4],"e":1}`, "changed $.a, changed $.b[1].c, added $.b[2], removed $.d, added $.e"},
+		{`{"a":1}`, `{ "a": 1 }`, "the same JSON, written otherwise"},
+		{`[1,2]`, `[1]`, "removed $[1]"},
+		{`{"a":{}}`, `{"a":[]}`, "changed $.a"},
+		{"x", "xy", "2 bytes in place of 1 byte"},
+		{"x", "x", ""},
+	} {
+		if got := strings.Join(payloads([]byte(c.a), []byte(c.b)), ", "); got != c.want {
+			t.Errorf("%s, %s: %s", c.a, c.b, cmp.Diff(c.want, got))
+		}
+	}
+	got := difference(dlq.Content{Payload: nil, Metadata: map[string]string{"a": "1", "b": "1"}}, dlq.Content{Payload: []byte{}, Metadata: map[string]string{"a": "2", "c": "1"}})
+	if diff := cmp.Diff([]string{"changed header a", "removed header b", "added header c", "0 bytes in place of a tombstone"}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
+)
+
+func (m *Main) restoreCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use: "restore [ID... | - | R-N] --reason WHY", Short: "take back the discard of letters, or of a whole redrive that was one",
+		Long: `Makes discarded letters open again, and their messages dead, as they were before. Steps that the discard
+has finished need a person again. A letter whose message came again meanwhile stays as it is. A process of
+the consumer does it. - reads ids from stdin, one a line. Exit status 3 if some letters stay discarded, 5
+if all do.`,
+		Example: "  headrace dlq restore 187 188 --reason 'the wrong group'\n  headrace dlq restore R-43 --reason 'the wrong group'",
+	}
+	var r instance.Request
+	var yes, dryRun bool
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many letters are chosen")
+	c.Flags().StringVar(&r.By, "by", "", "who decides, for the audit trail (default: your user name)")
+	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the audit trail")
+	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		switch {
+		case len(args) == 0:
+			return usagef("restore: which letters? give ids, or a redrive R-N")
+		case strings.TrimSpace(r.Reason) == "":
+			return usagef("restore: say why with --reason")
+		}
+		r.Kind, r.By = editing.RestoreKind, operator(r.By)
+		if len(args) == 1 && strings.HasPrefix(strings.ToUpper(args[0]), "R-") {
+			if err := m.mayAsk(yes || dryRun, false); err != nil {
+				return err
+			}
+			return m.withRedrive(ctx, args[0], func(st openStore, j job.Redrive) error {
+				r.Consumer = j.Consumer
+				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, dryRun)
+			})
+		}
+		ids, err := m.askFor(args, yes || dryRun)
+		if err != nil {
+			return err
+		}
+		if len(ids) > editing.MaxLetters {
+			return usagef("restore: %d letters are more than %d", len(ids), editing.MaxLetters)
+		}
+		return m.withStore(ctx, func(st openStore) error {
+			if r.Consumer, err = consumerOf(ctx, st, ids); err != nil {
+				return err
+			}
+			n, err := redrive.New(st).Count(ctx, dlq.Filter{IDs: ids, State: dlq.Discarded})
+			if err != nil {
+				return err
+			}
+			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, dryRun)
+		})
+	})
+	return c
+}
+
+// restore asks the user, and then a process, and prints its answer. About n letters are chosen.
+func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, dryRun bool) error {
+	if dryRun {
+		return m.emit("", dryRunView{true, n}, nil, [][]string{{"would restore " + plural(n, "letter", "letters")}})
+	}
+	question := "restore " + plural(n, "letter", "letters") + "?"
+	if name := job.Name(args.RedriveID); !yes && n > manyLetters {
+		if err := m.confirmName(name, func(answer string) bool { return strings.EqualFold(answer, name) }, "%s", question); err != nil {
+			return err
+		}
+	} else if err := m.confirm(yes, "%s", question); err != nil {
+		return err
+	}
+	a, err := ask[editing.Restored](ctx, st, r, args, instance.Valid)
+	if err != nil {
+		return err
+	}
+	if m.json() {
+		err = m.emitJSON("", a)
+	} else {
+		err = m.printOutcome(redrive.Result{Done: a.Done, Skipped: a.Skipped, Skips: a.Skips}, "restored")
+	}
+	switch {
+	case err != nil:
+		return err
+	case a.Skipped > 0:
+		return errIncomplete
+	case len(args.IDs) == 1:
+		m.next("dlq show %d", args.IDs[0])
+	default:
+		m.next("dlq groups --consumer %s", r.Consumer)
+	}
+	return nil
+}
