@@ -67,6 +67,10 @@ var plants = map[string]func(*bundle){
 		b.wait(later(keyed("a", "k"), time.Hour), keyed("b", "l"))
 		b.spoil("UPDATE {{schema}}.headrace_backlog SET status = 'ready' WHERE key = 'a'")
 	},
+	"edits_fit_letters": func(b *bundle) {
+		b.edit(dlq.Edit{LetterID: b.die(letter("a"))[0], Rev: 1})
+		b.spoil("UPDATE {{schema}}.headrace_letter_edits SET rev = 2")
+	},
 	"instances_ended_run_nothing": func(b *bundle) {
 		b.startInstance("a", "billing")
 		b.mark("a", 0, false, "m")

@@ -101,6 +101,7 @@ var suite = []struct {
 	{"Pauses", pauseTests},
 	{"Requests", requestTests},
 	{"Audit", auditTests},
+	{"Corrections", correctionTests},
 	{"Steps", stepTests},
 	{"Suspect", suspectTests},
 	{"Signals", signalTests},
