@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/enginetest"
@@ -165,6 +166,25 @@ func TestEditGivesAKey(t *testing.T) {
 			}
 		}
 		f.effects("A 9", "B 9")
+	})
+}
+
+// A letter without a key is open again as the message that came, also if retention has removed its row.
+func TestEditThatGivesNoKey(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		l := f.letter(`{"total":1}`)
+		f.edited(l, `{"total":2}`)
+		if _, err := redrive.New(f.Store.Store).Redrive(f.Context(), redrive.Request{Filter: dlq.Filter{IDs: []int64{l.LetterID}}, By: "ann"}); err != nil {
+			f.Fatal(err)
+		}
+		f.Exec("DELETE FROM headrace_inbox")
+		f.work()
+		if now := f.get(l.LetterID); now.State != dlq.Open || now.Rev != 1 || f.fingerprint(l.Delivery.Key) != l.Delivery.Fingerprint {
+			f.Errorf("%+v", now)
+		}
+		if f.deliver(`{"total":1}`) != task.Duplicate {
+			f.Errorf("the original again is %v", f.last)
+		}
 	})
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // A handler that would pass leaves nothing behind, and publishes nothing.
@@ -383,4 +384,25 @@ func TestChoice(t *testing.T) {
 			t.Errorf("%d: %s, want %s", c.n, got, c.want)
 		}
 	}
+}
+
+// A rehearsal tries what a redrive would send: the newest edit.
+//
+//evidence:edit
+func TestEditedLetter(t *testing.T) {
+	onEachDriver(t, []string{"a"}, func(f *fixture) {
+		f.In(func(t *txn.Txn) error {
+			_, err := f.Store.Operations().Corrections.Edit(f.Context(), t, dlq.Edit{LetterID: f.Letters()[0].LetterID, Rev: 1, Content: dlq.Content{Payload: []byte("edited")}})
+			return err
+		})
+		f.now(func(_ context.Context, _ *headrace.Tx, in task.Input) error {
+			if string(in.Delivery.Payload) != "edited" || in.Delivery.Fingerprint != "f" {
+				return enginetest.ErrBoom
+			}
+			return nil
+		})
+		if r := f.rehearse(); r.Pass != 1 {
+			f.Errorf("%+v", r)
+		}
+	})
 }
