@@ -13,11 +13,9 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
 )
-
-// lateCount is after how long without a count the states of groups are called old.
-const lateCount = time.Minute
 
 // groupView is a group as JSON. Count is how many open letters it has, as where a filter chooses some.
 type groupView struct {
@@ -69,24 +67,12 @@ looks for them.`,
 
 // viewGroups returns the groups of f, muted and resolved ones last.
 func viewGroups(ctx context.Context, st openStore, f groups.Filter) ([]groupView, error) {
-	list, err := st.Operations().Groups.List(ctx, f)
+	list, err := inspect.Groups(ctx, st, f)
 	views := make([]groupView, len(list))
 	for i, g := range list {
 		views[i] = groupView{g, g.Open}
 	}
-	now := time.Now()
-	slices.SortStableFunc(views, func(a, b groupView) int { return rank(a.Group, now) - rank(b.Group, now) })
 	return views, err
-}
-
-func rank(g groups.Group, now time.Time) int {
-	switch {
-	case g.Muted(now):
-		return 2
-	case g.State == groups.Resolved:
-		return 1
-	}
-	return 0
 }
 
 func (m *Main) printGroups(views []groupView) error {
@@ -131,8 +117,8 @@ func buildSpan(g groups.Group) string {
 
 // late says since when no process has counted; "" if that is not long.
 func late(ctx context.Context, st openStore) (string, error) {
-	age, waits, err := st.Operations().Groups.Behind(ctx)
-	if err != nil || !waits || age < lateCount {
+	age, err := inspect.Late(ctx, st)
+	if err != nil || age == 0 {
 		return "", err
 	}
 	return fmt.Sprintf("no process has looked at dead letters for %s: the states of groups may be old; the counts are exact", age.Round(time.Second)), nil

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/redriving"
 )
 
@@ -205,7 +206,7 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 		if !errors.Is(err, instance.ErrRefused) || !time.Now().Before(end) {
 			return err
 		}
-		builds, err2 := running(ctx, st, r.Consumer)
+		builds, err2 := inspect.Running(ctx, st, r.Consumer)
 		if err2 != nil || len(builds) == 1 && slices.Equal(slices.Sorted(maps.Keys(builds)), r.Builds) {
 			return err // it is no rollout that it waits for
 		}
@@ -225,20 +226,6 @@ func isGroup(args []string) bool {
 	}
 	_, number := parseID(args[0])
 	return !number || len(args[0]) >= allDigits
-}
-
-// running counts the processes of a consumer that run, by build.
-func running(ctx context.Context, st openStore, consumer string) (map[string]int, error) {
-	builds := make(map[string]int)
-	views, err := consumers(ctx, st, consumer)
-	for _, v := range views {
-		for _, i := range v.Instances {
-			if i.State == "running" {
-				builds[i.Build]++
-			}
-		}
-	}
-	return builds, err
 }
 
 // stopping asks to pause, resume or cancel a redrive. The request stays for valid.

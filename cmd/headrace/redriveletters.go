@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // redrivenView is a letter of a redrive as JSON.
@@ -35,7 +36,7 @@ func redriven(ctx context.Context, st openStore, id int64, state job.Outcome, af
 	if err != nil {
 		return nil, err
 	}
-	looks, err := st.Operations().Redrives.LooksOf(ctx, id, maxLooks)
+	looks, err := st.Operations().Redrives.LooksOf(ctx, id, inspect.MaxLooks)
 	now := make(map[int64]job.Look)
 	for _, l := range looks {
 		now[l.LetterID] = l

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // redriveView is a redrive as JSON.
@@ -39,17 +38,8 @@ type redriveView struct {
 	// Failed are letters that failed again, at most ten.
 	Failed []redrivenView `json:"failed,omitempty"`
 	// Checks are those of a plan.
-	Checks []checkView `json:"checks,omitempty"`
+	Checks []inspect.Check `json:"checks,omitempty"`
 }
-
-// checkView says what is to be known before a plan is applied.
-type checkView struct {
-	OK   bool   `json:"ok"`
-	Says string `json:"says"`
-}
-
-// maxLooks bounds how many letters under way a view looks at.
-const maxLooks = 10_000
 
 func viewRedrive(ctx context.Context, st openStore, r job.Redrive) (redriveView, error) {
 	v := redriveView{
@@ -58,21 +48,12 @@ func viewRedrive(ctx context.Context, st openStore, r job.Redrive) (redriveView,
 		PlannedBy: r.PlannedBy, Planned: r.Planned, Expires: r.Expires, AppliedBy: r.AppliedBy, Reason: r.Reason, Applied: r.Applied, Stepped: r.Stepped, Ended: r.Ended,
 		Outcomes: map[string]int64{},
 	}
-	for o, n := range map[job.Outcome]int64{
-		job.Queued: r.Queued(), job.Succeeded: r.Succeeded, job.FailedAgain: r.FailedAgain, job.Unknown: r.Unknown, job.Skipped: r.Skipped,
-	} {
-		if n > 0 {
-			v.Outcomes[string(o)] = n
-		}
+	outcomes, err := inspect.Outcomes(ctx, st, r)
+	if err != nil {
+		return v, err
 	}
-	if r.UnderWay() > 0 {
-		looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, maxLooks)
-		if err != nil {
-			return v, err
-		}
-		for i := range looks {
-			v.Outcomes[string(looks[i].Outcome())]++
-		}
+	for o, n := range outcomes {
+		v.Outcomes[string(o)] = n
 	}
 	if r.FailedAgain > 0 {
 		failed, err := st.Operations().Redrives.Entries(ctx, r.ID, job.FailedAgain, 0, 10)
@@ -86,7 +67,7 @@ func viewRedrive(ctx context.Context, st openStore, r job.Redrive) (redriveView,
 	switch {
 	case r.State == job.Planned && !r.Now.Before(r.Expires):
 		v.Why = "it has expired: plan it again"
-	case r.State == job.Running && r.Now.Sub(r.Stepped) > 5*time.Second:
+	case inspect.Silent(r):
 		v.Why = fmt.Sprintf("no process of %s has worked on it since %s", r.Consumer, when(r.Stepped))
 	}
 	return v, nil
@@ -114,94 +95,6 @@ func (v *redriveView) outcomes() string {
 	return strings.Join(parts, ", ")
 }
 
-// checks says what is to be known of a plan.
-func (m *Main) checks(ctx context.Context, st openStore, r job.Redrive) (list []checkView, err error) {
-	add := func(ok bool, format string, args ...any) {
-		list = append(list, checkView{ok, fmt.Sprintf(format, args...)})
-	}
-	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	builds, err := running(ctx, st, r.Consumer)
-	if err != nil {
-		return nil, err
-	}
-	all, wrote := sum(survey, builds)
-	if !r.Now.Before(r.Expires) {
-		add(false, "it was valid until %s: plan it again", when(r.Expires))
-	}
-	add(all.Closed == 0, "%d of %d open", all.Letters-all.Closed, all.Letters)
-	if all.Held > 0 {
-		add(false, "%d are in another redrive that is not finished, too: headrace redrive show %s", all.Held, job.Name(all.HeldBy))
-	}
-	for _, c := range []struct {
-		n    int64
-		says string
-	}{
-		{all.Again, "redriven before"}, {all.Crashed, "ended their process, and are sent one at a time"},
-		{all.StandIn, "without a key of their own: their handler is asked again"},
-		{all.Conflicts, "conflicts, which are skipped: each needs a new key"}, {all.Review, "with a step that needs a person, which are skipped"},
-	} {
-		if c.n > 0 {
-			add(false, "%d %s", c.n, c.says)
-		}
-	}
-	add(len(builds) == 1, "%s", buildsSaid(r.Consumer, builds))
-	if r.Kind == job.Redriving && len(builds) > 0 && len(wrote) == len(builds) {
-		add(false, "%s wrote these letters, and no other build runs: has the cause been mended?", job.NameBuilds(wrote))
-	}
-	p, err := st.Operations().Pauses.Get(ctx, r.Consumer)
-	if err != nil {
-		return nil, err
-	}
-	if p.Lasts() {
-		add(false, "%s is paused by %s: headrace consumer resume %s", r.Consumer, text(p.By), text(r.Consumer))
-	}
-	newer, err := st.Operations().Redrives.NewLetters(ctx, r, slices.Collect(maps.Keys(builds)))
-	if err != nil {
-		return nil, err
-	}
-	if newer > 0 {
-		add(false, "%d new letters for the same reasons since then: the fix does not work", newer)
-	}
-	depth, err := st.Backlog().Depth(ctx, r.Consumer)
-	if err != nil {
-		return nil, err
-	}
-	if depth.Ready > 0 {
-		add(false, "%d messages of %s wait, the oldest for %s: the redrive goes behind them", depth.Ready, r.Consumer, depth.Oldest.Round(time.Second))
-	}
-	return list, nil
-}
-
-// sum adds up what is known of the letters of a plan, and returns which builds that run wrote some.
-func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []string) {
-	for _, s := range survey {
-		if builds[s.Build] > 0 {
-			wrote = append(wrote, s.Build)
-		}
-		all.Held, all.HeldBy = all.Held+s.Held, max(all.HeldBy, s.HeldBy)
-		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
-		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
-	}
-	slices.Sort(wrote)
-	return all, slices.Compact(wrote)
-}
-
-// buildsSaid says which builds of a consumer run, with their processes.
-func buildsSaid(consumer string, builds map[string]int) string {
-	var names []string
-	for _, b := range slices.Sorted(maps.Keys(builds)) {
-		names = append(names, fmt.Sprintf("%s on %d", text(b), builds[b]))
-	}
-	says := fmt.Sprintf("%s runs %s", consumer, text(strings.Join(names, ", ")))
-	if len(builds) > 1 {
-		says += ": redrive apply --wait waits until one of them is left"
-	}
-	return says
-}
-
 // showPlanAlone prints a plan with its checks, and how to apply it.
 func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
 	r, err := m.showPlan(ctx, st, id)
@@ -221,7 +114,7 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redr
 	if err != nil {
 		return r, err
 	}
-	if v.Checks, err = m.checks(ctx, st, r); err != nil {
+	if v.Checks, err = inspect.Checks(ctx, st, r); err != nil {
 		return r, err
 	}
 	if m.json() {
@@ -235,7 +128,11 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redr
 		if !c.OK {
 			mark = "warn"
 		}
-		if err := m.line("  %-4s  %s", mark, c.Says); err != nil {
+		says := c.Says
+		if c.Hint != "" {
+			says += ": " + c.Hint
+		}
+		if err := m.line("  %-4s  %s", mark, says); err != nil {
 			return r, err
 		}
 	}
@@ -250,15 +147,8 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redr
 // stagesOf says how a redrive goes on.
 func stagesOf(r job.Redrive) string {
 	var sizes []string
-	rest := r.Count
-	for _, n := range r.Stages {
-		if n := min(int64(n), rest); n > 0 {
-			sizes = append(sizes, strconv.FormatInt(n, 10))
-			rest -= n
-		}
-	}
-	if rest > 0 {
-		sizes = append(sizes, strconv.FormatInt(rest, 10))
+	for _, n := range inspect.Stages(r) {
+		sizes = append(sizes, strconv.FormatInt(n, 10))
 	}
 	return fmt.Sprintf("stages %s; it pauses on any failure before the last, then above %v %%", strings.Join(sizes, ", "), r.PauseAt)
 }

@@ -8,12 +8,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/rehearsal"
 )
 
@@ -62,7 +62,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		return err
 	}
 	if r.Build == "" && r.Host == "" {
-		if r.Build, err = newestBuild(ctx, st, r.Consumer); err != nil {
+		if r.Build, err = inspect.NewestBuild(ctx, st, r.Consumer); err != nil {
 			return err
 		}
 	}
@@ -111,25 +111,6 @@ func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string
 		consumer = l.Consumer
 	}
 	return consumer, nil
-}
-
-// newestBuild returns the build whose first process started last, of those that run; "" if
-// none runs.
-func newestBuild(ctx context.Context, st openStore, consumer string) (string, error) {
-	list, err := st.Operations().Instances.List(ctx, consumer)
-	first := make(map[string]time.Time)
-	for _, i := range list {
-		if !i.Ended.IsZero() || i.Dead(instance.Missed) {
-			continue
-		}
-		if since, known := first[i.Build]; !known || i.Started.Before(since) {
-			first[i.Build] = i.Started
-		}
-	}
-	if len(first) == 0 {
-		return "", err
-	}
-	return slices.MaxFunc(slices.Sorted(maps.Keys(first)), func(a, b string) int { return first[a].Compare(first[b]) }), err
 }
 
 func (m *Main) printReport(r rehearsal.Report) error {

@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
 )
 
@@ -28,9 +29,9 @@ const (
 type whyView struct {
 	groups.Group
 	// Looked is how many letters Hours and Builds count: those of the last 35 days.
-	Looked int64         `json:"looked_at"`
-	Hours  []groups.Hour `json:"hours"`
-	Builds []buildView   `json:"builds"`
+	Looked int64           `json:"looked_at"`
+	Hours  []groups.Hour   `json:"hours"`
+	Builds []inspect.Build `json:"builds"`
 	// Quiet is how long the consumer had run, as far as its builds are known, without a letter.
 	Quiet time.Duration `json:"quiet_before_ns"`
 	// Processes is how many of the consumer run.
@@ -39,16 +40,6 @@ type whyView struct {
 	Letter    *detailView `json:"letter,omitempty"` // the newest one
 
 	chosen string // the options that chose it
-}
-
-// buildView is a build that has written letters of a group, or runs.
-type buildView struct {
-	Build   string    `json:"build"`
-	Letters int64     `json:"letters"`
-	First   time.Time `json:"first_letter,omitzero"`
-	Running int       `json:"running"`        // processes
-	Since   time.Time `json:"since,omitzero"` // the start of the first of them
-	Started time.Time `json:"first_start,omitzero"`
 }
 
 func (m *Main) whyCommand() *cobra.Command {
@@ -95,14 +86,14 @@ func whyOf(ctx context.Context, st openStore, g groups.Group) (v whyView, err er
 	if err != nil {
 		return v, err
 	}
-	known, err := consumers(ctx, st, g.Consumer)
+	known, err := st.Operations().Instances.List(ctx, g.Consumer)
 	if err != nil {
 		return v, err
 	}
 	for _, h := range hours {
 		v.Looked += h.Count
 	}
-	v.Builds, v.Processes = buildsOf(hours, known, started)
+	v.Builds, v.Processes = inspect.Builds(hours, known, started)
 	if len(started) > 0 {
 		v.Quiet = max(0, g.First.Sub(started[0].First))
 	}
@@ -116,61 +107,15 @@ func whyOf(ctx context.Context, st openStore, g groups.Group) (v whyView, err er
 // letterOf returns the newest letter of a group, an older one if only that is open; nil if retention
 // has removed it.
 func letterOf(ctx context.Context, st openStore, g groups.Group) (*detailView, error) {
-	admin, id := redrive.New(st), g.LastLetter
-	newest, err := admin.List(ctx, dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
-	if err != nil {
+	id, err := inspect.Sample(ctx, st, g)
+	if err != nil || id == 0 {
 		return nil, err
 	}
-	if (len(newest) == 0 || newest[0].State != dlq.Open) && g.Open > 0 {
-		open, err := admin.List(ctx, dlq.Filter{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}, 0, 1)
-		if err != nil {
-			return nil, err
-		}
-		if len(open) > 0 {
-			id = open[0].LetterID
-		}
-	}
-	v, err := viewDetail(ctx, st, admin, id, false)
+	v, err := viewDetail(ctx, st, redrive.New(st), id, false)
 	if errors.Is(err, dlq.ErrNotFound) {
 		return nil, nil
 	}
 	return &v, err
-}
-
-// buildsOf returns the builds that wrote letters, by their first one, and then others that
-// run; and how many processes run.
-func buildsOf(hours []groups.Hour, known []*consumerView, started []groups.Build) (builds []buildView, processes int) {
-	of := func(build string) *buildView {
-		i := slices.IndexFunc(builds, func(b buildView) bool { return b.Build == build })
-		if i < 0 {
-			i, builds = len(builds), append(builds, buildView{Build: build})
-			if n := slices.IndexFunc(started, func(b groups.Build) bool { return b.Name == build }); n >= 0 {
-				builds[i].Started = started[n].First
-			}
-		}
-		return &builds[i]
-	}
-	for _, h := range hours {
-		b := of(h.Build)
-		b.Letters += h.Count
-		if b.First.IsZero() || h.First.Before(b.First) {
-			b.First = h.First
-		}
-	}
-	for _, k := range known {
-		for _, i := range k.Instances {
-			if i.State != "running" {
-				continue
-			}
-			b := of(i.Build)
-			b.Running++
-			processes++
-			if b.Since.IsZero() || i.Started.Before(b.Since) {
-				b.Since = i.Started
-			}
-		}
-	}
-	return builds, processes
 }
 
 func (m *Main) printWhy(v whyView) error {
@@ -195,10 +140,10 @@ func (m *Main) printWhy(v whyView) error {
 	title := "BUILDS"
 	for i, b := range v.Builds {
 		quiet := ""
-		if i == 0 && b.Build == v.FirstBuild && v.Quiet >= time.Hour {
+		if i == 0 && b.Name == v.FirstBuild && v.Quiet >= time.Hour {
 			quiet = fmt.Sprintf("; no letter in the %s before", v.Quiet.Round(time.Hour))
 		}
-		rows, title = append(rows, []string{title, short(text(b.Build), 40) + ": " + b.says(m, v.Looked, v.Processes) + quiet}), ""
+		rows, title = append(rows, []string{title, short(text(b.Name), 40) + ": " + saysBuild(m, b, v.Looked, v.Processes) + quiet}), ""
 	}
 	if v.Processes == 0 {
 		rows = append(rows, []string{title, "no process of " + v.Consumer + " runs"})
@@ -237,7 +182,7 @@ func (m *Main) printWhyLetter(v whyView) error {
 	switch {
 	case v.Class == dlq.Parked:
 		m.next("steps %s", migrate.Quote(l.Key))
-	case v.Open > 0 && slices.ContainsFunc(v.Builds, buildView.fixed):
+	case v.Open > 0 && slices.ContainsFunc(v.Builds, inspect.Build.Fixed):
 		m.next("dlq rehearse %s%s", v.ErrorFingerprint, v.chosen)
 	case v.Open > 0:
 		m.next("dlq show %d --payload", l.ID)
@@ -246,11 +191,8 @@ func (m *Main) printWhyLetter(v whyView) error {
 	return nil
 }
 
-// fixed reports whether a build that runs has written no letter of the group.
-func (b buildView) fixed() bool { return b.Running > 0 && b.Letters == 0 }
-
-// says tells what a build has to do with the group.
-func (b buildView) says(m *Main, letters int64, processes int) string {
+// saysBuild tells what a build has to do with the group.
+func saysBuild(m *Main, b inspect.Build, letters int64, processes int) string {
 	wrote, runs := "no letter of this group", "does not run"
 	if b.Letters > 0 {
 		wrote = fmt.Sprintf("%d of %s, the first %s", b.Letters, plural(letters, "letter", "letters"), m.when(b.First))

@@ -1,0 +1,168 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/store"
+)
+
+// timeForm is how a sentence tells a time.
+const timeForm = "2006-01-02T15:04:05.000Z"
+
+// MaxLooks bounds how many letters under way Outcomes looks at.
+const MaxLooks = 10_000
+
+// working is after how long without a step a running job is called silent.
+const working = 5 * time.Second
+
+// Outcomes returns how many letters of a redrive have each outcome, without those that none has.
+func Outcomes(ctx context.Context, st store.Store, r job.Redrive) (map[job.Outcome]int64, error) {
+	all := map[job.Outcome]int64{
+		job.Queued: r.Queued(), job.Succeeded: r.Succeeded, job.FailedAgain: r.FailedAgain, job.Unknown: r.Unknown, job.Skipped: r.Skipped,
+	}
+	maps.DeleteFunc(all, func(_ job.Outcome, n int64) bool { return n <= 0 })
+	if r.UnderWay() <= 0 {
+		return all, nil
+	}
+	looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, MaxLooks)
+	for i := range looks {
+		all[looks[i].Outcome()]++
+	}
+	return all, err
+}
+
+// Silent reports whether a running redrive makes no step.
+func Silent(r job.Redrive) bool { return r.State == job.Running && r.Now.Sub(r.Stepped) > working }
+
+// Check says what is to be known before a plan is applied.
+type Check struct {
+	// OK says that nothing is wrong. Says is what was looked at.
+	OK   bool   `json:"ok"`
+	Says string `json:"says"`
+	// Hint is what helps at a command line; "" if nothing does.
+	Hint string `json:"-"`
+}
+
+// Checks says what is to be known of a plan.
+func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, err error) {
+	add := func(ok bool, hint, format string, args ...any) {
+		list = append(list, Check{OK: ok, Says: fmt.Sprintf(format, args...), Hint: hint})
+	}
+	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
+	if err != nil {
+		return nil, err
+	}
+	builds, err := Running(ctx, st, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	all, wrote := sum(survey, builds)
+	if !r.Now.Before(r.Expires) {
+		add(false, "", "it was valid until %s: plan it again", r.Expires.UTC().Format(timeForm))
+	}
+	list = append(list, ofLetters(all)...)
+	hint := ""
+	if len(builds) > 1 {
+		hint = "redrive apply --wait waits until one of them is left"
+	}
+	add(len(builds) == 1, hint, "%s runs %s", r.Consumer, onBuilds(builds))
+	if r.Kind == job.Redriving && len(builds) > 0 && len(wrote) == len(builds) {
+		add(false, "", "%s wrote these letters, and no other build runs: has the cause been mended?", job.NameBuilds(wrote))
+	}
+	p, err := st.Operations().Pauses.Get(ctx, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	if p.Lasts() {
+		add(false, "headrace consumer resume "+r.Consumer, "%s is paused by %s", r.Consumer, p.By)
+	}
+	newer, err := st.Operations().Redrives.NewLetters(ctx, r, slices.Collect(maps.Keys(builds)))
+	if err != nil {
+		return nil, err
+	}
+	if newer > 0 {
+		add(false, "", "%d new letters for the same reasons since then: the fix does not work", newer)
+	}
+	depth, err := st.Backlog().Depth(ctx, r.Consumer)
+	if err != nil {
+		return nil, err
+	}
+	if depth.Ready > 0 {
+		add(false, "", "%d messages of %s wait, the oldest for %s: the redrive goes behind them", depth.Ready, r.Consumer, depth.Oldest.Round(time.Second))
+	}
+	return list, nil
+}
+
+// sum adds up what is known of the letters of a plan, and returns which builds that run wrote some.
+func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []string) {
+	for _, s := range survey {
+		if builds[s.Build] > 0 {
+			wrote = append(wrote, s.Build)
+		}
+		all.Held, all.HeldBy = all.Held+s.Held, max(all.HeldBy, s.HeldBy)
+		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
+		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
+	}
+	slices.Sort(wrote)
+	return all, slices.Compact(wrote)
+}
+
+// ofLetters says what is to be known of the letters of a plan.
+func ofLetters(all job.Survey) []Check {
+	list := []Check{{OK: all.Closed == 0, Says: fmt.Sprintf("%d of %d open", all.Letters-all.Closed, all.Letters)}}
+	if all.Held > 0 {
+		list = append(list, Check{
+			Says: fmt.Sprintf("%d are in another redrive that is not finished, too", all.Held), Hint: "headrace redrive show " + job.Name(all.HeldBy),
+		})
+	}
+	for _, c := range []struct {
+		n    int64
+		says string
+	}{
+		{all.Again, "redriven before"}, {all.Crashed, "ended their process, and are sent one at a time"},
+		{all.StandIn, "without a key of their own: their handler is asked again"},
+		{all.Conflicts, "conflicts, which are skipped: each needs a new key"}, {all.Review, "with a step that needs a person, which are skipped"},
+	} {
+		if c.n > 0 {
+			list = append(list, Check{Says: fmt.Sprintf("%d %s", c.n, c.says)})
+		}
+	}
+	return list
+}
+
+// onBuilds names builds with their processes.
+func onBuilds(builds map[string]int) string {
+	var names []string
+	for _, b := range slices.Sorted(maps.Keys(builds)) {
+		name := b
+		if name == "" {
+			name = "-"
+		}
+		names = append(names, fmt.Sprintf("%s on %d", name, builds[b]))
+	}
+	if len(names) == 0 {
+		return "-"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Stages returns how many letters each stage of a plan has, the rest last.
+func Stages(r job.Redrive) (sizes []int64) {
+	rest := r.Count
+	for _, n := range r.Stages {
+		if n := min(int64(n), rest); n > 0 {
+			sizes = append(sizes, n)
+			rest -= n
+		}
+	}
+	if rest > 0 {
+		sizes = append(sizes, rest)
+	}
+	return sizes
+}
