@@ -40,39 +40,55 @@ type Asker struct {
 // it for the time valid, and ErrLost if the process that took it has ended. Another error of
 // the process has its text.
 func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any) error {
-	if valid <= Valid {
-		if err := a.unanswered(ctx, r, false); err != nil {
-			return err
-		}
-	}
-	id, err := a.Requests.Ask(ctx, r, valid)
+	id, err := a.Start(ctx, r, valid)
 	if err != nil {
 		return err
 	}
 	for {
-		got, answer, ok, err := a.Requests.Get(ctx, id)
+		_, answer, done, err := a.Look(ctx, id)
 		switch {
 		case err != nil:
 			return err
-		case !ok:
-			return fmt.Errorf("request %d is gone", id)
-		case answer.State == RequestWaiting && got.Left < -TakeTime:
-			return a.unanswered(ctx, r, true)
-		case answer.State == RequestTaken:
-			if err := a.lost(ctx, id, r, answer); err != nil {
-				return err
-			}
-		case answer.State != RequestWaiting:
-			return answer.decode(out)
-		}
-		if !sleep.For(ctx, a.Every) {
+		case done:
+			return answer.Read(out)
+		case !sleep.For(ctx, a.Every):
 			return fmt.Errorf("request %d is %s: %w", id, answer.State, context.Cause(ctx))
 		}
 	}
 }
 
-// decode returns the answer as an error, or its value in out.
-func (a Answer) decode(out any) error {
+// Start asks, and does not wait: Look finds the answer by the id that it returns. The error
+// matches ErrNoAnswer as that of Ask.
+func (a Asker) Start(ctx context.Context, r Request, valid time.Duration) (int64, error) {
+	if valid <= Valid {
+		if err := a.unanswered(ctx, r, false); err != nil {
+			return 0, err
+		}
+	}
+	return a.Requests.Ask(ctx, r, valid)
+}
+
+// Look returns a request and its answer, and whether it is answered; it does not wait. Errors
+// are those of Ask where no answer can come any more. Every is not used.
+func (a Asker) Look(ctx context.Context, id int64) (r Request, answer Answer, done bool, err error) {
+	r, answer, ok, err := a.Requests.Get(ctx, id)
+	switch {
+	case err != nil:
+	case !ok:
+		err = fmt.Errorf("request %d is gone", id)
+	case answer.State == RequestWaiting && r.Left < -TakeTime:
+		err = a.unanswered(ctx, r, true)
+	case answer.State == RequestTaken:
+		err = a.lost(ctx, id, r, answer)
+	default:
+		done = answer.State != RequestWaiting
+	}
+	return r, answer, done, err
+}
+
+// Read returns an answer as an error, or decodes its value into out unless that is nil. The
+// error matches ErrRefused if the request was refused.
+func (a Answer) Read(out any) error {
 	switch {
 	case a.State == RequestRefused:
 		return refusal(a.Error)
