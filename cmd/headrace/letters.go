@@ -2,14 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 func (m *Main) dlqCommand() *cobra.Command {
@@ -51,33 +49,9 @@ func (m *Main) found(n int, f dlq.Filter) error {
 
 // describe returns the filter in words.
 func describe(f dlq.Filter) string {
-	words := ""
-	add := func(name, value string) {
-		if value != "" {
-			words += fmt.Sprintf(", %s %s", name, value)
-		}
-	}
-	add("consumer", f.Consumer)
-	add("handler", f.Handler)
-	add("topic", f.Topic)
-	add("class", string(f.Class))
-	add("error fingerprint", f.ErrorFingerprint)
-	add("key", f.Key)
-	add("build", f.Build)
-	add("host", f.Host)
-	add("text", f.Text)
-	for _, name := range slices.Sorted(maps.Keys(f.Headers)) {
-		add("header", name+"="+f.Headers[name])
-	}
-	add("where", f.Where)
-	if !f.Since.IsZero() {
-		add("since", when(f.Since))
-	}
-	if !f.Until.IsZero() {
-		add("until", when(f.Until))
-	}
+	words := inspect.Words(f)
 	if words == "" {
 		return ""
 	}
-	return " (" + words[2:] + ")"
+	return " (" + words + ")"
 }

@@ -105,7 +105,7 @@ func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by stri
 	default:
 		return 0, usagef("these are letters of several consumers, choose with --consumer: %s", strings.Join(names, ", "))
 	}
-	p.Says = strings.Trim(describe(p.Filter), " ()")
+	p.Says = inspect.Words(p.Filter)
 	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
 	answer, err := ask[redriving.Answer](ctx, st, r, p, instance.Valid)
 	return answer.ID, err
