@@ -28,7 +28,7 @@ var roles = map[string]string{
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
 	"backlog cancel": "admin", "backlog retry": "operator", "dlq rehearse": "operator",
-	"dlq mute": "operator", "dlq discard": "operator", "dlq redrive": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq restore": "operator", "dlq unmute": "operator",
+	"dlq mute": "operator", "dlq discard": "operator", "dlq redrive": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq restore": "operator", "dlq unmute": "operator", "ui": "operator",
 
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
 }

@@ -49,6 +49,7 @@ func (m *Main) root() *cobra.Command {
 		m.scheduleCommand(),
 		m.auditCommand(),
 		m.pruneCommand(),
+		m.uiCommand(),
 		m.versionCommand(),
 	)
 	root.Long = long + exitTable()

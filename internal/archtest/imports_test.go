@@ -107,6 +107,14 @@ var importCases = []ruleCase{
 		want: []string{"./broker/kafka: imports ./store/postgres", "./broker/nats: imports modernc.org/sqlite"},
 	},
 	{
+		rule: "pages know no driver",
+		files: map[string]string{
+			"ui/a.go":      importing("ui", "./store/sqlite", "./dlq"),
+			"ui/view/a.go": importing("view", "./consumer"),
+		},
+		want: []string{"./ui: imports ./store/sqlite", "./ui/view: imports ./consumer"},
+	},
+	{
 		rule: "tests stay out of binaries",
 		files: map[string]string{
 			"consumer/a.go":              importing("consumer", "testing/synctest"),

@@ -23,6 +23,8 @@ var (
 	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlsearch", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
+	// Pages show a database to people. They speak to its processes as the command does.
+	Pages = Set{"./ui", "./ui/read", "./ui/view"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.
@@ -63,7 +65,7 @@ var (
 )
 
 // Placed is every package that stands in a layer.
-var Placed = union(Domain, Engines, Observers, Runtime, Drivers, Adapters, Wiring, Suites, Tools)
+var Placed = union(Domain, Engines, Observers, Runtime, Drivers, Adapters, Pages, Wiring, Suites, Tools)
 
 func union(sets ...Set) Set {
 	var all Set

@@ -65,6 +65,12 @@ var Rules = []Rule{
 		Reason:       "a broker and a database meet in the wiring only",
 	},
 	{
+		Name:         "pages know no driver",
+		Package:      Pages,
+		MayNotImport: union(Runtime, Drivers, DatabaseDrivers, Adapters, Wiring),
+		Reason:       "they show any database, and a process that they ask does the work",
+	},
+	{
 		Name:         "tests stay out of binaries",
 		Package:      Set{Ours},
 		Except:       union(Suites, Set{"./tests/..."}),

@@ -69,6 +69,7 @@ func hourOf(t time.Time, n int, now time.Time) int {
 
 // Label is a text of a chart.
 type Label struct {
+	// X and Y are where its line begins or ends, and Text is it.
 	X, Y float64
 	Text string
 	// Anchor is "start", "middle" or "end".

@@ -49,7 +49,7 @@ func (f Facts) understand() Step {
 	if g.FirstBuild == "" {
 		s.Head = "No build is known"
 	}
-	s.Text = fmt.Sprintf("The first letter came %s.", Clock(g.First)[:16])
+	s.Text = "The first letter came at " + Dash(Clock(g.First)) + "."
 	for _, b := range f.Builds {
 		if after := g.First.Sub(b.Started); b.Name == g.FirstBuild && !b.Started.IsZero() && after >= 0 {
 			s.Text = fmt.Sprintf("The first letter came %s after it started.", Span(after))

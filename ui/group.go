@@ -1,0 +1,55 @@
+package ui
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/ui/view"
+)
+
+// Fingerprints have allDigits digits, and at least leastDigits of them name a group.
+const leastDigits, allDigits = 4, 16
+
+// theGroup returns the group that a request names, and whether it is the only one; otherwise it has
+// answered.
+func (v *visit) theGroup() (g groups.Group, only bool, err error) {
+	digits := v.r.PathValue("fingerprint")
+	if len(digits) < leastDigits || len(digits) > allDigits || strings.Trim(digits, "0123456789abcdef") != "" {
+		return g, false, refuse(http.StatusNotFound, "A group is named by at least %d hexadecimal digits.", leastDigits)
+	}
+	f := groups.Filter{Consumer: v.r.Form.Get("consumer"), Handler: v.r.Form.Get("handler"), Closed: true}
+	if len(digits) == allDigits {
+		f.ErrorFingerprint = digits
+	}
+	list, err := v.s.st.Operations().Groups.List(v.ctx(), f)
+	if err != nil {
+		return g, false, err
+	}
+	list = slices.DeleteFunc(list, func(g groups.Group) bool { return !strings.HasPrefix(g.ErrorFingerprint, digits) })
+	switch {
+	case len(list) == 0:
+		return g, false, refuse(http.StatusNotFound, "There is no such group: it never was, or retention has removed it.")
+	case len(list) > 1:
+		return g, false, v.page(http.StatusOK, "choose", "Which group?", "search", list)
+	}
+	return list[0], true, nil
+}
+
+func group(v *visit) error {
+	g, only, err := v.theGroup()
+	if err != nil || !only {
+		return err
+	}
+	return v.showGroup(g, http.StatusOK)
+}
+
+// showGroup shows a group.
+func (v *visit) showGroup(g groups.Group, status int) error {
+	d, err := v.s.read.Group(v.ctx(), g)
+	if err != nil {
+		return err
+	}
+	return v.page(status, "group", view.Short(view.Dash(g.Sample), 60), "search", d)
+}

@@ -1,0 +1,296 @@
+package ui
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/audit"
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/search"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/ui/view"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// pageShown is how many rows a list shows.
+const pageShown = 50
+
+// cursor is where a list goes on; 0 at its beginning.
+func cursor(v *visit) (int64, error) {
+	text := v.r.Form.Get("cursor")
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, refuse(http.StatusBadRequest, "The cursor is a number.")
+	}
+	return n, nil
+}
+
+// next is the same list from a cursor on; "" at its end.
+func next(v *visit, cursor int64) string {
+	if cursor == 0 {
+		return ""
+	}
+	q := v.r.URL.Query()
+	q.Set("cursor", strconv.FormatInt(cursor, 10))
+	return v.r.URL.Path + "?" + q.Encode()
+}
+
+func overview(v *visit) error {
+	d, err := v.s.read.Overview(v.ctx())
+	if err != nil {
+		return err
+	}
+	return v.page(http.StatusOK, "overview", "Overview", "", d)
+}
+
+// requestPage shows what became of a request, or goes to the redrive that it has made or changed.
+func requestPage(v *visit) error {
+	id, err := v.number()
+	if err != nil {
+		return err
+	}
+	d, err := v.s.read.Request(v.ctx(), id)
+	switch {
+	case errors.Is(err, instance.ErrUnknown):
+		return refuse(http.StatusNotFound, "There is no request with this number, or retention has removed it.")
+	case err != nil:
+		return err
+	case d.Redrive != 0:
+		return v.numbered("r", d.Redrive)
+	}
+	v.refresh = !d.Done && d.Error == ""
+	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", d)
+}
+
+// find goes to what a person looks for: a redrive, a letter, a group or a key.
+func find(v *visit) error {
+	what := strings.TrimSpace(v.r.Form.Get("q"))
+	number := strings.TrimPrefix(strings.TrimPrefix(what, "R-"), "r-")
+	id, err := strconv.ParseInt(number, 10, 64)
+	isNumber := err == nil && id > 0 && len(number) < allDigits
+	switch {
+	case what == "":
+		return v.redirect(v.s.root + "/search")
+	case isNumber && number != what:
+		return v.numbered("r", id)
+	case isNumber:
+		list, err := v.s.st.Letters().List(v.ctx(), dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			return v.numbered("l", id)
+		}
+	}
+	if len(what) >= leastDigits && len(what) <= allDigits && strings.Trim(what, "0123456789abcdef") == "" {
+		known, err := beginsGroup(v, what)
+		if err != nil {
+			return err
+		}
+		if known {
+			return v.redirect(v.s.root + "/g/" + what)
+		}
+	}
+	if v.who.Role.May(who.Operator) {
+		return v.redirect(to(v.s.root, "inbox", "key", what))
+	}
+	return v.redirect(to(v.s.root, "search", "key", what, "state", "any"))
+}
+
+// beginsGroup reports whether a group's fingerprint begins with digits.
+func beginsGroup(v *visit, digits string) (bool, error) {
+	list, err := v.s.st.Operations().Groups.List(v.ctx(), groups.Filter{Closed: true})
+	return slices.ContainsFunc(list, func(g groups.Group) bool { return strings.HasPrefix(g.ErrorFingerprint, digits) }), err
+}
+
+// searchData is what the search shows.
+type searchData struct {
+	Filter     map[string]string
+	Letters    []dlq.Letter
+	Looked, Of int64
+	Next       string
+	States     []string
+	Classes    []dlq.Class
+}
+
+func searchPage(v *visit) error {
+	get := v.r.Form.Get
+	f := dlq.Filter{
+		Consumer: get("consumer"), Handler: get("handler"), Topic: get("topic"), Class: dlq.Class(get("class")), ErrorFingerprint: get("group"),
+		Key: get("key"), Build: get("build"), Host: get("host"), Text: get("text"), Where: get("where"),
+	}
+	switch state := get("state"); state {
+	case "", string(dlq.Open):
+	case "any":
+		f.AnyState = true
+	default:
+		f.State = dlq.State(state)
+	}
+	var err error
+	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
+		if *t, err = moment(get(name)); err != nil {
+			return err
+		}
+	}
+	from, err := cursor(v)
+	if err != nil {
+		return err
+	}
+	page, err := search.Letters(v.ctx(), v.s.st.Letters(), search.Request{Filter: f, Cursor: from, Limit: pageShown})
+	if err != nil {
+		return err
+	}
+	d := searchData{
+		Filter: make(map[string]string), Letters: page.Letters, Looked: page.Looked, Of: page.Of, Next: next(v, page.Cursor),
+		States: []string{"open", "redriven", "discarded", "any"}, Classes: dlq.Classes(),
+	}
+	for name := range v.r.URL.Query() {
+		d.Filter[name] = get(name)
+	}
+	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
+}
+
+// moment is a time, or how long ago it was: 90m, 24h.
+func moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02"} {
+		if t, err := time.Parse(form, text); err == nil {
+			return t, nil
+		}
+	}
+	if d, err := time.ParseDuration(text); err == nil && d > 0 {
+		return time.Now().Add(-d), nil
+	}
+	return time.Time{}, refuse(http.StatusBadRequest, "%q is neither a time like 2026-01-31T12:00Z nor an age like 90m or 24h.", view.Short(text, 40))
+}
+
+func consumers(v *visit) error {
+	only := v.r.Form.Get("consumer")
+	rows, err := v.s.read.Consumers(v.ctx(), only)
+	if err != nil {
+		return err
+	}
+	return v.page(http.StatusOK, "consumers", "Consumers", "consumers", map[string]any{"Rows": rows, "Only": only, "Missed": instance.Missed})
+}
+
+func outboxes(v *visit) error {
+	after, err := cursor(v)
+	if err != nil {
+		return err
+	}
+	list, err := v.s.st.Outbox().List(v.ctx(), "")
+	if err != nil {
+		return err
+	}
+	parked, err := v.s.st.Outbox().Parked(v.ctx(), v.r.Form.Get("outbox"), after, pageShown)
+	if err != nil {
+		return err
+	}
+	d := struct {
+		Outboxes []outbox.Status
+		Parked   []outbox.HeldRow
+		Next     string
+	}{Outboxes: list, Parked: parked}
+	if len(parked) == pageShown {
+		d.Next = next(v, parked[pageShown-1].RowID)
+	}
+	return v.page(http.StatusOK, "outbox", "Outbox", "outbox", d)
+}
+
+func auditPage(v *visit) error {
+	from, err := cursor(v)
+	if err != nil {
+		return err
+	}
+	f := audit.Filter{Kind: v.r.Form.Get("kind"), Subject: v.r.Form.Get("subject")}
+	rows, err := v.s.st.Operations().Audit.List(v.ctx(), f, from, pageShown)
+	if err != nil {
+		return err
+	}
+	d := struct {
+		audit.Filter
+		Rows  []audit.Row
+		Kinds []string
+		Next  string
+	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Request, audit.Suspect}}
+	if len(rows) == pageShown {
+		d.Next = next(v, rows[pageShown-1].ID)
+	}
+	return v.page(http.StatusOK, "audit", "Audit", "audit", d)
+}
+
+func backlogPage(v *visit) error {
+	from, err := cursor(v)
+	if err != nil {
+		return err
+	}
+	get := v.r.Form.Get
+	f := backlog.Filter{Consumer: get("consumer"), Handler: get("handler"), Status: get("status"), ErrorFingerprint: get("group")}
+	d := struct {
+		backlog.Filter
+		Rows     []backlog.Row
+		Groups   []backlog.Group
+		Next     string
+		Statuses []string
+		MaxLook  int64
+	}{Filter: f, Statuses: []string{"ready", "delayed", "blocked", "leasable", "leased"}, MaxLook: backlog.MaxLook}
+	rows, end, err := v.s.st.Operations().Waiting.List(v.ctx(), f, from, pageShown)
+	if err != nil {
+		return err
+	}
+	d.Rows, d.Next = rows, next(v, end)
+	if from == 0 {
+		if d.Groups, err = v.s.st.Operations().Waiting.Groups(v.ctx(), f); err != nil {
+			return err
+		}
+	}
+	return v.page(http.StatusOK, "backlog", "Backlog", "backlog", d)
+}
+
+// inboxRow is where a message with a key is.
+type inboxRow struct {
+	inbox.Entry
+	Attempts []inbox.Attempt
+	Letters  []dlq.Letter
+}
+
+func inboxPage(v *visit) error {
+	key := v.r.Form.Get("key")
+	var rows []inboxRow
+	if key != "" {
+		entries, err := v.s.st.Inbox().Find(v.ctx(), key)
+		if err != nil {
+			return err
+		}
+		letters, err := v.s.st.Letters().List(v.ctx(), dlq.Filter{Key: key, AnyState: true}, 0, pageShown)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			row := inboxRow{Entry: e}
+			if row.Attempts, err = v.s.st.Inbox().Attempts(v.ctx(), e.ID); err != nil {
+				return err
+			}
+			for _, l := range letters {
+				if l.ID() == e.ID {
+					row.Letters = append(row.Letters, l)
+				}
+			}
+			rows = append(rows, row)
+		}
+	}
+	return v.page(http.StatusOK, "inbox", "Inbox", "inbox", map[string]any{"Key": key, "Rows": rows})
+}

@@ -1,0 +1,78 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
+)
+
+// Consumer is a consumer in a list.
+type Consumer struct {
+	// Consumer is its name, Processes how many run.
+	Consumer  string
+	Processes int
+	// Ended counts processes that ended unexpectedly.
+	Ended int
+	// Pause is zero unless it is paused. Builds counts the processes that run.
+	Pause  instance.Pause
+	Builds map[string]int
+	// Depth is its backlog, and Dead counts its open letters, in the overview.
+	Depth backlog.Depth
+	Dead  int64
+	// Instances are its processes.
+	Instances []instance.Instance
+}
+
+// Waiting is how many messages wait.
+func (c Consumer) Waiting() int64 { return c.Depth.Ready + c.Depth.Delayed + c.Depth.Blocked }
+
+// Consumers reads the consumers, or the one called only, by name.
+func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) {
+	ops := r.Store.Operations()
+	pauses, err := ops.Pauses.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	instances, err := ops.Instances.List(ctx, only)
+	if err != nil {
+		return nil, err
+	}
+	rows := make(map[string]*Consumer)
+	of := func(name string) *Consumer {
+		if rows[name] == nil {
+			rows[name] = &Consumer{Consumer: name, Builds: make(map[string]int)}
+		}
+		return rows[name]
+	}
+	for _, p := range pauses {
+		if only == "" || p.Consumer == only {
+			if row := of(p.Consumer); p.Lasts() {
+				row.Pause = p
+			}
+		}
+	}
+	for _, i := range instances {
+		row := of(i.Consumer)
+		row.Instances = append(row.Instances, i)
+		switch {
+		case inspect.Alive(i):
+			row.Processes++
+			row.Builds[i.Build]++
+		case i.Ended.IsZero():
+			row.Ended++
+		}
+	}
+	list := make([]Consumer, 0, len(rows))
+	for _, row := range rows {
+		if row.Depth, err = r.Store.Backlog().Depth(ctx, row.Consumer); err != nil {
+			return nil, err
+		}
+		list = append(list, *row)
+	}
+	slices.SortFunc(list, func(a, b Consumer) int { return cmp.Compare(a.Consumer, b.Consumer) })
+	return list, nil
+}

@@ -1,0 +1,32 @@
+package read
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/headrace/headrace/store"
+)
+
+// Reader reads for pages. It is safe for concurrent use.
+type Reader struct {
+	// Store is the database.
+	Store store.Store
+	// TraceURL and RunbookURL are as in ui.Options.
+	TraceURL, RunbookURL string
+}
+
+// Web is a link that a person wrote, if it is one to the web; otherwise "".
+func Web(link string) string {
+	if u, err := url.Parse(link); err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" {
+		return u.String()
+	}
+	return ""
+}
+
+// fill puts values into the places of a URL, escaped; "" for no URL, or one that is not of the web.
+func fill(template string, pairs ...string) string {
+	for i := 1; i < len(pairs); i += 2 {
+		pairs[i] = url.PathEscape(pairs[i])
+	}
+	return Web(strings.NewReplacer(pairs...).Replace(template))
+}

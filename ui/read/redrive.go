@@ -1,0 +1,71 @@
+package read
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/headrace/headrace/audit"
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/ui/view"
+)
+
+// failedShown is how many letters that failed again a redrive shows.
+const failedShown = 10
+
+// Redrive is what the page of a redrive shows.
+type Redrive struct {
+	job.Redrive
+	// Called is its name: R-42.
+	Called string
+	// Outcomes are those of its letters, Bar draws them, and Decided counts the final ones.
+	Outcomes []view.Outcome
+	Bar      []view.Rect
+	Decided  int64
+	// Stages are those of its options. Checks are what is to be known of a plan.
+	Stages []view.Stage
+	Checks []inspect.Check
+	// Failed are letters that failed again, at most ten.
+	Failed []job.Entry
+	// Life are the decisions on it. Silent says that no process works on it.
+	Life   []view.Event
+	Silent bool
+	// Polls says that it may change by itself. Seen is what the forms carry.
+	Polls bool
+	Seen  string
+}
+
+// Discards says that it discards its letters.
+func (d *Redrive) Discards() bool { return d.Kind == job.Discarding }
+
+// RedriveSeen is what the forms of a redrive carry. Its stage may go on meanwhile.
+func RedriveSeen(r job.Redrive) string { return view.Seen(r.State, r.Applied, r.Resumed) }
+
+// Redrive reads what the page of a redrive shows.
+func (r Reader) Redrive(ctx context.Context, id int64) (*Redrive, error) {
+	ops := r.Store.Operations()
+	one, err := ops.Redrives.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	d := &Redrive{Redrive: one, Called: job.Name(id), Silent: inspect.Silent(one), Polls: !one.State.Ended() && one.State != job.Planned, Seen: RedriveSeen(one)}
+	outcomes, err := inspect.Outcomes(ctx, r.Store, one)
+	if err != nil {
+		return nil, err
+	}
+	d.Outcomes, d.Bar = view.OutcomesOf(one, outcomes)
+	d.Decided, d.Stages = one.Succeeded+one.FailedAgain+one.Unknown+one.Skipped, view.StagesOf(one)
+	if one.State == job.Planned {
+		if d.Checks, err = inspect.Checks(ctx, r.Store, one); err != nil {
+			return nil, err
+		}
+	}
+	if one.FailedAgain > 0 {
+		if d.Failed, err = ops.Redrives.Entries(ctx, id, job.FailedAgain, 0, failedShown); err != nil {
+			return nil, err
+		}
+	}
+	rows, err := ops.Audit.List(ctx, audit.Filter{Kind: audit.Redrive, Subject: strconv.FormatInt(id, 10)}, 0, lifeShown)
+	d.Life = append(view.Life(rows), view.Event{At: one.Planned, What: "Planned", By: one.PlannedBy})
+	return d, err
+}

@@ -1,0 +1,82 @@
+package read
+
+import (
+	"context"
+	"errors"
+
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/redriving"
+	"github.com/headrace/headrace/internal/rehearsal"
+	"github.com/headrace/headrace/ui/view"
+)
+
+// Request is what the page of a request shows.
+type Request struct {
+	instance.Request
+	// Answer is what became of it, Done that it is answered, and Error why nothing was done.
+	Answer instance.Answer
+	Done   bool
+	Error  string
+	// Redrive is what it has made or changed; 0 for none.
+	Redrive int64
+	// Report is that of a rehearsal, nil otherwise, and Reasons are its results, put together;
+	// Passes says that all would pass.
+	Report  *rehearsal.Report
+	Reasons []view.Reason
+	Passes  bool
+	// Group is what was rehearsed, nil if it was no group; SeenPlan is for the form of its plan.
+	Group    *groups.Group
+	SeenPlan string
+}
+
+// Request reads what became of a request. The error matches instance.ErrUnknown if there is none.
+func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
+	ops := r.Store.Operations()
+	if _, _, ok, err := ops.Requests.Get(ctx, id); err != nil || !ok {
+		return nil, errors.Join(err, instance.ErrUnknown)
+	}
+	d = &Request{}
+	d.Request, d.Answer, d.Done, err = instance.Asker{Requests: ops.Requests, Instances: ops.Instances}.Look(ctx, id)
+	switch {
+	case errors.Is(err, instance.ErrNoAnswer), errors.Is(err, instance.ErrLost):
+		d.Error = err.Error()
+		return d, nil
+	case err != nil || !d.Done:
+		return d, err
+	case d.Kind == rehearsal.Kind:
+		return d, r.report(ctx, d)
+	}
+	var done redriving.Answer
+	if err := d.Answer.Read(&done); err != nil {
+		d.Error = err.Error()
+	}
+	d.Redrive = done.ID
+	return d, nil
+}
+
+// report reads the answer of a rehearsal.
+func (r Reader) report(ctx context.Context, d *Request) error {
+	var args rehearsal.Args
+	if err := d.Request.Read(&args); err != nil {
+		return err
+	}
+	var report rehearsal.Report
+	if err := d.Answer.Read(&report); err != nil {
+		d.Error = err.Error()
+	} else {
+		d.Report, d.Reasons = &report, view.Reasons(report)
+		d.Passes = report.Pass == len(report.Results)+report.NotReached
+	}
+	if args.Filter.ErrorFingerprint == "" {
+		return nil
+	}
+	f := groups.Filter{Consumer: d.Consumer, Handler: args.Filter.Handler, ErrorFingerprint: args.Filter.ErrorFingerprint, Closed: true}
+	list, err := r.Store.Operations().Groups.List(ctx, f)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	seen, err := r.GroupSeen(ctx, list[0])
+	d.Group, d.SeenPlan = &list[0], seen.SeenPlan
+	return err
+}

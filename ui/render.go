@@ -1,0 +1,134 @@
+package ui
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/ui/read"
+	"github.com/headrace/headrace/ui/view"
+	"github.com/headrace/headrace/ui/who"
+)
+
+//go:embed assets/*.css assets/*.js assets/htmx.LICENSE
+var assets embed.FS
+
+//go:embed templates
+var sources embed.FS
+
+// views are the templates, by page.
+type views map[string]*template.Template
+
+// parse reads the templates for pages below root.
+func parse(root string) views {
+	funcs := template.FuncMap{
+		"at": func(parts ...any) (string, error) { return at(root, parts...) },
+		"to": func(path string, pairs ...string) string { return to(root, path, pairs...) },
+		"count": func(n any) string {
+			i, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
+			return view.Count(i)
+		},
+		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": view.Short, "dash": view.Dash,
+		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
+		"inc": func(n int) int { return n + 1 }, "navigation": navigation,
+	}
+	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
+	all := make(views)
+	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose"} {
+		all[page] = template.Must(template.Must(base.Clone()).ParseFS(sources, "templates/"+page+".html"))
+	}
+	return all
+}
+
+// at is a path of ours from constant words, numbers and hexadecimal digits: it may stand where data
+// may not.
+func at(root string, parts ...any) (string, error) {
+	for _, part := range parts {
+		s := fmt.Sprint(part)
+		if s == "" || strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
+			return "", fmt.Errorf("%q is no part of a path", s)
+		}
+		root += "/" + s
+	}
+	if len(parts) == 0 {
+		root += "/"
+	}
+	return root, nil
+}
+
+// to is a path of ours with a query, for an href: pairs are names and values; those without a value
+// are left out.
+func to(root, path string, pairs ...string) string {
+	q := make(url.Values)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			q.Set(pairs[i], pairs[i+1])
+		}
+	}
+	path = root + "/" + path
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
+	return path
+}
+
+// entry is one of the menu.
+type entry struct{ Path, Name string }
+
+// navigation is the menu of a person.
+func navigation(operates bool) []entry {
+	list := []entry{{"", "Overview"}, {"search", "Dead letters"}, {"redrives", "Redrives"}, {"consumers", "Consumers"}}
+	if operates {
+		list = append(list, entry{"backlog", "Backlog"})
+	}
+	list = append(list, entry{"outbox", "Outbox"})
+	if operates {
+		list = append(list, entry{"inbox", "Inbox"})
+	}
+	return append(list, entry{"audit", "Audit"})
+}
+
+// frame is what each page has, with the data D of its own.
+type frame struct {
+	// Title is that of the page, Nav the entry of the menu that it belongs to.
+	Title, Nav string
+	// Name is that of the database, CommandEnd the end of each command.
+	Name, CommandEnd string
+	Person           who.Person
+	// Operates says that the person may act.
+	Operates bool
+	// Note is what has just happened; "" for nothing. Bad says that it was refused.
+	Note string
+	Bad  bool
+	// Refresh makes a browser without JavaScript ask again.
+	Refresh bool
+	D       any
+}
+
+// page shows a page, or the part of it that is alive where htmx asks for that.
+func (v *visit) page(status int, name, title, nav string, data any) error {
+	f := frame{
+		Title: title, Nav: nav, Name: v.s.o.Name, CommandEnd: v.s.o.CommandEnd, Person: v.who, Operates: v.who.Role.May(who.Operator), D: data,
+		Note: v.note, Bad: status >= 400, Refresh: v.refresh,
+	}
+	part := "page"
+	if v.live() {
+		part = "live"
+	}
+	var b bytes.Buffer
+	if err := v.s.views[name].ExecuteTemplate(&b, part, f); err != nil {
+		return fmt.Errorf("show the page %s: %w", name, err)
+	}
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write([]byte(view.Visible(b.String()))) // the reader is gone, or not
+	return nil
+}
+
+// live reports whether htmx asks for the part of the page that is alive.
+func (v *visit) live() bool { return v.r.Method == "GET" && v.r.Header.Get("HX-Request") != "" }

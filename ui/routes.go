@@ -1,0 +1,49 @@
+package ui
+
+import (
+	"net/http"
+
+	"github.com/headrace/headrace/ui/who"
+)
+
+// route is a page or an action, and the role that it needs.
+type route struct {
+	method, path string
+	needs        who.Role
+	do           func(*visit) error
+}
+
+// routes are all of them, but for the assets, which hold no data.
+var routes = []route{
+	{http.MethodGet, "/{$}", who.Viewer, overview},
+	{http.MethodGet, "/g/{fingerprint}", who.Viewer, group},
+	{http.MethodGet, "/l/{id}", who.Viewer, letter},
+	{http.MethodGet, "/r/{id}", who.Viewer, redrivePage},
+	{http.MethodGet, "/q/{id}", who.Viewer, requestPage},
+	{http.MethodGet, "/find", who.Viewer, find},
+	{http.MethodGet, "/search", who.Viewer, searchPage},
+	{http.MethodGet, "/redrives", who.Viewer, redrives},
+	{http.MethodGet, "/consumers", who.Viewer, consumers},
+	{http.MethodGet, "/outbox", who.Viewer, outboxes},
+	{http.MethodGet, "/audit", who.Viewer, auditPage},
+	// Their rows name messages of all handlers, and not only those that failed.
+	{http.MethodGet, "/backlog", who.Operator, backlogPage},
+	{http.MethodGet, "/inbox", who.Operator, inboxPage},
+
+	{http.MethodPost, "/g/{fingerprint}/rehearse", who.Operator, rehearseGroup},
+	{http.MethodPost, "/g/{fingerprint}/plan", who.Operator, planGroup},
+	{http.MethodPost, "/g/{fingerprint}/discard", who.Operator, discardGroup},
+	{http.MethodPost, "/g/{fingerprint}/resolve", who.Operator, resolveGroup},
+	{http.MethodPost, "/g/{fingerprint}/mute", who.Operator, muteGroup},
+	{http.MethodPost, "/g/{fingerprint}/unmute", who.Operator, unmuteGroup},
+	{http.MethodPost, "/g/{fingerprint}/note", who.Operator, noteGroup},
+	{http.MethodPost, "/l/{id}/rehearse", who.Operator, rehearseLetter},
+	{http.MethodPost, "/l/{id}/plan", who.Operator, planLetter},
+	{http.MethodPost, "/l/{id}/discard", who.Operator, discardLetter},
+	{http.MethodPost, "/l/{id}/reveal", who.Operator, revealLetter},
+	{http.MethodPost, "/l/{id}/download", who.Operator, downloadLetter},
+	{http.MethodPost, "/r/{id}/apply", who.Operator, applyRedrive},
+	{http.MethodPost, "/r/{id}/pause", who.Operator, pauseRedrive},
+	{http.MethodPost, "/r/{id}/resume", who.Operator, resumeRedrive},
+	{http.MethodPost, "/r/{id}/cancel", who.Operator, cancelRedrive},
+}

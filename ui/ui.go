@@ -1,0 +1,122 @@
+package ui
+
+import (
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/ui/read"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// Person is who looks at the pages, and Role what that person may do.
+type (
+	Person = who.Person
+	Role   = who.Role
+)
+
+// Options of New. The zero value refuses every request.
+type Options struct {
+	// Identify says who sends a request. It may be called concurrently. An error that matches
+	// who.ErrUnknown is answered with 401, another one with 403. Default: every request is refused.
+	Identify func(*http.Request) (Person, error)
+	// Redact returns what of a message may be seen before it is revealed. Default: nothing.
+	Redact func(Content) Content
+	// Hosts are the names by which browsers may call, without a port. Default: loopback names.
+	Hosts []string
+	// Path is where the pages are mounted, with a slash at both ends. Default: "/".
+	Path string
+	// Name names the database, at the top of each page. Default: none.
+	Name string
+	// CommandEnd ends each command that is shown, such as " --schema shop", as a shell reads it.
+	// Default: "".
+	CommandEnd string
+	// TraceURL shows a trace, with {trace} in place of its id; RunbookURL a handler, with
+	// {consumer} and {handler}. http and https only. Default: no link.
+	TraceURL, RunbookURL string
+	// Log gets errors that the person cannot mend. Default: slog.Default.
+	Log *slog.Logger
+}
+
+// Content is what a message says.
+type Content struct {
+	// Payload are its bytes, and Headers its metadata.
+	Payload []byte
+	Headers map[string]string
+	// Hidden says in words what Redact has blanked.
+	Hidden []string
+}
+
+// loopback are the names of this machine for itself.
+var loopback = []string{"localhost", "127.0.0.1", "::1"}
+
+// security is what each answer says to the browser.
+var security = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+	"X-Content-Type-Options":     "nosniff",
+	"X-Frame-Options":            "DENY",
+	"Referrer-Policy":            "same-origin",
+	"Cross-Origin-Opener-Policy": "same-origin",
+	"Cache-Control":              "no-store",
+}
+
+// New returns the pages of a database. It starts nothing, and is safe for concurrent use. st stays
+// open as long as it is served.
+func New(st store.Store, o Options) http.Handler {
+	if o.Hosts == nil {
+		o.Hosts = loopback
+	}
+	if o.Log == nil {
+		o.Log = slog.Default()
+	}
+	o.Path = "/" + strings.Trim(o.Path, "/")
+	s := &server{
+		st: st, o: o, read: read.Reader{Store: st, TraceURL: o.TraceURL, RunbookURL: o.RunbookURL}, root: strings.TrimSuffix(o.Path, "/"), views: parse(strings.TrimSuffix(o.Path, "/")),
+	}
+	mux := http.NewServeMux()
+	for _, r := range routes {
+		mux.HandleFunc(r.method+" "+s.root+r.path, func(w http.ResponseWriter, req *http.Request) { s.serve(w, req, r) })
+	}
+	files := http.StripPrefix(s.root+"/", http.FileServerFS(assets))
+	mux.HandleFunc("GET "+s.root+"/assets/{file}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=600")
+		files.ServeHTTP(w, r)
+	})
+	guarded := http.NewCrossOriginProtection().Handler(mux)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, value := range security {
+			w.Header().Set(name, value)
+		}
+		switch {
+		case !s.knows(r.Host):
+			http.Error(w, "this host name is not one of those that are served; headrace ui --host adds one", http.StatusMisdirectedRequest)
+		case o.Identify == nil:
+			http.Error(w, "nobody may look at this: Options.Identify is not set", http.StatusForbidden)
+		default:
+			guarded.ServeHTTP(w, r)
+		}
+	})
+}
+
+// server serves the pages.
+type server struct {
+	st    store.Store
+	o     Options
+	read  read.Reader
+	root  string // Options.Path without the slash at its end
+	views views
+}
+
+// knows reports whether a Host header is one of those that are served.
+func (s *server) knows(host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.ToLower(strings.Trim(name, "[]"))
+	return slices.ContainsFunc(s.o.Hosts, func(one string) bool { return strings.ToLower(one) == name })
+}

@@ -1,0 +1,125 @@
+package ui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/dlq/search"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/store/txn"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// maxForm bounds the body of a request.
+const maxForm = 64 << 10
+
+// visit is one request by a person.
+type visit struct {
+	s   *server
+	w   http.ResponseWriter
+	r   *http.Request
+	who who.Person
+	// note is shown at the top of the page; refresh makes it ask again.
+	note    string
+	refresh bool
+}
+
+func (v *visit) ctx() context.Context { return v.r.Context() }
+
+// statusError is an error with its status.
+type statusError struct {
+	status int
+	says   string
+}
+
+func (e *statusError) Error() string { return e.says }
+
+func refuse(status int, format string, args ...any) error {
+	return &statusError{status, fmt.Sprintf(format, args...)}
+}
+
+// serve finds out who asks and whether that person may, and answers.
+func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
+	v := &visit{s: s, w: w, r: r}
+	person, err := s.o.Identify(r)
+	switch {
+	case errors.Is(err, who.ErrUnknown):
+		err = refuse(http.StatusUnauthorized, "You are not signed in.")
+	case err != nil:
+		s.o.Log.WarnContext(v.ctx(), "headrace: a person was refused", "error", err)
+		err = refuse(http.StatusForbidden, "You may not look at this.")
+	case !person.Role.May(to.needs):
+		err = refuse(http.StatusForbidden, "This needs the role %s, and yours is %s.", to.needs, person.Role)
+	default:
+		v.who = person
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		if err = r.ParseForm(); err != nil {
+			err = refuse(http.StatusBadRequest, "The form cannot be read.")
+		} else {
+			err = to.do(v)
+		}
+	}
+	if err != nil {
+		v.fail(err)
+	}
+}
+
+// fail shows an error.
+func (v *visit) fail(err error) {
+	status, says := http.StatusInternalServerError, "Something went wrong, and the log says what. Nothing is known of what was done."
+	known, isKnown := errors.AsType[*statusError](err)
+	switch {
+	case isKnown:
+		status, says = known.status, known.says
+	case errors.Is(err, dlq.ErrNotFound), errors.Is(err, groups.ErrNotFound), errors.Is(err, job.ErrNotFound):
+		status, says = http.StatusNotFound, err.Error()
+	case errors.Is(err, instance.ErrNoAnswer), errors.Is(err, instance.ErrLost):
+		status, says = http.StatusServiceUnavailable, err.Error()
+	case errors.Is(err, instance.ErrRefused):
+		status, says = http.StatusConflict, "Refused: "+err.Error()
+	case errors.Is(err, search.ErrWhere), errors.Is(err, instance.ErrInvalid):
+		status, says = http.StatusBadRequest, err.Error()
+	case txn.NotPermitted(err):
+		status, says = http.StatusForbidden, "The login of the database may not do this: run the pages with the role operator of headrace migrate grants."
+	case v.ctx().Err() != nil:
+		return // the person is gone
+	default:
+		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)
+	}
+	v.note = says
+	v.r.Header.Del("HX-Request") // errors are whole pages, which htmx leaves out
+	if err := v.page(status, "error", http.StatusText(status), "", nil); err != nil {
+		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)
+	}
+}
+
+// number is the id in the path.
+func (v *visit) number() (int64, error) {
+	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)
+	if err != nil || id < 1 {
+		return 0, refuse(http.StatusNotFound, "There is nothing with this number.")
+	}
+	return id, nil
+}
+
+// go to another page of ours, after an action or a search.
+func (v *visit) redirect(path string) error {
+	if v.r.Header.Get("HX-Request") != "" {
+		v.w.Header().Set("HX-Redirect", path)
+		v.w.WriteHeader(http.StatusOK)
+		return nil
+	}
+	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
+	return nil
+}
+
+// numbered goes to the page of something with a number.
+func (v *visit) numbered(kind string, id int64) error {
+	return v.redirect(v.s.root + "/" + kind + "/" + strconv.FormatInt(id, 10))
+}
