@@ -1,0 +1,236 @@
+package ui_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/ui"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// Each route answers those who have its role, and nobody else.
+func TestRoutesNeedTheirRole(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, r := range ui.Routes {
+		path := strings.NewReplacer("{$}", "", "{fingerprint}", "00000000000000ff", "{id}", "999").Replace(r.Path)
+		if r.Method == http.MethodPost && r.Needs < who.Operator {
+			t.Errorf("%s may be done by a %s", r.Path, r.Needs)
+		}
+		for _, role := range []who.Role{0, who.Viewer, who.Operator, who.Admin} {
+			f.me.Role = role
+			f.sendOnce(r.Method, path, url.Values{})
+			if may := role >= r.Needs; may == (f.status == http.StatusForbidden) {
+				t.Errorf("%s %s as %s: %d", r.Method, path, role, f.status)
+			}
+			if f.status >= 500 {
+				t.Errorf("%s %s: %d", r.Method, path, f.status)
+			}
+		}
+	}
+}
+
+// Who is not known is refused, and without Identify everybody is.
+func TestStrangersAreRefused(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for want, o := range map[int]ui.Options{
+		http.StatusUnauthorized: {Identify: func(*http.Request) (ui.Person, error) { return ui.Person{}, who.ErrUnknown }},
+		http.StatusForbidden:    {Identify: func(*http.Request) (ui.Person, error) { return ui.Person{}, errors.New("expired") }},
+	} {
+		f.pages = ui.New(f.st, o)
+		f.get("/")
+		f.wants(want)
+	}
+	f.pages = ui.New(f.st, ui.Options{})
+	for _, path := range []string{"/", "/assets/headrace.css", "/nowhere"} {
+		f.get(path)
+		f.wants(http.StatusForbidden)
+	}
+}
+
+// Other sites cannot act, other names of the host are not served, and every answer says what a
+// browser may do with it.
+func TestOtherSites(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	crossSite := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }
+	otherOrigin := func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "https://evil.example") }
+	for _, change := range []func(*http.Request){crossSite, otherOrigin} {
+		f.send("POST", "/r/1/cancel", url.Values{}, change)
+		f.wants(http.StatusForbidden)
+	}
+	for host, want := range map[string]int{"127.0.0.1:8090": 200, "[::1]:8090": 200, "LOCALHOST": 200, "evil.example": 421, "localhost.evil.example:8090": 421, "": 421} {
+		f.send("GET", "/", nil, func(r *http.Request) { r.Host = host })
+		f.wants(want)
+	}
+	for _, path := range []string{"/", "/assets/headrace.js", "/l/x", "/nowhere", "/assets/../ui.go"} {
+		f.get(path)
+		if csp := f.header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self'; style-src 'self'") || f.header.Get("X-Content-Type-Options") != "nosniff" {
+			t.Errorf("%s: %v", path, f.header)
+		}
+	}
+	for _, method := range []string{"PUT", "DELETE", "TRACE", "OPTIONS"} {
+		f.send(method, "/", nil)
+		f.wants(http.StatusMethodNotAllowed)
+	}
+}
+
+// The pages below another path link to nothing outside of it.
+func TestPagesBelowAPath(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.pages = ui.New(f.st, ui.Options{Path: "/headrace/", Identify: func(*http.Request) (ui.Person, error) { return f.me, nil }})
+	f.get("/headrace/")
+	f.wants(http.StatusOK, "Overview")
+	for _, link := range regexp.MustCompile(`(?:href|src|action|hx-get)="([^"]*)"`).FindAllStringSubmatch(f.body, -1) {
+		if !strings.HasPrefix(link[1], "/headrace/") && link[1] != "#main" {
+			t.Errorf("a link to %s", link[1])
+		}
+	}
+	f.get("/headrace/assets/htmx.min.js")
+	f.wants(http.StatusOK)
+	f.get("/")
+	f.wants(http.StatusNotFound)
+}
+
+// What htmx reads is ours alone: routes of constant words and numbers. Nothing else in a template
+// runs, or is a style.
+func TestTemplatesHoldNoData(t *testing.T) {
+	t.Parallel()
+	routeOnly := regexp.MustCompile(`^(every [0-9]+s|outerHTML|\{\{at( "[a-z]+"| \.ID)*\}\})$`)
+	forbidden := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|hx-on|hx-vals|hx-headers|javascript:|<script>|template\.HTML`)
+	err := fs.WalkDir(os.DirFS("templates"), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join("templates", path))
+		for _, value := range attributeValues(string(text)) {
+			if !routeOnly.MatchString(value) {
+				t.Errorf("%s: htmx reads %q", path, value)
+			}
+		}
+		if bad := forbidden.FindString(string(text)); bad != "" {
+			t.Errorf("%s holds %q", path, bad)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// attributeValues are the values of hx attributes of a template, whose actions may hold quotes.
+func attributeValues(text string) (values []string) {
+	for _, rest := range regexp.MustCompile(`hx-[a-z-]*="`).Split(text, -1)[1:] {
+		end, inside := 0, false
+		for ; rest[end] != '"' || inside; end++ {
+			switch {
+			case strings.HasPrefix(rest[end:], "{{"):
+				inside = true
+			case strings.HasPrefix(rest[end:], "}}"):
+				inside = false
+			}
+		}
+		values = append(values, rest[:end])
+	}
+	return values
+}
+
+// A GET changes nothing.
+func TestGetChangesNothing(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "headrace.db")
+	st, err := sqlite.Open(t.Context(), file, sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	f := on(t, st, ui.Options{})
+	f.fail(2)
+	before := fileSums(t, file)
+	for _, r := range ui.Routes {
+		if r.Method != http.MethodGet {
+			continue
+		}
+		path := strings.NewReplacer("{$}", "", "{fingerprint}", f.letters()[0].ErrorFingerprint, "{id}", "1").Replace(r.Path)
+		for _, query := range []string{"", "?key=order-1&q=order-1&text=negative&seen=x&reason=x"} {
+			f.get(path + query)
+			if f.status >= 500 {
+				t.Errorf("%s: %d", path, f.status)
+			}
+		}
+	}
+	if after := fileSums(t, file); !slices.Equal(before, after) {
+		t.Error("a GET has written")
+	}
+}
+
+// fileSums are the hashes of the files of a database.
+func fileSums(t *testing.T, file string) (sums []string) {
+	t.Helper()
+	for _, name := range []string{file, file + "-wal"} {
+		b, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256(b)
+		sums = append(sums, string(sum[:]))
+	}
+	return sums
+}
+
+// What a form says that the person saw must be so: a stale page and a second click get 409.
+func TestStaleForms(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(2)
+	_, stop := f.run("v1.8.1", func(paid) error { return nil })
+	defer stop()
+	f.counted()
+	group := "/g/" + f.letters()[0].ErrorFingerprint
+	for _, action := range []struct {
+		suffix string
+		more   []string
+	}{{"/note", []string{"assignee", "ann"}}, {"/mute", []string{"for", "1h"}}, {"/plan", nil}, {"/resolve", nil}} {
+		f.get(group)
+		path, fields := f.form(action.suffix)
+		for i := 0; i+1 < len(action.more); i += 2 {
+			fields.Set(action.more[i], action.more[i+1])
+		}
+		f.send("POST", path, fields)
+		f.wants(http.StatusOK)
+		f.send("POST", path, fields) // a second click
+		f.wants(http.StatusConflict, "nothing was done", "the total is negative")
+	}
+	f.get("/r/1")
+	path, fields := f.form("/cancel")
+	fields.Set("reason", "it was a test")
+	f.send("POST", path, fields)
+	f.wants(http.StatusOK, "cancelled")
+	f.send("POST", path, fields)
+	f.wants(http.StatusConflict, "nothing was done")
+	fields.Del("seen")
+	f.send("POST", path, fields)
+	f.wants(http.StatusConflict)
+}
+
+// counted waits until the processes have counted the letters: then people may decide on the group.
+func (f *fixture) counted() {
+	f.Helper()
+	f.eventually("the letters are counted", func() bool {
+		_, waits, err := f.st.Operations().Groups.Behind(context.Background())
+		return err == nil && !waits
+	})
+}
