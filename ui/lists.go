@@ -215,7 +215,10 @@ func auditPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	f := audit.Filter{Kind: v.r.Form.Get("kind"), Subject: v.r.Form.Get("subject")}
+	f := audit.Filter{Kind: v.r.Form.Get("kind"), Subject: strings.TrimSpace(v.r.Form.Get("subject"))}
+	if (f.Kind == "") != (f.Subject == "") {
+		return refuse(http.StatusBadRequest, "A subject is a kind and its id or name: give both, or none.")
+	}
 	rows, err := v.s.st.Operations().Audit.List(v.ctx(), f, from, pageShown)
 	if err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 //
 //evidence:path
 func TestPathByClicks(t *testing.T) {
-	t.Parallel()
 	f := newFixture(t)
 	f.fail(3)
 	_, stop := f.run("v1.8.1", func(paid) error { return nil })

@@ -69,7 +69,7 @@ func decided(action string) string {
 	past := map[string]string{
 		"redrive": "Redriven", "discard": "Discarded", "restore": "Restored", "edit": "Edited", "reveal": "Values shown", "download": "Downloaded",
 		"plan": "Planned", "apply": "Applied", "pause": "Paused", "resume": "Resumed", "cancel": "Cancelled",
-		"resolve": "Resolved", "mute": "Muted", "unmute": "Unmuted", "note": "Noted",
+		"new": "New", "ongoing": "Ongoing", "escalating": "Escalating", "resolved": "Resolved", "regressed": "Regressed", "resolve": "Resolved", "mute": "Muted", "unmute": "Unmuted", "note": "Noted",
 	}
 	if said, ok := past[action]; ok {
 		return said
