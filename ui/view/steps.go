@@ -91,6 +91,9 @@ func (f Facts) fix() Step {
 
 func (f Facts) rehearse() Step {
 	n := min(20, f.Group.Open)
+	if n == 0 {
+		return Step{Name: "Rehearse", Head: "No letter is open", Text: "There is nothing to rehearse.", Done: true}
+	}
 	return Step{
 		Name: "Rehearse", Head: fmt.Sprintf("Try %s, keep nothing", Plural(n, "letter", "letters")), Text: "The real handler of the newest build, rolled back.",
 		Done: f.Redrive.ID != 0 && !f.Redrive.State.Ended(), // the person has gone on
