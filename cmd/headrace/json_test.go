@@ -67,6 +67,7 @@ var jsonRuns = []struct {
 	{"subscription move", "shipping invoicing --yes", exitDone},
 	{"subscription remove", "invoicing --yes", exitDone},
 	{"prune", "--source-retention 1h", exitDone},
+	{"ui", "--listen 0.0.0.0:0", exitUsage}, // it serves pages, and prints nothing
 	{"version", "", exitDone},
 }
 
