@@ -1,0 +1,305 @@
+package login
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/ui/who"
+)
+
+// site is a way before a page that says who looks at it.
+type site struct {
+	*testing.T
+	way  Way
+	url  string
+	next atomic.Int64 // requests that reached the page
+}
+
+func serve(t *testing.T, way Way) *site {
+	t.Helper()
+	l, err := Listen("127.0.0.1:0", way)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{T: t, way: way, url: "http://" + l.Addr().String()}
+	s.serveOn(l)
+	return s
+}
+
+func (s *site) serveOn(l net.Listener) {
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.next.Add(1)
+		person, err := s.way.Identify(r)
+		if err != nil {
+			s.Errorf("the page was reached without a person: %v", err)
+		}
+		_, _ = io.WriteString(w, person.Name+" "+person.Role.String())
+	})
+	server := &http.Server{Handler: s.way.Handler(page), ReadHeaderTimeout: time.Minute}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	s.Cleanup(func() {
+		_ = server.Close()
+		<-ended
+	})
+}
+
+// get returns the status and the body, and for a refusal whether the page stayed untouched.
+func (s *site) get(client *http.Client, path string, header ...string) (int, string, http.Header) {
+	s.Helper()
+	r, err := http.NewRequestWithContext(s.Context(), http.MethodGet, s.url+path, nil)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Add(header[i], header[i+1])
+	}
+	before := s.next.Load()
+	answer, err := client.Do(r)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if answer.StatusCode != http.StatusOK && s.next.Load() != before {
+		s.Errorf("GET %s: %d, but the page ran", path, answer.StatusCode)
+	}
+	return answer.StatusCode, string(body), answer.Header
+}
+
+func browser(t *testing.T) *http.Client {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Jar: jar, Transport: transport}
+}
+
+// hand is a clock that a test moves.
+type hand struct{ at atomic.Int64 }
+
+func (h *hand) now() time.Time           { return time.Unix(0, h.at.Load()) }
+func (h *hand) forward(by time.Duration) { h.at.Add(int64(by)) }
+
+func linkSite(t *testing.T) (*site, *Link, *hand) {
+	clock := &hand{}
+	clock.at.Store(time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC).UnixNano())
+	link := NewLink(who.Person{Name: "ann", Role: who.Admin})
+	link.now = clock.now
+	return serve(t, link), link, clock
+}
+
+func TestLinkOpensOnce(t *testing.T) {
+	s, link, clock := linkSite(t)
+	mine, other := browser(t), browser(t)
+	path := link.Path()
+	if status, body, _ := s.get(mine, "/"); status != http.StatusUnauthorized || strings.Contains(body, "refresh") {
+		t.Errorf("without a cookie: %d %s", status, body)
+	}
+	if status, body, _ := s.get(mine, path); status != http.StatusOK || body != "ann admin" {
+		t.Fatalf("the link: %d %q", status, body)
+	}
+	if status, _, _ := s.get(other, path); status != http.StatusUnauthorized {
+		t.Errorf("the link again, in another browser: %d", status)
+	}
+	if status, _, _ := s.get(mine, path); status != http.StatusOK {
+		t.Errorf("the link again, in the same browser: %d", status)
+	}
+	clock.forward(sessionFor - time.Second)
+	if status, _, _ := s.get(mine, "/g/7f3a"); status != http.StatusOK {
+		t.Errorf("just before 12 hours: %d", status)
+	}
+	clock.forward(time.Second)
+	if status, _, _ := s.get(mine, "/"); status != http.StatusUnauthorized {
+		t.Errorf("after 12 hours: %d", status)
+	}
+}
+
+func TestLinkExpires(t *testing.T) {
+	s, link, clock := linkSite(t)
+	first := link.Path()
+	second := link.Path()
+	if status, _, _ := s.get(browser(t), first); status != http.StatusUnauthorized {
+		t.Errorf("a link that another has replaced: %d", status)
+	}
+	clock.forward(linkFor)
+	if status, _, _ := s.get(browser(t), second); status != http.StatusUnauthorized {
+		t.Errorf("after 5 minutes: %d", status)
+	}
+	clock.forward(-time.Second)
+	if status, _, _ := s.get(browser(t), second); status != http.StatusOK {
+		t.Errorf("just before 5 minutes: %d", status)
+	}
+}
+
+func TestLinkIsNotGuessed(t *testing.T) {
+	s, link, _ := linkSite(t)
+	if status, _, _ := s.get(browser(t), "/login?once="); status != http.StatusUnauthorized {
+		t.Error("the empty secret was taken before there was a link")
+	}
+	path := link.Path()
+	for _, guess := range []string{"/login", "/login?once=", path[:len(path)-1], path + "A", "/login?once=" + strings.Repeat("A", 26)} {
+		if status, _, _ := s.get(browser(t), guess); status != http.StatusUnauthorized {
+			t.Errorf("%s: %d", guess, status)
+		}
+	}
+	if status, _, _ := s.get(browser(t), "/", "Cookie", "headrace_"+s.url[strings.LastIndex(s.url, ":")+1:]+"=AAAA"); status != http.StatusUnauthorized {
+		t.Errorf("a guessed cookie: %d", status)
+	}
+	answer, err := browser(t).Post(s.url+path, "text/plain", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", answer.StatusCode)
+	}
+	if status, _, _ := s.get(browser(t), path); status != http.StatusOK {
+		t.Error("guesses or a POST used the link up")
+	}
+}
+
+func TestLinkCookie(t *testing.T) {
+	s, link, _ := linkSite(t)
+	client := browser(t)
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	_, _, header := s.get(client, link.Path())
+	cookie, err := http.ParseSetCookie(header.Get("Set-Cookie"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.MaxAge != 12*60*60 || cookie.Path != "/" || cookie.Domain != "" {
+		t.Errorf("cookie: %s", cookie)
+	}
+	if header.Get("Location") != "/" || header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" {
+		t.Errorf("answer: %v", header)
+	}
+	// An alert in a chat: the browser keeps the cookie back, and the page opens itself once more.
+	if status, body, _ := s.get(browser(t), "/g/7f3a", "Sec-Fetch-Site", "cross-site"); status != http.StatusUnauthorized || !strings.Contains(body, `http-equiv="refresh"`) {
+		t.Errorf("from another site: %d %s", status, body)
+	}
+}
+
+// Ways that trust the address of a request do so only for addresses of this machine.
+func TestOnlyThisMachineIsTrusted(t *testing.T) {
+	link := NewLink(who.Person{Name: "ann", Role: who.Admin})
+	proxy := proxyFor(t, "")
+	for from, want := range map[string]bool{
+		"127.0.0.1:1": true, "127.9.9.9:1": true, "[::1]:1": true, "[::ffff:127.0.0.1]:1": true,
+		"10.0.0.7:1": false, "[::ffff:10.0.0.7]:1": false, "192.168.0.1:1": false, "[fe80::1%eth0]:1": false, "": false, "@": false, "127.0.0.1": false,
+	} {
+		r, _ := http.NewRequest(http.MethodGet, "http://localhost:8090/", nil)
+		r.RemoteAddr = from
+		r.Header.Set("X-Forwarded-User", "ann")
+		r.Header.Set("X-Forwarded-Groups", "oncall")
+		if _, err := proxy.Identify(r); (err == nil) != want {
+			t.Errorf("proxy, from %q: %v", from, err)
+		}
+		session, ok := link.take(strings.TrimPrefix(link.Path(), "/login?once="))
+		if !ok {
+			t.Fatal("no session")
+		}
+		r.AddCookie(&http.Cookie{Name: "headrace_8090", Value: session})
+		if _, err := link.Identify(r); (err == nil) != want {
+			t.Errorf("link, from %q: %v", from, err)
+		}
+	}
+}
+
+func TestListen(t *testing.T) {
+	link, bare, proven := NewLink(who.Person{}), proxyFor(t, ""), proxyFor(t, secret)
+	tokens := &Tokens{path: "none", logger: slog.New(slog.DiscardHandler)}
+	for _, c := range []struct {
+		address string
+		way     Way
+		want    bool
+	}{
+		{"127.0.0.1:0", link, true}, {"localhost:0", link, true}, {"127.0.0.1:0", bare, true},
+		{"0.0.0.0:0", link, false}, {":0", link, false}, {"[::]:0", link, false}, {":0", bare, false}, {"10.0.0.1:0", link, false},
+		{":0", proven, true}, {":0", tokens, true}, {"nonsense", tokens, false},
+	} {
+		l, err := Listen(c.address, c.way)
+		if (err == nil) != c.want {
+			t.Errorf("%T on %s: %v", c.way, c.address, err)
+		}
+		if err == nil {
+			_ = l.Close()
+		}
+	}
+}
+
+func TestHosts(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(l.Addr().String())
+	names := Names("127.0.0.1:"+port, l.Addr(), []string{"ops.example", "fixed.example:8443", "2001:db8::7"})
+	for host, want := range map[string]bool{
+		"127.0.0.1:" + port: true, "localhost:" + port: true, "LOCALHOST:" + port: true, "[::1]:" + port: true,
+		"ops.example": true, "Ops.Example:99": true, "fixed.example:8443": true, "[2001:db8::7]:99": true,
+		"localhost:1": false, "localhost": false, "evil.example:" + port: false, "": false, "fixed.example": false, "fixed.example:1": false,
+		"ops.example.evil": false, "evil.ops.example": false, "127.0.0.1": false,
+	} {
+		answer := &recorder{}
+		r, _ := http.NewRequest(http.MethodGet, "/", nil)
+		r.Host = host
+		Hosts(names, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })).ServeHTTP(answer, r)
+		if status := map[bool]int{true: http.StatusOK, false: http.StatusMisdirectedRequest}[want]; answer.status != status {
+			t.Errorf("Host %q: %d", host, answer.status)
+		}
+	}
+	if all := Names(":8090", &net.TCPAddr{IP: net.IPv6unspecified, Port: 8090}, nil); len(all) != 0 {
+		t.Errorf("every address is no name: %q", all)
+	}
+}
+
+type recorder struct {
+	header http.Header
+	status int
+}
+
+func (r *recorder) Header() http.Header {
+	if r.header == nil {
+		r.header = make(http.Header)
+	}
+	return r.header
+}
+func (r *recorder) WriteHeader(status int)      { r.status = status }
+func (r *recorder) Write(b []byte) (int, error) { return len(b), nil }
+
+func hashOf(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fileOf(t *testing.T, text string) string {
+	path := filepath.Join(t.TempDir(), "tokens")
+	write(t, path, text)
+	return path
+}
