@@ -212,18 +212,23 @@ type rowDetailView struct {
 
 func (m *Main) backlogShowCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show ID", Short: "show a message that waits, with its attempts", Args: one("ID")}
-	payload := c.Flags().Bool("payload", false, "print the payload and the values of the headers, too")
+	shown := addContent(c, "the payload and the values of the headers")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
 			return notID(args[0])
+		}
+		eyes, err := m.eyes(shown)
+		if err != nil {
+			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
 			r, err := st.Operations().Waiting.Get(ctx, id)
 			if err != nil {
 				return err
 			}
-			v := rowDetailView{rowView: viewRow(r), Runs: []attemptView{}, bodyView: viewBody(r.Delivery, *payload)}
+			v := rowDetailView{rowView: viewRow(r), Runs: []attemptView{}, bodyView: viewBody(r.Delivery, shown.any())}
+			eyes.body(&v.bodyView)
 			if r.Delivery.Key != "" {
 				attempts, err := st.Inbox().Attempts(ctx, inbox.ID{Scope: r.Delivery.Scope, Key: r.Delivery.Key})
 				if err != nil {

@@ -21,7 +21,7 @@
 // postgres://user@host:5432/database, as key=value pairs (host=… user=… dbname=…), or as
 // sqlite:FILE. A password is never shown.
 //
-// Payloads and headers are printed only by `dlq show --payload` and `backlog show --payload`. Text from outside is
+// Payloads, headers and results are printed only with --payload, and then redacted, or with --reveal. Text from outside is
 // printed with its control characters escaped, in tables and in JSON.
 //
 // Commands that change messages ask first; a script says --yes. Nothing is chosen by

@@ -107,14 +107,14 @@ func parseDSN(dsn string) (database, error) {
 		// The error of url.Parse repeats the invalid part.
 		return database{}, usagef("the DSN is no valid URL (special characters in user and password are written %%XX): give %s%s", forms, notShown)
 	}
-	return database{postgres: u.String(), shown: redact(u), secrets: secrets(dsn, u)}, nil
+	return database{postgres: u.String(), shown: withoutPassword(u), secrets: secrets(dsn, u)}, nil
 }
 
 // passwords are the parameters of a URL that contain a password.
 var passwords = []string{"password", "sslpassword", "passfile"}
 
-// redact returns u without its passwords.
-func redact(u *url.URL) string {
+// withoutPassword returns u without its passwords.
+func withoutPassword(u *url.URL) string {
 	shown := *u
 	query := shown.Query()
 	for _, name := range passwords {

@@ -18,10 +18,10 @@ func (m *Main) intentCommand() *cobra.Command {
 a slash and the handler. Without a key function of its own, KEY is OWNER:KEY, where a colon or backslash inside
 either is escaped by a backslash. The answer is shown with --payload only.`,
 	}
-	payload := show.Flags().Bool("payload", false, "show the answer too")
+	shown := addContent(show, "the answer")
 	show.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			return m.showIntent(ctx, st, inbox.ID{Scope: args[0], Key: args[1]}, *payload)
+			return m.showIntent(ctx, st, inbox.ID{Scope: args[0], Key: args[1]}, shown)
 		})
 	})
 	return m.parent("intent", "look at intents", show)
@@ -34,7 +34,11 @@ type intentView struct {
 	Answer      json.RawMessage `json:"answer,omitempty"`
 }
 
-func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, payload bool) error {
+func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, shown *content) error {
+	eyes, err := m.eyes(shown)
+	if err != nil {
+		return err
+	}
 	entries, err := st.Inbox().Find(ctx, id.Key)
 	if err != nil {
 		return err
@@ -59,7 +63,8 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, payloa
 	if answer != nil {
 		view.AnswerBytes = len(answer)
 	}
-	if payload {
+	if shown.any() {
+		answer = eyes.payload(answer)
 		view.Answer = answer
 	}
 	if m.json() {
@@ -68,8 +73,8 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, payloa
 	if err := m.printEntries([]entryView{view.entryView}); err != nil || answer == nil {
 		return err
 	}
-	lines := []string{"  " + plural(len(answer), "byte", "bytes") + "; --payload shows it"}
-	if payload {
+	lines := []string{"  " + plural(view.AnswerBytes, "byte", "bytes") + "; --payload shows it"}
+	if shown.any() {
 		lines = indent(splitLines(string(answer)))
 	}
 	return m.section("answer", lines)

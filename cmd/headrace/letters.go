@@ -17,17 +17,22 @@ func (m *Main) dlqCommand() *cobra.Command {
 
 func (m *Main) showCommand() *cobra.Command {
 	c := &cobra.Command{Use: "show ID", Short: "show a dead letter with its attempts, steps and decisions", Args: one("ID")}
-	payload := c.Flags().Bool("payload", false, "print the payload and the values of the headers, too")
+	shown := addContent(c, "the payload and the values of the headers")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
 			return notID(args[0])
 		}
+		eyes, err := m.eyes(shown)
+		if err != nil {
+			return err
+		}
 		return m.withStore(ctx, func(st openStore) error {
-			view, err := viewDetail(ctx, st, redrive.New(st), id, *payload)
+			view, err := viewDetail(ctx, st, redrive.New(st), id, shown.any())
 			if err != nil {
 				return err
 			}
+			eyes.body(&view.bodyView)
 			if m.json() {
 				return m.emitJSON("", view)
 			}

@@ -14,6 +14,7 @@ type globalFlags struct {
 	dsn     string
 	dsnFile string
 	schema  string
+	redact  string
 	format  choice
 	// progress says how to show the progress of long work on stderr.
 	progress choice
@@ -63,6 +64,7 @@ func (m *Main) root() *cobra.Command {
 	flags.StringVar(&m.flags.dsn, "dsn", "", "the database; visible to others in the list of processes")
 	flags.StringVar(&m.flags.dsnFile, "dsn-file", "", "a file that holds the database's DSN")
 	flags.StringVar(&m.flags.schema, "schema", "", "the schema of the tables (PostgreSQL; default public)")
+	flags.StringVar(&m.flags.redact, "redact", "", "a file with more rules of what to redact in payloads, headers and results")
 	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item)")
 	m.flags.progress = choice{value: "auto", of: []string{"auto", "ndjson"}}
 	flags.Var(&m.flags.progress, "progress", "how to show the progress of long work on stderr: auto, or ndjson (one object a line)")

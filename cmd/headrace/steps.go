@@ -21,9 +21,9 @@ func (m *Main) stepsCommand() *cobra.Command {
 	c.Use, c.Args = "steps KEY", one("KEY, or ls, find, resolve, send, erase")
 	c.Long = `Shows the steps of the messages with this key, in every scope, and what a person can do about them.
 Results are shown with --payload only.`
-	payload := c.Flags().Bool("payload", false, "show the results too")
+	shown := addContent(c, "the results")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		return m.withStore(ctx, func(st openStore) error { return m.showSteps(ctx, st, args[0], *payload) })
+		return m.withStore(ctx, func(st openStore) error { return m.showSteps(ctx, st, args[0], shown) })
 	})
 	return c
 }
@@ -126,7 +126,11 @@ That the steps were done stays recorded, with the ids of what they made, so that
 
 // showSteps prints the steps of the messages with a key, and what to do about those that
 // need a person.
-func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload bool) error {
+func (m *Main) showSteps(ctx context.Context, st openStore, key string, shown *content) error {
+	eyes, err := m.eyes(shown)
+	if err != nil {
+		return err
+	}
 	entries, err := st.Inbox().Find(ctx, key)
 	if err != nil {
 		return err
@@ -140,13 +144,14 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, payload 
 		rows = append(rows, steps...)
 	}
 	for i := range rows {
-		if !payload {
+		if !shown.any() {
 			rows[i].Result = nil
 		} else if rows[i].Result == nil && rows[i].Size >= 0 {
 			if rows[i].Result, err = st.Operations().Steps.Result(ctx, rows[i].ID, rows[i].Step); err != nil {
 				return err
 			}
 		}
+		rows[i].Result = eyes.payload(rows[i].Result)
 	}
 	if err := m.foundSteps(ctx, st, rows); err != nil || m.json() {
 		return err
