@@ -7,16 +7,14 @@
 //
 //	way := login.NewLink(who.Person{Name: "ann", Role: who.Admin})
 //	listener, err := login.Listen("127.0.0.1:8090", way)
-//	pages := ui.New(st, ui.Options{Identify: way.Identify})
-//	names := login.Names("127.0.0.1:8090", listener.Addr(), nil)
-//	http.Serve(listener, login.Hosts(names, way.Handler(pages)))
+//	pages := ui.New(st, ui.Options{Identify: way.Identify, Hosts: login.Names("127.0.0.1:8090", nil)})
+//	http.Serve(listener, way.Handler(pages))
 //
 // # Rules
 //
 // Secrets are compared in constant time, or by their hash. A request that is not known is refused with
 // [who.ErrUnknown], and never taken for someone with fewer rights. [Listen] goes beyond this machine only with a way
-// that proves itself there. [Hosts] refuses names that are not ours, so that a page elsewhere cannot reach us under its
-// own name (DNS rebinding).
+// that proves itself there.
 //
 // # Caveats
 //

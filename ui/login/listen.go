@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 )
@@ -30,42 +29,21 @@ func Listen(address string, way Way) (net.Listener, error) {
 	return net.ListenTCP("tcp", at)
 }
 
-// Names returns the names under which requests are taken: the address as it was given, with the port that it got, on
-// loopback also its other names, and more, which are names with or without a port.
-func Names(address string, got net.Addr, more []string) []string {
+// Names returns the names by which browsers may call: that of the address, on loopback its other names too, and more.
+// None has a port. They are for ui.Options.Hosts: other names are refused, so that a page elsewhere cannot reach us under
+// its own name (DNS rebinding).
+func Names(address string, more []string) []string {
 	names := slices.Clone(more)
-	at, ok := got.(*net.TCPAddr)
-	if !ok { // a Unix socket has no name; what is before it sends its own, or this
+	host, _, err := net.SplitHostPort(address)
+	if strings.HasPrefix(address, "unix:") || err != nil { // a Unix socket has no name; what is before it sends its own, or this
 		return append(names, "localhost")
 	}
-	port := fmt.Sprint(at.Port)
-	if host, _, err := net.SplitHostPort(address); err == nil && host != "" && !at.IP.IsUnspecified() {
-		names = append(names, net.JoinHostPort(host, port))
+	ip := net.ParseIP(host)
+	if host != "" && (ip == nil || !ip.IsUnspecified()) {
+		names = append(names, host)
 	}
-	if at.IP.IsLoopback() {
-		for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
-			names = append(names, net.JoinHostPort(host, port))
-		}
+	if host == "localhost" || ip.IsLoopback() {
+		names = append(names, "localhost", "127.0.0.1", "::1")
 	}
 	return names
-}
-
-// Hosts refuses requests whose Host header is none of the names, with 421. A name without a port stands for all
-// ports.
-func Hosts(names []string, next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !slices.ContainsFunc(names, func(name string) bool { return isHost(r.Host, name) }) {
-			http.Error(w, "headrace does not listen under this name; --host adds one", http.StatusMisdirectedRequest)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
-
-func isHost(host, name string) bool {
-	if strings.EqualFold(host, name) {
-		return true
-	}
-	bare, _, err := net.SplitHostPort(host)
-	return err == nil && strings.EqualFold(bare, strings.Trim(name, "[]"))
 }
