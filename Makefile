@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test long race matrix fuzz planted torture interop lint services-up services-down example
+.PHONY: help test long race matrix fuzz planted torture interop browser lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -32,6 +32,9 @@ torture: ## kill, stop and cut off real processes, about 20 minutes: FAULTS=kill
 
 interop: ## run headrace with Watermill's official adapters; downloads them
 	@scripts/test --with 'kafka rabbitmq sqs nats redis' -- sh -c 'cd tests/interop && go vet ./... && go test -count=1 ./...'
+
+browser: ## walk through the pages in Chromium; downloads it
+	@scripts/test --with chromium -- sh -c 'cd tests/browser && go vet ./... && go test -count=1 ./...'
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \
