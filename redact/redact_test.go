@@ -101,8 +101,8 @@ func TestFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in := `{"customer":{"LastName":"a","names":"b"},"name":"c","x":[{"bank":[{"account":1}]}],"iban":"DE89370400440532013000","email":"d"}`
-	want := `{"customer":{"LastName":"[redacted]","names":"b"},"name":"c","x":[{"bank":[{"account":"[redacted]"}]}],"iban":"[redacted]","email":"[redacted]"}`
+	in := `{"customer":{"LastName":"a","names":"b"},"name":"c","y":{"customer":{"LastName":"a"}},"x":[{"bank":[{"account":1}]}],"iban":"DE89370400440532013000","email":"d"}`
+	want := `{"customer":{"LastName":"[redacted]","names":"b"},"name":"c","y":{"customer":{"LastName":"a"}},"x":[{"bank":[{"account":"[redacted]"}]}],"iban":"[redacted]","email":"[redacted]"}`
 	if diff := cmp.Diff(want, string(r.Payload([]byte(in)))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -6,15 +6,10 @@ import (
 	"strings"
 )
 
-// deepest is how many times JSON may stand as a string inside of JSON and still be read.
-const deepest = 3
-
 // Payload returns a payload without what the rules hide: JSON, lines of JSON, a form, other text, or bytes.
 // The result is b itself if nothing is hidden.
-func (r *Rules) Payload(b []byte) []byte { return r.payload(b, 0) }
-
-func (r *Rules) payload(b []byte, depth int) []byte {
-	s := scanner{rules: r, in: b, depth: depth, valid: json.Valid(b)}
+func (r *Rules) Payload(b []byte) []byte {
+	s := scanner{rules: r, in: b, valid: json.Valid(b)}
 	s.run()
 	out := s.result()
 	if s.valid {
@@ -54,7 +49,6 @@ func (r *Rules) Header(name, value string) string {
 type scanner struct {
 	rules *Rules
 	in    []byte
-	depth int  // of JSON in strings
 	valid bool // all of it is JSON
 
 	at, copied int
@@ -73,7 +67,7 @@ func (s *scanner) run() {
 			s.at++
 		case c == '}' || c == ']':
 			if n := len(s.open); n > 0 {
-				s.names, s.open = s.names[:s.open[n-1]], s.open[:n-1]
+				s.open = s.open[:n-1]
 			}
 			s.next()
 		case c == ',':
@@ -116,10 +110,11 @@ func (s *scanner) text() {
 	}
 }
 
-// value returns a string without what is hidden in it, which may be JSON itself.
+// value returns a string without what is hidden in it, which may be JSON itself. Each string in a string doubles the backslashes,
+// so they are few.
 func (s *scanner) value(text string) string {
-	if inner := strings.TrimLeft(text, " \t\r\n"); s.depth < deepest && inner != "" && (inner[0] == '{' || inner[0] == '[') {
-		return string(s.rules.payload([]byte(text), s.depth+1))
+	if inner := strings.TrimLeft(text, " \t\r\n"); inner != "" && (inner[0] == '{' || inner[0] == '[') {
+		return string(s.rules.Payload([]byte(text)))
 	}
 	return s.rules.Text(text)
 }
@@ -152,7 +147,7 @@ func (s *scanner) number() {
 	if start > 0 && s.in[start-1] == '-' {
 		start--
 	}
-	if text := string(s.in[start:s.at]); start >= s.copied && s.rules.Text(text) != text {
+	if text := string(s.in[start:s.at]); s.rules.Text(text) != text {
 		s.replace(start, quote(Mark))
 	}
 }
