@@ -34,6 +34,7 @@ func (v *visit) showRedrive(id int64, status int) error {
 	if err != nil {
 		return err
 	}
+	v.refresh = d.Polls && v.r.Method == http.MethodGet
 	return v.page(status, "redrive", d.Called, "redrives", d)
 }
 

@@ -1,0 +1,228 @@
+package browser
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/store/txn"
+	"github.com/headrace/headrace/ui"
+	"github.com/headrace/headrace/ui/login"
+	"github.com/headrace/headrace/ui/who"
+)
+
+type paid struct {
+	ID    string `json:"id"`
+	Total int    `json:"total"`
+}
+
+// night is a consumer whose build fails, the pages, and the chat in which the alert comes.
+type night struct {
+	*testing.T
+	st     *sqlite.Store
+	source *memsource.Source
+	alerts chan alerts.Alert
+	pages  string // their address
+	chat   string // the address of a page with the alert's link
+	group  string // the path of the group
+	stop   func()
+	sent   int
+}
+
+// newNight serves the pages behind a way to sign in.
+func newNight(t *testing.T, way login.Way) *night {
+	t.Helper()
+	need(t, "HEADRACE_TEST_CHROMIUM")
+	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "headrace.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &night{T: t, st: st, alerts: make(chan alerts.Alert, 16)}
+	n.effect(`CREATE TABLE invoices (id text, total integer)`)
+	server := httptest.NewServer(way.Handler(ui.New(st, ui.Options{Identify: way.Identify, Name: "shop", Log: slog.New(slog.DiscardHandler)})))
+	chat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = fmt.Fprintf(w, `<!doctype html><a id="alert" href="%s">dead letters</a>`, html.EscapeString(n.pages+n.group))
+	}))
+	n.pages, n.chat = server.URL, strings.Replace(chat.URL, "127.0.0.1", "localhost", 1) // another site
+	t.Cleanup(func() {
+		server.Close()
+		chat.Close()
+		if n.stop != nil {
+			n.stop()
+		}
+		report, err := st.Check(context.Background())
+		if err != nil || !report.OK() {
+			t.Errorf("Check: %+v, %v", report, err)
+		}
+		_ = st.Close()
+	})
+	return n
+}
+
+func (n *night) effect(sql string) {
+	n.Helper()
+	err := store.Transact(n.Context(), n.st, func(t *txn.Txn) error {
+		_, err := t.ExecContext(n.Context(), sql)
+		return err
+	})
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
+// run runs a build of the consumer, in the place of the one before.
+func (n *night) run(build string, check func(paid) error) {
+	n.Helper()
+	if n.stop != nil {
+		n.stop()
+	}
+	n.source = memsource.New()
+	c, err := consumer.New("billing", n.st, consumer.Config{
+		Build: build, Source: n.source, Rehearsable: true, Logger: slog.New(slog.DiscardHandler),
+		Alert: func(_ context.Context, a alerts.Alert) error { n.alerts <- a; return nil },
+	})
+	if err != nil {
+		n.Fatal(err)
+	}
+	consumer.Handle(c, "orders.paid", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[paid]) error {
+		if err := check(m.Body); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, "INSERT INTO invoices VALUES ($1, $2)", m.Body.ID, m.Body.Total)
+		return err
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	n.eventually("a process with build "+build+" is listed", func() bool {
+		list, err := n.st.Operations().Instances.List(n.Context(), "billing")
+		return err == nil && slices.ContainsFunc(list, func(i instance.Instance) bool { return i.Build == build && i.Ended.IsZero() })
+	})
+	n.stop = sync.OnceFunc(func() {
+		stop()
+		if err := <-ended; err != nil {
+			n.Error(err)
+		}
+	})
+}
+
+// eventually waits for what the tables say.
+func (n *night) eventually(what string, is func() bool) {
+	n.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			n.Fatalf("it is not so that %s", what)
+		}
+	}
+}
+
+// deliver delivers an order and waits until it is acknowledged.
+func (n *night) deliver(id string, total int, headers map[string]string) {
+	n.Helper()
+	body, err := json.Marshal(map[string]any{"id": id, "total": total, "email": "email-canary"})
+	if err != nil {
+		n.Fatal(err)
+	}
+	m := n.source.Deliver("orders.paid", id, body, headers)
+	if acked, err := memsource.Outcome(n.Context(), m); err != nil || !acked {
+		n.Fatalf("order %q: %v, %v", id, acked, err)
+	}
+	n.sent++
+}
+
+// poison runs a build that fails, until letters are dead and the alert has come, and then the fix.
+func (n *night) poison(dead, good int) {
+	n.Helper()
+	n.run("v1.8.0", func(o paid) error {
+		if o.Total < 0 {
+			return retry.Permanent(errors.New("the total is negative"))
+		}
+		return nil
+	})
+	for i := range dead + good {
+		total := 100
+		if i < dead {
+			total = -100
+		}
+		n.deliver(fmt.Sprint("order-", i), total, nil)
+	}
+	n.group = "/g/" + (<-n.alerts).ErrorFingerprint
+	n.run("v1.8.1", func(paid) error { return nil })
+}
+
+// once fails unless every order has one effect.
+func (n *night) once() {
+	n.Helper()
+	var effects, orders int
+	err := store.Transact(n.Context(), n.st, func(t *txn.Txn) error {
+		return t.QueryRowContext(n.Context(), "SELECT count(*), count(DISTINCT id) FROM invoices").Scan(&effects, &orders)
+	})
+	if err != nil || effects != n.sent || orders != n.sent {
+		n.Errorf("%d effects of %d orders, want %d: %v", effects, orders, n.sent, err)
+	}
+}
+
+// resolved waits until the processes have found that the group is resolved.
+func (n *night) resolved() {
+	n.Helper()
+	n.eventually("the group is resolved", func() bool {
+		list, err := n.st.Operations().Groups.List(n.Context(), groups.Filter{Consumer: "billing", Closed: true})
+		return err == nil && len(list) == 1 && list[0].State == groups.Resolved && list[0].Open == 0
+	})
+}
+
+// redrives returns how many there are.
+func (n *night) redrives() int {
+	n.Helper()
+	list, err := n.st.Operations().Redrives.List(n.Context(), "billing", 10)
+	if err != nil {
+		n.Fatal(err)
+	}
+	return len(list)
+}
+
+// tokens is a file with one person a line, whose token is tokenOf of the name.
+func tokens(t *testing.T, people ...who.Person) login.Way {
+	t.Helper()
+	var text strings.Builder
+	for _, p := range people {
+		sum := sha256.Sum256([]byte(tokenOf(p.Name)))
+		fmt.Fprintln(&text, p.Name, p.Role, hex.EncodeToString(sum[:]))
+	}
+	path := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	way, err := login.NewTokens(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return way
+}
+
+func tokenOf(name string) string {
+	return hex.EncodeToString([]byte("token of " + name + " 0123456789"))
+}

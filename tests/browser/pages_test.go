@@ -1,0 +1,93 @@
+package browser
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// hostile is what a sender may put into a field.
+const hostile = `"'><img src=x onerror=alert(1)><script>alert(2)</script></title>{{.}}${alert(3)}` + "\u202e\x1b[2J"
+
+// innocent says that a page is what its template says: no element, handler or address came from a field.
+const innocent = `[...document.querySelectorAll("img,iframe,object,embed,base,meta[http-equiv=refresh]"),
+	...[...document.querySelectorAll("*")].filter(e => [...e.attributes].some(a => /^(on|hx-on|style$)/.test(a.name))),
+	...[...document.querySelectorAll("[href],[action]")].filter(e => !/^https?:$/.test(new URL(e.getAttribute("href") ?? e.getAttribute("action"), document.baseURI).protocol)),
+	...[...document.scripts].filter(s => !s.src)].map(e => e.outerHTML.slice(0, 200))`
+
+// Each page, in both themes, is accessible, keeps to the policy, fits a phone, and shows what others wrote as text.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	name := `<img/src=x/onerror=alert(4)>`
+	n := newNight(t, tokens(t, who.Person{Name: name, Role: who.Admin}))
+	n.run(hostile, func(o paid) error {
+		if o.Total < 0 {
+			return retry.Permanent(errors.New(hostile))
+		}
+		return nil
+	})
+	for i := range 3 {
+		n.deliver(fmt.Sprint(hostile, i), -1, map[string]string{"x-hostile": hostile, hostile: "x", "Authorization": "Bearer header-canary"})
+	}
+	n.group = "/g/" + (<-n.alerts).ErrorFingerprint
+	n.run(hostile+"2", func(o paid) error { return nil })
+
+	b := open(t, bearing(tokenOf(name)))
+	b.goTo(n.pages + n.group)
+	b.says(`<script>alert(2)</script>`)
+	b.click(rehearseIt)
+	b.wait(planIt)
+	b.click(planIt)
+	b.wait(reason)
+	for _, path := range []string{
+		"/", n.group, "/l/1", "/r/1", "/q/1", "/search?text=%22%3E%3Cimg+src%3Dx%3E", "/redrives", "/consumers", "/backlog", "/outbox",
+		"/inbox?key=%3Cimg+src%3Dx%3E", "/audit", "/find?q=%3Cimg+src%3Dx%3E", "/l/99",
+	} {
+		b.look(n, path)
+	}
+	b.goTo(n.pages + "/r/1")
+	b.write(reason, hostile[:60])
+	b.click(applyIt)
+	b.wait(done)
+	n.resolved()
+	for _, path := range []string{"/r/1", n.group} {
+		b.look(n, path)
+	}
+	n.once()
+}
+
+// look looks at a page in all the ways in which a page can be wrong.
+func (b *tab) look(n *night, path string) {
+	b.Helper()
+	status := b.goTo(n.pages + path)
+	if status != http.StatusOK && status != http.StatusNotFound {
+		b.Errorf("%s: %d", path, status)
+	}
+	if guilty := run[[]string](b, innocent); len(guilty) > 0 {
+		b.Errorf("%s: not from a template: %q", path, guilty)
+	}
+	if run[bool](b, `/(header|email)-canary/.test(document.documentElement.outerHTML)`) {
+		b.Errorf("%s shows a secret", path)
+	}
+	b.accessible(path)
+	b.do(narrow(420))
+	if wide := run[int](b, `document.documentElement.scrollWidth`); wide > 420 {
+		b.Errorf("%s: %d pixels wide on a phone of 420", path, wide)
+	}
+	b.do(narrow(1200))
+	for _, fault := range b.seen() {
+		b.Errorf("%s: %s", path, fault)
+	}
+}
+
+// narrow makes the window so many pixels wide.
+func narrow(pixels int64) chromedp.Action[chromedp.Void] {
+	return call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: pixels, Height: 900, DeviceScaleFactor: 1})
+}
