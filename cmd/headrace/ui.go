@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -13,33 +11,35 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/ui"
-	"github.com/headrace/headrace/ui/who"
+	"github.com/headrace/headrace/ui/login"
 )
 
 // uiFlags are the options of headrace ui.
 type uiFlags struct {
-	listen   string
-	hosts    []string
-	name     string
-	trace    string
-	runbook  string
-	identify func(*http.Request) (who.Person, error) // of tests
+	loginFlags
+	listen  string
+	hosts   []string
+	name    string
+	trace   string
+	runbook string
 }
 
 func (m *Main) uiCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ui", Short: "show the database in a browser", Args: noArgs,
-		Long: `Serves pages that show what fails, and lead from there to redriven letters. It listens on loopback, and
-everybody who may connect there is an admin. Ending the command ends no redrive.`,
+		Long: `Serves pages that show what fails, and lead from there to redriven letters. It prints a link that works once, for
+5 minutes and on this machine, and makes the browser that opens it an admin's for 12 hours. With --proxy-header or
+--tokens others are known too, and it may listen beyond loopback. Ending the command ends no redrive.`,
 		Example: "  headrace ui --listen 127.0.0.1:8090",
 	}
 	var f uiFlags
 	flags := c.Flags()
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:8090", "the loopback `address` to listen on")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:8090", "the `address` to listen on, or unix:PATH")
 	flags.StringSliceVar(&f.hosts, "host", nil, "another `name` by which browsers may call")
 	flags.StringVar(&f.name, "name", "", "what the pages call the database (default: its name without a password)")
 	flags.StringVar(&f.trace, "trace-url", "", "the `URL` of a trace, with {trace} for its id")
 	flags.StringVar(&f.runbook, "runbook-url", "", "the `URL` of a runbook, with {consumer} and {handler}")
+	f.add(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error { return m.serveUI(ctx, st, f) })
 	})
@@ -48,17 +48,14 @@ everybody who may connect there is an admin. Ending the command ends no redrive.
 
 // serveUI serves the pages until the user asks to stop.
 func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
-	host, _, err := net.SplitHostPort(f.listen)
+	logger := slog.New(slog.NewTextHandler(m.Stderr, nil))
+	way, err := f.way(logger)
 	if err != nil {
-		return usagef("--listen %q is not host:port", short(f.listen, 80))
+		return err
 	}
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return usagef("--listen %q is not on loopback: others could connect, and need not say who they are", short(f.listen, 80))
-	}
-	identify := f.identify
-	if identify == nil {
-		me := who.Person{Name: userName(), Role: who.Admin}
-		identify = func(*http.Request) (who.Person, error) { return me, nil }
+	eyes, err := m.eyes(&content{payload: true})
+	if err != nil {
+		return err
 	}
 	if f.name == "" {
 		db, err := m.locate()
@@ -67,20 +64,24 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 		}
 		f.name = db.shown
 	}
-	handler := ui.New(st, ui.Options{
-		Identify: identify, Hosts: append([]string{"localhost", "127.0.0.1", "::1", host}, f.hosts...), Name: f.name, CommandEnd: strings.TrimPrefix(m.command(""), "headrace "),
-		TraceURL: f.trace, RunbookURL: f.runbook, Log: slog.New(slog.NewTextHandler(m.Stderr, nil)),
+	pages := ui.New(st, ui.Options{
+		Identify: way.Identify, Redact: forEyes(eyes.rules), Hosts: login.Names(f.listen, f.hosts), Name: f.name, CommandEnd: strings.TrimPrefix(m.command(""), "headrace "),
+		TraceURL: f.trace, RunbookURL: f.runbook, Log: logger,
 	})
 	work, stop := m.Interruptible(ctx)
 	defer stop()
-	l, err := new(net.ListenConfig).Listen(work, "tcp", f.listen)
+	l, err := login.Listen(f.listen, way)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return err
 	}
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{Handler: way.Handler(pages), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
-	m.say("http://%s/", l.Addr())
+	path := "/"
+	if link, ok := way.(*login.Link); ok {
+		path = link.Path()
+	}
+	m.say("http://%s%s", l.Addr(), path)
 	select {
 	case err = <-ended:
 	case <-work.Done():
