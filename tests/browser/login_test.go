@@ -12,6 +12,7 @@ import (
 
 // A harness that sees nothing would pass everything.
 func TestHarnessSees(t *testing.T) {
+	t.Parallel()
 	bad := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Security-Policy", "script-src 'self'; style-src 'self'")
 		_, _ = w.Write([]byte(`<html><body style="color:red"><img src="/x"><script>alert(1)</script></body></html>`))
@@ -44,6 +45,7 @@ func chatAnd(t *testing.T, way login.Way) (chat, pages string) {
 
 // A strict cookie is kept back from a request that a chat begins: the page opens itself once more.
 func TestLinkFromAChat(t *testing.T) {
+	t.Parallel()
 	link := login.NewLink(who.Person{Name: "ann", Role: who.Admin})
 	chat, pages := chatAnd(t, link)
 	b := open(t)

@@ -42,8 +42,7 @@ func TestPages(t *testing.T) {
 	b := open(t, bearing(tokenOf(name)))
 	b.goTo(n.pages + n.group)
 	b.says(`<script>alert(2)</script>`)
-	b.click(rehearseIt)
-	b.wait(planIt)
+	b.rehearse()
 	b.click(planIt)
 	b.wait(reason)
 	for _, path := range []string{

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"net/http"
+	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -18,6 +19,17 @@ const (
 	reason     = `form[action$="/apply"] textarea[name="reason"]`
 	done       = `.head .chip.done`
 )
+
+// rehearsing is held by a rehearsal: a process has one at a time, and the consumers of all tests are in this one.
+var rehearsing sync.Mutex
+
+// rehearse clicks, and waits for what comes of it.
+func (b *tab) rehearse() {
+	rehearsing.Lock()
+	defer rehearsing.Unlock()
+	b.click(rehearseIt)
+	b.wait(planIt)
+}
 
 var (
 	ann = who.Person{Name: "ann", Role: who.Operator}
@@ -43,8 +55,7 @@ func TestPathOfANight(t *testing.T) {
 			b.wait(rehearseIt)
 			b.says("14 open letters")
 			b.says("the total is negative")
-			b.click(rehearseIt)
-			b.wait(planIt)
+			b.rehearse()
 			b.says("All 14 rehearsed letters would pass")
 			b.click(planIt)
 			b.write(reason, "negative totals are credit notes, INC-412")
