@@ -3,11 +3,13 @@ package consumer_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
@@ -121,6 +123,12 @@ func TestGauges(t *testing.T) {
 		if got := first.sum("headrace.dead_letters.open", "headrace.class", "permanent"); got != 1 {
 			b.Errorf("%d open letters, want 1", got)
 		}
+		if ready, paused := first.sum("headrace.consumer.ready"), first.sum("headrace.consumer.paused"); ready != 1 || paused != 0 {
+			b.Errorf("ready %d, paused %d", ready, paused)
+		}
+		first.eventually("an alert that the hook took, and a new group", func() bool {
+			return first.sum("headrace.alerts.sent", "headrace.outcome", "sent") == 1 && first.sum("headrace.dead_letter_groups.opened", "headrace.group.state", "new") == 1
+		})
 		if _, there := first.collect()["headrace.alerts.dropped"]; !there {
 			b.Error("no counter of dropped alerts")
 		}
@@ -130,6 +138,48 @@ func TestGauges(t *testing.T) {
 		if got := points(first.collect()["headrace.backlog.messages"]); len(got) != 0 {
 			b.Errorf("after Run: %v", got)
 		}
+	})
+}
+
+// Counters begin at 0, and every gauge has a value: a series that begins at 1 has no increase.
+func TestMetricsBegin(t *testing.T) {
+	o := observe(setupSQLite(t))
+	c := o.consumer(o.config())
+	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return nil })
+	o.start(c)
+	for _, task := range []string{"count", "redrive", "requests"} {
+		o.eventually(task+" has run", func() bool { return o.there("headrace.maintenance.last_run", "headrace.task", task) })
+	}
+	for name, label := range map[string]string{
+		"headrace.messages.processed": "headrace.outcome=applied dead released", "headrace.backlog.processed": "headrace.outcome=applied dead",
+		"headrace.dead_letters.recorded":     "headrace.class=exhausted permanent crashed",
+		"headrace.dead_letter_groups.opened": "headrace.group.state=new escalating regressed",
+		"headrace.dead_letter_groups.open":   "headrace.group.state=new ongoing escalating regressed",
+		"headrace.dead_letters.oldest.age":   "headrace.consumer=test",
+		"headrace.redrives":                  "headrace.state=running paused",
+		"headrace.redrive.queued":            "headrace.state=running paused",
+		"headrace.redrive.messages":          "headrace.outcome=succeeded failed unknown skipped",
+		"headrace.rehearsals":                "headrace.outcome=pass fail",
+		"headrace.alerts.sent":               "headrace.outcome=sent failed",
+	} {
+		key, values, _ := strings.Cut(label, "=")
+		for _, value := range strings.Fields(values) {
+			if !o.there(name, key, value) {
+				o.Errorf("%s has no value for %s=%s", name, key, value)
+			}
+		}
+		if got := o.sum(name); got != 0 {
+			o.Errorf("%s begins at %d", name, got)
+		}
+	}
+}
+
+// there reports whether a metric has a series with this label.
+func (o *observed) there(name, key, value string) bool {
+	o.Helper()
+	return slices.ContainsFunc(points(o.collect()[name]), func(p point) bool {
+		v, ok := p.attrs.Value(attribute.Key(key))
+		return ok && v.String() == value
 	})
 }
 

@@ -94,8 +94,14 @@ func show(ctx context.Context, spans *tracetest.InMemoryExporter, reader *metric
 		log.Fatal(err)
 	}
 	for _, metric := range all.ScopeMetrics[0].Metrics {
-		if sum, ok := metric.Data.(metricdata.Sum[int64]); ok && metric.Name == "headrace.messages.processed" {
-			fmt.Println(metric.Name, sum.DataPoints[0].Attributes.Encoded(attribute.DefaultEncoder()), sum.DataPoints[0].Value)
+		sum, ok := metric.Data.(metricdata.Sum[int64])
+		if !ok || metric.Name != "headrace.messages.processed" {
+			continue
+		}
+		for _, p := range sum.DataPoints {
+			if p.Value > 0 { // every outcome is counted from 0 on
+				fmt.Println(metric.Name, p.Attributes.Encoded(attribute.DefaultEncoder()), p.Value)
+			}
 		}
 	}
 }

@@ -148,6 +148,10 @@ func points(a metricdata.Aggregation) (list []point) {
 		for _, p := range a.DataPoints {
 			list = append(list, point{p.Attributes, p.Value})
 		}
+	case metricdata.Gauge[float64]:
+		for _, p := range a.DataPoints {
+			list = append(list, point{p.Attributes, int64(p.Value)})
+		}
 	case metricdata.Histogram[float64]:
 		for _, p := range a.DataPoints {
 			list = append(list, point{p.Attributes, int64(p.Count)})

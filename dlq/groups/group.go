@@ -38,6 +38,9 @@ const (
 // States returns all states.
 func States() []State { return []State{New, Ongoing, Escalating, Resolved, Regressed} }
 
+// Openings returns the states of a group that a person should look at.
+func Openings() []State { return []State{New, Escalating, Regressed} }
+
 // Group is what is known of the letters of one handler with the same error fingerprint. Times
 // are by the database's clock.
 type Group struct {
@@ -89,6 +92,13 @@ type Mute struct {
 // Muted reports whether the group is muted at a time.
 func (g Group) Muted(now time.Time) bool {
 	return g.MutedBy != "" && (g.MutedUntil.IsZero() || now.Before(g.MutedUntil)) && (g.MutedCount == 0 || g.Total < g.MutedCount)
+}
+
+// Open is what is open of the groups of one state.
+type Open struct {
+	// Groups is how many groups have open letters, and Oldest the age of the oldest of these.
+	Groups int64
+	Oldest time.Duration
 }
 
 // Filter chooses groups. The zero value chooses all that have open letters; every field

@@ -14,8 +14,8 @@ type Store interface {
 	Counter
 }
 
-// Reader reads groups outside of transactions, exactly: the counters with the changes that are
-// not added up yet, in one statement.
+// Reader reads groups outside of transactions. List and Hours are exact: the counters with the
+// changes that are not added up yet, in one statement.
 type Reader interface {
 	// List returns the groups of f: those with most open letters first.
 	List(ctx context.Context, f Filter) ([]Group, error)
@@ -27,6 +27,9 @@ type Reader interface {
 	// Behind returns how long ago the oldest change was made that is not added up yet, and
 	// whether there is one.
 	Behind(ctx context.Context) (age time.Duration, waits bool, err error)
+	// States returns what is open of a consumer, by the state of the group, as it was last added
+	// up. States without open letters are not in it.
+	States(ctx context.Context, consumer string) (map[State]Open, error)
 	// Due reports whether time alone may change the state of a group.
 	Due(ctx context.Context) (bool, error)
 }

@@ -25,6 +25,9 @@ const (
 	Postponed Outcome = "postponed" // its handler asked for a later time
 )
 
+// Ends returns the final outcomes, and Skipped.
+func Ends() []Outcome { return []Outcome{Succeeded, FailedAgain, Unknown, Skipped} }
+
 // Entry is a letter of a redrive.
 type Entry struct {
 	// LetterID is the letter, and Rev how many edits it had when it was listed: a letter that

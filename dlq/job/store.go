@@ -62,6 +62,8 @@ type Reader interface {
 	Get(ctx context.Context, id int64) (Redrive, error)
 	// List returns the newest redrives of consumer, or of all if it is empty, newest first.
 	List(ctx context.Context, consumer string, limit int) ([]Redrive, error)
+	// Unfinished returns the redrives of consumer that run or are paused, by these states.
+	Unfinished(ctx context.Context, consumer string) (map[State]Unfinished, error)
 	// Entries returns at most limit letters of a redrive in a state ("" for all) with a letter id
 	// above after, by letter.
 	Entries(ctx context.Context, id int64, state Outcome, after int64, limit int) ([]Entry, error)
@@ -72,6 +74,13 @@ type Reader interface {
 	// NewLetters returns how many letters these builds have written since the plan for the same
 	// reasons as those of its letters.
 	NewLetters(ctx context.Context, r Redrive, builds []string) (int64, error)
+}
+
+// Unfinished are the redrives of one state.
+type Unfinished struct {
+	// Jobs is how many they are, and Queued how many of their letters were neither sent nor
+	// skipped.
+	Jobs, Queued int64
 }
 
 // Survey counts the letters of a redrive that a build of one handler gave up.

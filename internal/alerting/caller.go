@@ -29,6 +29,10 @@ var errPanicked = errors.New("the alert hook panicked")
 // Caller calls a hook, one call at a time. If a call does not return in time, the Caller
 // abandons it and makes no other call until it returns. It is safe for concurrent use.
 type Caller struct {
+	// Called is told whether each call of the hook succeeded; may be nil. It is set before
+	// the first call.
+	Called func(ok bool)
+
 	hook   alerts.Hook
 	logger *slog.Logger
 	slot   chan struct{} // holds a token while a call is under way
@@ -44,6 +48,9 @@ func NewCaller(hook alerts.Hook, logger *slog.Logger) *Caller {
 // returned, ctx has ended, or the hook's time is over. A failure is logged.
 func (c *Caller) Call(ctx context.Context, a alerts.Alert) error {
 	err := c.call(ctx, a)
+	if c.Called != nil && !errors.Is(err, errNotBegun) {
+		c.Called(err == nil)
+	}
 	if err != nil && !errors.Is(err, errNotBegun) {
 		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "consumer", a.Consumer, "error", Reason(err))
 	}

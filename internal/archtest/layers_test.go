@@ -11,7 +11,7 @@ var (
 	Leaves = Set{"./store/txn", "./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/jsontext", "./internal/shard", "./internal/sleep", "./redact", "./ui/who"}
 	// Engines move messages.
 	Engines = Set{
-		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/counting", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/editing", "./internal/execute", "./internal/failurelog", "./internal/intervene",
+		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/counting", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/editing", "./internal/execute", "./internal/failurelog", "./internal/intervene", "./internal/depths",
 		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stalled", "./internal/stranded", "./internal/ready", "./internal/redriving", "./internal/rehearsal",
 		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./outbox/relay",
 	}

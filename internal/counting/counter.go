@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -31,6 +32,8 @@ type Counter struct {
 	Store  store.Transactor
 	Groups groups.Store
 	Audit  audit.Store
+	// Upkeep records which groups were opened, and looks for them; nil records nothing.
+	Upkeep *telemetry.Upkeep
 }
 
 // AddUp adds up the changes that are there. It returns early, without an error, if another process
@@ -42,9 +45,9 @@ func (c *Counter) AddUp(ctx context.Context) error {
 			return err
 		}
 		more := false
-		err = store.Transact(ctx, c.Store, func(t *txn.Txn) error {
-			more, err = c.addUp(ctx, t)
-			return err
+		err = c.transact(ctx, func(t *txn.Txn) (changed []groups.Group, err error) {
+			changed, more, err = c.addUp(ctx, t)
+			return changed, err
 		})
 		if err != nil {
 			return fmt.Errorf("add up dead letters: %w", err)
@@ -55,21 +58,38 @@ func (c *Counter) AddUp(ctx context.Context) error {
 	}
 }
 
-// addUp adds up some changes, and reports whether there may be more.
-func (c *Counter) addUp(ctx context.Context, t *txn.Txn) (more bool, err error) {
+// transact runs f in a transaction, and counts the groups that f has given another state.
+func (c *Counter) transact(ctx context.Context, f func(t *txn.Txn) ([]groups.Group, error)) error {
+	var changed []groups.Group
+	err := store.Transact(ctx, c.Store, func(t *txn.Txn) (err error) {
+		changed, err = f(t)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range changed {
+		c.Upkeep.GroupOpened(g.Consumer, string(g.State))
+	}
+	return nil
+}
+
+// addUp adds up some changes, and returns the groups that have another state now, and whether
+// there may be more changes.
+func (c *Counter) addUp(ctx context.Context, t *txn.Txn) (changed []groups.Group, more bool, err error) {
 	now, locked, err := c.Groups.Lock(ctx, t)
 	if err != nil || !locked {
-		return false, err
+		return nil, false, err
 	}
 	changes, err := c.Groups.Take(ctx, t, changesAtOnce)
 	if err != nil || len(changes) == 0 {
-		return false, err
+		return nil, false, err
 	}
 	sums := groups.Add(changes)
 	ids := slices.SortedFunc(maps.Keys(sums), compare)
 	known, err := c.Groups.Get(ctx, t, ids)
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	byID := make(map[groups.ID]groups.Group, len(known))
 	for _, g := range known {
@@ -81,7 +101,8 @@ func (c *Counter) addUp(ctx context.Context, t *txn.Txn) (more bool, err error) 
 		list[i].ID = id
 		hours[id] = sums[id].Hours
 	}
-	return len(changes) == changesAtOnce, c.decide(ctx, t, now, list, sums, hours)
+	changed, err = c.decide(ctx, t, now, list, sums, hours)
+	return changed, len(changes) == changesAtOnce, err
 }
 
 // Review decides the states that time alone changes. Otherwise it is as AddUp.
@@ -90,14 +111,14 @@ func (c *Counter) Review(ctx context.Context) error {
 	if err != nil || !due {
 		return err
 	}
-	err = store.Transact(ctx, c.Store, func(t *txn.Txn) error {
+	err = c.transact(ctx, func(t *txn.Txn) ([]groups.Group, error) {
 		now, locked, err := c.Groups.Lock(ctx, t)
 		if err != nil || !locked {
-			return err
+			return nil, err
 		}
 		list, err := c.Groups.Overdue(ctx, t, groupsAtOnce)
 		if err != nil || len(list) == 0 {
-			return err
+			return nil, err
 		}
 		return c.decide(ctx, t, now, list, nil, nil)
 	})
@@ -107,27 +128,27 @@ func (c *Counter) Review(ctx context.Context) error {
 	return nil
 }
 
-// decide applies sums to the groups of list, and writes what became of them. hours are those of
-// the sums.
-func (c *Counter) decide(ctx context.Context, t *txn.Txn, now time.Time, list []groups.Group, sums map[groups.ID]*groups.Sum, hours map[groups.ID][]groups.Hour) error {
+// decide applies sums to the groups of list, writes what became of them, and returns those
+// whose state changed. hours are those of the sums.
+func (c *Counter) decide(ctx context.Context, t *txn.Txn, now time.Time, list []groups.Group, sums map[groups.ID]*groups.Sum, hours map[groups.ID][]groups.Hour) (changed []groups.Group, err error) {
 	ids := make([]groups.ID, len(list))
 	for i, g := range list {
 		ids[i] = g.ID
 	}
 	week, err := c.Groups.Week(ctx, t, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	unfinished, err := c.Groups.Unfinished(ctx, t, ids)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	builds := make(map[string][]groups.Build)
 	for i := range list {
 		g := &list[i]
 		if _, ok := builds[g.Consumer]; !ok {
 			if builds[g.Consumer], err = c.Groups.Order(ctx, t, g.Consumer); err != nil {
-				return err
+				return nil, err
 			}
 		}
 		f := groups.Facts{Now: now, Unfinished: unfinished[g.ID], Hours: week[g.ID], Builds: builds[g.Consumer]}
@@ -137,11 +158,12 @@ func (c *Counter) decide(ctx context.Context, t *txn.Txn, now time.Time, list []
 		was := g.State
 		if why := g.Apply(sums[g.ID], f); why != "" {
 			if err := c.record(ctx, t, g, was, why); err != nil {
-				return err
+				return nil, err
 			}
+			changed = append(changed, *g)
 		}
 	}
-	return c.Groups.Put(ctx, t, list, hours)
+	return changed, c.Groups.Put(ctx, t, list, hours)
 }
 
 // record says in the audit why the state of a group changed.

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
 )
@@ -23,7 +24,9 @@ const (
 // Loop counts from time to time.
 type Loop struct {
 	*Counter
-	Logger *slog.Logger
+	// Instances are those of the database.
+	Instances instance.Store
+	Logger    *slog.Logger
 }
 
 // Run counts until ctx ends. It blocks.
@@ -34,13 +37,20 @@ func (l *Loop) Run(ctx context.Context) {
 		if err != nil && !failed && ctx.Err() == nil {
 			l.Logger.Warn("cannot count dead letters; trying again", "error", encode.Said(err))
 		}
-		failed = err != nil
+		if failed = err != nil; !failed {
+			l.Upkeep.Ran("count")
+		}
 	}
 }
 
 func (l *Loop) turn(ctx context.Context, turn int) error {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
+	if turn%reviewTurns == 1 {
+		if err := l.know(ctx); err != nil {
+			return err
+		}
+	}
 	if err := l.AddUp(ctx); err != nil {
 		return err
 	}
@@ -51,6 +61,18 @@ func (l *Loop) turn(ctx context.Context, turn int) error {
 	}
 	if turn%pruneTurns == 0 {
 		return l.Groups.Prune(ctx)
+	}
+	return nil
+}
+
+// know has the counters of all consumers begin at 0, since their groups may be counted here.
+func (l *Loop) know(ctx context.Context) error {
+	list, err := l.Instances.List(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, i := range list {
+		l.Upkeep.Consumers(i.Consumer)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/telemetry"
 )
 
 // Action does what a request asks. Its value is sent to the person as JSON. An error that
@@ -38,6 +39,7 @@ type desk struct {
 	requests instance.Requests
 	self     instance.Instance
 	actions  map[string]Action
+	upkeep   *telemetry.Upkeep
 	logger   *slog.Logger
 
 	free   map[string]bool // kinds without a running action
@@ -48,7 +50,7 @@ type desk struct {
 
 func newDesk(o Options) *desk {
 	d := &desk{
-		requests: o.Store.Operations().Requests, self: o.Instance, actions: o.Actions, logger: o.Logger,
+		requests: o.Store.Operations().Requests, self: o.Instance, actions: o.Actions, upkeep: o.Upkeep, logger: o.Logger,
 		free: make(map[string]bool), ended: make(chan string, len(o.Actions)),
 	}
 	for kind := range o.Actions {
@@ -97,7 +99,9 @@ func (d *desk) take(ctx context.Context) (instance.Request, bool) {
 	if err != nil && ctx.Err() == nil && !d.failed {
 		d.logger.Warn("cannot look for requests", "error", encode.Said(err))
 	}
-	d.failed = err != nil
+	if d.failed = err != nil; !d.failed {
+		d.upkeep.Ran("requests")
+	}
 	if !ok || err != nil {
 		return instance.Request{}, false
 	}

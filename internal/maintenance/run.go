@@ -13,10 +13,11 @@ import (
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/store"
 )
 
-// Options are what the tasks work with. All fields but Actions are required.
+// Options are what the tasks work with. All fields but Actions and Upkeep are required.
 type Options struct {
 	Store store.Store
 	// Instance is this process, Handlers are those of its consumer.
@@ -28,7 +29,9 @@ type Options struct {
 	Send func(alerts.Alert)
 	// Actions do what is asked, by the kind of the request.
 	Actions map[string]Action
-	Logger  *slog.Logger
+	// Upkeep records what is done; nil records nothing.
+	Upkeep *telemetry.Upkeep
+	Logger *slog.Logger
 }
 
 // Run works until ctx ends. It blocks until all tasks have ended.
@@ -39,7 +42,7 @@ func Run(ctx context.Context, o Options) {
 		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
 	}
 	tasks.Go(func() { lines.Run(ctx) })
-	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Instance: o.Instance.ID, Handlers: o.Handlers, Logger: o.Logger}
+	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Instance: o.Instance.ID, Handlers: o.Handlers, Upkeep: o.Upkeep, Logger: o.Logger}
 	tasks.Go(func() { redrives.Run(ctx) })
 	actions := maps.Clone(o.Actions)
 	if actions == nil {
@@ -54,6 +57,7 @@ func Run(ctx context.Context, o Options) {
 	o.Actions = actions
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })
-	counts := &counting.Loop{Counter: counting.New(o.Store), Logger: o.Logger}
+	counts := &counting.Loop{Counter: counting.New(o.Store), Instances: o.Store.Operations().Instances, Logger: o.Logger}
+	counts.Upkeep = o.Upkeep
 	tasks.Go(func() { counts.Run(ctx) })
 }

@@ -21,6 +21,8 @@ type Keeper struct {
 	// the next round continues it. Both are called from Run's goroutine.
 	Done   func(inbox.Pruned)
 	Failed func(error)
+	// Looked is called after each check that did not fail; may be nil.
+	Looked func()
 }
 
 const (
@@ -45,8 +47,12 @@ func pause(window time.Duration) time.Duration {
 func (k *Keeper) Run(ctx context.Context) {
 	look := cmp.Or(k.Look, time.Minute)
 	for ctx.Err() == nil {
-		if err := k.round(ctx); err != nil && ctx.Err() == nil {
+		err := k.round(ctx)
+		if err != nil && ctx.Err() == nil {
 			k.Failed(err)
+		}
+		if err == nil && k.Looked != nil {
+			k.Looked()
 		}
 		sleep.For(ctx, look)
 	}

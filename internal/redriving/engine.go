@@ -12,12 +12,13 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Engine works on the redrives of a consumer. It is safe for concurrent use. All fields are
-// required.
+// Engine works on the redrives of a consumer. It is safe for concurrent use. All fields but
+// Upkeep are required.
 type Engine struct {
 	Store    store.Store
 	Consumer string
@@ -27,7 +28,9 @@ type Engine struct {
 	// Handlers are those of the consumer in this process: they give the keys of letters under
 	// stand-in keys.
 	Handlers []*task.Handler
-	Logger   *slog.Logger
+	// Upkeep records what is done; nil records nothing.
+	Upkeep *telemetry.Upkeep
+	Logger *slog.Logger
 }
 
 const (

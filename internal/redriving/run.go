@@ -31,7 +31,9 @@ func (e *Engine) Run(ctx context.Context) {
 		if err != nil && ctx.Err() == nil && !failed {
 			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", encode.Said(err))
 		}
-		failed = err != nil
+		if failed = err != nil; !failed {
+			e.Upkeep.Ran("redrive")
+		}
 		if err == nil && time.Since(forgotten) > forgetEvery {
 			forgotten = time.Now()
 			e.forget(ctx)

@@ -33,6 +33,7 @@ func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	if err != nil || !found || r.State != job.Running || r.Consumer != e.Consumer {
 		return Taken{}, err
 	}
+	before := r.Progress
 	s := &step{Engine: e, t: t, r: &r, w: w}
 	d, err := s.run(ctx)
 	if err != nil && (ctx.Err() != nil || txn.Classify(err) == txn.Connection) {
@@ -44,10 +45,23 @@ func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	if err != nil {
 		return Taken{}, fmt.Errorf("step of %s: %w", job.Name(id), err)
 	}
+	e.count(before, r.Progress)
 	if s.put {
 		e.Store.Backlog().Signals.Wake(e.Consumer)
 	}
 	return Taken{d, len(s.entries)}, nil
+}
+
+// count counts the letters that have an outcome since before.
+func (e *Engine) count(before, now job.Progress) {
+	for outcome, n := range map[job.Outcome]int64{
+		job.Succeeded: now.Succeeded - before.Succeeded, job.FailedAgain: now.FailedAgain - before.FailedAgain,
+		job.Unknown: now.Unknown - before.Unknown, job.Skipped: now.Skipped - before.Skipped,
+	} {
+		if n > 0 {
+			e.Upkeep.Redriven(string(outcome), n)
+		}
+	}
 }
 
 // step is a step of a job while it is taken.

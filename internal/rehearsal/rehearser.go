@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
 )
@@ -37,7 +38,7 @@ type Guard interface {
 	Enter(ctx context.Context, messages []inbox.ID, alone bool) (leave func(ran bool), err error)
 }
 
-// Options are what a Rehearser works with. All are required.
+// Options are what a Rehearser works with. All but Upkeep are required.
 type Options struct {
 	Store    store.Store
 	Handlers []*task.Handler
@@ -47,6 +48,8 @@ type Options struct {
 	// Sessions counts the goroutines of handlers, Left the abandoned ones.
 	Sessions *sync.WaitGroup
 	Left     *task.LeftBehind
+	// Upkeep counts the letters by their outcome; nil counts nothing.
+	Upkeep *telemetry.Upkeep
 	// Redact rewrites the texts of errors; may be nil.
 	Redact func(string) string
 	Logger *slog.Logger
@@ -109,6 +112,9 @@ func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	defer cancel()
 	report, err := r.rehearse(ctx, q, ids)
 	report.Of, report.Took = of, time.Since(start)
+	for _, one := range report.Results {
+		r.Upkeep.Rehearsed(string(one.Outcome), 1)
+	}
 	return report, err
 }
 

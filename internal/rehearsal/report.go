@@ -57,6 +57,9 @@ const (
 	Applied  Outcome = "applied" // the handler committed: it is handled, and its letter closed
 )
 
+// Outcomes returns all outcomes.
+func Outcomes() []Outcome { return []Outcome{Passes, Postpone, Fails, Skipped, Applied} }
+
 // Group tells the group of a failure from that of the letter.
 type Group string
 

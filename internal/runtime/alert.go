@@ -26,12 +26,13 @@ type alertSender struct {
 	sources    sync.Mutex // see sourcesChanged
 }
 
-func newAlertSender(rt *Runtime) *alertSender {
+func newAlertSender(rt *Runtime, u *telemetry.Upkeep) *alertSender {
 	namespaces := []string{rt.Name}
 	if rt.Sink != nil {
 		namespaces = append(namespaces, "")
 	}
 	caller := alerting.NewCaller(rt.Alert, rt.Logger)
+	caller.Called = u.AlertSent
 	return &alertSender{
 		rt: rt, dispatcher: alerting.NewDispatcher(caller, rt.Alerts),
 		rows: alerting.NewReader(rt.Store, caller, rt.Alerts, namespaces...),
@@ -116,11 +117,6 @@ func (s *alertSender) relayStalled(cause error) {
 		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status"
 	}
 	s.send(kind, nil, text)
-}
-
-// gauge returns the gauges that need no query.
-func (s *alertSender) gauge() []telemetry.Value {
-	return append(s.rt.Subscriptions.Gauges(), telemetry.Value{Gauge: telemetry.AlertsDropped, N: s.dispatcher.Dropped()})
 }
 
 // Alert sends an alert about this process. h may be nil.

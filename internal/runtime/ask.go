@@ -11,7 +11,7 @@ import (
 func (r *Run) actions(handlers []*task.Handler) map[string]maintenance.Action {
 	rehearser := rehearsal.New(rehearsal.Options{
 		Store: r.rt.Store, Handlers: handlers, Instance: r.instance.self, Guard: r.instance.guard,
-		Sessions: &r.calls, Left: &r.rt.left, Redact: r.rt.Redact, Logger: r.rt.Logger,
+		Sessions: &r.calls, Left: &r.rt.left, Upkeep: r.upkeep, Redact: r.rt.Redact, Logger: r.rt.Logger,
 	})
 	desk := &intervene.Desk{Store: r.rt.Store, Instance: r.instance.self}
 	return map[string]maintenance.Action{rehearsal.Kind: rehearser.Act, intervene.RetryKind: desk.Retry, intervene.CancelKind: desk.Cancel}

@@ -2,55 +2,35 @@ package runtime
 
 import (
 	"context"
-	"fmt"
-	"time"
 
-	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/internal/local"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/depths"
+	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/internal/telemetry"
-	"github.com/headrace/headrace/ledger"
 )
 
-// letterClasses are the classes that open dead letters are counted by.
-var letterClasses = dlq.Classes()
+// beginCounters has the counters begin at 0.
+func beginCounters(rt *Runtime) *telemetry.Upkeep {
+	for _, h := range rt.handlers {
+		h.Telemetry.Begin(h.Topic)
+	}
+	return telemetry.NewUpkeep(rt.Telemetry, rt.Name, groups.Openings(), job.Ends(), rehearsal.Outcomes())
+}
 
-// pendingLong is how long a step has had no known outcome when it is counted: calls that are
-// under way, or are made again soon, are not.
-const pendingLong = time.Hour
+// watchGauges registers the gauges.
+func watchGauges(r *Run) (*telemetry.Watch, error) {
+	rt := r.rt
+	read := depths.Reader{Store: rt.Store, Consumer: rt.Name, Local: len(rt.Local()) > 0}.Read
+	return rt.Telemetry.Watch("headrace.consumer", rt.Name, func() []telemetry.Value { return known(r) }, read)
+}
 
-// depths queries how much waits for this consumer, over all its processes.
-func (rt *Runtime) depths(ctx context.Context) ([]telemetry.Value, error) {
-	d, err := rt.Store.Backlog().Depth(ctx, rt.Name)
-	if err != nil {
-		return nil, fmt.Errorf("gauges: %w", err)
-	}
-	values := []telemetry.Value{
-		{Gauge: telemetry.Backlog, Kind: "ready", N: d.Ready},
-		{Gauge: telemetry.Backlog, Kind: "delayed", N: d.Delayed - d.Postponed},
-		{Gauge: telemetry.Backlog, Kind: "postponed", N: d.Postponed},
-		{Gauge: telemetry.Backlog, Kind: "blocked", N: d.Blocked},
-		{Gauge: telemetry.Backlog, Kind: "leased", N: d.Leased},
-		{Gauge: telemetry.BacklogOldest, Age: d.Oldest},
-	}
-	for _, class := range letterClasses {
-		n, err := rt.Store.Letters().Count(ctx, dlq.Filter{State: dlq.Open, Consumer: rt.Name, Class: class})
-		if err != nil {
-			return nil, fmt.Errorf("gauges: %w", err)
-		}
-		values = append(values, telemetry.Value{Gauge: telemetry.Letters, Kind: string(class), N: n})
-	}
-	steps, err := rt.Store.Operations().StepAdmin.Count(ctx, rt.Name, pendingLong)
-	if err != nil {
-		return nil, fmt.Errorf("gauges: %w", err)
-	}
-	for _, state := range []ledger.State{ledger.Pending, ledger.Parked, ledger.Skipped} {
-		values = append(values, telemetry.Value{Gauge: telemetry.Steps, Kind: string(state), N: steps[state]})
-	}
-	if len(rt.Local()) == 0 {
-		return values, nil
-	}
-	lag, err := local.Lag(ctx, rt.Store.Outbox(), rt.Name)
-	return append(values, lag...), err
+// known are the gauges that need no query.
+func known(r *Run) []telemetry.Value {
+	values := append(r.rt.Subscriptions.Gauges(), r.upkeep.Values()...)
+	return append(values,
+		telemetry.Flag(telemetry.Ready, r.rt.Ready() == nil), telemetry.Flag(telemetry.Paused, r.rt.Pause.Paused()),
+		telemetry.Value{Gauge: telemetry.AlertsDropped, N: r.alerts.dispatcher.Dropped()})
 }
 
 // closeGauges unregisters the gauges, before the user closes the store.

@@ -13,7 +13,7 @@ import (
 // the gauges.
 func (r *Run) startRelay() (err error) {
 	rt := r.rt
-	if r.gauges, err = rt.Telemetry.Watch("headrace.consumer", rt.Name, r.alerts.gauge, rt.depths); err != nil {
+	if r.gauges, err = watchGauges(r); err != nil {
 		return err
 	}
 	defer func() {

@@ -124,6 +124,7 @@ func (r *Run) prune() {
 				log.Info("pruned", "messages", done.Messages, "letters", done.Letters)
 			}
 		},
+		Looked: func() { r.upkeep.Ran("prune") },
 		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", encode.Said(err)) },
 	}
 	keeper.Run(r.Stopping)

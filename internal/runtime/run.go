@@ -41,6 +41,7 @@ type Run struct {
 	local    localDelivery
 	instance instanceRun
 	gauges   *telemetry.Watch
+	upkeep   *telemetry.Upkeep
 	leave    func(context.Context) error // the shared relay; nil without a sink
 	forget   func()                      // that the process runs this consumer
 	backlog  *drain.Drain
@@ -78,12 +79,12 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: %w", rt.Name, err)
 	}
-	r := &Run{rt: rt, Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes), forget: forget}
+	r := &Run{rt: rt, upkeep: beginCounters(rt), Budget: dispatch.NewBudget(rt.MaxInFlight, rt.MaxInFlightBytes), forget: forget}
 	r.Stopping, r.stop = context.WithCancelCause(ctx)
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
-	r.alerts = newAlertSender(rt)
+	r.alerts = newAlertSender(rt, r.upkeep)
 	rt.Breaker.OnChange = r.breakerChanged
 	rt.Subscriptions.OnChange = r.alerts.sourcesChanged
 	rt.Pause.OnChange = func() { r.alerts.pauseChanged("a person resumed the consumer, and it takes messages again") }
@@ -142,7 +143,7 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() {
 		maintenance.Run(r.Stopping, maintenance.Options{
 			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.dispatcher.Send,
-			Actions: r.actions(registered), Logger: rt.Logger,
+			Actions: r.actions(registered), Upkeep: r.upkeep, Logger: rt.Logger,
 		})
 	})
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{

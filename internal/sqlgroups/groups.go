@@ -15,7 +15,7 @@ import (
 // Groups implements groups.Store.
 type Groups struct {
 	sqlrun.Table[struct {
-		List, Hours, Builds, Behind, Due string
+		List, Hours, Builds, Behind, States, Due string
 
 		Lock, Take, Get, Overdue, Week, NoteBuilds, Unfinished, Put, PutHours string
 
@@ -73,6 +73,22 @@ func (s *Groups) Behind(ctx context.Context) (age time.Duration, waits bool, err
 		return 0, false, nil
 	}
 	return age, err == nil, err
+}
+
+func (s *Groups) States(ctx context.Context, consumer string) (map[groups.State]groups.Open, error) {
+	type row struct {
+		groups.State
+		groups.Open
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.States, []any{consumer}, func(r *row) []any {
+		return []any{&r.State, &r.Groups, (*sqlrun.Span)(&r.Oldest)}
+	})
+	sqlrun.Wrap("count groups by state", &err)
+	states := make(map[groups.State]groups.Open, len(rows))
+	for _, r := range rows {
+		states[r.State] = r.Open
+	}
+	return states, err
 }
 
 func (s *Groups) Due(ctx context.Context) (due bool, err error) {

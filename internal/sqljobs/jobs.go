@@ -24,7 +24,7 @@ type Jobs struct {
 
 		Due, Lock, LockWait, Change, Looks, Next, Settle, SkipBehind string
 
-		Get, List, Entries, Survey, NewLetters, Waits string
+		Get, List, Unfinished, Entries, Survey, NewLetters, Waits string
 	}]
 }
 
@@ -110,6 +110,22 @@ func (s *Jobs) List(ctx context.Context, consumer string, limit int) (list []job
 func (s *Jobs) Entries(ctx context.Context, id int64, state job.Outcome, after int64, limit int) (list []job.Entry, err error) {
 	defer sqlrun.Wrap("read the letters of a redrive", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Entries, []any{id, string(state), after, limit}, entryFields)
+}
+
+func (s *Jobs) Unfinished(ctx context.Context, consumer string) (map[job.State]job.Unfinished, error) {
+	type row struct {
+		job.State
+		job.Unfinished
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Unfinished, []any{consumer}, func(r *row) []any {
+		return []any{&r.State, &r.Jobs, &r.Queued}
+	})
+	sqlrun.Wrap("count unfinished redrives", &err)
+	states := make(map[job.State]job.Unfinished, len(rows))
+	for _, r := range rows {
+		states[r.State] = r.Unfinished
+	}
+	return states, err
 }
 
 func (s *Jobs) LooksOf(ctx context.Context, id int64, limit int) ([]job.Look, error) {

@@ -6,7 +6,7 @@
 // A [Telemetry] has a tracer and the instruments. A [Handler] records for one
 // registration. A [Receipt] is the span in which a delivery was received, a [Run] the
 // span of one run of a handler. A [Sender] records the sends of a relay. A [Watch]
-// queries a database for gauges.
+// queries a database for gauges. An [Upkeep] records what a process does besides messages.
 //
 // # Rules
 //
@@ -26,6 +26,9 @@
 // of an error; a failed span has an error class, the error's Go type and its fingerprint.
 // Labels of metrics are the names of consumers, handlers and registered topics, and
 // values listed here.
+//
+// Counters whose labels are known begin at 0 when the consumer starts: a series that begins
+// at 1 has no increase.
 //
 // Gauges that need a query run it at most once in ten seconds, with a deadline. If the
 // database does not answer they have no value.

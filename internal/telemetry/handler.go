@@ -10,6 +10,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/dlq"
 )
 
 // Handler records for one registration. It is safe for concurrent use; nil records
@@ -38,6 +39,25 @@ func (t *Telemetry) Handler(consumer, handler string, outcomes []string) *Handle
 		h.outcomes = append(h.outcomes, []metric.AddOption{metric.WithAttributeSet(labels)})
 	}
 	return h
+}
+
+// Begin has its counters begin at 0: those of dead letters for topic, "" if the topics are not
+// known. It is called when the consumer starts, since what is counted before there is an SDK
+// is lost.
+func (h *Handler) Begin(topic string) {
+	if h == nil {
+		return
+	}
+	for _, outcome := range h.outcomes {
+		h.t.processed.Add(background, 0, outcome...)
+		h.t.drained.Add(background, 0, outcome...)
+	}
+	if topic == "" {
+		return
+	}
+	for _, class := range dlq.Classes() {
+		h.t.letters.Add(background, 0, h.letter(string(class), topic))
+	}
 }
 
 var background = context.Background()
@@ -81,9 +101,14 @@ func (h *Handler) DeadLettered(d *headrace.Delivery, class string) {
 	if h == nil {
 		return
 	}
-	h.t.letters.Add(background, 1, metric.WithAttributes(
+	h.t.letters.Add(background, 1, h.letter(class, h.system(d).of.topic))
+}
+
+// letter are the labels of a dead letter.
+func (h *Handler) letter(class, topic string) metric.MeasurementOption {
+	return metric.WithAttributes(
 		attribute.String("headrace.consumer", h.consumer), attribute.String("headrace.handler", h.name),
-		attribute.String("headrace.class", class), semconv.MessagingDestinationName(h.system(d).of.topic)))
+		attribute.String("headrace.class", class), semconv.MessagingDestinationName(topic))
 }
 
 // Took records how long one run took, for the message d or a batch that begins with d.

@@ -34,6 +34,7 @@ type Telemetry struct {
 	calls     metric.Int64Counter
 	replayed  metric.Int64Counter
 	memos     metric.Int64Counter
+	upkeep    upkeepCounters
 	gauges    gauges
 }
 
@@ -64,6 +65,7 @@ func New(tp trace.TracerProvider, mp metric.MeterProvider) (*Telemetry, error) {
 	t.calls = instrument(m, t.meter.Int64Counter, "headrace.step.calls", "{call}", "Calls that steps made, by what they said of it.")
 	t.replayed = instrument(m, t.meter.Int64Counter, "headrace.step.replayed", "{step}", "Steps whose result an earlier run had recorded.")
 	t.memos = instrument(m, t.meter.Int64Counter, "headrace.memo", "{step}", "Steps with a Memo: hit (the result of another message), miss (a call), wait (put off while another message makes the call).")
+	t.upkeep = newUpkeepCounters(m, t.meter)
 	t.gauges = newGauges(m, t.meter)
 	if m.err != nil {
 		return nil, m.err

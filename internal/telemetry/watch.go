@@ -10,12 +10,23 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Value is one value of a gauge. Kind is its status or class; "" if the gauge has none.
+// Value is one value of a gauge: N, Age or At. Kind is its status or class; "" if the gauge
+// has none.
 type Value struct {
 	Gauge Gauge
 	Kind  string
 	N     int64
 	Age   time.Duration
+	At    time.Time
+}
+
+// Flag is a value of 1 or 0.
+func Flag(g Gauge, on bool) Value {
+	v := Value{Gauge: g}
+	if on {
+		v.N = 1
+	}
+	return v
 }
 
 // Bounds of the queries for gauges.

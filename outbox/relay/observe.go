@@ -27,11 +27,7 @@ func (r *Relay) watch() (*telemetry.Watch, error) {
 
 // known are the gauges that need no query.
 func (r *Relay) known() []telemetry.Value {
-	v := telemetry.Value{Gauge: telemetry.Stalled}
-	if r.Stalled() {
-		v.N = 1
-	}
-	return []telemetry.Value{v}
+	return []telemetry.Value{telemetry.Flag(telemetry.Stalled, r.Stalled())}
 }
 
 // depths queries the row counts of the outbox.

@@ -54,6 +54,7 @@ func TestGroupViewsReadCounters(t *testing.T) {
 			{"groups_builds", "text, bigint", "'billing', 12000000"},
 			{"groups_behind", "", ""},
 			{"groups_due", "", ""},
+			{"groups_states", "text", "'billing'"},
 			{"letters_get", "bigint", "1000"},
 		} {
 			prepare, execute := "PREPARE p AS ", "EXECUTE p"

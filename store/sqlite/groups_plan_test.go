@@ -46,7 +46,7 @@ func TestGroupViewsReadCounters(t *testing.T) {
 		t.Fatal(err)
 	}
 	write("ANALYZE")
-	for _, name := range []string{"groups_list", "groups_hours", "groups_builds", "groups_behind", "groups_due", "letters_get"} {
+	for _, name := range []string{"groups_list", "groups_hours", "groups_builds", "groups_behind", "groups_states", "groups_due", "letters_get"} {
 		query := s.text.Queries.Get(name)
 		var ignored int
 		plan, err := sqlrun.Collect(t.Context(), s.DB(), "EXPLAIN QUERY PLAN "+query, nulls(query), func(step *string) []any {

@@ -16,6 +16,7 @@ import (
 
 var groupsTests = []test{
 	{name: "a view is exact before its changes are added up and after", run: groupsExact},
+	{name: "open groups and their oldest letter are counted by state", run: groupsByState},
 	{name: "hours and builds are counted", run: groupsHours},
 	{name: "a statement writes one row for each group and build", run: groupsOneRow, needs: concurrentWriters},
 	{name: "states change with letters, people and time", run: groupsStates},
@@ -91,6 +92,38 @@ func (b *bundle) discard(keys ...string) {
 func (b *bundle) run(id, build string) {
 	b.Helper()
 	b.must(b.Store.Operations().Instances.Start(b.ctx, instance.Instance{ID: id, Consumer: consumer, Build: build}))
+}
+
+// groupsByState counts what is open of one consumer: the oldest letter is not that of the group.
+func groupsByState(b *bundle) {
+	want := func(want map[groups.State]groups.Open) {
+		b.Helper()
+		b.addUp()
+		got, err := b.Store.Operations().Groups.States(b.ctx, consumer)
+		b.must(err)
+		for state, open := range got {
+			open.Oldest = open.Oldest.Truncate(time.Hour)
+			got[state] = open
+		}
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			b.Errorf("states (-want +got):\n%s", diff)
+		}
+	}
+	want(nil)
+	b.die(of("one", "v1", "a")...)
+	b.addUp()
+	b.shift(2 * time.Hour)
+	b.die(of("one", "v1", "b")...)
+	b.die(of("two", "v1", "c")...)
+	want(map[groups.State]groups.Open{groups.New: {Groups: 2, Oldest: 2 * time.Hour}})
+	b.discard("a")
+	want(map[groups.State]groups.Open{groups.New: {Groups: 2}})
+	b.discard("c")
+	b.shift(25 * time.Hour)
+	want(map[groups.State]groups.Open{groups.Ongoing: {Groups: 1, Oldest: 23 * time.Hour}})
+	if other, err := b.Store.Operations().Groups.States(b.ctx, "other"); err != nil || len(other) > 0 {
+		b.Errorf("another consumer has %v, %v", other, err)
+	}
 }
 
 // groupsExact compares views with what is in the letters, with all changes added up, some, and none.

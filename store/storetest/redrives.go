@@ -345,6 +345,11 @@ func redriveForgotten(b *bundle) {
 	planned, running := b.plan(dlq.Filter{}), b.plan(dlq.Filter{})
 	b.changeRedrive(running, func(r *job.Redrive) { r.State = job.Running })
 	jobs := b.Store.Operations().Redrives
+	b.changeRedrive(b.plan(dlq.Filter{}), func(r *job.Redrive) { r.State = job.Paused })
+	states, err := jobs.Unfinished(b.ctx, consumer)
+	if want := (map[job.State]job.Unfinished{job.Running: {Jobs: 1, Queued: 3}, job.Paused: {Jobs: 1, Queued: 3}}); err != nil || !cmp.Equal(states, want) {
+		b.Errorf("unfinished are %+v, %v", states, err)
+	}
 	forget := func() bool {
 		b.Helper()
 		more, err := jobs.Forget(b.ctx, consumer, time.Hour, 2)
