@@ -65,6 +65,42 @@ const (
 	SubscriptionResumed Kind = "subscription_resumed"
 )
 
+// The kinds of condition: they fire and are resolved, and the processes of a database judge them
+// from its tables. See Bounds for when.
+const (
+	// GroupFailing: a group of dead letters is new, or got worse. It lasts until the group is
+	// resolved or muted. Without an ErrorFingerprint it sums up the many new groups of a handler.
+	GroupFailing Kind = "group_failing"
+	// LettersOld: a dead letter has waited for a person for long.
+	LettersOld Kind = "letters_old"
+	// LettersExpire: open dead letters will soon be removed by Retention.OpenLetters.
+	LettersExpire Kind = "letters_expire"
+	// BacklogLag: a message in the backlog is due, and is not run.
+	BacklogLag Kind = "backlog_lag"
+	// OutboxLag: an event is due, and is not published. Topic is the name of the outbox.
+	OutboxLag Kind = "outbox_lag"
+	// RowsParked: events are parked, because the sink refuses them. Topic is the name of the outbox.
+	RowsParked Kind = "rows_parked"
+	// WorkWithoutOwner: messages or events wait, and no process would take them.
+	WorkWithoutOwner Kind = "work_without_owner"
+	// ConsumerAbsent: no process of a consumer runs, and the last one did not end in order.
+	ConsumerAbsent Kind = "consumer_absent"
+	// ConsumerCrashing: processes of a consumer end unexpectedly, one after the other.
+	ConsumerCrashing Kind = "consumer_crashing"
+	// PauseForgotten: a person paused a consumer long ago, and work waits.
+	PauseForgotten Kind = "pause_forgotten"
+	// RedrivePaused: a redrive has paused by itself. Topic is its name, such as R-42.
+	RedrivePaused Kind = "redrive_paused"
+	// RedriveStalled: a redrive runs, and no letter has got an outcome for a while. Topic is
+	// its name.
+	RedriveStalled Kind = "redrive_stalled"
+	// StepParked: a person must say what became of steps of leased handlers.
+	StepParked Kind = "step_parked"
+	// SinkFailing: a sink has taken no alert for a while, although it should. Topic is its
+	// name; the other sinks send it.
+	SinkFailing Kind = "sink_failing"
+)
+
 // Stored reports whether alerts of this kind are rows of the database, written in the
 // transaction that they report: they are sent at least once. The others belong to this
 // process and are lost with it.

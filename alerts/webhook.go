@@ -123,11 +123,11 @@ func client(o WebhookOptions) *http.Client {
 func (w *webhook) send(ctx context.Context, a Alert) error {
 	content, err := body(a)
 	if err != nil {
-		return &HookError{Reason: "webhook: the alert cannot be encoded"}
+		return &SendError{Reason: "webhook: the alert cannot be encoded"}
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.String(), bytes.NewReader(content))
 	if err != nil {
-		return &HookError{Reason: "webhook: the request cannot be made"}
+		return &SendError{Reason: "webhook: the request cannot be made"}
 	}
 	now := time.Now()
 	request.Header.Set("Content-Type", "application/json")
@@ -150,7 +150,7 @@ func answered(r *http.Response, now time.Time) error {
 	if r.StatusCode >= 200 && r.StatusCode < 300 {
 		return nil
 	}
-	e := &HookError{Reason: fmt.Sprintf("webhook: the receiver answered with status %d", r.StatusCode), Status: r.StatusCode}
+	e := &SendError{Reason: fmt.Sprintf("webhook: the receiver answered with status %d", r.StatusCode), Status: r.StatusCode}
 	if r.StatusCode == http.StatusTooManyRequests || r.StatusCode == http.StatusServiceUnavailable {
 		e.RetryAfter = retryAfter(r.Header.Get("Retry-After"), now)
 	}
@@ -174,7 +174,7 @@ const mostRetryAfter = 15 * time.Minute
 // failure returns the error of a failed call, without texts of others: they contain the
 // URL, or data from the receiver.
 func failure(err error) error {
-	e := &HookError{Reason: "webhook: the answer is not one of HTTP"}
+	e := &SendError{Reason: "webhook: the answer is not one of HTTP"}
 	switch {
 	case errors.Is(err, ErrAddress):
 		e.Reason, e.Err = "webhook: "+ErrAddress.Error(), ErrAddress

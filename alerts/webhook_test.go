@@ -136,7 +136,7 @@ func TestWebhookFaults(t *testing.T) {
 			hook, _ := receiver(t, tt.handler, tt.change)
 			begin := time.Now()
 			err := hook(t.Context(), full)
-			var failed *alerts.HookError
+			var failed *alerts.SendError
 			if !errors.As(err, &failed) || failed.Status != tt.status || failed.RetryAfter != tt.after {
 				t.Fatalf("error %#v", err)
 			}

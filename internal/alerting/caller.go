@@ -136,7 +136,7 @@ func (c *Caller) Wait(ctx context.Context) error {
 // Reason returns the part of a Caller's error that may be logged: texts of others may
 // contain anything.
 func Reason(err error) string {
-	var ours *alerts.HookError
+	var ours *alerts.SendError
 	switch {
 	case err == nil:
 		return ""
@@ -159,7 +159,7 @@ const (
 // delay is the wait after that many failures, the last of which was err.
 func delay(failures int, err error) time.Duration {
 	d := min(firstRetry<<min(max(failures-1, 0), 5), lastRetry)
-	if said, ok := errors.AsType[*alerts.HookError](err); ok {
+	if said, ok := errors.AsType[*alerts.SendError](err); ok {
 		d = max(d, min(said.RetryAfter, mostAfter))
 	}
 	return d

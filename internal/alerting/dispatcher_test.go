@@ -226,7 +226,7 @@ func TestHookFails(t *testing.T) {
 		if len(n.list()) != maxTries || d.Dropped() != 1 || n.list()[0].ID == "" || n.list()[0].ID != n.list()[maxTries-1].ID {
 			t.Errorf("%d tries, %d dropped", len(n.list()), d.Dropped())
 		}
-		n.fail(&alerts.HookError{Reason: "status 503", RetryAfter: 7 * time.Minute})
+		n.fail(&alerts.SendError{Reason: "status 503", RetryAfter: 7 * time.Minute})
 		d.Send(infra(alerts.Paused))
 		synctest.Wait()
 		d.Send(infra(alerts.Paused))
@@ -269,8 +269,8 @@ func TestHookPanics(t *testing.T) {
 
 // A hook that returns an error whose methods panic, as a nil pointer's do, has panicked:
 // that is no end of the process.
-func TestHookErrorPanics(t *testing.T) {
-	d, log := start(func(context.Context, alerts.Alert) error { return (*alerts.HookError)(nil) })
+func TestSendErrorPanics(t *testing.T) {
+	d, log := start(func(context.Context, alerts.Alert) error { return (*alerts.SendError)(nil) })
 	d.Send(infra(alerts.Paused))
 	mustClose(t, d)
 	if s := log.String(); d.Dropped() != 1 || !strings.Contains(s, "panicked: ") {
