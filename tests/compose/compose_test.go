@@ -21,7 +21,7 @@ const (
 )
 
 // ports are the servers and the ports that their clients expect.
-var ports = map[string]string{"postgres": "5432", "postgres18": "5433", "kafka": "9092", "rabbitmq": "5672", "sqs": "9324", "nats": "4222", "redis": "6379"}
+var ports = map[string]string{"postgres": "5432", "postgres18": "5433", "kafka": "9092", "rabbitmq": "5672", "sqs": "9324", "nats": "4222", "redis": "6379", "alertmanager": "9093"}
 
 func load(t *testing.T, env ...string) *types.Project {
 	t.Helper()
