@@ -103,6 +103,9 @@ func (s Severity) Rank() int { return slices.Index(severities, s) + 1 }
 
 var severities = []Severity{Info, Warning, Error, Critical}
 
+// Severities returns all severities, the least first.
+func Severities() []Severity { return slices.Clone(severities) }
+
 // Labels are what an alert belongs to: environment, database, schema, consumer and build,
 // without those that are empty. The caller may change the map.
 func (a Alert) Labels() map[string]string {

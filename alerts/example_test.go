@@ -4,9 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net/http"
-	"net/http/httptest"
-	"net/netip"
 	"os"
 
 	"github.com/headrace/headrace/alerts"
@@ -40,30 +37,4 @@ func ExampleLog() {
 	_ = hook(context.Background(), alerts.Alert{Kind: alerts.Paused, Consumer: "billing", Text: "the database does not take our statements"})
 	// Output:
 	// level=WARN msg="alert: the database does not take our statements" kind=paused consumer=billing
-}
-
-// A receiver checks the signature with any library for Standard Webhooks. This one is
-// on the same machine, which has to be allowed.
-func ExampleWebhook() {
-	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		fmt.Println(r.Method, r.URL.Path, r.Header.Get("webhook-id"))
-		w.WriteHeader(http.StatusNoContent)
-	}))
-	defer receiver.Close()
-	hook, err := alerts.Webhook(receiver.URL+"/alerts", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", alerts.WebhookOptions{
-		Plain: true, // without TLS: never beyond this machine
-		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(hook(context.Background(), alerts.Alert{ID: "alert-1", Kind: alerts.Paused, Consumer: "billing"}))
-
-	_, err = alerts.Webhook("https://169.254.169.254/latest", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", alerts.WebhookOptions{})
-	fmt.Println(err)
-	// Output:
-	// POST /alerts alert-1
-	// <nil>
-	// alerts: webhook: the address is private or special: allow its network by WebhookOptions.Allow, if it is meant
 }

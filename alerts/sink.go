@@ -20,6 +20,14 @@ type Sink interface {
 	Send(ctx context.Context, a Alert) error
 }
 
+// Repeated is a Sink whose receiver forgets. Besides what a Sink gets, it is sent what fires
+// again after each Every: the newest alert of the incident, with the same ID.
+type Repeated interface {
+	Sink
+	// Every is the time between two sends; more than 0.
+	Every() time.Duration
+}
+
 // SendError says why a sink could not send an alert. Only its Reason is stored and logged, not
 // the texts of other errors.
 type SendError struct {

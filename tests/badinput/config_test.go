@@ -17,6 +17,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/sinks"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq/redrive"
@@ -309,18 +310,18 @@ func TestWebhooks(t *testing.T) {
 		"https://2130706433/": "form of its own", "https://0x7f.1/": "form of its own", "https://localhost/": "this machine", "https://localhost./": "ends with a dot",
 		"https://169.254.169.254/latest": "private or special", "https://exämple.com/": "xn--", "https://[fd00::1]/": "private or special", "https://": "no host", "": "not https",
 	} {
-		_, err := alerts.Webhook(url, secret, alerts.WebhookOptions{})
+		_, err := sinks.Webhook(url, secret, sinks.Options{})
 		if (want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 			t.Errorf("46 %s: %v, want %q", url, err, want)
 		}
 	}
 	for s, want := range map[string]string{secret + "\n": "", "": "24 to 64 bytes", "whsec_canary!": "not base64", "whsec_Y2FuYXJ5": "24 to 64 bytes"} {
-		_, err := alerts.Webhook("https://example.com", s, alerts.WebhookOptions{})
+		_, err := sinks.Webhook("https://example.com", s, sinks.Options{})
 		if (want == "") != (err == nil) || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary")) {
 			t.Errorf("49 %q: %v, want %q", s, err, want)
 		}
 	}
-	if _, err := alerts.Webhook("https://example.com", secret, alerts.WebhookOptions{Allow: []netip.Prefix{{}}}); err == nil {
+	if _, err := sinks.Webhook("https://example.com", secret, sinks.Options{Allow: []netip.Prefix{{}}}); err == nil {
 		t.Error("46: a network that is none was taken")
 	}
 }

@@ -1,4 +1,4 @@
-package alerts
+package sinks
 
 import (
 	"crypto/x509"
@@ -88,7 +88,7 @@ func TestEndpointRefuses(t *testing.T) {
 		"https://exa%6dple.com/" + canary:         "parsed",
 		"https://exa mple.com/" + canary:          "parsed",
 	} {
-		_, err := Webhook(url, secret, WebhookOptions{})
+		_, err := Webhook(url, secret, Options{})
 		switch {
 		case err == nil:
 			t.Errorf("%q was taken", url)
@@ -100,18 +100,18 @@ func TestEndpointRefuses(t *testing.T) {
 
 func TestEndpointTakes(t *testing.T) {
 	for _, url := range []string{"https://example.com", "https://example.com:8443/a?token=b", "HTTPS://EXAMPLE.com/", "https://xn--exmple-cua.com/", "https://8.8.8.8/", "https://[2606:4700::1]:1/"} {
-		if _, err := Webhook(url, secret, WebhookOptions{}); err != nil {
+		if _, err := Webhook(url, secret, Options{}); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}
 	}
-	authorities := WebhookOptions{Plain: true, Allow: prefixes("127.0.0.0/8"), RootCAs: x509.NewCertPool()}
+	authorities := Options{Plain: true, Allow: prefixes("127.0.0.0/8"), RootCAs: x509.NewCertPool()}
 	if _, err := endpoint("http://127.0.0.1:1/x", authorities); err == nil || !strings.Contains(err.Error(), "option RootCAs") {
 		t.Errorf("RootCAs with http: %v", err)
 	}
 	if _, err := endpoint("https://127.0.0.1:1/x", authorities); err != nil {
 		t.Errorf("RootCAs with https: %v", err)
 	}
-	o := WebhookOptions{Plain: true, Allow: prefixes("127.0.0.0/8")}
+	o := Options{Plain: true, Allow: prefixes("127.0.0.0/8")}
 	for _, url := range []string{"http://localhost:80/", "http://127.0.0.1:1/x"} {
 		if _, err := Webhook(url, secret, o); err != nil {
 			t.Errorf("%q: %v", url, err)
@@ -120,7 +120,7 @@ func TestEndpointTakes(t *testing.T) {
 }
 
 func TestWebhookRefusesOptions(t *testing.T) {
-	for name, o := range map[string]WebhookOptions{
+	for name, o := range map[string]Options{
 		"long": {Timeout: 6 * time.Second}, "negative": {Timeout: -1}, "network": {Allow: []netip.Prefix{{}}},
 	} {
 		if _, err := Webhook("https://example.com", secret, o); err == nil {
@@ -128,7 +128,7 @@ func TestWebhookRefusesOptions(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "whsec_", "short", "whsec_not base64 canary", "whsec_Y2FuYXJ5", secretPrefix + strings.Repeat("QUJD", 40)} {
-		_, err := Webhook("https://example.com", bad, WebhookOptions{})
+		_, err := Webhook("https://example.com", bad, Options{})
 		if err == nil || strings.Contains(err.Error(), "canary") || len(bad) > 6 && strings.Contains(err.Error(), bad[6:]) {
 			t.Errorf("secret %q: %v", bad, err)
 		}
@@ -150,14 +150,14 @@ func TestRetryAfter(t *testing.T) {
 
 // Errors of a call are in words of ours.
 func TestFailure(t *testing.T) {
-	err := failure(errors.New("Post https://example.com?canary"))
+	err := (&caller{kind: "webhook"}).failure(errors.New("Post https://example.com?canary"))
 	if strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
 }
 
 func TestClientUsesNoProxy(t *testing.T) {
-	if client(WebhookOptions{}).Transport.(*http.Transport).Proxy != nil {
+	if client(Options{}).Transport.(*http.Transport).Proxy != nil {
 		t.Error("a proxy of the environment would be used")
 	}
 }

@@ -1,4 +1,4 @@
-package alerts
+package sinks
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 )
 
 // ErrAddress matches the error of a webhook whose address is not on the public internet,
-// and not allowed by WebhookOptions.Allow.
+// and not allowed by Options.Allow.
 var ErrAddress = errors.New("the address is private or special")
 
 // special are the networks of IANA's registries of special-purpose addresses to which no

@@ -1,4 +1,4 @@
-package alerts
+package sinks
 
 import (
 	"net/netip"
@@ -18,7 +18,7 @@ func FuzzEndpoint(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		u, err := endpoint(raw, WebhookOptions{})
+		u, err := endpoint(raw, Options{})
 		if err != nil {
 			if len(raw) > 12 && strings.Contains(err.Error(), raw) {
 				t.Fatalf("the refusal repeats %q: %v", raw, err)

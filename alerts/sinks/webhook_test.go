@@ -1,4 +1,4 @@
-package alerts_test
+package sinks_test
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/sinks"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,18 +31,18 @@ const whsec = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 
 // receiver is a TLS server on this machine, and a hook that may reach it.
-func receiver(t *testing.T, handler http.HandlerFunc, change func(*alerts.WebhookOptions)) (alerts.Hook, *httptest.Server) {
+func receiver(t *testing.T, handler http.HandlerFunc, change func(*sinks.Options)) (alerts.Hook, *httptest.Server) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
 	server.Config.ErrorLog = nil
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
-	o := alerts.WebhookOptions{Allow: loopback, RootCAs: pool}
+	o := sinks.Options{Allow: loopback, RootCAs: pool}
 	if change != nil {
 		change(&o)
 	}
-	hook, err := alerts.Webhook(server.URL+"/hook?token=canary", whsec, o)
+	hook, err := sinks.Webhook(server.URL+"/hook?token=canary", whsec, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +116,7 @@ func TestWebhookFaults(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		handler http.HandlerFunc
-		change  func(*alerts.WebhookOptions)
+		change  func(*sinks.Options)
 		status  int
 		after   time.Duration
 		is      error
@@ -126,11 +127,11 @@ func TestWebhookFaults(t *testing.T) {
 		"503 for long":     {handler: answer(503, "Retry-After", "99999"), status: 503, after: 15 * time.Minute},
 		"302 to metadata":  {handler: answer(302, "Location", "http://169.254.169.254/"), status: 302},
 		"307 inside":       {handler: answer(307, "Location", inside.URL), status: 307},
-		"hang":             {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r); panic(http.ErrAbortHandler) }, change: func(o *alerts.WebhookOptions) { o.Timeout = 50 * time.Millisecond }, is: context.DeadlineExceeded},
-		"hang in the body": {handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); w.(http.Flusher).Flush(); hang(r) }, change: func(o *alerts.WebhookOptions) { o.Timeout = time.Second }, status: 500},
+		"hang":             {handler: func(_ http.ResponseWriter, r *http.Request) { hang(r); panic(http.ErrAbortHandler) }, change: func(o *sinks.Options) { o.Timeout = 50 * time.Millisecond }, is: context.DeadlineExceeded},
+		"hang in the body": {handler: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(500); w.(http.Flusher).Flush(); hang(r) }, change: func(o *sinks.Options) { o.Timeout = time.Second }, status: 500},
 		"huge header":      {handler: answer(200, "X", strings.Repeat("x", 64<<10))},
 		"broken":           {handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }},
-		"unknown signer":   {handler: answer(200), change: func(o *alerts.WebhookOptions) { o.RootCAs = x509.NewCertPool() }},
+		"unknown signer":   {handler: answer(200), change: func(o *sinks.Options) { o.RootCAs = x509.NewCertPool() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hook, _ := receiver(t, tt.handler, tt.change)
@@ -182,11 +183,11 @@ func TestWebhookRefusesResolvedAddress(t *testing.T) {
 	defer server.Close()
 	url := strings.Replace(server.URL, "127.0.0.1", "localhost", 1)
 	// A network is allowed, so that the name alone is not refused; it resolves to another.
-	hook, err := alerts.Webhook(url, whsec, alerts.WebhookOptions{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	hook, err := sinks.Webhook(url, whsec, sinks.Options{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := hook(t.Context(), full); !errors.Is(err, alerts.ErrAddress) || reached.Load() != 0 {
+	if err := hook(t.Context(), full); !errors.Is(err, sinks.ErrAddress) || reached.Load() != 0 {
 		t.Errorf("error %v, reached %d times", err, reached.Load())
 	}
 }

@@ -1,4 +1,4 @@
-package alerts
+package sinks
 
 import (
 	"crypto/hmac"

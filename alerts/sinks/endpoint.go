@@ -1,4 +1,4 @@
-package alerts
+package sinks
 
 import (
 	"errors"
@@ -10,14 +10,14 @@ import (
 
 // endpoint checks the URL of a webhook. Errors show only its scheme: its path and query
 // may contain a secret. The address of the host is checked when it is dialed.
-func endpoint(raw string, o WebhookOptions) (*url.URL, error) {
+func endpoint(raw string, o Options) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil { // the error contains the URL
 		return nil, errors.New("the URL cannot be parsed")
 	}
 	switch {
 	case u.Scheme == "http" && !o.Plain:
-		return nil, errors.New("the URL is http: use https, or for tests against this machine WebhookOptions.Plain")
+		return nil, errors.New("the URL is http: use https, or for tests against this machine Options.Plain")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, errors.New("the URL is not https")
 	case u.Scheme == "http" && o.RootCAs != nil:
@@ -34,10 +34,10 @@ func endpoint(raw string, o WebhookOptions) (*url.URL, error) {
 
 // checkHost rejects hosts that are wrong before a look-up: addresses of private networks,
 // and names that mean this machine or that a resolver takes for an address.
-func checkHost(host string, o WebhookOptions) error {
+func checkHost(host string, o Options) error {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		if !mayDial(addr, o.Allow) {
-			return fmt.Errorf("%w: allow its network by WebhookOptions.Allow, if it is meant", ErrAddress)
+			return fmt.Errorf("%w: allow its network by Options.Allow, if it is meant", ErrAddress)
 		}
 		return nil
 	}
