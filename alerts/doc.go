@@ -3,8 +3,8 @@
 // # Nouns
 //
 // An [Alert] is one event, or several of one group; its [Kind] says what happened. A
-// [Hook] sends alerts: [Log] to a log, package sinks to Slack and others, [Multi] to several hooks, a
-// function of your own to a pager. A group is the alerts of one kind, consumer, handler
+// [Hook] sends alerts: [Log] to a log, package sinks to Slack and others, [Multi] to
+// several hooks, a function of your own to a pager. A group is the alerts of one kind, consumer, handler
 // and error fingerprint (for parked rows: of one topic).
 //
 // # Rules
