@@ -1,5 +1,6 @@
 // Package sqlstore contains the common part of the drivers of SQL databases: the tables
-// of a store. Each driver has the statements in its own dialect, under the same names.
+// of a store. queries and checks here are the statements that read the same in every dialect; each driver
+// has the others in its own, under the same names.
 //
 // # Nouns
 //

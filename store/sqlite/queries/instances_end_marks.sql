@@ -1,2 +1,0 @@
--- What ends in order runs nothing.
-DELETE FROM {{schema}}.headrace_marks WHERE instance = $1

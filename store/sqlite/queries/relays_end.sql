@@ -1,2 +1,0 @@
--- A relay has ended.
-DELETE FROM {{schema}}.headrace_relays WHERE id = $1
