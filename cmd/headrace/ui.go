@@ -71,7 +71,9 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	work, stop := m.Interruptible(ctx)
 	defer stop()
 	l, err := login.Listen(f.listen, way)
-	if err != nil {
+	if errors.Is(err, login.ErrBeyond) {
+		return usagef("%v", err)
+	} else if err != nil {
 		return err
 	}
 	server := &http.Server{Handler: way.Handler(pages), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}

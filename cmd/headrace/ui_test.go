@@ -60,7 +60,8 @@ func TestUI(t *testing.T) {
 			t.Errorf("the page lacks %q: %s", want, u.page)
 		}
 	}
-	for _, address := range []string{"0.0.0.0:8090", "192.0.2.1:8090", ":8090", "8090"} {
-		p.run(exitFailed, nil, "ui", "--listen", address)
+	for _, address := range []string{"0.0.0.0:8090", "192.0.2.1:8090", ":8090"} {
+		p.run(exitUsage, nil, "ui", "--listen", address)
 	}
+	p.run(exitFailed, nil, "ui", "--listen", "8090")
 }

@@ -13,8 +13,11 @@ var (
 	errProxy = errors.New("beyond this machine a proxy has to prove itself: give --proxy-secret")
 )
 
+// ErrBeyond is matched by the error of Listen for an address that other machines reach.
+var ErrBeyond = errors.New("other machines reach this address")
+
 // Listen listens on host:port, or on a Unix socket as unix:PATH. It refuses an address beyond this machine unless the
-// way proves there who someone is: a [Proxy] with a secret, or [Tokens].
+// way proves there who someone is: a [Proxy] with a secret, or [Tokens]. That error matches [ErrBeyond].
 func Listen(address string, way Way) (net.Listener, error) {
 	if path, ok := strings.CutPrefix(address, "unix:"); ok {
 		return net.Listen("unix", path)
@@ -24,7 +27,7 @@ func Listen(address string, way Way) (net.Listener, error) {
 		return nil, err
 	}
 	if err := way.beyond(); err != nil && !at.IP.IsLoopback() {
-		return nil, fmt.Errorf("listen on %s: %w", address, err)
+		return nil, fmt.Errorf("listen on %s: %w: %w", address, ErrBeyond, err)
 	}
 	return net.ListenTCP("tcp", at)
 }
