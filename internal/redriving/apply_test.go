@@ -92,8 +92,9 @@ func TestApplyRefuses(t *testing.T) {
 				if tt.accept == nil {
 					return
 				}
-				tt.accept.ID = id
-				r, err := b.engine.Apply(b.ctx, *tt.accept, "bo", "fixed")
+				accept := *tt.accept
+				accept.ID = id
+				r, err := b.engine.Apply(b.ctx, accept, "bo", "fixed")
 				if b.must(err); r.State != job.Running {
 					b.Errorf("%+v", r)
 				}
