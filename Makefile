@@ -15,8 +15,8 @@ test: ## run all tests, some in a short form, with a PostgreSQL and brokers of t
 long: ## run all tests whole; PKG=./broker/sqs for some of them
 	@scripts/test $(or $(PKG),./...)
 
-race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything
-	@scripts/test -race $(if $(ALL),,-short -skip '^TestStopWhileTheNetworkIsFrozen$$') $$(go list ./... | grep -vE '/(cmd|examples|tests$(if $(ALL),,|broker|store/postgres|internal/fault))(/|$$)')
+race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything, HALF=1 or 2 for half
+	@scripts/test -race $(if $(HALF),-run '$(if $(filter 1,$(HALF)),^Test[A-L]|^Example,^Test[M-Z])') $(if $(ALL),,-short -skip '^TestStopWhileTheNetworkIsFrozen$$') $$(go list ./... | grep -vE '/(cmd|examples|tests$(if $(ALL),,|broker|store/postgres|internal/fault))(/|$$)')
 
 matrix: ## run the storage tests on PostgreSQL 18 and with pgx too; PART=1, 2 or 3 for one of these
 	@PART=$(PART) scripts/matrix
