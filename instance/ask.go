@@ -110,7 +110,7 @@ func (a Asker) lost(ctx context.Context, id int64, r Request, taken Answer) erro
 		return err
 	}
 	for _, i := range list {
-		if i.ID == taken.Instance && i.Ended.IsZero() && !i.Dead(Missed) {
+		if i.ID == taken.Instance && i.Alive() {
 			return nil
 		}
 	}
@@ -133,7 +133,7 @@ func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 	for _, i := range list {
 		switch {
 		case r.Build != "" && r.Build != i.Build || r.Host != "" && r.Host != i.Host:
-		case i.Ended.IsZero() && !i.Dead(Missed):
+		case i.Alive():
 			running++
 		default:
 			if ended = append(ended, i); i.Beat.After(last.Beat) {

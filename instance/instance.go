@@ -37,3 +37,6 @@ type Instance struct {
 // Dead reports whether the instance ended unexpectedly: it has not beaten for longer
 // than missed.
 func (i Instance) Dead(missed time.Duration) bool { return i.Ended.IsZero() && i.Age > missed }
+
+// Alive reports whether the instance runs: it has not ended, and has beaten within Missed.
+func (i Instance) Alive() bool { return i.Ended.IsZero() && !i.Dead(Missed) }

@@ -28,9 +28,6 @@ type Build struct {
 // Fixed reports whether a build that runs has written no letter of the group.
 func (b Build) Fixed() bool { return b.Running > 0 && b.Letters == 0 }
 
-// Alive reports whether a process runs.
-func Alive(i instance.Instance) bool { return i.Ended.IsZero() && !i.Dead(instance.Missed) }
-
 // Builds returns the builds that wrote letters, by their first one, and then others that
 // run; and how many processes run.
 func Builds(hours []groups.Hour, processes []instance.Instance, started []groups.Build) (builds []Build, running int) {
@@ -52,7 +49,7 @@ func Builds(hours []groups.Hour, processes []instance.Instance, started []groups
 		}
 	}
 	for _, i := range processes {
-		if !Alive(i) {
+		if !i.Alive() {
 			continue
 		}
 		b := of(i.Build)
@@ -70,7 +67,7 @@ func Running(ctx context.Context, st store.Store, consumer string) (map[string]i
 	builds := make(map[string]int)
 	list, err := st.Operations().Instances.List(ctx, consumer)
 	for _, i := range list {
-		if Alive(i) {
+		if i.Alive() {
 			builds[i.Build]++
 		}
 	}
@@ -82,7 +79,7 @@ func NewestBuild(ctx context.Context, st store.Store, consumer string) (string, 
 	list, err := st.Operations().Instances.List(ctx, consumer)
 	first := make(map[string]time.Time)
 	for _, i := range list {
-		if !Alive(i) {
+		if !i.Alive() {
 			continue
 		}
 		if since, known := first[i.Build]; !known || i.Started.Before(since) {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/inspect"
 )
 
 // Consumer is a consumer in a list.
@@ -59,7 +58,7 @@ func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) 
 		row := of(i.Consumer)
 		row.Instances = append(row.Instances, i)
 		switch {
-		case inspect.Alive(i):
+		case i.Alive():
 			row.Processes++
 			row.Builds[i.Build]++
 		case i.Ended.IsZero():
