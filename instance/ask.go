@@ -18,6 +18,10 @@ var ErrNoAnswer = errors.New("no process answers")
 // have been done.
 var ErrLost = errors.New("the process that took the request has ended")
 
+// ErrGone matches the error of a request that is not there: it never was, or retention has removed
+// it.
+var ErrGone = errors.New("is gone")
+
 // TakeTime is how long taking a request may last at most: a process that took one and finds
 // that it lasted longer refuses it. So a request that still waits so long after its end was
 // not taken.
@@ -69,13 +73,13 @@ func (a Asker) Start(ctx context.Context, r Request, valid time.Duration) (int64
 }
 
 // Look returns a request and its answer, and whether it is answered; it does not wait. Errors
-// are those of Ask where no answer can come any more. Every is not used.
+// are those of Ask where no answer can come any more, and ErrGone. Every is not used.
 func (a Asker) Look(ctx context.Context, id int64) (r Request, answer Answer, done bool, err error) {
 	r, answer, ok, err := a.Requests.Get(ctx, id)
 	switch {
 	case err != nil:
 	case !ok:
-		err = fmt.Errorf("request %d is gone", id)
+		err = fmt.Errorf("request %d %w", id, ErrGone)
 	case answer.State == RequestWaiting && r.Left < -TakeTime:
 		err = a.unanswered(ctx, r, true)
 	case answer.State == RequestTaken:

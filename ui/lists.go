@@ -62,7 +62,7 @@ func requestPage(v *visit) error {
 	}
 	d, err := v.s.read.Request(v.ctx(), id)
 	switch {
-	case errors.Is(err, instance.ErrUnknown):
+	case errors.Is(err, instance.ErrGone):
 		return refuse(http.StatusNotFound, "There is no request with this number, or retention has removed it.")
 	case err != nil:
 		return err

@@ -30,12 +30,9 @@ type Request struct {
 	SeenPlan string
 }
 
-// Request reads what became of a request. The error matches instance.ErrUnknown if there is none.
+// Request reads what became of a request. The error matches instance.ErrGone if there is none.
 func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
 	ops := r.Store.Operations()
-	if _, _, ok, err := ops.Requests.Get(ctx, id); err != nil || !ok {
-		return nil, errors.Join(err, instance.ErrUnknown)
-	}
 	d = &Request{}
 	d.Request, d.Answer, d.Done, err = instance.Asker{Requests: ops.Requests, Instances: ops.Instances}.Look(ctx, id)
 	switch {
