@@ -3,7 +3,6 @@ package editing
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/headrace/headrace"
@@ -64,7 +63,7 @@ func (d *Desk) open(ctx context.Context, q instance.Request, id int64, rev int) 
 	} else if err != nil {
 		return l, nil, err
 	}
-	i := slices.IndexFunc(d.Handlers, func(h *task.Handler) bool { return h.Name == l.Handler })
+	h = task.Find(d.Handlers, l.Handler)
 	switch {
 	case l.Consumer != q.Consumer:
 		return l, nil, instance.Refuse("letter %d is one of consumer %s", id, l.Consumer)
@@ -72,10 +71,10 @@ func (d *Desk) open(ctx context.Context, q instance.Request, id int64, rev int) 
 		return l, nil, instance.Refuse("letter %d is %s", id, l.State)
 	case l.Rev != rev:
 		return l, nil, edited(id)
-	case i < 0:
+	case h == nil:
 		return l, nil, instance.Refuse("this process has no handler %s", l.Handler)
 	}
-	return l, d.Handlers[i], nil
+	return l, h, nil
 }
 
 // edited refuses what was asked for a letter as it was before.

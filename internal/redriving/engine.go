@@ -50,16 +50,6 @@ func (e *Engine) jobs() job.Store { return e.Store.Operations().Redrives }
 
 func (e *Engine) admin() *redrive.Admin { return redrive.New(e.Store) }
 
-// handler returns the handler of a name; nil if this process has none.
-func (e *Engine) handler(name string) *task.Handler {
-	for _, h := range e.Handlers {
-		if h.Name == name {
-			return h
-		}
-	}
-	return nil
-}
-
 // world is what is known of the consumer.
 type world struct {
 	job.World

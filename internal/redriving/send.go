@@ -138,7 +138,7 @@ func (s *step) identify(ctx context.Context, letters []dlq.Letter, owns map[int6
 		if !inbox.IsStandIn(l.Delivery.Key) {
 			continue
 		}
-		h := s.handler(l.Handler)
+		h := task.Find(s.Handlers, l.Handler)
 		if h == nil {
 			later[l.LetterID] = fmt.Sprintf("letter %d waits for a process that has the handler %s, for its key", l.LetterID, l.Handler)
 			refused = append(refused, redrive.Skip{LetterID: l.LetterID})

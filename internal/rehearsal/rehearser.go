@@ -190,7 +190,7 @@ func (r *Rehearser) rehearse(ctx context.Context, q instance.Request, ids []int6
 
 // handler returns the handler that rehearses l, or why there is none.
 func (r *Rehearser) handler(consumer string, l *dlq.Letter) (*task.Handler, string) {
-	i := slices.IndexFunc(r.Handlers, func(h *task.Handler) bool { return h.Name == l.Handler })
+	h := task.Find(r.Handlers, l.Handler)
 	switch {
 	case l.Consumer != consumer:
 		return nil, fmt.Sprintf("it is a letter of consumer %s", l.Consumer)
@@ -200,10 +200,10 @@ func (r *Rehearser) handler(consumer string, l *dlq.Letter) (*task.Handler, stri
 		return nil, "it is a conflict: its key belongs to another message"
 	case l.Class == dlq.Crashed:
 		return nil, "it has ended its process, and would do so again here"
-	case i < 0:
+	case h == nil:
 		return nil, fmt.Sprintf("this process has no handler %s", l.Handler)
 	}
-	if why := refuses(r.Handlers[i]); why != "" {
+	if why := refuses(h); why != "" {
 		return nil, why
 	}
 	r.mu.Lock()
@@ -211,7 +211,7 @@ func (r *Rehearser) handler(consumer string, l *dlq.Letter) (*task.Handler, stri
 	if why := r.ends[l.Handler]; why != "" {
 		return nil, why
 	}
-	return r.Handlers[i].Rehearsal(r.limit), ""
+	return h.Rehearsal(r.limit), ""
 }
 
 // refuses returns why h cannot be rehearsed; "" if it can.

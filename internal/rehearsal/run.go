@@ -211,9 +211,8 @@ func (r *run) lost(l *runner.Lost, one *task.Task) *outcome.Failure {
 // tooLong returns an error that matches errBusy if err is the end of the time that a rehearsal
 // has, and the handler has more outside of one.
 func (r *run) tooLong(err error) error {
-	i := slices.IndexFunc(r.Handlers, func(h *task.Handler) bool { return h.Name == r.h.Name })
 	late := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, runner.ErrStuck)
-	if !late || r.Handlers[i].Timeout <= r.limit {
+	if !late || task.Find(r.Handlers, r.h.Name).Timeout <= r.limit {
 		return nil
 	}
 	return fmt.Errorf("%w: it takes longer than %s, which is the limit of a rehearsal here", errBusy, r.limit)

@@ -58,6 +58,16 @@ type Handler struct {
 	Pace Pace
 }
 
+// Find returns the handler of a name; nil if there is none.
+func Find(handlers []*Handler, name string) *Handler {
+	for _, h := range handlers {
+		if h.Name == name {
+			return h
+		}
+	}
+	return nil
+}
+
 // Leased configures a leased handler.
 type Leased struct {
 	// Slots is how many messages it works on at a time.
