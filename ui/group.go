@@ -6,21 +6,19 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ui/view"
 )
-
-// Fingerprints have allDigits digits, and at least leastDigits of them name a group.
-const leastDigits, allDigits = 4, 16
 
 // theGroup returns the group that a request names, and whether it is the only one; otherwise it has
 // answered.
 func (v *visit) theGroup() (g groups.Group, only bool, err error) {
 	digits := v.r.PathValue("fingerprint")
-	if len(digits) < leastDigits || len(digits) > allDigits || strings.Trim(digits, "0123456789abcdef") != "" {
-		return g, false, refuse(http.StatusNotFound, "A group is named by at least %d hexadecimal digits.", leastDigits)
+	if !inspect.Digits(digits) || len(digits) > inspect.AllDigits {
+		return g, false, refuse(http.StatusNotFound, "A group is named by at least %d hexadecimal digits.", inspect.LeastDigits)
 	}
 	f := groups.Filter{Consumer: v.r.Form.Get("consumer"), Handler: v.r.Form.Get("handler"), Closed: true}
-	if len(digits) == allDigits {
+	if len(digits) == inspect.AllDigits {
 		f.ErrorFingerprint = digits
 	}
 	list, err := v.s.st.Operations().Groups.List(v.ctx(), f)

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/ui/view"
 	"github.com/headrace/headrace/ui/who"
@@ -78,7 +79,7 @@ func find(v *visit) error {
 	what := strings.TrimSpace(v.r.Form.Get("q"))
 	number := strings.TrimPrefix(strings.TrimPrefix(what, "R-"), "r-")
 	id, err := strconv.ParseInt(number, 10, 64)
-	isNumber := err == nil && id > 0 && len(number) < allDigits
+	isNumber := err == nil && id > 0 && len(number) < inspect.AllDigits
 	switch {
 	case what == "":
 		return v.redirect(v.s.root + "/search")
@@ -93,7 +94,7 @@ func find(v *visit) error {
 			return v.numbered("l", id)
 		}
 	}
-	if len(what) >= leastDigits && len(what) <= allDigits && strings.Trim(what, "0123456789abcdef") == "" {
+	if inspect.Digits(what) && len(what) <= inspect.AllDigits {
 		known, err := beginsGroup(v, what)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -208,7 +209,7 @@ func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total i
 		return m.confirm(false, "%s", question)
 	case f.ErrorFingerprint != "":
 		return m.confirmName(name, func(answer string) bool {
-			return len(answer) >= leastDigits && strings.HasPrefix(name, answer)
+			return len(answer) >= inspect.LeastDigits && strings.HasPrefix(name, answer)
 		}, "%s", question)
 	}
 	return m.confirmName(name, func(answer string) bool { return answer == name }, "%s", question)

@@ -172,10 +172,10 @@ func wholeGroup(ctx context.Context, st redrive.Store, f *dlq.Filter) error {
 // begins with them.
 func wholeFingerprint(digits *string, known func() ([]string, error)) error {
 	switch {
-	case *digits == "" || len(*digits) >= allDigits:
+	case *digits == "" || len(*digits) >= inspect.AllDigits:
 		return nil
-	case len(*digits) < leastDigits:
-		return usagef("group %q: give at least %d digits of its error fingerprint", *digits, leastDigits)
+	case len(*digits) < inspect.LeastDigits:
+		return usagef("group %q: give at least %d digits of its error fingerprint", *digits, inspect.LeastDigits)
 	}
 	all, err := known()
 	if err != nil {

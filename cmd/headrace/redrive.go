@@ -221,11 +221,11 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 // isGroup reports whether args are one group, and not the numbers of letters: the first digits of a
 // fingerprint have a letter among them, or are all that it has.
 func isGroup(args []string) bool {
-	if len(args) != 1 || len(args[0]) < leastDigits || strings.Trim(args[0], "0123456789abcdef") != "" {
+	if len(args) != 1 || !inspect.Digits(args[0]) {
 		return false
 	}
 	_, number := parseID(args[0])
-	return !number || len(args[0]) >= allDigits
+	return !number || len(args[0]) >= inspect.AllDigits
 }
 
 // stopping asks to pause, resume or cancel a redrive. The request stays for valid.

@@ -167,7 +167,7 @@ func reason(r rehearsal.Result) string {
 	case rehearsal.Fails:
 		group := map[rehearsal.Group]string{rehearsal.SameGroup: "in the same group", rehearsal.AnotherGroup: "in the group", rehearsal.NewGroup: "in a new group"}[r.Group]
 		if r.Group != rehearsal.SameGroup {
-			group += " " + short(r.ErrorFingerprint, allDigits)
+			group += " " + short(r.ErrorFingerprint, inspect.AllDigits)
 		}
 		return group + ": " + short(text(r.Error), 120)
 	case rehearsal.Postpone:

@@ -17,13 +17,8 @@ import (
 	"github.com/headrace/headrace/internal/migrate"
 )
 
-const (
-	// hoursShown is how many hours the strip of hours has.
-	hoursShown = 24
-	// leastDigits is how many digits of a group's fingerprint name it, and allDigits how
-	// many it has.
-	leastDigits, allDigits = 4, 16
-)
+// hoursShown is how many hours the strip of hours has.
+const hoursShown = 24
 
 // whyView is a group with what helps to find its cause, as JSON.
 type whyView struct {

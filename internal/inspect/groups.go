@@ -3,12 +3,21 @@ package inspect
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/store"
 )
+
+// A group is named by the first LeastDigits of its fingerprint or more; all of it are AllDigits.
+const LeastDigits, AllDigits = 4, 16
+
+// Digits reports whether s may be the first digits of a fingerprint, or all.
+func Digits(s string) bool {
+	return len(s) >= LeastDigits && strings.Trim(s, "0123456789abcdef") == ""
+}
 
 // lateCount is after how long without a count the states of groups are called old.
 const lateCount = time.Minute

@@ -29,12 +29,11 @@ func Words(f dlq.Filter) string {
 		add("header", name+"="+f.Headers[name])
 	}
 	add("where", f.Where)
-	const form = "2006-01-02T15:04:05.000Z"
 	if !f.Since.IsZero() {
-		add("since", f.Since.UTC().Format(form))
+		add("since", f.Since.UTC().Format(timeForm))
 	}
 	if !f.Until.IsZero() {
-		add("until", f.Until.UTC().Format(form))
+		add("until", f.Until.UTC().Format(timeForm))
 	}
 	return strings.Join(words, ", ")
 }
