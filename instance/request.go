@@ -36,6 +36,16 @@ const (
 	MaxValid = 24 * time.Hour
 )
 
+// With returns r with args, encoded, as its Args.
+func (r Request) With(args any) (Request, error) {
+	encoded, err := json.Marshal(args)
+	if err != nil {
+		return r, fmt.Errorf("encode the request: %w", err)
+	}
+	r.Args = encoded
+	return r, nil
+}
+
 // Read decodes Args into args. An error matches ErrRefused.
 func (r Request) Read(args any) error {
 	if err := json.Unmarshal(r.Args, args); err != nil {

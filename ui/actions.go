@@ -1,9 +1,7 @@
 package ui
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -57,9 +55,9 @@ func (v *visit) asker() instance.Asker {
 // ask asks the processes of a consumer, and goes to what became of it. A refusal is shown with the
 // present state.
 func (v *visit) ask(r instance.Request, args any, valid time.Duration, show present) error {
-	var err error
-	if r.Args, err = json.Marshal(args); err != nil {
-		return fmt.Errorf("encode the request: %w", err)
+	r, err := r.With(args)
+	if err != nil {
+		return err
 	}
 	r.By = v.who.Name
 	id, err := v.asker().Start(v.ctx(), r, valid)

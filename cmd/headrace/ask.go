@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/headrace/headrace/instance"
@@ -15,8 +13,8 @@ const askEvery = 200 * time.Millisecond
 // ask asks the processes of a consumer, and waits for the answer. Errors are those of
 // instance.Asker.
 func ask[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
-	if r.Args, err = json.Marshal(args); err != nil {
-		return answer, fmt.Errorf("encode the request: %w", err)
+	if r, err = r.With(args); err != nil {
+		return answer, err
 	}
 	o := st.Operations()
 	err = instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}.Ask(ctx, r, valid, &answer)
