@@ -73,9 +73,12 @@ func (r Reader) Group(ctx context.Context, g groups.Group) (d Group, err error) 
 	if len(started) > 0 {
 		facts.Quiet = max(0, g.First.Sub(started[0].First))
 	}
-	if d.Redrives, err = r.redrivesOf(ctx, g); err != nil {
+	redrives, err := ops.Redrives.List(ctx, g.Consumer, redrivesShown)
+	if err != nil {
 		return d, err
 	}
+	d.GroupSeen = groupSeen(g, newest(redrives))
+	d.Redrives = slices.DeleteFunc(redrives, func(r job.Redrive) bool { return !strings.Contains(r.Filter, g.ErrorFingerprint) })
 	if len(d.Redrives) > 0 {
 		facts.Redrive = d.Redrives[0]
 	}
@@ -88,9 +91,6 @@ func (r Reader) Group(ctx context.Context, g groups.Group) (d Group, err error) 
 	if d.Late, err = inspect.Late(ctx, r.Store); err != nil {
 		return d, err
 	}
-	if d.GroupSeen, err = r.GroupSeen(ctx, g); err != nil {
-		return d, err
-	}
 	d.Runbook = fill(r.RunbookURL, "{consumer}", g.Consumer, "{handler}", g.Handler)
 	return d, r.sampleOf(ctx, &d)
 }
@@ -98,20 +98,29 @@ func (r Reader) Group(ctx context.Context, g groups.Group) (d Group, err error) 
 // GroupSeen reads what the forms of a group carry.
 func (r Reader) GroupSeen(ctx context.Context, g groups.Group) (GroupSeen, error) {
 	newest, err := r.NewestRedrive(ctx, g.Consumer)
+	return groupSeen(g, newest), err
+}
+
+func groupSeen(g groups.Group, newest int64) GroupSeen {
 	return GroupSeen{
 		SeenPlan: view.Seen(newest), SeenResolve: view.Seen(g.State, g.StateAt, g.LastLetter),
 		SeenMute: view.Seen(g.MutedBy, g.MutedUntil, g.MutedCount), SeenNote: view.Seen(g.Assignee, g.Note, g.Link),
-	}, err
+	}
 }
 
 // NewestRedrive is the newest redrive of a consumer; 0 if it has none. Who plans has seen it: so a
 // second click, or a second person, makes no second plan.
 func (r Reader) NewestRedrive(ctx context.Context, consumer string) (int64, error) {
 	list, err := r.Store.Operations().Redrives.List(ctx, consumer, 1)
-	if err != nil || len(list) == 0 {
-		return 0, err
+	return newest(list), err
+}
+
+// newest is the id of the first of a list; 0 if it is empty.
+func newest(list []job.Redrive) int64 {
+	if len(list) == 0 {
+		return 0
 	}
-	return list[0].ID, nil
+	return list[0].ID
 }
 
 // sampleOf reads a letter of the group, and its attempts.
@@ -131,10 +140,4 @@ func (r Reader) sampleOf(ctx context.Context, d *Group) error {
 	all, err := r.Store.Inbox().Attempts(ctx, d.Letter.ID())
 	d.Attempts = all[max(0, len(all)-5):]
 	return err
-}
-
-// redrivesOf returns the newest redrives of the consumer whose filter names the group.
-func (r Reader) redrivesOf(ctx context.Context, g groups.Group) ([]job.Redrive, error) {
-	list, err := r.Store.Operations().Redrives.List(ctx, g.Consumer, redrivesShown)
-	return slices.DeleteFunc(list, func(r job.Redrive) bool { return !strings.Contains(r.Filter, g.ErrorFingerprint) }), err
 }
