@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ui/view"
 )
@@ -49,5 +50,5 @@ func (v *visit) showGroup(g groups.Group, status int) error {
 	if err != nil {
 		return err
 	}
-	return v.page(status, "group", view.Short(view.Dash(g.Sample), 60), "search", d)
+	return v.page(status, "group", encode.Short(view.Dash(g.Sample), 60), "search", d)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/ui/view"
@@ -175,7 +176,7 @@ func moment(text string) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return time.Now().Add(-d), nil
 	}
-	return time.Time{}, refuse(http.StatusBadRequest, "%q is neither a time like 2026-01-31T12:00Z nor an age like 90m or 24h.", view.Short(text, 40))
+	return time.Time{}, refuse(http.StatusBadRequest, "%q is neither a time like 2026-01-31T12:00Z nor an age like 90m or 24h.", encode.Short(text, 40))
 }
 
 func consumers(v *visit) error {

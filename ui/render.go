@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/view"
 	"github.com/headrace/headrace/ui/who"
@@ -33,7 +34,7 @@ func parse(root string) views {
 			i, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
 			return view.Count(i)
 		},
-		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": view.Short, "dash": view.Dash,
+		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": encode.Short, "dash": view.Dash,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
 		"inc": func(n int) int { return n + 1 }, "navigation": navigation,
 	}

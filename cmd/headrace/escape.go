@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // visible makes text from outside safe for a terminal: control characters (ESC, newlines,
@@ -63,10 +65,4 @@ func appendUnit(b []byte, unit rune) []byte {
 }
 
 // short cuts a cell to at most width characters.
-func short(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	return string(runes[:width-1]) + "…"
-}
+func short(s string, width int) string { return encode.Short(s, width) }

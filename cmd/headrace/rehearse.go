@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -185,12 +184,5 @@ func effects(r rehearsal.Result) string {
 	if r.Rows < 0 {
 		rows = "rows unknown, track_counts is off"
 	}
-	var events []string
-	for _, topic := range slices.Sorted(maps.Keys(r.Events)) {
-		events = append(events, fmt.Sprintf("%d to %s", r.Events[topic], short(topic, 60)))
-	}
-	if len(events) == 0 {
-		return rows + " and publishes nothing"
-	}
-	return rows + " and publishes " + strings.Join(events, ", ")
+	return rows + " and " + r.Publishes()
 }

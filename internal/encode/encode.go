@@ -121,6 +121,15 @@ func Cut(s string, n int) string {
 	return s[:n]
 }
 
+// Short cuts s to at most width characters, of which the last is then "…". width is at least 1.
+func Short(s string, width int) string {
+	runes := []rune(s)
+	if len(runes) <= width {
+		return s
+	}
+	return string(runes[:width-1]) + "…"
+}
+
 // Check returns an error if s has more than most bytes, or is not text as columns require.
 // what is used in the error.
 func Check(what, s string, most int) error {

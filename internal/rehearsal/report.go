@@ -1,9 +1,14 @@
 package rehearsal
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // Kind is the kind of the requests.
@@ -88,6 +93,21 @@ type Result struct {
 	// Why says why it was skipped, or what its handler did.
 	Why string `json:"why,omitempty"`
 }
+
+// Publishes says in words what it would publish.
+func (r Result) Publishes() string {
+	var events []string
+	for _, topic := range slices.Sorted(maps.Keys(r.Events)) {
+		events = append(events, fmt.Sprintf("%d to %s", r.Events[topic], encode.Short(topic, topicShown)))
+	}
+	if len(events) == 0 {
+		return "publishes nothing"
+	}
+	return "publishes " + strings.Join(events, ", ")
+}
+
+// topicShown is how many characters of a topic are shown.
+const topicShown = 60
 
 func (r *Report) add(one Result) {
 	r.Results = append(r.Results, one)

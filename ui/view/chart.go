@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 )
 
@@ -162,7 +163,7 @@ func (c *Chart) mark(builds []inspect.Build, step float64, now time.Time) {
 		if x < 200 {
 			anchor = "start"
 		}
-		c.Marks = append(c.Marks, Label{x, chartMarkY + 11*float64(len(c.Marks)), Short(Dash(b.Name), 24) + " starts " + b.Started.UTC().Format("15:04"), anchor})
+		c.Marks = append(c.Marks, Label{x, chartMarkY + 11*float64(len(c.Marks)), encode.Short(Dash(b.Name), 24) + " starts " + b.Started.UTC().Format("15:04"), anchor})
 	}
 }
 

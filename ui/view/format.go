@@ -78,15 +78,6 @@ func Clock(t time.Time) string {
 // Digits are the first 8 digits of a fingerprint.
 func Digits(fingerprint string) string { return fingerprint[:min(len(fingerprint), 8)] }
 
-// Short cuts a text to at most width characters.
-func Short(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width {
-		return s
-	}
-	return string(runes[:width-1]) + "…"
-}
-
 // Dash is "–" for "".
 func Dash(s string) string {
 	if s == "" {

@@ -2,10 +2,8 @@ package view
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/headrace/headrace/internal/rehearsal"
 )
@@ -71,12 +69,5 @@ func effects(r rehearsal.Result) string {
 	if r.Rows < 0 {
 		rows = "rows unknown, track_counts is off"
 	}
-	var events []string
-	for _, topic := range slices.Sorted(maps.Keys(r.Events)) {
-		events = append(events, fmt.Sprintf("%d to %s", r.Events[topic], Short(topic, 60)))
-	}
-	if len(events) == 0 {
-		return rows + " and publishes nothing"
-	}
-	return rows + " and publishes " + strings.Join(events, ", ")
+	return rows + " and " + r.Publishes()
 }

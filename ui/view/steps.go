@@ -7,6 +7,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 )
 
@@ -45,7 +46,7 @@ func Steps(f Facts) []Step {
 
 func (f Facts) understand() Step {
 	g := f.Group
-	s := Step{Name: "Understand", Head: "Since build " + Short(g.FirstBuild, 24)}
+	s := Step{Name: "Understand", Head: "Since build " + encode.Short(g.FirstBuild, 24)}
 	if g.FirstBuild == "" {
 		s.Head = "No build is known"
 	}
@@ -71,17 +72,17 @@ func (f Facts) fix() Step {
 	s := Step{Name: "Fix", Head: fmt.Sprintf("%d builds run", len(running)), Text: "Deploy one build on all processes."}
 	switch len(running) {
 	case 0:
-		s.Head, s.Text = "No process runs", "The consumer "+Short(f.Group.Consumer, 40)+" does not run."
+		s.Head, s.Text = "No process runs", "The consumer "+encode.Short(f.Group.Consumer, 40)+" does not run."
 	case 1:
 		b := running[0]
-		s.Head, s.Text = fmt.Sprintf("%s runs on %d of %d", Dash(Short(b.Name, 24)), b.Running, f.Processes), "It has written letters of this group: deploy a fix."
+		s.Head, s.Text = fmt.Sprintf("%s runs on %d of %d", Dash(encode.Short(b.Name, 24)), b.Running, f.Processes), "It has written letters of this group: deploy a fix."
 		if b.Fixed() {
 			s.Done, s.Text = true, "It has written no letter of this group."
 		}
 	default:
 		for _, b := range running {
 			if b.Fixed() {
-				s.Head = fmt.Sprintf("%s runs on %d of %d", Dash(Short(b.Name, 24)), b.Running, f.Processes)
+				s.Head = fmt.Sprintf("%s runs on %d of %d", Dash(encode.Short(b.Name, 24)), b.Running, f.Processes)
 				s.Text = "It has written no letter of this group. Wait until it runs on all processes."
 			}
 		}

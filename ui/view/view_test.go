@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ui/view"
 )
@@ -23,7 +24,7 @@ func TestWords(t *testing.T) {
 		view.Span(-1): "0 s", view.Span(3 * time.Millisecond): "3 ms", view.Span(2500 * time.Millisecond): "2.5 s", view.Span(59 * time.Minute): "59 min", view.Span(47 * time.Hour): "47 h", view.Span(72 * time.Hour): "3 d",
 		view.Ago(time.Time{}, now): "never", view.Ago(now, now): "now", view.Ago(now.Add(-4*time.Minute), now): "4 min ago", view.Ago(now.Add(time.Hour), now): "in 60 min",
 		view.Plural(1, "letter", "letters"): "1 letter", view.Plural(2000, "letter", "letters"): "2,000 letters",
-		view.Short("äöü", 2): "ä…", view.Digits("abc"): "abc", view.Visible("a\x1b[2J\u202eb\tc\nd"): `a\x1b[2J\u202eb` + "\tc\nd",
+		encode.Short("äöü", 2): "ä…", view.Digits("abc"): "abc", view.Visible("a\x1b[2J\u202eb\tc\nd"): `a\x1b[2J\u202eb` + "\tc\nd",
 	} {
 		if got != want && want != "in 60 min" {
 			t.Errorf("%q, want %q", got, want)
