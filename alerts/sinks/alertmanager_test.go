@@ -7,13 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/sinks"
+	"github.com/headrace/headrace/broker/brokertest"
 )
 
 // held is an alert that Alertmanager has.
@@ -49,10 +49,7 @@ func all(t *testing.T, url, key string) map[string]held {
 // An incident fires in a real Alertmanager for a day, rises, and is resolved: also one whose severity
 // rose before.
 func TestAlertmanager(t *testing.T) {
-	url := os.Getenv("HEADRACE_TEST_ALERTMANAGER")
-	if url == "" {
-		t.Skip("HEADRACE_TEST_ALERTMANAGER is not set: scripts/services up alertmanager starts one")
-	}
+	url := brokertest.Variable(t, "HEADRACE_TEST_ALERTMANAGER", "alertmanager")
 	sink, err := sinks.Alertmanager([]string{url}, plain)
 	if err != nil {
 		t.Fatal(err)
