@@ -1,5 +1,5 @@
 -- The edits of a letter are numbered from 1 to its rev, and each has its letter.
-SELECT count(*), COALESCE(min(CAST(COALESCE(l.id, e.letter_id) AS TEXT)), '')
+SELECT count(*), COALESCE(min(CAST(COALESCE(l.id, e.letter_id) AS text)), '')
 FROM (
     SELECT letter_id, count(*) AS edits, min(rev) AS first, max(rev) AS last
     FROM {{schema}}.headrace_letter_edits
