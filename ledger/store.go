@@ -113,7 +113,7 @@ type Store interface {
 	// r.Generation begins a new one. It does not where SuspectMode covers r.Sent and the
 	// row is Failed since before that.
 	Repeat(ctx context.Context, l backlog.Lease, was, r Row) (bool, error)
-	// RecordDone records that the step was carried out, whoever knows it, unless that is
+	// RecordDone records that the step was carried out, also from a process without its lease, unless that is
 	// recorded, and reports whether it did. With r.Error the row LacksResult.
 	RecordDone(ctx context.Context, r Row) (bool, error)
 	// RecordOutcome records what else came of the call r.CallID, if the row is still

@@ -19,7 +19,7 @@ import (
 	"github.com/headrace/headrace/ui/who"
 )
 
-// Each route answers those who have its role, and nobody else.
+// Each route answers those who have its role, and no others.
 func TestRoutesNeedTheirRole(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -41,7 +41,7 @@ func TestRoutesNeedTheirRole(t *testing.T) {
 	}
 }
 
-// Who is not known is refused, and without Identify everybody is.
+// Who is not known is refused, and without Identify each request is.
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -95,7 +95,7 @@ func New(st store.Store, o Options) http.Handler {
 		case !s.knows(r.Host):
 			http.Error(w, "this host name is not one of those that are served; headrace ui --host adds one", http.StatusMisdirectedRequest)
 		case o.Identify == nil:
-			http.Error(w, "nobody may look at this: Options.Identify is not set", http.StatusForbidden)
+			http.Error(w, "each request is refused: Options.Identify is not set", http.StatusForbidden)
 		default:
 			guarded.ServeHTTP(w, r)
 		}

@@ -103,7 +103,7 @@ func worst(errs []error) error {
 }
 
 // posts is what is posted for an alert: it, and after the first time its other severities as
-// resolved. One that never fired is not told to anybody.
+// resolved. Alertmanager sends nothing for one that never fired.
 func posts(a alerts.Alert, now time.Time) []posted {
 	a.Severity = cmp.Or(a.Severity, alerts.Warning)
 	list := []posted{post(a, a.Severity)}

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"github.com/headrace/headrace/alerts"
 	"io"
 	"net"
 	"net/http"
@@ -19,6 +18,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/headrace/headrace/alerts"
 )
 
 // Options say how a sink calls its receiver. The zero value is right for a receiver on the

@@ -37,7 +37,7 @@ func ExampleWebhook() {
 	// sinks: webhook: the address is private or special: allow its network by Options.Allow, if it is meant
 }
 
-// Sinks stand beside each other; alerts that matter less than an error call nobody.
+// A consumer may have several sinks. This one is for alerts that are errors, or worse.
 func ExamplePagerDuty() {
 	pager, err := sinks.PagerDuty(sinks.PagerDutyEU, "0123456789abcdef0123456789abcdef", sinks.Options{Least: alerts.Error})
 	if err != nil {

@@ -4,9 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/headrace/headrace/alerts"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/headrace/headrace/alerts"
 )
 
 // Slack returns a sink that posts each alert as a message to a channel. rawURL is that of an

@@ -5,10 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/headrace/headrace/alerts"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headrace/headrace/alerts"
 )
 
 // Webhook returns a hook that posts each alert as JSON to rawURL:

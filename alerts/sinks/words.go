@@ -2,14 +2,15 @@ package sinks
 
 import (
 	"cmp"
-	"github.com/headrace/headrace/alerts"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/headrace/headrace/alerts"
 )
 
 // headline is an alert in one line: what became of it and how much it matters, in words, since
-// not everybody sees colours.
+// some people see no colours.
 func headline(a alerts.Alert) string {
 	what := strings.ToUpper(string(cmp.Or(a.Severity, alerts.Warning)))
 	switch {

@@ -14,5 +14,5 @@
 //
 // # Caveats
 //
-// It is a module of its own, so that its dependencies are nobody else's. Chromium and axe come from scripts/services.
+// It is a module of its own, so that headrace has none of its dependencies. Chromium and axe come from scripts/services.
 package browser

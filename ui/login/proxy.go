@@ -49,7 +49,7 @@ func NewProxy(o ProxyOptions) (*Proxy, error) {
 	case o.User == "" || o.Groups == "":
 		return nil, errors.New("login: a proxy needs a header for the name, and one for the groups")
 	case len(o.Roles) == 0:
-		return nil, errors.New("login: no group has a role, so nobody could do anything")
+		return nil, errors.New("login: no group has a role, so each request would be refused")
 	case o.Secret != "" && len(o.Secret) < leastSecret:
 		return nil, fmt.Errorf("login: the proxy's secret has %d bytes, at least %d are needed", len(o.Secret), leastSecret)
 	}

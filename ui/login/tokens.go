@@ -99,7 +99,7 @@ func (t *Tokens) Handler(next http.Handler) http.Handler {
 			w.Header().Set("WWW-Authenticate", `Basic realm="headrace", charset="UTF-8"`)
 			refuse(w, http.StatusUnauthorized, "", `<p>Give your token as the password. The user name does not matter.</p>`)
 		default:
-			t.logger.ErrorContext(r.Context(), "headrace: nobody is let in: the file of tokens cannot be read", "error", err)
+			t.logger.ErrorContext(r.Context(), "headrace: each request is refused: the file of tokens cannot be read", "error", err)
 			refuse(w, http.StatusServiceUnavailable, "", `<p>The file of tokens cannot be read; the log says why.</p>`)
 		}
 	})
