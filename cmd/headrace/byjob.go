@@ -46,11 +46,9 @@ func (m *Main) byJob(ctx context.Context, d *decideFlags, args []string, kind jo
 		}
 		switch few := f.IDs != nil && len(f.IDs) <= fewLetters; {
 		case d.dryRun:
-			total := int64(len(f.IDs))
-			if f.IDs == nil {
-				if total, err = redrive.New(st).Count(ctx, f); err != nil {
-					return err
-				}
+			total, err := countChosen(ctx, redrive.New(st), f)
+			if err != nil {
+				return err
 			}
 			return m.wouldDecide(f, verb, total)
 		case few:

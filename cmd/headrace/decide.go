@@ -118,11 +118,9 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if err := wholeGroup(ctx, st, &f); err != nil {
 			return err
 		}
-		total := int64(len(f.IDs))
-		if f.IDs == nil {
-			if total, err = admin.Count(ctx, f); err != nil {
-				return err
-			}
+		total, err := countChosen(ctx, admin, f)
+		if err != nil {
+			return err
 		}
 		if total == 0 { // there is nothing to ask about
 			return m.report(d, f, redrive.Result{}, participle, nil)
@@ -159,6 +157,14 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		m.say("%s left: the same command goes on with the rest", plural(left, "open letter is", "open letters are"))
 		return errIncomplete
 	})
+}
+
+// countChosen returns how many letters f chooses: ids are not looked up.
+func countChosen(ctx context.Context, admin *redrive.Admin, f dlq.Filter) (int64, error) {
+	if f.IDs != nil {
+		return int64(len(f.IDs)), nil
+	}
+	return admin.Count(ctx, f)
 }
 
 // warnOfSteps lists what a redrive of the letter under a new key calls again.
