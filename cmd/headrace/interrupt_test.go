@@ -34,19 +34,22 @@ func (i *interrupter) Write(b []byte) (int, error) {
 	return i.Buffer.Write(b)
 }
 
+// setUp makes it the stderr of a command.
+func (i *interrupter) setUp(m *Main) {
+	m.Stderr, m.ProgressEvery = i, 0
+	m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
+		work, stop := interruptible(ctx)
+		i.work = work
+		return work, stop
+	}
+}
+
 // Bad input 59: Ctrl-C in the middle says how many, exits with 130, and can go on.
 func TestInterruptedRedrive(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "60")
 	stderr := &interrupter{t: t}
-	p.run(exitInterrupted, func(m *Main) {
-		m.Stderr, m.ProgressEvery = stderr, 0
-		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
-			work, stop := interruptible(ctx)
-			stderr.work = work
-			return work, stop
-		}
-	}, "dlq", "redrive", "--direct", "--all", "--yes")
+	p.run(exitInterrupted, stderr.setUp, "dlq", "redrive", "--direct", "--all", "--yes")
 	var done int
 	if _, err := fmt.Sscanf(p.stdout.String(), "%d redriven", &done); err != nil || done == 0 || done == 60 {
 		t.Fatalf("%q: %v", p.stdout.String(), err)
@@ -82,14 +85,7 @@ func TestInterruptedPrune(t *testing.T) {
 		t.Fatal(err)
 	}
 	stderr := &interrupter{t: t}
-	p.run(exitInterrupted, func(m *Main) {
-		m.Stderr, m.ProgressEvery = stderr, 0
-		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
-			work, stop := interruptible(ctx)
-			stderr.work = work
-			return work, stop
-		}
-	}, "prune", "--source-retention", "1h")
+	p.run(exitInterrupted, stderr.setUp, "prune", "--source-retention", "1h")
 	var done int
 	if _, err := fmt.Sscanf(p.stdout.String(), "%d messages", &done); err != nil || done == 0 || done == 5000 {
 		t.Fatalf("%q: %v", p.stdout.String(), err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/vbauerster/mpb/v8"
@@ -17,43 +18,54 @@ type progress struct {
 	bars  *mpb.Progress
 	bar   *mpb.Bar
 	last  time.Time
+	// note says more than the number done. The bar reads it in a goroutine of its own.
+	note atomic.Pointer[string]
 }
 
 func (m *Main) progress(verb string, total int64) *progress {
 	p := &progress{m: m, verb: verb, total: total, last: time.Now()}
+	p.note.Store(new(string))
 	if m.Terminal(m.Stderr) && total > 0 && m.flags.progress.value != "ndjson" {
 		p.bars = mpb.New(mpb.WithOutput(m.Stderr), mpb.WithWidth(40))
 		p.bar = p.bars.AddBar(total,
 			mpb.PrependDecorators(decor.Name(verb+" "), decor.CountersNoUnit("%d of %d")),
-			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO)))
+			mpb.AppendDecorators(decor.Percentage(), decor.Name(" "), decor.AverageETA(decor.ET_STYLE_GO), decor.Name(" "),
+				decor.Any(func(decor.Statistics) string { return visible(*p.note.Load()) })))
 	}
 	return p
 }
 
 // step updates the number done.
-func (p *progress) step(done int) {
+func (p *progress) step(done int) { p.tell(done, "", false) }
+
+// tell updates the number done and the note. With now it prints a line even if none is due.
+func (p *progress) tell(done int, note string, now bool) {
+	p.note.Store(&note)
 	if p.bar != nil {
 		p.bar.SetCurrent(int64(done))
 		return
 	}
-	if time.Since(p.last) < p.m.ProgressEvery {
+	if !now && time.Since(p.last) < p.m.ProgressEvery {
 		return
 	}
 	p.last = time.Now()
-	if p.m.flags.progress.value == "ndjson" {
-		p.line(done)
-		return
+	after := ""
+	if note != "" {
+		after = ": " + note
 	}
-	if p.total > 0 {
-		p.m.say("%s %d of %d", p.verb, done, p.total)
-	} else {
-		p.m.say("%s %d", p.verb, done)
+	switch {
+	case p.m.flags.progress.value == "ndjson":
+		p.line(done)
+	case p.total > 0:
+		p.m.say("%s %d of %d%s", p.verb, done, p.total, after)
+	default:
+		p.m.say("%s %d%s", p.verb, done, after)
 	}
 }
 
 // line prints the number done for programs.
 func (p *progress) line(done int) {
-	text, err := envelope("", progressView{p.verb, done, p.total})
+	text, err := envelope("", progressView{p.verb, done, p.total, *p.note.Load()})
 	if err == nil {
 		_, _ = p.m.Stderr.Write(append(visibleJSON(text), '\n'))
 	}
@@ -64,6 +76,7 @@ type progressView struct {
 	What  string `json:"progress"` // what is done, as "redriven"
 	Done  int    `json:"done"`
 	Total int64  `json:"total,omitempty"` // if it is known
+	Note  string `json:"note,omitempty"`
 }
 
 // end leaves the bar as it is and waits for its goroutines.

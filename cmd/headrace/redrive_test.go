@@ -186,6 +186,22 @@ func TestPlanOfTheSameLetters(t *testing.T) {
 	p.wants("plan", "warn  v1.2.3 wrote these letters, and no other build runs: has the cause been mended?")
 	p.run(exitDone, quickly, "consumer", "pause", "billing")
 	p.run(exitDone, quickly, "redrive", "apply", "R-1", "--reason", "first", "--anyway", "--detach")
+	for _, w := range []struct {
+		terminal   bool
+		args, want string
+	}{
+		{false, "", "R-1 0 of 3: stage 1, 3 queued"},
+		{true, "--progress ndjson", `{"v":1,"progress":"R-1","done":0,"total":3,"note":"stage 1, 3 queued`},
+	} {
+		stderr := &interrupter{t: t}
+		p.run(exitInterrupted, func(m *Main) {
+			stderr.setUp(m)
+			m.Terminal = func(any) bool { return w.terminal }
+		}, append([]string{"redrive", "watch", "R-1"}, strings.Fields(w.args)...)...)
+		if text := stderr.String(); !strings.Contains(text, w.want) || !strings.Contains(text, "R-1 goes on: headrace redrive watch R-1") {
+			t.Errorf("%+v: %s", w, text)
+		}
+	}
 	p.run(exitDone, quickly, "redrive", "plan", "--consumer", "billing")
 	p.wants("plan", "warn  3 are in another redrive that is not finished, too: headrace redrive show R-1")
 	p.run(exitDone, quickly, "redrive", "pause", "R-1", "--reason", "stop")

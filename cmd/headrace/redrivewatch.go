@@ -25,39 +25,59 @@ Exit status 3 if letters failed again or were skipped, 6 if the redrive is pause
 func (m *Main) watch(ctx context.Context, st openStore, id int64) error {
 	work, stop := m.Interruptible(ctx)
 	defer stop()
-	stage, why, last := 0, "", time.Time{}
+	r, err := m.follow(work, st, id)
+	switch {
+	case work.Err() != nil:
+		return fmt.Errorf("%w; %s goes on: %s", errInterrupted, job.Name(id), m.command("redrive watch "+job.Name(id)))
+	case err != nil:
+		return err
+	}
+	return m.ended(ctx, st, r)
+}
+
+// follow shows the progress of a redrive until it does not run, and returns it.
+func (m *Main) follow(ctx context.Context, st openStore, id int64) (job.Redrive, error) {
+	var bar *progress
+	stage, why := 0, ""
 	for {
-		r, err := st.Operations().Redrives.Get(work, id)
-		if err == nil && r.State != job.Running {
-			return m.ended(ctx, st, r)
+		r, err := st.Operations().Redrives.Get(ctx, id)
+		if err != nil || r.State != job.Running {
+			return r, err
 		}
-		if err == nil && (r.Stage != stage || r.Why != why || time.Since(last) >= m.ProgressEvery) {
-			stage, why, last = r.Stage, r.Why, time.Now()
-			err = m.progressOf(work, st, r)
+		v, err := viewRedrive(ctx, st, r)
+		if err != nil {
+			return r, err
 		}
-		if work.Err() == nil && err != nil {
-			return err
+		if bar == nil {
+			bar = m.progress(v.Name, v.Count)
+			defer bar.end()
 		}
+		bar.tell(v.over(), v.goesOn(), v.Stage != stage || v.Why != why)
+		stage, why = v.Stage, v.Why
 		select {
-		case <-work.Done():
-			return fmt.Errorf("%w; %s goes on: %s", errInterrupted, job.Name(id), m.command("redrive watch "+job.Name(id)))
+		case <-ctx.Done():
+			return r, ctx.Err()
 		case <-time.After(askEvery):
 		}
 	}
 }
 
-// progressOf says how far a redrive is.
-func (m *Main) progressOf(ctx context.Context, st openStore, r job.Redrive) error {
-	v, err := viewRedrive(ctx, st, r)
-	if err != nil {
-		return err
+// over counts the letters that have their last outcome.
+func (v *redriveView) over() int {
+	n := v.Count
+	for _, o := range []job.Outcome{job.Queued, job.InBacklog, job.Retrying, job.Postponed} {
+		n -= v.Outcomes[string(o)]
 	}
-	line := fmt.Sprintf("%s stage %d: %s", v.Name, v.Stage, v.outcomes())
+	return int(n)
+}
+
+// goesOn says how far a redrive is.
+func (v *redriveView) goesOn() string {
+	says := fmt.Sprintf("stage %d, %s", v.Stage, v.outcomes())
 	if v.Why != "" {
-		line += "; " + v.Why
+		says += "; " + v.Why
 	}
-	m.say("%s", line)
-	return nil
+	return says
 }
 
 // ended prints what became of a redrive that does not run.
