@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
@@ -152,13 +153,11 @@ type Config struct {
 	// handler, the key and the trace, once in 10 s for failures with the same cause, with
 	// their number. It never logs payloads or header values. Default: slog.Default.
 	Logger *slog.Logger
-	// Alert receives alerts that a person should look at, in its own goroutine. It never
-	// delays other work, and an alert that it returns an error for is sent again (see
-	// alerts.Hook). Default: alerts.Log(Logger).
+	// Alert receives alerts that a person should look at, in its own goroutine, as one of the
+	// sinks of Alerts (see alerts.Sink). Default: alerts.Log(Logger) if Alerts has no Sinks.
 	Alert alerts.Hook
-	// Alerts limit how often Alert is called. The zero value has its own defaults: the
-	// first alert of a group at once, later ones once in 5 minutes, 10 in a minute in
-	// all.
+	// Alerts say which sinks receive alerts, when, and how many. The zero value has its own
+	// defaults.
 	Alerts alerts.Options
 
 	// TracerProvider makes the spans of receiving, processing and sending. Without an SDK
@@ -256,13 +255,20 @@ func (c Config) withDefaults() Config {
 	if c.Sink == nil {
 		c.DeadLetterTopic = func(string) string { return "" }
 	}
-	if c.Alert == nil {
+	if c.Alert == nil && len(c.Alerts.Sinks) == 0 {
 		c.Alert = alerts.Log(c.Logger)
 	}
-	hook := c.Alert
-	c.Alert = func(ctx context.Context, a alerts.Alert) error {
+	if c.Alert != nil {
+		c.Alerts.Sinks = append(slices.Clone(c.Alerts.Sinks), c.Alert)
+	}
+	hooks := make([]alerts.Hook, len(c.Alerts.Sinks))
+	for i, sink := range c.Alerts.Sinks {
+		hooks[i] = sink.Send
+	}
+	all := alerts.Multi(hooks...)
+	c.Alert = func(ctx context.Context, a alerts.Alert) error { // for what is sent beside Run
 		a.Environment, a.Build = c.Environment, c.Build
-		return hook(ctx, a)
+		return all(ctx, a)
 	}
 	return c
 }

@@ -66,3 +66,7 @@ func normalise(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	return text[:min(len(text), maxText)]
 }
+
+// Normal returns the text of an error without what varies: numbers, quoted words and addresses
+// are #, as in its fingerprint.
+func Normal(text string) string { return normalise(text) }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
@@ -93,6 +94,8 @@ type Operations struct {
 	Redrives job.Store
 	// Alerts are the alerts to be sent.
 	Alerts alerts.Store
+	// Conditions are what is wrong, and what sinks know of it.
+	Conditions condition.Store
 	// Schema is the schema itself.
 	Schema Schema
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
@@ -72,6 +73,9 @@ func pathOfANight(t *testing.T, p *program, schema string) {
 		}
 	}
 	alert := <-n.alerts
+	if alert.Kind != alerts.GroupFailing || alert.Phase != alerts.Firing || alert.Severity != alerts.Warning {
+		t.Errorf("alert %+v", alert)
+	}
 	n.stop()
 
 	n.start("v1.8.1", func(paid) error { return nil }) // the fix, deployed
@@ -82,6 +86,7 @@ func pathOfANight(t *testing.T, p *program, schema string) {
 	}
 	n.program.run(exitDone, nil, n.args("check")...)
 	n.resolved()
+	n.allClear(alert)
 	if effects, orders := n.count(); effects != nightOrders || orders != nightOrders {
 		t.Errorf("%d effects of %d orders, want %d", effects, orders, nightOrders)
 	}
@@ -108,6 +113,24 @@ func (n *night) follow(text string) (commands []string) {
 		found = nextCommand.FindStringSubmatch(n.stderr.String())
 	}
 	return commands
+}
+
+// allClear waits for the alert that says that the incident of fired is over.
+func (n *night) allClear(fired alerts.Alert) {
+	n.Helper()
+	for {
+		select {
+		case a := <-n.alerts:
+			if a.Key != fired.Key {
+				n.Errorf("alert of another incident: %+v", a)
+			}
+			if a.Phase == alerts.Resolved {
+				return
+			}
+		case <-time.After(30 * time.Second):
+			n.Fatal("the alert was never resolved")
+		}
+	}
 }
 
 func (n *night) args(args ...string) []string {
@@ -150,7 +173,7 @@ func (n *night) start(build string, check func(paid) error) {
 	n.Helper()
 	n.source = memsource.New()
 	c, err := consumer.New("billing", n.st, consumer.Config{
-		Build: build, Source: n.source, Rehearsable: true,
+		Build: build, Source: n.source, Rehearsable: true, Alerts: alerts.Options{Quiet: time.Second},
 		Alert: func(_ context.Context, a alerts.Alert) error { n.alerts <- a; return nil },
 	})
 	if err != nil {

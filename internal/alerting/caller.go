@@ -164,3 +164,6 @@ func delay(failures int, err error) time.Duration {
 	}
 	return d
 }
+
+// Delay is the wait after that many failures, the last of which was err.
+func Delay(failures int, err error) time.Duration { return delay(failures, err) }

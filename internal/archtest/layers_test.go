@@ -4,7 +4,7 @@ package archtest
 var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
-		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./dlq/search", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./redact", "./retry", "./store", "./store/txn", "./ui/who", "./alerts/sinks",
+		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./dlq/search", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./redact", "./retry", "./store", "./store/txn", "./ui/who", "./alerts/sinks", "./alerts/condition",
 		"./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/inspect", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.
@@ -13,14 +13,14 @@ var (
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/counting", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/editing", "./internal/execute", "./internal/failurelog", "./internal/intervene", "./internal/depths",
 		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stalled", "./internal/stranded", "./internal/ready", "./internal/redriving", "./internal/rehearsal",
-		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./outbox/relay",
+		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./internal/watching", "./outbox/relay",
 	}
 	// Observers tell OpenTelemetry what the engines and the runtime do.
 	Observers = Set{"./internal/telemetry"}
 	// Runtime puts the engines into the order of the pipeline.
 	Runtime = Set{"./consumer", "./internal/mistake", "./internal/router", "./internal/runtime", "./internal/unused"}
 	// Drivers speak a database's dialect, with what they share.
-	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlsearch", "./internal/sqlstore"}
+	Drivers = Set{"./store/postgres", "./store/sqlite", "./internal/migrate", "./internal/sqladmin", "./internal/sqlconditions", "./internal/sqlfile", "./internal/sqlgroups", "./internal/sqljobs", "./internal/sqlops", "./internal/sqlrequests", "./internal/sqlrun", "./internal/sqlsearch", "./internal/sqlstore"}
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Pages show a database to people. They speak to its processes as the command does.

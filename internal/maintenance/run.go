@@ -14,10 +14,11 @@ import (
 	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/internal/watching"
 	"github.com/headrace/headrace/store"
 )
 
-// Options are what the tasks work with. All fields but Actions and Upkeep are required.
+// Options are what the tasks work with. All fields but Actions, Upkeep and Watch are required.
 type Options struct {
 	Store store.Store
 	// Instance is this process, Handlers are those of its consumer.
@@ -31,6 +32,8 @@ type Options struct {
 	Actions map[string]Action
 	// Upkeep records what is done; nil records nothing.
 	Upkeep *telemetry.Upkeep
+	// Watch judges what is wrong, and sends the alerts; nil is without.
+	Watch  *watching.Watch
 	Logger *slog.Logger
 }
 
@@ -57,6 +60,9 @@ func Run(ctx context.Context, o Options) {
 	o.Actions = actions
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })
+	if o.Watch != nil {
+		tasks.Go(func() { o.Watch.Run(ctx) })
+	}
 	counts := &counting.Loop{Counter: counting.New(o.Store), Instances: o.Store.Operations().Instances, Logger: o.Logger}
 	counts.Upkeep = o.Upkeep
 	tasks.Go(func() { counts.Run(ctx) })

@@ -140,10 +140,11 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { w.Tidy(r.Stopping) })
 	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
 	r.workers.Go(func() { watch.Run(r.Stopping) })
+	judge := r.alerts.startWatch(r.instance.self.ID)
 	r.workers.Go(func() {
 		maintenance.Run(r.Stopping, maintenance.Options{
-			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.dispatcher.Send,
-			Actions: r.actions(registered), Upkeep: r.upkeep, Logger: rt.Logger,
+			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.forward,
+			Actions: r.actions(registered), Upkeep: r.upkeep, Watch: judge, Logger: rt.Logger,
 		})
 	})
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqladmin"
+	"github.com/headrace/headrace/internal/sqlconditions"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlgroups"
 	"github.com/headrace/headrace/internal/sqljobs"
@@ -102,6 +103,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Subscriptions: sqlrun.Loaded(d, q, "subscriptions", &sqlops.Subscriptions{Schema: o.Schema}),
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Redrives:      sqljobs.New(d, q),
+			Conditions:    sqlrun.Loaded(d, q, "conditions", &sqlconditions.Conditions{Schema: o.Schema}),
 			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
 			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},

@@ -30,6 +30,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     {{schema}}.headrace_attempts,
     {{schema}}.headrace_backlog,
     {{schema}}.headrace_builds,
+    {{schema}}.headrace_conditions,
     {{schema}}.headrace_dead_letters,
     {{schema}}.headrace_group_hours,
     {{schema}}.headrace_groups,
@@ -46,11 +47,13 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     {{schema}}.headrace_redrives,
     {{schema}}.headrace_relays,
     {{schema}}.headrace_schedules,
+    {{schema}}.headrace_sends,
     {{schema}}.headrace_steps,
     {{schema}}.headrace_subscriptions,
     {{schema}}.headrace_suspects,
     {{schema}}.headrace_systems,
-    {{schema}}.headrace_versions
+    {{schema}}.headrace_versions,
+    {{schema}}.headrace_watches
 TO {{role}}_consumer;
 -- It takes requests, and makes none. What is in the audit stays, but for the trail of old letters.
 GRANT SELECT, DELETE, UPDATE (state, instance, taken_by, answer, error) ON {{schema}}.headrace_requests TO {{role}}_consumer;
@@ -67,6 +70,7 @@ GRANT SELECT ON
     {{schema}}.headrace_audit,
     {{schema}}.headrace_backlog,
     {{schema}}.headrace_builds,
+    {{schema}}.headrace_conditions,
     {{schema}}.headrace_dead_letters,
     {{schema}}.headrace_group_hours,
     {{schema}}.headrace_groups,
@@ -85,11 +89,13 @@ GRANT SELECT ON
     {{schema}}.headrace_relays,
     {{schema}}.headrace_requests,
     {{schema}}.headrace_schedules,
+    {{schema}}.headrace_sends,
     {{schema}}.headrace_steps,
     {{schema}}.headrace_subscriptions,
     {{schema}}.headrace_suspects,
     {{schema}}.headrace_systems,
-    {{schema}}.headrace_versions
+    {{schema}}.headrace_versions,
+    {{schema}}.headrace_watches
 TO {{role}}_operator;
 GRANT INSERT (kind, consumer, build, host, args, by_whom, reason, until) ON {{schema}}.headrace_requests TO {{role}}_operator;
 GRANT INSERT (subject_kind, subject, action, by_whom, reason, redrive_id, detail) ON {{schema}}.headrace_audit TO {{role}}_operator;
@@ -112,6 +118,7 @@ GRANT SELECT ON
     {{schema}}.headrace_attempts,
     {{schema}}.headrace_audit,
     {{schema}}.headrace_builds,
+    {{schema}}.headrace_conditions,
     {{schema}}.headrace_group_hours,
     {{schema}}.headrace_groups,
     {{schema}}.headrace_inbox,
@@ -124,10 +131,12 @@ GRANT SELECT ON
     {{schema}}.headrace_redrives,
     {{schema}}.headrace_relays,
     {{schema}}.headrace_schedules,
+    {{schema}}.headrace_sends,
     {{schema}}.headrace_subscriptions,
     {{schema}}.headrace_suspects,
     {{schema}}.headrace_systems,
-    {{schema}}.headrace_versions
+    {{schema}}.headrace_versions,
+    {{schema}}.headrace_watches
 TO {{role}}_viewer;
 GRANT SELECT (scope, key, answered_at) ON {{schema}}.headrace_answers TO {{role}}_viewer;
 GRANT SELECT (

@@ -569,6 +569,51 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
     until       timestamptz NOT NULL
 ) WITH (fillfactor = 50);
 
+-- What is wrong, and was. The key is a hash that receivers of alerts know.
+CREATE TABLE {{schema}}.headrace_conditions (
+    key         text COLLATE "C" NOT NULL PRIMARY KEY,
+    namespace   text COLLATE "C" NOT NULL, -- the consumer that judges it, '' for the database
+    kind        text NOT NULL,
+    consumer    text NOT NULL,
+    handler     text NOT NULL,
+    error_fingerprint text NOT NULL,
+    instance    text NOT NULL, -- that reports it; '' if it is judged from the tables
+    severity    text NOT NULL,
+    state       text NOT NULL, -- pending, firing, resolved
+    since       timestamptz NOT NULL,
+    quiet_at    timestamptz, -- since when nothing is wrong any more
+    ended_at    timestamptz,
+    n           bigint NOT NULL,
+    base        bigint NOT NULL, -- n at base_at, by which its growth is known
+    base_at     timestamptz,
+    known       boolean NOT NULL, -- a person deals with it
+    alert       text NOT NULL -- JSON: what sinks are sent, without payload, key and header
+) WITH (fillfactor = 70);
+CREATE INDEX headrace_conditions_namespace ON {{schema}}.headrace_conditions (namespace);
+-- What each sink knows of a condition.
+CREATE TABLE {{schema}}.headrace_sends (
+    key         text COLLATE "C" NOT NULL,
+    sink        text COLLATE "C" NOT NULL,
+    phase       text NOT NULL, -- what it took last: firing, again, resolved; '' for nothing
+    severity    text NOT NULL,
+    n           bigint NOT NULL,
+    sent_at     timestamptz,
+    failures    bigint NOT NULL,
+    failing_at  timestamptz,
+    due_at      timestamptz,
+    error       text NOT NULL,
+    lost        bigint NOT NULL,
+    PRIMARY KEY (key, sink)
+) WITH (fillfactor = 70);
+-- Who judges a namespace, and who sends its alerts to a sink: until when it alone does, and when
+-- that was done last.
+CREATE TABLE {{schema}}.headrace_watches (
+    name        text COLLATE "C" NOT NULL PRIMARY KEY,
+    owner       text NOT NULL,
+    until       timestamptz NOT NULL,
+    done_at     timestamptz
+) WITH (fillfactor = 70);
+
 -- Redrives, and discards of many letters: first a plan, then a job of the consumer's processes.
 CREATE TABLE {{schema}}.headrace_redrives (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

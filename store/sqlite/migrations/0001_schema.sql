@@ -540,6 +540,51 @@ CREATE TABLE {{schema}}.headrace_alert_readers (
     until       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- What is wrong, and was. The key is a hash that receivers of alerts know.
+CREATE TABLE {{schema}}.headrace_conditions (
+    key         TEXT NOT NULL PRIMARY KEY,
+    namespace   TEXT NOT NULL, -- the consumer that judges it, '' for the database
+    kind        TEXT NOT NULL,
+    consumer    TEXT NOT NULL,
+    handler     TEXT NOT NULL,
+    error_fingerprint TEXT NOT NULL,
+    instance    TEXT NOT NULL, -- that reports it; '' if it is judged from the tables
+    severity    TEXT NOT NULL,
+    state       TEXT NOT NULL, -- pending, firing, resolved
+    since       INTEGER NOT NULL,
+    quiet_at    INTEGER, -- since when nothing is wrong any more
+    ended_at    INTEGER,
+    n           INTEGER NOT NULL,
+    base        INTEGER NOT NULL, -- n at base_at, by which its growth is known
+    base_at     INTEGER,
+    known       INTEGER NOT NULL CHECK (known IN (0, 1)), -- a person deals with it
+    alert       TEXT NOT NULL -- JSON: what sinks are sent, without payload, key and header
+) STRICT, WITHOUT ROWID;
+CREATE INDEX {{schema}}.headrace_conditions_namespace ON headrace_conditions (namespace);
+-- What each sink knows of a condition.
+CREATE TABLE {{schema}}.headrace_sends (
+    key         TEXT NOT NULL,
+    sink        TEXT NOT NULL,
+    phase       TEXT NOT NULL, -- what it took last: firing, again, resolved; '' for nothing
+    severity    TEXT NOT NULL,
+    n           INTEGER NOT NULL,
+    sent_at     INTEGER,
+    failures    INTEGER NOT NULL,
+    failing_at  INTEGER,
+    due_at      INTEGER,
+    error       TEXT NOT NULL,
+    lost        INTEGER NOT NULL,
+    PRIMARY KEY (key, sink)
+) STRICT, WITHOUT ROWID;
+-- Who judges a namespace, and who sends its alerts to a sink: until when it alone does, and when
+-- that was done last.
+CREATE TABLE {{schema}}.headrace_watches (
+    name        TEXT NOT NULL PRIMARY KEY,
+    owner       TEXT NOT NULL,
+    until       INTEGER NOT NULL,
+    done_at     INTEGER
+) STRICT, WITHOUT ROWID;
+
 -- Redrives, and discards of many letters: first a plan, then a job of the consumer's processes.
 CREATE TABLE {{schema}}.headrace_redrives (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -1,0 +1,122 @@
+package condition
+
+import (
+	"math"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+)
+
+// Finding is what Judge says of a condition.
+type Finding struct {
+	// Alert is what is wrong, without what Origin gives. A zero Since means now.
+	alerts.Alert
+	// Hold says that it is neither wrong nor right: nothing begins, and nothing ends.
+	Hold bool
+	// For is how long it must be wrong before it fires.
+	For time.Duration
+	// Known is that of the condition.
+	Known bool
+}
+
+// Step returns a condition after a finding, or without one if f is nil: then nothing is wrong.
+// quiet is how long nothing must be wrong before it is resolved. keep is false for a condition
+// of which no row is needed.
+func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Condition, keep bool) {
+	if f == nil {
+		return ease(c, now, quiet)
+	}
+	if f.Hold {
+		return c, c.State != ""
+	}
+	if c.State != Pending && c.State != Firing {
+		c = Condition{Namespace: c.Namespace, Instance: c.Instance, State: Pending, Base: f.Count, BaseAt: now}
+		c.Since = now
+	}
+	began, severity := c.Since, c.Severity
+	c.Alert, c.Known, c.Quiet = f.Alert, f.Known, time.Time{}
+	c.Phase, c.At = alerts.Firing, now
+	if c.State == Pending && now.Sub(began) >= f.For {
+		c.State = Firing
+	}
+	if c.State == Pending || f.Since.IsZero() || f.Since.After(began) {
+		c.Since = began
+	}
+	if severity.Rank() > c.Severity.Rank() {
+		c.Severity = severity // of one incident it only rises
+	}
+	if now.Sub(c.BaseAt) > growthTime {
+		c.Base, c.BaseAt = c.Count, now
+	}
+	return c, true
+}
+
+// ease is Step while nothing is wrong.
+func ease(c Condition, now time.Time, quiet time.Duration) (Condition, bool) {
+	if c.State != Firing {
+		return c, c.State == Resolved
+	}
+	if c.Quiet.IsZero() {
+		c.Quiet = now
+	}
+	if now.Sub(c.Quiet) >= quiet {
+		c.State, c.Ended, c.Phase, c.At = Resolved, now, alerts.Resolved, now
+	}
+	return c, true
+}
+
+// growthTime is the time in which the growth of a count is looked at.
+const growthTime = 10 * time.Minute
+
+const (
+	// lostTime is how long an alert is tried, and dayTime how long until it is sent again.
+	lostTime = 24 * time.Hour
+	dayTime  = 24 * time.Hour
+)
+
+// Next says what a sink must be sent of a condition; "" if nothing is to be sent now.
+func Next(c Condition, s Send, now time.Time) alerts.Phase {
+	open := s.Phase == alerts.Firing || s.Phase == alerts.Again
+	if now.Before(s.Due) {
+		return ""
+	}
+	switch {
+	case c.State == Resolved && open:
+		return alerts.Resolved
+	case c.State != Firing:
+		return ""
+	case !open && c.Quiet.IsZero():
+		return alerts.Firing
+	case open && (c.Severity.Rank() > s.Severity.Rank() || band(c.Count) > band(s.Count)):
+		return alerts.Again
+	case open && !c.Known && c.Quiet.IsZero() && now.Sub(s.Sent) >= dayTime:
+		return alerts.Again
+	}
+	return ""
+}
+
+// band counts the powers of ten that n has passed.
+func band(n int64) int { return int(math.Log10(float64(max(n, 1)))) }
+
+// Took is s after its sink took a phase of c.
+func (s Send) Took(phase alerts.Phase, c Condition, now time.Time) Send {
+	return Send{Key: c.Key, Sink: s.Sink, Phase: phase, Severity: c.Severity, Count: c.Count, Sent: now, Lost: s.Lost}
+}
+
+// Failed is s after its sink refused a phase of c, which is tried again after wait. If final is
+// set, or it was tried for a day, it is lost: a Resolved is given up, and what fires is sent with
+// the next day's.
+func (s Send) Failed(phase alerts.Phase, c Condition, now time.Time, wait time.Duration, why string, final bool) Send {
+	if s.Failures == 0 {
+		s.Failing = now
+	}
+	s.Failures, s.Due, s.Error = s.Failures+1, now.Add(wait), why
+	if !final && now.Sub(s.Failing) < lostTime {
+		return s
+	}
+	s.Lost, s.Failures, s.Failing, s.Due = s.Lost+1, 0, time.Time{}, now.Add(dayTime)
+	if phase == alerts.Resolved {
+		s.Phase, s.Due = alerts.Resolved, time.Time{}
+	}
+	return s
+}

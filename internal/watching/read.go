@@ -1,0 +1,57 @@
+package watching
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/dlq/groups"
+)
+
+// jobs is how many redrives are looked at.
+const jobs = 100
+
+// consumerFacts reads what is known of a consumer.
+func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
+	ops := w.o.Store.Operations()
+	var errs [7]error
+	f.groups, errs[0] = ops.Groups.List(ctx, groups.Filter{Consumer: f.consumer, Closed: true})
+	f.oldest, f.unmuted, errs[1] = w.store().Oldest(ctx, f.consumer)
+	f.depth, errs[2] = w.o.Store.Backlog().Counts.Depth(ctx, f.consumer)
+	f.pause, errs[3] = ops.Pauses.Get(ctx, f.consumer)
+	f.redrives, errs[4] = ops.Redrives.List(ctx, f.consumer, jobs)
+	f.steps, errs[5] = ops.StepAdmin.Count(ctx, f.consumer, 0)
+	f.sends, errs[6] = w.store().Sends(ctx, f.consumer, "", false)
+	return errors.Join(errs[:]...)
+}
+
+// databaseFacts reads what is known of the database, and now and then of the whole backlog.
+func (w *Watch) databaseFacts(ctx context.Context, f *facts) error {
+	ops := w.o.Store.Operations()
+	var errs [4]error
+	f.instances, errs[0] = ops.Instances.List(ctx, "")
+	f.outboxes, errs[1] = w.o.Store.Outbox().List(ctx, "")
+	f.schedules, errs[2] = ops.Schedules.List(ctx)
+	if f.now.Sub(w.deep) > deepEvery {
+		f.depths, errs[3] = w.o.Store.Backlog().Counts.Depths(ctx)
+		f.deep = errs[3] == nil
+		w.deep = f.now
+	}
+	return errors.Join(errs[:]...)
+}
+
+// links are the pages about an alert; none without the address of the page.
+func links(base string, a alerts.Alert) []alerts.Link {
+	base = strings.TrimSuffix(base, "/")
+	switch {
+	case base == "":
+		return nil
+	case a.ErrorFingerprint != "":
+		return []alerts.Link{{Name: "group", URL: base + "/g/" + url.PathEscape(a.ErrorFingerprint)}}
+	case a.Kind == alerts.RedrivePaused, a.Kind == alerts.RedriveStalled:
+		return []alerts.Link{{Name: "redrives", URL: base + "/redrives"}}
+	}
+	return []alerts.Link{{Name: "overview", URL: base + "/"}}
+}

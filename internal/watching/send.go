@@ -1,0 +1,186 @@
+package watching
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/outbox"
+)
+
+// sender sends the alerts of one sink.
+type sender struct {
+	w      *Watch
+	sink   string
+	caller *alerting.Caller
+	wake   *outbox.Signal
+	calls  []time.Time // within the last minute
+}
+
+// due is an alert to be sent.
+type due struct {
+	condition.Condition
+	phase alerts.Phase
+	send  condition.Send
+}
+
+// run sends until ctx ends.
+func (s *sender) run(ctx context.Context) {
+	tick := time.NewTicker(s.w.every)
+	defer tick.Stop()
+	for {
+		for _, namespace := range []string{s.w.o.Consumer, ""} {
+			if err := s.work(ctx, namespace); err != nil && ctx.Err() == nil {
+				s.w.o.Logger.Warn("alerts: what a sink knows cannot be read or written; trying again", "sink", s.sink, "error", err)
+			}
+		}
+		if !sleep.For(ctx, gapTime) {
+			return
+		}
+		select {
+		case <-s.wake.C():
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// work sends what a namespace owes the sink, if no other process does.
+func (s *sender) work(ctx context.Context, namespace string) (err error) {
+	store, name := s.w.store(), "send:"+namespace+":"+s.sink
+	if list, err := s.due(ctx, namespace, time.Now()); err != nil || len(list) == 0 {
+		return err // by this process's clock: it is read again by the database's
+	}
+	now, ok, err := store.Lease(ctx, name, s.w.o.Owner, leaseTime, 0)
+	if err != nil || !ok {
+		return err
+	}
+	defer func() {
+		if released := store.Release(context.WithoutCancel(ctx), name, s.w.o.Owner, true); err == nil {
+			err = released
+		}
+	}()
+	list, err := s.due(ctx, namespace, now)
+	if err != nil {
+		return err
+	}
+	read := time.Now()
+	room := s.room()
+	rest := list[min(len(list), room):]
+	if len(rest) > 0 && room > 0 {
+		list, rest = list[:room-1], list[room-1:]
+	} else {
+		list, rest = list[:len(list)-len(rest)], nil
+	}
+	for _, d := range list {
+		if more, err := s.pass(ctx, name, d.alert(now), []due{d}, now.Add(time.Since(read))); err != nil || !more {
+			return err
+		}
+	}
+	if len(rest) > 0 {
+		_, err = s.pass(ctx, name, s.digest(namespace, rest, now), rest, now.Add(time.Since(read)))
+	}
+	return err
+}
+
+// due returns what a namespace owes the sink, the earliest condition first.
+func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list []due, err error) {
+	conditions, err := s.w.store().List(ctx, namespace, false)
+	if err != nil || len(conditions) == 0 {
+		return nil, err
+	}
+	sends, err := s.w.store().Sends(ctx, namespace, s.sink, false)
+	if err != nil {
+		return nil, err
+	}
+	byKey := make(map[string]condition.Send, len(sends))
+	for _, x := range sends {
+		byKey[x.Key] = x
+	}
+	for _, c := range conditions {
+		x, ok := byKey[c.Key]
+		if !ok {
+			x = condition.Send{Key: c.Key, Sink: s.sink}
+		}
+		own := c.Kind == alerts.SinkFailing && c.Topic == s.sink
+		if phase := condition.Next(c, x, now); phase != "" && !own {
+			list = append(list, due{c, phase, x})
+		}
+	}
+	return list, nil
+}
+
+// room is how many alerts may be sent now.
+func (s *sender) room() int {
+	now, kept := time.Now(), s.calls[:0]
+	for _, t := range s.calls {
+		if now.Sub(t) < time.Minute {
+			kept = append(kept, t)
+		}
+	}
+	s.calls = kept
+	return max(s.w.o.Alerts.PerMinute-len(kept), 0)
+}
+
+// pass calls the sink, and records what it said of list. It reports false if another process
+// sends by now.
+func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []due, now time.Time) (more bool, err error) {
+	s.calls = append(s.calls, time.Now())
+	failed := s.caller.Call(ctx, a)
+	if failed != nil && ctx.Err() != nil {
+		return false, nil // it is tried by the next process
+	}
+	var change condition.Change
+	for _, d := range list {
+		next := d.send.Took(d.phase, d.Condition, now)
+		if failed != nil {
+			refusal, _ := errors.AsType[*alerts.SendError](failed)
+			next = d.send.Failed(d.phase, d.Condition, now, alerting.Delay(d.send.Failures+1, failed), alerting.Reason(failed), refusal != nil && refusal.Refused)
+		}
+		change.Sends = append(change.Sends, next)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	defer cancel()
+	return s.w.store().Put(ctx, name, s.w.o.Owner, change)
+}
+
+// alert is what is sent of d.
+func (d due) alert(now time.Time) alerts.Alert {
+	a := d.Condition.Alert
+	a.Phase, a.At = d.phase, now
+	since := d.send.Sent
+	if since.IsZero() {
+		since = a.Since
+	}
+	if d.phase == alerts.Resolved {
+		a.At = d.Ended
+		a.Title = "Resolved: " + a.Title
+		a.Text = a.Title + "."
+	}
+	a.ID = fmt.Sprintf("%.24s-%s-%d", a.Key, d.phase, since.UnixMicro())
+	return a
+}
+
+// digest is what is sent in place of many.
+func (s *sender) digest(namespace string, list []due, now time.Time) alerts.Alert {
+	first := list[0].Condition.Alert
+	a := alerts.Alert{
+		ID: fmt.Sprintf("%.24s-digest-%d", first.Key, len(list)), Kind: first.Kind, Severity: first.Severity, Consumer: namespace, Environment: first.Environment,
+		Database: first.Database, Schema: first.Schema, Build: s.w.o.Build, Groups: int64(len(list)), Since: first.Since, At: now, Command: "headrace alert ls",
+	}
+	for _, d := range list {
+		a.Count += d.Count
+		if d.Severity.Rank() > a.Severity.Rank() {
+			a.Severity = d.Severity
+		}
+	}
+	a.Title = fmt.Sprintf("%d more alerts, too many to send one by one", len(list))
+	a.Text = a.Title + ". Next: " + a.Command
+	return a
+}

@@ -1,0 +1,229 @@
+package watching
+
+import (
+	"cmp"
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+)
+
+const (
+	// judgeEvery is the time between two looks of all processes together; with a shorter
+	// Quiet that is. gapTime is the least time between two looks of this process.
+	judgeEvery = 10 * time.Second
+	gapTime    = 250 * time.Millisecond
+	// leaseTime is how long a dead process keeps what it does from others. A send takes no
+	// more than a third of it.
+	leaseTime = 30 * time.Second
+	// lookTime bounds the statements of a look.
+	lookTime = 20 * time.Second
+	// deepEvery is the time between two looks at the whole backlog.
+	deepEvery = time.Minute
+	// forgetEvery is the time between two removals of what ended forgetAge ago.
+	forgetEvery = time.Hour
+	forgetAge   = 35 * 24 * time.Hour
+)
+
+// Options are what a Watch works with. All fields but Environment and Build are required.
+type Options struct {
+	Store store.Store
+	// Consumer is whose conditions are judged, beside those of the database. Owner is the id
+	// of this process.
+	Consumer, Owner string
+	// Environment and Build are the process's.
+	Environment, Build string
+	// OpenLetters is how long open letters are kept; 0 is for ever.
+	OpenLetters time.Duration
+	// Alerts have their defaults. Callers call its sinks, by their names.
+	Alerts  alerts.Options
+	Callers map[string]*alerting.Caller
+	Logger  *slog.Logger
+}
+
+// Watch judges and sends. Its methods are safe for concurrent use.
+type Watch struct {
+	o      Options
+	every  time.Duration
+	origin condition.Origin
+	wake   *outbox.Signal
+	deep   time.Time // when the whole backlog was looked at; used by Run only
+	forget time.Time
+	failed bool // the last look failed
+}
+
+// New returns a Watch.
+func New(o Options) *Watch {
+	return &Watch{o: o, every: min(judgeEvery, o.Alerts.Quiet), wake: outbox.NewSignal()}
+}
+
+// Wake makes the watch look soon. It never blocks.
+func (w *Watch) Wake() { w.wake.Wake() }
+
+func (w *Watch) store() condition.Store { return w.o.Store.Operations().Conditions }
+
+// Run judges and sends until ctx ends. It blocks until its goroutines have ended.
+func (w *Watch) Run(ctx context.Context) {
+	if !w.begin(ctx) {
+		return
+	}
+	var senders sync.WaitGroup
+	defer senders.Wait()
+	var wakes []*outbox.Signal
+	for name, caller := range w.o.Callers {
+		s := &sender{w: w, sink: name, caller: caller, wake: outbox.NewSignal()}
+		wakes = append(wakes, s.wake)
+		senders.Go(func() { s.run(ctx) })
+	}
+	tick := time.NewTicker(w.every)
+	defer tick.Stop()
+	woken := true
+	for {
+		changed := w.look(ctx, w.o.Consumer, woken)
+		if w.look(ctx, "", false) || changed {
+			for _, wake := range wakes {
+				wake.Wake()
+			}
+		}
+		if !sleep.For(ctx, gapTime) {
+			return
+		}
+		select {
+		case <-tick.C:
+			woken = false
+		case <-w.wake.C():
+			woken = true
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// begin reads which database it is, and reports false if ctx ends first.
+func (w *Watch) begin(ctx context.Context) bool {
+	for {
+		var err error
+		w.origin, err = w.store().Origin(ctx)
+		if err == nil {
+			w.origin.Environment = cmp.Or(w.o.Environment, w.origin.Database)
+			return true
+		}
+		w.warn(ctx, err)
+		if !sleep.For(ctx, time.Second) {
+			return false
+		}
+	}
+}
+
+// warn logs the first of several failures of the database.
+func (w *Watch) warn(ctx context.Context, err error) {
+	if err != nil && !w.failed && ctx.Err() == nil {
+		w.o.Logger.Warn("alerts: the tables cannot be read or written; trying again", "error", encode.Said(err))
+	}
+	w.failed = err != nil
+}
+
+// look judges a namespace if it is this process's turn, or at once if now is set, and reports
+// whether it did.
+func (w *Watch) look(ctx context.Context, namespace string, now bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, lookTime)
+	defer cancel()
+	every := w.every * 9 / 10
+	if now {
+		every = 0
+	}
+	name := "judge:" + namespace
+	at, ok, err := w.store().Lease(ctx, name, w.o.Owner, leaseTime, every)
+	if err == nil && ok {
+		err = w.judge(ctx, name, namespace, at)
+		if released := w.store().Release(context.WithoutCancel(ctx), name, w.o.Owner, err == nil); err == nil {
+			err = released
+		}
+	}
+	w.warn(ctx, err)
+	return ok && err == nil
+}
+
+// judge reads the facts of a namespace, and writes what follows from them.
+func (w *Watch) judge(ctx context.Context, name, namespace string, now time.Time) error {
+	f, err := w.facts(ctx, namespace, now)
+	if err != nil {
+		return err
+	}
+	change := conclude(w, f, judge(f), namespace)
+	if len(change.Conditions)+len(change.Gone) > 0 {
+		if _, err := w.store().Put(ctx, name, w.o.Owner, change); err != nil {
+			return err
+		}
+	}
+	if namespace == "" && now.Sub(w.forget) > forgetEvery {
+		w.forget = now
+		return w.store().Forget(ctx, forgetAge)
+	}
+	return nil
+}
+
+// conclude returns what becomes of the conditions of a namespace.
+func conclude(w *Watch, f *facts, found []condition.Finding, namespace string) (change condition.Change) {
+	byKey := make(map[string]*condition.Finding)
+	for i := range found {
+		x := &found[i]
+		w.label(&x.Alert)
+		byKey[x.Key] = x
+	}
+	step := func(was condition.Condition, x *condition.Finding) {
+		next, keep := condition.Step(was, x, f.now, w.o.Alerts.Quiet)
+		switch {
+		case keep && !same(was, next):
+			change.Conditions = append(change.Conditions, next)
+		case !keep && was.State != "":
+			change.Gone = append(change.Gone, was.Key)
+		}
+	}
+	for _, c := range f.current {
+		x := byKey[c.Key]
+		delete(byKey, c.Key)
+		step(c, x)
+	}
+	for _, x := range byKey {
+		step(condition.Condition{Namespace: namespace}, x)
+	}
+	return change
+}
+
+// same reports whether a row need not be written again. What it says of the time is not enough.
+func same(a, b condition.Condition) bool {
+	return a.State == b.State && a.Severity == b.Severity && a.Count == b.Count && a.Groups == b.Groups && a.Known == b.Known &&
+		a.Quiet.Equal(b.Quiet) && a.BaseAt.Equal(b.BaseAt) && a.LetterID == b.LetterID && a.Since.Equal(b.Since)
+}
+
+// label completes an alert with what it belongs to.
+func (w *Watch) label(a *alerts.Alert) {
+	a.Environment, a.Database, a.Schema = w.origin.Environment, w.origin.Database, w.origin.Schema
+	if a.Build == "" && a.Consumer == w.o.Consumer {
+		a.Build = w.o.Build
+	}
+	a.Key = w.origin.Key(*a)
+	a.Links = links(w.o.Alerts.URL, *a)
+}
+
+// facts reads what a namespace is judged from.
+func (w *Watch) facts(ctx context.Context, namespace string, now time.Time) (*facts, error) {
+	f := &facts{now: now, bounds: w.o.Alerts.Bounds, consumer: namespace, errorText: w.o.Alerts.ErrorText, openLetters: w.o.OpenLetters}
+	var err error
+	if f.current, err = w.store().List(ctx, namespace, false); err != nil {
+		return nil, err
+	}
+	if namespace == "" {
+		return f, w.databaseFacts(ctx, f)
+	}
+	return f, w.consumerFacts(ctx, f)
+}
