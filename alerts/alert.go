@@ -1,8 +1,6 @@
 package alerts
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"maps"
 	"slices"
 	"time"
@@ -114,26 +112,4 @@ func (a Alert) Labels() map[string]string {
 	}
 	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels
-}
-
-// Group names the alerts of one group: one of them is sent in a quiet period, with the
-// count of the others. Its length is bounded.
-func (a Alert) Group() string {
-	kind, topic := a.Kind, ""
-	switch kind {
-	case FirstDeadLetter:
-		kind = DeadLetter
-	case RowParked:
-		topic = a.Topic
-	}
-	return string(kind) + "/" + digest(a.Consumer, a.Handler, topic, a.ErrorFingerprint)
-}
-
-// digest is a short name of parts.
-func digest(parts ...string) string {
-	h := sha256.New()
-	for _, part := range parts {
-		_, _ = h.Write([]byte(part + "\x00")) // a hash never fails
-	}
-	return hex.EncodeToString(h.Sum(nil)[:12])
 }

@@ -69,7 +69,7 @@ func TestLog(t *testing.T) {
 	for _, a := range []alerts.Alert{
 		{Kind: alerts.HandlerStuck, Consumer: "billing", Handler: "orders.paid", Topic: "orders", Text: "look\nforged=1", At: at},
 		{Kind: alerts.Resumed, Text: "back", Count: 1},
-		{Kind: alerts.DeadLetter, Class: "permanent", ErrorFingerprint: "f00", LetterID: 7, Count: 3, Groups: 2, Since: at, Text: "dead"},
+		{Kind: alerts.GroupFailing, Class: "permanent", ErrorFingerprint: "f00", LetterID: 7, Count: 3, Groups: 2, Since: at, Text: "dead"},
 	} {
 		if err := log(context.Background(), a); err != nil {
 			t.Errorf("error %v", err)
@@ -77,7 +77,7 @@ func TestLog(t *testing.T) {
 	}
 	want := `level=WARN msg="alert: look\nforged=1" kind=handler_stuck consumer=billing handler=orders.paid topic=orders at=2026-01-02T03:04:05.000Z` + "\n" +
 		`level=INFO msg="alert: back" kind=resumed` + "\n" +
-		`level=WARN msg="alert: dead" kind=dead_letter class=permanent error_fingerprint=f00 letter=7 count=3 since=2026-01-02T03:04:05.000Z groups=2` + "\n"
+		`level=WARN msg="alert: dead" kind=group_failing class=permanent error_fingerprint=f00 letter=7 count=3 since=2026-01-02T03:04:05.000Z groups=2` + "\n"
 	if out.String() != want {
 		t.Errorf("log\n%s want\n%s", out.String(), want)
 	}
@@ -91,33 +91,6 @@ func TestLogWithoutLogger(t *testing.T) {
 	_ = alerts.Log(nil)(context.Background(), alerts.Alert{Kind: alerts.Paused, Text: "x"})
 	if !bytes.Contains(out.Bytes(), []byte("kind=paused")) {
 		t.Errorf("log %q", out.String())
-	}
-}
-
-func TestGroup(t *testing.T) {
-	base := alerts.Alert{Kind: alerts.DeadLetter, Consumer: "c", Handler: "h", Topic: "t", ErrorFingerprint: "p", LetterID: 1}
-	change := func(f func(*alerts.Alert)) string { a := base; f(&a); return a.Group() }
-	for name, same := range map[string]string{
-		"kind":   change(func(a *alerts.Alert) { a.Kind = alerts.FirstDeadLetter }),
-		"letter": change(func(a *alerts.Alert) { a.LetterID, a.Class, a.Topic, a.Text = 2, "x", "y", "z" }),
-	} {
-		if same != base.Group() {
-			t.Errorf("another %s is another group", name)
-		}
-	}
-	for name, other := range map[string]string{
-		"consumer": change(func(a *alerts.Alert) { a.Consumer = "d" }),
-		"handler":  change(func(a *alerts.Alert) { a.Handler = "i" }),
-		"print":    change(func(a *alerts.Alert) { a.ErrorFingerprint = "q" }),
-		"shift":    change(func(a *alerts.Alert) { a.Consumer, a.Handler = "ch", "" }),
-	} {
-		if other == base.Group() {
-			t.Errorf("another %s is the same group", name)
-		}
-	}
-	parked := alerts.Alert{Kind: alerts.RowParked, Topic: "t"}
-	if other := (alerts.Alert{Kind: alerts.RowParked, Topic: "u"}); parked.Group() == other.Group() {
-		t.Error("parked rows of two topics are one group")
 	}
 }
 

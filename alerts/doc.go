@@ -11,11 +11,8 @@
 //
 // A hook never blocks or rolls back work: it is called in its own goroutine.
 //
-// Alerts of dead letters and parked rows are rows of the database. The transaction that
-// makes a dead letter, or parks a row, also appends one alert row; if it rolls back there
-// is no alert. One process at a time counts the rows of a consumer, calls the hook
-// without a transaction, and then records the result. Such an alert is sent at least
-// once, and kept for a day while the hook fails.
+// Conditions (see Bounds) are judged from the tables, by one process at a time. Each sink is
+// told when one fires, when it is worse, and when it is resolved; at least once, and in order.
 //
 // All others (a paused consumer, an ended subscription, a stuck handler, a stalled relay)
 // go from the process to the hook without the database, which may be down.
@@ -26,8 +23,8 @@
 // paused, or the other way round), it is sent after 5 seconds and does not wait for
 // Quiet.
 //
-// An alert contains names, counts and text of ours: never a payload, a header, a key, an
-// id of a message, the text of an error, or a secret.
+// An alert contains names, counts and text of ours: never a payload, a header, a key, an id of
+// a message, or a secret. Alert.Error is the text of an error without what varies.
 //
 // # Caveats
 //

@@ -5,15 +5,6 @@ type Kind string
 
 // The kinds of alert.
 const (
-	// FirstDeadLetter: a message became a dead letter, the first alert for its handler
-	// and ErrorFingerprint.
-	FirstDeadLetter Kind = "first_dead_letter"
-	// DeadLetter: more messages became dead letters for a reason that had an alert.
-	DeadLetter Kind = "dead_letter"
-	// RowParked: the relay parked outbox rows of a topic, because the sink refuses them
-	// and confirms others. They and the later rows of their order keys wait for a person
-	// to act.
-	RowParked Kind = "row_parked"
 	// Paused: a consumer stopped taking messages, because its database does not
 	// answer, or a person paused it.
 	Paused Kind = "paused"
@@ -100,11 +91,6 @@ const (
 	// name; the other sinks send it.
 	SinkFailing Kind = "sink_failing"
 )
-
-// Stored reports whether alerts of this kind are rows of the database, written in the
-// transaction that they report: they are sent at least once. The others belong to this
-// process and are lost with it.
-func (k Kind) Stored() bool { return k == DeadLetter || k == FirstDeadLetter || k == RowParked }
 
 // Good reports whether the kind means that something works again.
 func (k Kind) Good() bool {

@@ -22,3 +22,12 @@ func Multi(hooks ...Hook) Hook {
 		return nil
 	}
 }
+
+// All returns a hook that sends an alert to each of o's Sinks, as Multi does.
+func (o Options) All() Hook {
+	hooks := make([]Hook, len(o.Sinks))
+	for i, sink := range o.Sinks {
+		hooks[i] = sink.Send
+	}
+	return Multi(hooks...)
+}

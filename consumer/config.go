@@ -261,11 +261,7 @@ func (c Config) withDefaults() Config {
 	if c.Alert != nil {
 		c.Alerts.Sinks = append(slices.Clone(c.Alerts.Sinks), c.Alert)
 	}
-	hooks := make([]alerts.Hook, len(c.Alerts.Sinks))
-	for i, sink := range c.Alerts.Sinks {
-		hooks[i] = sink.Send
-	}
-	all := alerts.Multi(hooks...)
+	all := c.Alerts.All()
 	c.Alert = func(ctx context.Context, a alerts.Alert) error { // for what is sent beside Run
 		a.Environment, a.Build = c.Environment, c.Build
 		return all(ctx, a)

@@ -62,7 +62,7 @@ func TestEnvironmentAndBuild(t *testing.T) {
 		consumer.Handle(made, topic, hopeless)
 		b.start(made)
 		b.acked(b.deliver("a", `{"n":1}`))
-		if a := b.told(told, alerts.FirstDeadLetter); a.Environment != c.wantEnvironment || a.Build != c.wantBuild {
+		if a := b.told(told, alerts.GroupFailing); a.Environment != c.wantEnvironment || a.Build != c.wantBuild {
 			t.Errorf("%+v: the alert is of %q, %q", c, a.Environment, a.Build)
 		}
 		if l := b.letters(dlq.Filter{}); len(l) != 1 || l[0].Environment != c.wantEnvironment || l[0].Build != c.wantBuild {

@@ -83,7 +83,7 @@ func TestLogsHaveNoWordsOfTheUser(t *testing.T) {
 		b.acked(b.deliver("publishes", `{}`), b.deliver("panics", `{}`), b.deliver("fails", `{}`),
 			b.deliver("keyless", `{}`), b.deliver("undecodable", `"undecodable"`))
 		b.eventually("letters of the failures", func() bool { return len(b.letters(dlq.Filter{})) == 4 })
-		for kinds := map[alerts.Kind]bool{}; !kinds[alerts.RelayStalled] || !kinds[alerts.FirstDeadLetter]; {
+		for kinds := map[alerts.Kind]bool{}; !kinds[alerts.RelayStalled] || !kinds[alerts.GroupFailing]; {
 			kinds[<-told] = true
 		}
 		if err := b.halt(); err != nil {

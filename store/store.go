@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/backlog"
@@ -92,8 +91,6 @@ type Operations struct {
 	Relays outbox.Relays
 	// Redrives are those of package job.
 	Redrives job.Store
-	// Alerts are the alerts to be sent.
-	Alerts alerts.Store
 	// Conditions are what is wrong, and what sinks know of it.
 	Conditions condition.Store
 	// Schema is the schema itself.

@@ -50,7 +50,7 @@ func receiver(t *testing.T, handler http.HandlerFunc, change func(*sinks.Options
 }
 
 var full = alerts.Alert{
-	ID: "alert-1", Kind: alerts.FirstDeadLetter, Consumer: "billing", Handler: "{{.Secret}}\r\nX: y", Topic: strings.Repeat("é", 4000),
+	ID: "alert-1", Kind: alerts.GroupFailing, Consumer: "billing", Handler: "{{.Secret}}\r\nX: y", Topic: strings.Repeat("é", 4000),
 	Class: "permanent", ErrorFingerprint: "f00", LetterID: 7, Text: "</script>\xff", Count: 3, Groups: 1,
 	Since: time.Unix(1, 0), At: time.Unix(2, 0),
 }
@@ -77,7 +77,7 @@ func TestWebhook(t *testing.T) {
 		if err := json.Unmarshal(body, &got); err != nil || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s, %v", r.Method, err)
 		}
-		if got.Version != 1 || got.Type != "headrace.first_dead_letter" || !got.Timestamp.Equal(full.At) || got.Data["handler"] != full.Handler ||
+		if got.Version != 1 || got.Type != "headrace.group_failing" || !got.Timestamp.Equal(full.At) || got.Data["handler"] != full.Handler ||
 			got.Data["letter_id"] != 7.0 || got.Data["count"] != 3.0 || got.Data["since"] != "1970-01-01T00:00:01Z" || len(got.Data["topic"].(string)) != 1024 {
 			t.Errorf("body %s", body)
 		}

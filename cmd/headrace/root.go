@@ -45,6 +45,7 @@ func (m *Main) root() *cobra.Command {
 		m.consumerCommand(),
 		m.stepsCommand(),
 		m.systemCommand(),
+		m.alertCommand(),
 		m.suspectCommand(),
 		m.intentCommand(),
 		m.scheduleCommand(),

@@ -63,7 +63,7 @@ func (f *Fixture) EngineOn(st *Store, change func(*batch.Options)) *Engine {
 // Recorder returns a recorder on st.
 func Recorder(st *Store) *outcome.Recorder {
 	return &outcome.Recorder{
-		Store: st, Alerts: st.Operations().Alerts, Answers: st.Operations().Answers, Steps: st.Operations().Steps, Signals: st.Operations().Signals, Host: "host", Build: "build", Environment: "environment",
+		Store: st, Answers: st.Operations().Answers, Steps: st.Operations().Steps, Signals: st.Operations().Signals, Host: "host", Build: "build", Environment: "environment",
 		DeadTopic: func(string) string { return "" },
 	}
 }

@@ -57,6 +57,9 @@ func Run(ctx context.Context, o Options) {
 	for kind, do := range (&editing.Desk{Store: o.Store, Handlers: o.Handlers}).Actions() {
 		actions[kind] = do
 	}
+	if o.Watch != nil {
+		actions[watching.TestKind] = o.Watch.Test
+	}
 	o.Actions = actions
 	asked := newDesk(o)
 	tasks.Go(func() { asked.run(ctx) })

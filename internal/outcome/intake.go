@@ -187,7 +187,7 @@ func (r *Recorder) refuse(ctx context.Context, t *txn.Txn, messages []Message, i
 		}
 		of = append(of, i)
 	}
-	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
+	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), letters, r.DeadTopic)
 	for n, w := range written {
 		if w.Written {
 			letters[n].LetterID = w.LetterID

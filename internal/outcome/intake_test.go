@@ -111,8 +111,8 @@ func TestLetterThatExists(t *testing.T) {
 		if first := f.Letters()[0].FirstFingerprint; first != "f" {
 			f.Errorf("the first had %q", first)
 		}
-		if n, alerts := len(f.Letters()), f.Count("SELECT count(*) FROM headrace_alerts"); n != 2 || alerts != 2 {
-			f.Errorf("%d letters, %d alerts", n, alerts)
+		if n := len(f.Letters()); n != 2 {
+			f.Errorf("%d letters", n)
 		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -27,8 +26,6 @@ type Store interface {
 // Recorder writes outcomes. It is safe for concurrent use.
 type Recorder struct {
 	Store Store
-	// Alerts gets an alert for each letter; nil means none.
-	Alerts alerts.Appender
 	// Answers keeps the answers of handlers. Nil only if none answers.
 	Answers store.Answers
 	// Steps are the rows of steps. Nil only if no handler has one.
@@ -324,7 +321,7 @@ func (r *Recorder) deadLetters(ctx context.Context, t *txn.Txn, failed []*Failur
 		}
 		letters, of = append(letters, l), append(of, f)
 	}
-	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
+	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), letters, r.DeadTopic)
 	for i, w := range written {
 		letters[i].LetterID, of[i].LetterID, of[i].Task.Letter = w.LetterID, w.LetterID, &letters[i]
 	}
@@ -359,7 +356,7 @@ func (r *Recorder) Conflicts(ctx context.Context, t *txn.Txn, tasks []*task.Task
 	for i, one := range tasks {
 		letters[i] = r.conflict(Item(one), one.Bad, first[i])
 	}
-	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), r.Alerts, letters, r.DeadTopic)
+	copies, written, err := dlq.Write(ctx, t, r.Store.Letters(), letters, r.DeadTopic)
 	for i, w := range written {
 		if tasks[i].Letter = nil; w.Written {
 			letters[i].LetterID, tasks[i].Letter = w.LetterID, &letters[i]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/task"
@@ -80,7 +79,6 @@ func (r *Recorder) Resume(ctx context.Context, t *txn.Txn, tasks []*task.Task, l
 func (r *Recorder) reopen(ctx context.Context, t *txn.Txn, tasks []*task.Task) (reopened []*task.Task, err error) {
 	var claims []inbox.Claim
 	var ids []inbox.ID
-	var told []alerts.Alert
 	for _, one := range tasks {
 		l := r.letter(Item(one), dlq.Undecodable, dlq.Describe(one.Bad, nil, r.Redact))
 		l.LetterID = one.Item.LetterID
@@ -91,7 +89,7 @@ func (r *Recorder) reopen(ctx context.Context, t *txn.Txn, tasks []*task.Task) (
 		if found {
 			claims = append(claims, m) // not with the fingerprint of an edit
 			one.Letter = &l
-			reopened, ids, told = append(reopened, one), append(ids, m.ID), append(told, l.Alert())
+			reopened, ids = append(reopened, one), append(ids, m.ID)
 		}
 	}
 	if len(ids) == 0 {
@@ -104,11 +102,6 @@ func (r *Recorder) reopen(ctx context.Context, t *txn.Txn, tasks []*task.Task) (
 	for _, from := range []inbox.State{inbox.Discarded, inbox.Waiting} {
 		if _, err := r.Store.Inbox().Transition(ctx, t, ids, from, inbox.Dead); err != nil {
 			return nil, fmt.Errorf("%s to dead: %w", from, err)
-		}
-	}
-	if r.Alerts != nil {
-		if err := r.Alerts.Append(ctx, t, told); err != nil {
-			return nil, fmt.Errorf("write the alerts of dead letters: %w", err)
 		}
 	}
 	return reopened, nil

@@ -17,63 +17,36 @@ import (
 	"github.com/headrace/headrace/outbox/relay"
 )
 
-// alertSender sends alerts: those of this process at once, each by a dispatcher of its own for
-// each sink, and those that watch judges from the tables.
+// alertSender sends alerts: those of this process at once, and those that watch judges from the
+// tables.
 type alertSender struct {
-	rt          *Runtime
-	callers     map[string]*alerting.Caller
-	dispatchers []*alerting.Dispatcher
-	watch       *watching.Watch // set by startWatch
-	pausing     sync.Mutex      // see pauseChanged
-	sources     sync.Mutex      // see sourcesChanged
-}
-
-func newAlertSender(rt *Runtime, u *telemetry.Upkeep) *alertSender {
-	s := &alertSender{rt: rt, callers: make(map[string]*alerting.Caller)}
-	for _, sink := range rt.Alerts.Sinks {
-		caller := alerting.NewCaller(sink.Send, rt.Logger)
-		caller.Called = u.AlertSent
-		s.callers[sink.Name()] = caller
-		s.dispatchers = append(s.dispatchers, alerting.NewDispatcher(caller, rt.Alerts))
-	}
-	return s
+	rt      *Runtime
+	sinks   *alerting.Sinks
+	watch   *watching.Watch // set by startWatch
+	pausing sync.Mutex      // see pauseChanged
+	sources sync.Mutex      // see sourcesChanged
 }
 
 // startWatch returns what judges the tables, for the instance of this run.
 func (s *alertSender) startWatch(id string) *watching.Watch {
 	s.watch = watching.New(watching.Options{
 		Store: s.rt.Store, Consumer: s.rt.Name, Owner: id, Environment: s.rt.Environment, Build: s.rt.Build, OpenLetters: s.rt.Retention.OpenLetters,
-		Alerts: s.rt.Alerts.WithDefaults(), Callers: s.callers, Logger: s.rt.Logger.With("consumer", s.rt.Name),
+		Alerts: s.rt.Alerts.WithDefaults(), Callers: s.sinks.Callers, Logger: s.rt.Logger.With("consumer", s.rt.Name),
 	})
 	return s.watch
 }
 
-// close ends the dispatchers, each with one more try, within Grace.
+// close ends the sinks, each with one more try, within Grace.
 func (s *alertSender) close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), Grace)
 	defer cancel()
-	errs := make([]error, len(s.dispatchers))
-	var all sync.WaitGroup
-	for i, d := range s.dispatchers {
-		all.Go(func() { errs[i] = d.Close(ctx) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
-}
-
-// wake makes the watch look at the tables soon, where it runs.
-func (s *alertSender) wake() {
-	if s.watch != nil {
-		s.watch.Wake()
-	}
+	return s.sinks.Close(ctx)
 }
 
 // forward sends an alert of this process to each sink.
 func (s *alertSender) forward(a alerts.Alert) {
 	a.Environment, a.Build = s.rt.Environment, s.rt.Build
-	for _, d := range s.dispatchers {
-		d.Send(a)
-	}
+	s.sinks.Send(a)
 }
 
 // send sends an alert about this process.
@@ -88,7 +61,7 @@ func (s *alertSender) send(kind alerts.Kind, h *task.Handler, text string) {
 // outcome wakes the watch after an outcome that wrote a dead letter.
 func (s *alertSender) outcome(o task.Outcome) {
 	if o == task.Dead || o == task.Conflict {
-		s.wake()
+		s.watch.Wake()
 	}
 }
 
@@ -143,14 +116,6 @@ func (s *alertSender) relayStalled(cause error) {
 		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status"
 	}
 	s.send(kind, nil, text)
-}
-
-// dropped returns how many alerts the sinks were too slow for.
-func (s *alertSender) dropped() (n int64) {
-	for _, d := range s.dispatchers {
-		n += d.Dropped()
-	}
-	return n
 }
 
 // Alert sends an alert about this process. h may be nil.

@@ -17,7 +17,7 @@ import (
 func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
-		Store: rt.Store, Alerts: rt.Store.Operations().Alerts, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: outcome.DeadTopic(rt.DeadLetterTopic, func(topic string, err error) {
+		Store: rt.Store, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: outcome.DeadTopic(rt.DeadLetterTopic, func(topic string, err error) {
 			rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", rt.Name, "topic", topic, "error", err)
 		}),
 		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,

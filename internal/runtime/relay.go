@@ -32,7 +32,7 @@ func (r *Run) startRelay() (err error) {
 	o.TracerProvider, o.MeterProvider = cmp.Or(o.TracerProvider, rt.TracerProvider), cmp.Or(o.MeterProvider, rt.MeterProvider)
 	parked := o.OnParked
 	o.OnParked = func(p relay.Parked) {
-		r.alerts.wake()
+		r.alerts.watch.Wake()
 		if parked != nil {
 			parked(p)
 		}

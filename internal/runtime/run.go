@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/dispatch"
 	"github.com/headrace/headrace/internal/drain"
@@ -84,7 +85,7 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
-	r.alerts = newAlertSender(rt, r.upkeep)
+	r.alerts = &alertSender{rt: rt, sinks: alerting.NewSinks(rt.Alerts, rt.Logger, r.upkeep.AlertSent)}
 	rt.Breaker.OnChange = r.breakerChanged
 	rt.Subscriptions.OnChange = r.alerts.sourcesChanged
 	rt.Pause.OnChange = func() { r.alerts.pauseChanged("a person resumed the consumer, and it takes messages again") }

@@ -33,8 +33,6 @@ type Options struct {
 	Name string
 	// Floors makes the floors of a table.
 	Floors func() Floors
-	// Fold counts alerts.
-	Fold sqlops.Fold
 	// Inbox, Outbox and Pruner add the driver's own methods to these three.
 	Inbox  func(*Inbox) inbox.Store
 	Outbox func(*Outbox) store.Outbox
@@ -104,7 +102,6 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Redrives:      sqljobs.New(d, q),
 			Conditions:    sqlrun.Loaded(d, q, "conditions", &sqlconditions.Conditions{Schema: o.Schema}),
-			Alerts:        sqlrun.Loaded(d, q, "alerts", &sqlops.Alerts{Fold: o.Fold}),
 			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
 		},
 	}

@@ -65,8 +65,12 @@ func New(o Options) *Watch {
 	return &Watch{o: o, every: min(judgeEvery, o.Alerts.Quiet), wake: outbox.NewSignal()}
 }
 
-// Wake makes the watch look soon. It never blocks.
-func (w *Watch) Wake() { w.wake.Wake() }
+// Wake makes the watch look soon; a nil Watch does nothing. It never blocks.
+func (w *Watch) Wake() {
+	if w != nil {
+		w.wake.Wake()
+	}
+}
 
 func (w *Watch) store() condition.Store { return w.o.Store.Operations().Conditions }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/publish"
@@ -99,9 +98,6 @@ func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 		if err := o.Hold(ctx, t, s.holds); err != nil {
 			return fmt.Errorf("hold refused rows: %w", err)
 		}
-		if err := b.alertParked(ctx, t, s.holds); err != nil {
-			return err
-		}
 	}
 	if len(s.deletes) > 0 {
 		if err := o.Delete(ctx, t, b.shard, s.deletes); err != nil {
@@ -110,24 +106,6 @@ func (b *batch) settle(ctx context.Context, t *txn.Txn, s *settlement) error {
 	}
 	if err := b.store.Commit(ctx, t, nil); err != nil {
 		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
-}
-
-// alertParked appends an alert for each row that is parked.
-func (b *batch) alertParked(ctx context.Context, t *txn.Txn, holds []outbox.Hold) error {
-	var list []alerts.Alert
-	for i := range holds {
-		if holds[i].Reason == outbox.Parked {
-			list = append(list, alerts.Alert{Kind: alerts.RowParked, Topic: holds[i].Row.Event.Topic})
-		}
-	}
-	rows := b.store.Operations().Alerts
-	if rows == nil || len(list) == 0 {
-		return nil
-	}
-	if err := rows.Append(ctx, t, list); err != nil {
-		return fmt.Errorf("write the alerts of parked rows: %w", err)
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func TestFrozenNetwork(t *testing.T) {
 				return err
 			})
 			ended(t, "alerts", func(ctx context.Context) error {
-				_, err := b.Operations().Alerts.Waiting(ctx, "billing", "me")
+				_, err := b.Operations().Conditions.List(ctx, "billing", false)
 				return err
 			})
 			ended(t, "Begin", func(ctx context.Context) error {

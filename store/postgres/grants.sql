@@ -23,9 +23,6 @@ GRANT USAGE ON SEQUENCE {{schema}}.headrace_outbox_id TO {{role}}_publisher;
 -- The consumer does the work, and changes no table.
 GRANT USAGE ON SEQUENCE {{schema}}.headrace_backlog_id, {{schema}}.headrace_outbox_id, {{schema}}.headrace_dead_letters_id TO {{role}}_consumer;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
-    {{schema}}.headrace_alert_groups,
-    {{schema}}.headrace_alert_readers,
-    {{schema}}.headrace_alerts,
     {{schema}}.headrace_answers,
     {{schema}}.headrace_attempts,
     {{schema}}.headrace_backlog,
@@ -62,9 +59,6 @@ GRANT SELECT, DELETE, INSERT ON {{schema}}.headrace_letter_edits TO {{role}}_con
 
 -- The operator sees everything, and decides what is no message.
 GRANT SELECT ON
-    {{schema}}.headrace_alert_groups,
-    {{schema}}.headrace_alert_readers,
-    {{schema}}.headrace_alerts,
     {{schema}}.headrace_answers,
     {{schema}}.headrace_attempts,
     {{schema}}.headrace_audit,
@@ -112,9 +106,6 @@ GRANT UPDATE ON {{schema}}.headrace_meta TO {{role}}_admin;
 
 -- The viewer sees where messages are, and not what they say.
 GRANT SELECT ON
-    {{schema}}.headrace_alert_groups,
-    {{schema}}.headrace_alert_readers,
-    {{schema}}.headrace_alerts,
     {{schema}}.headrace_attempts,
     {{schema}}.headrace_audit,
     {{schema}}.headrace_builds,
@@ -176,7 +167,7 @@ DROP POLICY IF EXISTS headrace_forget ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_forget ON {{schema}}.headrace_requests FOR DELETE TO {{role}}_consumer USING (true);
 DROP POLICY IF EXISTS headrace_ask ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_ask ON {{schema}}.headrace_requests FOR INSERT TO {{role}}_operator
-    WITH CHECK (kind IN ('plan', 'apply', 'pause', 'resume', 'cancel', 'rehearse', 'discard', 'restore', 'retry')
+    WITH CHECK (kind IN ('plan', 'apply', 'pause', 'resume', 'cancel', 'rehearse', 'discard', 'restore', 'retry', 'alert')
         AND until < {{schema}}.headrace_now() + interval '25 hours');
 DROP POLICY IF EXISTS headrace_ask_all ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_ask_all ON {{schema}}.headrace_requests FOR INSERT TO {{role}}_admin

@@ -93,7 +93,7 @@ var suite = []struct {
 	{"Groups", groupsTests},
 	{"Take", takeTests},
 	{"Redrives", redriveTests},
-	{"Alerts", alertTests},
+	{"Conditions", conditionTests},
 	{"Version", versionTests},
 	{"Instances", instanceTests},
 	{"Marks", markTests},

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/watching"
+)
+
+func (m *Main) alertCommand() *cobra.Command {
+	var all bool
+	ls := &cobra.Command{
+		Use: "ls", Short: "list what fires, since when, and what each sink got", Args: noArgs,
+		RunE: m.do(func(ctx context.Context, _ []string) error {
+			return m.withStore(ctx, func(st openStore) error { return m.listAlerts(ctx, st, all) })
+		}),
+	}
+	ls.Flags().BoolVar(&all, "all", false, "also what is pending, and what was resolved in the last 35 days")
+	try := &cobra.Command{
+		Use: "test CONSUMER", Short: "send a test through each sink of a consumer's process", Args: cobra.ExactArgs(1),
+		RunE: m.do(func(ctx context.Context, args []string) error {
+			return m.withStore(ctx, func(st openStore) error { return m.testAlerts(ctx, st, args[0]) })
+		}),
+	}
+	return m.parent("alert", "see what fires, and try the sinks", ls, try)
+}
+
+// alertView is a condition as JSON.
+type alertView struct {
+	condition.Condition
+	Sinks []sinkView `json:"sinks"`
+}
+
+// sinkView is what a sink got.
+type sinkView struct {
+	Sink  string `json:"sink"`
+	Got   string `json:"got"` // firing, again, resolved; empty for nothing
+	Error string `json:"error,omitempty"`
+	Lost  int64  `json:"lost"`
+}
+
+func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
+	list, err := st.Operations().Conditions.List(ctx, "", true)
+	if err != nil {
+		return err
+	}
+	sends, err := st.Operations().Conditions.Sends(ctx, "", "", true)
+	if err != nil {
+		return err
+	}
+	views, rows := []alertView{}, [][]string{}
+	for _, c := range list {
+		if c.State != condition.Firing && !all {
+			continue
+		}
+		v, got := alertView{Condition: c, Sinks: []sinkView{}}, []string{}
+		for _, s := range sends {
+			if s.Key == c.Key {
+				v.Sinks = append(v.Sinks, sinkView{s.Sink, string(s.Phase), s.Error, s.Lost})
+				got = append(got, s.Sink+": "+cmp.Or(s.Error, string(s.Phase)))
+			}
+		}
+		views = append(views, v)
+		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), short(text(strings.Join(got, ", ")), 60), c.Command})
+	}
+	return m.emit("alerts", views, []string{"STATE", "SEVERITY", "KIND", "SINCE", "WHAT", "SINKS GOT", "NEXT"}, rows)
+}
+
+func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) error {
+	answer, err := ask[[]watching.Tested](ctx, st, instance.Request{Kind: watching.TestKind, Consumer: consumer}, struct{}{}, instance.Valid)
+	if err != nil {
+		return fmt.Errorf("alert test: %w", err)
+	}
+	var rows [][]string
+	failed := false
+	for _, a := range answer {
+		failed = failed || a.Firing+a.Resolved != ""
+		rows = append(rows, []string{a.Sink, cmp.Or(text(a.Firing), "taken"), cmp.Or(text(a.Resolved), "taken")})
+	}
+	if err := m.emit("sinks", answer, []string{"SINK", "FIRING", "RESOLVED"}, rows); err != nil {
+		return err
+	}
+	if failed {
+		return errIncomplete
+	}
+	return nil
+}

@@ -1,0 +1,57 @@
+package alerting
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"github.com/headrace/headrace/alerts"
+)
+
+// Sinks send the alerts of this process to each sink, which has a Dispatcher of its own. It is
+// safe for concurrent use.
+type Sinks struct {
+	// Callers call the sinks, by their names.
+	Callers     map[string]*Caller
+	dispatchers []*Dispatcher
+}
+
+// NewSinks starts a dispatcher for each sink of o. The caller closes them. called is told of each
+// call of a sink, as Caller.Called.
+func NewSinks(o alerts.Options, logger *slog.Logger, called func(error)) *Sinks {
+	s := &Sinks{Callers: make(map[string]*Caller)}
+	for _, sink := range o.Sinks {
+		caller := NewCaller(sink.Send, logger)
+		caller.Called = called
+		s.Callers[sink.Name()] = caller
+		s.dispatchers = append(s.dispatchers, NewDispatcher(caller, o))
+	}
+	return s
+}
+
+// Send sends a to each: see Dispatcher.Send.
+func (s *Sinks) Send(a alerts.Alert) {
+	for _, d := range s.dispatchers {
+		d.Send(a)
+	}
+}
+
+// Dropped returns how many alerts were dropped.
+func (s *Sinks) Dropped() (n int64) {
+	for _, d := range s.dispatchers {
+		n += d.Dropped()
+	}
+	return n
+}
+
+// Close closes all at once: see Dispatcher.Close.
+func (s *Sinks) Close(ctx context.Context) error {
+	errs := make([]error, len(s.dispatchers))
+	var all sync.WaitGroup
+	for i, d := range s.dispatchers {
+		all.Go(func() { errs[i] = d.Close(ctx) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

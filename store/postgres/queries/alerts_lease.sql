@@ -1,6 +1,0 @@
--- The namespace is the owner's for $3 microseconds, unless another holds it. The row
--- stays locked until the transaction ends.
-INSERT INTO {{schema}}.headrace_alert_readers AS r (consumer, owner, until)
-VALUES ($1, $2, {{now}} + $3::bigint * interval '1 microsecond')
-ON CONFLICT (consumer) DO UPDATE SET owner = excluded.owner, until = excluded.until
-WHERE r.owner = excluded.owner OR r.until <= {{now}}

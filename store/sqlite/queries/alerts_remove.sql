@@ -1,2 +1,0 @@
--- Rows that were counted go.
-DELETE FROM {{schema}}.headrace_alerts WHERE consumer = $1 AND id <= $2
