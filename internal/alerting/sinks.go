@@ -19,7 +19,7 @@ type Sinks struct {
 
 // NewSinks starts a dispatcher for each sink of o. The caller closes them. called is told of each
 // call of a sink, as Caller.Called.
-func NewSinks(o alerts.Options, logger *slog.Logger, called func(error)) *Sinks {
+func NewSinks(o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sinks {
 	s := &Sinks{Callers: make(map[string]*Caller)}
 	for _, sink := range o.Sinks {
 		caller := NewCaller(sink.Send, logger)

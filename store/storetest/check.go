@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
@@ -131,6 +132,11 @@ var plants = map[string]func(*bundle){
 		b.publish(rowsOf("t", "k", 1, 2)...)
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox SET shard = (shard + 1) % 64")
+	},
+	"conditions_end_once": func(b *bundle) {
+		_, err := b.Store.Operations().Conditions.Put(b.ctx, "", "", condition.Change{Conditions: []condition.Condition{failingCondition("k")}})
+		b.must(err)
+		b.spoil("UPDATE {{schema}}.headrace_conditions SET state = 'resolved'")
 	},
 	"redrives_count_letters": func(b *bundle) {
 		b.die(letter("a"))
