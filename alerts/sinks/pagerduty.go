@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"github.com/headrace/headrace/alerts"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
@@ -85,7 +86,8 @@ func (p pagerDuty) Send(ctx context.Context, a alerts.Alert) error {
 }
 
 func (p pagerDuty) event(a alerts.Alert) pagerEvent {
-	e := pagerEvent{RoutingKey: p.key, Action: "trigger", DedupKey: encode.Cut(short(cmp.Or(a.Key, a.Group())), pagerKey)}
+	event := strings.Join([]string{string(a.Kind), a.Consumer, a.Handler, a.Topic, a.ErrorFingerprint}, "/") // has no key
+	e := pagerEvent{RoutingKey: p.key, Action: "trigger", DedupKey: encode.Cut(short(cmp.Or(a.Key, event)), pagerKey)}
 	if a.Phase == alerts.Resolved {
 		e.Action = "resolve"
 		return e

@@ -14,8 +14,8 @@ import (
 
 // Webhook returns a hook that posts each alert as JSON to rawURL:
 //
-//	{"version": 1, "type": "headrace.first_dead_letter", "timestamp": "2026-01-02T03:04:05Z",
-//	 "data": {"id": "alert-…", "kind": "first_dead_letter", "consumer": "billing", "handler": "orders.paid",
+//	{"version": 1, "type": "headrace.group_failing", "timestamp": "2026-01-02T03:04:05Z",
+//	 "data": {"id": "alert-…", "kind": "group_failing", "consumer": "billing", "handler": "orders.paid",
 //	  "topic": "orders", "class": "permanent", "error_fingerprint": "…", "letter_id": 7, "text": "…",
 //	  "count": 1, "groups": 1, "since": "2026-01-02T03:04:05Z"}}
 //

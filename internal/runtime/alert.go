@@ -12,7 +12,6 @@ import (
 	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/task"
-	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/internal/watching"
 	"github.com/headrace/headrace/outbox/relay"
 )

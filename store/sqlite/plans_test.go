@@ -60,6 +60,11 @@ var scans = map[string]string{
 	"subscriptions_remove_rows":        "a consumer's line, for the command",
 	"subscriptions_remove_rows_held":   "a consumer's line, for the command",
 
+	"conditions_list":           "the conditions: one for each that fires or fired this month",
+	"conditions_sends":          "the sends of conditions: one for each sink",
+	"conditions_forget":         "the conditions, once an hour",
+	"conditions_forget_sends":   "the sends of conditions, once an hour",
+	"conditions_origin":         "one row",
 	"instances_list":            "the instances, one a process, of one day",
 	"instances_forget":          "the instances, once an hour",
 	"instances_forget_marks":    "the marks, one a worker",
@@ -81,14 +86,6 @@ var scans = map[string]string{
 	"prune_count_letters":       "counts, as its interface says",
 	"prune_due":                 "a row for each consumer",
 	"prune_keep":                "a row for each consumer",
-
-	"alerts_waiting":  "takes the first row, and one row: (consumer=?) is the whole primary key",
-	"alerts_renew":    "one row: (consumer=?) is the whole primary key",
-	"alerts_release":  "one row: (consumer=?) is the whole primary key",
-	"alerts_oldest":   "walks the ids up to its limit",
-	"alerts_count":    "counts the rows up to an id, a few thousand",
-	"alerts_unpassed": "the groups of a consumer, while there are alerts to pass on",
-	"alerts_forget":   "the groups of a consumer, while there are alerts to pass on",
 }
 
 var (
