@@ -14,7 +14,7 @@ import (
 // roles are those of headrace migrate grants that each command works with, the one with the
 // fewest rights; owner is the login that owns the tables, and "" is any.
 var roles = map[string]string{
-	"audit ls": "viewer", "consumer ls": "viewer", "dlq groups": "viewer", "dlq ls": "viewer", "dlq show": "viewer", "dlq why": "viewer", "redrive letters": "viewer", "redrive ls": "viewer", "redrive show": "viewer", "redrive watch": "viewer",
+	"alert ls": "viewer", "audit ls": "viewer", "consumer ls": "viewer", "dlq groups": "viewer", "dlq ls": "viewer", "dlq show": "viewer", "dlq why": "viewer", "redrive letters": "viewer", "redrive ls": "viewer", "redrive show": "viewer", "redrive watch": "viewer",
 	"backlog groups": "viewer", "inbox missing": "viewer", "migrate status": "viewer", "outbox status": "viewer",
 	"schedule ls": "viewer", "status": "viewer", "subscription ls": "viewer", "system ls": "viewer",
 
@@ -27,7 +27,7 @@ var roles = map[string]string{
 	"dlq edit": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
-	"backlog cancel": "admin", "backlog retry": "operator", "dlq rehearse": "operator",
+	"backlog cancel": "admin", "alert test": "operator", "backlog retry": "operator", "dlq rehearse": "operator",
 	"dlq mute": "operator", "dlq discard": "operator", "dlq redrive": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq restore": "operator", "dlq unmute": "operator", "ui": "operator",
 
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
