@@ -32,7 +32,8 @@ type Condition struct {
 	Namespace string
 	// Instance is the process that reports it; "" if it is judged from the tables.
 	Instance string
-	// State is what it is. Ended is when it was resolved, zero before.
+	// State is what it is. Ended is when it was resolved, also while it is pending once more; zero
+	// before.
 	State State
 	Ended time.Time
 	// Quiet is since when nothing is wrong while it still fires; zero if something is.

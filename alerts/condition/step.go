@@ -30,14 +30,14 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 		return c, c.State != ""
 	}
 	if c.State != Pending && c.State != Firing {
-		c = Condition{Namespace: c.Namespace, Instance: c.Instance, State: Pending, Base: f.Count, BaseAt: now}
+		c = Condition{Namespace: c.Namespace, Instance: c.Instance, State: Pending, Ended: c.Ended, Base: f.Count, BaseAt: now}
 		c.Since = now
 	}
 	began, severity := c.Since, c.Severity
 	c.Alert, c.Known, c.Quiet = f.Alert, f.Known, time.Time{}
 	c.Phase, c.At = alerts.Firing, now
 	if c.State == Pending && now.Sub(began) >= f.For {
-		c.State = Firing
+		c.State, c.Ended = Firing, time.Time{}
 	}
 	if c.State == Pending || f.Since.IsZero() || f.Since.After(began) {
 		c.Since = began
@@ -53,6 +53,9 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 
 // ease is Step while nothing is wrong.
 func ease(c Condition, now time.Time, quiet time.Duration) (Condition, bool) {
+	if c.State == Pending && !c.Ended.IsZero() {
+		c.State, c.Phase, c.At = Resolved, alerts.Resolved, c.Ended // as before it was wrong for a moment
+	}
 	if c.State != Firing {
 		return c, c.State == Resolved
 	}
@@ -81,7 +84,7 @@ func Next(c Condition, s Send, now time.Time) alerts.Phase {
 		return ""
 	}
 	switch {
-	case c.State == Resolved && open:
+	case open && (c.State == Resolved || c.State == Pending && !c.Ended.IsZero()):
 		return alerts.Resolved
 	case c.State != Firing:
 		return ""
