@@ -18,10 +18,12 @@ type Call struct {
 	// Number counts the calls of the step for the message, from 1.
 	Number int
 
-	mu       sync.Mutex
-	id       string
-	written  int // requests that were sent with the call's context
-	answered int // and those of them that got an answer
+	mu        sync.Mutex
+	id        string
+	begun     int // requests that were begun with the call's context
+	connected int // those of them that got a connection
+	written   int // those that were sent
+	answered  int // those that got an answer
 }
 
 // SetID names what the call made in the other system: it is stored with the result, and
@@ -43,26 +45,37 @@ func (c *Call) ID() string {
 // Trace returns a context in which the call counts the HTTP requests that net/http sends.
 // Package internal/steps calls it for the function of Do.
 func (c *Call) Trace(ctx context.Context) context.Context {
+	count := func(n *int) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		*n++
+	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		WroteHeaders: func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.written++
-		},
-		GotFirstResponseByte: func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.answered++
-		},
+		GetConn:              func(string) { count(&c.begun) },
+		GotConn:              func(httptrace.GotConnInfo) { count(&c.connected) },
+		WroteHeaders:         func() { count(&c.written) },
+		GotFirstResponseByte: func() { count(&c.answered) },
 	})
 }
 
-// requests returns how many requests were written, and how many of them have no answer.
-func (c *Call) requests() (written, unanswered int) {
+// unsent reports whether no request of the call was written. said is that its error says so: it
+// decides where the requests were sent without the call's context.
+func (c *Call) unsent(said bool) bool {
 	if c == nil {
-		return 0, 0
+		return said
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.written, max(0, c.written-c.answered)
+	// One with a connection may be written yet, though its context has ended.
+	return c.written == 0 && (said || c.begun > 0 && c.connected == 0)
+}
+
+// answeredBy reports whether every request of the call has an answer, and there are at most n.
+func (c *Call) answeredBy(n int) bool {
+	if c == nil {
+		return true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.written <= min(n, c.answered)
 }

@@ -63,9 +63,11 @@ const (
 type marked struct {
 	err       error
 	certainty Certainty
-	// HTTP marks with conditions: dial holds only if the call has written no request,
-	// answered only if each request that it wrote has an answer.
-	dial, answered bool
+	// HTTP marks with conditions. Without an answer the mark holds if the call sent nothing, which
+	// dial says of the error. Otherwise it holds if all requests of the call have answers, and
+	// there are no more than hops, which led to the answer: another one may have done something.
+	unanswered, dial bool
+	hops             int
 	// wait is that of an answer 429; 0 for any other.
 	wait time.Duration
 }
@@ -106,7 +108,7 @@ func CertaintyOf(err error, c *Call) Certainty {
 	if !ok || m == nil {
 		return Unknown
 	}
-	if written, unanswered := c.requests(); m.dial && written > 0 || m.answered && unanswered > 0 {
+	if m.unanswered && !c.unsent(m.dial) || m.hops > 0 && !c.answeredBy(m.hops) {
 		return Unknown // Go sends a POST with an idempotency key again by itself
 	}
 	return m.certainty

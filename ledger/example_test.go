@@ -38,7 +38,7 @@ var charge = ledger.Step[string]{
 }
 
 func pay(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
-	id, err := charge.Input(m.Body).Do(ctx, func(ctx context.Context, c *ledger.Call) (string, error) {
+	id, err := charge.Input(m.Body.Total).Do(ctx, func(ctx context.Context, c *ledger.Call) (string, error) {
 		answer, err := post(ctx, bankURL+"/charges", c.Key, m.Body)
 		if err := ledger.HTTP(answer, err); err != nil {
 			return "", err

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/retry"
@@ -22,38 +23,39 @@ const (
 // leaves the body to the caller. From status 300 on the status decides, whatever err is.
 //
 //	2xx                      nil; with an error the outcome is unknown
-//	no connection            NotSent, if no request was written in this call
+//	no connection            NotSent, if no request of this call got one
 //	401, 403                 NotSent
 //	429                      NotSent, postponed for Retry-After (1 s to 15 min); the steps of
 //	                         all processes leave the system alone for at most a minute
 //	other 4xx                Refused and permanent; but after a call whose outcome is
 //	                         unknown a person must look
-//	3xx, 408, 409, 423, 425,
-//	5xx, no answer           unknown
+//	1xx, 3xx, 408, 409, 423,
+//	425, 5xx, no answer      unknown
 //
 // net/http repeats a POST that has an Idempotency-Key header by itself when its
 // connection breaks. So NotSent and Refused hold only if each request that this call wrote
-// has an answer. net/http also follows a 302 with a GET: the answer is then not that of
+// has an answer. They do not hold either if the call made another request before, which may
+// have done something: make one request in a step, and get a token before Do, or return
+// Refused yourself. net/http also follows a 302 with a GET: the answer is then not that of
 // the POST, and the outcome is unknown.
 //
 // HTTP cannot see an error in the body of a 200, as of GraphQL: read it and return Refused.
 // A 409 may mean "exists" or "under way": only the caller knows, and returns Exists.
 func HTTP(answer *http.Response, err error) error {
 	if answer == nil {
-		if op, ok := errors.AsType[*net.OpError](err); ok && op != nil && op.Op == "dial" {
-			return &marked{err: err, certainty: CertainlyNotSent, dial: true}
-		}
 		if err == nil {
-			err = errors.New("ledger.HTTP has neither an answer nor an error")
+			return errors.New("ledger.HTTP has neither an answer nor an error")
 		}
-		return err
+		op, dial := errors.AsType[*net.OpError](err)
+		return &marked{err: err, certainty: CertainlyNotSent, unanswered: true, dial: dial && op != nil && op.Op == "dial"}
 	}
 	status := answer.StatusCode
-	if status >= 300 || err == nil && methodChanged(answer) {
-		err = fmt.Errorf("answer %d %s", status, http.StatusText(status))
+	hops, changed := path(answer)
+	if status < 200 || status >= 300 || err == nil && changed {
+		err = errors.New(strings.TrimSpace(fmt.Sprintf("answer %d %s", status, http.StatusText(status))))
 	}
 	switch {
-	case methodChanged(answer):
+	case changed:
 		return fmt.Errorf("a redirect turned the request into a GET: %w", err)
 	case status < 300, status < 400, status >= 500:
 		return err
@@ -62,23 +64,25 @@ func HTTP(answer *http.Response, err error) error {
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusLocked, http.StatusTooEarly:
 		return err
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return &marked{err: err, certainty: CertainlyNotSent, answered: true}
+		return &marked{err: err, certainty: CertainlyNotSent, hops: hops}
 	case http.StatusTooManyRequests:
 		wait := retryAfter(answer.Header)
-		return retry.Postpone(wait, &marked{err: err, certainty: CertainlyNotSent, answered: true, wait: wait})
+		return retry.Postpone(wait, &marked{err: err, certainty: CertainlyNotSent, hops: hops, wait: wait})
 	}
-	return retry.Permanent(&marked{err: err, certainty: StatusRefused, answered: true})
+	return retry.Permanent(&marked{err: err, certainty: StatusRefused, hops: hops})
 }
 
-// methodChanged reports whether the answer is that of a GET after a redirect of another
-// request.
-func methodChanged(answer *http.Response) bool {
+// path returns how many requests led to the answer, one more with each redirect, and whether it
+// is that of a GET after a redirect of another request.
+func path(answer *http.Response) (hops int, changed bool) {
+	hops = 1
 	for r := answer.Request; r != nil && r.Response != nil; r = r.Response.Request {
+		hops++
 		if before := r.Response.Request; before != nil && before.Method != r.Method {
-			return true
+			changed = true
 		}
 	}
-	return false
+	return hops, changed
 }
 
 // retryAfter reads the header Retry-After: seconds or a date.

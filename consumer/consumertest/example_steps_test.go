@@ -21,7 +21,7 @@ func payments(p *consumertest.Process, charge ledger.Step[string], call func(con
 		return nil, err
 	}
 	consumer.HandleLeased(c, "orders.placed", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
-		id, err := charge.Input(m.Body).Do(ctx, call)
+		id, err := charge.Input(m.Body.Total).Do(ctx, call)
 		if err != nil {
 			return nil, err
 		}

@@ -84,11 +84,11 @@ func (s *systems) sync(ctx context.Context, m *headrace.Message[order]) (headrac
 	if err != nil {
 		return nil, err
 	}
-	invoice, err := s.invoice.Input(o).Do(ctx, s.post("/erp/invoices", o, customer.ID))
+	invoice, err := s.invoice.Input(o.Total).Do(ctx, s.post("/erp/invoices", o, customer.ID))
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.booking.Input(invoice).Do(ctx, s.post("/accounts/bookings", o, invoice.ID)); err != nil {
+	if _, err := s.booking.Input(invoice.ID).Do(ctx, s.post("/accounts/bookings", o, invoice.ID)); err != nil {
 		return nil, err
 	}
 	if _, err := s.commission.Input(o.Total).Do(ctx, s.post("/bank/payouts", o, "")); err != nil {
