@@ -67,11 +67,17 @@ func New(tb testing.TB) (dsn, schema string) {
 	schema = uniqueName()
 	run(tb, server.String(), createSchema, schema)
 	tb.Cleanup(func() { run(tb, server.String(), dropSchema, schema) })
+	return within(server, schema), schema
+}
+
+// within is the DSN of a schema. Its sessions have the schema's name.
+func within(server *url.URL, schema string) string {
 	query := server.Query()
 	query.Set("search_path", schema)
+	query.Set("application_name", schema)
 	own := *server
 	own.RawQuery = query.Encode()
-	return own.String(), schema
+	return own.String()
 }
 
 // NewDatabase makes a database and returns its DSN. The database is dropped when the test ends, even with
@@ -171,9 +177,13 @@ func uniqueName() string {
 // run executes one statement about name over a connection of its own.
 func run(tb testing.TB, dsn, statement, name string) {
 	tb.Helper()
-	if err := exec(dsn, strings.ReplaceAll(statement, "{{name}}", pq.QuoteIdentifier(name))); err != nil {
+	if err := exec(dsn, named(statement, name)); err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
+}
+
+func named(statement, name string) string {
+	return strings.ReplaceAll(statement, "{{name}}", pq.QuoteIdentifier(name))
 }
 
 func exec(dsn, statement string) error {

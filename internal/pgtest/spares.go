@@ -1,0 +1,161 @@
+package pgtest
+
+import (
+	"context"
+	"database/sql"
+	_ "embed" // the statements
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/lib/pq"
+)
+
+var (
+	//go:embed queries/spare_table.sql
+	spareTable string
+	//go:embed queries/spare_take.sql
+	spareTake string
+	//go:embed queries/spare_give.sql
+	spareGive string
+	//go:embed queries/spare_old.sql
+	spareOld string
+	//go:embed queries/spare_sessions.sql
+	spareSessions string
+	//go:embed queries/spare_clean.sql
+	spareClean string
+	//go:embed queries/spare_print.sql
+	sparePrint string
+)
+
+// Spares are schemas with the tables of headrace, which take long to make. A test gives its
+// own back at its end: it is emptied, and the next test has it as if it were new, whichever
+// process that runs in. One whose catalog is not as it was when it was made, because the test has added an
+// index, granted a right or run ANALYZE, is dropped instead. Its methods may be called
+// concurrently.
+type Spares struct {
+	// Kind says what Fill makes; another kind is not given out.
+	Kind string
+	// Fill makes what is in an empty schema.
+	Fill func(dsn, schema string) error
+	// Reset is run in a schema that was emptied: it writes the rows that Fill writes, and
+	// mends what tests often change. {{schema}} is its name.
+	Reset string
+}
+
+// New is [New] with a schema that is as Fill makes it.
+func (s Spares) New(tb testing.TB) (dsn, schema string) {
+	tb.Helper()
+	server := serverURL(tb)
+	db, err := sql.Open("postgres", server.String())
+	if err != nil {
+		tb.Fatalf("pgtest: open: %v", err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	schema, print, err := s.take(ctx, db)
+	if err == nil && schema == "" {
+		schema = uniqueName()
+		print, err = s.make(ctx, db, within(server, schema), schema)
+	}
+	if err != nil {
+		tb.Fatalf("pgtest: %v", err)
+	}
+	tb.Cleanup(func() {
+		if err := s.give(server.String(), schema, print); err != nil {
+			tb.Fatalf("pgtest: %v", err)
+		}
+	})
+	return within(server, schema), schema
+}
+
+// take returns a spare schema, "" if there is none.
+func (s Spares) take(ctx context.Context, db *sql.DB) (schema, print string, err error) {
+	err = db.QueryRowContext(ctx, spareTake, s.Kind).Scan(&schema, &print)
+	var missing *pq.Error
+	if errors.Is(err, sql.ErrNoRows) || errors.As(err, &missing) && missing.Code == "42P01" { // undefined_table
+		return "", "", nil
+	}
+	if err != nil {
+		err = fmt.Errorf("take a spare schema: %w", err)
+	}
+	return schema, print, err
+}
+
+func (s Spares) make(ctx context.Context, db *sql.DB, dsn, schema string) (print string, err error) {
+	if _, err = db.ExecContext(ctx, spareTable); err == nil {
+		err = dropOld(ctx, db)
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, named(createSchema, schema))
+	}
+	if err == nil {
+		err = s.Fill(dsn, schema)
+	}
+	if err == nil {
+		err = db.QueryRowContext(ctx, sparePrint, schema).Scan(&print)
+	}
+	if err != nil {
+		err = fmt.Errorf("make a schema: %w", err)
+	}
+	return print, err
+}
+
+// dropOld drops the spare schemas that nobody wants any more.
+func dropOld(ctx context.Context, db *sql.DB) error {
+	rows, err := db.QueryContext(ctx, spareOld)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var old []string
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return err
+		}
+		old = append(old, name)
+	}
+	if err := rows.Close(); err != nil {
+		return err
+	}
+	for _, name := range old {
+		if _, err := db.ExecContext(ctx, named(dropSchema, name)); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// give empties a schema and makes it a spare one. If it is not as it was, it is dropped.
+func (s Spares) give(server, schema, print string) error {
+	db, err := sql.Open("postgres", server)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var now string
+	_, err = db.ExecContext(ctx, spareSessions, schema)
+	if err == nil {
+		_, err = db.ExecContext(ctx, named(spareClean, schema))
+	}
+	if err == nil {
+		_, err = db.ExecContext(ctx, strings.ReplaceAll(s.Reset, "{{schema}}", pq.QuoteIdentifier(schema)))
+	}
+	if err == nil {
+		err = db.QueryRowContext(ctx, sparePrint, schema).Scan(&now)
+	}
+	if err == nil && now == print {
+		_, err = db.ExecContext(ctx, spareGive, schema, s.Kind, print)
+		return err
+	}
+	// A test may have dropped or renamed any of it.
+	_, err = db.ExecContext(ctx, named(dropSchema, schema))
+	return err
+}
