@@ -373,7 +373,7 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 //evidence:in-flight
 func TestPoolOfOne(t *testing.T) {
 	t.Parallel()
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
 	db.SetMaxOpenConns(1)
 	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})

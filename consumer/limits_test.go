@@ -128,7 +128,7 @@ func TestStuckHandlerIsLeftBehind(t *testing.T) {
 //evidence:left-behind
 func TestStuckStatementIsCut(t *testing.T) {
 	t.Parallel()
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
 	b := newBundle(t, st, pgtest.OpenDB(t, "postgres", dsn))
 	late := make(chan error, 1)

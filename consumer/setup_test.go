@@ -73,7 +73,7 @@ func setupPostgres(t *testing.T) *bundle {
 // newPostgres is a bundle on a schema of its own, and where that is for other stores.
 func newPostgres(t *testing.T, driver string) (b *bundle, dsn, schema string) {
 	t.Helper()
-	dsn, schema = pgtest.New(t)
+	dsn, schema = pgstore.New(t)
 	db := pgtest.OpenDB(t, driver, dsn)
 	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {

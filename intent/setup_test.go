@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/intent"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -66,7 +67,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	})
 	t.Run("lib/pq", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		start(&bed{T: t, dsn: dsn, schema: schema, open: func() store.Store {
 			st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true})
 			return opened(t, st, err)
@@ -74,7 +75,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	})
 	t.Run("pgx", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		start(&bed{T: t, dsn: dsn, schema: schema, open: func() store.Store {
 			st, err := postgres.OpenPool(context.Background(), pgtest.OpenPool(t, dsn, 0), postgres.Options{Schema: schema, Migrate: true})
 			return opened(t, st, err)

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -43,7 +42,7 @@ func onEach(t *testing.T, test func(t *testing.T, st database, ob *outbox.Outbox
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 4})
 		test(t, database{st, st.DB()}, outbox.New(st.Outbox()))
 	})

@@ -24,6 +24,7 @@ import (
 	"github.com/headrace/headrace/intent"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/reconcile"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/schedule"
@@ -78,13 +79,13 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	})
 	t.Run("lib/pq", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true})
 		start(t, st, err, false, f)
 	})
 	t.Run("pgx", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		st, err := postgres.OpenPool(context.Background(), pgtest.OpenPool(t, dsn, 0), postgres.Options{Schema: schema, Migrate: true})
 		start(t, st, err, false, f)
 	})

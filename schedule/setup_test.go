@@ -65,7 +65,7 @@ func onEachStore(t *testing.T, f func(*bed)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
 		run(f, &bed{T: t, st: st, db: st.DB()})
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/storetest"
@@ -262,7 +262,7 @@ func TestFind(t *testing.T) {
 //
 //evidence:path
 func TestPathByClicksOnPostgres(t *testing.T) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	st, err := postgres.Open(context.Background(), dsn, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func onEachStore(t *testing.T, f func(f *fixture)) {
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(onSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
 		st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 		if err != nil {

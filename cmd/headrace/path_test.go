@@ -16,7 +16,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/internal/memsource"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -44,7 +44,7 @@ type night struct {
 func TestPathOfANight(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { pathOfANight(t, newProgram(t), "") })
 	t.Run("postgres", func(t *testing.T) {
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		p := &program{T: t, dsn: dsn}
 		p.run(exitDone, nil, "--schema", schema, "migrate", "up")
 		pathOfANight(t, p, schema)

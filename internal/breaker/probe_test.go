@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/headrace/headrace/internal/breaker"
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -26,7 +25,7 @@ func onEachStore(t *testing.T, f func(t *testing.T, st store.Store)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		f(t, pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true}))
 	})
 }

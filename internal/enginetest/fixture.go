@@ -14,7 +14,6 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
@@ -79,7 +78,7 @@ func onSQLite(t *testing.T, f func(*Fixture)) {
 func onPostgres(t *testing.T, name, driver string, f func(*Fixture)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		f(newFixture(&Fixture{T: t, open: func() store.Store {
 			return pgstore.OpenWith(t, driver, dsn, postgres.Options{Schema: schema, Migrate: true})
 		}}))

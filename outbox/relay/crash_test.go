@@ -15,7 +15,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
@@ -91,7 +91,7 @@ func TestKilledBetweenPublishAndDelete(t *testing.T) {
 			return sqliteFile(o.SQLite)
 		},
 		"postgres": func(t *testing.T, o *orders) opener {
-			o.DSN, o.Schema = pgtest.New(t)
+			o.DSN, o.Schema = pgstore.New(t)
 			return postgresSchema(o.DSN, o.Schema)
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store/postgres"
@@ -28,7 +29,7 @@ func TestRunOnAFrozenNetwork(t *testing.T) {
 	for _, driver := range []string{"open", "postgres"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			dsn, schema := pgtest.New(t)
+			dsn, schema := pgstore.New(t)
 			network, through := pgtest.NewProxy(t, dsn)
 			o := postgres.Options{Schema: schema, Migrate: true}
 			var st *postgres.Store

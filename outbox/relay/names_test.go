@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
@@ -45,7 +44,7 @@ func onOutboxes(t *testing.T, test func(t *testing.T, a, b *bundle), first, seco
 			}
 		},
 		"postgres": func(t testing.TB) func(string) opener {
-			dsn, schema := pgtest.New(t)
+			dsn, schema := pgstore.New(t)
 			return func(name string) opener {
 				return func(t testing.TB) realStore {
 					st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true, MaxConns: 8, Outbox: name})

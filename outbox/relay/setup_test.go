@@ -15,7 +15,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
@@ -65,7 +64,7 @@ func sqliteFile(path string) opener {
 }
 
 func postgresDB(t testing.TB) opener {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	return postgresSchema(dsn, schema)
 }
 

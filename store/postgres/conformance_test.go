@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/storetest"
@@ -34,16 +35,15 @@ func harness(make func(testing.TB, string, postgres.Options) *postgres.Store) st
 	return storetest.Harness{
 		Capabilities: storetest.Capabilities{ConcurrentWriters: true, AbortsOnError: true, ServerLimits: true, ChecksDeferred: true},
 		New: func(tb testing.TB) storetest.Instance {
-			dsn, schema := pgtest.New(tb)
-			// Sessions are found by name: several stores share the server.
-			named := dsn + "&application_name=" + schema
-			s := make(tb, named, postgres.Options{Schema: schema, Migrate: true})
+			dsn, schema := pgstore.New(tb)
+			s := make(tb, dsn, postgres.Options{Schema: schema, Migrate: true})
 			db := pgtest.OpenDB(tb, "postgres", dsn)
 			return storetest.Instance{
 				Store: s, DB: db, Schema: pq.QuoteIdentifier(schema),
 				Shift:  func(ctx context.Context, d time.Duration) error { return pgtest.ShiftClock(ctx, db, d) },
-				Reopen: func() store.Store { return make(tb, named, postgres.Options{Schema: schema}) },
+				Reopen: func() store.Store { return make(tb, dsn, postgres.Options{Schema: schema}) },
 				Waiters: func(ctx context.Context) (n int, err error) {
+					// The sessions of a schema have its name.
 					err = db.QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1 AND wait_event_type = 'Lock'", schema).Scan(&n)
 					return n, err
 				},

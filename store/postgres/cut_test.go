@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store/postgres"
 )
 
@@ -28,7 +29,7 @@ func call(f *atomic.Pointer[func()]) {
 // hooked returns a pool of one connection, with the store on it.
 func hooked(t *testing.T) (*bundle, *pgxpool.Pool, *hooks) {
 	t.Helper()
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/postgres"
 )
@@ -134,7 +135,7 @@ func TestNamesAreNotCleaned(t *testing.T) {
 
 // New leaves the caller's handle open.
 func TestNewLeavesTheHandle(t *testing.T) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	db := pgtest.OpenDB(t, "pgx", dsn)
 	s, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/txn"
@@ -276,7 +277,7 @@ func TestPgxTxWithoutPgx(t *testing.T) {
 //
 //evidence:session
 func TestPoolClosesRetiredConnections(t *testing.T) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	pool := pgtest.OpenPool(t, dsn, 1)
 	b := &bundle{T: t, Store: overPool(t, pool, postgres.Options{Schema: schema, Migrate: true})}
 	for _, end := range []func(*txn.Txn){(*txn.Txn).Rollback, (*txn.Txn).Discard, func(x *txn.Txn) {

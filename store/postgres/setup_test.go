@@ -8,6 +8,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -35,7 +36,7 @@ func drivers(t *testing.T, f func(b *bundle)) {
 // setup makes a store with that driver. params are appended to its DSN.
 func setup(t *testing.T, driver, params string, o postgres.Options) *bundle {
 	t.Helper()
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	o.Schema, o.Migrate = schema, true
 	b := &bundle{T: t, dsn: dsn, schema: schema, db: pgtest.OpenDB(t, "postgres", dsn)}
 	b.Store = connect(t, driver, dsn+params, o)

@@ -10,7 +10,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/txn"
@@ -261,7 +261,7 @@ func TestCutCommit(t *testing.T) {
 // Store.Ping: within ctx, on a connection that works, although those of the pool
 // were cut.
 func TestPingPastCutConnections(t *testing.T) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	p, through := newProxy(t, dsn)
 	s := open(t, through, postgres.Options{Schema: schema, Migrate: true})
 	b := &bundle{T: t, Store: s}
@@ -285,7 +285,7 @@ func TestPingPastCutConnections(t *testing.T) {
 
 // Store.Ping: an error within ctx where nothing answers.
 func TestPingWithoutServer(t *testing.T) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	p, through := newProxy(t, dsn)
 	s := open(t, through, postgres.Options{Schema: schema, Migrate: true})
 	p.close()

@@ -70,7 +70,7 @@ func openSQLite(t *testing.T) (store.Store, *sql.DB) {
 }
 
 func openPostgres(t *testing.T) (store.Store, *sql.DB) {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	return pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true}), pgtest.OpenDB(t, "postgres", dsn)
 }
 

@@ -61,7 +61,7 @@ func onSQLite(t *testing.T) *database {
 }
 
 func onPostgres(t *testing.T) *database {
-	dsn, schema := pgtest.New(t)
+	dsn, schema := pgstore.New(t)
 	st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
 	const long = "interval '1000 hours'"
 	return &database{st: st, db: pgtest.OpenDB(t, "postgres", dsn), age: aging(long),

@@ -18,7 +18,7 @@ import (
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -49,7 +49,7 @@ func TestKilled(t *testing.T) {
 		killed(t, place{File: filepath.Join(t.TempDir(), "headrace.db")})
 	})
 	t.Run("postgres", func(t *testing.T) {
-		dsn, schema := pgtest.New(t)
+		dsn, schema := pgstore.New(t)
 		killed(t, place{DSN: dsn, Schema: schema})
 	})
 }

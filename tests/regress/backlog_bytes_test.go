@@ -15,7 +15,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -30,7 +30,7 @@ func TestBacklogIsReadByBytes(t *testing.T) {
 	// Not parallel: what is measured is the memory of this process.
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
-			dsn, schema := pgtest.New(t)
+			dsn, schema := pgstore.New(t)
 			checkBacklogBytes(newPostgres(t, driver, dsn, schema))
 		})
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -110,15 +110,13 @@ func beforeCulprit(w way, n int, culprit string) []string {
 	return neighbours(n, culprit)
 }
 
-// onPostgresWith is onPostgres for sessions with these settings, and with the schema as
-// the name of the application.
+// onPostgresWith is onPostgres for sessions with these settings.
 func onPostgresWith(settings map[string]string) func(*testing.T, func(*fixture)) {
 	return func(t *testing.T, f func(*fixture)) {
 		for _, driver := range drivers(t) {
 			t.Run(driver, func(t *testing.T) {
 				t.Parallel()
-				dsn, schema := pgtest.New(t)
-				dsn = withParameters(t, dsn, map[string]string{"application_name": schema})
+				dsn, schema := pgstore.New(t)
 				f(newPostgres(t, driver, withParameters(t, dsn, settings), schema))
 			})
 		}

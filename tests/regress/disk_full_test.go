@@ -16,6 +16,7 @@ import (
 	"github.com/lib/pq"
 
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 )
 
 // The rule of survivesOutage, for a full disk. It is a real one if this process may mount a
@@ -32,7 +33,7 @@ func TestDiskIsFull(t *testing.T) {
 				dir, err := mountTablespace(t)
 				if err != nil {
 					t.Logf("triggers refuse to write instead of a full disk: %v", err)
-					dsn, schema := pgtest.New(t)
+					dsn, schema := pgstore.New(t)
 					f := newPostgres(t, driver, dsn, schema)
 					survivesOutage(f, w, refuseWrites(f, "53100"))
 					return

@@ -102,7 +102,7 @@ func onPostgres(t *testing.T, f func(*fixture)) {
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			dsn, schema := pgtest.New(t)
+			dsn, schema := pgstore.New(t)
 			f(newPostgres(t, driver, dsn, schema))
 		})
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/memsource"
-	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
@@ -113,7 +113,7 @@ func onEachDatabase(t *testing.T, f func(fx *fixture, o orders)) {
 	for _, driver := range drivers(t) {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()
-			dsn, schema := pgtest.New(t)
+			dsn, schema := pgstore.New(t)
 			f(newPostgres(t, driver, dsn, schema), orders{Driver: driver, DSN: dsn, Schema: schema})
 		})
 	}
