@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq/job"
-	"github.com/headrace/headrace/internal/inspect"
 )
 
 // redrivenView is a letter of a redrive as JSON.
@@ -33,10 +32,10 @@ func viewRedriven(e job.Entry) redrivenView {
 func redriven(ctx context.Context, st openStore, id int64, state job.Outcome, after int64, most int) ([]redrivenView, error) {
 	views := []redrivenView{}
 	list, err := st.Operations().Redrives.Entries(ctx, id, state, after, most)
-	if err != nil {
-		return nil, err
+	if err != nil || len(list) == 0 {
+		return views, err
 	}
-	looks, err := st.Operations().Redrives.LooksOf(ctx, id, inspect.MaxLooks)
+	looks, err := st.Operations().Redrives.LooksOf(ctx, id, after, list[len(list)-1].LetterID, most)
 	now := make(map[int64]job.Look)
 	for _, l := range looks {
 		now[l.LetterID] = l

@@ -208,20 +208,25 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 	return nil
 }
 
-// sayGone prints how many letters a redrive will not send, since others have decided on them.
+// sayGone prints how many of the next letters a redrive will not send, since others have decided on
+// them.
 func (m *Main) sayGone(ctx context.Context, st openStore, r job.Redrive) error {
 	if r.Queued() == 0 {
 		return nil
 	}
-	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
-	gone := int64(0)
+	survey, err := st.Operations().Redrives.Survey(ctx, r.ID, inspect.MaxSurvey)
+	next, gone := int64(0), int64(0)
 	for _, s := range survey {
-		gone += s.Gone
+		next, gone = next+s.Letters, gone+s.Closed
 	}
 	if err != nil || gone == 0 {
 		return err
 	}
-	return m.line("  of those queued %d are open, and others have decided on %d", r.Queued()-gone, gone)
+	those := "those"
+	if next < r.Queued() {
+		those = fmt.Sprintf("the next %d", next)
+	}
+	return m.line("  of %s queued %d are open, and others have decided on %d", those, next-gone, gone)
 }
 
 func (m *Main) redriveShowCommand() *cobra.Command {

@@ -99,8 +99,9 @@ type Redrive struct {
 	Builds []string
 	Options
 	Progress
-	// Count is the number of letters of its list.
-	Count int64
+	// Count is the number of letters of its list, and Survey what they were when they were listed.
+	Count  int64
+	Survey []Survey
 	// PlannedBy and AppliedBy are people, and Reason why it was applied.
 	PlannedBy, AppliedBy, Reason string
 	// Planned is when it was planned, and Expires until when it may be applied.

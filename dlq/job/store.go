@@ -22,9 +22,9 @@ type Plans interface {
 	// Add puts those of letters that are open ones of consumer onto the list, and returns how
 	// many they are.
 	Add(ctx context.Context, id int64, consumer string, letters []int64) (int, error)
-	// Planned records that the list has count letters and is complete: the plan may be applied
-	// for valid.
-	Planned(ctx context.Context, id, count int64, valid time.Duration) error
+	// Planned records that the list has count letters and is complete, and what Survey says of them:
+	// the plan may be applied for valid.
+	Planned(ctx context.Context, id, count int64, valid time.Duration, survey []Survey) error
 	// Forget removes redrives of consumer that ended, or were planned and never applied, longer
 	// ago than age, with at most limit of their letters, and reports whether more are left.
 	Forget(ctx context.Context, consumer string, age time.Duration, limit int) (more bool, err error)
@@ -67,10 +67,12 @@ type Reader interface {
 	// Entries returns at most limit letters of a redrive in a state ("" for all) with a letter id
 	// above after, by letter.
 	Entries(ctx context.Context, id int64, state Outcome, after int64, limit int) ([]Entry, error)
-	// LooksOf returns the same as Looks, outside of a transaction, for at most limit letters.
-	LooksOf(ctx context.Context, id int64, limit int) ([]Look, error)
-	// Survey returns what is to be known about the letters of a plan before it is applied.
-	Survey(ctx context.Context, id int64) ([]Survey, error)
+	// LooksOf returns the same as Looks, outside of a transaction, for at most limit letters with an
+	// id above after and up to upTo.
+	LooksOf(ctx context.Context, id, after, upTo int64, limit int) ([]Look, error)
+	// Survey returns what is to be known about the first limit queued letters of a redrive before
+	// they are sent. It reads each of them.
+	Survey(ctx context.Context, id int64, limit int) ([]Survey, error)
 	// NewLetters returns how many letters these builds have written since the plan for the same
 	// reasons as those of its letters.
 	NewLetters(ctx context.Context, r Redrive, builds []string) (int64, error)
@@ -83,7 +85,7 @@ type Unfinished struct {
 	Jobs, Queued int64
 }
 
-// Survey counts the letters of a redrive that a build of one handler gave up.
+// Survey counts queued letters of a redrive that a build of one handler gave up.
 type Survey struct {
 	// Handler and Build gave up Letters letters; "" is for letters that retention has removed.
 	Handler string `json:"handler"`
@@ -92,15 +94,14 @@ type Survey struct {
 	// Again were redriven before. Crashed ended their process, and are sent one at a time. StandIn
 	// have no key of their own: their handler is asked again. Conflicts and Review cannot be
 	// redriven: their key belongs to another message, or a step of theirs needs a person. Closed
-	// are not open any more; Gone are those of them that this redrive has not sent. Held are open,
-	// and another redrive that is not finished will send them, such as HeldBy.
+	// are not open any more: another person has decided on them. Held are open, and another redrive
+	// that is not finished will send them, such as HeldBy.
 	Again     int64 `json:"redriven_before"`
 	Crashed   int64 `json:"crashed"`
 	StandIn   int64 `json:"without_key"`
 	Conflicts int64 `json:"conflicts"`
 	Review    int64 `json:"need_review"`
 	Closed    int64 `json:"not_open"`
-	Gone      int64 `json:"decided_elsewhere"`
 	Held      int64 `json:"in_another_redrive"`
 	HeldBy    int64 `json:"other_redrive,omitempty"`
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +16,12 @@ import (
 // timeForm is how a sentence tells a time.
 const timeForm = "2006-01-02T15:04:05.000Z"
 
-// MaxLooks bounds how many letters under way Outcomes looks at.
-const MaxLooks = 10_000
+const (
+	// maxLooks bounds how many letters under way Outcomes looks at.
+	maxLooks = 10_000
+	// MaxSurvey bounds the letters that are looked at to see whether they can still be sent.
+	MaxSurvey = 300
+)
 
 // working is after how long without a step a running job is called silent.
 const working = 5 * time.Second
@@ -30,7 +35,7 @@ func Outcomes(ctx context.Context, st store.Store, r job.Redrive) (map[job.Outco
 	if r.UnderWay() <= 0 {
 		return all, nil
 	}
-	looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, MaxLooks)
+	looks, err := st.Operations().Redrives.LooksOf(ctx, r.ID, 0, math.MaxInt64, maxLooks)
 	for i := range looks {
 		all[looks[i].Outcome()]++
 	}
@@ -54,7 +59,7 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 	add := func(ok bool, hint, format string, args ...any) {
 		list = append(list, Check{OK: ok, Says: fmt.Sprintf(format, args...), Hint: hint})
 	}
-	survey, err := st.Operations().Redrives.Survey(ctx, r.ID)
+	now, err := st.Operations().Redrives.Survey(ctx, r.ID, MaxSurvey)
 	if err != nil {
 		return nil, err
 	}
@@ -62,11 +67,12 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 	if err != nil {
 		return nil, err
 	}
-	all, wrote := sum(survey, builds)
+	all, wrote := sum(r.Survey, builds)
+	first, _ := sum(now, builds)
 	if !r.Now.Before(r.Expires) {
 		add(false, "", "it was valid until %s: plan it again", r.Expires.UTC().Format(timeForm))
 	}
-	list = append(list, ofLetters(all)...)
+	list = append(list, ofLetters(r, all, first)...)
 	hint := ""
 	if len(builds) > 1 {
 		hint = "redrive apply --wait waits until one of them is left"
@@ -113,12 +119,16 @@ func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []st
 	return all, slices.Compact(wrote)
 }
 
-// ofLetters says what is to be known of the letters of a plan.
-func ofLetters(all job.Survey) []Check {
-	list := []Check{{OK: all.Closed == 0, Says: fmt.Sprintf("%d of %d open", all.Letters-all.Closed, all.Letters)}}
-	if all.Held > 0 {
+// ofLetters says what is to be known of the letters of a plan: all of them as they were when they
+// were listed, and the first ones as they are now.
+func ofLetters(r job.Redrive, all, first job.Survey) []Check {
+	list := []Check{{OK: first.Closed == 0, Says: fmt.Sprintf("%d of %d open", first.Letters-first.Closed, first.Letters)}}
+	if first.Letters < r.Count {
+		list[0].Says = fmt.Sprintf("%d letters; of the first %d %d open", r.Count, first.Letters, first.Letters-first.Closed)
+	}
+	if first.Held > 0 {
 		list = append(list, Check{
-			Says: fmt.Sprintf("%d are in another redrive that is not finished, too", all.Held), Hint: "headrace redrive show " + job.Name(all.HeldBy),
+			Says: fmt.Sprintf("%d are in another redrive that is not finished, too", first.Held), Hint: "headrace redrive show " + job.Name(first.HeldBy),
 		})
 	}
 	for _, c := range []struct {

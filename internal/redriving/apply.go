@@ -36,10 +36,7 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 	if err != nil {
 		return job.Redrive{}, err
 	}
-	missing, err := e.missing(ctx, w, a.ID)
-	if err != nil {
-		return job.Redrive{}, err
-	}
+	missing := missing(plan, w)
 	return e.change(ctx, a.ID, audit.Row{Action: "apply", By: by, Reason: reason}, func(r *job.Redrive) error {
 		if err := notPlanned(r); err != nil {
 			return err
@@ -106,14 +103,13 @@ func subset(some, all []string) bool {
 }
 
 // missing returns the handlers of letters that no running process has.
-func (e *Engine) missing(ctx context.Context, w world, id int64) (names []string, err error) {
-	survey, err := e.jobs().Survey(ctx, id)
-	for _, s := range survey {
+func missing(r job.Redrive, w world) (names []string) {
+	for _, s := range r.Survey {
 		if s.Handler != "" && !w.handlers[s.Handler] && !slices.Contains(names, s.Handler) {
 			names = append(names, s.Handler)
 		}
 	}
-	return names, err
+	return names
 }
 
 // Pause pauses a running job, after the step that a process may be taking.

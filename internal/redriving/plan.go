@@ -2,6 +2,7 @@ package redriving
 
 import (
 	"context"
+	"math"
 
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
@@ -57,7 +58,11 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		}
 		return job.Redrive{}, instance.Refuse("no open letter of %s is chosen", e.Consumer)
 	}
-	if err := e.jobs().Planned(ctx, id, count, job.Valid); err != nil {
+	survey, err := e.jobs().Survey(ctx, id, math.MaxInt32)
+	if err != nil {
+		return job.Redrive{}, err
+	}
+	if err := e.jobs().Planned(ctx, id, count, job.Valid, survey); err != nil {
 		return job.Redrive{}, err
 	}
 	return e.jobs().Get(ctx, id)

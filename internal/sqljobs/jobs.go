@@ -37,7 +37,7 @@ func New(d sqlrun.Driver, q sqlfile.Set) job.Store {
 // redriveFields are the destinations of a redrive's columns.
 func redriveFields(r *job.Redrive) []any {
 	return []any{
-		&r.ID, &r.Kind, &r.State, &r.Why, &r.Consumer, &r.Filter, &r.Count, sqlrun.JSON(&r.Builds), sqlrun.JSON(&r.Stages),
+		&r.ID, &r.Kind, &r.State, &r.Why, &r.Consumer, &r.Filter, &r.Count, sqlrun.JSON(&r.Survey), sqlrun.JSON(&r.Builds), sqlrun.JSON(&r.Stages),
 		&r.MaxRunning, &r.Rate, &r.PauseAt, (*sqlrun.Span)(&r.StageTimeout),
 		&r.Stage, (*sqlrun.Instant)(&r.StageAt), &r.StageSent, &r.StageGood, &r.Recent,
 		&r.Sent, &r.Succeeded, &r.FailedAgain, &r.Unknown, &r.Skipped, (*sqlrun.Instant)(&r.TokensAt),
@@ -74,9 +74,13 @@ func (s *Jobs) Add(ctx context.Context, id int64, consumer string, letters []int
 	return s.Write(ctx, s.SQL.Add, append(s.Many(letters), id, consumer)...)
 }
 
-func (s *Jobs) Planned(ctx context.Context, id, count int64, valid time.Duration) (err error) {
+func (s *Jobs) Planned(ctx context.Context, id, count int64, valid time.Duration, survey []job.Survey) (err error) {
 	defer sqlrun.Wrap("complete a plan", &err)
-	n, err := s.Write(ctx, s.SQL.Planned, id, count, sqlrun.Micros(valid))
+	text, err := json.Marshal(append([]job.Survey{}, survey...))
+	if err != nil {
+		return err
+	}
+	n, err := s.Write(ctx, s.SQL.Planned, id, count, sqlrun.Micros(valid), string(text))
 	if err == nil && n == 0 {
 		err = fmt.Errorf("%w that is being prepared: %s", job.ErrNotFound, job.Name(id))
 	}
@@ -128,14 +132,14 @@ func (s *Jobs) Unfinished(ctx context.Context, consumer string) (map[job.State]j
 	return states, err
 }
 
-func (s *Jobs) LooksOf(ctx context.Context, id int64, limit int) ([]job.Look, error) {
-	return s.looks(ctx, s.Reader(), id, limit)
+func (s *Jobs) LooksOf(ctx context.Context, id, after, upTo int64, limit int) ([]job.Look, error) {
+	return s.looks(ctx, s.Reader(), id, after, upTo, limit)
 }
 
-func (s *Jobs) Survey(ctx context.Context, id int64) (list []job.Survey, err error) {
+func (s *Jobs) Survey(ctx context.Context, id int64, limit int) (list []job.Survey, err error) {
 	defer sqlrun.Wrap("count the letters of a plan", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id}, func(v *job.Survey) []any {
-		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.Closed, &v.Gone, &v.Held, &v.HeldBy}
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id, limit}, func(v *job.Survey) []any {
+		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.Closed, &v.Held, &v.HeldBy}
 	})
 }
 

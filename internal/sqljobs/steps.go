@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"math"
 
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/encode"
@@ -46,12 +47,12 @@ func (s *Jobs) Change(ctx context.Context, t *txn.Txn, r job.Redrive) (err error
 const allLooks = 1 << 30
 
 func (s *Jobs) Looks(ctx context.Context, t *txn.Txn, id int64) ([]job.Look, error) {
-	return s.looks(ctx, t, id, allLooks)
+	return s.looks(ctx, t, id, 0, math.MaxInt64, allLooks)
 }
 
-func (s *Jobs) looks(ctx context.Context, q sqlrun.Reader, id int64, limit int) (looks []job.Look, err error) {
+func (s *Jobs) looks(ctx context.Context, q sqlrun.Reader, id, after, upTo int64, limit int) (looks []job.Look, err error) {
 	defer sqlrun.Wrap("read the outcomes of a redrive", &err)
-	return sqlrun.Collect(ctx, q, s.SQL.Looks, []any{id, limit}, func(l *job.Look) []any {
+	return sqlrun.Collect(ctx, q, s.SQL.Looks, []any{id, limit, after, upTo}, func(l *job.Look) []any {
 		return append(entryFields(&l.Entry), &l.Class, &l.NextID, &l.Inbox, &l.Attempt, (*sqlrun.Instant)(&l.PostponedAt), (*sqlrun.Instant)(&l.Due))
 	})
 }

@@ -92,7 +92,7 @@ var (
 	// walk is a step over a table that no condition, or only a coarse one, bounds.
 	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+$|^SEARCH .*\((shard|consumer|outbox|outbox=\? AND shard)=\?\)$`)
 	// result is a step over the rows of a part of the query.
-	result = regexp.MustCompile(`^SCAN (head|due|scopes|orders|o|failed|clock|newest|g|d|f|free|stray|change|came|b|ran|t|r|w|line)$`)
+	result = regexp.MustCompile(`^SCAN (chosen|head|due|scopes|orders|o|failed|clock|newest|g|d|f|free|stray|change|came|b|ran|t|r|w|line)$`)
 )
 
 // TestPlans: no other query walks over a table, however large it is (DESIGN §3

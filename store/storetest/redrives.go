@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"time"
 
@@ -42,7 +43,9 @@ func (b *bundle) plan(f dlq.Filter) int64 {
 	n, err := jobs.Add(b.ctx, id, consumer, letters)
 	b.must(err)
 	count := int64(n)
-	b.must(jobs.Planned(b.ctx, id, count, time.Hour))
+	survey, err := jobs.Survey(b.ctx, id, 1000)
+	b.must(err)
+	b.must(jobs.Planned(b.ctx, id, count, time.Hour, survey))
 	return id
 }
 
@@ -121,7 +124,7 @@ func redrivePlan(b *bundle) {
 	if _, err := b.Store.Operations().Redrives.Get(b.ctx, 99); !errors.Is(err, job.ErrNotFound) {
 		b.Errorf("a redrive that is not there: %v", err)
 	}
-	if err := b.Store.Operations().Redrives.Planned(b.ctx, all, 1, time.Hour); !errors.Is(err, job.ErrNotFound) {
+	if err := b.Store.Operations().Redrives.Planned(b.ctx, all, 1, time.Hour, nil); !errors.Is(err, job.ErrNotFound) {
 		b.Errorf("a plan is completed twice: %v", err)
 	}
 	list, err := b.Store.Operations().Redrives.List(b.ctx, consumer, 10)
@@ -221,7 +224,7 @@ func redriveOrder(b *bundle) {
 // outcomeOf returns what the tables say about a letter.
 func (b *bundle) outcomeOf(id, letterID int64) job.Look {
 	b.Helper()
-	looks, err := b.Store.Operations().Redrives.LooksOf(b.ctx, id, 100)
+	looks, err := b.Store.Operations().Redrives.LooksOf(b.ctx, id, 0, math.MaxInt64, 100)
 	b.must(err)
 	for _, l := range looks {
 		if l.LetterID == letterID {
@@ -283,6 +286,10 @@ func redriveOutcomes(b *bundle) {
 	want("after the redrive of another person", job.Succeeded, job.FailedAgain)
 	b.exec(b.DB, "DELETE FROM {{schema}}.headrace_inbox WHERE key = 'a'")
 	want("after retention", job.Unknown)
+	looks, err := b.Store.Operations().Redrives.LooksOf(b.ctx, id, ids[0], ids[1], 100)
+	if b.must(err); len(looks) != 1 || looks[0].LetterID != ids[1] {
+		b.Errorf("one letter of a page: %+v", looks)
+	}
 }
 
 func redriveSurvey(b *bundle) {
@@ -294,10 +301,10 @@ func redriveSurvey(b *bundle) {
 	conflict.Class, conflict.Delivery.Fingerprint = dlq.Conflict, "another"
 	b.die(conflict)
 	id := b.plan(dlq.Filter{})
-	survey, err := b.Store.Operations().Redrives.Survey(b.ctx, id)
+	r, err := b.Store.Operations().Redrives.Get(b.ctx, id)
 	b.must(err)
 	want := []job.Survey{{Handler: handler, Build: again.Build, Letters: 4, Again: 1, Crashed: 1, StandIn: 1, Conflicts: 1}}
-	if diff := cmp.Diff(want, survey); diff != "" {
+	if diff := cmp.Diff(want, r.Survey); diff != "" {
 		b.Errorf("(-want +got):\n%s", diff)
 	}
 	newer := func(builds ...string) int64 {
@@ -326,14 +333,18 @@ func redriveShared(b *bundle) {
 	first, second := b.plan(dlq.Filter{}), b.plan(dlq.Filter{})
 	want := func(held, heldBy, gone int64) {
 		b.Helper()
-		survey, err := b.Store.Operations().Redrives.Survey(b.ctx, second)
-		if err != nil || len(survey) != 1 || survey[0].Held != held || survey[0].HeldBy != heldBy || survey[0].Gone != gone || survey[0].Closed != gone {
+		survey, err := b.Store.Operations().Redrives.Survey(b.ctx, second, 1000)
+		if err != nil || len(survey) != 1 || survey[0].Held != held || survey[0].HeldBy != heldBy || survey[0].Closed != gone || survey[0].Letters != 3 {
 			b.Errorf("%+v, %v, want %d, %d and %d", survey, err, held, heldBy, gone)
 		}
 	}
 	want(0, 0, 0) // two plans
 	b.changeRedrive(first, func(r *job.Redrive) { r.State = job.Paused })
 	want(3, first, 0)
+	one, err := b.Store.Operations().Redrives.Survey(b.ctx, second, 1)
+	if b.must(err); len(one) != 1 || one[0].Letters != 1 {
+		b.Errorf("of one letter: %+v", one)
+	}
 	b.discard("b")
 	want(2, first, 1)
 	b.changeRedrive(first, func(r *job.Redrive) { r.State = job.Cancelled })

@@ -7,6 +7,6 @@ FROM {{schema}}.headrace_redrive_letters AS e
 LEFT JOIN {{schema}}.headrace_dead_letters AS l ON l.id = e.letter_id
 LEFT JOIN {{schema}}.headrace_inbox AS i ON i.scope = e.scope AND i.key = e.key
 LEFT JOIN {{schema}}.headrace_backlog AS b ON b.scope = e.scope AND b.key = e.key
-WHERE e.redrive_id = $1 AND e.state = 'sent'
+WHERE e.redrive_id = $1 AND e.state = 'sent' AND e.letter_id > $3 AND e.letter_id <= $4
 ORDER BY e.at, e.letter_id
 LIMIT $2

@@ -579,6 +579,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     consumer     text COLLATE "C" NOT NULL,
     filter       text NOT NULL, -- which letters, for people
     count        bigint NOT NULL DEFAULT 0, -- letters of the list
+    survey       text NOT NULL DEFAULT '[]', -- JSON: what these letters were when they were listed
     builds       text NOT NULL, -- JSON array: those that run
     stages       text NOT NULL, -- JSON array: how many letters each but the last one has
     max_running  integer NOT NULL,

@@ -550,6 +550,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     consumer     TEXT NOT NULL,
     filter       TEXT NOT NULL, -- which letters, for people
     count        INTEGER NOT NULL DEFAULT 0, -- letters of the list
+    survey       TEXT NOT NULL DEFAULT '[]', -- JSON: what these letters were when they were listed
     builds       TEXT NOT NULL, -- JSON array: those that run
     stages       TEXT NOT NULL, -- JSON array: how many letters each but the last one has
     max_running  INTEGER NOT NULL,
