@@ -131,7 +131,10 @@ type Poll struct {
 
 // MaxDepth is up to how many rows of a status are counted for one consumer: a gauge that is
 // asked every few seconds must not read a long backlog.
-const MaxDepth = 100_000
+const MaxDepth = 10_000
+
+// MaxOldest is up to how many ready rows of each shard Depths looks at.
+const MaxOldest = 15
 
 // Depth says how much a backlog holds. For one consumer, each number is at most MaxDepth
 // (Ready twice that, if it has leased handlers and others).

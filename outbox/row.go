@@ -125,11 +125,16 @@ type TopicStatus struct {
 	Published bool `json:"-"`
 }
 
-// MaxTopicRows is how many rows of each shard Topics reads of the ready ones, and of the held
-// ones.
-const MaxTopicRows = 1000
+const (
+	// MaxTopicRows is how many rows of each shard Topics reads of the ready ones, and of the held
+	// ones. MaxRows is up to how many rows of a kind List counts for one outbox: none of the two
+	// reads a long outbox, and a page that shows it asks every few seconds.
+	MaxTopicRows = 15
+	MaxRows      = 10_000
+)
 
-// Status says how much an outbox holds, and who publishes it.
+// Status says how much an outbox holds, and who publishes it. Of more than MaxRows of a kind only
+// those are counted.
 type Status struct {
 	// Outbox is its name.
 	Outbox  string `json:"outbox"`

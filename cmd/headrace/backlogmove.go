@@ -123,6 +123,9 @@ func waitsAt(ctx context.Context, st openStore, args intervene.Args) (string, er
 	names := slices.Sorted(maps.Keys(found))
 	switch len(names) {
 	case 0:
+		if args.Handler != "" {
+			return "", usagef("no message of %s is among those that wait longest: name its consumer with --consumer", args.Handler)
+		}
 		return "", instance.Refuse("no such message waits")
 	case 1:
 		return names[0], nil

@@ -36,7 +36,7 @@ type statusView struct {
 }
 
 // consumerState is what is known of a consumer. Waiting counts its rows of the backlog that
-// are ready, delayed or blocked.
+// are ready, delayed or blocked, up to backlog.MaxDepth of each.
 type consumerState struct {
 	Consumer  string         `json:"consumer"`
 	Processes int            `json:"processes"`          // that run
@@ -109,7 +109,13 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	}
 	v.Failing, v.Consumers = append([]groupView{}, v.Failing...), []*consumerState{}
 	for _, k := range known {
-		v.Consumers = append(v.Consumers, stateOf(k))
+		c := stateOf(k)
+		d, err := st.Backlog().Depth(ctx, k.Consumer)
+		if err != nil {
+			return v, err
+		}
+		c.Waiting, c.Oldest = waiting(d), d.Oldest
+		v.Consumers = append(v.Consumers, c)
 	}
 	unowned := int64(0)
 	for _, d := range depths {
@@ -158,9 +164,8 @@ const newestRedrives = 100
 
 func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
 
-// add adds what waits for one of its handlers.
+// add adds what waits for one of its handlers, if no process has it.
 func (c *consumerState) add(d backlog.HandlerDepth) {
-	c.Waiting, c.Oldest = c.Waiting+waiting(d.Depth), max(c.Oldest, d.Oldest)
 	if c.handlers != nil && !slices.Contains(c.handlers, d.Handler) {
 		c.orphans = append(c.orphans, d)
 	}

@@ -22,6 +22,8 @@ type Reader interface {
 	// Hours returns how many letters of a group came in each hour of the last 35 days, by
 	// build, the earliest hour first.
 	Hours(ctx context.Context, id ID) ([]Hour, error)
+	// Day returns the same for the last day, of each of ids.
+	Day(ctx context.Context, ids []ID) ([][]Hour, error)
 	// Builds returns the builds of a consumer that started within a year, the earliest first.
 	Builds(ctx context.Context, consumer string) ([]Build, error)
 	// Behind returns how long ago the oldest change was made that is not added up yet, and

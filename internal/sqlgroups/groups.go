@@ -15,7 +15,7 @@ import (
 // Groups implements groups.Store.
 type Groups struct {
 	sqlrun.Table[struct {
-		List, Hours, Builds, Behind, States, Due string
+		List, Hours, Day, Builds, Behind, States, Due string
 
 		Lock, Take, Get, Overdue, Week, NoteBuilds, Unfinished, Put, PutHours string
 
@@ -59,6 +59,22 @@ func (s *Groups) List(ctx context.Context, f groups.Filter) (list []groups.Group
 func (s *Groups) Hours(ctx context.Context, id groups.ID) (hours []groups.Hour, err error) {
 	defer sqlrun.Wrap("count the letters of a group by hour", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Hours, []any{id.Consumer, id.Handler, id.ErrorFingerprint}, hourFields)
+}
+
+func (s *Groups) Day(ctx context.Context, ids []groups.ID) (days [][]groups.Hour, err error) {
+	defer sqlrun.Wrap("count the letters of a day", &err)
+	type numbered struct {
+		n int
+		groups.Hour
+	}
+	list, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Day, s.Many(columns(ids, func(id *groups.ID) groups.ID { return *id })...), func(h *numbered) []any {
+		return append([]any{&h.n}, hourFields(&h.Hour)...)
+	})
+	days = make([][]groups.Hour, len(ids))
+	for _, h := range list {
+		days[h.n-1] = append(days[h.n-1], h.Hour)
+	}
+	return days, err
 }
 
 func (s *Groups) Builds(ctx context.Context, consumer string) (builds []groups.Build, err error) {

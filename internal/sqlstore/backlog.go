@@ -150,7 +150,7 @@ func (s *Backlog) Depth(ctx context.Context, consumer string) (d backlog.Depth, 
 
 func (s *Backlog) Depths(ctx context.Context) (_ []backlog.HandlerDepth, err error) {
 	defer sqlrun.Wrap("count the backlogs", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Depths, nil, func(h *backlog.HandlerDepth) []any {
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Depths, []any{backlog.MaxOldest}, func(h *backlog.HandlerDepth) []any {
 		return append([]any{&h.Consumer, &h.Handler}, depth(&h.Depth)...)
 	})
 }

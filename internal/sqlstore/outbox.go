@@ -163,7 +163,7 @@ func (s *Outbox) Status(ctx context.Context) (outbox.Status, error) {
 
 func (s *Outbox) List(ctx context.Context, name string) (list []outbox.Status, err error) {
 	defer sqlrun.Wrap("count the outbox", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{name, sqlrun.Micros(instance.Missed)}, func(st *outbox.Status) []any {
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{name, sqlrun.Micros(instance.Missed), outbox.MaxRows}, func(st *outbox.Status) []any {
 		return []any{
 			&st.Outbox, &st.Ready, &st.Delayed, &st.Parked, &st.Behind, (*sqlrun.Span)(&st.Oldest), &st.Relays, &st.Waiting, &st.Sink,
 		}

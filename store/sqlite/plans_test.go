@@ -28,6 +28,7 @@ var scans = map[string]string{
 	"groups_list":           "the groups: one for each reason of failures of half a year, and a second's changes",
 	"groups_states":         "the groups of a consumer",
 	"groups_hours":          "a second's changes",
+	"groups_day":            "a second's changes",
 	"groups_mute":           "a second's changes",
 	"groups_builds":         "the builds and the instances of a consumer",
 	"groups_note_builds":    "the instances of a consumer",

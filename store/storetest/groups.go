@@ -205,6 +205,13 @@ func groupsHours(b *bundle) {
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(groups.Hour{}, "Start", "First")); diff != "" {
 			b.Errorf("hours (-want +got):\n%s", diff)
 		}
+		days, err := b.Store.Operations().Groups.Day(b.ctx, []groups.ID{{Consumer: "none"}, b.group("print").ID, b.group("another").ID})
+		b.must(err)
+		if len(days) != 3 || len(days[0]) != 0 || len(days[2]) != 1 || days[2][0].Count != 1 {
+			b.Errorf("the last day: %+v", days)
+		} else if diff := cmp.Diff(got, days[1]); diff != "" {
+			b.Errorf("the last day (-hours +got):\n%s", diff)
+		}
 		for _, h := range got {
 			if !h.Start.Equal(h.Start.Truncate(time.Hour)) || h.First.Before(h.Start) || h.First.Sub(h.Start) >= time.Hour {
 				b.Errorf("%+v", h)

@@ -101,6 +101,14 @@ func (r Reader) Overview(ctx context.Context) (d Overview, err error) {
 func (r Reader) failing(ctx context.Context, d *Overview, list []groups.Group, redrives []job.Redrive) error {
 	now := time.Now()
 	slices.SortStableFunc(list, func(a, b groups.Group) int { return cmp.Compare(need(a, now), need(b, now)) })
+	var shown []groups.ID
+	for _, g := range list[:min(len(list), groupsShown)] {
+		shown = append(shown, g.ID)
+	}
+	days, err := r.Store.Operations().Groups.Day(ctx, shown)
+	if err != nil {
+		return err
+	}
 	for i, g := range list {
 		d.Open += g.Open
 		switch need(g, now) {
@@ -115,10 +123,7 @@ func (r Reader) failing(ctx context.Context, d *Overview, list []groups.Group, r
 			d.More++
 			continue
 		}
-		row, recent, err := r.groupRow(ctx, g, redrives, now)
-		if err != nil {
-			return err
-		}
+		row, recent := groupRow(g, days[i], redrives, now)
 		d.Recent, d.Groups = d.Recent+recent, append(d.Groups, row)
 	}
 	return nil
@@ -149,12 +154,8 @@ func need(g groups.Group, now time.Time) int {
 }
 
 // groupRow is a group with its last day, and how many letters came in this hour.
-func (r Reader) groupRow(ctx context.Context, g groups.Group, redrives []job.Redrive, now time.Time) (row GroupRow, recent int64, err error) {
+func groupRow(g groups.Group, hours []groups.Hour, redrives []job.Redrive, now time.Time) (row GroupRow, recent int64) {
 	row = GroupRow{Group: g, Muted: g.Muted(now)}
-	hours, err := r.Store.Operations().Groups.Hours(ctx, g.ID)
-	if err != nil {
-		return row, 0, err
-	}
 	for _, h := range hours {
 		if h.Start.Equal(now.UTC().Truncate(time.Hour)) {
 			recent += h.Count
@@ -166,7 +167,7 @@ func (r Reader) groupRow(ctx context.Context, g groups.Group, redrives []job.Red
 			row.Redrive = one
 		}
 	}
-	return row, recent, nil
+	return row, recent
 }
 
 // oldest is when the oldest open letter was written; zero if none is open.
