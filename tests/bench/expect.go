@@ -35,6 +35,7 @@ func expected() []expectation {
 	p50 := func(f Figure) float64 { return f.P50 }
 	p99 := func(f Figure) float64 { return f.P99 }
 	rss := func(f Figure) float64 { return f.MaxRSS }
+	beside := func(f Figure) float64 { return f.P99 / f.Beside }
 	return []expectation{
 		{Name: "single/byhand", Least: 4.5},
 		{Name: "single_1/byhand_1", Least: 1},
@@ -86,6 +87,10 @@ func expected() []expectation {
 		{Name: "dead_list p50 ms", Most: 100, figure: "dead_list", of: p50},
 		{Name: "dead_group p50 ms", Most: 100, figure: "dead_group", of: p50},
 		{Name: "dead_redrive letters a second", Least: 20_000, figure: "dead_redrive", of: rate},
+		{Name: "plan letters a second", Least: 100_000, figure: "plan", of: rate},
+		{Name: "redrive_job letters a second", Least: 1000, figure: "redrive_job", of: rate},
+		{Name: "rehearsed p99/p99 without", Most: 1.5, figure: "rehearsed", of: beside},
+		{Name: "sqlite_rehearsed p99/p99 without", Most: 1.5, figure: "sqlite_rehearsed", of: beside},
 		{Name: "memory_drain max RSS MB", Most: 64, figure: "memory_drain", of: rss},
 		{Name: "memory_pass max RSS MB", Most: 64, figure: "memory_pass", of: rss},
 	}

@@ -34,6 +34,9 @@ type Figure struct {
 	// MaxRSS is the most memory that the process under test had resident, in MiB
 	// (VmHWM of /proc/self/status); 0 for benchmarks that are not about it.
 	MaxRSS float64 `json:"max_rss_mb,omitempty"`
+	// Beside is the P99 of the same work in the same run without what is measured, in milliseconds; 0
+	// for benchmarks that have none.
+	Beside float64 `json:"p99_beside_ms,omitempty"`
 	// Setup is how many seconds the tables took to be filled before.
 	Setup float64 `json:"setup_seconds,omitempty"`
 }
@@ -43,6 +46,9 @@ func (f Figure) String() string {
 	line := fmt.Sprintf("%9.0f/s  p50 %8.2f ms  p99 %8.2f ms  cpu %6.1f + %6.1f us  %6.1f kB", f.Rate, f.P50, f.P99, f.ClientCPU, f.ServerCPU, f.Allocated/1000)
 	if f.MaxRSS > 0 {
 		line += fmt.Sprintf("  max RSS %.1f MB", f.MaxRSS)
+	}
+	if f.Beside > 0 {
+		line += fmt.Sprintf("  p99 without %.2f ms", f.Beside)
 	}
 	return line
 }

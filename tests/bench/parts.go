@@ -63,7 +63,7 @@ func benchmarks() []benchmark {
 		byhandPart(pgx), effectPart(pgx), singlePart(pgx), awayPart(),
 		duplicatesPart(), relayPart(), latencyPart(), failingPart(libPQ), failingPart(pgx),
 		backlogPart(libPQ), strictPart(libPQ), backlogPart(pgx), strictPart(pgx), killPart(),
-		stepsPart(libPQ), stepsPart(pgx), grownPart(), deadPart(), memoryPart(), sqlitePart(),
+		stepsPart(libPQ), stepsPart(pgx), grownPart(), deadPart(), redrivePart(), rehearsePart(), memoryPart(), sqlitePart(),
 	} {
 		all = append(all, part...)
 	}
