@@ -134,14 +134,14 @@ type Poll struct {
 const MaxDepth = 10_000
 
 // MaxOldest is up to how many ready rows of each shard Depths looks at.
-const MaxOldest = 15
+const MaxOldest = 8
 
 // Depth says how much a backlog holds. For one consumer, each number is at most MaxDepth
 // (Ready twice that, if it has leased handlers and others).
 type Depth struct {
 	Ready     int64 // can be worked off now, or leased
 	Delayed   int64 // wait for their time, including the postponed ones
-	Postponed int64 // the delayed ones that were postponed
+	Postponed int64 // the delayed ones that were postponed, of the first tenth of MaxDepth
 	Blocked   int64 // wait behind another message of their order key
 	Leased    int64 // a leased handler has it, or had it when its process ended
 	// Oldest is the age of the oldest ready row since it became ready; 0 if none.

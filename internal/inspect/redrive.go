@@ -20,7 +20,7 @@ const (
 	// maxLooks bounds how many letters under way Outcomes looks at.
 	maxLooks = 10_000
 	// MaxSurvey bounds the letters that are looked at to see whether they can still be sent.
-	MaxSurvey = 300
+	MaxSurvey = 100
 )
 
 // working is after how long without a step a running job is called silent.

@@ -9,7 +9,7 @@ FROM (
     SELECT chosen.n, g.hour, g.build, g.n AS count, g.first_at
     FROM chosen
     JOIN {{schema}}.headrace_group_hours AS g ON g.consumer = chosen.consumer AND g.handler = chosen.handler
-        AND g.error_fingerprint = chosen.error_fingerprint AND g.hour > {{now}} - interval '25 hours'
+        AND g.error_fingerprint = chosen.error_fingerprint AND g.hour > (SELECT {{now}} - interval '25 hours')
     UNION ALL
     SELECT chosen.n, date_trunc('hour', c.at, 'UTC'), c.build, c.opened, c.at
     FROM {{schema}}.headrace_letter_changes AS c

@@ -1,6 +1,6 @@
 -- How many rows of $1 there are by status, at most $2 of each, and for how long the oldest
 -- that can be worked off has been ready. What waits to be leased can be. Each count reads
--- $2 entries of an index. Rows become ready in the order of their place, so that the
+-- $2 entries of an index; that of the postponed ones reads rows, and a tenth of them. Rows become ready in the order of their place, so that the
 -- oldest is the first of a shard, or of a handler with leases; it jumps from handler to
 -- handler.
 WITH RECURSIVE shards (value) AS (
@@ -33,11 +33,8 @@ WITH RECURSIVE shards (value) AS (
 )
 SELECT (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'ready' ORDER BY b.shard, b.place LIMIT $2) AS c)
     + (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'leasable' ORDER BY b.handler, b.place LIMIT $2) AS c),
-    delayed.rows, delayed.postponed,
+    (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'delayed' ORDER BY b.due_at LIMIT $2) AS c),
+    (SELECT count(c.postponed_at) FROM (SELECT b.postponed_at FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'delayed' ORDER BY b.due_at LIMIT $2 / 10) AS c),
     (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'blocked' ORDER BY b.scope, b.order_key, b.id LIMIT $2) AS c),
     (SELECT count(*) FROM (SELECT 1 FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'leased' ORDER BY b.handler, b.due_at LIMIT $2) AS c),
     (SELECT COALESCE({{now}} - min(f.ready_at), 0) FROM firsts AS f)
-FROM (
-    SELECT count(*) AS rows, count(d.postponed_at) AS postponed
-    FROM (SELECT b.postponed_at FROM {{schema}}.headrace_backlog AS b WHERE b.consumer = $1 AND b.status = 'delayed' ORDER BY b.due_at LIMIT $2) AS d
-) AS delayed
