@@ -206,3 +206,15 @@ func checkNames(t *testing.T, where string, value any) {
 		}
 	}
 }
+
+// All letters as one object, which is printed in parts, are the object that one page of them is.
+func TestAllPagesAreOneObject(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "30")
+	p.run(exitDone, nil, "dlq", "ls", "-o", "json")
+	page := p.stdout.String()
+	p.run(exitDone, nil, "dlq", "ls", "-o", "json", "--all-pages")
+	if all := p.stdout.String(); all != page || len(page) == 0 {
+		t.Errorf("%s\nand as one page:\n%s", all, page)
+	}
+}

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -109,32 +111,61 @@ and where to go on.`,
 	return c
 }
 
-// listAll prints all letters, page by page, so that it never holds more than one. As one
-// object of JSON it holds all.
+// listAll prints all letters, page by page, so that it never holds more than one page.
 func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) error {
-	whole := letterPage{Letters: []letterView{}}
 	found := 0
-	show := func(letters []dlq.Letter) error {
+	show := func(letters []dlq.Letter) (err error) {
 		page := letterPage{Letters: viewLetters(letters)}
-		first := found == 0
-		found += len(letters)
 		if m.oneObject() {
-			whole.Letters = append(whole.Letters, page.Letters...)
-			return nil
+			err = m.emitPart(page.Letters, found == 0)
+		} else {
+			err = m.emitLetters(page, found == 0)
 		}
-		return m.emitLetters(page, first)
+		found += len(letters)
+		return err
 	}
 	p, err := search.Each(ctx, st.Letters(), r, show)
 	if err != nil {
 		return err
 	}
-	whole.lookView = viewLook(p)
-	if found == 0 || m.oneObject() {
-		if err := m.emitLetters(whole, true); err != nil {
+	switch {
+	case found == 0:
+		err = m.emitLetters(letterPage{[]letterView{}, viewLook(p)}, true)
+	case m.oneObject():
+		err = m.emitEnd(viewLook(p))
+	}
+	if err != nil {
+		return err
+	}
+	return m.found(found, r.Filter)
+}
+
+// emitPart prints letters as a part of the one object of JSON that a letterPage is, and emitEnd its end:
+// so all of them need not be held.
+func (m *Main) emitPart(letters []letterView, first bool) error {
+	for i, l := range letters {
+		before := ","
+		if first && i == 0 {
+			before = fmt.Sprintf("{\n  \"v\": %d,\n  \"dead_letters\": [", jsonVersion)
+		}
+		text, err := json.MarshalIndent(l, "    ", "  ")
+		if err != nil {
+			return fmt.Errorf("encode the output: %w", err)
+		}
+		if _, err := m.out.Write(visibleJSON(append([]byte(before+"\n    "), text...))); err != nil {
 			return err
 		}
 	}
-	return m.found(found, r.Filter)
+	return nil
+}
+
+func (m *Main) emitEnd(l lookView) error {
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the output: %w", err)
+	}
+	_, err = m.out.Write(append(append([]byte("\n  ],"), text[1:]...), '\n'))
+	return err
 }
 
 func viewLetters(letters []dlq.Letter) []letterView {

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/codec"
+	"github.com/headrace/headrace/consumer"
+)
+
+// mostMemory is how much memory a command may have resident, in MiB, however many letters there are.
+const mostMemory = 64
+
+// No command needs memory for each letter: neither to plan, apply and watch a decision on many, nor to
+// take it back, nor to list all.
+//
+//evidence:command
+func TestMemory(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("resident memory is known on Linux only")
+	}
+	n := letters(t)
+	for _, kind := range []string{"sqlite", "postgres"} {
+		t.Run(kind, func(t *testing.T) {
+			c := crowd(t, kind, n)
+			stop := c.serve()
+			defer stop()
+			for _, args := range []string{
+				"dlq ls --all-pages -o ndjson", "dlq ls --all-pages", "dlq ls --all-pages -o json", "dlq ls --topic nosuch --all-pages", "dlq groups --topic orders --all-pages",
+				"redrive plan --consumer billing", "redrive show R-2", "redrive letters R-2 --limit 10000 -o json",
+				"dlq discard --handler h3 --yes --reason known", "redrive show R-3", "dlq restore R-3 --yes --reason wrong",
+				"dlq discard --direct --handler h4 --yes --reason known",
+			} {
+				most, out := c.resident(strings.Fields(args)...)
+				t.Logf("%5.1f MiB: headrace %s %s", most, args, out)
+				if most > mostMemory {
+					t.Errorf("headrace %s has %.1f MiB resident, want at most %d", args, most, mostMemory)
+				}
+			}
+		})
+	}
+}
+
+// serve runs a process of the consumer until stop is called.
+func (c *crowded) serve() (stop func()) {
+	c.Helper()
+	db, err := parseDSN(c.dsn)
+	c.must(err)
+	st, err := db.open(context.Background(), "", false)
+	c.must(err)
+	p, err := consumer.New("billing", st.Store, consumer.Config{
+		Build: "v1.9", Codec: codec.Raw(), Logger: slog.New(slog.DiscardHandler), Alert: func(context.Context, alerts.Alert) error { return nil },
+	})
+	c.must(err)
+	for i := range 8 {
+		consumer.Handle(p, fmt.Sprint("h", i), func(context.Context, *headrace.Tx, *headrace.Message[[]byte]) error { return nil }, consumer.Local())
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Run(ctx) }()
+	waitsListed(c.Fatalf, st.Operations().Instances, "v1.9")
+	return func() {
+		cancel()
+		if err := errors.Join(<-ended, st.Close()); err != nil {
+			c.Error(err)
+		}
+	}
+}
+
+// resident runs a command as a process of its own, and returns the most memory that it had resident, in
+// MiB, and the end of what it printed.
+func (c *crowded) resident(args ...string) (most float64, end string) {
+	c.Helper()
+	cmd := exec.Command("headrace", args...) // TestMain puts it into PATH
+	cmd.Env = append(os.Environ(), "HEADRACE_DSN="+c.dsn)
+	var failed bytes.Buffer
+	printed := &tail{}
+	cmd.Stdout, cmd.Stderr = printed, &failed
+	c.must(cmd.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-ended:
+			if err != nil && cmd.ProcessState.ExitCode() != exitPartial {
+				c.Errorf("%v: %v: %s", args, err, failed.String())
+			}
+			return most, string(printed.last)
+		case <-tick.C:
+			most = max(most, highWater(cmd.Process.Pid)) // the process itself knows its peak, so that none is missed between two looks but the last
+		}
+	}
+}
+
+// highWater is the most memory that a process had resident, in MiB; 0 once it has ended.
+func highWater(pid int) (mib float64) {
+	status, _ := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	_, value, _ := strings.Cut(string(status), "VmHWM:")
+	var kib int
+	if _, err := fmt.Sscan(value, &kib); err != nil {
+		return 0
+	}
+	return float64(kib) / 1024
+}
+
+// tail keeps the last bytes written to it.
+type tail struct{ last []byte }
+
+var _ io.Writer = (*tail)(nil)
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.last = append(t.last, p...)
+	t.last = bytes.Clone(t.last[max(0, len(t.last)-100):])
+	return len(p), nil
+}

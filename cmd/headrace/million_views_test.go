@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/ui"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// mostBuffers is how many pages a statement of a view may read, however many rows there are.
+const mostBuffers = 2500
+
+// view is what a person looks at.
+type view struct {
+	name    string
+	args    []string // of the command
+	page    string   // or of the pages in a browser
+	exit    int
+	handler http.Handler
+}
+
+// fingerprint is a group, of the handler h3.
+const fingerprint = "013d8d1b34b12e1c" // (3 + 1) * 22345678901234567
+
+func (c *crowded) views() (list []view) {
+	id := fmt.Sprint(c.letters / 2)
+	for name, exit := range map[string]int{
+		"status": exitPartial, "dlq groups": 0, "dlq why " + fingerprint: 0, "dlq why " + fingerprint + " -o json": 0, "dlq show " + id: 0, "dlq ls": 0, "dlq ls --state any": 0,
+		"dlq ls --consumer billing": 0, "dlq ls --handler h3": 0, "dlq ls --topic orders": 0, "dlq ls --class exhausted": 0, "dlq ls --group " + fingerprint: 0,
+		"dlq ls --key dead" + id: 0, "dlq ls --since 24h": 0, "dlq ls --until 29d": 0, "dlq ls --build v1.1": 0, "dlq ls --host pod-3": 0,
+		"dlq ls --text nosuch": 0, "dlq ls --header tenant=no": 0, "dlq ls --where $.total<0": 0, "dlq ls --topic nosuch": 0,
+		"dlq groups --topic orders": 0, "dlq groups --since 24h": 0,
+		"redrive ls": 0, "redrive show R-1": 0, "redrive letters R-1": 0, "redrive letters R-1 --state queued": 0,
+		"backlog ls": 0, "backlog ls --group " + fingerprint: 0, "backlog groups": 0, "backlog show 100": 0, "inbox show message7": 0,
+		"outbox status": 0, "outbox parked": 0, "consumer ls": 0, "subscription ls": 0, "steps ls": 0, "audit ls": 0, "audit ls --subject letter:9": 0,
+	} {
+		list = append(list, view{name: "headrace " + name, args: strings.Fields(name), exit: exit})
+	}
+	group := "/g/" + fingerprint + "?consumer=billing&handler=h3"
+	for _, page := range []string{
+		"/", group, "/l/" + id, "/r/1", "/redrives", "/search", "/search?topic=nosuch", "/search?text=nosuch", "/search?where=%24.total%3C0", "/search?state=any",
+		"/search?until=2000h", "/search?key=dead" + id, "/consumers", "/consumers?consumer=billing", "/backlog", "/outbox", "/inbox?key=message7", "/audit", "/audit?kind=letter&subject=9",
+		"/q/1", "/find?q=" + fingerprint, "/find?q=message7",
+	} {
+		list = append(list, view{name: page, page: page})
+	}
+	slices.SortFunc(list, func(a, b view) int { return cmp.Compare(a.name, b.name) })
+	return list
+}
+
+// searches says whether a view looks as far as it comes in its time.
+func (v view) searches() bool {
+	return strings.Contains(v.name, "dlq ls") || strings.Contains(v.name, "dlq groups --") || strings.Contains(v.name, "/search")
+}
+
+// look looks at a view, in a process or with pages of its own.
+func (c *crowded) look(v view) {
+	c.Helper()
+	if v.page == "" {
+		c.run(v.exit, v.args...)
+		return
+	}
+	c.in(func(st openStore) error {
+		pages := ui.New(st, ui.Options{Identify: func(*http.Request) (who.Person, error) { return who.Person{Name: "ann", Role: who.Admin}, nil }, Log: slog.Default()})
+		r := httptest.NewRequest(http.MethodGet, "http://localhost"+v.page, nil)
+		w := httptest.NewRecorder()
+		pages.ServeHTTP(w, r)
+		if w.Code != http.StatusOK && w.Code != http.StatusSeeOther {
+			c.Errorf("%s: %d", v.name, w.Code)
+		}
+		return nil
+	})
+}
+
+// No view of PostgreSQL reads more than 2,500 pages, or a whole table that grows.
+//
+//evidence:group-views
+func TestViewsOnPostgres(t *testing.T) {
+	c := crowd(t, "postgres", letters(t))
+	plans, dsn := explain(t, c.dsn)
+	c.dsn = dsn
+	for _, v := range c.views() {
+		began := time.Now()
+		c.look(v)
+		took, all := time.Since(began), 0
+		var worst statement
+		for _, s := range plans.take() {
+			all += s.Plan.Hit + s.Plan.Read
+			if s.Plan.Hit+s.Plan.Read > worst.Plan.Hit+worst.Plan.Read {
+				worst = s
+			}
+			for _, table := range s.Plan.walked() {
+				if grows[table] && c.letters >= 100_000 { // of a small one that is right
+					t.Errorf("%s reads %s from end to end: %s", v.name, table, s.Query)
+				}
+			}
+		}
+		most := worst.Plan.Hit + worst.Plan.Read
+		t.Logf("%5d pages, %5d in all, %4d ms: %s", most, all, took.Milliseconds(), v.name)
+		if all == 0 {
+			t.Errorf("%s: no statement was explained", v.name)
+		}
+		if most > mostBuffers || all > mostBuffers && !v.searches() {
+			t.Errorf("%s reads %d pages, %d of them in one statement:\n%s", v.name, all, most, worst.Query)
+		}
+	}
+}
+
+// grows are the tables that have a row for each message, event, letter or decision.
+var grows = map[string]bool{
+	"headrace_inbox": true, "headrace_backlog": true, "headrace_outbox": true, "headrace_outbox_held": true, "headrace_dead_letters": true,
+	"headrace_audit": true, "headrace_requests": true, "headrace_redrive_letters": true, "headrace_attempts": true, "headrace_group_hours": true,
+}
+
+// No view on SQLite takes much longer with many letters than with few, of the same number of groups.
+//
+//evidence:group-views
+func TestViewsOnSQLite(t *testing.T) {
+	n := letters(t)
+	many, few := crowd(t, "sqlite", n), crowd(t, "sqlite", max(n/50, 1000))
+	for _, v := range few.views() {
+		of := many.views()[slices.IndexFunc(few.views(), func(o view) bool { return o.name == v.name })]
+		small, large := quickest(few, v), quickest(many, of)
+		t.Logf("%4d ms, and %4d ms with few: %s", large.Milliseconds(), small.Milliseconds(), of.name)
+		if large > 3*small+100*time.Millisecond {
+			t.Errorf("%s takes %s, and %s with few letters", of.name, large, small)
+		}
+	}
+}
+
+// quickest is the shortest of three looks.
+func quickest(c *crowded, v view) (took time.Duration) {
+	for range 3 {
+		began := time.Now()
+		c.look(v)
+		if t := time.Since(began); took == 0 || t < took {
+			took = t
+		}
+	}
+	return took
+}

@@ -1,0 +1,2 @@
+-- What autovacuum does with tables that have grown.
+VACUUM (ANALYZE)
