@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test long race matrix fuzz planted torture interop browser lint services-up services-down example
+.PHONY: help test long race matrix fuzz planted torture interop browser pictures lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ interop: ## run headrace with Watermill's official adapters; downloads them
 
 browser: ## walk through the pages in Chromium; downloads it
 	@scripts/test --with chromium -- sh -c 'cd tests/browser && go vet ./... && go test -count=1 ./...'
+
+pictures: ## write docs/images anew, as the tests of make browser see the pages
+	@scripts/test --with chromium -- sh -c 'cd tests/browser && go test -count=1 -run TestPictures . -pictures ../../docs/images'
 
 lint: ## check format, go vet and staticcheck
 	@unformatted=$$(gofmt -l .) || exit 1; \

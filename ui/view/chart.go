@@ -155,7 +155,7 @@ func (c *Chart) mark(builds []inspect.Build, step float64, now time.Time) {
 	started := slices.SortedFunc(slices.Values(builds), func(a, b inspect.Build) int { return b.Started.Compare(a.Started) })
 	for _, b := range started {
 		since := now.Sub(b.Started).Hours()
-		if b.Started.IsZero() || since < 0 || since >= chartHours-1 || len(c.Marks) == 3 {
+		if b.Name == "" || b.Started.IsZero() || since < 0 || since >= chartHours-1 || len(c.Marks) == 3 {
 			continue
 		}
 		x := round(chartRight - since*step)

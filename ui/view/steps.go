@@ -50,9 +50,9 @@ func (f Facts) understand() Step {
 	if g.FirstBuild == "" {
 		s.Head = "No build is known"
 	}
-	s.Text = "The first letter came at " + Dash(Clock(g.First)) + "."
+	s.Text = "The first letter came at " + Dash(minute(g.First)) + "."
 	for _, b := range f.Builds {
-		if after := g.First.Sub(b.Started); b.Name == g.FirstBuild && !b.Started.IsZero() && after >= 0 {
+		if after := g.First.Sub(b.Started); b.Name != "" && b.Name == g.FirstBuild && !b.Started.IsZero() && after >= 0 {
 			s.Text = fmt.Sprintf("The first letter came %s after it started.", Span(after))
 		}
 	}
@@ -75,14 +75,14 @@ func (f Facts) fix() Step {
 		s.Head, s.Text = "No process runs", "The consumer "+encode.Short(f.Group.Consumer, 40)+" does not run."
 	case 1:
 		b := running[0]
-		s.Head, s.Text = fmt.Sprintf("%s runs on %d of %d", Dash(encode.Short(b.Name, 24)), b.Running, f.Processes), "It has written letters of this group: deploy a fix."
+		s.Head, s.Text = fmt.Sprintf("%s runs on %d of %d", called(b), b.Running, f.Processes), "It has written letters of this group: deploy a fix."
 		if b.Fixed() {
 			s.Done, s.Text = true, "It has written no letter of this group."
 		}
 	default:
 		for _, b := range running {
 			if b.Fixed() {
-				s.Head = fmt.Sprintf("%s runs on %d of %d", Dash(encode.Short(b.Name, 24)), b.Running, f.Processes)
+				s.Head = fmt.Sprintf("%s runs on %d of %d", called(b), b.Running, f.Processes)
 				s.Text = "It has written no letter of this group. Wait until it runs on all processes."
 			}
 		}
@@ -112,4 +112,20 @@ func (f Facts) redrive() Step {
 		s.Text = fmt.Sprintf("%s is %s.", job.Name(f.Redrive.ID), f.Redrive.State)
 	}
 	return s
+}
+
+// called is the name of a build, as the beginning of a sentence.
+func called(b inspect.Build) string {
+	if b.Name == "" {
+		return "A build without a name"
+	}
+	return encode.Short(b.Name, 24)
+}
+
+// minute is a time without its seconds, in UTC; "" for zero.
+func minute(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
