@@ -119,7 +119,7 @@ type Filter struct {
 	// Build and Host are those of the process that wrote the letter; empty means any.
 	Build string
 	Host  string
-	// Text chooses letters whose error or payload holds these bytes.
+	// Text chooses letters whose error, payload or trace id holds these bytes.
 	Text string
 	// Headers chooses letters whose message has all of these headers, with these values.
 	Headers map[string]string

@@ -242,6 +242,23 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
+const traceID = "5bd1e0f7c4a94d6f8a3b2c1d0e9f8a7b"
+
+// A viewer does not find out by searching what messages say.
+func TestViewersSearchNoValues(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(1)
+	for query, want := range map[string]int{"text=order-0": 403, "where=%24.total+%3C+0": 403, "text=" + traceID: 200, "since=7d": 200, "since=7x": 400} {
+		f.me.Role = who.Viewer
+		f.get("/search?" + query)
+		f.wants(want)
+		f.me.Role = who.Operator
+		f.get("/search?" + query)
+		f.wants(max(200, want%403))
+	}
+}
+
 // Find leads to what is meant.
 func TestFind(t *testing.T) {
 	t.Parallel()
@@ -250,6 +267,7 @@ func TestFind(t *testing.T) {
 	print := f.letters()[0].ErrorFingerprint
 	for what, want := range map[string]string{
 		"R-7": "/r/7", "1": "/l/1", print: "/g/" + print, print[:5]: "/g/" + print[:5], "order-0": "/inbox?key=order-0", "../x y": "/inbox?key=..%2Fx+y", "": "/search",
+		traceID: "/search?state=any&text=" + traceID,
 	} {
 		f.sendOnce("GET", "/find?q="+url.QueryEscape(what), nil)
 		if got := f.header.Get("Location"); got != want {

@@ -3,6 +3,7 @@ package ui
 import (
 	"errors"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,7 +76,10 @@ func requestPage(v *visit) error {
 	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", d)
 }
 
-// find goes to what a person looks for: a redrive, a letter, a group or a key.
+// traceID is the id of a trace.
+var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// find goes to what a person looks for: a redrive, a letter, a group, a trace or a key.
 func find(v *visit) error {
 	what := strings.TrimSpace(v.r.Form.Get("q"))
 	number := strings.TrimPrefix(strings.TrimPrefix(what, "R-"), "r-")
@@ -103,6 +107,9 @@ func find(v *visit) error {
 		if known {
 			return v.redirect(v.s.root + "/g/" + what)
 		}
+	}
+	if traceID.MatchString(what) {
+		return v.redirect(to(v.s.root, "search", "text", what, "state", "any"))
 	}
 	if v.who.Role.May(who.Operator) {
 		return v.redirect(to(v.s.root, "inbox", "key", what))
@@ -141,9 +148,12 @@ func searchPage(v *visit) error {
 	}
 	var err error
 	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		if *t, err = moment(get(name)); err != nil {
-			return err
+		if *t, err = inspect.Moment(get(name), time.Now()); err != nil {
+			return refuse(http.StatusBadRequest, "%q is %v.", encode.Short(get(name), 40), err)
 		}
+	}
+	if !v.who.Role.May(who.Operator) && (f.Where != "" || f.Text != "" && !traceID.MatchString(f.Text)) {
+		return refuse(http.StatusForbidden, "To search in what messages say needs the role %s.", who.Operator)
 	}
 	from, err := cursor(v)
 	if err != nil {
@@ -161,22 +171,6 @@ func searchPage(v *visit) error {
 		d.Filter[name] = get(name)
 	}
 	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
-}
-
-// moment is a time, or how long ago it was: 90m, 24h.
-func moment(text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	for _, form := range []string{time.RFC3339, "2006-01-02T15:04", "2006-01-02"} {
-		if t, err := time.Parse(form, text); err == nil {
-			return t, nil
-		}
-	}
-	if d, err := time.ParseDuration(text); err == nil && d > 0 {
-		return time.Now().Add(-d), nil
-	}
-	return time.Time{}, refuse(http.StatusBadRequest, "%q is neither a time like 2026-01-31T12:00Z nor an age like 90m or 24h.", encode.Short(text, 40))
 }
 
 func consumers(v *visit) error {

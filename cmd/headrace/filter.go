@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/search"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // filterFlags choose letters.
@@ -41,7 +41,7 @@ func addFilter(c *cobra.Command) *filterFlags {
 	f.set.StringVar(&f.until, "until", "", "only letters written before this time, or longer ago than 24h, 7d")
 	f.set.StringVar(&f.filter.Build, "build", "", "only letters that this build wrote")
 	f.set.StringVar(&f.filter.Host, "host", "", "only letters that a process on this host wrote")
-	f.set.StringVar(&f.filter.Text, "text", "", "only letters whose error or payload holds this `word`")
+	f.set.StringVar(&f.filter.Text, "text", "", "only letters whose error, payload or trace id holds this `word`")
 	f.set.StringArrayVar(&f.headers, "header", nil, "only messages with this header, as `name=value`; may be repeated")
 	f.set.StringVar(&f.filter.Where, "where", "", "only messages whose payload is JSON for which this `condition` holds, like '$.total < 0' (RFC 9535)")
 	return f
@@ -127,26 +127,11 @@ func parseHeaders(list []string) (map[string]string, error) {
 
 // parseTime parses a time, or how long ago it was.
 func parseTime(flag, s string, now time.Time) (time.Time, error) {
-	if s == "" {
-		return time.Time{}, nil
+	t, err := inspect.Moment(s, now)
+	if err != nil {
+		return t, usagef("--%s %q is %v", flag, s, err)
 	}
-	if t, err := time.Parse(time.RFC3339, s); err == nil {
-		return t, nil
-	}
-	d, ok := parseAge(s)
-	if !ok {
-		return time.Time{}, usagef("--%s %q is neither a time like 2026-01-31T12:00:00Z nor an age like 90m, 24h or 7d", flag, s)
-	}
-	return now.Add(-d), nil
-}
-
-func parseAge(s string) (time.Duration, bool) {
-	if number, ok := strings.CutSuffix(s, "d"); ok {
-		days, err := strconv.Atoi(number)
-		return time.Duration(days) * 24 * time.Hour, err == nil && days > 0 && days < math.MaxInt64/int(24*time.Hour)
-	}
-	d, err := time.ParseDuration(s)
-	return d, err == nil && d > 0
+	return t, nil
 }
 
 // limit is a flag for a number of at least one.

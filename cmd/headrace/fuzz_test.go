@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // FuzzDSN: no password is ever shown, by what is shown of a DSN and by errors neither.
@@ -44,7 +46,7 @@ func FuzzTime(f *testing.F) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	f.Fuzz(func(t *testing.T, s string) {
 		got, err := parseTime("since", s, now)
-		if d, ok := parseAge(s); ok && (d <= 0 || err != nil || !got.Equal(now.Add(-d)) || !got.Before(now)) {
+		if d, ok := inspect.Age(s); ok && (d <= 0 || err != nil || !got.Equal(now.Add(-d)) || !got.Before(now)) {
 			t.Fatalf("%q: %s, %v, %s", s, d, err, got)
 		}
 		if err != nil && !got.IsZero() || err == nil && got.IsZero() && s != "" && !strings.HasPrefix(s, "0001-01-01T") {

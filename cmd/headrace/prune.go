@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/retry"
 )
@@ -150,7 +151,7 @@ func (a *age) Type() string { return "age" }
 
 // Set implements pflag.Value.
 func (a *age) Set(s string) error {
-	d, ok := parseAge(s)
+	d, ok := inspect.Age(s)
 	if !ok {
 		return usagef("it must be an age like 90m, 24h or 7d")
 	}

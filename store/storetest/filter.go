@@ -25,6 +25,7 @@ func (b *bundle) plots() map[string]dlq.Letter {
 	letters[2].Consumer, letters[3].Handler, letters[4].Delivery.Topic = "shipping", "orders.lost", "refunds"
 	letters[5].Class, letters[6].ErrorFingerprint = dlq.Undecodable, "print-2"
 	letters[7].Build, letters[8].Host, letters[9].Error = "v2", "host-2", "order 4711 Zürich"
+	letters[9].Delivery.Trace.Parent = "00-5bd1e0f7c4a94d6f8a3b2c1d0e9f8a7b-00f067aa0ba902b7-01"
 	letters[10].Delivery.Payload = []byte(`{"total":-12.5,"na\u006de":"Zürich","lines":[{"sku":"a"}]}`)
 	letters[11].Delivery.Metadata = map[string]string{"kind": "a\"b<c", "bytes": "\xff", "other": "kind"}
 	letters[12].Delivery.Metadata = map[string]string{"kind": "a\"b<c", "\xfe": "x"}
@@ -69,6 +70,7 @@ func filterCases(l map[string]dlq.Letter) []filterCase {
 		{"host", dlq.Filter{Host: "host-2"}, []string{"host"}},
 		{"text of the error", dlq.Filter{Text: "4711"}, []string{"error"}},
 		{"text of either", dlq.Filter{Text: "Zürich"}, []string{"error", "payload"}},
+		{"text of the trace", dlq.Filter{Text: "5bd1e0f7c4a94d6f8a3b2c1d0e9f8a7b"}, []string{"error"}},
 		{"text in another case", dlq.Filter{Text: "zürich"}, nil},
 		{"pattern of a text", dlq.Filter{Text: "4%1"}, nil},
 		{"header", dlq.Filter{Headers: map[string]string{"kind": "a\"b<c"}}, []string{"headers", "pairs"}},
