@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/sinks"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
@@ -39,15 +41,28 @@ type paid struct {
 	Total int    `json:"total"`
 }
 
+// post is an alert as a receiver of webhooks gets it.
+type post struct {
+	Status string `json:"status"`
+	Key    string `json:"key"`
+	Data   struct {
+		Kind  string `json:"kind"`
+		Count int    `json:"count"`
+	} `json:"data"`
+	Links []alerts.Link `json:"links"`
+}
+
 // night is a consumer whose build fails, the pages, and the chat in which the alert comes.
 type night struct {
 	*testing.T
 	st     *sqlite.Store
 	source *memsource.Source
-	alerts chan alerts.Alert
-	pages  string // their address
-	chat   string // the address of a page with the alert's link
-	group  string // the path of the group
+	posts  chan post // that the chat got
+	pages  string    // their address
+	hook   string    // where alerts are posted to
+	chat   string    // the address of a page with the alert's link
+	alert  string    // that link
+	group  string    // its path
 	stop   func()
 	sent   int
 }
@@ -60,13 +75,21 @@ func newNight(t *testing.T, way login.Way) *night {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &night{T: t, st: st, alerts: make(chan alerts.Alert, 16)}
+	n := &night{T: t, st: st, posts: make(chan post, 64)}
 	n.effect(`CREATE TABLE invoices (id text, total integer)`)
 	server := httptest.NewServer(way.Handler(ui.New(st, ui.Options{Identify: way.Identify, Name: "shop", Log: slog.New(slog.DiscardHandler)})))
-	chat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = fmt.Fprintf(w, `<!doctype html><a id="alert" href="%s">dead letters</a>`, html.EscapeString(n.pages+n.group))
+	chat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost {
+			var got post
+			if err := json.NewDecoder(r.Body).Decode(&got); err != nil {
+				t.Error(err)
+			}
+			n.posts <- got
+			return
+		}
+		_, _ = fmt.Fprintf(w, `<!doctype html><a id="alert" href="%s">dead letters</a>`, html.EscapeString(n.alert))
 	}))
-	n.pages, n.chat = server.URL, strings.Replace(chat.URL, "127.0.0.1", "localhost", 1) // another site
+	n.pages, n.hook, n.chat = server.URL, chat.URL, strings.Replace(chat.URL, "127.0.0.1", "localhost", 1) // another site
 	t.Cleanup(func() {
 		server.Close()
 		chat.Close()
@@ -100,9 +123,13 @@ func (n *night) run(build string, check func(paid) error) {
 		n.stop()
 	}
 	n.source = memsource.New()
+	sink, err := sinks.WebhookV2(n.hook, []string{"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, sinks.Options{Plain: true, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	if err != nil {
+		n.Fatal(err)
+	}
 	c, err := consumer.New("billing", n.st, consumer.Config{
 		Build: build, Source: n.source, Rehearsable: true, Logger: slog.New(slog.DiscardHandler),
-		Alert: func(_ context.Context, a alerts.Alert) error { n.alerts <- a; return nil },
+		Alerts: alerts.Options{Sinks: []alerts.Sink{sink}, URL: n.pages, Quiet: time.Second},
 	})
 	if err != nil {
 		n.Fatal(err)
@@ -153,8 +180,8 @@ func (n *night) deliver(id string, total int, headers map[string]string) {
 	n.sent++
 }
 
-// poison runs a build that fails, until letters are dead and the alert has come, and then the fix.
-func (n *night) poison(dead, good int) {
+// poison runs a build that fails, until letters are dead and the alert has come, which it returns, and then the fix.
+func (n *night) poison(dead, good int) post {
 	n.Helper()
 	n.run("v1.8.0", func(o paid) error {
 		if o.Total < 0 {
@@ -169,8 +196,36 @@ func (n *night) poison(dead, good int) {
 		}
 		n.deliver(fmt.Sprint("order-", i), total, nil)
 	}
-	n.group = "/g/" + (<-n.alerts).ErrorFingerprint
+	alert := n.fires()
 	n.run("v1.8.1", func(paid) error { return nil })
+	return alert
+}
+
+// gets waits for an alert of dead letters, and returns it.
+func (n *night) gets(status string) post {
+	n.Helper()
+	for end := time.After(patience); ; {
+		select {
+		case got := <-n.posts:
+			if got.Data.Kind == string(alerts.GroupFailing) && got.Status == status {
+				return got
+			}
+		case <-end:
+			n.Fatalf("the chat got no alert that is %s", status)
+		}
+	}
+}
+
+// fires waits for the alert, whose link leads to the group.
+func (n *night) fires() post {
+	n.Helper()
+	got := n.gets("firing")
+	if len(got.Links) == 0 || !strings.HasPrefix(got.Links[0].URL, n.pages+"/") {
+		n.Fatalf("the alert has no link to the pages: %+v", got)
+	}
+	n.alert = got.Links[0].URL
+	n.group = strings.TrimPrefix(n.alert, n.pages)
+	return got
 }
 
 // once fails unless every order has one effect.

@@ -36,7 +36,7 @@ func TestPages(t *testing.T) {
 	for i := range 3 {
 		n.deliver(fmt.Sprint(hostile, i), -1, map[string]string{"x-hostile": hostile, hostile: "x", "Authorization": "Bearer header-canary"})
 	}
-	n.group = "/g/" + (<-n.alerts).ErrorFingerprint
+	n.fires()
 	n.run(hostile+"2", func(o paid) error { return nil })
 
 	b := open(t, bearing(tokenOf(name)))

@@ -1,12 +1,17 @@
 package browser
 
 import (
+	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 
 	"github.com/chromedp/chromedp"
 
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/ui/login"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -36,7 +41,7 @@ var (
 	bo  = who.Person{Name: "bo", Role: who.Operator}
 )
 
-// The path: from the alert in a chat to a group that is resolved, with every effect once.
+// The path: from the alert in a chat to the one that says it is resolved, with every effect once.
 func TestPathOfANight(t *testing.T) {
 	t.Parallel()
 	for name, prepare := range map[string][]chromedp.Action[chromedp.Void]{"scripts": nil, "no scripts": {noScripts()}} {
@@ -44,7 +49,7 @@ func TestPathOfANight(t *testing.T) {
 			t.Parallel()
 			link := login.NewLink(who.Person{Name: "ann", Role: who.Admin})
 			n := newNight(t, link)
-			n.poison(14, 6)
+			alert := n.poison(14, 6)
 			b := open(t, prepare...)
 			if status := b.goTo(n.pages + link.Path()); status != http.StatusOK {
 				t.Fatalf("the link: %d", status)
@@ -63,6 +68,9 @@ func TestPathOfANight(t *testing.T) {
 			b.wait(done)
 			b.says("INC-412")
 			n.resolved()
+			if over := n.gets("resolved"); over.Key != alert.Key {
+				t.Errorf("the incident %s is resolved, and not %s", over.Key, alert.Key)
+			}
 			if b.clicks > 5 {
 				t.Errorf("%d clicks", b.clicks)
 			}
@@ -94,6 +102,32 @@ func TestDoubleClick(t *testing.T) {
 			n.once()
 		})
 	}
+}
+
+// A fix that does not hold changes nothing but one letter, and the alert goes on.
+func TestFixThatDoesNotHold(t *testing.T) {
+	t.Parallel()
+	n := newNight(t, tokens(t, ann))
+	n.poison(4, 0)
+	n.run("v1.8.2", func(paid) error { return retry.Permanent(errors.New("the total is negative")) })
+	b := open(t, bearing(tokenOf("ann")))
+	b.goTo(n.alert)
+	b.rehearse()
+	b.says("0 of 4 rehearsed letters would pass")
+	b.click(planIt)
+	b.write(reason, "it should hold")
+	b.click(applyIt)
+	b.wait(`.head .chip.paused`)
+	b.says("failed again")
+	b.says("succeeded 0")
+	list, err := n.st.Operations().Conditions.List(t.Context(), "billing", false)
+	if err != nil || !slices.ContainsFunc(list, func(c condition.Condition) bool {
+		return c.Kind == alerts.GroupFailing && c.State == condition.Firing && c.Quiet.IsZero()
+	}) {
+		t.Errorf("the alert does not fire any more: %+v, %v", list, err)
+	}
+	n.sent = 0
+	n.once()
 }
 
 // Of two people who look at the same page the second is told what the first has done, and does nothing.
