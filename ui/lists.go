@@ -126,6 +126,7 @@ func beginsGroup(v *visit, digits string) (bool, error) {
 // searchData is what the search shows.
 type searchData struct {
 	Filter     map[string]string
+	Flags      string // of the command that does the same
 	Letters    []dlq.Letter
 	Looked, Of int64
 	Next       string
@@ -170,16 +171,12 @@ func searchPage(v *visit) error {
 	for name := range v.r.URL.Query() {
 		d.Filter[name] = get(name)
 	}
-	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
-}
-
-func consumers(v *visit) error {
-	only := v.r.Form.Get("consumer")
-	rows, err := v.s.read.Consumers(v.ctx(), only)
-	if err != nil {
-		return err
+	for _, name := range []string{"consumer", "handler", "topic", "class", "key", "group", "build", "host", "since", "until", "text", "where", "state"} {
+		if name != "state" || get(name) != "open" {
+			d.Flags += view.Flags(name, get(name))
+		}
 	}
-	return v.page(http.StatusOK, "consumers", "Consumers", "consumers", map[string]any{"Rows": rows, "Only": only, "Missed": instance.Missed})
+	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
 }
 
 func outboxes(v *visit) error {
@@ -224,7 +221,11 @@ func auditPage(v *visit) error {
 		Rows  []audit.Row
 		Kinds []string
 		Next  string
+		Flags string
 	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Request, audit.Suspect}}
+	if f.Kind != "" {
+		d.Flags = view.Flags("subject", f.Kind+":"+f.Subject)
+	}
 	if len(rows) == pageShown {
 		d.Next = next(v, rows[pageShown-1].ID)
 	}
@@ -245,7 +246,8 @@ func backlogPage(v *visit) error {
 		Next     string
 		Statuses []string
 		MaxLook  int64
-	}{Filter: f, Statuses: []string{"ready", "delayed", "blocked", "leasable", "leased"}, MaxLook: backlog.MaxLook}
+		Flags    string
+	}{Filter: f, Flags: view.Flags("consumer", f.Consumer, "handler", f.Handler, "status", f.Status, "group", f.ErrorFingerprint), Statuses: []string{"ready", "delayed", "blocked", "leasable", "leased"}, MaxLook: backlog.MaxLook}
 	rows, end, err := v.s.st.Operations().Waiting.List(v.ctx(), f, from, pageShown)
 	if err != nil {
 		return err

@@ -42,6 +42,8 @@ var routes = []route{
 	{http.MethodPost, "/l/{id}/discard", who.Operator, discardLetter},
 	{http.MethodPost, "/l/{id}/reveal", who.Operator, revealLetter},
 	{http.MethodPost, "/l/{id}/download", who.Operator, downloadLetter},
+	{http.MethodPost, "/consumers/pause", who.Operator, pauseConsumer},
+	{http.MethodPost, "/consumers/resume", who.Operator, resumeConsumer},
 	{http.MethodPost, "/r/{id}/apply", who.Operator, applyRedrive},
 	{http.MethodPost, "/r/{id}/pause", who.Operator, pauseRedrive},
 	{http.MethodPost, "/r/{id}/resume", who.Operator, resumeRedrive},

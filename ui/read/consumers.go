@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ui/view"
 )
 
 // Consumer is a consumer in a list.
@@ -24,7 +25,12 @@ type Consumer struct {
 	Dead  int64
 	// Instances are its processes.
 	Instances []instance.Instance
+	// Seen is what the forms carry.
+	Seen string
 }
+
+// ConsumerSeen is what the forms of a consumer carry: whether it is paused.
+func ConsumerSeen(c Consumer) string { return view.Seen(c.Pause.Consumer, c.Pause.At) }
 
 // Waiting is how many messages wait.
 func (c Consumer) Waiting() int64 { return c.Depth.Ready + c.Depth.Delayed + c.Depth.Blocked }
@@ -70,6 +76,7 @@ func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) 
 		if row.Depth, err = r.Store.Backlog().Depth(ctx, row.Consumer); err != nil {
 			return nil, err
 		}
+		row.Seen = ConsumerSeen(*row)
 		list = append(list, *row)
 	}
 	slices.SortFunc(list, func(a, b Consumer) int { return cmp.Compare(a.Consumer, b.Consumer) })

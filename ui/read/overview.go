@@ -41,6 +41,8 @@ type Overview struct {
 	// Paused are redrives that have paused. Late is as in Group.
 	Paused []job.Redrive
 	Late   time.Duration
+	// Firing are the alerts.
+	Firing
 }
 
 // GroupRow is a group in a list.
@@ -89,6 +91,9 @@ func (r Reader) Overview(ctx context.Context) (d Overview, err error) {
 		if one.State == job.Paused {
 			d.Paused = append(d.Paused, one)
 		}
+	}
+	if d.Firing, err = r.firing(ctx); err != nil {
+		return d, err
 	}
 	if d.Late, err = inspect.Late(ctx, r.Store); err != nil {
 		return d, err

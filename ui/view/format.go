@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,28 @@ func Dash(s string) string {
 		return "–"
 	}
 	return s
+}
+
+// bare is a word that a shell leaves as it is.
+var bare = regexp.MustCompile(`^[A-Za-z0-9@%+=:,./_-]+$`)
+
+// Shell is a text as a word of a shell.
+func Shell(s string) string {
+	if bare.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Flags are options of a command, by pairs of name and value; without those that have no value.
+func Flags(pairs ...string) string {
+	var b strings.Builder
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			b.WriteString(" --" + pairs[i] + " " + Shell(pairs[i+1]))
+		}
+	}
+	return b.String()
 }
 
 // Seen is a short hash of what a person saw. A form carries it, so that a decision on something

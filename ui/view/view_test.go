@@ -127,3 +127,14 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("%+v", life)
 	}
 }
+
+func TestShell(t *testing.T) {
+	for text, want := range map[string]string{"billing": "billing", "a b": "'a b'", "it's": `'it'\''s'`, "": "''", "$(rm)": "'$(rm)'", "x\ny": "'x\ny'"} {
+		if got := view.Shell(text); got != want {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+	if got := view.Flags("consumer", "billing", "key", "", "text", "a b"); got != " --consumer billing --text 'a b'" {
+		t.Error(got)
+	}
+}

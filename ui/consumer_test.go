@@ -1,0 +1,103 @@
+package ui_test
+
+import (
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ui"
+)
+
+// A person pauses a consumer that does not run, and another one resumes it; a stale page changes nothing.
+func TestPauseAConsumer(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(1)
+	f.get("/consumers")
+	path, stale := f.form("/pause")
+	f.click("/pause")
+	f.wants(http.StatusBadRequest, "Say why")
+	f.get("/consumers")
+	f.click("/pause", "reason", "the bank is down")
+	f.wants(http.StatusOK, "paused by ann", "the bank is down", "headrace consumer resume billing")
+	if p, err := f.st.Operations().Pauses.Get(t.Context(), "billing"); err != nil || !p.Lasts() || p.By != "ann" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	stale.Set("reason", "again")
+	f.send("POST", path, stale)
+	f.wants(http.StatusConflict, "nothing was done")
+	f.me.Name = "bo"
+	f.get("/consumers?consumer=billing")
+	f.click("/resume")
+	f.wants(http.StatusOK, "headrace consumer pause billing --reason WHY")
+	f.get("/audit?kind=consumer&subject=billing")
+	f.wants(http.StatusOK, "ann", "bo", "headrace audit ls --subject consumer:billing")
+	stale.Set("consumer", "nobody")
+	f.send("POST", path, stale)
+	f.wants(http.StatusNotFound)
+}
+
+// The overview says what fires, since when and where to look, and which systems are left alone.
+func TestOverviewSaysWhatFires(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	ops := f.st.Operations()
+	fires := func(key string, a alerts.Alert) condition.Condition {
+		a.Key, a.Since, a.At, a.Phase = key, time.Now().Add(-3*time.Hour), time.Now(), alerts.Firing
+		return condition.Condition{Alert: a, Namespace: a.Consumer, State: condition.Firing}
+	}
+	group := fires(strings.Repeat("a", 64), alerts.Alert{Kind: alerts.GroupFailing, Severity: alerts.Warning, Consumer: "billing", Handler: "orders.paid", ErrorFingerprint: "00000000000000ff", Title: "billing/orders.paid fails: <b>no</b>"})
+	lag := fires(strings.Repeat("b", 64), alerts.Alert{Kind: alerts.BacklogLag, Severity: alerts.Error, Consumer: "billing", Title: "7 messages wait", Command: "headrace backlog groups --consumer billing"})
+	redrive := fires(strings.Repeat("d", 64), alerts.Alert{Kind: alerts.RedrivePaused, Severity: alerts.Warning, Consumer: "billing", Topic: "R-42", Title: "R-42 has paused"})
+	over := fires(strings.Repeat("c", 64), alerts.Alert{Kind: alerts.OutboxLag, Severity: alerts.Critical, Title: "it is over"})
+	over.State, over.Ended = condition.Resolved, time.Now()
+	sends := []condition.Send{{Key: group.Key, Sink: "slack", Phase: alerts.Firing, Sent: time.Now()}, {Key: lag.Key, Sink: "pagerduty", Failures: 3, Failing: time.Now(), Error: "no answer"}}
+	if ok, err := ops.Conditions.Put(t.Context(), "", "", condition.Change{Conditions: []condition.Condition{group, lag, redrive, over}, Sends: sends}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	if _, err := ops.Systems.Pause(t.Context(), ledger.SystemPause{System: "bank", Left: time.Hour, By: "ann", Reason: "maintenance"}); err != nil {
+		t.Fatal(err)
+	}
+	f.get("/")
+	f.wants(http.StatusOK, "3 firing", "1 of 2 sinks take nothing", "error 7 messages wait headrace backlog groups --consumer billing since 3 h ago", "sent to slack",
+		"warning billing/orders.paid fails: <b>no</b>", "Steps leave bank alone , paused by ann", "maintenance")
+	for _, link := range []string{`href="/g/00000000000000ff?consumer=billing&amp;handler=orders.paid"`, `href="/consumers?consumer=billing"`, `href="/r/42"`} {
+		if !strings.Contains(f.body, link) {
+			t.Errorf("no link %s", link)
+		}
+	}
+	if strings.Contains(f.body, "it is over") {
+		t.Error("what is over fires")
+	}
+}
+
+// Each action has, beside its form, the command that does the same.
+func TestActionsShowTheirCommand(t *testing.T) {
+	t.Parallel()
+	commands := map[string]string{
+		"/g/rehearse": "dlq rehearse", "/g/plan": "redrive plan", "/g/discard": "--discard", "/g/resolve": "dlq resolve", "/g/mute": "dlq mute", "/g/unmute": "dlq unmute", "/g/note": "dlq note",
+		"/l/rehearse": "dlq rehearse", "/l/plan": "dlq redrive", "/l/discard": "dlq discard", "/l/reveal": "--reveal", "/l/download": "--reveal",
+		"/r/apply": "redrive apply", "/r/pause": "redrive pause", "/r/resume": "redrive resume", "/r/cancel": "redrive cancel",
+		"/consumers/pause": "headrace consumer ", "/consumers/resume": "headrace consumer ",
+	}
+	pages := map[string]string{"g": "group", "l": "letter", "r": "redrive", "consumers": "consumers"}
+	for _, r := range ui.Routes {
+		if r.Method != http.MethodPost {
+			continue
+		}
+		action := regexp.MustCompile(`\{[a-z]+\}/`).ReplaceAllString(r.Path, "")
+		text, err := os.ReadFile("templates/" + pages[strings.Split(action, "/")[1]] + ".html")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if command := commands[action]; command == "" || !strings.Contains(string(text), command) {
+			t.Errorf("%s: no command %q", action, command)
+		}
+	}
+}

@@ -1,0 +1,110 @@
+package read
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/ledger"
+)
+
+// firingShown is how many alerts the overview shows; the rest is counted.
+const firingShown = 10
+
+// Firing is what alerts say, and what steps wait for.
+type Firing struct {
+	// Alerts are those that fire, the worst first, and Others counts those that are not shown.
+	Alerts []Alert
+	Others int
+	// Sinks counts those that got something, Failing those that take nothing now.
+	Sinks, Failing int64
+	// ParkedSteps need a person, SkippedSteps count as done, and PendingSteps are pending for an
+	// hour; up to ledger.MaxCount of each.
+	ParkedSteps, SkippedSteps, PendingSteps int64
+	// Systems are those that are paused.
+	Systems []ledger.SystemPause
+}
+
+// Fires is how many alerts fire.
+func (f Firing) Fires() int { return len(f.Alerts) + f.Others }
+
+// Alert is a condition that fires.
+type Alert struct {
+	condition.Condition
+	// Path is the page about it, with ByConsumer and ByHandler in its query; "" is the overview.
+	Path, ByConsumer, ByHandler string
+	// Got says which sinks got it, as "webhook, slack".
+	Got string
+}
+
+// firing reads what fires, and the steps and systems that wait for a person.
+func (r Reader) firing(ctx context.Context) (f Firing, err error) {
+	ops := r.Store.Operations()
+	list, err := ops.Conditions.List(ctx, "", true)
+	if err != nil {
+		return f, err
+	}
+	sends, err := ops.Conditions.Sends(ctx, "", "", true)
+	if err != nil {
+		return f, err
+	}
+	list = slices.DeleteFunc(list, func(c condition.Condition) bool { return c.State != condition.Firing })
+	slices.SortStableFunc(list, func(a, b condition.Condition) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) })
+	f.Others = max(0, len(list)-firingShown)
+	for _, c := range list[:len(list)-f.Others] {
+		f.Alerts = append(f.Alerts, alertOf(c, sends))
+	}
+	sinks := make(map[string]bool)
+	for _, s := range sends {
+		sinks[s.Sink] = sinks[s.Sink] || !s.Failing.IsZero()
+	}
+	for _, failing := range sinks {
+		if f.Sinks++; failing {
+			f.Failing++
+		}
+	}
+	counts, err := ops.StepAdmin.Count(ctx, "", time.Hour)
+	if err != nil {
+		return f, err
+	}
+	f.ParkedSteps, f.SkippedSteps, f.PendingSteps = counts[ledger.Parked], counts[ledger.Skipped], counts[ledger.Pending]
+	f.Systems, err = ops.Systems.List(ctx)
+	f.Systems = slices.DeleteFunc(f.Systems, func(p ledger.SystemPause) bool { return p.Left <= 0 })
+	return f, err
+}
+
+// alertOf is a condition with the page about it.
+func alertOf(c condition.Condition, sends []condition.Send) Alert {
+	a := Alert{Condition: c, ByConsumer: c.Consumer}
+	switch c.Kind {
+	case alerts.GroupFailing:
+		if a.Path = "search"; c.ErrorFingerprint != "" {
+			a.Path = "g/" + c.ErrorFingerprint
+		}
+		a.ByHandler = c.Handler
+	case alerts.LettersOld, alerts.LettersExpire:
+		a.Path = "search"
+	case alerts.BacklogLag, alerts.ConsumerAbsent, alerts.ConsumerCrashing, alerts.PauseForgotten, alerts.SinkFailing:
+		a.Path = "consumers"
+	case alerts.OutboxLag, alerts.RowsParked:
+		a.Path, a.ByConsumer = "outbox", ""
+	case alerts.RedrivePaused, alerts.RedriveStalled:
+		a.Path, a.ByConsumer = "redrives", ""
+		if id, err := strconv.ParseInt(strings.TrimPrefix(c.Topic, "R-"), 10, 64); err == nil {
+			a.Path = "r/" + strconv.FormatInt(id, 10)
+		}
+	}
+	var got []string
+	for _, s := range sends {
+		if s.Key == c.Key && s.Phase != "" {
+			got = append(got, s.Sink)
+		}
+	}
+	a.Got = strings.Join(got, ", ")
+	return a
+}
