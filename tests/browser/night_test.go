@@ -27,6 +27,7 @@ import (
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/redact"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
@@ -77,7 +78,7 @@ func newNight(t *testing.T, way login.Way) *night {
 	}
 	n := &night{T: t, st: st, posts: make(chan post, 64)}
 	n.effect(`CREATE TABLE invoices (id text, total integer)`)
-	server := httptest.NewServer(way.Handler(ui.New(st, ui.Options{Identify: way.Identify, Name: "shop", Log: slog.New(slog.DiscardHandler)})))
+	server := httptest.NewServer(way.Handler(ui.New(st, ui.Options{Identify: way.Identify, Name: "shop", Redact: forEyes, Log: slog.New(slog.DiscardHandler)})))
 	chat := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			var got post
@@ -103,6 +104,12 @@ func newNight(t *testing.T, way login.Way) *night {
 		_ = st.Close()
 	})
 	return n
+}
+
+// forEyes leaves out what the command leaves out.
+func forEyes(c ui.Content) ui.Content {
+	rules := redact.New()
+	return ui.Content{Payload: rules.Payload(c.Payload), Headers: rules.Headers(c.Headers)}
 }
 
 func (n *night) effect(sql string) {
