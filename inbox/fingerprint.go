@@ -40,7 +40,8 @@ func Payload() FingerprintFunc {
 // Fields returns a FingerprintFunc over chosen values of a JSON payload, for messages
 // with parts that differ each time they are sent: a time, a trace. The paths are as for
 // JSON, with dots, in any order. A value is hashed as by Payload; a missing one and null
-// differ. A payload that is not JSON is malformed.
+// differ. A payload that has none of them is hashed whole, since a path that is mistyped would
+// have all payloads be the same. One that is not JSON is malformed.
 //
 // Fields panics if there is no path, or a name in one is empty or not valid Unicode.
 func Fields(paths ...string) FingerprintFunc {
@@ -64,7 +65,7 @@ func hashFields(payload []byte, paths []jsontext.Path) (string, error) {
 	if !json.Valid(payload) {
 		return "", fmt.Errorf("%w: the payload is not JSON (%d bytes): no fingerprint of its fields", ErrMalformed, len(payload))
 	}
-	text := []byte(fieldsPrefix)
+	text, found := []byte(fieldsPrefix), false
 	for _, p := range paths {
 		for _, name := range p {
 			text = strconv.AppendQuote(text, name)
@@ -74,12 +75,16 @@ func hashFields(payload []byte, paths []jsontext.Path) (string, error) {
 			text = append(text, '-', '\n')
 			continue
 		}
-		text = append(text, '=')
+		text, found = append(text, '='), true
 		canonical, ok := jsontext.AppendCanonical(text, value)
 		if !ok {
 			canonical = append(text, value...)
 		}
 		text = append(canonical, '\n')
+	}
+	if !found {
+		whole := hashPayload(payload)
+		text = append(text, whole[:]...)
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:16]), nil

@@ -118,6 +118,10 @@ func TestFields(t *testing.T) {
 	if print(t, inbox.Fields("b", "a", "b"), `{"a":1}`) != print(t, inbox.Fields("a", "b"), `{"a":1}`) {
 		t.Error("the order of the paths counts")
 	}
+	mistyped := inbox.Fields("idd", "order.totl")
+	if print(t, mistyped, `{"id":1}`) == print(t, mistyped, `{"id":2}`) || print(t, mistyped, `{"id":1}`) != print(t, mistyped, `{ "id": 1 }`) {
+		t.Error("without any of the fields the payload does not count")
+	}
 	if print(t, inbox.Fields("a.b"), `{}`) == print(t, inbox.Fields("a", "b"), `{}`) {
 		t.Error("one path and two paths have the same fingerprint")
 	}

@@ -31,7 +31,7 @@ func Header(name string) KeyFunc {
 		if value, _ := header.Value(d.Metadata, name); value != "" {
 			return value, nil
 		}
-		return "", fmt.Errorf("%w: header %q", ErrAbsent, name)
+		return "", fmt.Errorf("%w: %w", ErrAbsent, &header.Missing{Name: name})
 	}
 }
 

@@ -116,6 +116,39 @@ func TestBodySignedNeedsKey(t *testing.T) {
 	}
 }
 
+// A key that is made from a header which is not stored would be missing in every message, for
+// ever.
+//
+//evidence:webhook-signed
+func TestKeyOfAHeaderThatIsNotStored(t *testing.T) {
+	f := onSQLite(t) // it does not come to the database
+	for what, c := range map[string]struct {
+		key  inbox.KeyFunc
+		runs bool
+	}{
+		"another":             {inbox.Header("X-Order-Id"), false},
+		"another, in a join":  {inbox.Join(inbox.Literal("order"), inbox.Header("X-Order-Id")), false},
+		"in other case":       {inbox.Header("x-SENT"), true},
+		"the id, without one": {inbox.First(inbox.Header("X-Order-Id"), inbox.MessageID()), true},
+		"of the body":         {inbox.JSON("id"), true},
+	} {
+		f.use(sent(), consumer.Config{Key: c.key})
+		_ = f.hooks.Endpoint("orders", webhook.Standard("whsec_c2VjcmV0"))
+		consumer.Handle(f.c, "orders", insert, consumer.From(f.hooks))
+		if c.runs {
+			f.start()
+			f.halt()
+			continue
+		}
+		f.run()
+		if err := <-f.ended; err == nil || !strings.Contains(err.Error(), `"X-Order-Id", which is not stored: name it in Options.Headers`) {
+			f.Errorf("Run with %s: %v", what, err)
+		}
+		f.stop()
+		f.stop = nil
+	}
+}
+
 // sent are quiet options that store the header X-Sent.
 func sent() webhook.Options {
 	o := quiet()

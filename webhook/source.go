@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/header"
 )
 
 // ErrClosed matches the error of Subscribe after Close.
@@ -54,6 +55,7 @@ type topic struct {
 	handled  bool     // a handler is registered
 	headers  []string // that are stored
 	ownKey   bool     // Check has seen a handler whose key is made from the body
+	unstored string   // a header that the handler's key is made from, and that is not stored
 	bound    bool     // there was a subscription
 	paused   chan struct{}
 	isPaused bool
@@ -99,13 +101,13 @@ func (s *Source) Registered(name string) {
 
 // Check returns an error if the topic has no endpoint, an endpoint has a mistake, or the
 // signatures of one cover the body alone and the handler's key is made from the id or a
-// header. It does not block. The consumer calls it at the start. The first call logs the
+// header, or the key needs a header that is not stored. It does not block. The consumer calls it at the start. The first call logs the
 // endpoints whose topics no handler takes.
 func (s *Source) Check(_ context.Context, name string, d consumer.Demands) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.topic(name)
-	t.handled, t.ownKey = true, ofBody(d.Key, name, t.headers)
+	t.handled, t.ownKey, t.unstored = true, ofBody(d.Key, name, t.headers), unstored(d.Key, name, t.headers)
 	if err := s.refusal(name, t); err != nil {
 		return fmt.Errorf("webhook: %w", err)
 	}
@@ -132,17 +134,35 @@ func ofBody(key inbox.KeyFunc, topic string, headers []string) bool {
 		return false
 	}
 	under := func(text string) string {
-		d := headrace.Delivery{
-			ID: text, Topic: topic, Payload: []byte("{}"), Metadata: make(map[string]string),
-			Coordinates: headrace.Coordinates{Broker: broker, Topic: topic},
-		}
-		for _, name := range headers {
-			d.Metadata[name] = text
-		}
-		k, _ := inbox.Resolve(key, &d) // a body without its members has no key
+		k, _ := inbox.Resolve(key, probe(text, topic, headers)) // a body without its members has no key
 		return k
 	}
 	return under("1") == under("2")
+}
+
+// unstored returns a header without which the key function makes no key, and that no request has
+// when it is stored; "" if it finds none.
+func unstored(key inbox.KeyFunc, topic string, headers []string) string {
+	if key == nil {
+		return ""
+	}
+	_, err := inbox.Resolve(key, probe("1", topic, headers))
+	if missing, ok := errors.AsType[*header.Missing](err); ok {
+		return missing.Name
+	}
+	return ""
+}
+
+// probe is a delivery without members in its body, whose id and headers are all text.
+func probe(text, topic string, headers []string) *headrace.Delivery {
+	d := &headrace.Delivery{
+		ID: text, Topic: topic, Payload: []byte("{}"), Metadata: map[string]string{"content-type": "application/json"},
+		Coordinates: headrace.Coordinates{Broker: broker, Topic: topic},
+	}
+	for _, name := range headers {
+		d.Metadata[name] = text
+	}
+	return d
 }
 
 // refusal says why there can be no subscription to the topic. The caller holds s.mu.
@@ -157,6 +177,8 @@ func (s *Source) refusal(name string, t *topic) error {
 	case t.exposed && !t.ownKey:
 		return fmt.Errorf("an endpoint of topic %q verifies a signature that covers the body alone, so a captured request could be sent "+
 			"again under another id, and the handler's key is made from the id or a header: make it from the body, with consumer.Key(inbox.JSON(…))", name)
+	case t.unstored != "":
+		return fmt.Errorf("the handler's key of topic %q is made from the header %q, which is not stored: name it in Options.Headers", name, t.unstored)
 	}
 	return nil
 }

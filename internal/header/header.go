@@ -1,6 +1,15 @@
 package header
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
+
+// Missing is the error of a header that a message does not have.
+type Missing struct{ Name string }
+
+// Error names the header.
+func (m *Missing) Error() string { return fmt.Sprintf("header %q", m.Name) }
 
 // Value returns the value of the header called name; if there is none, of one whose name
 // differs only in case, and of several such the first in byte order.
