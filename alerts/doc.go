@@ -14,10 +14,13 @@
 // Conditions (see Bounds) are judged from the tables, by one process at a time. Each sink is
 // told when one fires, when it is worse, and when it is resolved; at least once, and in order.
 //
-// All others (a paused consumer, an ended subscription, a stuck handler, a stalled relay)
-// go from the process to the hook without the database, which may be down.
+// What a process reports of itself (a paused consumer, an ended subscription, a stuck handler, a
+// stalled relay, a broker that is away) is a condition, too, until the process says that it is
+// over, or has ended. If the database is away, it goes to the hook without it, and has no Key and
+// no Phase; that it is over is then an alert of a Good kind. All others (a step that was doubled)
+// are events, and go that way as well.
 //
-// The first alert of a group is sent at once. Those that follow within [Options].Quiet
+// The first of such alerts of a group is sent at once. Those that follow within [Options].Quiet
 // are sent as one, with their count. At most Options.PerMinute are sent in a minute; the
 // last of them sums up the rest. If an alert ends the last one sent (resumed after
 // paused, or the other way round), it is sent after 5 seconds and does not wait for

@@ -8,7 +8,8 @@ const (
 	// Paused: a consumer stopped taking messages, because its database does not
 	// answer, or a person paused it.
 	Paused Kind = "paused"
-	// Resumed: a paused consumer takes messages again.
+	// Resumed: a paused consumer takes messages again. Like SourceUp and RelayResumed, it is sent
+	// where the beginning was sent without the database; otherwise that is Resolved.
 	Resumed Kind = "resumed"
 	// SubscriptionEnded: a broker ended a subscription while the consumer ran.
 	SubscriptionEnded Kind = "subscription_ended"

@@ -178,18 +178,21 @@ func TestAlertOfStalledRelay(t *testing.T) {
 		config, told := b.alertsTo()
 		sink := &moody{make(chan string, 1)}
 		sink.refuse <- "all"
-		config.Sink = sink
+		config.Sink, config.Alerts.Quiet = sink, time.Second
 		c := b.consumer(config)
 		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			return tx.Publish(headrace.Event{Topic: "good", Value: 1})
 		})
 		b.start(c)
 		b.acked(b.deliver("a", `{}`))
-		if a := b.told(told, alerts.RelayStalled); a.Consumer != "test" || containsSecret(a) {
+		a := b.told(told, alerts.RelayStalled)
+		if a.Consumer != "test" || a.Phase != alerts.Firing || containsSecret(a) {
 			b.Errorf("alert %+v", a)
 		}
 		<-sink.refuse
 		sink.refuse <- ""
-		b.told(told, alerts.RelayResumed)
+		if end := b.told(told, alerts.RelayStalled); end.Phase != alerts.Resolved || end.Key != a.Key {
+			b.Errorf("alert %+v", end)
+		}
 	})
 }

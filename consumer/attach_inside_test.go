@@ -287,7 +287,7 @@ func TestAttachRivalHoldsTheBacklog(t *testing.T) {
 		config, told := r.telling()
 		r.attach(config, deeper(middleware.Duplicator))
 		r.run()
-		if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, "more than once in an attempt") {
+		if a := b.told(told, alerts.WrongOrder); !strings.Contains(a.Text, "more than once in an attempt") {
 			b.Errorf("%+v", a)
 		}
 		if err := errors.Join(r.close(), channel.Close()); err != nil {

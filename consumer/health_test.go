@@ -46,16 +46,16 @@ func (s *awaySource) Healthy(context.Context, string) error {
 
 var _ message.Subscriber = (*awaySource)(nil)
 
-// alerted waits for the next alert, which must be of this kind.
-func alerted(b *bundle, told <-chan alerts.Alert, want alerts.Kind) {
+// alerted waits for the next alert, which must be of a source and in this phase.
+func alerted(b *bundle, told <-chan alerts.Alert, want alerts.Phase) {
 	b.Helper()
 	select {
 	case a := <-told:
-		if a.Kind != want || want == alerts.SourceDown && !strings.Contains(a.Text, topic) {
-			b.Fatalf("%s: %s, want %s", a.Kind, a.Text, want)
+		if a.Kind != alerts.SourceDown || a.Phase != want || !strings.Contains(a.Text, topic) {
+			b.Fatalf("%s %s: %s, want %s", a.Kind, a.Phase, a.Text, want)
 		}
 	case <-time.After(time.Minute):
-		b.Fatalf("no alert %s", want)
+		b.Fatalf("no source is %s", want)
 	}
 }
 
@@ -81,9 +81,9 @@ func TestBrokerIsAway(t *testing.T) {
 		if s := c.Subscriptions()[0]; !errors.Is(s.Err, errAway) {
 			b.Errorf("%+v", s)
 		}
-		alerted(b, told, alerts.SourceDown)
+		alerted(b, told, alerts.Firing)
 		src.away.Store(false)
-		alerted(b, told, alerts.SourceUp)
+		alerted(b, told, alerts.Resolved)
 		b.eventually("it is ready", func() bool { return c.Ready() == nil })
 		b.acked(b.deliver(fmt.Sprint(n), `{}`))
 		src.away.Store(true)

@@ -15,8 +15,9 @@ type Finding struct {
 	Hold bool
 	// For is how long it must be wrong before it fires.
 	For time.Duration
-	// Known is that of the condition.
-	Known bool
+	// Known and Instance are those of the condition.
+	Known    bool
+	Instance string
 }
 
 // Step returns a condition after a finding, or without one if f is nil: then nothing is wrong.
@@ -30,11 +31,11 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 		return c, c.State != ""
 	}
 	if c.State != Pending && c.State != Firing {
-		c = Condition{Namespace: c.Namespace, Instance: c.Instance, State: Pending, Ended: c.Ended, Base: f.Count, BaseAt: now}
+		c = Condition{Namespace: c.Namespace, State: Pending, Ended: c.Ended, Base: f.Count, BaseAt: now}
 		c.Since = now
 	}
 	began, severity := c.Since, c.Severity
-	c.Alert, c.Known, c.Quiet = f.Alert, f.Known, time.Time{}
+	c.Alert, c.Known, c.Instance, c.Quiet = f.Alert, f.Known, f.Instance, time.Time{}
 	c.Phase, c.At = alerts.Firing, now
 	if c.State == Pending && now.Sub(began) >= f.For {
 		c.State, c.Ended = Firing, time.Time{}

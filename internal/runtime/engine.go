@@ -1,9 +1,6 @@
 package runtime
 
 import (
-	"fmt"
-
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/encode"
@@ -28,8 +25,11 @@ func (r *Run) batchOptions() *batch.Options {
 			Grace: Grace, Sessions: &r.calls, Check: execute.CheckError,
 			Stuck: func(what any) { r.stuck(what.(task.Call)) },
 			Returned: func(what any) {
-				what.(task.Call).Returned()
-				rt.left.Add(what.(task.Call), -1)
+				call := what.(task.Call)
+				call.Returned()
+				rt.left.Add(call, -1)
+				h, _ := call.Of()
+				r.alerts.Returned(h)
 			},
 		},
 		MaxBatch: rt.MaxBatch, BatchTime: rt.BatchTime, StoreTimeout: storeTimeout, LockTimeout: lockTimeout,
@@ -37,7 +37,7 @@ func (r *Run) batchOptions() *batch.Options {
 		Failed: rt.failed,
 		Ended: func(t *task.Task, o task.Outcome) {
 			rt.Counters.Backlog[o].Add(1)
-			r.alerts.outcome(o)
+			r.alerts.Outcome(o)
 			rt.Store.Backlog().Signals.Ended(t.ID())
 		},
 		Fatal: r.fail,
@@ -48,7 +48,7 @@ func (r *Run) batchOptions() *batch.Options {
 func (r *Run) stuck(call task.Call) {
 	r.rt.left.Add(call, 1)
 	h, _ := call.Of()
-	r.alerts.send(alerts.HandlerStuck, h, fmt.Sprintf("a handler did not return %s after its context had ended, and still runs: it ignores the context, or a statement of its transaction gets no answer", Grace))
+	r.alerts.Stuck(h)
 }
 
 // failed counts and logs a failure.
@@ -61,7 +61,7 @@ func (r *Run) breakerChanged(cause error) {
 	if cause != nil {
 		r.rt.Logger.Error("paused: our own statements fail", "consumer", r.rt.Name, "error", encode.Said(cause))
 	}
-	r.alerts.pauseChanged("messages are handled again")
+	r.alerts.Pausing("messages are handled again")
 }
 
 func (r *Run) backlogState(err error) {

@@ -30,7 +30,7 @@ func known(r *Run) []telemetry.Value {
 	values := append(r.rt.Subscriptions.Gauges(), r.upkeep.Values()...)
 	return append(values,
 		telemetry.Flag(telemetry.Ready, r.rt.Ready() == nil), telemetry.Flag(telemetry.Paused, r.rt.Pause.Paused()),
-		telemetry.Value{Gauge: telemetry.AlertsDropped, N: r.alerts.sinks.Dropped()})
+		telemetry.Value{Gauge: telemetry.AlertsDropped, N: r.alerts.Dropped()})
 }
 
 // closeGauges unregisters the gauges, before the user closes the store.

@@ -5,8 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/encode"
@@ -27,7 +25,7 @@ type instanceRun struct {
 func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	rt, operations := r.rt, r.rt.Store.Operations()
 	i.rt = rt
-	i.self = instance.Instance{ID: uuid.NewString(), Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
+	i.self = instance.Instance{ID: i.self.ID, Consumer: rt.Name, Host: o.Host, Build: o.Build, Environment: rt.Environment}
 	for _, h := range rt.handlers {
 		i.self.Handlers = append(i.self.Handlers, h.Name)
 	}

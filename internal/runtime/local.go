@@ -47,7 +47,7 @@ func (d *localDelivery) start(r *Run, o *batch.Options) {
 	options.Settled = func(outcome task.Outcome) {
 		rt.Counters.Delivered.Add(1)
 		rt.Counters.Live[outcome].Add(1)
-		r.alerts.outcome(outcome)
+		r.alerts.Outcome(outcome)
 	}
 	r.workers.Go(func() {
 		// Only a process whose instance is recorded has subscriptions, so that none of its

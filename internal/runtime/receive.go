@@ -38,7 +38,7 @@ func (r *Run) receive(h *Handler) {
 	})
 	if ended && r.Stopping.Err() == nil {
 		h.sub.Set("ended")
-		r.alerts.send(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
+		r.Alert(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
 		r.fail(fmt.Errorf("topic %q: %w", h.Topic, ErrSubscriptionEnded))
 	}
 }
@@ -81,7 +81,7 @@ func (r *Run) Process(t *task.Task, h *Handler, settle func(task.Outcome)) {
 	r.rt.Counters.Delivered.Add(1)
 	t.Settle = func(o task.Outcome) {
 		r.rt.Counters.Live[o].Add(1)
-		r.alerts.outcome(o)
+		r.alerts.Outcome(o)
 		settle(o)
 	}
 	h.dispatch.Add(t)

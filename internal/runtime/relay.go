@@ -32,7 +32,7 @@ func (r *Run) startRelay() (err error) {
 	o.TracerProvider, o.MeterProvider = cmp.Or(o.TracerProvider, rt.TracerProvider), cmp.Or(o.MeterProvider, rt.MeterProvider)
 	parked := o.OnParked
 	o.OnParked = func(p relay.Parked) {
-		r.alerts.watch.Wake()
+		r.alerts.Watch.Wake()
 		if parked != nil {
 			parked(p)
 		}
@@ -41,7 +41,7 @@ func (r *Run) startRelay() (err error) {
 	if err != nil {
 		return err
 	}
-	forget := shared.Watch(r.alerts.relayStalled)
+	forget := shared.Watch(r.alerts.Relay)
 	r.leave = func(ctx context.Context) error {
 		forget()
 		return leave(ctx)

@@ -7,14 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/headrace/headrace/backlog"
-	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/dispatch"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/lease"
 	"github.com/headrace/headrace/internal/maintenance"
 	"github.com/headrace/headrace/internal/pause"
+	"github.com/headrace/headrace/internal/reporting"
 	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -38,7 +40,7 @@ type Run struct {
 	Budget           *dispatch.Budget
 	Receivers, Taken sync.WaitGroup
 
-	alerts   *alertSender
+	alerts   *reporting.Reporter
 	local    localDelivery
 	instance instanceRun
 	gauges   *telemetry.Watch
@@ -85,13 +87,14 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	r.cancelled, r.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
-	r.alerts = &alertSender{rt: rt, sinks: alerting.NewSinks(rt.Alerts, rt.Logger, r.upkeep.AlertSent)}
+	r.instance.self.ID = uuid.NewString()
+	r.alerts = newReporter(rt, r.instance.self.ID, r.upkeep.AlertSent)
 	rt.Breaker.OnChange = r.breakerChanged
-	rt.Subscriptions.OnChange = r.alerts.sourcesChanged
-	rt.Pause.OnChange = func() { r.alerts.pauseChanged("a person resumed the consumer, and it takes messages again") }
+	rt.Subscriptions.OnChange = r.alerts.Sources
+	rt.Pause.OnChange = func() { r.alerts.Pausing("a person resumed the consumer, and it takes messages again") }
 	if err := r.startRelay(); err != nil {
 		r.end()
-		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.close()))
+		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.Close()))
 	}
 	r.startWorkers()
 	rt.running.Store(true)
@@ -141,11 +144,10 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { w.Tidy(r.Stopping) })
 	watch := &pause.Watch{State: rt.Pause, Breaker: rt.Breaker, Ping: rt.Store.Ping, Every: rt.pace.Look, Logger: rt.Logger}
 	r.workers.Go(func() { watch.Run(r.Stopping) })
-	judge := r.alerts.startWatch(r.instance.self.ID)
 	r.workers.Go(func() {
 		maintenance.Run(r.Stopping, maintenance.Options{
-			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.forward,
-			Actions: r.actions(registered), Upkeep: r.upkeep, Watch: judge, Logger: rt.Logger,
+			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.Forward,
+			Actions: r.actions(registered), Upkeep: r.upkeep, Watch: r.alerts.Watch, Logger: rt.Logger,
 		})
 	})
 	r.backlog = drain.New(pause.Line{Line: w, Paused: func() bool { return rt.Pause.Paused() || rt.Refused() != nil }}, drain.Options{

@@ -40,7 +40,7 @@ func (r *Run) Finish() error {
 	r.unsubscribe()
 	r.nacks.Wait()
 	r.instance.end(hung == nil)
-	return errors.Join(err, hung, r.leaveRelay(began), r.closeGauges(), r.alerts.close())
+	return errors.Join(err, hung, r.leaveRelay(began), r.closeGauges(), r.alerts.Close())
 }
 
 // endWork waits for the batches and the backlog's drain, within the time limits of a

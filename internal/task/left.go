@@ -34,6 +34,13 @@ func (l *LeftBehind) Count() int {
 	return l.calls
 }
 
+// Of returns how many messages the abandoned calls of a handler have.
+func (l *LeftBehind) Of(handler string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.messages[handler]
+}
+
 // Names names the abandoned handlers, and their number of messages; never the messages.
 func (l *LeftBehind) Names() string {
 	l.mu.Lock()

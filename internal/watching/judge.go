@@ -36,8 +36,10 @@ type facts struct {
 	steps           map[ledger.State]int64
 	sends           []condition.Send
 	errorText       bool
+	self            string         // the id of this process
+	reports         []alerts.Alert // what it says of itself
 
-	// Of the database.
+	// Of the database; of a consumer only its own, if a condition is a report.
 	instances []instance.Instance
 	depths    []backlog.HandlerDepth
 	deep      bool // depths were read
@@ -48,7 +50,7 @@ type facts struct {
 // judge says what is wrong, and of what it cannot tell.
 func judge(f *facts) (list []condition.Finding) {
 	if f.consumer != "" {
-		list = slices.Concat(f.failing(), f.waiting(), f.jobs(), f.sinks())
+		list = slices.Concat(f.failing(), f.waiting(), f.jobs(), f.sinks(), f.reported())
 	} else {
 		list = slices.Concat(f.consumers(), f.events(), f.unowned(), f.ticks())
 	}
@@ -76,13 +78,17 @@ func say(c condition.Finding, title, more, command string) condition.Finding {
 // of returns the condition of a finding, if it is pending or fires.
 func (f *facts) of(a alerts.Alert) (condition.Condition, bool) {
 	i := slices.IndexFunc(f.current, func(c condition.Condition) bool {
-		return c.State != condition.Resolved && c.Kind == a.Kind && c.Consumer == a.Consumer && c.Handler == a.Handler && c.Topic == a.Topic &&
-			c.ErrorFingerprint == a.ErrorFingerprint
+		return c.State != condition.Resolved && is(c, a)
 	})
 	if i < 0 {
 		return condition.Condition{}, false
 	}
 	return f.current[i], true
+}
+
+// is reports whether c is the condition of a.
+func is(c condition.Condition, a alerts.Alert) bool {
+	return c.Kind == a.Kind && c.Consumer == a.Consumer && c.Handler == a.Handler && c.Topic == a.Topic && c.ErrorFingerprint == a.ErrorFingerprint
 }
 
 // past is how long ago t was, for people.

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/dlq/groups"
 )
 
@@ -24,6 +26,12 @@ func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
 	f.redrives, errs[4] = ops.Redrives.List(ctx, f.consumer, jobs)
 	f.steps, errs[5] = ops.StepAdmin.Count(ctx, f.consumer, 0)
 	f.sends, errs[6] = w.store().Sends(ctx, f.consumer, "", false)
+	if slices.ContainsFunc(f.current, func(c condition.Condition) bool { return c.Instance != "" }) {
+		var err error
+		if f.instances, err = ops.Instances.List(ctx, f.consumer); err != nil {
+			return err
+		}
+	}
 	return errors.Join(errs[:]...)
 }
 

@@ -62,16 +62,21 @@ func (s *sender) work(ctx context.Context, namespace string) (err error) {
 		return err
 	}
 	defer func() {
-		if released := store.Release(context.WithoutCancel(ctx), name, s.w.o.Owner, true); err == nil {
+		if released := s.w.release(ctx, name, err == nil); err == nil {
 			err = released
 		}
 	}()
+	return s.sendAll(ctx, name, namespace, now)
+}
+
+// sendAll sends what a namespace owes the sink. The lease called name is this process's.
+func (s *sender) sendAll(ctx context.Context, name, namespace string, now time.Time) error {
 	list, err := s.due(ctx, namespace, now)
 	if err != nil {
 		return err
 	}
 	read := time.Now()
-	room := s.room()
+	room := s.room(now)
 	rest := list[min(len(list), room):]
 	if len(rest) > 0 && room > 0 {
 		list, rest = list[:room-1], list[room-1:]
@@ -117,8 +122,8 @@ func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list
 }
 
 // room is how many alerts may be sent now.
-func (s *sender) room() int {
-	now, kept := time.Now(), s.calls[:0]
+func (s *sender) room(now time.Time) int {
+	kept := s.calls[:0]
 	for _, t := range s.calls {
 		if now.Sub(t) < time.Minute {
 			kept = append(kept, t)
@@ -131,7 +136,7 @@ func (s *sender) room() int {
 // pass calls the sink, and records what it said of list. It reports false if another process
 // sends by now.
 func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []due, now time.Time) (more bool, err error) {
-	s.calls = append(s.calls, time.Now())
+	s.calls = append(s.calls, now)
 	failed := s.caller.Call(ctx, a)
 	if failed != nil && ctx.Err() != nil {
 		return false, nil // it is tried by the next process
@@ -145,7 +150,7 @@ func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []d
 		}
 		change.Sends = append(change.Sends, next)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	ctx, cancel := outlast(ctx)
 	defer cancel()
 	return s.w.store().Put(ctx, name, s.w.o.Owner, change)
 }

@@ -3,6 +3,7 @@ package watching
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -46,23 +47,29 @@ type Options struct {
 	// Alerts have their defaults. Callers call its sinks, by their names.
 	Alerts  alerts.Options
 	Callers map[string]*alerting.Caller
-	Logger  *slog.Logger
+	// Away reports whether the database is known to be away. Direct sends an alert of this
+	// process without it, and does not block.
+	Away   func() bool
+	Direct func(alerts.Alert)
+	Logger *slog.Logger
 }
 
 // Watch judges and sends. Its methods are safe for concurrent use.
 type Watch struct {
-	o      Options
-	every  time.Duration
-	origin condition.Origin
-	wake   *outbox.Signal
-	deep   time.Time // when the whole backlog was looked at; used by Run only
-	forget time.Time
-	failed bool // the last look failed
+	o       Options
+	table   condition.Store
+	every   time.Duration
+	origin  condition.Origin
+	wake    *outbox.Signal
+	reports reports
+	deep    time.Time // when the whole backlog was looked at; used by Run only
+	forget  time.Time
+	failed  bool // the last look failed
 }
 
 // New returns a Watch.
 func New(o Options) *Watch {
-	return &Watch{o: o, every: min(judgeEvery, o.Alerts.Quiet), wake: outbox.NewSignal()}
+	return &Watch{o: o, table: o.Store.Operations().Conditions, every: min(judgeEvery, o.Alerts.Quiet), wake: outbox.NewSignal()}
 }
 
 // Wake makes the watch look soon; a nil Watch does nothing. It never blocks.
@@ -72,29 +79,36 @@ func (w *Watch) Wake() {
 	}
 }
 
-func (w *Watch) store() condition.Store { return w.o.Store.Operations().Conditions }
+func (w *Watch) store() condition.Store { return w.table }
 
 // Run judges and sends until ctx ends. It blocks until its goroutines have ended.
 func (w *Watch) Run(ctx context.Context) {
+	var senders []*sender
+	defer func() { w.last(ctx, senders) }()
 	if !w.begin(ctx) {
 		return
 	}
-	var senders sync.WaitGroup
-	defer senders.Wait()
-	var wakes []*outbox.Signal
+	var running sync.WaitGroup
+	defer running.Wait()
 	for name, caller := range w.o.Callers {
 		s := &sender{w: w, sink: name, caller: caller, wake: outbox.NewSignal()}
-		wakes = append(wakes, s.wake)
-		senders.Go(func() { s.run(ctx) })
+		senders = append(senders, s)
+		running.Go(func() { s.run(ctx) })
 	}
 	tick := time.NewTicker(w.every)
 	defer tick.Stop()
 	woken := true
 	for {
-		changed := w.look(ctx, w.o.Consumer, woken)
-		if w.look(ctx, "", false) || changed {
-			for _, wake := range wakes {
-				wake.Wake()
+		open, _ := w.reports.state()
+		changed, err := w.look(ctx, w.o.Consumer, woken || open)
+		if err != nil {
+			w.reports.refused(w.o.Direct)
+		} else if _, dirty := w.reports.state(); dirty {
+			w.wake.Wake() // another process judges
+		}
+		if more, _ := w.look(ctx, "", false); more || changed {
+			for _, s := range senders {
+				s.wake.Wake()
 			}
 		}
 		if !sleep.For(ctx, gapTime) {
@@ -121,6 +135,7 @@ func (w *Watch) begin(ctx context.Context) bool {
 			return true
 		}
 		w.warn(ctx, err)
+		w.reports.refused(w.o.Direct)
 		if !sleep.For(ctx, time.Second) {
 			return false
 		}
@@ -137,7 +152,7 @@ func (w *Watch) warn(ctx context.Context, err error) {
 
 // look judges a namespace if it is this process's turn, or at once if now is set, and reports
 // whether it did.
-func (w *Watch) look(ctx context.Context, namespace string, now bool) bool {
+func (w *Watch) look(ctx context.Context, namespace string, now bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	every := w.every * 9 / 10
@@ -148,25 +163,52 @@ func (w *Watch) look(ctx context.Context, namespace string, now bool) bool {
 	at, ok, err := w.store().Lease(ctx, name, w.o.Owner, leaseTime, every)
 	if err == nil && ok {
 		err = w.judge(ctx, name, namespace, at)
-		if released := w.store().Release(context.WithoutCancel(ctx), name, w.o.Owner, err == nil); err == nil {
+		if released := w.release(ctx, name, err == nil); err == nil {
 			err = released
 		}
 	}
+	if errors.Is(err, errLost) {
+		return false, nil
+	}
 	w.warn(ctx, err)
-	return ok && err == nil
+	return ok && err == nil, err
+}
+
+// release gives a lease back, also when ctx has ended: the next process need not wait then.
+func (w *Watch) release(ctx context.Context, name string, done bool) error {
+	ctx, cancel := outlast(ctx)
+	defer cancel()
+	return w.store().Release(ctx, name, w.o.Owner, done)
+}
+
+// outlast returns a context for a statement that is worth a short while after the end of ctx.
+func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-longer.Done():
+		case <-time.After(lastTime):
+			cancel()
+		}
+	})
+	return longer, func() { stop(); cancel() }
 }
 
 // judge reads the facts of a namespace, and writes what follows from them.
 func (w *Watch) judge(ctx context.Context, name, namespace string, now time.Time) error {
-	f, err := w.facts(ctx, namespace, now)
-	if err != nil {
-		return err
-	}
-	change := conclude(w, f, judge(f), namespace)
-	if len(change.Conditions)+len(change.Gone) > 0 {
-		if _, err := w.store().Put(ctx, name, w.o.Owner, change); err != nil {
+	f := w.newFacts(namespace, now)
+	if namespace == "" {
+		if err := w.settle(ctx, name, f); err != nil {
 			return err
 		}
+	} else {
+		own, said, undo := w.reports.take()
+		f.reports = said
+		if err := w.settle(ctx, name, f); err != nil {
+			undo()
+			return err
+		}
+		w.reports.stored(own)
 	}
 	if namespace == "" && now.Sub(w.forget) > forgetEvery {
 		w.forget = now
@@ -175,8 +217,27 @@ func (w *Watch) judge(ctx context.Context, name, namespace string, now time.Time
 	return nil
 }
 
+// settle reads the rest of f, and writes what follows from it.
+func (w *Watch) settle(ctx context.Context, name string, f *facts) error {
+	if err := w.read(ctx, f); err != nil {
+		return err
+	}
+	change := conclude(w, f, judge(f))
+	if len(change.Conditions)+len(change.Gone) == 0 {
+		return nil
+	}
+	ok, err := w.store().Put(ctx, name, w.o.Owner, change)
+	if err == nil && !ok {
+		return errLost
+	}
+	return err
+}
+
+// errLost is the error of a look whose lease was over before it wrote.
+var errLost = errors.New("it took too long, and another process looks by now")
+
 // conclude returns what becomes of the conditions of a namespace.
-func conclude(w *Watch, f *facts, found []condition.Finding, namespace string) (change condition.Change) {
+func conclude(w *Watch, f *facts, found []condition.Finding) (change condition.Change) {
 	byKey := make(map[string]*condition.Finding)
 	for i := range found {
 		x := &found[i]
@@ -198,7 +259,7 @@ func conclude(w *Watch, f *facts, found []condition.Finding, namespace string) (
 		step(c, x)
 	}
 	for _, x := range byKey {
-		step(condition.Condition{Namespace: namespace}, x)
+		step(condition.Condition{Namespace: f.consumer}, x)
 	}
 	return change
 }
@@ -206,7 +267,7 @@ func conclude(w *Watch, f *facts, found []condition.Finding, namespace string) (
 // same reports whether a row need not be written again. What it says of the time is not enough.
 func same(a, b condition.Condition) bool {
 	return a.State == b.State && a.Severity == b.Severity && a.Count == b.Count && a.Groups == b.Groups && a.Known == b.Known &&
-		a.Quiet.Equal(b.Quiet) && a.BaseAt.Equal(b.BaseAt) && a.LetterID == b.LetterID && a.Since.Equal(b.Since)
+		a.Instance == b.Instance && a.Quiet.Equal(b.Quiet) && a.BaseAt.Equal(b.BaseAt) && a.LetterID == b.LetterID && a.Since.Equal(b.Since)
 }
 
 // label completes an alert with what it belongs to.
@@ -219,15 +280,20 @@ func (w *Watch) label(a *alerts.Alert) {
 	a.Links = links(w.o.Alerts.URL, *a)
 }
 
-// facts reads what a namespace is judged from.
-func (w *Watch) facts(ctx context.Context, namespace string, now time.Time) (*facts, error) {
-	f := &facts{now: now, bounds: w.o.Alerts.Bounds, consumer: namespace, errorText: w.o.Alerts.ErrorText, openLetters: w.o.OpenLetters}
-	var err error
-	if f.current, err = w.store().List(ctx, namespace, false); err != nil {
-		return nil, err
+// newFacts are those of a namespace that need not be read.
+func (w *Watch) newFacts(namespace string, now time.Time) *facts {
+	return &facts{
+		now: now, bounds: w.o.Alerts.Bounds, consumer: namespace, errorText: w.o.Alerts.ErrorText, openLetters: w.o.OpenLetters, self: w.o.Owner,
 	}
-	if namespace == "" {
-		return f, w.databaseFacts(ctx, f)
+}
+
+// read reads the others.
+func (w *Watch) read(ctx context.Context, f *facts) (err error) {
+	if f.current, err = w.store().List(ctx, f.consumer, false); err != nil {
+		return err
 	}
-	return f, w.consumerFacts(ctx, f)
+	if f.consumer == "" {
+		return w.databaseFacts(ctx, f)
+	}
+	return w.consumerFacts(ctx, f)
 }

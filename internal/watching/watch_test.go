@@ -63,6 +63,9 @@ type process struct {
 	t    *testing.T
 	told []alerts.Alert
 	fail error
+
+	away   bool
+	direct []alerts.Alert // what was sent without a row
 }
 
 func newProcess(t *testing.T, st store.Store, owner, environment string, o alerts.Options) *process {
@@ -76,6 +79,7 @@ func newProcess(t *testing.T, st store.Store, owner, environment string, o alert
 	p.Watch = New(Options{
 		Store: st, Consumer: "c", Owner: owner, Environment: environment, Build: "v1", Alerts: o.WithDefaults(),
 		Callers: map[string]*alerting.Caller{"sink": caller}, Logger: slog.New(slog.DiscardHandler),
+		Away: func() bool { return p.away }, Direct: func(a alerts.Alert) { p.direct = append(p.direct, a) },
 	})
 	if !p.begin(t.Context()) {
 		t.Fatal("no origin")
@@ -95,14 +99,25 @@ func (p *process) see(f facts) []alerts.Alert {
 	if f.current, err = p.store().List(ctx, f.consumer, false); err != nil {
 		p.t.Fatal(err)
 	}
-	if ok, err := p.store().Put(ctx, "", "", conclude(p.Watch, &f, judge(&f), f.consumer)); err != nil || !ok {
+	if ok, err := p.store().Put(ctx, "", "", conclude(p.Watch, &f, judge(&f))); err != nil || !ok {
 		p.t.Fatal(ok, err)
 	}
 	p.told = nil
-	if err := p.work(ctx, f.consumer); err != nil {
-		p.t.Fatal(err)
-	}
+	p.send(f.consumer, f.now)
 	return p.told
+}
+
+// send has the process send what a namespace owes its sink at a time.
+func (p *process) send(namespace string, at time.Time) {
+	p.t.Helper()
+	ctx, name := p.t.Context(), "send:"+namespace+":sink"
+	_, ok, err := p.store().Lease(ctx, name, p.Watch.o.Owner, time.Minute, 0)
+	if err == nil && ok {
+		err = errors.Join(p.sendAll(ctx, name, namespace, at), p.store().Release(ctx, name, p.Watch.o.Owner, true))
+	}
+	if err != nil || !ok {
+		p.t.Fatal(ok, err)
+	}
 }
 
 func said(list []alerts.Alert) string {
