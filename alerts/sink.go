@@ -20,8 +20,8 @@ type Sink interface {
 	Send(ctx context.Context, a Alert) error
 }
 
-// Repeated is a Sink whose receiver forgets. Besides what a Sink gets, it is sent what fires
-// again after each Every: the newest alert of the incident, with the same ID.
+// Repeated is a Sink whose receiver forgets. Besides what a Sink gets, it is sent Again what has fired
+// for each Every, beside Options.PerMinute.
 type Repeated interface {
 	Sink
 	// Every is the time between two sends; more than 0.

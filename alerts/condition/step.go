@@ -99,6 +99,13 @@ func Next(c Condition, s Send, now time.Time) alerts.Phase {
 	return ""
 }
 
+// Repeat reports whether a sink whose receiver forgets after a while (alerts.Repeated) must be told
+// again of what fires.
+func Repeat(c Condition, s Send, now time.Time, every time.Duration) bool {
+	open := s.Phase == alerts.Firing || s.Phase == alerts.Again
+	return every > 0 && open && c.State == Firing && !now.Before(s.Due) && now.Sub(s.Sent) >= every
+}
+
 // band counts the powers of ten that n has passed.
 func band(n int64) int { return int(math.Log10(float64(max(n, 1)))) }
 

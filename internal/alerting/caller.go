@@ -32,6 +32,8 @@ type Caller struct {
 	// Called is told whether each call of the hook succeeded; may be nil. It is set before
 	// the first call.
 	Called func(ok bool)
+	// Every is that of a sink that is alerts.Repeated; 0 of another.
+	Every time.Duration
 
 	hook   alerts.Hook
 	logger *slog.Logger

@@ -24,6 +24,9 @@ func NewSinks(o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sink
 	for _, sink := range o.Sinks {
 		caller := NewCaller(sink.Send, logger)
 		caller.Called = called
+		if r, ok := sink.(alerts.Repeated); ok {
+			caller.Every = r.Every()
+		}
 		s.Callers[sink.Name()] = caller
 		s.dispatchers = append(s.dispatchers, NewDispatcher(caller, o))
 	}

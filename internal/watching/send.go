@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
@@ -27,6 +28,7 @@ type due struct {
 	condition.Condition
 	phase alerts.Phase
 	send  condition.Send
+	again bool // only since the receiver forgets
 }
 
 // run sends until ctx ends.
@@ -77,18 +79,24 @@ func (s *sender) sendAll(ctx context.Context, name, namespace string, now time.T
 	}
 	read := time.Now()
 	room := s.room(now)
-	rest := list[min(len(list), room):]
+	news := slices.DeleteFunc(slices.Clone(list), func(d due) bool { return d.again })
+	list = slices.DeleteFunc(list, func(d due) bool { return !d.again })
+	rest := news[min(len(news), room):]
 	if len(rest) > 0 && room > 0 {
-		list, rest = list[:room-1], list[room-1:]
+		news, rest = news[:room-1], news[room-1:]
 	} else {
-		list, rest = list[:len(list)-len(rest)], nil
+		news, rest = news[:len(news)-len(rest)], nil
 	}
-	for _, d := range list {
+	for _, d := range slices.Concat(news, list) {
+		if !d.again {
+			s.calls = append(s.calls, now)
+		}
 		if more, err := s.pass(ctx, name, d.alert(now), []due{d}, now.Add(time.Since(read))); err != nil || !more {
 			return err
 		}
 	}
 	if len(rest) > 0 {
+		s.calls = append(s.calls, now)
 		_, err = s.pass(ctx, name, s.digest(namespace, rest, now), rest, now.Add(time.Since(read)))
 	}
 	return err
@@ -113,9 +121,13 @@ func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list
 		if !ok {
 			x = condition.Send{Key: c.Key, Sink: s.sink}
 		}
-		own := c.Kind == alerts.SinkFailing && c.Topic == s.sink
-		if phase := condition.Next(c, x, now); phase != "" && !own {
-			list = append(list, due{c, phase, x})
+		if c.Kind == alerts.SinkFailing && c.Topic == s.sink {
+			continue
+		}
+		if phase := condition.Next(c, x, now); phase != "" {
+			list = append(list, due{c, phase, x, false})
+		} else if condition.Repeat(c, x, now, s.caller.Every) {
+			list = append(list, due{c, alerts.Again, x, true})
 		}
 	}
 	return list, nil
@@ -136,7 +148,6 @@ func (s *sender) room(now time.Time) int {
 // pass calls the sink, and records what it said of list. It reports false if another process
 // sends by now.
 func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []due, now time.Time) (more bool, err error) {
-	s.calls = append(s.calls, now)
 	failed := s.caller.Call(ctx, a)
 	if failed != nil && ctx.Err() != nil {
 		return false, nil // it is tried by the next process

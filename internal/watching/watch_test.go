@@ -76,16 +76,22 @@ func newProcess(t *testing.T, st store.Store, owner, environment string, o alert
 		}
 		return p.fail
 	}, slog.New(slog.DiscardHandler))
+	p.watch(st, owner, environment, o, caller)
+	return p
+}
+
+// watch gives the process a watch, and the sink that caller calls.
+func (p *process) watch(st store.Store, owner, environment string, o alerts.Options, caller *alerting.Caller) {
+	p.t.Helper()
 	p.Watch = New(Options{
 		Store: st, Consumer: "c", Owner: owner, Environment: environment, Build: "v1", Alerts: o.WithDefaults(),
 		Callers: map[string]*alerting.Caller{"sink": caller}, Logger: slog.New(slog.DiscardHandler),
 		Away: func() bool { return p.away }, Direct: func(a alerts.Alert) { p.direct = append(p.direct, a) },
 	})
-	if !p.begin(t.Context()) {
-		t.Fatal("no origin")
+	if !p.begin(p.t.Context()) {
+		p.t.Fatal("no origin")
 	}
 	p.sender = &sender{w: p.Watch, sink: "sink", caller: caller, wake: outbox.NewSignal()}
-	return p
 }
 
 // see has the process judge facts, and send what follows from them. It returns what was sent.
