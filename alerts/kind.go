@@ -86,12 +86,19 @@ const (
 	// RedriveStalled: a redrive runs, and no letter has got an outcome for a while. Topic is
 	// its name.
 	RedriveStalled Kind = "redrive_stalled"
+	// RedriveEnded: a redrive, or a discard of many letters, was done or cancelled. Topic is its name.
+	// It is an event of severity Info: it has no Phase, and is sent once.
+	RedriveEnded Kind = "redrive_ended"
 	// StepParked: a person must say what became of steps of leased handlers.
 	StepParked Kind = "step_parked"
 	// SinkFailing: a sink has taken no alert for a while, although it should. Topic is its
 	// name; the other sinks send it.
 	SinkFailing Kind = "sink_failing"
 )
+
+// Event reports whether alerts of the kind are judged from the tables, and are not resolved: each
+// sink is sent one, once.
+func (k Kind) Event() bool { return k == RedriveEnded }
 
 // Good reports whether the kind means that something works again.
 func (k Kind) Good() bool {

@@ -30,6 +30,9 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 	if f.Hold {
 		return c, c.State != ""
 	}
+	if f.Kind.Event() {
+		return event(c, f, now), true
+	}
 	if c.State != Pending && c.State != Firing {
 		c = Condition{Namespace: c.Namespace, State: Pending, Ended: c.Ended, Base: f.Count, BaseAt: now}
 		c.Since = now
@@ -50,6 +53,17 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 		c.Base, c.BaseAt = c.Count, now
 	}
 	return c, true
+}
+
+// event is Step for what ends as it begins.
+func event(c Condition, f *Finding, now time.Time) Condition {
+	if c.State == "" {
+		c.Alert, c.State, c.Ended, c.At = f.Alert, Resolved, now, now
+		if c.Since.IsZero() {
+			c.Since = now
+		}
+	}
+	return c
 }
 
 // ease is Step while nothing is wrong.
@@ -85,6 +99,11 @@ func Next(c Condition, s Send, now time.Time) alerts.Phase {
 		return ""
 	}
 	switch {
+	case c.Kind.Event():
+		if s.Phase == "" && now.Sub(c.Ended) < lostTime {
+			return alerts.Firing
+		}
+		return ""
 	case open && (c.State == Resolved || c.State == Pending && !c.Ended.IsZero()):
 		return alerts.Resolved
 	case c.State != Firing:

@@ -15,7 +15,7 @@ import (
 const (
 	crashTime = 10 * time.Minute
 	calmTime  = 15 * time.Minute
-	// seenTime is how long a consumer that is absent is remembered.
+	// seenTime is how long a consumer that is absent is remembered, and a schedule at least.
 	seenTime = 7 * 24 * time.Hour
 )
 
@@ -133,6 +133,9 @@ func (f *facts) unowned() (list []condition.Finding) {
 // ticks are schedules that no process makes, and items without a message.
 func (f *facts) ticks() (list []condition.Finding) {
 	for _, s := range f.schedules {
+		if !s.Seen.IsZero() && f.now.Sub(s.Seen) > max(s.Within, seenTime) {
+			continue // a program that has it no more says so by nothing else
+		}
 		if !s.Seen.IsZero() && f.now.Sub(s.Seen) > f.bounds.WithoutOwner {
 			c := finding(alerts.ScheduleMissed, alerts.Error, "")
 			c.Topic, c.Since = s.Name, s.Seen

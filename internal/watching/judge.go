@@ -208,13 +208,16 @@ func (f *facts) group(g groups.Group) condition.Finding {
 	if c.Error != "" {
 		title += ": " + c.Error
 	}
-	return say(c, title, what, "headrace dlq why "+g.ErrorFingerprint)
+	return say(c, title, what, "headrace dlq why "+g.ErrorFingerprint[:min(len(g.ErrorFingerprint), 16)])
 }
 
-// planned reports whether a person has planned a redrive of the group.
+// planned reports whether a person has planned a redrive of the group: its filter is in the words of
+// inspect.Words.
 func (f *facts) planned(g groups.Group) bool {
 	return slices.ContainsFunc(f.redrives, func(r job.Redrive) bool {
-		return !r.State.Ended() && strings.Contains(r.Filter, g.ErrorFingerprint)
+		words := strings.Split(r.Filter, ", ")
+		other := func(word string) bool { return strings.HasPrefix(word, "handler ") && word != "handler "+g.Handler }
+		return !r.State.Ended() && slices.Contains(words, "error fingerprint "+g.ErrorFingerprint) && !slices.ContainsFunc(words, other)
 	})
 }
 
@@ -243,13 +246,21 @@ func (f *facts) waiting() (list []condition.Finding) {
 	return list
 }
 
-// jobs are the redrives that need a person.
+// endedTime is how long after its end a redrive is told of, if no process looked before.
+const endedTime = 24 * time.Hour
+
+// jobs are the redrives that need a person, and those that have ended.
 func (f *facts) jobs() (list []condition.Finding) {
 	for _, r := range f.redrives {
 		name := job.Name(r.ID)
 		c := finding(alerts.RedrivePaused, alerts.Warning, f.consumer)
 		c.Topic = name
 		switch {
+		case r.State.Ended() && !r.Applied.IsZero() && f.now.Sub(r.Ended) < endedTime:
+			c.Kind, c.Severity, c.Count, c.Since = alerts.RedriveEnded, alerts.Info, r.Count, r.Ended
+			list = append(list, say(c, fmt.Sprintf("%s of %s is %s", name, f.consumer, r.State),
+				fmt.Sprintf("Of %s, %d succeeded, %d failed again, %d were skipped", plural(r.Count, "letter", "letters"), r.Succeeded, r.FailedAgain, r.Skipped),
+				"headrace redrive show "+name))
 		case r.State == job.Paused && !strings.HasPrefix(r.Why, "paused by "):
 			list = append(list, say(c, fmt.Sprintf("%s of %s has paused", name, f.consumer), f.text(r.Why), "headrace redrive show "+name))
 		case r.State == job.Running && r.Queued()+r.UnderWay() > 0:

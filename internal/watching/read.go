@@ -57,9 +57,10 @@ func links(base string, a alerts.Alert) []alerts.Link {
 	case base == "":
 		return nil
 	case a.ErrorFingerprint != "":
-		return []alerts.Link{{Name: "group", URL: base + "/g/" + url.PathEscape(a.ErrorFingerprint)}}
-	case a.Kind == alerts.RedrivePaused, a.Kind == alerts.RedriveStalled:
-		return []alerts.Link{{Name: "redrives", URL: base + "/redrives"}}
+		of := url.Values{"consumer": {a.Consumer}, "handler": {a.Handler}}
+		return []alerts.Link{{Name: "group", URL: base + "/g/" + url.PathEscape(a.ErrorFingerprint) + "?" + of.Encode()}}
+	case a.Kind == alerts.RedrivePaused, a.Kind == alerts.RedriveStalled, a.Kind == alerts.RedriveEnded:
+		return []alerts.Link{{Name: "redrive", URL: base + "/r/" + url.PathEscape(strings.TrimPrefix(a.Topic, "R-"))}}
 	}
 	return []alerts.Link{{Name: "overview", URL: base + "/"}}
 }

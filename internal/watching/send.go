@@ -170,6 +170,9 @@ func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []d
 func (d due) alert(now time.Time) alerts.Alert {
 	a := d.Condition.Alert
 	a.Phase, a.At = d.phase, now
+	if a.Kind.Event() {
+		a.Phase, a.At = "", d.Ended
+	}
 	since := d.send.Sent
 	if since.IsZero() {
 		since = a.Since

@@ -274,7 +274,7 @@ func TestEnvironmentsAndText(t *testing.T) {
 		if one.Key == other[0].Key || one.Error != "total of # is #" || other[0].Error != `total of "ann" is 7` {
 			t.Errorf("%+v\n%+v", one, other)
 		}
-		if strings.Contains(fmt.Sprintf("%+v", one), "ann") || one.Links[0].URL != "https://ops.example/g/f00" || one.Command != "headrace dlq why f00" {
+		if strings.Contains(fmt.Sprintf("%+v", one), "ann") || one.Links[0].URL != "https://ops.example/g/f00?consumer=c&handler=h" || one.Command != "headrace dlq why f00" {
 			t.Errorf("%+v", one)
 		}
 	})
