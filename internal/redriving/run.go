@@ -12,9 +12,11 @@ import (
 const (
 	// lookEvery is how often a process looks for running jobs.
 	lookEvery = time.Second
-	// busyEvery is the time between two steps of a job whose letters come to their ends. It is
-	// doubled, up to lookEvery, as long as none does.
-	busyEvery = 50 * time.Millisecond
+	// busyEvery is the time between two steps of a job if half of its letters under way came to their
+	// ends. It is doubled, up to steadyEvery, as long as fewer do, since a step looks at each of
+	// them, and up to lookEvery as long as none does.
+	busyEvery   = 50 * time.Millisecond
+	steadyEvery = 250 * time.Millisecond
 	// stepTime bounds a step.
 	stepTime = time.Minute
 	// forgetEvery is how often old redrives are removed, and kept how long they are kept.
@@ -27,7 +29,7 @@ func (e *Engine) Run(ctx context.Context) {
 	var forgotten time.Time
 	pause, failed := lookEvery, false
 	for {
-		busy, err := e.steps(ctx)
+		most, err := e.steps(ctx)
 		if err != nil && ctx.Err() == nil && !failed {
 			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", encode.Said(err))
 		}
@@ -38,34 +40,38 @@ func (e *Engine) Run(ctx context.Context) {
 			forgotten = time.Now()
 			e.forget(ctx)
 		}
-		if pause = min(2*pause, lookEvery); busy {
-			pause = busyEvery
-		}
+		pause = min(2*pause, most)
 		if !sleep.For(ctx, pause) {
 			return
 		}
 	}
 }
 
-// steps takes a step of each running job. It reports whether one of them has come further.
-func (e *Engine) steps(ctx context.Context) (busy bool, err error) {
+// steps takes a step of each running job. It returns the most time until the next ones.
+func (e *Engine) steps(ctx context.Context) (most time.Duration, err error) {
+	most = lookEvery
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
 	due, err := e.jobs().Due(ctx, e.Consumer)
 	if err != nil {
-		return false, err
+		return most, err
 	}
 	for _, id := range due {
 		taken, err := e.Step(ctx, id)
 		if err != nil {
-			return false, err
+			return most, err
 		}
-		busy = busy || taken.Changed > 0
+		switch {
+		case taken.Ended > 0 && taken.Ended >= taken.UnderWay, taken.Changed > 0 && taken.UnderWay == 0:
+			most = busyEvery
+		case taken.Changed > 0:
+			most = min(most, steadyEvery)
+		}
 		if taken.Action == job.Pause {
 			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "consumer", e.Consumer, "why", taken.Why)
 		}
 	}
-	return busy, nil
+	return most, nil
 }
 
 // forget removes old redrives.

@@ -12,8 +12,9 @@ import (
 // Taken is a step that was taken.
 type Taken struct {
 	job.Decision
-	// Changed is how many letters were sent, or have an outcome that they had not before.
-	Changed int
+	// Changed is how many letters were sent, or have an outcome that they had not before: Ended of
+	// those that were under way, of which UnderWay go on.
+	Changed, Ended, UnderWay int
 }
 
 // Step takes a step of a running job, in one transaction. The Action is "" if the job does not run,
@@ -49,7 +50,7 @@ func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	if s.put {
 		e.Store.Backlog().Signals.Wake(e.Consumer)
 	}
-	return Taken{d, len(s.entries)}, nil
+	return Taken{d, len(s.entries), s.ended, s.looked - s.ended}, nil
 }
 
 // count counts the letters that have an outcome since before.
@@ -76,6 +77,8 @@ type step struct {
 	entries    []job.Entry // that have changed
 	later      string      // why a letter could not be sent, although it will be
 	put        bool        // into the backlog
+
+	looked, ended int // letters under way, and those of them that have an outcome
 }
 
 func (s *step) run(ctx context.Context) (d job.Decision, err error) {
@@ -138,6 +141,7 @@ func (s *step) settle(ctx context.Context) error {
 		}
 		s.entries = append(s.entries, e)
 	}
+	s.looked, s.ended = len(looks), len(s.entries)
 	s.r.Tally(s.entries)
 	if len(behind) == 0 {
 		return nil

@@ -1,13 +1,12 @@
 -- What is to be known about the first $2 queued letters of a redrive, by handler and build; other
--- unfinished redrives may have them, too. CROSS JOIN keeps SQLite from reading their lists for each letter.
+-- unfinished redrives may have them, too: a join with their lists was read from end to end for each letter.
 WITH others AS MATERIALIZED (
     SELECT o.id FROM {{schema}}.headrace_redrives AS o
     WHERE o.state IN ('running', 'paused') AND o.id <> $1
 ), entries AS (
     SELECT e.letter_id, (
-        SELECT max(h.redrive_id) FROM others AS o
-        CROSS JOIN {{schema}}.headrace_redrive_letters AS h
-        WHERE h.redrive_id = o.id AND h.letter_id = e.letter_id AND h.state = 'queued'
+        SELECT max(o.id) FROM others AS o
+        WHERE (SELECT h.state FROM {{schema}}.headrace_redrive_letters AS h WHERE h.redrive_id = o.id AND h.letter_id = e.letter_id) = 'queued'
     ) AS other
     FROM {{schema}}.headrace_redrive_letters AS e
     WHERE e.redrive_id = $1 AND e.state = 'queued'
