@@ -1,6 +1,6 @@
 # Every target is one command that can be run by hand; `make` alone lists them.
 .DEFAULT_GOAL := help
-.PHONY: help test long race matrix fuzz planted torture interop browser pictures lint services-up services-down example
+.PHONY: help test long million race matrix fuzz planted torture interop browser pictures lint services-up services-down example
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
@@ -14,6 +14,9 @@ test: ## run all tests, some in a short form, with a PostgreSQL and brokers of t
 
 long: ## run all tests whole; PKG=./broker/sqs for some of them
 	@scripts/test $(or $(PKG),./...)
+
+million: ## look at each view, and measure the command's memory, with a million dead letters and ten million messages (20 GB, an hour); LETTERS=100000 for fewer
+	HEADRACE_TEST_LETTERS=$(or $(LETTERS),1000000) scripts/test -timeout 90m -p 1 -v -run '^(TestViews|TestMemory$$|TestSearchReadsFewPages$$)' ./cmd/headrace ./store/postgres
 
 race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything, HALF=1 or 2 for half
 	@scripts/test -race $(if $(HALF),-run '$(if $(filter 1,$(HALF)),^Test[A-L]|^Example,^Test[M-Z])') $(if $(ALL),,-short -skip '^TestStopWhileTheNetworkIsFrozen$$') $$(go list ./... | grep -vE '/(cmd|examples|tests$(if $(ALL),,|broker|store/postgres|internal/fault))(/|$$)')

@@ -27,13 +27,15 @@ var ErrGone = errors.New("is gone")
 // not taken.
 const TakeTime = 2 * time.Second
 
-// Asker asks processes, and waits for their answer. All fields are required.
+// Asker asks processes, and waits for their answer. All fields but Taken are required.
 type Asker struct {
 	// Requests and Instances are those of the store.
 	Requests  Requests
 	Instances Store
 	// Every is the time between two looks at the answer.
 	Every time.Duration
+	// Taken is called at each look of Ask at a request that was taken and is not answered.
+	Taken func(Answer)
 }
 
 // Ask asks, waits for the answer, and decodes its value into out unless that is nil. It blocks
@@ -55,7 +57,11 @@ func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any)
 			return err
 		case done:
 			return answer.Read(out)
-		case !sleep.For(ctx, a.Every):
+		}
+		if answer.State == RequestTaken && a.Taken != nil {
+			a.Taken(answer)
+		}
+		if !sleep.For(ctx, a.Every) {
 			return fmt.Errorf("request %d is %s: %w", id, answer.State, context.Cause(ctx))
 		}
 	}

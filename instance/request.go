@@ -72,7 +72,7 @@ type Answer struct {
 	State RequestState
 	// Instance is the id of the process that took it, and TakenBy its host and build.
 	Instance, TakenBy string
-	// Value is JSON; nil unless the state is done.
+	// Value is JSON: of a request that is done, or how far a long one is that was taken; nil otherwise.
 	Value []byte
 	// Error says why it was refused or failed, for a person.
 	Error string
@@ -101,8 +101,8 @@ type Requests interface {
 	// processes take the same, and none takes one whose time is over. If there is none, it
 	// reads one index and takes no lock.
 	Take(ctx context.Context, self Instance, kinds []string) (Request, bool, error)
-	// Answer records the answer to a request that self has taken. Only the first one counts. A
-	// refusal is also a row of the audit.
+	// Answer records the answer to a request that self has taken. Only the first one counts, but for
+	// one that is RequestTaken and says how far it is. A refusal is also a row of the audit.
 	Answer(ctx context.Context, id int64, self Instance, a Answer) error
 	// Get returns a request and what became of it. It reports false if there is none.
 	Get(ctx context.Context, id int64) (Request, Answer, bool, error)

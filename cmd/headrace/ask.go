@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/headrace/headrace/instance"
@@ -13,10 +14,22 @@ const askEvery = 200 * time.Millisecond
 // ask asks the processes of a consumer, and waits for the answer. Errors are those of
 // instance.Asker.
 func ask[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
+	return askLong(ctx, st, r, args, valid, func(A) {})
+}
+
+// askLong is ask for what may take long: soFar is called with what the process has done so far.
+func askLong[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration, soFar func(A)) (answer A, err error) {
 	if r, err = r.With(args); err != nil {
 		return answer, err
 	}
 	o := st.Operations()
-	err = instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}.Ask(ctx, r, valid, &answer)
+	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}
+	asker.Taken = func(a instance.Answer) {
+		var done A
+		if a.Value != nil && json.Unmarshal(a.Value, &done) == nil {
+			soFar(done)
+		}
+	}
+	err = asker.Ask(ctx, r, valid, &answer)
 	return answer, err
 }

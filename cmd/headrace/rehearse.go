@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/rehearsal"
@@ -99,15 +101,19 @@ func (m *Main) nextFailure(report rehearsal.Report) {
 
 // consumerOf returns the consumer whose letters these are.
 func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string, err error) {
+	letters, err := redrive.New(st).List(ctx, dlq.Filter{IDs: ids, AnyState: true}, 0, len(ids))
+	if err != nil {
+		return "", err
+	}
 	for _, id := range ids {
-		l, err := st.Letters().Get(ctx, id)
+		i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.LetterID == id })
 		switch {
-		case err != nil:
-			return "", err
-		case consumer != "" && l.Consumer != consumer:
-			return "", usagef("letters of two consumers, %s and %s: ask each for its own", consumer, l.Consumer)
+		case i < 0:
+			return "", fmt.Errorf("%w: %d", dlq.ErrNotFound, id)
+		case consumer != "" && letters[i].Consumer != consumer:
+			return "", usagef("letters of two consumers, %s and %s: ask each for its own", consumer, letters[i].Consumer)
 		}
-		consumer = l.Consumer
+		consumer = letters[i].Consumer
 	}
 	return consumer, nil
 }

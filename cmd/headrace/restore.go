@@ -79,7 +79,9 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 	} else if err := m.confirm(yes, "%s", question); err != nil {
 		return err
 	}
-	a, err := ask[editing.Restored](ctx, st, r, args, instance.Valid)
+	bar := m.progress("restored", n)
+	a, err := askLong(ctx, st, r, args, instance.Valid, func(soFar editing.Restored) { bar.step(soFar.Done) })
+	bar.end()
 	if err != nil {
 		return err
 	}

@@ -94,6 +94,7 @@ func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *
 		if err := d.restore(ctx, q, id, ids, r); err != nil {
 			return err
 		}
+		instance.Progress(ctx, r)
 	}
 	if r.Done == 0 {
 		return nil

@@ -120,7 +120,7 @@ func (d *desk) act(ctx context.Context, r instance.Request) (a instance.Answer) 
 			a = instance.Answer{State: instance.RequestFailed, Error: fmt.Sprintf("%s panicked; the log of %s has the stack", r.Kind, d.self.Host)}
 		}
 	}()
-	value, err := d.actions[r.Kind](ctx, r)
+	value, err := d.actions[r.Kind](d.withProgress(ctx, r.ID), r)
 	var encoded []byte
 	if err == nil {
 		encoded, err = json.Marshal(value)
@@ -132,6 +132,24 @@ func (d *desk) act(ctx context.Context, r instance.Request) (a instance.Answer) 
 		return instance.Answer{State: instance.RequestFailed, Error: err.Error()}
 	}
 	return instance.Answer{State: instance.RequestDone, Value: encoded}
+}
+
+// withProgress returns the context of an action that may say how far it is, which is written now and then.
+func (d *desk) withProgress(ctx context.Context, id int64) context.Context {
+	var last time.Time
+	return instance.WithProgress(ctx, func(value any) {
+		if time.Since(last) < lookEvery {
+			return
+		}
+		last = time.Now()
+		encoded, err := json.Marshal(value)
+		if err == nil {
+			err = d.requests.Answer(ctx, id, d.self, instance.Answer{State: instance.RequestTaken, Value: encoded})
+		}
+		if err != nil && ctx.Err() == nil {
+			d.logger.Warn("cannot say how far a request is", "request", id, "error", encode.Said(err))
+		}
+	})
 }
 
 // answer writes an answer, again until the database takes it or ctx ends; also after ctx

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -112,6 +113,33 @@ func TestOneActionOfAKindRuns(t *testing.T) {
 		}
 		close(end)
 		asking.Wait()
+	})
+}
+
+// A long action says how far it is to the person who waits for its answer.
+func TestProgress(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		seen := make(chan struct{})
+		process(f, "1", f.Store, map[string]Action{
+			"restore": func(ctx context.Context, _ instance.Request) (any, error) {
+				instance.Progress(ctx, "half of it")
+				<-seen
+				return "all of it", nil
+			},
+		})
+		var far []string
+		a := asker(f)
+		a.Taken = func(a instance.Answer) {
+			if a.Value != nil && len(far) == 0 {
+				far = append(far, string(a.Value))
+				close(seen)
+			}
+		}
+		var value string
+		err := a.Ask(f.Context(), instance.Request{Kind: "restore", Consumer: enginetest.Consumer, By: "ann"}, instance.Valid, &value)
+		if err != nil || value != "all of it" || !slices.Equal(far, []string{`"half of it"`}) {
+			f.Errorf("%q after %q, %v", value, far, err)
+		}
 	})
 }
 

@@ -71,7 +71,7 @@ func takenBy(i instance.Instance) string {
 func (s *Requests) Answer(ctx context.Context, id int64, self instance.Instance, a instance.Answer) (err error) {
 	defer sqlrun.Wrap("answer a request", &err)
 	var value any
-	if a.State == instance.RequestDone {
+	if a.State == instance.RequestDone || a.State == instance.RequestTaken {
 		if !json.Valid(a.Value) || !encode.Clean(string(a.Value)) {
 			return errors.New("the value is no JSON")
 		}
