@@ -2,12 +2,11 @@ package ui
 
 import (
 	"log/slog"
-	"net"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/ui/login"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -92,7 +91,7 @@ func New(st store.Store, o Options) http.Handler {
 			w.Header().Set(name, value)
 		}
 		switch {
-		case !s.knows(r.Host):
+		case !login.Named(s.o.Hosts, r.Host):
 			http.Error(w, "this host name is not one of those that are served; headrace ui --host adds one", http.StatusMisdirectedRequest)
 		case o.Identify == nil:
 			http.Error(w, "each request is refused: Options.Identify is not set", http.StatusForbidden)
@@ -109,14 +108,4 @@ type server struct {
 	read  read.Reader
 	root  string // Options.Path without the slash at its end
 	views views
-}
-
-// knows reports whether a Host header is one of those that are served.
-func (s *server) knows(host string) bool {
-	name, _, err := net.SplitHostPort(host)
-	if err != nil {
-		name = host
-	}
-	name = strings.ToLower(strings.Trim(name, "[]"))
-	return slices.ContainsFunc(s.o.Hosts, func(one string) bool { return strings.ToLower(one) == name })
 }

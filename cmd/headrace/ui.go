@@ -22,6 +22,7 @@ type uiFlags struct {
 	name    string
 	trace   string
 	runbook string
+	metrics bool
 }
 
 func (m *Main) uiCommand() *cobra.Command {
@@ -39,6 +40,7 @@ func (m *Main) uiCommand() *cobra.Command {
 	flags.StringVar(&f.name, "name", "", "what the pages call the database (default: its name without a password)")
 	flags.StringVar(&f.trace, "trace-url", "", "the `URL` of a trace, with {trace} for its id")
 	flags.StringVar(&f.runbook, "runbook-url", "", "the `URL` of a runbook, with {consumer} and {handler}")
+	flags.BoolVar(&f.metrics, "metrics", false, "also serve the gauges of the database at "+metricsPath+", for Prometheus")
 	f.add(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error { return m.serveUI(ctx, st, f) })
@@ -64,10 +66,19 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 		}
 		f.name = db.shown
 	}
-	pages := ui.New(st, ui.Options{
-		Identify: way.Identify, Redact: forEyes(eyes.rules), Hosts: login.Names(f.listen, f.hosts), Name: f.name, CommandEnd: strings.TrimPrefix(m.command(""), "headrace "),
+	hosts := login.Names(f.listen, f.hosts)
+	pages := way.Handler(ui.New(st, ui.Options{
+		Identify: way.Identify, Redact: forEyes(eyes.rules), Hosts: hosts, Name: f.name, CommandEnd: strings.TrimPrefix(m.command(""), "headrace "),
 		TraceURL: f.trace, RunbookURL: f.runbook, Log: logger,
-	})
+	}))
+	if f.metrics {
+		both, end, err := withGauges(st, way, hosts, pages)
+		if err != nil {
+			return err
+		}
+		defer end()
+		pages = both
+	}
 	work, stop := m.Interruptible(ctx)
 	defer stop()
 	l, err := login.Listen(f.listen, way)
@@ -76,7 +87,7 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	} else if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: way.Handler(pages), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }()
 	path := "/"

@@ -2,12 +2,21 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/headrace/headrace/ui/login"
+	"github.com/headrace/headrace/ui/who"
 )
 
 // uiReader looks at the pages when the command says where they are, and then stops it.
@@ -16,6 +25,8 @@ type uiReader struct {
 	stop context.CancelFunc
 	said strings.Builder
 	page string
+	// metrics is what a program without a login reads.
+	metrics string
 }
 
 var uiAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\S+`)
@@ -38,6 +49,17 @@ func (u *uiReader) Write(b []byte) (int, error) {
 			u.Error(err)
 		}
 		u.page = string(page)
+		base, _, _ := strings.Cut(url, "/login")
+		if answer, err = http.Get(base + metricsPath); err != nil {
+			u.Error(err)
+			return len(b), nil
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			u.Error(answer.Status, err)
+		}
+		u.metrics = string(text)
 	}
 	return len(b), nil
 }
@@ -54,14 +76,52 @@ func TestUI(t *testing.T) {
 			u.stop = stop
 			return work, stop
 		}
-	}, "ui", "--listen", "127.0.0.1:0", "--name", "shop-prod")
+	}, "ui", "--listen", "127.0.0.1:0", "--name", "shop-prod", "--metrics")
 	for _, want := range []string{"shop-prod", "context deadline exceeded", "headrace status"} {
 		if !strings.Contains(u.page, want) {
 			t.Errorf("the page lacks %q: %s", want, u.page)
+		}
+	}
+	for _, want := range []string{`headrace_dead_letters_open{headrace_class="exhausted",headrace_consumer="billing"} 2`, `headrace_consumer_paused_ratio{headrace_consumer="billing"} 0`} {
+		if !strings.Contains(u.metrics, want) {
+			t.Errorf("the metrics lack %s:\n%s", want, u.metrics)
 		}
 	}
 	for _, address := range []string{"0.0.0.0:8090", "192.0.2.1:8090", ":8090"} {
 		p.run(exitUsage, nil, "ui", "--listen", address)
 	}
 	p.run(exitFailed, nil, "ui", "--listen", "8090")
+}
+
+// Who may not look at the pages reads no metrics, but for programs of this machine where a link signs in; and no page of
+// another name does.
+func TestWhoReadsMetrics(t *testing.T) {
+	token := strings.Repeat("7f3a", 16)
+	file := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(file, fmt.Appendf(nil, "prometheus viewer %x\n", sha256.Sum256([]byte(token))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tokens, err := login.NewTokens(file, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := login.NewLink(who.Person{Name: "ann", Role: who.Admin})
+	for _, c := range []struct {
+		way         login.Way
+		host, token string
+		want        int
+	}{
+		{link, "127.0.0.1:8090", "", 200}, {link, "evil.example", "", 421},
+		{tokens, "127.0.0.1:8090", "", 401}, {tokens, "127.0.0.1:8090", "Bearer x" + token, 401}, {tokens, "127.0.0.1:8090", "Bearer " + token, 200}, {tokens, "evil.example", "Bearer " + token, 421},
+	} {
+		r := httptest.NewRequest("GET", "http://"+c.host+metricsPath, nil)
+		if c.token != "" {
+			r.Header.Set("Authorization", c.token)
+		}
+		w := httptest.NewRecorder()
+		guard(c.way, login.Names("127.0.0.1:8090", nil), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {})).ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%T %s %q: %d, want %d", c.way, c.host, c.token, w.Code, c.want)
+		}
+	}
 }

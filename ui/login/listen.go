@@ -50,3 +50,13 @@ func Names(address string, more []string) []string {
 	}
 	return names
 }
+
+// Named reports whether the Host header of a request is one of names.
+func Named(names []string, host string) bool {
+	name, _, err := net.SplitHostPort(host)
+	if err != nil {
+		name = host
+	}
+	name = strings.Trim(name, "[]")
+	return slices.ContainsFunc(names, func(one string) bool { return strings.EqualFold(one, name) })
+}
