@@ -2,8 +2,10 @@ package ui
 
 import (
 	"errors"
+	"hash/fnv"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
@@ -102,6 +104,19 @@ func (v *visit) refused(err error, show present) error {
 		return show(http.StatusServiceUnavailable)
 	}
 	return err
+}
+
+// turns let the posts of one form follow one another: the second has then not seen what the first has
+// made, and makes no second plan. Posts to other servers of the pages are not held back.
+type turns [64]sync.Mutex
+
+// take waits for the turn of a path, and returns what ends it.
+func (t *turns) take(path string) (end func()) {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(path)) // a hash never fails
+	turn := &t[h.Sum32()%uint32(len(t))]
+	turn.Lock()
+	return turn.Unlock
 }
 
 // rehearse asks the newest build of a consumer to rehearse letters.

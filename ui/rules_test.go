@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/headrace/headrace/store/sqlite"
@@ -224,6 +225,41 @@ func TestStaleForms(t *testing.T) {
 	fields.Del("seen")
 	f.send("POST", path, fields)
 	f.wants(http.StatusConflict)
+}
+
+// Clicks at the same moment make one plan.
+func TestClicksAtOnceMakeOnePlan(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(2)
+	_, stop := f.run("v1.8.1", func(paid) error { return nil })
+	defer stop()
+	f.counted()
+	for _, page := range []string{"/g/" + f.letters()[0].ErrorFingerprint, "/l/1"} {
+		f.get(page)
+		path, fields := f.form("/plan")
+		var clicks sync.WaitGroup
+		statuses := make(chan int, 4)
+		for range cap(statuses) {
+			clicks.Go(func() {
+				one := *f
+				one.sendOnce("POST", path, fields)
+				statuses <- one.status
+			})
+		}
+		clicks.Wait()
+		close(statuses)
+		count := make(map[int]int)
+		for status := range statuses {
+			count[status]++
+		}
+		if count[http.StatusSeeOther] != 1 || count[http.StatusConflict] != 3 {
+			t.Errorf("%s: %v", page, count)
+		}
+	}
+	if list, err := f.st.Operations().Redrives.List(t.Context(), "billing", 10); err != nil || len(list) != 2 {
+		t.Errorf("%d plans: %v", len(list), err)
+	}
 }
 
 // counted waits until the processes have counted the letters: then people may decide on the group.

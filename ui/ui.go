@@ -108,4 +108,5 @@ type server struct {
 	read  read.Reader
 	root  string // Options.Path without the slash at its end
 	views views
+	turns turns
 }
