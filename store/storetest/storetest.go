@@ -120,6 +120,7 @@ var suite = []struct {
 func Run(t *testing.T, h Harness) {
 	for _, group := range suite {
 		t.Run(group.name, func(t *testing.T) {
+			t.Parallel() // a group does not wait for the one before it
 			for _, tt := range group.tests {
 				if tt.needs == nil || tt.needs(h.Capabilities) {
 					t.Run(tt.name, func(t *testing.T) { tt.run(setup(t, h)) })
