@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
@@ -136,19 +138,34 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	v.Warnings = append(m.warnings(v, unowned, subscribed), m.unseenWarnings(v, subscribed)...)
-	later, err := laterWarnings(ctx, st)
+	later, err := m.laterWarnings(ctx, st)
 	v.Warnings = append(v.Warnings, later...)
 	return v, err
 }
 
-// laterWarnings are about what the processes do for people: counting, and redrives.
-func laterWarnings(ctx context.Context, st openStore) (list []string, err error) {
+// toldOtherwise are the kinds of alert whose matter status shows by itself.
+var toldOtherwise = []alerts.Kind{
+	alerts.GroupFailing, alerts.LettersOld, alerts.Paused, alerts.PauseForgotten, alerts.RowsParked, alerts.WorkWithoutOwner, alerts.StepParked,
+	alerts.RedrivePaused, alerts.ConsumerAbsent, alerts.ConsumerCrashing,
+}
+
+// laterWarnings are about what the processes do for people: counting, alerts, and redrives.
+func (m *Main) laterWarnings(ctx context.Context, st openStore) (list []string, err error) {
 	said, err := late(ctx, st)
 	if err != nil {
 		return nil, err
 	}
 	if said != "" {
 		list = append(list, said)
+	}
+	conditions, err := st.Operations().Conditions.List(ctx, "", true)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range conditions {
+		if c.State == condition.Firing && !slices.Contains(toldOtherwise, c.Kind) {
+			list = append(list, fmt.Sprintf("%s, since %s: %s", c.Title, m.when(c.Since), c.Command))
+		}
 	}
 	redrives, err := st.Operations().Redrives.List(ctx, "", newestRedrives)
 	for _, r := range redrives {

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/outbox"
 )
 
 // crashTime is the time in which ends count, and calmTime that without one after which it is over.
@@ -79,6 +80,12 @@ const local = "local/"
 // events are those that are not published.
 func (f *facts) events() (list []condition.Finding) {
 	for _, o := range f.outboxes {
+		if o.Outbox == outbox.Unclaimed && o.Ready > 0 {
+			c := finding(alerts.WorkWithoutOwner, alerts.Warning, "")
+			c.Topic, c.Count, c.For = o.Outbox, o.Ready, f.bounds.WithoutOwner
+			list = append(list, say(c, plural(o.Ready, "local event waits", "local events wait")+", and no consumer has a local handler for the topic",
+				"Register one with consumer.Local, or correct the topic", "headrace status"))
+		}
 		if strings.HasPrefix(o.Outbox, local) {
 			continue
 		}
