@@ -163,11 +163,15 @@ func openOnes(ctx context.Context, st openStore, ids []int64) (f dlq.Filter, oth
 			f.IDs, f.Consumer = append(f.IDs, id), letters[i].Consumer
 			continue
 		}
-		skip := redrivenView{LetterID: id, Outcome: job.Skipped, Why: "there is no such letter"}
+		skip := redrivenView{LetterID: id, Outcome: job.Skipped}
 		if i >= 0 {
-			if skip, err = decidedBefore(ctx, st, letters[i]); err != nil {
-				return f, nil, err
-			}
+			skip, err = decidedBefore(ctx, st, letters[i])
+		} else {
+			skip.Why, err = meantGroup(ctx, st, id)
+			skip.Why = "there is no such letter" + skip.Why
+		}
+		if err != nil {
+			return f, nil, err
 		}
 		others = append(others, skip)
 	}

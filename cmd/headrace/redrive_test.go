@@ -176,6 +176,25 @@ func TestRedriveFew(t *testing.T) {
 	p.run(exitDone, nil, "check")
 }
 
+// The first digits of a group may be those of a letter's number: then it is said how to name the
+// group.
+func TestGroupOfDigits(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead-digits", "1")
+	var b billing
+	b.start(p, "v1")
+	const want = "; for the group type all of 5959abcdef012345"
+	p.run(exitFailed, quickly, "dlq", "rehearse", "5959")
+	p.wants("rehearse", "no such dead letter: 5959"+want)
+	p.run(exitFailed, quickly, "dlq", "redrive", "5959", "--reason", "fixed", "--yes")
+	p.wants("redrive", "5959  skipped: there is no such letter"+want)
+	p.run(exitFailed, quickly, "dlq", "rehearse", "5958")
+	if strings.Contains(p.stderr.String(), "for the group") {
+		t.Errorf("of no group: %s", &p.stderr)
+	}
+	p.run(exitDone, quickly, "dlq", "rehearse", "5959abcdef012345")
+}
+
 // A plan says what another redrive has, what has been decided since, and that it is too late.
 func TestPlanOfTheSameLetters(t *testing.T) {
 	p := newProgram(t)

@@ -109,7 +109,8 @@ func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string
 		i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.LetterID == id })
 		switch {
 		case i < 0:
-			return "", fmt.Errorf("%w: %d", dlq.ErrNotFound, id)
+			meant, err := meantGroup(ctx, st, id)
+			return "", errors.Join(fmt.Errorf("%w: %d%s", dlq.ErrNotFound, id, meant), err)
 		case consumer != "" && letters[i].Consumer != consumer:
 			return "", usagef("letters of two consumers, %s and %s: ask each for its own", consumer, letters[i].Consumer)
 		}

@@ -25,6 +25,7 @@ import (
 //
 //	seed dead N         N letters of billing/orders.paid, keys k1…kN, two attempts each
 //	seed dead-later 1   one more, with the key later
+//	seed dead-digits 1  one whose error fingerprint begins with digits
 //	seed conflict KEY   another message under KEY, and its letter
 //	seed evil           a letter whose every text tries something with a terminal
 //	seed parked N       N parked events
@@ -105,6 +106,10 @@ func (s seeder) write(what, arg string) error {
 			}
 		}
 		return nil
+	case "dead-digits":
+		l := deadLetter("digits")
+		l.ErrorFingerprint = "5959abcdef012345"
+		return s.dead(l)
 	case "dead-later":
 		return s.dead(deadLetter("later"))
 	case "conflict":

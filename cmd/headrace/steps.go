@@ -47,12 +47,13 @@ func (m *Main) stepsListCommand() *cobra.Command {
 	c.Flags().Var(most, "limit", "how many to list")
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			filters := []ledger.Filter{{State: ledger.State(state.value), System: *system}}
+			filters, none := []ledger.Filter{{State: ledger.State(state.value), System: *system}}, "no step is "+state.value
 			switch state.value {
 			case doubled:
 				filters = []ledger.Filter{{Doubled: true, System: *system}}
 			case "":
 				filters = []ledger.Filter{{State: ledger.Parked, System: *system}, {State: ledger.Pending, System: *system, Idle: oldPending}}
+				none = "no step needs a person"
 			}
 			var rows []ledger.Row
 			for _, f := range filters {
@@ -69,7 +70,7 @@ func (m *Main) stepsListCommand() *cobra.Command {
 			if err := m.printSteps(ctx, st, rows); err != nil || len(rows) > 0 {
 				return err
 			}
-			m.say("there is no such step")
+			m.say("%s", none)
 			return nil
 		})
 	})
