@@ -209,7 +209,8 @@ type Migrator interface {
 	// Migrate applies missing migrations, and returns those that it applied. Concurrent
 	// calls are safe: one waits for the other.
 	Migrate(ctx context.Context) ([]Migration, error)
-	// Migrations returns all migrations of this version, and whether each was applied.
+	// Migrations returns all migrations of this version, and whether each was applied; with an
+	// error that matches ErrSchema if only newer versions can read the database.
 	Migrations(ctx context.Context) ([]Migration, error)
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -67,12 +68,9 @@ func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
 }
 
 func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {
-	all, err := mg.Migrations(ctx)
-	if err != nil {
-		return err
-	}
-	if err := m.emitMigrations(all); err != nil {
-		return err
+	all, failed := mg.Migrations(ctx)
+	if err := m.emitMigrations(all); err != nil || failed != nil {
+		return errors.Join(err, failed)
 	}
 	missing := 0
 	for _, one := range all {

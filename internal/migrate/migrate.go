@@ -57,7 +57,8 @@ func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, erro
 	return m, err
 }
 
-// List returns the scripts, and which are applied.
+// List returns the scripts, and which are applied; with an error that matches store.ErrSchema if
+// only newer builds can read the database.
 func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
 	row, err := b.Meta(ctx)
 	if err != nil {
@@ -66,6 +67,9 @@ func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, err
 	list := make([]store.Migration, len(scripts))
 	for i, s := range scripts {
 		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL, Applied: s.Version <= row.Version}
+	}
+	if row.ReadableFrom > len(scripts) {
+		return list, Fits(row, len(scripts), b.Schema())
 	}
 	return list, nil
 }
