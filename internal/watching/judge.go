@@ -132,10 +132,14 @@ const (
 // failingGroups has a finding for each group that began to fail, until it is resolved or muted.
 func (f *facts) failingGroups() (list []condition.Finding) {
 	storms := make(map[string]*condition.Finding)
+	begun := make(map[string][]time.Time) // within the storm's time, by handler
 	byAge := slices.SortedFunc(slices.Values(f.groups), func(a, b groups.Group) int {
 		return cmp.Or(a.StateAt.Compare(b.StateAt), cmp.Compare(a.ErrorFingerprint, b.ErrorFingerprint))
 	})
 	for _, g := range byAge {
+		before := slices.DeleteFunc(begun[g.Handler], func(at time.Time) bool { return g.StateAt.Sub(at) >= stormTime })
+		before = before[max(len(before)-stormGroups, 0):]
+		begun[g.Handler] = append(before, g.StateAt)
 		if g.State == groups.Resolved || g.Muted(f.now) {
 			continue
 		}
@@ -144,7 +148,7 @@ func (f *facts) failingGroups() (list []condition.Finding) {
 		if !own && g.State == groups.Ongoing && !f.stormed(g) {
 			continue // it did not begin while we looked
 		}
-		if own || !f.stormed(g) && f.newBefore(g) < stormGroups {
+		if own || !f.stormed(g) && len(before) < stormGroups {
 			list = append(list, c)
 			continue
 		}
@@ -162,17 +166,6 @@ func (f *facts) failingGroups() (list []condition.Finding) {
 			plural(s.Count, "message is a dead letter", "messages are dead letters"), "headrace dlq groups --consumer "+f.consumer))
 	}
 	return list
-}
-
-// newBefore counts the groups of g's handler that became what they are shortly before g.
-func (f *facts) newBefore(g groups.Group) (n int) {
-	for _, o := range f.groups {
-		before := cmp.Or(o.StateAt.Compare(g.StateAt), cmp.Compare(o.ErrorFingerprint, g.ErrorFingerprint)) < 0
-		if o.Handler == g.Handler && before && g.StateAt.Sub(o.StateAt) < stormTime {
-			n++
-		}
-	}
-	return n
 }
 
 // stormed reports whether g is in the storm of its handler that fires: it began before the

@@ -280,40 +280,6 @@ func TestEnvironmentsAndText(t *testing.T) {
 	})
 }
 
-// INVARIANT 19: many new groups at once are a few alerts, and end with as few.
-//
-//evidence:alert
-func TestStorm(t *testing.T) {
-	onEachStore(t, func(t *testing.T, st store.Store) {
-		n := 300
-		if !testing.Short() {
-			n = 3000
-		}
-		p := newProcess(t, st, "p", "", alerts.Options{PerMinute: 100})
-		f := facts{now: noon.Add(time.Minute), consumer: "c"}
-		for i := range n {
-			f.groups = append(f.groups, failing(fmt.Sprintf("%08x", i), noon.Add(time.Duration(i)*time.Millisecond)))
-		}
-		got := p.see(f)
-		groups := int64(0)
-		for _, a := range got {
-			groups += max(a.Groups, 1)
-		}
-		if len(got) != stormGroups+1 || groups != int64(n) {
-			t.Fatalf("%d alerts of %d groups", len(got), groups)
-		}
-		if again := p.see(f); len(again) != 0 {
-			t.Errorf("again: %s", said(again))
-		}
-		f.groups, f.now = nil, noon.Add(time.Hour)
-		p.see(f)
-		f.now = noon.Add(2 * time.Hour)
-		if end := p.see(f); len(end) != stormGroups+1 {
-			t.Errorf("then %s", said(end))
-		}
-	})
-}
-
 // INVARIANT 19: no more than PerMinute; the last one sums up the rest.
 func TestDigest(t *testing.T) {
 	onEachStore(t, func(t *testing.T, st store.Store) {
