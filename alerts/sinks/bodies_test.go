@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -64,10 +65,14 @@ func sent(t *testing.T, make func(url string) (alerts.Sink, error), a alerts.Ale
 }
 
 var makers = map[string]func(url string) (alerts.Sink, error){
-	"slack":     func(url string) (alerts.Sink, error) { return sinks.Slack(url+"/services/T/B/canary", plain) },
-	"pagerduty": func(url string) (alerts.Sink, error) { return sinks.PagerDuty(url, routingKey, plain) },
-	"webhook":   func(url string) (alerts.Sink, error) { return sinks.WebhookV2(url, []string{whsec}, plain) },
+	"slack":        func(url string) (alerts.Sink, error) { return sinks.Slack(url+"/services/T/B/canary", plain) },
+	"pagerduty":    func(url string) (alerts.Sink, error) { return sinks.PagerDuty(url, routingKey, plain) },
+	"webhook":      func(url string) (alerts.Sink, error) { return sinks.WebhookV2(url, []string{whsec}, plain) },
+	"alertmanager": func(url string) (alerts.Sink, error) { return sinks.Alertmanager([]string{url + "/canary"}, plain) },
 }
+
+// clock is what depends on when an alert is posted to Alertmanager.
+var clock = regexp.MustCompile(`"endsAt": "[^"]+"`)
 
 // The bodies are those of the golden files: go test ./alerts/sinks -update writes them.
 func TestBodies(t *testing.T) {
@@ -79,15 +84,21 @@ func TestBodies(t *testing.T) {
 				t.Fatalf("%s: %q", name, bodies)
 			}
 			out.WriteByte('\n')
+			body := clock.ReplaceAll(out.Bytes(), []byte(`"endsAt": "…"`))
+			for _, fact := range []string{"prod", "db1/shop", "public", "billing", "v2", "headrace dlq why 7f3a", "https://ops.example.com/g/7f3a?a=1"} {
+				if phase == "firing" && !bytes.Contains(body, []byte(fact)) {
+					t.Errorf("%s does not say %s", name, fact)
+				}
+			}
 			file := filepath.Join("testdata", name+"_"+phase+".json")
 			if *update {
-				if err := os.WriteFile(file, out.Bytes(), 0o644); err != nil {
+				if err := os.WriteFile(file, body, 0o644); err != nil {
 					t.Fatal(err)
 				}
 			}
 			want, err := os.ReadFile(file)
-			if err != nil || !bytes.Equal(want, out.Bytes()) {
-				t.Errorf("%s, %v:\n%s", file, err, out.Bytes())
+			if err != nil || !bytes.Equal(want, body) {
+				t.Errorf("%s, %v:\n%s", file, err, body)
 			}
 		}
 	}

@@ -29,7 +29,10 @@ type fact struct{ name, value string }
 
 // facts are what an alert belongs to, at most ten.
 func facts(a alerts.Alert) (list []fact) {
-	count, since := "", ""
+	count, since, database := "", "", a.Database
+	if a.Schema != "" {
+		database += ", schema " + a.Schema
+	}
 	if a.Count > 1 {
 		count = strconv.FormatInt(a.Count, 10)
 	}
@@ -37,7 +40,7 @@ func facts(a alerts.Alert) (list []fact) {
 		since = a.Since.UTC().Format(time.RFC3339)
 	}
 	for _, f := range []fact{
-		{"Consumer", a.Consumer}, {"Handler", a.Handler}, {"Topic", a.Topic}, {"Environment", a.Environment}, {"Database", a.Database},
+		{"Consumer", a.Consumer}, {"Handler", a.Handler}, {"Topic", a.Topic}, {"Environment", a.Environment}, {"Database", database},
 		{"Build", a.Build}, {"Class", a.Class}, {"Group", a.ErrorFingerprint}, {"Count", count}, {"Since", since},
 	} {
 		if f.value != "" {
