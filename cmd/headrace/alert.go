@@ -5,9 +5,11 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/watching"
@@ -33,8 +35,12 @@ func (m *Main) alertCommand() *cobra.Command {
 
 // alertView is a condition as JSON.
 type alertView struct {
-	condition.Condition
-	Sinks []sinkView `json:"sinks"`
+	alerts.Alert
+	State    condition.State `json:"state"`
+	Ended    time.Time       `json:"ended,omitzero"`
+	Instance string          `json:"instance,omitempty"` // that reports it
+	Known    bool            `json:"known"`              // a person deals with it
+	Sinks    []sinkView      `json:"sinks"`
 }
 
 // sinkView is what a sink got.
@@ -59,7 +65,8 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		if c.State != condition.Firing && !all {
 			continue
 		}
-		v, got := alertView{Condition: c, Sinks: []sinkView{}}, []string{}
+		v, got := alertView{c.Alert, c.State, c.Ended.UTC(), c.Instance, c.Known, []sinkView{}}, []string{}
+		v.Since = v.Since.UTC()
 		for _, s := range sends {
 			if s.Key == c.Key {
 				v.Sinks = append(v.Sinks, sinkView{s.Sink, string(s.Phase), s.Error, s.Lost})

@@ -114,6 +114,7 @@ func TestJSON(t *testing.T) {
 	p.seed("retried", "gone")
 	p.seed("retried", "again")
 	p.seed("subscription", "shipping")
+	p.seed("alerts", "billing")
 	p.seed("schedule", "nightly")
 	p.seed("answered", "answered")
 	p.seed("steps", "s1")

@@ -38,6 +38,7 @@ import (
 //	seed retried KEY    a message that failed once and waits for its next attempt
 //	seed instance NAME  a process that runs the consumer
 //	seed instance-staging NAME   another one, of another environment
+//	seed alerts NAME    an alert of the consumer that fires, and one that was resolved, with what sinks got
 //	seed relay OUTBOX   two relays of the outbox with different sinks
 //	seed broken         a dead message without a letter, which no rule allows
 func seed(ts *testscript.TestScript, neg bool, args []string) {
@@ -69,6 +70,10 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	}
 	if what == "schedule" {
 		_, err := st.Operations().Schedules.Declare(ctx, store.Schedule{Name: arg, Cron: "30 2 * * *", Zone: "Europe/Berlin", Within: 25 * time.Hour})
+		return err
+	}
+	if what == "alerts" {
+		_, err := st.Operations().Conditions.Put(ctx, "", "", alertsOf(arg))
 		return err
 	}
 	if what == "relay" {
