@@ -70,7 +70,7 @@ func (r *Reporter) Dropped() int64 { return r.sinks.Dropped() }
 
 // Forward sends an alert of this process to each sink.
 func (r *Reporter) Forward(a alerts.Alert) {
-	a.Environment, a.Build = r.o.Watch.Environment, r.o.Watch.Build
+	r.Watch.Label(&a)
 	r.sinks.Send(a)
 }
 

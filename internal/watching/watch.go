@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
@@ -60,6 +61,7 @@ type Watch struct {
 	table   condition.Store
 	every   time.Duration
 	origin  condition.Origin
+	known   atomic.Pointer[condition.Origin] // origin, once it is read
 	wake    *outbox.Signal
 	reports reports
 	deep    time.Time // when the whole backlog was looked at; used by Run only
@@ -132,6 +134,8 @@ func (w *Watch) begin(ctx context.Context) bool {
 		w.origin, err = w.store().Origin(ctx)
 		if err == nil {
 			w.origin.Environment = cmp.Or(w.o.Environment, w.origin.Database)
+			origin := w.origin
+			w.known.Store(&origin)
 			return true
 		}
 		w.warn(ctx, err)
@@ -268,6 +272,15 @@ func conclude(w *Watch, f *facts, found []condition.Finding) (change condition.C
 func same(a, b condition.Condition) bool {
 	return a.State == b.State && a.Severity == b.Severity && a.Count == b.Count && a.Groups == b.Groups && a.Known == b.Known &&
 		a.Instance == b.Instance && a.Quiet.Equal(b.Quiet) && a.BaseAt.Equal(b.BaseAt) && a.LetterID == b.LetterID && a.Since.Equal(b.Since)
+}
+
+// Label completes an alert of this process that has no row. What the database is called is in it
+// once it was read. It does not block.
+func (w *Watch) Label(a *alerts.Alert) {
+	a.Environment, a.Build, a.Links = w.o.Environment, w.o.Build, links(w.o.Alerts.URL, *a)
+	if o := w.known.Load(); o != nil {
+		a.Environment, a.Database, a.Schema = o.Environment, o.Database, o.Schema
+	}
 }
 
 // label completes an alert with what it belongs to.
