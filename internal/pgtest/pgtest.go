@@ -22,7 +22,7 @@ import (
 const Variable = "HEADRACE_TEST_POSTGRES"
 
 // MaxOpenConns bounds the connections of a handle that [OpenDB] or [Open] returns. A test that needs more
-// calls SetMaxOpenConns; the server that `make test` starts has 200 for all tests together.
+// calls SetMaxOpenConns; the server that `make test` starts has 400 for all tests together.
 const MaxOpenConns = 32
 
 // patience bounds each statement of this package. A drop that takes longer waits for a transaction that

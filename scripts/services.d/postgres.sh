@@ -10,7 +10,7 @@ postgres_settings() { # PORT
 port = $1
 listen_addresses = '127.0.0.1'
 unix_socket_directories = ''
-max_connections = 200
+max_connections = 400
 shared_buffers = 256MB
 max_wal_size = 2GB
 fsync = on
