@@ -65,6 +65,7 @@ func asyncCopy(next message.HandlerFunc) message.HandlerFunc {
 //
 //evidence:attach-order
 func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		outside, late message.HandlerMiddleware
 		want          string
@@ -125,6 +126,7 @@ func cut() message.HandlerMiddleware {
 //
 //evidence:attach-order
 func TestAttachWrongOrderAfterAGiveBack(t *testing.T) {
+	t.Parallel()
 	for want, m := range map[string]message.HandlerMiddleware{
 		"skips a message that was given back before":            deduplicator(),
 		"ignores the error of a message that is given back":     made(middleware.PoisonQueue(&published{}, "poison")),

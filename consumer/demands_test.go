@@ -36,6 +36,7 @@ func (r *registered) Registered(topic string) { r.topics = append(r.topics, topi
 // A source is told of each handler when it is registered, and of its key function at the
 // start: that of Key, of Config.Key, or the default.
 func TestDemandsKey(t *testing.T) {
+	t.Parallel()
 	literal := func(text string) inbox.KeyFunc { return inbox.Literal(text) }
 	for want, c := range map[string]struct {
 		config  inbox.KeyFunc

@@ -91,6 +91,7 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 //
 //evidence:copies
 func TestBadDeadLetterTopicMakesNoCopy(t *testing.T) {
+	t.Parallel()
 	for name, bad := range map[string]string{"too long": strings.Repeat("x", 1025), "no text": "\xff", "NUL": "a\x00"} {
 		t.Run(name, func(t *testing.T) {
 			b := setupSQLite(t)
@@ -196,6 +197,7 @@ func TestSubscribe(t *testing.T) {
 // A channel that the source closes while the consumer stops is no broken
 // subscription.
 func TestSourceThatClosesAtTheEnd(t *testing.T) {
+	t.Parallel()
 	for range 10 { // whichever of the two the receiver sees first
 		b := setupSQLite(t)
 		channel, asked := make(chan *message.Message), make(chan struct{})

@@ -36,6 +36,7 @@ func (*counting) Close() error { return nil }
 //
 //evidence:frozen-stop
 func TestStopWhileTheNetworkIsFrozen(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		driver string
 		hangs  bool // statements that cannot be cut
@@ -137,6 +138,7 @@ func finish(b *bundle, schema string) {
 //
 //evidence:outage
 func TestFrozenNetworkSpendsNoAttempt(t *testing.T) {
+	t.Parallel()
 	b, dsn, schema := newPostgres(t, "postgres")
 	network, through := pgtest.NewProxy(t, dsn)
 	st := behind(t, "open", through, schema)

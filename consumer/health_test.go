@@ -62,6 +62,7 @@ func alerted(b *bundle, told <-chan alerts.Alert, want alerts.Phase) {
 // A broker that is away at the start is waited for like one that goes away later: the
 // consumer is alive and not ready, says why, and goes on by itself.
 func TestBrokerIsAway(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	src := &awaySource{Source: b.src}
 	told := make(chan alerts.Alert, 10)
@@ -136,6 +137,7 @@ func TestLag(t *testing.T) {
 
 // What the broker refuses ends Run, also if it was away before.
 func TestBrokerRefusesLater(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	src := &awaySource{Source: b.src}
 	src.away.Store(true)

@@ -258,6 +258,7 @@ func TestLeasedNoMore(t *testing.T) {
 // A handler that ignores its context is told of, keeps its slot, and what it returns
 // changes nothing.
 func TestLeasedStuck(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	c := b.consumer(b.config())
 	release, returned := make(chan struct{}), make(chan struct{})
@@ -310,6 +311,7 @@ func TestLeaseOptions(t *testing.T) {
 //
 //evidence:lease-apart
 func TestLeasedHoldsNoConnection(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	b.db.SetMaxOpenConns(2)
 	config := b.config()

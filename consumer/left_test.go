@@ -52,6 +52,7 @@ func TestRunNamesWhoWasLeftBehind(t *testing.T) {
 
 // With Attach, Wait says it.
 func TestWaitNamesWhoWasLeftBehind(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	r := b.router()
 	config := r.attached()

@@ -26,6 +26,7 @@ import (
 //
 //evidence:in-flight
 func TestInFlightIsBounded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name   string
 		change func(*consumer.Config)
@@ -62,6 +63,7 @@ func TestInFlightIsBounded(t *testing.T) {
 //
 //evidence:subscription
 func TestNackPauses(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	config := b.config()
 	config.NackPause = 200 * time.Millisecond
@@ -208,6 +210,7 @@ func (s *sink) Close() error { return nil }
 //
 //evidence:busy
 func TestBusyKeysDoNotHoldUpOthers(t *testing.T) {
+	t.Parallel()
 	for name, first := range map[string]int{"within": 3, "at the head": 0} {
 		t.Run(name, func(t *testing.T) {
 			b := setupPostgres(t)

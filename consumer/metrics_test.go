@@ -143,6 +143,7 @@ func TestGauges(t *testing.T) {
 
 // Counters begin at 0, and every gauge has a value: a series that begins at 1 has no increase.
 func TestMetricsBegin(t *testing.T) {
+	t.Parallel()
 	o := observe(setupSQLite(t))
 	c := o.consumer(o.config())
 	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return nil })

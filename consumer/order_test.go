@@ -148,6 +148,7 @@ func TestStrictOrderAcrossRetries(t *testing.T) {
 //
 //evidence:strict
 func TestStrictOrderTwoProcesses(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	b.exec("CREATE TABLE lists (customer TEXT, pos INTEGER, seq INTEGER)")
 	var r runs
@@ -200,6 +201,7 @@ func newChan() chan error { return make(chan error, 1) }
 //
 //evidence:hot-rows
 func TestHotRowsDoNotDeadlock(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	b.exec("CREATE TABLE hot (name TEXT PRIMARY KEY, n INTEGER)")
 	for i := range 20 {

@@ -181,6 +181,7 @@ func TestOutageHoldsMessages(t *testing.T) {
 //
 //evidence:lost-connection
 func TestTerminatedBackends(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	c := b.consumer(b.config())
 	consumer.Handle(c, topic, insert)
@@ -232,6 +233,7 @@ func (b *bundle) terminate(ctx context.Context, killed *atomic.Int64) {
 //
 //evidence:lost-connection
 func TestHandlerThatKillsItsConnection(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	c := b.consumer(b.config())
 	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
@@ -341,6 +343,7 @@ func TestDrainTimeoutCancels(t *testing.T) {
 //
 //evidence:deadline
 func TestHandlerDeadlineIsAnAttempt(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	var r runs
 	c := b.consumer(b.config())

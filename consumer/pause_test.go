@@ -282,6 +282,7 @@ func (p blindPauses) Get(ctx context.Context, consumer string) (instance.Pause, 
 // An outage does not unpause, neither one that comes while the consumer is paused nor
 // one that it starts in.
 func TestOutageDoesNotUnpause(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	st := b.watched()
 	c, _ := b.pausing(insert)

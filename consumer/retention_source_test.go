@@ -76,6 +76,7 @@ func TestRetentionOfALocalHandler(t *testing.T) {
 // A broker is asked for the retention of a topic once, and when it serves the
 // subscriptions: before that it may be away.
 func TestRetentionIsAskedForOnce(t *testing.T) {
+	t.Parallel()
 	b := setupSQLite(t)
 	src := &askedSource{awaySource: &awaySource{Source: b.src}}
 	src.away.Store(true)

@@ -114,6 +114,7 @@ func (r retainedTopics) TopicRetention(topic string) time.Duration { return r.of
 // What a source declares for each of its topics counts by the longest; where it does not
 // know one of them, nothing is declared.
 func TestRetentionOfEachTopic(t *testing.T) {
+	t.Parallel()
 	for slow, want := range map[time.Duration]error{24 * time.Hour: inbox.ErrWindow, 0: inbox.ErrSourceRetention} {
 		b := setupSQLite(t)
 		config := b.config()

@@ -48,8 +48,9 @@ type bundle struct {
 	ended   chan error
 }
 
-// onEachStore runs f on SQLite and on PostgreSQL.
+// onEachStore runs f on SQLite and on PostgreSQL, in parallel with other tests.
 func onEachStore(t *testing.T, f func(b *bundle)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(setupSQLite(t)) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(setupPostgres(t)) })
 }

@@ -137,16 +137,16 @@ func TestMemoIsCounted(t *testing.T) {
 func TestStepOrderIsLogged(t *testing.T) {
 	payout := ledger.Step[string]{Name: "payout", System: "bank", Recover: ledger.Park}
 	mail := ledger.Step[struct{}]{Name: "mail", System: "post", Recover: ledger.Skip}
-	for name, steps := range map[string][]ledger.Declared{"": {charged, payout, mail}, "payout": {payout, mail, charged}} {
-		onEachStore(t, func(b *bundle) {
+	onEachStore(t, func(b *bundle) {
+		for name, steps := range map[string][]ledger.Declared{"": {charged, payout, mail}, "payout": {payout, mail, charged}} {
 			config := b.config()
 			logs := logged(&config)
 			consumer.HandleLeased(b.consumer(config), topic, func(context.Context, *headrace.Message[body]) (headrace.Effects, error) { return nil, nil }, consumer.Steps(steps...))
 			if said := strings.Contains(logs.String(), `"step":"payout","before":"charge"`); said != (name != "") {
 				b.Errorf("%s", logs)
 			}
-		})
-	}
+		}
+	})
 }
 
 // A step is refused where a transaction is open, and the log of a step that is parked says

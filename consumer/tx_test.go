@@ -57,6 +57,7 @@ func endTransaction(ctx context.Context, tx *headrace.Tx) error {
 //
 //evidence:transaction
 func TestSwitchedTransactionStopsTheConsumer(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(ctx context.Context, tx *headrace.Tx) error{
 		"statements": endTransaction,
 		"Commit": func(_ context.Context, tx *headrace.Tx) error {
@@ -162,6 +163,7 @@ func TestTxIsClosedAfterTheHandler(t *testing.T) {
 //
 //evidence:passed-over
 func TestSwallowedErrorIsNotDone(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	c := b.consumer(b.config())
 	consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
@@ -190,6 +192,7 @@ func TestSwallowedErrorIsNotDone(t *testing.T) {
 //
 //evidence:culprit
 func TestDeferredConstraintFindsItsCulprit(t *testing.T) {
+	t.Parallel()
 	b := setupPostgres(t)
 	b.exec("ALTER TABLE effects ADD CONSTRAINT once UNIQUE (seq) DEFERRABLE INITIALLY DEFERRED")
 	b.exec("INSERT INTO effects (seq, msg) VALUES (7, 'before')")
