@@ -95,8 +95,19 @@ func (m *model) job(t *rapid.T) int64 {
 func (m *model) stepOne(t *rapid.T) {
 	id := m.job(t)
 	m.beat()
+	before := m.get(id)
 	d := m.step(id)
 	r := m.get(id)
+	if r.Stage > len(r.Stages) && d.Action == job.Send && r.UnderWay() > int64(r.Window()) {
+		t.Fatalf("%d are under way in a window of %d: %+v", r.UnderWay(), r.Window(), d)
+	}
+	if r.Stage > before.Stage {
+		for letterID, e := range m.outcomes(id) {
+			if e.State == job.FailedAgain && !e.At.Before(before.StageAt) {
+				t.Fatalf("it goes past stage %d, in which letter %d failed again: %+v", before.Stage, letterID, d)
+			}
+		}
+	}
 	if r.UnderWay() > int64(r.MaxRunning) && d.Action == job.Send || d.Action == job.Wait && r.Why == "" || d.Action == job.Pause && r.State != job.Paused {
 		t.Fatalf("%+v: %+v", d, r)
 	}

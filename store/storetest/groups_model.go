@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -30,7 +31,11 @@ type groupsRun struct {
 //
 //evidence:group-count
 func groupsModel(b *bundle) {
-	const clients, steps = 4, 12
+	const clients = 16
+	steps := 12
+	if testing.Short() {
+		steps = 3
+	}
 	r := &groupsRun{bundle: b, stepped: make(chan struct{}, clients*steps)}
 	var work, counts sync.WaitGroup
 	for range 2 {

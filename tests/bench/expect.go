@@ -90,7 +90,6 @@ func expected() []expectation {
 		{Name: "plan letters a second", Least: 100_000, figure: "plan", of: rate},
 		{Name: "redrive_job letters a second", Least: 1000, figure: "redrive_job", of: rate},
 		{Name: "rehearsed p99/p99 without", Most: 1.5, figure: "rehearsed", of: beside},
-		{Name: "sqlite_rehearsed p99/p99 without", Most: 1.5, figure: "sqlite_rehearsed", of: beside},
 		{Name: "memory_drain max RSS MB", Most: 64, figure: "memory_drain", of: rss},
 		{Name: "memory_pass max RSS MB", Most: 64, figure: "memory_pass", of: rss},
 	}
