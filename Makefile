@@ -15,7 +15,7 @@ test: ## run all tests, some in a short form, with a PostgreSQL and brokers of t
 long: ## run all tests whole; PKG=./broker/sqs for some of them
 	@scripts/test $(or $(PKG),./...)
 
-million: ## look at each view, and measure the command's memory, with a million dead letters and ten million messages (20 GB, an hour); LETTERS=100000 for fewer
+million: ## look at each view, and measure the command's memory, with a million dead letters and ten million messages (8 GB, half an hour); LETTERS=100000 for fewer
 	HEADRACE_TEST_LETTERS=$(or $(LETTERS),1000000) scripts/test -timeout 90m -p 1 -v -run '^(TestViews|TestMemory$$|TestSearchReadsFewPages$$)' ./cmd/headrace ./store/postgres
 
 race: ## run the tests of the library with the race detector, models in a short form and one wait left out; ALL=1 for everything, HALF=1 or 2 for half

@@ -134,7 +134,7 @@ type Poll struct {
 const MaxDepth = 10_000
 
 // MaxOldest is up to how many ready rows of each shard Depths looks at.
-const MaxOldest = 8
+const MaxOldest = 4
 
 // Depth says how much a backlog holds. For one consumer, each number is at most MaxDepth
 // (Ready twice that, if it has leased handlers and others).

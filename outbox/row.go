@@ -129,7 +129,7 @@ const (
 	// MaxTopicRows is how many rows of each shard Topics reads of the ready ones, and of the held
 	// ones. MaxRows is up to how many rows of a kind List counts for one outbox: none of the two
 	// reads a long outbox, and a page that shows it asks every few seconds.
-	MaxTopicRows = 8
+	MaxTopicRows = 5
 	MaxRows      = 10_000
 )
 
