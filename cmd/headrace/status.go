@@ -105,28 +105,10 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 		return v, err
 	}
 	v.Systems = slices.DeleteFunc(systemViews(systems), func(s systemView) bool { return !s.Paused })
-	depths, err := st.Backlog().Depths(ctx)
+	v.Failing = append([]groupView{}, v.Failing...)
+	unowned, err := v.addWaiting(ctx, st, known)
 	if err != nil {
 		return v, err
-	}
-	v.Failing, v.Consumers = append([]groupView{}, v.Failing...), []*consumerState{}
-	for _, k := range known {
-		c := stateOf(k)
-		d, err := st.Backlog().Depth(ctx, k.Consumer)
-		if err != nil {
-			return v, err
-		}
-		c.Waiting, c.Oldest = waiting(d), d.Oldest
-		v.Consumers = append(v.Consumers, c)
-	}
-	unowned := int64(0)
-	for _, d := range depths {
-		i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == d.Consumer })
-		if i < 0 {
-			unowned += waiting(d.Depth)
-			continue
-		}
-		v.Consumers[i].add(d)
 	}
 	for _, g := range v.Failing {
 		if i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == g.Consumer }); i >= 0 {
@@ -141,6 +123,31 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	later, err := m.laterWarnings(ctx, st)
 	v.Warnings = append(v.Warnings, later...)
 	return v, err
+}
+
+// addWaiting adds the consumers with what waits for them, and returns how many messages are known to wait
+// for others.
+func (v *statusView) addWaiting(ctx context.Context, st openStore, known []*consumerView) (unowned int64, err error) {
+	v.Consumers = []*consumerState{}
+	for _, k := range known {
+		c := stateOf(k)
+		d, err := st.Backlog().Depth(ctx, k.Consumer)
+		if err != nil {
+			return 0, err
+		}
+		c.Waiting, c.Oldest = waiting(d), d.Oldest
+		v.Consumers = append(v.Consumers, c)
+	}
+	depths, err := st.Backlog().Depths(ctx)
+	for _, d := range depths {
+		i := slices.IndexFunc(v.Consumers, func(c *consumerState) bool { return c.Consumer == d.Consumer })
+		if i < 0 {
+			unowned += waiting(d.Depth)
+			continue
+		}
+		v.Consumers[i].add(d)
+	}
+	return unowned, err
 }
 
 // toldOtherwise are the kinds of alert whose matter status shows by itself.
