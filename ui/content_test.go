@@ -294,3 +294,31 @@ func TestPathByClicksOnPostgres(t *testing.T) {
 	f.get("/")
 	f.wants(http.StatusOK, fmt.Sprint("headrace status --schema ", schema))
 }
+
+// What letters share is told with values to operators, redacted, and without them to viewers.
+func TestWhatLettersShare(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(4)
+	path := "/g/" + f.letters()[0].ErrorFingerprint
+	redact := func(c ui.Content) ui.Content {
+		c.Payload = bytes.ReplaceAll(c.Payload, []byte("ann@example.com"), []byte("[redacted]"))
+		return ui.Content{Payload: c.Payload, Headers: map[string]string{"authorization": "[redacted]"}}
+	}
+	f.pages = ui.New(f.st, ui.Options{Identify: func(*http.Request) (ui.Person, error) { return f.me, nil }, Redact: redact})
+	f.get(path)
+	if !strings.Contains(f.body, path+"/shared?") {
+		t.Error("the group has no link to what its letters share")
+	}
+	f.get(path + "/shared")
+	f.wants(http.StatusOK, "$.total below 0", `$.email "[redacted]"`, "100 %", "--shared")
+	if strings.Contains(f.body, "canary") || strings.Contains(f.body, "example.com") {
+		t.Error("a secret is shown")
+	}
+	f.me.Role = who.Viewer
+	f.get(path + "/shared")
+	f.wants(http.StatusOK, "$.total", "$.email")
+	if strings.Contains(f.body, "below 0") || strings.Contains(f.body, "redacted]") {
+		t.Error("a viewer sees values:", f.text())
+	}
+}

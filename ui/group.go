@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ui/view"
+	"github.com/headrace/headrace/ui/who"
 )
 
 // theGroup returns the group that a request names, and whether it is the only one; otherwise it has
@@ -51,4 +52,33 @@ func (v *visit) showGroup(g groups.Group, status int) error {
 		return err
 	}
 	return v.page(status, "group", encode.Short(view.Dash(g.Sample), 60), "search", d)
+}
+
+// sharedPage shows what the letters of a group share. A viewer sees places, and no values.
+func sharedPage(v *visit) error {
+	g, only, err := v.theGroup()
+	if err != nil || !only {
+		return err
+	}
+	values := v.who.Role.May(who.Operator) && v.s.o.Redact != nil
+	s, err := inspect.ReadShared(v.ctx(), v.s.st, g, func(payload []byte, headers map[string]string) ([]byte, map[string]string) {
+		if v.s.o.Redact == nil {
+			return payload, headers
+		}
+		c := v.s.o.Redact(Content{Payload: payload, Headers: headers})
+		return c.Payload, c.Headers
+	})
+	if err != nil {
+		return err
+	}
+	if !values {
+		s.Traits = view.Places(s.Traits)
+	}
+	d := struct {
+		groups.Group
+		inspect.Shared
+		Values bool
+		Rows   []view.Trait
+	}{g, s, values, view.TraitsOf(s)}
+	return v.page(http.StatusOK, "shared", "What they share", "search", d)
 }

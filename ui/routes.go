@@ -17,6 +17,7 @@ type route struct {
 var routes = []route{
 	{http.MethodGet, "/{$}", who.Viewer, overview},
 	{http.MethodGet, "/g/{fingerprint}", who.Viewer, group},
+	{http.MethodGet, "/g/{fingerprint}/shared", who.Viewer, sharedPage},
 	{http.MethodGet, "/l/{id}", who.Viewer, letter},
 	{http.MethodGet, "/r/{id}", who.Viewer, redrivePage},
 	{http.MethodGet, "/q/{id}", who.Viewer, requestPage},

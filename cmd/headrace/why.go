@@ -33,6 +33,8 @@ type whyView struct {
 	Processes int         `json:"processes"`
 	Late      string      `json:"late,omitempty"`   // why State may be old
 	Letter    *detailView `json:"letter,omitempty"` // the newest one
+	// Shared is what its letters share, if that was asked for.
+	Shared *inspect.Shared `json:"shared,omitempty"`
 
 	chosen string // the options that chose it
 }
@@ -48,6 +50,7 @@ letters of that fingerprint, --consumer and --handler choose.`,
 	}
 	var of dlq.Filter
 	addOwner(c, &of)
+	shared := c.Flags().Bool("shared", false, "say what its letters share and others of the handler do not, with secrets redacted")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		f := of
 		f.ErrorFingerprint = args[0]
@@ -59,6 +62,11 @@ letters of that fingerprint, --consumer and --handler choose.`,
 			v, err := whyOf(ctx, st, g)
 			if err != nil {
 				return err
+			}
+			if *shared {
+				if v.Shared, err = m.sharedOf(ctx, st, g); err != nil {
+					return err
+				}
 			}
 			if m.json() {
 				return m.emitJSON("", v)
@@ -143,6 +151,7 @@ func (m *Main) printWhy(v whyView) error {
 	if v.Processes == 0 {
 		rows = append(rows, []string{title, "no process of " + v.Consumer + " runs"})
 	}
+	rows = append(rows, sharedRows(v.Shared)...)
 	if err := m.table(nil, append(rows, letterRows(v.Letter)...)); err != nil {
 		return err
 	}

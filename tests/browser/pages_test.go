@@ -46,7 +46,7 @@ func TestPages(t *testing.T) {
 	b.click(planIt)
 	b.wait(reason)
 	for _, path := range []string{
-		"/", n.group, "/l/1", "/r/1", "/q/1", "/search?text=%22%3E%3Cimg+src%3Dx%3E", "/redrives", "/consumers", "/backlog", "/outbox",
+		"/", n.group, n.group + "/shared", "/l/1", "/r/1", "/q/1", "/search?text=%22%3E%3Cimg+src%3Dx%3E", "/redrives", "/consumers", "/backlog", "/outbox",
 		"/inbox?key=%3Cimg+src%3Dx%3E", "/audit", "/find?q=%3Cimg+src%3Dx%3E", "/l/99",
 	} {
 		b.look(n, path)
