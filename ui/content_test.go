@@ -10,13 +10,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/storetest"
@@ -120,6 +124,11 @@ func TestHostileText(t *testing.T) {
 	for _, err := range []error{
 		ops.Instances.Start(t.Context(), instance.Instance{ID: "i", Consumer: "billing", Host: evil, Build: evil, Environment: evil, Handlers: []string{evil}}),
 		second(ops.Pauses.Pause(t.Context(), instance.Pause{Consumer: "billing", By: evil, Reason: evil})),
+		second(ops.Systems.Pause(t.Context(), ledger.SystemPause{System: "bank", Left: time.Hour, By: evil, Reason: evil})),
+		second(ops.Conditions.Put(t.Context(), "", "", condition.Change{Conditions: []condition.Condition{{State: condition.Firing, Alert: alerts.Alert{
+			Since: time.Now(), At: time.Now(), Phase: alerts.Firing,
+			Key: strings.Repeat("a", 64), Kind: alerts.GroupFailing, Severity: alerts.Error, Consumer: "billing", Handler: evil, Title: evil, Command: evil, ErrorFingerprint: "00000000000000ff",
+		}}}})),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -132,7 +141,7 @@ func TestHostileText(t *testing.T) {
 	f.get("/l/1")
 	_, reveal := f.form("/reveal")
 	for _, page := range []string{
-		"/", "/g/00000000000000ff", "/l/1", "/search?text=" + url.QueryEscape(evil) + "&state=any", "/search?where=" + url.QueryEscape("$.a"), "/search?key=" + url.QueryEscape(evil),
+		"/", "/g/00000000000000ff", "/g/00000000000000ff/shared", "/l/1", "/search?text=" + url.QueryEscape(evil) + "&state=any", "/search?where=" + url.QueryEscape("$.a"), "/search?key=" + url.QueryEscape(evil),
 		"/consumers", "/inbox?key=" + url.QueryEscape(evil), "/backlog?consumer=" + url.QueryEscape(evil), "/audit?kind=letter&subject=" + url.QueryEscape(evil), "/outbox?outbox=x", "/find?q=" + url.QueryEscape(evil), "/redrives",
 	} {
 		f.get(page)
@@ -149,6 +158,30 @@ func TestHostileText(t *testing.T) {
 		}
 		f.harmless()
 	}
+}
+
+// No payload breaks a page: not by what it is, and not by what it says.
+func TestBadPayloads(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	see := func(c ui.Content) ui.Content { return c }
+	f.pages = ui.New(f.st, ui.Options{Identify: func(*http.Request) (ui.Person, error) { return f.me, nil }, Redact: see})
+	for i, payload := range []string{
+		"", "\x00", "\xff", `"\u0000"`, `{"a":"\ud800"}`, `{"a":1,"a":2}`, `{"n":1e400,"m":12345678901234567890}`, strings.Repeat("[", 100_000), strings.Repeat("x", 10<<20),
+		"\ufeff{}", `{} trailing`, `{"__proto__":{"x":1}}`, `<script>alert(1)</script>`, `{"a":"{{7*7}}","b":"javascript:alert(1)","<img src=x>":"${1}"}`, "\x1b[2J\r\nx", "=cmd|' /C calc'!A0", "\x1f\x8b\x08truncated",
+	} {
+		l := letterOf("orders.paid", fmt.Sprint("key-", i))
+		l.Delivery.Payload = []byte(payload)
+		f.write(l)
+	}
+	for _, l := range f.letters() {
+		f.get(fmt.Sprint("/l/", l.LetterID))
+		f.wants(http.StatusOK)
+		f.harmless()
+	}
+	f.get("/g/00000000000000ff/shared")
+	f.wants(http.StatusOK)
+	f.harmless()
 }
 
 func second[A any](_ A, err error) error { return err }

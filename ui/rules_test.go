@@ -68,9 +68,17 @@ func TestOtherSites(t *testing.T) {
 	f := newFixture(t)
 	crossSite := func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }
 	otherOrigin := func(r *http.Request) { r.Header.Del("Sec-Fetch-Site"); r.Header.Set("Origin", "https://evil.example") }
-	for _, change := range []func(*http.Request){crossSite, otherOrigin} {
-		f.send("POST", "/r/1/cancel", url.Values{}, change)
-		f.wants(http.StatusForbidden)
+	otherHost := func(r *http.Request) { r.Host = "evil.example" }
+	for _, r := range ui.Routes {
+		path := strings.NewReplacer("{$}", "", "{fingerprint}", "00000000000000ff", "{id}", "1").Replace(r.Path)
+		f.sendOnce(r.Method, path, url.Values{}, otherHost)
+		f.wants(http.StatusMisdirectedRequest)
+		if r.Method == http.MethodPost {
+			for _, change := range []func(*http.Request){crossSite, otherOrigin} {
+				f.sendOnce(r.Method, path, url.Values{}, change)
+				f.wants(http.StatusForbidden)
+			}
+		}
 	}
 	for host, want := range map[string]int{"127.0.0.1:8090": 200, "[::1]:8090": 200, "LOCALHOST": 200, "evil.example": 421, "localhost.evil.example:8090": 421, "": 421} {
 		f.send("GET", "/", nil, func(r *http.Request) { r.Host = host })
