@@ -11,7 +11,9 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/internal/sleep"
@@ -81,7 +83,8 @@ func (v *visit) ask(r instance.Request, args any, valid time.Duration, show pres
 // answered goes to what a request has led to.
 func answered(v *visit, id int64, r instance.Request, answer instance.Answer, show present) error {
 	var done redriving.Answer
-	if r.Kind == rehearsal.Kind {
+	switch r.Kind {
+	case rehearsal.Kind, intervene.RetryKind, editing.RestoreKind:
 		if answer.State == instance.RequestDone {
 			return v.numbered("q", id)
 		}

@@ -1,6 +1,7 @@
 package ui_test
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"regexp"
@@ -8,9 +9,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
 	"github.com/headrace/headrace/ui"
 )
 
@@ -84,9 +90,9 @@ func TestActionsShowTheirCommand(t *testing.T) {
 		"/g/rehearse": "dlq rehearse", "/g/plan": "redrive plan", "/g/discard": "--discard", "/g/resolve": "dlq resolve", "/g/mute": "dlq mute", "/g/unmute": "dlq unmute", "/g/note": "dlq note",
 		"/l/rehearse": "dlq rehearse", "/l/plan": "dlq redrive", "/l/discard": "dlq discard", "/l/reveal": "--reveal", "/l/download": "--reveal",
 		"/r/apply": "redrive apply", "/r/pause": "redrive pause", "/r/resume": "redrive resume", "/r/cancel": "redrive cancel",
-		"/consumers/pause": "headrace consumer ", "/consumers/resume": "headrace consumer ",
+		"/l/restore": "dlq restore", "/backlog/retry": "backlog retry", "/outbox/unpark": "outbox unpark", "/consumers/pause": "headrace consumer ", "/consumers/resume": "headrace consumer ",
 	}
-	pages := map[string]string{"g": "group", "l": "letter", "r": "redrive", "consumers": "consumers"}
+	pages := map[string]string{"g": "group", "l": "letter", "r": "redrive", "consumers": "consumers", "backlog": "backlog", "outbox": "outbox"}
 	for _, r := range ui.Routes {
 		if r.Method != http.MethodPost {
 			continue
@@ -100,4 +106,74 @@ func TestActionsShowTheirCommand(t *testing.T) {
 			t.Errorf("%s: no command %q", action, command)
 		}
 	}
+}
+
+// A discard is taken back, messages that wait are due now, and parked events go on.
+func TestRestoreRetryUnpark(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.fail(1)
+	handled := make(chan struct{}, 8)
+	source, stop := f.run("v1.8.1", func(p paid) error {
+		if p.ID == "later" {
+			handled <- struct{}{}
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	defer stop()
+	f.get("/l/1")
+	f.click("/discard")
+	f.click("/apply", "reason", "a test order")
+	f.eventually("the letter is discarded", func() bool { f.get("/l/1"); return strings.Contains(f.text(), "discarded") })
+	f.click("/restore")
+	f.wants(http.StatusBadRequest, "Say why")
+	f.get("/l/1")
+	f.click("/restore", "reason", "it was none")
+	f.wants(http.StatusOK, "1 letter is open again")
+	f.get("/l/1")
+	f.wants(http.StatusOK, "open", "Restored by ann")
+
+	m := source.Deliver("orders.paid", "later", []byte(`{"id":"later"}`), nil)
+	if acked, err := memsource.Outcome(t.Context(), m); err != nil || !acked {
+		t.Fatal(acked, err)
+	}
+	<-handled
+	f.get("/backlog")
+	f.wants(http.StatusOK, "not yet", "headrace backlog retry --consumer billing --handler orders.paid --group ")
+	f.click("/retry")
+	f.wants(http.StatusOK, "1 message is due now")
+	<-handled
+
+	err := store.Transact(t.Context(), f.st, func(tx *txn.Txn) error {
+		box := f.st.Outbox()
+		if err := box.Insert(t.Context(), tx, []outbox.Row{outbox.RowOf(headrace.Event{ID: "event-1", Topic: "invoices"})}); err != nil {
+			return err
+		}
+		for shard := range outbox.Shards {
+			rows, err := box.Read(t.Context(), tx, shard, 0, 1)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if err := box.Hold(t.Context(), tx, []outbox.Hold{{Row: row, Reason: outbox.Parked, Attempts: 5, Error: "refused"}}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.get("/outbox")
+	f.wants(http.StatusOK, "refused", "headrace outbox unpark --all --outbox ")
+	path, fields := f.form("/unpark")
+	f.send("POST", path, fields)
+	f.wants(http.StatusOK, "None.")
+	f.send("POST", path, fields)
+	f.wants(http.StatusConflict, "nothing was done")
+	fields.Set("outbox", "nosuch")
+	f.send("POST", path, fields)
+	f.wants(http.StatusNotFound)
 }

@@ -179,7 +179,9 @@ func searchPage(v *visit) error {
 	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
 }
 
-func outboxes(v *visit) error {
+func outboxes(v *visit) error { return v.showOutboxes(http.StatusOK) }
+
+func (v *visit) showOutboxes(status int) error {
 	after, err := cursor(v)
 	if err != nil {
 		return err
@@ -200,7 +202,7 @@ func outboxes(v *visit) error {
 	if len(parked) == pageShown {
 		d.Next = next(v, parked[pageShown-1].RowID)
 	}
-	return v.page(http.StatusOK, "outbox", "Outbox", "outbox", d)
+	return v.page(status, "outbox", "Outbox", "outbox", d)
 }
 
 func auditPage(v *visit) error {
@@ -232,7 +234,9 @@ func auditPage(v *visit) error {
 	return v.page(http.StatusOK, "audit", "Audit", "audit", d)
 }
 
-func backlogPage(v *visit) error {
+func backlogPage(v *visit) error { return v.showBacklog(http.StatusOK) }
+
+func (v *visit) showBacklog(status int) error {
 	from, err := cursor(v)
 	if err != nil {
 		return err
@@ -258,7 +262,7 @@ func backlogPage(v *visit) error {
 			return err
 		}
 	}
-	return v.page(http.StatusOK, "backlog", "Backlog", "backlog", d)
+	return v.page(status, "backlog", "Backlog", "backlog", d)
 }
 
 // inboxRow is where a message with a key is.

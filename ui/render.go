@@ -34,7 +34,7 @@ func parse(root string) views {
 			i, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
 			return view.Count(i)
 		},
-		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": encode.Short, "dash": view.Dash, "shell": view.Shell,
+		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
 		"inc": func(n int) int { return n + 1 }, "navigation": navigation,
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/ui/view"
@@ -18,8 +20,9 @@ type Request struct {
 	Answer instance.Answer
 	Done   bool
 	Error  string
-	// Redrive is what it has made or changed; 0 for none.
+	// Redrive is what it has made or changed; 0 for none. Did says what else it has done.
 	Redrive int64
+	Did     string
 	// Report is that of a rehearsal, nil otherwise, and Reasons are its results, put together;
 	// Passes says that all would pass.
 	Report  *rehearsal.Report
@@ -43,6 +46,22 @@ func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
 		return d, err
 	case d.Kind == rehearsal.Kind:
 		return d, r.report(ctx, d)
+	}
+	switch d.Kind {
+	case intervene.RetryKind:
+		var done intervene.Answer
+		if err := d.Answer.Read(&done); err != nil {
+			d.Error = err.Error()
+		}
+		d.Did = view.Plural(int64(done.Done), "message is", "messages are") + " due now"
+		return d, nil
+	case editing.RestoreKind:
+		var done editing.Restored
+		if err := d.Answer.Read(&done); err != nil {
+			d.Error = err.Error()
+		}
+		d.Did = view.Plural(int64(done.Done), "letter is", "letters are") + " open again"
+		return d, nil
 	}
 	var done redriving.Answer
 	if err := d.Answer.Read(&done); err != nil {

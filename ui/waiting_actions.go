@@ -1,0 +1,60 @@
+package ui
+
+import (
+	"net/http"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/intervene"
+	"github.com/headrace/headrace/ui/view"
+)
+
+// retryGroup makes the messages of a handler due that wait after the same failure.
+func retryGroup(v *visit) error {
+	form := v.r.PostForm
+	args := intervene.Args{Handler: form.Get("handler"), ErrorFingerprint: form.Get("group")}
+	consumer := form.Get("consumer")
+	if consumer == "" || args.Handler == "" || args.ErrorFingerprint == "" {
+		return refuse(http.StatusBadRequest, "Which messages? Choose a group of the list.")
+	}
+	show := func(status int) error { return v.showBacklog(status) }
+	return v.ask(instance.Request{Kind: intervene.RetryKind, Consumer: consumer}, args, instance.Valid, show)
+}
+
+// restoreLetter takes the discard of a letter back.
+func restoreLetter(v *visit) error {
+	return v.onLetter(seenLetter, func(d redrive.Detail, show present) error {
+		why, err := reason(v)
+		if err != nil {
+			return err
+		}
+		if d.Letter.State != dlq.Discarded {
+			v.note = "Refused: it is not discarded."
+			return show(http.StatusConflict)
+		}
+		r := instance.Request{Kind: editing.RestoreKind, Consumer: d.Letter.Consumer, Reason: why}
+		return v.ask(r, editing.Restore{IDs: []int64{d.Letter.LetterID}}, instance.Valid, show)
+	})
+}
+
+// unpark publishes the parked events of an outbox again.
+func unpark(v *visit) error {
+	name := v.r.PostForm.Get("outbox")
+	list, err := v.s.st.Outbox().List(v.ctx(), name)
+	if err != nil {
+		return err
+	}
+	if name == "" || len(list) != 1 {
+		return refuse(http.StatusNotFound, "There is no such outbox, or nothing waits in it.")
+	}
+	show := func(status int) error { return v.showOutboxes(status) }
+	if stale, err := v.stale(view.Seen(list[0].Parked), show); stale || err != nil {
+		return err
+	}
+	if _, err := v.s.st.Outbox().Unpark(v.ctx(), name, nil); err != nil {
+		return err
+	}
+	return v.redirect(to(v.s.root, "outbox"))
+}
