@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 )
@@ -110,11 +110,11 @@ func Steps(declared ...ledger.Declared) Option {
 			r.mistake("Steps is for handlers of HandleLeased: a step commits while the work runs, and Handle works in a transaction")
 			return
 		}
-		plan, err := steps.NewPlan(declared...)
+		declares, err := plan.New(declared...)
 		if err != nil {
 			r.mistake("Steps: %w", err)
 		}
-		r.Leased.Plan = plan
+		r.Leased.Plan = declares
 	}
 }
 

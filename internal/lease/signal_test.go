@@ -13,7 +13,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/enginetest"
-	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
@@ -24,12 +24,12 @@ var approval = ledger.Signal[string]{Name: "approval", Timeout: 72 * time.Hour}
 // awaiting is a leased handler that waits for approval.
 func awaiting(f *enginetest.Fixture, attempts int, work func(ctx context.Context, in task.Input) (headrace.Effects, error)) *task.Handler {
 	f.Helper()
-	plan, err := steps.NewPlan(charge, approval)
+	declared, err := plan.New(charge, approval)
 	if err != nil {
 		f.Fatal(err)
 	}
 	h := worked(work)
-	h.Leased.Plan, h.Policy = plan, enginetest.Attempts(attempts)
+	h.Leased.Plan, h.Policy = declared, enginetest.Attempts(attempts)
 	return h
 }
 

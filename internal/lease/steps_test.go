@@ -14,7 +14,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/internal/lease"
-	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
@@ -33,13 +33,13 @@ func stepped(f *enginetest.Fixture, attempts int, work func(ctx context.Context,
 	return h
 }
 
-func planOf(f *enginetest.Fixture, declared ...ledger.Declared) *steps.Plan {
+func planOf(f *enginetest.Fixture, declared ...ledger.Declared) *plan.Plan {
 	f.Helper()
-	plan, err := steps.NewPlan(declared...)
+	p, err := plan.New(declared...)
 	if err != nil {
 		f.Fatal(err)
 	}
-	return plan
+	return p
 }
 
 // ends works the message off, also from the backlog, until it has this state.

@@ -2,7 +2,7 @@
 //
 // # Nouns
 //
-// A [Session] is the ledger of one run of a message. A [Plan] is what the handler declares.
+// A [Session] is the ledger of one run of a message. A plan.Plan is what the handler declares.
 //
 // # Rules
 //

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
 )
@@ -541,42 +540,4 @@ func TestStoreAway(t *testing.T) {
 			b.Errorf("it is a failure of the message: %v", err)
 		}
 	})
-}
-
-// A plan refuses names that two steps share.
-func TestPlan(t *testing.T) {
-	t.Parallel()
-	was := charge
-	was.Name, was.Was = "payment", []string{"charge"}
-	for name, declared := range map[string][]ledger.Declared{
-		"twice":         {charge, charge},
-		"a former name": {charge, was},
-		"gone":          {charge, ledger.Gone("charge")},
-		"nil":           {nil},
-		"invalid":       {ledger.Step[invoice]{Name: "x"}},
-	} {
-		if _, err := steps.NewPlan(declared...); err == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
-	slow := ledger.Step[struct{}]{Name: "mail", System: "smtp", Recover: ledger.Skip, Timeout: time.Minute}
-	long := charge
-	long.Timeout = time.Hour
-	plan, err := steps.NewPlan(long, slow, ledger.Gone("old"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, c := range map[string]struct {
-		work, drain time.Duration
-		want        []string
-	}{
-		"fits":         {time.Hour, 62 * time.Second, nil},
-		"a short run":  {time.Minute, 62 * time.Second, []string{"step charge (1h0m0s) is above that of its handler (1m0s)"}},
-		"a short stop": {time.Hour, 61 * time.Second, []string{"step mail (1m0s) and 2s are above Config.DrainTimeout (1m1s)"}},
-	} {
-		errs := plan.CutOff(c.work, c.drain)
-		if len(errs) != len(c.want) || len(errs) == 1 && !strings.Contains(errs[0].Error(), c.want[0]) {
-			t.Errorf("%s: %v", name, errs)
-		}
-	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/systems"
@@ -70,7 +71,7 @@ type Message struct {
 type Session struct {
 	*Options
 	m    Message
-	plan *Plan
+	plan *plan.Plan
 	run  context.Context // ends with the run
 	what any             // names the run to the Runner
 
@@ -95,7 +96,7 @@ func (s *seen) since(d time.Duration) time.Duration { return d + time.Since(s.at
 
 // New returns the session of one run, which ends with run. what is passed to the Runner
 // with each call.
-func New(run context.Context, o *Options, p *Plan, m Message, what any) *Session {
+func New(run context.Context, o *Options, p *plan.Plan, m Message, what any) *Session {
 	m.Sent = m.Sent.Truncate(time.Microsecond) // as databases compare it
 	return &Session{Options: o, m: m, plan: p, run: run, what: what, used: make(map[string]bool)}
 }
@@ -125,7 +126,7 @@ func (s *Session) End() {
 
 // enter lets a step begin.
 func (s *Session) enter(r *ledger.Request) error {
-	if err := s.plan.declares(r.Spec); err != nil {
+	if err := s.plan.Declares(r.Spec); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -154,7 +155,7 @@ func (s *Session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := s.plan.stranger(rows); ok {
+	if r, ok := s.plan.Stranger(rows); ok {
 		return s.undeclared(r)
 	}
 	s.rows = make(map[string]seen, len(rows))

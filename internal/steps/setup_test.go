@@ -15,6 +15,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/enginetest"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/steps"
 	"github.com/headrace/headrace/internal/systems"
 	"github.com/headrace/headrace/internal/task"
@@ -155,7 +156,7 @@ func (b *bed) begin(declared ...ledger.Declared) (*run, context.Context) {
 // beginOf begins a run of a message.
 func (b *bed) beginOf(one *task.Task, declared ...ledger.Declared) (*run, context.Context) {
 	b.Helper()
-	plan, err := steps.NewPlan(declared...)
+	declares, err := plan.New(declared...)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func (b *bed) beginOf(one *task.Task, declared ...ledger.Declared) (*run, contex
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
 		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
 	}
-	s := steps.New(ctx, o, plan, steps.Message{ID: one.ID(), Lease: one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
+	s := steps.New(ctx, o, declares, steps.Message{ID: one.ID(), Lease: one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
 	return &run{p, s, b}, ledger.With(ctx, s)
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
-	"github.com/headrace/headrace/internal/steps"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 )
@@ -77,7 +77,7 @@ type Leased struct {
 	// Timeout bounds the work, which uses no transaction.
 	Timeout time.Duration
 	// Plan declares the steps of package ledger; nil for none.
-	Plan *steps.Plan
+	Plan *plan.Plan
 	// Work does the work, and returns the effects to commit; nil for none.
 	Work func(ctx context.Context, in Input) (headrace.Effects, error)
 }

@@ -1,4 +1,4 @@
-package steps
+package plan
 
 import (
 	"errors"
@@ -16,9 +16,9 @@ type Plan struct {
 	known map[string]bool // the names of all steps, former ones and those that are gone
 }
 
-// NewPlan returns the plan of a handler, or an error if two steps share a name, now or
+// New returns the plan of a handler, or an error if two steps share a name, now or
 // formerly.
-func NewPlan(declared ...ledger.Declared) (*Plan, error) {
+func New(declared ...ledger.Declared) (*Plan, error) {
 	p := &Plan{known: make(map[string]bool)}
 	for _, d := range declared {
 		if d == nil {
@@ -98,8 +98,8 @@ func (p *Plan) CutOff(work, drain time.Duration) (errs []error) {
 	return errs
 }
 
-// declares returns an error if the plan has no such step.
-func (p *Plan) declares(s ledger.Spec) error {
+// Declares returns an error if the plan has no such step.
+func (p *Plan) Declares(s ledger.Spec) error {
 	if p == nil {
 		return ledger.ErrUndeclared
 	}
@@ -113,9 +113,9 @@ func (p *Plan) declares(s ledger.Spec) error {
 	return nil
 }
 
-// stranger returns the first row that may have done something and that the plan does not
+// Stranger returns the first row that may have done something and that the plan does not
 // know, and whether there is one.
-func (p *Plan) stranger(rows []ledger.Row) (ledger.Row, bool) {
+func (p *Plan) Stranger(rows []ledger.Row) (ledger.Row, bool) {
 	i := slices.IndexFunc(rows, func(r ledger.Row) bool {
 		return r.State != ledger.Failed && (p == nil || !p.known[ledger.NameOf(r.Step)])
 	})
