@@ -124,3 +124,21 @@ func (p *Plan) Stranger(rows []ledger.Row) (ledger.Row, bool) {
 	}
 	return rows[i], true
 }
+
+// Furthest compares two rows of one step, which were written under two of its names: the one
+// that says more comes first. What is known to be done decides, then what may be.
+func Furthest(a, b ledger.Row) int { return rank(b) - rank(a) }
+
+func rank(r ledger.Row) int {
+	switch {
+	case r.State == ledger.Done:
+		return 4
+	case r.LacksResult():
+		return 3
+	case r.State == ledger.Failed:
+		return 0
+	case r.State == ledger.Skipped:
+		return 1
+	}
+	return 2
+}

@@ -229,14 +229,21 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 			return
 		}
 		second.OtherID = second.ExternalID
-	case first.Via == ledger.ViaCall && second.Via == ledger.ViaCall && d.r.Recover != ledger.Retry:
+	case first.Via == ledger.ViaCall && second.Via == ledger.ViaCall && !d.dropped(first, second):
 		if second.OtherID = second.ExternalID; second.OtherID == "" {
 			second.OtherID = noID
 		}
 	default:
 		return
 	}
+	second.Step = first.Step
 	d.warn("a step was carried out twice", d.r, "external_id", first.ExternalID, "other_id", second.OtherID)
 	_, _ = d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDouble(ctx, second) })
 	d.Alert(alerts.StepDoubled, fmt.Sprintf("step %s (%s) was carried out twice: headrace steps shows what both calls made; undo the second, as docs/runbook.md says", d.r.Name, d.r.System))
+}
+
+// dropped reports whether the system drops the second of two calls, or it does no harm. Under
+// two names of a step they have two keys.
+func (d *doing) dropped(first *ledger.Row, second ledger.Row) bool {
+	return d.r.Recover == ledger.Retry && (first.Step == second.Step || d.r.KeyWindow == ledger.Forever)
 }

@@ -32,11 +32,17 @@ type doing struct {
 func (d *doing) do(ctx context.Context) ([]byte, error) {
 	probed := "" // the call that Find did not find
 	for {
-		was := d.row(d.r)
+		was, others := d.row(d.r)
 		n := decision{action: call}
 		if was != nil {
 			if was.CallID == d.id && was.State == ledger.Pending {
 				return d.call(ctx, was) // our mark is committed, although it had no answer
+			}
+			if again, err := d.pass(ctx, was, others); again || err != nil {
+				if err != nil {
+					return nil, err
+				}
+				continue
 			}
 			d.name = was.Step
 			n = next(d.r, &was.Row, was.since(was.Age))

@@ -203,16 +203,23 @@ func (s *Session) undeclared(r ledger.Row) error {
 	return retry.PostponeWithin(strangerPause, strangerWait+time.Minute, err)
 }
 
-// row returns what is known of a step, under its name or a former one; nil if nothing is.
-func (s *Session) row(r *ledger.Request) *seen {
+// row returns what is known of a step, under its name or a former one; nil if nothing is. In a
+// deploy two builds may have written rows under two names: the one that is furthest decides,
+// and others are the rest.
+func (s *Session) row(r *ledger.Request) (furthest *seen, others []seen) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var found []seen
 	for _, name := range append([]string{r.Name}, r.Was...) {
 		if row, ok := s.rows[ledger.StepName(name, r.Item)]; ok {
-			return &row
+			found = append(found, row)
 		}
 	}
-	return nil
+	if len(found) == 0 {
+		return nil, nil
+	}
+	slices.SortStableFunc(found, func(a, b seen) int { return plan.Furthest(a.Row, b.Row) })
+	return &found[0], found[1:]
 }
 
 // again reads the rows anew, because another transaction has changed one, a COMMIT had no

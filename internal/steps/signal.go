@@ -34,7 +34,7 @@ func (s *Session) Await(ctx context.Context, r ledger.Request) (value []byte, er
 // await returns the value of a signal, or an error. It reports false if the row has changed
 // meanwhile, or may have: look again.
 func (s *Session) await(ctx context.Context, r *ledger.Request) (value []byte, ended bool, err error) {
-	was := s.row(r)
+	was, _ := s.row(r)
 	row := ledger.Row{ID: s.m.ID, Step: r.Step()}
 	switch {
 	case was == nil && s.full():
