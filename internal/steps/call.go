@@ -121,6 +121,7 @@ func (d *doing) invoke(ctx context.Context, r *returned, late func(ledger.Answer
 // failed records what came of a call that returned an error.
 func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error) ([]byte, error) {
 	v := judge(d.r, ledger.CertaintyOf(err, c), err, d.earlier, d.repeated)
+	err = ledger.Undecided(err, c)
 	if v.state == ledger.Done {
 		return d.exists(ctx, row, c, err)
 	}
