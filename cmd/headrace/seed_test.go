@@ -112,9 +112,7 @@ func (s seeder) write(what, arg string) error {
 		}
 		return nil
 	case "dead-digits":
-		l := deadLetter("digits")
-		l.ErrorFingerprint = "5959abcdef012345"
-		return s.dead(l)
+		return s.dead(digitsLetter())
 	case "dead-later":
 		return s.dead(deadLetter("later"))
 	case "conflict":
@@ -177,6 +175,13 @@ func deadLetter(key string) dlq.Letter {
 		Error: failure.Error, Chain: failure.Chain, ErrorFingerprint: failure.Fingerprint, Attempts: 2,
 		Host: "mill-1", Build: "v1.2.3", Environment: "production",
 	}
+}
+
+// digitsLetter has an error fingerprint that begins with digits.
+func digitsLetter() dlq.Letter {
+	l := deadLetter("digits")
+	l.ErrorFingerprint = "5959abcdef012345"
+	return l
 }
 
 // evilLetter holds terminal escapes wherever a text from outside can stand.
