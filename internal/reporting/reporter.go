@@ -185,7 +185,7 @@ func (r *Reporter) Relay(cause error) {
 		r.over(alerts.RelayStalled, alerts.RelayResumed, "events are published again")
 		return
 	case errors.Is(cause, relay.ErrWaiting):
-		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended: see headrace outbox status"
+		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended, and its events go there; if they are of another service, give each an outbox of its own (Options.Outbox): see headrace outbox status"
 	}
 	a := r.alert(alerts.RelayStalled, nil, text)
 	a.Command = "headrace outbox status"
