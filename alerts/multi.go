@@ -23,11 +23,12 @@ func Multi(hooks ...Hook) Hook {
 	}
 }
 
-// All returns a hook that sends an alert to each of o's Sinks, as Multi does.
+// All returns a hook that sends an alert to each of o's Sinks, as Multi does, in the words of o's
+// Texts.
 func (o Options) All() Hook {
 	hooks := make([]Hook, len(o.Sinks))
 	for i, sink := range o.Sinks {
-		hooks[i] = sink.Send
+		hooks[i] = func(ctx context.Context, a Alert) error { return sink.Send(ctx, o.Say(sink.Name(), a)) }
 	}
 	return Multi(hooks...)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"text/template"
 	"time"
 )
 
@@ -16,6 +17,10 @@ type Options struct {
 	Sinks []Sink
 	// URL is the address of the page (headrace ui): alerts then link to it. Default: no links.
 	URL string
+	// Texts has templates for the Title and the Text of alerts in place of ours, named "title" and
+	// "text"; "slack/text" is that of the sink named slack. Their data is the Alert, in which no
+	// payload, key or header is. One that fails, or says nothing, leaves ours. Default: ours.
+	Texts *template.Template
 	// ErrorText sends the text of errors, after consumer.Config's Redact. Without it numbers,
 	// quoted words and addresses in it are replaced by #.
 	ErrorText bool
@@ -49,6 +54,9 @@ func (o Options) Validate() error {
 			return errors.New("option Sinks: a sink is nil, or has no name of its own")
 		}
 		names[s.Name()] = true
+	}
+	if err := o.checkTexts(names); err != nil {
+		return err
 	}
 	if u, err := url.Parse(o.URL); o.URL != "" && (err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "") {
 		return errors.New("option URL is not an address of the web")

@@ -22,7 +22,7 @@ type Sinks struct {
 func NewSinks(o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sinks {
 	s := &Sinks{Callers: make(map[string]*Caller)}
 	for _, sink := range o.Sinks {
-		caller := NewCaller(sink.Send, logger)
+		caller := NewCaller(func(ctx context.Context, a alerts.Alert) error { return sink.Send(ctx, o.Say(sink.Name(), a)) }, logger)
 		caller.Called = called
 		if r, ok := sink.(alerts.Repeated); ok {
 			caller.Every = r.Every()
