@@ -19,12 +19,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestConformanceOpen(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, harness(func(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 		return connect(tb, "open", dsn, o)
 	}))
 }
 
 func TestConformancePool(t *testing.T) {
+	t.Parallel()
 	storetest.Run(t, harness(func(tb testing.TB, dsn string, o postgres.Options) *postgres.Store {
 		return connect(tb, "pool", dsn, o)
 	}))

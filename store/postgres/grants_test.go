@@ -28,6 +28,7 @@ var hidden = map[string]string{
 // TestGrantsKnowEveryTable: each table has a line for the consumer and the operator, and each
 // column one for the viewer, or is hidden from it. The SQL may run again.
 func TestGrantsKnowEveryTable(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "open", "", postgres.Options{})
 	grants, err := b.Grants(b.schema)
 	if err != nil {

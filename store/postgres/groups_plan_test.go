@@ -27,6 +27,7 @@ FROM generate_series(1, 10000) AS n`
 //
 //evidence:group-views
 func TestGroupViewsReadCounters(t *testing.T) {
+	t.Parallel()
 	letters := 1_000_000
 	if testing.Short() {
 		letters = 20_000

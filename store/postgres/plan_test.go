@@ -131,6 +131,7 @@ func everyPlan(t *testing.T, b *bundle) {
 
 // A sweep looks at each order key that has blocked rows once, however many they are.
 func TestSweepJumpsFromKeyToKey(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "open", "", postgres.Options{})
 	fillOneKey(b, 100001, 140000)
 	for range 2 {
@@ -152,6 +153,7 @@ FROM (
 // A scrape reads a bounded part of the steps that are open, skipped ones among them, and so
 // does a list of them.
 func TestStepsAreCountedUpToALimit(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "open", "", postgres.Options{})
 	b.exec(openSteps)
 	for _, statistics := range []string{"none", "new"} {

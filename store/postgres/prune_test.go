@@ -12,6 +12,7 @@ import (
 // A consumer's few rows among many of others, written against the order of their keys:
 // a walk by the key's index would skip those below the last place of a batch.
 func TestPruneWalksByPlace(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "open", "", postgres.Options{})
 	for consumer, rows := range map[string]int{"other": 20000, "billing": 100} {
 		b.exec(fmt.Sprintf(`INSERT INTO headrace_inbox (scope, key, fingerprint, changed_at)

@@ -68,6 +68,7 @@ func TestOpenWithoutTables(t *testing.T) {
 //
 //evidence:migrate
 func TestMigrateAtOnce(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.NewDatabase(t)
 	var wait sync.WaitGroup
 	for range 4 {
@@ -87,6 +88,7 @@ func TestMigrateAtOnce(t *testing.T) {
 // A role that may use the tables and create nothing opens with Migrate where
 // nothing is missing.
 func TestMigrateWithoutRights(t *testing.T) {
+	t.Parallel()
 	dsn := pgtest.NewDatabase(t)
 	open(t, dsn, postgres.Options{Migrate: true})
 	db := pgtest.OpenDB(t, "postgres", dsn)
@@ -114,6 +116,7 @@ func TestMigrateWithoutRights(t *testing.T) {
 // INVARIANTS 3: 43. Schema names with quotes, upper case and what looks like our own
 // token; every statement runs in them.
 func TestSchemaNames(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{`Mixed Case`, `o'brien "and" sons; --`, `select`, `{{schema}}`, `$1%s\`, strings.Repeat("ü", 31)} {
 		t.Run(name, func(t *testing.T) {
 			dsn := pgtest.NewDatabase(t)

@@ -25,6 +25,7 @@ CROSS JOIN LATERAL (SELECT now() - interval '30 days' * (1 - n::float8 / $1::big
 // HEADRACE_TEST_LETTERS=1000000 fills the table with so many. (A table that was never analysed
 // is read by bitmaps; 2 % of new letters have it analysed.)
 func TestSearchReadsFewPages(t *testing.T) {
+	t.Parallel()
 	letters := 200_000
 	if testing.Short() {
 		letters = 50_000

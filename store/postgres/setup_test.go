@@ -25,6 +25,7 @@ type bundle struct {
 // drivers runs f with a store on each driver: our own lib/pq, the caller's pool of pgx, and
 // the caller's *sql.DB of pgx and of lib/pq.
 func drivers(t *testing.T, f func(b *bundle)) {
+	t.Parallel()
 	for _, name := range []string{"open", "pool", "pgx", "postgres"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

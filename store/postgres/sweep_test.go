@@ -13,6 +13,7 @@ import (
 // A sweep waits for the rows that another one moves: if it passed them over, later rows of
 // their order would be on the line before them.
 func TestASweepWaitsForAnother(t *testing.T) {
+	t.Parallel()
 	b := setup(t, "open", "", postgres.Options{})
 	publish, err := b.db.BeginTx(t.Context(), nil)
 	if err != nil {

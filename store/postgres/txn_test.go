@@ -234,16 +234,16 @@ func TestCutCommit(t *testing.T) {
 				}
 				s := connect(t, driver, through, o)
 				cut := &bundle{T: t, Store: s}
-				s.SetCommitTimeout(300 * time.Millisecond)
+				s.SetCommitTimeout(time.Second)
 				x := cut.begin()
-				cut.claim(x, inbox.ClaimRequest{Limits: txn.Limits{Idle: time.Second}}, "k")
+				cut.claim(x, inbox.ClaimRequest{Limits: txn.Limits{Idle: 2 * time.Second}}, "k")
 				c.cut(p)
 				within(t, 10*time.Second, "Commit", func() {
 					if err := s.Commit(t.Context(), x, nil); !errors.Is(err, txn.ErrCommitUnknown) {
 						t.Errorf("Commit: %v", err)
 					}
 				})
-				<-p.swallows
+				within(t, 10*time.Second, "COMMIT", func() { <-p.swallows })
 				within(t, 10*time.Second, "Close", func() { _ = s.Close() })
 				if driver == "open" && s.Links() != 0 {
 					t.Errorf("%d connections are still known", s.Links())
