@@ -8,6 +8,7 @@ import (
 // More than a thousand letters and a discard of a group are confirmed by a name, and anything else
 // by a yes.
 func TestConfirmByName(t *testing.T) {
+	t.Parallel()
 	terminal := func(m *Main) { m.Terminal = func(any) bool { return true } }
 	p := newProgram(t)
 	p.seed("dead", "1002")

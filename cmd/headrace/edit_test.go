@@ -14,6 +14,7 @@ import (
 // A person edits in an editor, sees where the content differs and confirms it; a new key is confirmed
 // by the key.
 func TestEditOnATerminal(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "1")
 	p.seed("conflict", "k1")

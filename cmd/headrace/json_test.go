@@ -105,6 +105,7 @@ var redriveRuns = []struct {
 // Every command prints JSON in the envelope, with the same names, and times in UTC, as in its
 // golden file.
 func TestJSON(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("instance", "billing")
 	p.seed("dead", "3")

@@ -40,6 +40,7 @@ func (l leakTest) Run() int {
 //
 //evidence:command
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	runScripts(t, "testdata/script", func(e *testscript.Env) {
 		e.Setenv("HEADRACE_DSN", "sqlite:"+filepath.Join(e.WorkDir, "test.db"))
 	})
@@ -47,6 +48,7 @@ func TestScripts(t *testing.T) {
 
 //evidence:command
 func TestScriptsOnPostgres(t *testing.T) {
+	t.Parallel()
 	dsn, schema := pgtest.New(t)
 	runScripts(t, "testdata/postgres", func(e *testscript.Env) {
 		e.Setenv("HEADRACE_DSN", dsn)

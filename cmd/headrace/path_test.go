@@ -42,6 +42,7 @@ type night struct {
 //
 //evidence:path
 func TestPathOfANight(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { pathOfANight(t, newProgram(t), "") })
 	t.Run("postgres", func(t *testing.T) {
 		dsn, schema := pgstore.New(t)

@@ -96,6 +96,7 @@ func (p *program) wants(where string, texts ...string) {
 //
 //evidence:redrive-job
 func TestRedrivePath(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "30")
 	p.run(exitRefused, quickly, "redrive", "plan", "--consumer", "billing")
@@ -134,6 +135,7 @@ func TestRedrivePath(t *testing.T) {
 
 // A group is planned, applied and watched by one command.
 func TestRedriveGroup(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "3")
 	p.run(exitRefused, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes")
@@ -154,6 +156,7 @@ func TestRedriveGroup(t *testing.T) {
 
 // Letters that are named are sent at once, and the command says what became of each.
 func TestRedriveFew(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "4")
 	p.run(exitRefused, quickly, "dlq", "redrive", "1", "--reason", "again", "--yes")
@@ -197,6 +200,7 @@ func TestGroupOfDigits(t *testing.T) {
 
 // A plan says what another redrive has, what has been decided since, and that it is too late.
 func TestPlanOfTheSameLetters(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "3")
 	var b billing
@@ -236,6 +240,7 @@ func TestPlanOfTheSameLetters(t *testing.T) {
 
 // A redrive is paused and cancelled by anybody, and a rollback is refused.
 func TestRedriveOfAnotherBuild(t *testing.T) {
+	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "3")
 	var b billing

@@ -102,6 +102,7 @@ func (l *logins) refused(role, statement string) {
 //
 //evidence:roles
 func TestRoles(t *testing.T) {
+	t.Parallel()
 	l := newLogins(t)
 	publishAs(l)
 	consumeAs(l)

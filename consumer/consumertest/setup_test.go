@@ -66,8 +66,9 @@ func wire(p *consumertest.Process) (*consumer.Consumer, error) {
 	return wired(func(c *consumer.Consumer, _ *consumertest.Process) { consumer.Handle(c, topic, invoice) })(p)
 }
 
-// onEach runs f on SQLite and on PostgreSQL, in tests of their own.
+// onEach runs f on SQLite and on PostgreSQL, in tests of their own and in parallel with other tests.
 func onEach(t *testing.T, f func(t *testing.T, db consumertest.Database)) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) { t.Parallel(); f(t, consumertest.SQLite()) })
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); f(t, consumertest.Postgres(dsn(t))) })
 }

@@ -34,9 +34,10 @@ func approved(p *consumertest.Process) (*consumer.Consumer, error) {
 	return c, nil
 }
 
-// A message waits for its signal, over crashes, until the test sends it or its time is over.
+const said = "SELECT count(*) FROM charges WHERE order_id = $1 AND charge_id = $2"
+
+// A message waits for its signal, over crashes, until the test sends it.
 func TestSignals(t *testing.T) {
-	const said = "SELECT count(*) FROM charges WHERE order_id = $1 AND charge_id = $2"
 	onEach(t, func(t *testing.T, d consumertest.Database) {
 		k := consumertest.New(t, d, approved)
 		k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
@@ -46,6 +47,10 @@ func TestSignals(t *testing.T) {
 		k.Steps(placed).Send("approval", true)
 		k.AppliedOnce(placed, said, "1", "yes")
 	})
+}
+
+// The same until the time of the signal is over.
+func TestSignalThatDoesNotCome(t *testing.T) {
 	onEach(t, func(t *testing.T, d consumertest.Database) {
 		k := consumertest.New(t, d, approved)
 		k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")

@@ -48,6 +48,7 @@ const (
 
 // onBoth runs f on a fresh store of each kind, and then the invariants over what f left.
 func onBoth(t *testing.T, f func(*fixture)) {
+	t.Parallel()
 	for name, open := range map[string]func(*testing.T) (store.Store, string){"sqlite": openSQLite, "postgres": openPostgres} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
