@@ -148,7 +148,7 @@ func (e *OpenError) Error() string {
 	if e.State == Awaiting {
 		return fmt.Sprintf("%v: the message waits for signal %s, and the handler returned no error: return the error of Await", ErrOpenStep, e.Step)
 	}
-	return fmt.Sprintf("%v: step %s (%s) is %s, and the handler returned no error: return the error of Do", ErrOpenStep, e.Step, e.System, e.State)
+	return fmt.Sprintf("%v: step %s (%s) is %s, and the handler returned no error: have it do the step and return the error of Do, or say what became of it with headrace steps resolve", ErrOpenStep, e.Step, e.System, e.State)
 }
 
 // Is reports whether target is ErrOpenStep.

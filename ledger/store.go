@@ -125,8 +125,9 @@ type Store interface {
 	// stays.
 	RecordDouble(ctx context.Context, r Row) (bool, error)
 	// Open returns the first step of a message that is pending, parked or awaiting, as q sees it,
-	// and whether there is one.
-	Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (Row, bool, error)
+	// or else one that is not failed and whose name, without its item, is none of known; and
+	// whether there is one.
+	Open(ctx context.Context, q headrace.DBTX, id inbox.ID, known []string) (Row, bool, error)
 }
 
 // Admin reads and changes the rows for operators. Drivers implement it.

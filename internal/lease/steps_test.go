@@ -144,6 +144,69 @@ func TestFailedStepIsPassedOver(t *testing.T) {
 	})
 }
 
+// A release has dropped a step, and its handler does none: the message is not done past the
+// recorded one. It waits for a process that declares it, and then for a person.
+//
+//evidence:open-step
+func TestDroppedStepIsNotPassed(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var runs enginetest.Runs
+		h := stepped(f, 5, nil)
+		h.Leased.Work = func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			if runs.Next(in.Delivery.Key) == 1 {
+				_, err := charge.Do(ctx, func(_ context.Context, c *ledger.Call) (string, error) { return c.Key, nil })
+				return nil, errors.Join(err, enginetest.ErrBoom)
+			}
+			h.Leased.Plan = planOf(f, payout) // the new build
+			return nil, nil
+		}
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		p.F.Eventually("it is put off", func() bool {
+			p.Round(p.Engine.Worker(p.h))
+			return f.Count("SELECT count(*) FROM headrace_backlog WHERE postponed_at IS NOT NULL") == 1
+		})
+		f.Exec("UPDATE headrace_backlog SET due_at = postponed_at, postponed_at = " + p.hours("postponed_at", 1))
+		l := p.theLetter("m")
+		p.end()
+		if l.Class != dlq.Parked || l.Attempts != 2 || !strings.Contains(l.Error, "step charge (bank) needs a person: it is recorded, and its handler does not declare it") || f.Effects("m") != 0 {
+			f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+		}
+	})
+}
+
+// A step with an open call is gone: no run can find out what came of it, and a person must.
+//
+//evidence:open-step
+func TestOpenStepThatIsGone(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		var runs enginetest.Runs
+		h := stepped(f, 5, nil)
+		h.Leased.Work = func(ctx context.Context, in task.Input) (headrace.Effects, error) {
+			if runs.Next(in.Delivery.Key) == 1 {
+				_, err := charge.Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "", io.ErrUnexpectedEOF })
+				return nil, err
+			}
+			h.Leased.Plan = planOf(f, payout, ledger.Gone("charge")) // the new build
+			return nil, nil
+		}
+		p := newProcess(f, h, "m")
+		p.run(nil)
+		l := p.theLetter("m")
+		if l.Class != dlq.Parked || l.Attempts != 2 || !strings.Contains(l.Error, "step charge (bank) needs a person") || !strings.Contains(l.Error, "headrace steps resolve") {
+			f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+		}
+		_, err := resolve.New(f.Store.Store).Resolve(f.Context(), resolve.Resolution{
+			ID: l.ID(), Step: "charge", Verdict: resolve.Done, By: "ana", Reason: "looked it up",
+		})
+		if err != nil {
+			f.Fatal(err)
+		}
+		p.ends("m", inbox.Done)
+		p.end()
+	})
+}
+
 // A message with a call of unknown outcome that has been put off for as long as it may be goes
 // to a person, and not to the attempts that are left.
 //

@@ -120,16 +120,17 @@ func (w *Worker) session(ctx context.Context, one *task.Task) *steps.Session {
 	return steps.New(ctx, w.steps, w.h.Leased.Plan, m, stepCall{&called{w}})
 }
 
-// guarded are the effects of work, in a transaction in which no step of its message is open.
-// The table is asked, since this run may have reached fewer steps than an earlier one.
+// guarded are the effects of work, in a transaction in which no step of its message is open, or
+// unknown to the handler. The table is asked, since this run may have reached fewer steps than
+// an earlier one, or none.
 func (w *Worker) guarded(one *task.Task, effects headrace.Effects) headrace.Effects {
 	return func(ctx context.Context, tx *headrace.Tx) error {
-		step, open, err := w.Steps.Open(ctx, tx, one.ID())
+		step, open, err := w.Steps.Open(ctx, tx, one.ID(), w.h.Leased.Plan.Names())
 		if err != nil {
 			return err
 		}
 		if open {
-			return &ledger.OpenError{Step: ledger.NameOf(step.Step), System: step.System, State: step.State}
+			return w.h.Leased.Plan.Left(step, one.Item.Postponed)
 		}
 		if effects == nil {
 			return nil

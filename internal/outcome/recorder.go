@@ -127,7 +127,7 @@ func (r *Recorder) overdue(ctx context.Context, t *txn.Txn, f *Failure) error {
 	if r.Steps == nil || !f.overdue {
 		return nil
 	}
-	step, open, err := r.Steps.Open(ctx, t, f.Task.ID())
+	step, open, err := r.Steps.Open(ctx, t, f.Task.ID(), nil)
 	if err != nil || !open || step.State != ledger.Pending {
 		return err
 	}

@@ -12,14 +12,14 @@ import (
 
 // Plan is what a handler declares. The nil Plan declares nothing.
 type Plan struct {
-	steps []ledger.Spec   // in their order
-	known map[string]bool // the names of all steps, former ones and those that are gone
+	steps []ledger.Spec // in their order
+	names []string      // of all steps, with former ones and those that are gone
 }
 
 // New returns the plan of a handler, or an error if two steps share a name, now or
 // formerly.
 func New(declared ...ledger.Declared) (*Plan, error) {
-	p := &Plan{known: make(map[string]bool)}
+	p := &Plan{names: []string{}}
 	for _, d := range declared {
 		if d == nil {
 			return nil, errors.New("a step is nil")
@@ -29,10 +29,10 @@ func New(declared ...ledger.Declared) (*Plan, error) {
 			return nil, err
 		}
 		for _, name := range append(slices.Clone(spec.Was), spec.Name) {
-			if p.known[name] {
-				return nil, fmt.Errorf("two steps have the name %q, now or formerly", name)
+			if slices.Contains(p.names, name) {
+				return nil, twice(&spec, name)
 			}
-			p.known[name] = true
+			p.names = append(p.names, name)
 		}
 		if !spec.Gone {
 			p.steps = append(p.steps, spec)
@@ -98,6 +98,22 @@ func (p *Plan) CutOff(work, drain time.Duration) (errs []error) {
 	return errs
 }
 
+// twice is the error of a name that stands in the plan already.
+func twice(s *ledger.Spec, name string) error {
+	if name == s.Name && slices.Contains(s.Was, name) {
+		return fmt.Errorf("step %s: its own Name stands in Was: leave it out there", s.Name)
+	}
+	return fmt.Errorf("two steps have the name %q, now or formerly", name)
+}
+
+// Names returns the names of the steps, with former ones and those that are gone.
+func (p *Plan) Names() []string {
+	if p == nil {
+		return []string{}
+	}
+	return p.names
+}
+
 // Declares returns an error if the plan has no such step.
 func (p *Plan) Declares(s ledger.Spec) error {
 	if p == nil {
@@ -111,18 +127,6 @@ func (p *Plan) Declares(s ledger.Spec) error {
 		return fmt.Errorf("%w: it is declared otherwise there", ledger.ErrUndeclared)
 	}
 	return nil
-}
-
-// Stranger returns the first row that may have done something and that the plan does not
-// know, and whether there is one.
-func (p *Plan) Stranger(rows []ledger.Row) (ledger.Row, bool) {
-	i := slices.IndexFunc(rows, func(r ledger.Row) bool {
-		return r.State != ledger.Failed && (p == nil || !p.known[ledger.NameOf(r.Step)])
-	})
-	if i < 0 {
-		return ledger.Row{}, false
-	}
-	return rows[i], true
 }
 
 // Furthest compares two rows of one step, which were written under two of its names: the one

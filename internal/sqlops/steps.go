@@ -110,10 +110,10 @@ func result(r ledger.Row) any {
 	return r.Result
 }
 
-func (s *Steps) Open(ctx context.Context, q headrace.DBTX, id inbox.ID) (r ledger.Row, open bool, err error) {
+func (s *Steps) Open(ctx context.Context, q headrace.DBTX, id inbox.ID, known []string) (r ledger.Row, open bool, err error) {
 	defer sqlrun.Wrap("look for open steps", &err)
 	r.ID = id
-	err = q.QueryRowContext(ctx, s.SQL.Open, id.Scope, id.Key).Scan(&r.Step, &r.System, &r.State)
+	err = q.QueryRowContext(ctx, s.SQL.Open, append([]any{id.Scope, id.Key}, s.Many(known)...)...).Scan(&r.Step, &r.System, &r.State)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ledger.Row{}, false, nil
 	}

@@ -21,21 +21,20 @@ const (
 
 // The reasons for a person, as people read them, and what a person can do. They name nothing of the message.
 const (
-	whyUnknown   = "the outcome of a call is unknown"
-	whyLost      = "a call may have been made whose record is lost: suspect mode is on"
-	whyWindow    = "the outcome of a call is unknown, and the system may have forgotten its key"
-	whyInput     = "the outcome of a call is unknown, and the step has another input now"
-	whySystem    = "the outcome of a call is unknown, and the step calls another system now"
-	whyStatus    = "the system refused a repetition, and the outcome of an earlier call is unknown"
-	whyRepeated  = "the system refused the key that a person had it called with again: the earlier call may have been carried out after all"
-	whyExists    = "the system says that it exists, and the step has no Find"
-	whyNotFound  = "the system says that it exists, and Find does not find it"
-	whyNoResult  = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
-	whyNotGiven  = "a person said that it is done, and gave no result: give it with headrace steps resolve --done --result FILE"
-	whyOther     = "it was called under two of its names, and the outcome of the call under this one is unknown: if both were carried out undo one, and then, or if this one was not: headrace steps resolve SCOPE KEY STEP --again, which does not call it under this name while the other one has it"
-	whySignal    = "a signal of its name is recorded: give the step another name"
-	ifItCounts   = "if it counts for this one too: headrace steps resolve SCOPE KEY STEP --done --force, and --result FILE for another result"
-	whyUndefined = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
+	whyUnknown  = "the outcome of a call is unknown"
+	whyLost     = "a call may have been made whose record is lost: suspect mode is on"
+	whyWindow   = "the outcome of a call is unknown, and the system may have forgotten its key"
+	whyInput    = "the outcome of a call is unknown, and the step has another input now"
+	whySystem   = "the outcome of a call is unknown, and the step calls another system now"
+	whyStatus   = "the system refused a repetition, and the outcome of an earlier call is unknown"
+	whyRepeated = "the system refused the key that a person had it called with again: the earlier call may have been carried out after all"
+	whyExists   = "the system says that it exists, and the step has no Find"
+	whyNotFound = "the system says that it exists, and Find does not find it"
+	whyNoResult = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"
+	whyNotGiven = "a person said that it is done, and gave no result: give it with headrace steps resolve --done --result FILE"
+	whyOther    = "it was called under two of its names, and the outcome of the call under this one is unknown: if both were carried out undo one, and then, or if this one was not: headrace steps resolve SCOPE KEY STEP --again, which does not call it under this name while the other one has it"
+	whySignal   = "a signal of its name is recorded: give the step another name"
+	ifItCounts  = "if it counts for this one too: headrace steps resolve SCOPE KEY STEP --done --force, and --result FILE for another result"
 )
 
 // decision is an action with its reason for a person.

@@ -155,8 +155,8 @@ func (s *Session) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r, ok := s.plan.Stranger(rows); ok {
-		return s.undeclared(r)
+	if err := s.plan.Stranger(rows, s.m.Postponed); err != nil {
+		return err
 	}
 	s.rows = make(map[string]seen, len(rows))
 	s.note(rows)
@@ -185,22 +185,6 @@ func (s *Session) note(rows []ledger.Row) {
 	for _, r := range rows {
 		s.rows[r.Step] = seen{r, at}
 	}
-}
-
-// How long a message waits for a process that knows its step, and how often it asks.
-const (
-	strangerWait  = 15 * time.Minute
-	strangerPause = 15 * time.Second
-)
-
-// undeclared is the error for a recorded step that the handler does not declare. In a
-// rolling deploy a newer process may know it.
-func (s *Session) undeclared(r ledger.Row) error {
-	err := &ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyUndefined}
-	if s.m.Postponed >= strangerWait {
-		return retry.Permanent(err)
-	}
-	return retry.PostponeWithin(strangerPause, strangerWait+time.Minute, err)
 }
 
 // row returns what is known of a step, under its name or a former one; nil if nothing is. In a

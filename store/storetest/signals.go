@@ -62,7 +62,7 @@ func signalSent(b *bundle) {
 		b.Errorf("%+v", r)
 	}
 	b.in(func(t *txn.Txn) {
-		if r, open, err := b.steps().Open(b.ctx, t, id("a")); err != nil || !open || r.State != ledger.Awaiting {
+		if r, open, err := b.steps().Open(b.ctx, t, id("a"), []string{"approval"}); err != nil || !open || r.State != ledger.Awaiting {
 			b.Errorf("%+v, %t, %v", r, open, err)
 		}
 	})

@@ -275,10 +275,11 @@ func stepLongResult(b *bundle) {
 
 func stepOpen(b *bundle) {
 	b.park("a", inbox.Waiting)
+	known := []string{"invoice"}
 	look := func() (r ledger.Row, open bool) {
 		b.in(func(t *txn.Txn) {
 			var err error
-			r, open, err = b.steps().Open(b.ctx, t, id("a"))
+			r, open, err = b.steps().Open(b.ctx, t, id("a"), known)
 			b.must(err)
 		})
 		return r, open
@@ -300,6 +301,22 @@ func stepOpen(b *bundle) {
 	b.doneStep(r)
 	if _, open := look(); open {
 		b.Error("a step that is done is open")
+	}
+	mail := stepOf("a", "mail/1")
+	b.markStep(mail)
+	for _, known = range [][]string{{"invoice"}, {}} { // what is open comes first
+		if got, open := look(); !open || got.Step != "mail/1" {
+			b.Errorf("with %v known: %+v", known, got)
+		}
+	}
+	mail.State = ledger.Failed
+	b.outcome(true, mail)
+	if got, open := look(); !open || got.Step != "invoice" || got.State != ledger.Done {
+		b.Errorf("a step that is not known: %+v", got)
+	}
+	known = []string{"x", "invoice"}
+	if got, open := look(); open {
+		b.Errorf("a step that has failed: %+v", got)
 	}
 	r.State = ledger.Parked
 	b.outcome(true, r) // its result is missed

@@ -1,0 +1,58 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/retry"
+)
+
+// How long a message waits for a process that knows its step, and how often it asks.
+const (
+	strangerWait  = 15 * time.Minute
+	strangerPause = 15 * time.Second
+)
+
+// The reasons for a person.
+const (
+	whyUndeclared = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
+	whyGone       = "the outcome of its call is unknown, and its handler has it no more (ledger.Gone): find out, and then headrace steps resolve SCOPE KEY STEP --done or --again"
+)
+
+// Stranger returns an error if a row may have done something, and the plan does not know its
+// step. postponed is how long the message has been put off.
+func (p *Plan) Stranger(rows []ledger.Row, postponed time.Duration) error {
+	for _, r := range rows {
+		if r.State != ledger.Failed && !p.knows(r) {
+			return undeclared(r, postponed)
+		}
+	}
+	return nil
+}
+
+func (p *Plan) knows(r ledger.Row) bool { return slices.Contains(p.Names(), ledger.NameOf(r.Step)) }
+
+// undeclared is the error for a step that is recorded and not declared. In a rolling deploy a
+// newer process may know it.
+func undeclared(r ledger.Row, postponed time.Duration) error {
+	err := &ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyUndeclared}
+	if postponed >= strangerWait {
+		return retry.Permanent(err)
+	}
+	return retry.PostponeWithin(strangerPause, strangerWait+time.Minute, err)
+}
+
+// Left is the error of a message that is not done because of r: a step that is open, or that the
+// plan does not know.
+func (p *Plan) Left(r ledger.Row, postponed time.Duration) error {
+	switch {
+	case !p.knows(r):
+		return undeclared(r, postponed)
+	case r.State != ledger.Awaiting && !slices.ContainsFunc(p.steps, func(s ledger.Spec) bool {
+		return s.Name == ledger.NameOf(r.Step) || slices.Contains(s.Was, ledger.NameOf(r.Step))
+	}): // no run comes to it
+		return retry.Permanent(&ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyGone})
+	}
+	return &ledger.OpenError{Step: ledger.NameOf(r.Step), System: r.System, State: r.State}
+}
