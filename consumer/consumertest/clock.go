@@ -111,7 +111,9 @@ type clockBacklog struct {
 func (b clockBacklog) Put(ctx context.Context, t *txn.Txn, items []backlog.Item) error {
 	items = slices.Clone(items)
 	for i := range items {
-		items[i].Delay = b.p.k.noteDelay(t, idOf(items[i].Delivery), items[i].Delay)
+		id := idOf(items[i].Delivery)
+		b.p.k.notePostponed(id, items[i].Postponed > 0, items[i].Delay)
+		items[i].Delay = b.p.k.noteDelay(t, id, items[i].Delay)
 	}
 	return b.Store.Put(ctx, t, items)
 }
@@ -132,17 +134,34 @@ func (b clockBacklog) Reschedule(ctx context.Context, t *txn.Txn, changes []back
 		if changes[i].Postponed && changes[i].Delay > soonest && k.waits(ctx, id) {
 			continue // until the test sends the signal
 		}
+		k.notePostponed(id, changes[i].Postponed, changes[i].Delay)
 		changes[i].Delay = k.noteDelay(t, id, changes[i].Delay)
 	}
 	return b.Store.Reschedule(ctx, t, changes)
 }
 
-// noteRows remembers the messages of the rows.
+// notePostponed notes for how long a message has been put off without an attempt.
+func (k *Kit) notePostponed(id inbox.ID, postponed bool, d time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !postponed {
+		delete(k.postponed, id)
+		return
+	}
+	k.postponed[id] += d
+}
+
+// noteRows remembers the messages of the rows, and has them be put off for as long as they
+// should have been.
 func (k *Kit) noteRows(items []backlog.Item) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i := range items {
-		k.rows[items[i].RowID] = idOf(items[i].Delivery)
+		id := idOf(items[i].Delivery)
+		k.rows[items[i].RowID] = id
+		if items[i].Postponed > 0 {
+			items[i].Postponed += k.postponed[id]
+		}
 	}
 }
 

@@ -48,6 +48,7 @@ type Kit struct {
 	moved         map[*txn.Txn]bool
 	rows          map[int64]inbox.ID
 	delays        map[inbox.ID][]time.Duration
+	postponed     map[inbox.ID]time.Duration // since its latest attempt
 	runs          map[inbox.ID][]run
 	expired       map[stepID]bool          // signals whose time is over for the processes
 	database      string                   // its id, once it is known
@@ -73,7 +74,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
+		delays: make(map[inbox.ID][]time.Duration), postponed: make(map[inbox.ID]time.Duration), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)
