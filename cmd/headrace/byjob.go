@@ -74,7 +74,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 	if err != nil {
 		return err
 	}
-	if err := m.confirmLetters(d, f, string(kind), r.Count); err != nil {
+	if err := m.confirmLetters(ctx, st, d, f, string(kind), r.Count); err != nil {
 		return err
 	}
 	if err := m.applyPlan(ctx, st, d, r); err != nil {
@@ -110,7 +110,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	if len(f.IDs) == 0 {
 		return errors.Join(m.printDecided(v, kind), errFound)
 	}
-	if err := m.confirmLetters(d, dlq.Filter{IDs: f.IDs}, string(kind), int64(len(f.IDs))); err != nil {
+	if err := m.confirmLetters(ctx, st, d, dlq.Filter{IDs: f.IDs}, string(kind), int64(len(f.IDs))); err != nil {
 		return err
 	}
 	o := job.DefaultOptions()

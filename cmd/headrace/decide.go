@@ -31,6 +31,8 @@ type decideFlags struct {
 	by     string
 	reason string
 	newKey string
+	// openCalls discards letters although the outcome of a call is unknown.
+	openCalls bool
 }
 
 func addDecide(c *cobra.Command) *decideFlags {
@@ -90,6 +92,7 @@ Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it 
 no process runs.`,
 	}
 	d := addDecide(c)
+	c.Flags().BoolVar(&d.openCalls, "open-calls", false, "also letters with a step whose call may have been carried out (headrace steps KEY)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if d.reason == "" {
 			if err := checkIDs(args); err != nil {
@@ -131,7 +134,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if d.dryRun {
 			return m.wouldDecide(f, verb, total)
 		}
-		if err := m.confirmLetters(d, f, verb, total); err != nil {
+		if err := m.confirmLetters(ctx, st, d, f, verb, total); err != nil {
 			return err
 		}
 		work, stop := m.Interruptible(ctx)
@@ -204,9 +207,14 @@ func (m *Main) wouldDecide(f dlq.Filter, verb string, total int64) error {
 const manyLetters = 1000
 
 // confirmLetters asks the user. For many letters, and to discard a group, it asks for the name to be
-// typed: of the group or of the consumer.
-func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total int64) error {
+// typed: of the group or of the consumer; to discard letters with open calls, that of a step.
+func (m *Main) confirmLetters(ctx context.Context, st openStore, d *decideFlags, f dlq.Filter, verb string, total int64) error {
 	question := fmt.Sprintf("%s %s%s?", verb, plural(total, "letter", "letters"), describe(f))
+	if verb == string(job.Discarding) {
+		if asked, err := m.confirmOpenCalls(ctx, st, d, f, question); asked || err != nil {
+			return err
+		}
+	}
 	name := cmp.Or(f.ErrorFingerprint, f.Consumer, "all")
 	switch {
 	case d.yes:
