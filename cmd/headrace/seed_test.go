@@ -116,11 +116,7 @@ func (s seeder) write(what, arg string) error {
 	case "dead-later":
 		return s.dead(deadLetter("later"))
 	case "conflict":
-		l := deadLetter(arg)
-		l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
-		l.ErrorFingerprint = "c0c0c0c0c0c0c0c0"
-		l.Delivery.Fingerprint += "-other"
-		_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{l})
+		_, err := s.st.Letters().Insert(s.ctx, s.t, []dlq.Letter{conflictLetter(arg)})
 		return err
 	case "stand-in":
 		l := deadLetter("stand-in:" + arg)
@@ -175,6 +171,15 @@ func deadLetter(key string) dlq.Letter {
 		Error: failure.Error, Chain: failure.Chain, ErrorFingerprint: failure.Fingerprint, Attempts: 2,
 		Host: "mill-1", Build: "v1.2.3", Environment: "production",
 	}
+}
+
+// conflictLetter is another message under a key.
+func conflictLetter(key string) dlq.Letter {
+	l := deadLetter(key)
+	l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
+	l.ErrorFingerprint = "c0c0c0c0c0c0c0c0"
+	l.Delivery.Fingerprint += "-other"
+	return l
 }
 
 // digitsLetter has an error fingerprint that begins with digits.
