@@ -122,7 +122,7 @@ func (n *night) allClear(fired alerts.Alert) {
 	for {
 		select {
 		case a := <-n.alerts:
-			if a.Key != fired.Key {
+			if a.Key != fired.Key && a.Phase != "" { // that the redrive has ended is an event
 				n.Errorf("alert of another incident: %+v", a)
 			}
 			if a.Phase == alerts.Resolved {
