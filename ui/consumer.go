@@ -7,10 +7,10 @@ import (
 	"github.com/headrace/headrace/ui/read"
 )
 
-func consumers(v *visit) error { return v.showConsumers(v.r.Form.Get("consumer"), http.StatusOK) }
+func consumers(v *visit) error { return showConsumers(v, v.r.Form.Get("consumer"), http.StatusOK) }
 
 // showConsumers shows the consumers, or the one called only.
-func (v *visit) showConsumers(only string, status int) error {
+func showConsumers(v *visit, only string, status int) error {
 	rows, err := v.s.read.Consumers(v.ctx(), only)
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func (v *visit) onConsumer(do func(name string) error) error {
 	if name == "" || len(rows) == 0 {
 		return refuse(http.StatusNotFound, "No process and no pause of this consumer is known.")
 	}
-	if stale, err := v.stale(read.ConsumerSeen(rows[0]), func(status int) error { return v.showConsumers(name, status) }); stale || err != nil {
+	if stale, err := v.stale(read.ConsumerSeen(rows[0]), func(status int) error { return showConsumers(v, name, status) }); stale || err != nil {
 		return err
 	}
 	if err := do(name); err != nil {

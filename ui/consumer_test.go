@@ -108,8 +108,8 @@ func TestActionsShowTheirCommand(t *testing.T) {
 	}
 }
 
-// A discard is taken back, messages that wait are due now, and parked events go on.
-func TestRestoreRetryUnpark(t *testing.T) {
+// A discard is taken back, and messages that wait are due now.
+func TestRestoreAndRetry(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.fail(1)
@@ -145,27 +145,13 @@ func TestRestoreRetryUnpark(t *testing.T) {
 	f.wants(http.StatusOK, "1 message is due now")
 	<-handled
 
-	err := store.Transact(t.Context(), f.st, func(tx *txn.Txn) error {
-		box := f.st.Outbox()
-		if err := box.Insert(t.Context(), tx, []outbox.Row{outbox.RowOf(headrace.Event{ID: "event-1", Topic: "invoices"})}); err != nil {
-			return err
-		}
-		for shard := range outbox.Shards {
-			rows, err := box.Read(t.Context(), tx, shard, 0, 1)
-			if err != nil {
-				return err
-			}
-			for _, row := range rows {
-				if err := box.Hold(t.Context(), tx, []outbox.Hold{{Row: row, Reason: outbox.Parked, Attempts: 5, Error: "refused"}}); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+}
+
+// Parked events are published again by whoever has seen how many there are.
+func TestUnpark(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.park()
 	f.get("/outbox")
 	f.wants(http.StatusOK, "refused", "headrace outbox unpark --all --outbox ")
 	path, fields := f.form("/unpark")
@@ -176,4 +162,30 @@ func TestRestoreRetryUnpark(t *testing.T) {
 	fields.Set("outbox", "nosuch")
 	f.send("POST", path, fields)
 	f.wants(http.StatusNotFound)
+}
+
+// park parks an event.
+func (f *fixture) park() {
+	f.Helper()
+	err := store.Transact(f.Context(), f.st, func(tx *txn.Txn) error {
+		box := f.st.Outbox()
+		if err := box.Insert(f.Context(), tx, []outbox.Row{outbox.RowOf(headrace.Event{ID: "event-1", Topic: "invoices"})}); err != nil {
+			return err
+		}
+		for shard := range outbox.Shards {
+			rows, err := box.Read(f.Context(), tx, shard, 0, 1)
+			if err != nil {
+				return err
+			}
+			for _, row := range rows {
+				if err := box.Hold(f.Context(), tx, []outbox.Hold{{Row: row, Reason: outbox.Parked, Attempts: 5, Error: "refused"}}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		f.Fatal(err)
+	}
 }

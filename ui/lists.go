@@ -179,9 +179,9 @@ func searchPage(v *visit) error {
 	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
 }
 
-func outboxes(v *visit) error { return v.showOutboxes(http.StatusOK) }
+func outboxes(v *visit) error { return showOutboxes(v, http.StatusOK) }
 
-func (v *visit) showOutboxes(status int) error {
+func showOutboxes(v *visit, status int) error {
 	after, err := cursor(v)
 	if err != nil {
 		return err
@@ -234,9 +234,9 @@ func auditPage(v *visit) error {
 	return v.page(http.StatusOK, "audit", "Audit", "audit", d)
 }
 
-func backlogPage(v *visit) error { return v.showBacklog(http.StatusOK) }
+func backlogPage(v *visit) error { return showBacklog(v, http.StatusOK) }
 
-func (v *visit) showBacklog(status int) error {
+func showBacklog(v *visit, status int) error {
 	from, err := cursor(v)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func retryGroup(v *visit) error {
 	if consumer == "" || args.Handler == "" || args.ErrorFingerprint == "" {
 		return refuse(http.StatusBadRequest, "Which messages? Choose a group of the list.")
 	}
-	show := func(status int) error { return v.showBacklog(status) }
+	show := func(status int) error { return showBacklog(v, status) }
 	return v.ask(instance.Request{Kind: intervene.RetryKind, Consumer: consumer}, args, instance.Valid, show)
 }
 
@@ -49,7 +49,7 @@ func unpark(v *visit) error {
 	if name == "" || len(list) != 1 {
 		return refuse(http.StatusNotFound, "There is no such outbox, or nothing waits in it.")
 	}
-	show := func(status int) error { return v.showOutboxes(status) }
+	show := func(status int) error { return showOutboxes(v, status) }
 	if stale, err := v.stale(view.Seen(list[0].Parked), show); stale || err != nil {
 		return err
 	}
