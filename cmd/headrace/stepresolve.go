@@ -148,5 +148,9 @@ func (m *Main) printResolution(r resolve.Resolution, o resolve.Outcome) error {
 	if o.Step.State == ledger.Done && o.Step.Size < 0 && !o.Message.Ended() {
 		state += ", without a result (if it has one, the message comes back: give it with --done --result FILE)"
 	}
-	return m.line("step %s is %s; %s", r.Step, state, rest)
+	says := "is " + state
+	if o.Step.State == ledger.Failed {
+		says = map[resolve.Verdict]string{resolve.Again: "may be called again under the same key", resolve.Anew: "may be called again under a new key"}[r.Verdict]
+	}
+	return m.line("step %s %s; %s", r.Step, says, rest)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode"
 
 	"github.com/headrace/headrace/store"
 )
@@ -17,12 +18,33 @@ func remedy(schema string) string {
 // bare matches text that a shell takes as one word.
 var bare = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
 
-// Quote returns text as one word of a shell's command line.
+// Quote returns text as one word of a shell's command line. What a terminal does not print is
+// written as bash and zsh read it.
 func Quote(text string) string {
 	if bare.MatchString(text) {
 		return text
 	}
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return "$'" + escaped(text) + "'"
+	}
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
+// escaped is text for $'…', with all bytes that are no printed ASCII as numbers.
+func escaped(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		switch {
+		case c == '\'' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // Command returns a command of headrace for tables in schema, to be pasted into a shell;
