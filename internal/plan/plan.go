@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/ledger"
@@ -124,9 +125,20 @@ func (p *Plan) Declares(s ledger.Spec) error {
 	case i < 0:
 		return ledger.ErrUndeclared
 	case !reflect.DeepEqual(p.steps[i], s):
-		return fmt.Errorf("%w: it is declared otherwise there", ledger.ErrUndeclared)
+		return fmt.Errorf("%w: its %s is another one there", ledger.ErrUndeclared, strings.Join(differ(p.steps[i], s), ", "))
 	}
 	return nil
+}
+
+// differ returns the names of the fields in which two declarations differ.
+func differ(a, b ledger.Spec) (fields []string) {
+	va, vb := reflect.ValueOf(a), reflect.ValueOf(b)
+	for i := range va.NumField() {
+		if !reflect.DeepEqual(va.Field(i).Interface(), vb.Field(i).Interface()) {
+			fields = append(fields, va.Type().Field(i).Name)
+		}
+	}
+	return fields
 }
 
 // Furthest compares two rows of one step, which were written under two of its names: the one

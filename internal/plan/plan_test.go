@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -46,5 +47,29 @@ func TestPlan(t *testing.T) {
 		if len(errs) != len(c.want) || len(errs) == 1 && !strings.Contains(errs[0].Error(), c.want[0]) {
 			t.Errorf("%s: %v", name, errs)
 		}
+	}
+}
+
+// The error of a step that is declared otherwise names what differs, and one that was itself
+// says so.
+func TestDeclaredOtherwise(t *testing.T) {
+	t.Parallel()
+	p, err := plan.New(charge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := charge
+	other.Timeout, other.Was = time.Minute, []string{"payment"}
+	spec, err := other.Declare()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Declares(spec); !errors.Is(err, ledger.ErrUndeclared) || !strings.Contains(err.Error(), "its Was, Timeout is another one there") {
+		t.Errorf("%v", err)
+	}
+	itself := charge
+	itself.Was = []string{"charge"}
+	if _, err := plan.New(itself); err == nil || !strings.Contains(err.Error(), "step charge: its own Name stands in Was") {
+		t.Errorf("%v", err)
 	}
 }
