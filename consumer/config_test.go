@@ -52,6 +52,7 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{`Config.Systems["erp"]: the Concurrent`, limits(ledger.Limit{Concurrent: -1})},
 		{`Config.Systems["erp"]: the PerSecond`, limits(ledger.Limit{PerSecond: -1})},
 		{`Config.Systems["erp"]: the PerSecond`, limits(ledger.Limit{PerSecond: math.NaN()})},
+		{`Config.Systems["erp"]: the PerSecond is 1e-12, less than a call in an hour`, limits(ledger.Limit{PerSecond: 1e-12})},
 		{`Config.Systems["erp"]: the Burst is negative`, limits(ledger.Limit{PerSecond: 1, Burst: -1})},
 		{`Config.Systems["erp"]: a Burst of 2 without PerSecond`, limits(ledger.Limit{Concurrent: 1, Burst: 2})},
 		{`Config.Systems["erp"]: it limits nothing`, limits(ledger.Limit{})},

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -59,6 +60,9 @@ func (s Signal[T]) Declare() (Spec, error) {
 	err := checkName("Name", s.Name)
 	if err == nil && (s.Timeout < leastWait || s.Timeout > longestWait) {
 		err = fmt.Errorf("the Timeout is %s: say how long a message waits, from %s to %s", s.Timeout, leastWait, longestWait)
+	}
+	if err == nil {
+		err = checkJSON(reflect.TypeFor[T]())
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("ledger.Signal %s: %w", s.Name, err)

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/headrace/headrace/internal/encode"
 )
@@ -43,7 +45,11 @@ func (s Step[T]) Declare() (Spec, error) {
 		FindAfter: cmp.Or(s.FindAfter, DefaultFindAfter), Timeout: cmp.Or(s.Timeout, DefaultTimeout), Memo: s.Memo,
 		HasFind: s.Find != nil, HasResult: !empty,
 	}
-	if err := spec.validate(); err != nil {
+	err := spec.validate()
+	if err == nil {
+		err = checkJSON(reflect.TypeFor[T]())
+	}
+	if err != nil {
 		return Spec{}, fmt.Errorf("ledger.Step %s: %w", s.Name, err)
 	}
 	return spec, nil
@@ -81,7 +87,7 @@ func (s Spec) validate() error {
 			return err
 		}
 	}
-	if err := checkText("System", s.System); err != nil {
+	if err := CheckSystem(s.System); err != nil {
 		return err
 	}
 	for name, d := range map[string]time.Duration{"KeyWindow": s.KeyWindow, "FindAfter": s.FindAfter, "Timeout": s.Timeout, "Memo": s.Memo} {
@@ -128,7 +134,15 @@ func checkName(what, name string) error {
 	if strings.Contains(name, "/") {
 		return fmt.Errorf("%s %q contains a slash", what, name)
 	}
-	return checkText(what, name)
+	return checkLine(what, name)
+}
+
+// checkLine is checkText for what is written in the program.
+func checkLine(what, text string) error {
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return fmt.Errorf("%s %q contains a control character", what, text)
+	}
+	return checkText(what, text)
 }
 
 // checkText returns an error if text is not valid for a part of a step's name.

@@ -34,7 +34,9 @@ type Step[T any] struct {
 	// no safe default.
 	Recover Recovery
 	// KeyWindow is how long the system drops repetitions of an idempotency key, from the
-	// first call: 24 h at Stripe. Required for Retry, and only for it.
+	// first call: 24 h at Stripe. Required for Retry, and only for it. The database's clock
+	// counts: one that is set back by an hour lengthens the window by an hour, unless the
+	// first call is then in the future: such a window is over.
 	KeyWindow time.Duration
 	// Find asks the system whether the call was carried out, by Call.Key or by a
 	// reference that the call left there. What it returns with true becomes the step's

@@ -38,7 +38,7 @@ type Systems interface {
 }
 
 // CheckSystem returns an error if no step can have a System of this name.
-func CheckSystem(name string) error { return checkText("System", name) }
+func CheckSystem(name string) error { return checkLine("System", name) }
 
 // RateLimited returns for how long the other system wants to be left alone, if err is
 // that of an answer 429 which HTTP has marked.

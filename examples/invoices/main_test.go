@@ -38,7 +38,7 @@ func kills() string {
 }
 
 // A process is killed again and again while its handler calls systems that fail: by the
-// systems' own log nothing is done twice, and nothing is lost (LEDGER: Proof).
+// systems' own log nothing is done twice, and nothing is lost.
 //
 //evidence:ledger
 func TestKilled(t *testing.T) {

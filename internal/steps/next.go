@@ -92,12 +92,16 @@ func whyLacks(was *ledger.Row) string {
 	return whyNoResult
 }
 
+// clockSlack is how far in the future the first call of a key may be: further, the database's
+// clock was set back, and nobody knows how old the key is.
+const clockSlack = time.Minute
+
 // afterUnknown decides what to do after a call whose outcome is unknown.
 func afterUnknown(r *ledger.Request, changed bool, age time.Duration) (action, string) {
 	switch {
 	case changed && r.Recover != ledger.Skip:
 		return park, whyInput
-	case r.Recover == ledger.Retry && (r.KeyWindow == ledger.Forever || age+r.Timeout < r.KeyWindow):
+	case r.Recover == ledger.Retry && (r.KeyWindow == ledger.Forever || age >= -clockSlack && age+r.Timeout < r.KeyWindow):
 		return call, ""
 	case r.Recover == ledger.Retry && r.Find == nil:
 		return park, whyWindow

@@ -123,6 +123,19 @@ func TestKeyWindow(t *testing.T) {
 	})
 }
 
+// A clock that was set back does not lengthen the window: how old the key is, nobody knows.
+func TestKeyWindowAfterTheClockWasSetBack(t *testing.T) {
+	onEachStore(t, func(b *bed) {
+		var keys []string
+		_, _ = b.do(charge, fails(&keys, io.EOF))
+		b.pass(-48 * time.Hour)
+		_, err := b.do(charge, fails(&keys, nil))
+		if b.state("charge", ledger.Parked); !parked(err) || len(keys) != 1 {
+			b.Errorf("%v, keys %v", err, keys)
+		}
+	})
+}
+
 // A mark records how long the system may work on the call, as it is declared then; and an
 // earlier call may be worked on for longer than the latest.
 func TestDeclaredTimes(t *testing.T) {
