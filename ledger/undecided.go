@@ -22,3 +22,12 @@ func Undecided(err error, c *Call) error {
 	}
 	return &undecided{all: err, cause: m.err}
 }
+
+// Marked returns the error in err that HTTP, Refused, NotSent or Exists has marked: of HTTP it is
+// the status, which names nothing of the message. Without one it is err.
+func Marked(err error) error {
+	if m, ok := errors.AsType[*marked](err); ok && m != nil {
+		return m.err
+	}
+	return err
+}

@@ -1,6 +1,10 @@
 package steps
 
-import "github.com/headrace/headrace/ledger"
+import (
+	"fmt"
+
+	"github.com/headrace/headrace/ledger"
+)
 
 // verdict is what came of a call that returned an error.
 type verdict struct {
@@ -27,9 +31,9 @@ func judge(r *ledger.Request, c ledger.Certainty, said error, earlier, repeated 
 	case ledger.StatusRefused:
 		switch {
 		case earlier:
-			return verdict{state: ledger.Parked, why: whyStatus}
+			return verdict{state: ledger.Parked, why: fmt.Sprintf(whyStatus, ledger.Marked(said))}
 		case repeated:
-			return verdict{state: ledger.Parked, why: whyRepeated}
+			return verdict{state: ledger.Parked, why: fmt.Sprintf(whyRepeated, ledger.Marked(said))}
 		}
 		return verdict{state: ledger.Failed, renew: true}
 	case ledger.CertainlyRefused:

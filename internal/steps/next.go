@@ -19,15 +19,16 @@ const (
 	mismatch // it is done with another input
 )
 
-// The reasons for a person, as people read them, and what a person can do. They name nothing of the message.
+// The reasons for a person, as people read them, and what a person can do. They name nothing of the message;
+// %v is the status of an answer.
 const (
 	whyUnknown  = "the outcome of a call is unknown"
 	whyLost     = "a call may have been made whose record is lost: suspect mode is on"
 	whyWindow   = "the outcome of a call is unknown, and the system may have forgotten its key"
 	whyInput    = "the outcome of a call is unknown, and the step has another input now"
 	whySystem   = "the outcome of a call is unknown, and the step calls another system now"
-	whyStatus   = "the system refused a repetition, and the outcome of an earlier call is unknown"
-	whyRepeated = "the system refused the key that a person had it called with again: the earlier call may have been carried out after all"
+	whyStatus   = "the system refused a repetition (%v), and the outcome of an earlier call is unknown"
+	whyRepeated = "the system refused the key that a person had it called with again (%v): the earlier call may have been carried out after all"
 	whyExists   = "the system says that it exists, and the step has no Find"
 	whyNotFound = "the system says that it exists, and Find does not find it"
 	whyNoResult = "it is done, but its result could not be kept: give it with headrace steps resolve --done --result FILE"

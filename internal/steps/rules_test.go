@@ -96,9 +96,12 @@ func TestStatusAfterAnOpenCall(t *testing.T) {
 		if b.state("charge", ledger.Parked); !parked(err) || !retry.IsPermanent(err) || keys[0] != keys[1] {
 			b.Errorf("%v, keys %v", err, keys)
 		}
-		_, err = b.do(charge, fails(&keys, nil))
-		if !parked(err) || len(keys) != 2 {
-			b.Errorf("%v, keys %v", err, keys)
+		if !strings.Contains(err.Error(), "answer 400") || !strings.Contains(b.row("charge").Error, "answer 400") {
+			b.Errorf("nothing names the status: %v", err)
+		}
+		_, later := b.do(charge, fails(&keys, nil))
+		if !parked(later) || len(keys) != 2 || later.Error() != err.Error() {
+			b.Errorf("%v, keys %v", later, keys)
 		}
 	})
 }
