@@ -2,6 +2,9 @@ package consumertest
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/backlog"
@@ -43,6 +46,38 @@ func elapsed(ctx context.Context, key string) time.Duration {
 		return 0
 	}
 	return k.elapsed(first.id)
+}
+
+// met notes that a step of the Kit whose process ctx is of calls s.
+func (s *System) met(ctx context.Context) {
+	if k, ok := ctx.Value(clockKey{}).(*Kit); ok {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.systems[s] = true
+	}
+}
+
+// unmet are the faults of the systems that did not happen, as text.
+func (k *Kit) unmet() (faults []string) {
+	k.mu.Lock()
+	systems := slices.Collect(maps.Keys(k.systems))
+	k.mu.Unlock()
+	for _, s := range systems {
+		s.mu.Lock()
+		for n := range s.lost {
+			if n > s.calls {
+				faults = append(faults, fmt.Sprintf("LoseAnswer: there were %d calls of the system, and no call %d", s.calls, n))
+			}
+		}
+		for n := range s.faults {
+			if n > s.calls {
+				faults = append(faults, fmt.Sprintf("Fail: there were %d calls of the system, and no call %d", s.calls, n))
+			}
+		}
+		s.mu.Unlock()
+	}
+	slices.Sort(faults)
+	return faults
 }
 
 // stepKey is the idempotency key of a step in a generation.

@@ -49,6 +49,7 @@ type Kit struct {
 	rows          map[int64]inbox.ID
 	delays        map[inbox.ID][]time.Duration
 	postponed     map[inbox.ID]time.Duration // since its latest attempt
+	systems       map[*System]bool           // that steps have called
 	runs          map[inbox.ID][]run
 	expired       map[stepID]bool          // signals whose time is over for the processes
 	database      string                   // its id, once it is known
@@ -74,7 +75,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 	k := &Kit{
 		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
-		delays: make(map[inbox.ID][]time.Duration), postponed: make(map[inbox.ID]time.Duration), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
+		delays: make(map[inbox.ID][]time.Duration), postponed: make(map[inbox.ID]time.Duration), systems: make(map[*System]bool), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}
 	k.broker = newBroker(k.story, k.pulse)
 	t.Cleanup(k.end)
@@ -242,9 +243,13 @@ func (k *Kit) end() {
 	}
 	k.mu.Unlock()
 	k.supervisors.Wait()
+	unmet := k.unmet()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.ended = true
+	for _, fault := range unmet {
+		k.t.Errorf("%s\n%s", fault, k.tell())
+	}
 	if k.failed != nil && !k.told {
 		k.t.Errorf("%v\n%s", k.failed, k.tell())
 	}

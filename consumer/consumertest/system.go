@@ -71,7 +71,8 @@ var ErrNoAnswer = errors.New("consumertest: no answer")
 var ErrCannotFind = errors.New("consumertest: the system cannot be searched: make it with Finds()")
 
 // LoseAnswer has the n-th call from now, from 1, be carried out, and its caller get
-// ErrNoAnswer: its outcome is unknown.
+// ErrNoAnswer: its outcome is unknown. If there is no such call by the end of the test of a Kit
+// whose steps call the system, the test fails.
 func (s *System) LoseAnswer(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -79,7 +80,8 @@ func (s *System) LoseAnswer(n int) {
 }
 
 // Fail has the n-th call from now, from 1, not be carried out, and its caller get err; mark
-// it with ledger.Refused or ledger.NotSent where the step is to know that.
+// it with ledger.Refused or ledger.NotSent where the step is to know that. As with LoseAnswer, the
+// call must come.
 func (s *System) Fail(n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,6 +91,7 @@ func (s *System) Fail(n int, err error) {
 // Call calls the system with c's key, sets c's id, and returns it. It is for the function of
 // Step.Do.
 func (s *System) Call(ctx context.Context, c *ledger.Call) (id string, err error) {
+	s.met(ctx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.calls++

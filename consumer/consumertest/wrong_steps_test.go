@@ -79,3 +79,15 @@ func TestSignalNotAwaitedIsFound(t *testing.T) {
 		k.Steps(placed).Awaits("approval")
 	}), `no step "approval" is recorded of orders.placed`, "charge done after 1 calls")
 }
+
+// An answer that no call could lose has proved nothing.
+func TestFaultOfASystemThatDidNotHappenIsFound(t *testing.T) {
+	says(t, verdict(func(t testing.TB) {
+		bank := consumertest.NewSystem()
+		bank.LoseAnswer(5)
+		bank.Fail(3, consumertest.ErrNoAnswer)
+		k := newCharging(t, consumertest.SQLite(), repeated, bank)
+		k.Deliver(placed)
+		k.Steps(placed).CalledOnce(bank, "charge")
+	}), "LoseAnswer: there were 1 calls of the system, and no call 5", "Fail: there were 1 calls of the system, and no call 3")
+}
