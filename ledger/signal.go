@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/jsontext"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -62,7 +63,7 @@ func (s Signal[T]) Declare() (Spec, error) {
 		err = fmt.Errorf("the Timeout is %s: say how long a message waits, from %s to %s", s.Timeout, leastWait, longestWait)
 	}
 	if err == nil {
-		err = checkJSON(reflect.TypeFor[T]())
+		err = encode.CheckJSON(reflect.TypeFor[T]())
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("ledger.Signal %s: %w", s.Name, err)

@@ -47,7 +47,7 @@ func (s Step[T]) Declare() (Spec, error) {
 	}
 	err := spec.validate()
 	if err == nil {
-		err = checkJSON(reflect.TypeFor[T]())
+		err = encode.CheckJSON(reflect.TypeFor[T]())
 	}
 	if err != nil {
 		return Spec{}, fmt.Errorf("ledger.Step %s: %w", s.Name, err)

@@ -230,7 +230,7 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 			return
 		}
 		second.OtherID = second.ExternalID
-	case first.Via == ledger.ViaCall && second.Via == ledger.ViaCall && !d.dropped(first, second):
+	case first.Via == ledger.ViaCall && second.Via == ledger.ViaCall && !dropped(d.r, first, second):
 		if second.OtherID = second.ExternalID; second.OtherID == "" {
 			second.OtherID = noID
 		}
@@ -245,6 +245,6 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 
 // dropped reports whether the system drops the second of two calls, or it does no harm. Under
 // two names of a step they have two keys.
-func (d *doing) dropped(first *ledger.Row, second ledger.Row) bool {
-	return d.r.Recover == ledger.Retry && (first.Step == second.Step || d.r.KeyWindow == ledger.Forever)
+func dropped(r *ledger.Request, first *ledger.Row, second ledger.Row) bool {
+	return r.Recover == ledger.Retry && (first.Step == second.Step || r.KeyWindow == ledger.Forever)
 }

@@ -38,10 +38,9 @@ func (d *doing) do(ctx context.Context) ([]byte, error) {
 			if was.CallID == d.id && was.State == ledger.Pending {
 				return d.call(ctx, was) // our mark is committed, although it had no answer
 			}
-			if again, err := d.pass(ctx, was, others); again || err != nil {
-				if err != nil {
-					return nil, err
-				}
+			if again, err := (passing{d}).pass(ctx, was, others); err != nil {
+				return nil, err
+			} else if again {
 				continue
 			}
 			d.name = was.Step

@@ -7,11 +7,14 @@ import (
 	"github.com/headrace/headrace/ledger"
 )
 
+// passing is a Do whose step has rows under several names.
+type passing struct{ *doing }
+
 // pass lets the step go on with the row that is furthest, past those that it has under other
 // names. One that is failed did nothing. A call of one that is open may have been carried out
 // too, under another key: a person looks. pass reports true if a row has changed meanwhile, or
 // may have: look again.
-func (d *doing) pass(ctx context.Context, was *seen, others []seen) (again bool, err error) {
+func (d passing) pass(ctx context.Context, was *seen, others []seen) (again bool, err error) {
 	for i := range others {
 		switch other := &others[i].Row; {
 		case other.State == ledger.Done && was.OtherID == "":
@@ -30,7 +33,7 @@ func (d *doing) pass(ctx context.Context, was *seen, others []seen) (again bool,
 }
 
 // leaveOpen records that a call under another name of the step needs a person, or is skipped.
-func (d *doing) leaveOpen(ctx context.Context, other ledger.Row) (again bool, err error) {
+func (d passing) leaveOpen(ctx context.Context, other ledger.Row) (again bool, err error) {
 	other.State, other.Error = ledger.Parked, whyOther
 	if d.r.Recover == ledger.Skip {
 		other.State, other.Error = ledger.Skipped, whyUnknown

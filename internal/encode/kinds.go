@@ -1,4 +1,4 @@
-package ledger
+package encode
 
 import (
 	"encoding"
@@ -13,11 +13,11 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// encodable keeps what checkJSON has found, by type.
+// encodable keeps what CheckJSON has found, by type.
 var encodable sync.Map
 
-// checkJSON returns an error if no value of the type can be kept as JSON.
-func checkJSON(t reflect.Type) error {
+// CheckJSON returns an error if no value of the type can be kept as JSON.
+func CheckJSON(t reflect.Type) error {
 	found, ok := encodable.Load(t)
 	if !ok {
 		found = without(t, map[reflect.Type]bool{})
