@@ -2,11 +2,13 @@
 -- at most $4 of each; and how many have had no known outcome for longer than $3 µs, of the
 -- $4 of all scopes for which that is longest. Skipped ones stay until their message is
 -- pruned, so each count reads $4 entries of an index at most. The lists of states are those
--- of the indexes.
+-- of the indexes, and the order is that of one: without it the plan may read the whole table
+-- for a state that has no step.
 SELECT of.state, (
     SELECT count(*) FROM (
         SELECT 1 FROM {{schema}}.headrace_steps AS s
         WHERE s.state = of.state AND s.state IN ('parked', 'skipped', 'awaiting') AND s.scope >= $1 AND s.scope < $2
+        ORDER BY s.scope
         LIMIT $4
     ) AS f
 )
