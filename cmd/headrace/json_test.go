@@ -40,7 +40,7 @@ var jsonRuns = []struct {
 	{"dlq unmute", "a276", exitDone},
 	{"dlq resolve", "a276 --in v2", exitDone},
 	{"prepare", "dlq redrive --direct 1 --yes --by ann", exitDone},
-	{"prepare", "dlq discard --direct 2 6 --reason test --yes --by ann", exitDone},
+	{"prepare", "dlq discard --direct 2 6 --reason test --yes --open-calls --by ann", exitDone},
 	{"backlog ls", "", exitDone},
 	{"backlog groups", "", exitDone},
 	{"backlog show", "1 --payload", exitDone},

@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // openCalls are the steps of chosen letters that a discard would end, although a call of theirs
@@ -51,6 +52,9 @@ func openCallsOf(ctx context.Context, st openStore, f dlq.Filter) (o openCalls, 
 // them to be typed. It reports whether there are any.
 func (m *Main) confirmOpenCalls(ctx context.Context, st openStore, d *decideFlags, f dlq.Filter, question string) (asked bool, err error) {
 	o, err := openCallsOf(ctx, st, f)
+	if txn.NotPermitted(err) {
+		return false, nil // who may not read steps may not discard either, and that says which role may
+	}
 	if err != nil || o.letters == 0 {
 		return false, err
 	}

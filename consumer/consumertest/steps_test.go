@@ -178,7 +178,7 @@ func TestResultOfAnotherType(t *testing.T) {
 			c, err := consumer.New("shop", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Retry: retry.Policy{MaxAttempts: 5}})
 			if err == nil {
 				consumer.HandleLeased(c, "orders.placed", func(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
-					_, err := newer.Input(m.Body).Do(ctx, func(context.Context, *ledger.Call) (int, error) { return 1, errors.New("called again") })
+					_, err := newer.Input(m.Body.Total).Do(ctx, func(context.Context, *ledger.Call) (int, error) { return 1, errors.New("called again") })
 					return nil, err
 				}, consumer.Steps(newer))
 			}
