@@ -50,7 +50,7 @@ func TestConflict(t *testing.T) {
 		if !errors.Is(err, intent.ErrConflict) || got.ID != first.ID || got.State != inbox.Waiting || got.New {
 			b.Errorf("%+v, %v", got, err)
 		}
-		for _, table := range []string{"dead_letters", "alerts"} {
+		for _, table := range []string{"dead_letters", "conditions"} {
 			if n := b.count("SELECT count(*) FROM headrace_" + table); n != 0 {
 				b.Errorf("%d rows of %s", n, table)
 			}

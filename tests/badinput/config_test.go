@@ -346,7 +346,8 @@ func TestAlertText(t *testing.T) {
 		b.send(b.T, refuse, message.NewMessage("m", []byte(name)))
 		select {
 		case a := <-told:
-			if a.Handler != name || a.Consumer != name || strings.Contains(a.Text, "49") || strings.Contains(a.Text, "canary") {
+			// The error is said in its normalised form, and nothing is executed.
+			if a.Handler != name || a.Consumer != name || !strings.HasPrefix(a.Text, name+"/"+name+" fails: canary {{#*#}}${#*#}<script>%s%n") {
 				b.Errorf("%+v", a)
 			}
 		case <-time.After(time.Minute):
