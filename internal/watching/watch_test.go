@@ -47,8 +47,8 @@ func onEachStore(t *testing.T, f func(t *testing.T, st store.Store)) {
 		run(t, st)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		dsn, schema := pgtest.New(t)
-		st, err := postgres.New(t.Context(), pgtest.OpenDB(t, pgstore.Driver(t), dsn), postgres.Options{Schema: schema, Migrate: true})
+		dsn, schema := pgstore.New(t)
+		st, err := postgres.New(t.Context(), pgtest.OpenDB(t, pgstore.Driver(t), dsn), postgres.Options{Schema: schema})
 		if err != nil {
 			t.Fatal(err)
 		}
