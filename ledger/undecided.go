@@ -13,11 +13,11 @@ func (e *undecided) Error() string { return e.all.Error() }
 func (e *undecided) Unwrap() error { return e.cause }
 
 // Undecided returns err, an error of the call c, so that the message is retried where HTTP has
-// called an answer final, and another request of the call has no answer. Any other error stays
+// called an answer final, and another request of the call may have done something. Any other stays
 // as it is. Package internal/steps calls it.
 func Undecided(err error, c *Call) error {
 	m, ok := errors.AsType[*marked](err)
-	if !ok || m == nil || !retry.IsPermanent(err) || CertaintyOf(err, c) != Unknown {
+	if !ok || m == nil || m.hops == 0 || !retry.IsPermanent(err) || CertaintyOf(err, c) != Unknown {
 		return err
 	}
 	return &undecided{all: err, cause: m.err}

@@ -1,8 +1,11 @@
 package brokertest
 
 import (
+	"flag"
 	"fmt"
 	"os"
+	"runtime"
+	"strconv"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -21,6 +24,13 @@ func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	// The tests of the databases wait more than they work, and run six at a time. These keep a server
+	// and its timeouts busy.
+	flag.Parse()
+	if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0))); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	// A proxy that resets connections may leave goroutines that send and have no
 	// receiver.

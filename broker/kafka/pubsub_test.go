@@ -2,11 +2,14 @@ package kafka_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/ThreeDotsLabs/watermill/pubsub/tests"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/headrace/headrace/broker/kafka"
 )
@@ -31,7 +34,7 @@ func TestPubSub(t *testing.T) {
 				}
 				// One test of the suite forgets its subscriber, one its publisher.
 				outer.Cleanup(func() { _, _ = source.Close(), sink.Close() })
-				return sink, source
+				return patient{sink}, source
 			}
 			tests.TestPubSub(outer, tests.Features{
 				ConsumerGroups: true, Persistent: true, NewSubscriberReceivesOldMessages: true, ForceShort: true,
@@ -44,5 +47,18 @@ func TestPubSub(t *testing.T) {
 				return group(t, name)
 			}, group)
 		})
+	}
+}
+
+// patient is a publisher that waits for a topic which was made a moment ago: on a busy machine the
+// server does not know it for seconds, and the suite hangs when its publishers give up.
+type patient struct{ message.Publisher }
+
+func (p patient) Publish(topic string, messages ...*message.Message) error {
+	for until := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		err := p.Publisher.Publish(topic, messages...)
+		if !errors.Is(err, kerr.UnknownTopicOrPartition) || time.Now().After(until) {
+			return err
+		}
 	}
 }

@@ -262,7 +262,7 @@ func TestMemoAndTheTurn(t *testing.T) {
 			b.Fatal(err)
 		}
 		r, ctx := b.beginOf(all[0], classify)
-		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 		defer cancel()
 		if _, err := classify.Input("in").Do(short, func(context.Context, *ledger.Call) (string, error) { return "no", nil }); !isPostponed(err) {
 			b.Errorf("%v", err)
