@@ -13,6 +13,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/jsontext"
 	"github.com/headrace/headrace/store"
 )
 
@@ -143,7 +144,7 @@ func traitsOf(l dlq.Letter, payload []byte, headers map[string]string) map[[2]st
 	decoder := json.NewDecoder(bytes.NewReader(payload))
 	decoder.UseNumber()
 	var body any
-	if depth(payload) <= maxBrackets && decoder.Decode(&body) == nil {
+	if jsontext.Depth(payload) <= maxBrackets && decoder.Decode(&body) == nil {
 		walk(all, "$", body, 0)
 	}
 	return all
@@ -151,21 +152,6 @@ func traitsOf(l dlq.Letter, payload []byte, headers map[string]string) map[[2]st
 
 // maxBrackets is how deep a payload may be to be decoded.
 const maxBrackets = 100
-
-// depth is the most brackets that are open at a time, those in strings included.
-func depth(b []byte) (most int) {
-	open := 0
-	for _, c := range b {
-		switch c {
-		case '{', '[':
-			open++
-			most = max(most, open)
-		case '}', ']':
-			open--
-		}
-	}
-	return most
-}
 
 // walk adds the traits of a value.
 func walk(all map[[2]string]bool, path string, value any, deep int) {

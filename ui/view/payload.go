@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"unicode/utf8"
+
+	"github.com/headrace/headrace/internal/jsontext"
 )
 
 const (
@@ -40,7 +42,7 @@ func PayloadOf(body []byte) Payload {
 	switch shown := body[:min(len(body), MaxPayload)]; {
 	case len(body) == 0:
 		p.Form = "empty"
-	case len(shown) == len(body) && depth(body) <= maxDepth && json.Valid(body):
+	case len(shown) == len(body) && jsontext.Depth(body) <= maxDepth && json.Valid(body):
 		var b bytes.Buffer
 		_ = json.Indent(&b, body, "", "  ") // it is valid
 		p.Form, p.Tokens = "JSON", tokens(b.String())
@@ -65,22 +67,6 @@ func cutRune(b []byte) []byte {
 		}
 	}
 	return b
-}
-
-// depth is the most brackets that are open at a time, strings included: that is never too few.
-func depth(b []byte) (most int) {
-	open := 0
-	for _, c := range b {
-		switch c {
-		case '{', '[':
-			if open++; open > most {
-				most = open
-			}
-		case '}', ']':
-			open--
-		}
-	}
-	return most
 }
 
 // tokens divides valid JSON.
