@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/internal/depths"
 	"github.com/headrace/headrace/internal/telemetry"
+	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/ui/login"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -100,7 +100,7 @@ func (g *gauges) find(ctx context.Context) error {
 		}
 	}
 	for _, box := range boxes {
-		if strings.HasPrefix(box.Outbox, "local/") {
+		if _, line := outbox.ConsumerOf(box.Outbox); line {
 			continue // counted for the consumers
 		}
 		if err := g.watch("headrace.relay", box.Outbox, g.outbox(box.Outbox)); err != nil {
@@ -139,10 +139,7 @@ func (g *gauges) outbox(name string) func(context.Context) ([]telemetry.Value, e
 	return func(ctx context.Context) (values []telemetry.Value, err error) {
 		list, err := g.st.Outbox().List(ctx, name)
 		for _, s := range list {
-			values = append(values,
-				telemetry.Value{Gauge: telemetry.Outbox, Kind: "ready", N: s.Ready}, telemetry.Value{Gauge: telemetry.Outbox, Kind: "delayed", N: s.Delayed},
-				telemetry.Value{Gauge: telemetry.Outbox, Kind: "parked", N: s.Parked}, telemetry.Value{Gauge: telemetry.Outbox, Kind: "behind", N: s.Behind},
-				telemetry.Value{Gauge: telemetry.OutboxOldest, Age: s.Oldest})
+			values = append(values, telemetry.OfOutbox(s)...)
 		}
 		return values, err
 	}

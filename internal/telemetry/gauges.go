@@ -4,6 +4,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
+
+	"github.com/headrace/headrace/outbox"
 )
 
 // gauges are the instruments that are read by callbacks.
@@ -102,5 +104,16 @@ func (g gauges) show(o metric.Observer, owner attribute.KeyValue, values []Value
 		} else {
 			o.ObserveInt64(g.counts[v.Gauge], v.N, metric.WithAttributes(attributes...))
 		}
+	}
+}
+
+// OfOutbox are the values of the gauges of an outbox.
+func OfOutbox(s outbox.Status) []Value {
+	return []Value{
+		{Gauge: Outbox, Kind: "ready", N: s.Ready},
+		{Gauge: Outbox, Kind: "delayed", N: s.Delayed},
+		{Gauge: Outbox, Kind: "parked", N: s.Parked},
+		{Gauge: Outbox, Kind: "behind", N: s.Behind},
+		{Gauge: OutboxOldest, Age: s.Oldest},
 	}
 }

@@ -3,7 +3,6 @@ package watching
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
@@ -74,20 +73,20 @@ func (f *facts) crashing(name string, of []instance.Instance) []condition.Findin
 	return []condition.Finding{say(c, fmt.Sprintf("%d processes of %s have ended unexpectedly within 10 minutes", n, name), "", "headrace consumer ls "+name)}
 }
 
-// local is what the names of lines of local events begin with; others watch them.
-const local = "local/"
-
-// events are those that are not published.
+// events are those that are not published, or that no consumer takes.
 func (f *facts) events() (list []condition.Finding) {
+	ownerless := func(o outbox.Status, title, more, command string) {
+		c := finding(alerts.WorkWithoutOwner, alerts.Warning, "")
+		c.Topic, c.Count, c.For = o.Outbox, o.Ready, f.bounds.WithoutOwner
+		list = append(list, say(c, title, more, command))
+	}
 	for _, o := range f.outboxes {
 		if o.Outbox == outbox.Unclaimed && o.Ready > 0 {
-			c := finding(alerts.WorkWithoutOwner, alerts.Warning, "")
-			c.Topic, c.Count, c.For = o.Outbox, o.Ready, f.bounds.WithoutOwner
-			list = append(list, say(c, plural(o.Ready, "local event waits", "local events wait")+", and no consumer has a local handler for the topic",
-				"Register one with consumer.Local, or correct the topic", "headrace status"))
+			ownerless(o, plural(o.Ready, "local event waits", "local events wait")+", and no consumer has a local handler for the topic",
+				"Register one with consumer.Local, or correct the topic", "headrace status")
 		}
-		if strings.HasPrefix(o.Outbox, local) {
-			continue
+		if _, line := outbox.ConsumerOf(o.Outbox); line {
+			continue // others watch those of consumers
 		}
 		lag := finding(alerts.OutboxLag, alerts.Critical, "")
 		lag.Topic, lag.Count, lag.For = o.Outbox, max(o.Ready, 1), 2*time.Minute
@@ -103,9 +102,7 @@ func (f *facts) events() (list []condition.Finding) {
 				"The sink refuses them and takes others; later events of their order keys wait", "headrace outbox parked"))
 		}
 		if o.Relays+o.Waiting == 0 && o.Ready > 0 {
-			c := finding(alerts.WorkWithoutOwner, alerts.Warning, "")
-			c.Topic, c.Count, c.For = o.Outbox, o.Ready, f.bounds.WithoutOwner
-			list = append(list, say(c, fmt.Sprintf("%s in outbox %s, and no process publishes it", plural(o.Ready, "event waits", "events wait"), o.Outbox), "", "headrace outbox status"))
+			ownerless(o, fmt.Sprintf("%s in outbox %s, and no process publishes it", plural(o.Ready, "event waits", "events wait"), o.Outbox), "", "headrace outbox status")
 		}
 	}
 	return list

@@ -36,13 +36,7 @@ func (r *Relay) depths(ctx context.Context) ([]telemetry.Value, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gauges: %w", err)
 	}
-	return []telemetry.Value{
-		{Gauge: telemetry.Outbox, Kind: "ready", N: s.Ready},
-		{Gauge: telemetry.Outbox, Kind: "delayed", N: s.Delayed},
-		{Gauge: telemetry.Outbox, Kind: "parked", N: s.Parked},
-		{Gauge: telemetry.Outbox, Kind: "behind", N: s.Behind},
-		{Gauge: telemetry.OutboxOldest, Age: s.Oldest},
-	}, nil
+	return telemetry.OfOutbox(s), nil
 }
 
 // gaugesTime bounds the wait for a running gauge query at the end.
