@@ -49,7 +49,7 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 	if severity.Rank() > c.Severity.Rank() {
 		c.Severity = severity // of one incident it only rises
 	}
-	if now.Sub(c.BaseAt) > growthTime {
+	if now.Sub(c.BaseAt) > GrowthTime {
 		c.Base, c.BaseAt = c.Count, now
 	}
 	return c, true
@@ -83,8 +83,8 @@ func ease(c Condition, now time.Time, quiet time.Duration) (Condition, bool) {
 	return c, true
 }
 
-// growthTime is the time in which the growth of a count is looked at.
-const growthTime = 10 * time.Minute
+// GrowthTime is the time in which the growth of a count is looked at.
+const GrowthTime = 10 * time.Minute
 
 const (
 	// lostTime is how long an alert is tried, and dayTime how long until it is sent again.
@@ -92,9 +92,12 @@ const (
 	dayTime  = 24 * time.Hour
 )
 
+// open reports whether the sink has heard that it is wrong, and not that it is over.
+func (s Send) open() bool { return s.Phase == alerts.Firing || s.Phase == alerts.Again }
+
 // Next says what a sink must be sent of a condition; "" if nothing is to be sent now.
 func Next(c Condition, s Send, now time.Time) alerts.Phase {
-	open := s.Phase == alerts.Firing || s.Phase == alerts.Again
+	open := s.open()
 	if now.Before(s.Due) {
 		return ""
 	}
@@ -121,8 +124,7 @@ func Next(c Condition, s Send, now time.Time) alerts.Phase {
 // Repeat reports whether a sink whose receiver forgets after a while (alerts.Repeated) must be told
 // again of what fires.
 func Repeat(c Condition, s Send, now time.Time, every time.Duration) bool {
-	open := s.Phase == alerts.Firing || s.Phase == alerts.Again
-	return every > 0 && open && c.State == Firing && !now.Before(s.Due) && now.Sub(s.Sent) >= every
+	return every > 0 && s.open() && c.State == Firing && !now.Before(s.Due) && now.Sub(s.Sent) >= every
 }
 
 // band counts the powers of ten that n has passed.

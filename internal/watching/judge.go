@@ -125,8 +125,6 @@ const (
 	// stormTime and stormGroups: more new groups of a handler in that time are one alert.
 	stormTime   = 10 * time.Minute
 	stormGroups = 10
-	// growTime is the time in which Bounds.GroupLetters come.
-	growTime = 10 * time.Minute
 )
 
 // failingGroups has a finding for each group that began to fail, until it is resolved or muted.
@@ -182,7 +180,7 @@ func (f *facts) group(g groups.Group) condition.Finding {
 	c.Count, c.Since = max(g.Open, 1), g.StateAt
 	c.Known = g.Assignee != "" || g.Note != "" || g.Link != "" || f.planned(g)
 	current, _ := f.of(c.Alert)
-	young := f.now.Sub(g.First) < growTime && g.Total >= f.bounds.GroupLetters
+	young := f.now.Sub(g.First) < condition.GrowthTime && g.Total >= f.bounds.GroupLetters
 	if g.State == groups.Escalating || g.State == groups.Regressed || young || !current.BaseAt.IsZero() && c.Count-current.Base >= f.bounds.GroupLetters {
 		c.Severity = alerts.Error
 	}
