@@ -106,12 +106,11 @@ func (r *Reporter) Say(kind alerts.Kind, h *task.Handler, text string) {
 	switch kind {
 	case alerts.SubscriptionEnded, alerts.WrongOrder:
 		r.Watch.Report(a)
+		return
 	case alerts.StepDoubled, alerts.StepSkipped:
 		a.Command = "headrace steps ls"
-		r.Forward(a)
-	default:
-		r.Forward(a)
 	}
+	r.Forward(a)
 }
 
 // over ends a report; that its kind is good is said where the report was not a row.

@@ -47,28 +47,29 @@ func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
 	case d.Kind == rehearsal.Kind:
 		return d, r.report(ctx, d)
 	}
+	if err := d.read(); err != nil {
+		d.Error = err.Error()
+	}
+	return d, nil
+}
+
+// read reads the answer of what is no rehearsal.
+func (d *Request) read() (err error) {
 	switch d.Kind {
 	case intervene.RetryKind:
 		var done intervene.Answer
-		if err := d.Answer.Read(&done); err != nil {
-			d.Error = err.Error()
-		}
+		err = d.Answer.Read(&done)
 		d.Did = view.Plural(int64(done.Done), "message is", "messages are") + " due now"
-		return d, nil
 	case editing.RestoreKind:
 		var done editing.Restored
-		if err := d.Answer.Read(&done); err != nil {
-			d.Error = err.Error()
-		}
+		err = d.Answer.Read(&done)
 		d.Did = view.Plural(int64(done.Done), "letter is", "letters are") + " open again"
-		return d, nil
+	default:
+		var done redriving.Answer
+		err = d.Answer.Read(&done)
+		d.Redrive = done.ID
 	}
-	var done redriving.Answer
-	if err := d.Answer.Read(&done); err != nil {
-		d.Error = err.Error()
-	}
-	d.Redrive = done.ID
-	return d, nil
+	return err
 }
 
 // report reads the answer of a rehearsal.
