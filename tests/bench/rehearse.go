@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/store"
-	"github.com/headrace/headrace/store/sqlite"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -32,22 +29,10 @@ func rehearsePart() []benchmark {
 			}
 			return figure, l.verify(ctx, "count_headrace", n)
 		}},
-		{part: "rehearse", name: "sqlite_rehearsed", says: says + ", on SQLite", run: func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
-			path, err := l.newSQLite(ctx)
-			if err != nil {
-				return Figure{}, err
-			}
-			st, err := sqlite.Open(ctx, path, sqlite.Options{})
-			if err != nil {
-				return Figure{}, err
-			}
-			defer func() { err = errors.Join(err, st.Close(), os.RemoveAll(filepath.Dir(path))) }()
-			figure, n, err := l.rehearsed(ctx, a, openSQLite(path), func(c *consumer.Consumer) { handleSingly(c, l.query("sqlite_invoice")) })
-			if err != nil {
-				return Figure{}, err
-			}
-			figure.ServerCPU = 0
-			return figure, verify(ctx, st.DB(), l.query("sqlite_count"), n)
+		{part: "rehearse", name: "sqlite_rehearsed", says: says + ", on SQLite", run: func(ctx context.Context, l *lab, a amount) (Figure, error) {
+			return l.onSQLite(ctx, func(path string) (Figure, int, error) {
+				return l.rehearsed(ctx, a, openSQLite(path), func(c *consumer.Consumer) { handleSingly(c, l.query("sqlite_invoice")) })
+			})
 		}},
 	}
 }

@@ -68,28 +68,36 @@ func openSQLite(path string) func(context.Context) (opened, error) {
 }
 
 func runSQLite(inFlight int, register func(*lab, *consumer.Consumer)) func(context.Context, *lab, amount) (Figure, error) {
-	return func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
-		path, err := l.newSQLite(ctx)
-		if err != nil {
-			return Figure{}, err
-		}
-		// It keeps the file open, so that closing the consumer's store does not copy the
-		// journal before the figures are proved.
-		st, err := sqlite.Open(ctx, path, sqlite.Options{})
-		if err != nil {
-			return Figure{}, err
-		}
-		defer func() { err = errors.Join(err, st.Close(), os.RemoveAll(filepath.Dir(path))) }()
-		figure, n, err := l.apply(ctx, a, application{
-			inFlight: inFlight, register: func(c *consumer.Consumer) { register(l, c) },
-			open: openSQLite(path),
+	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
+		return l.onSQLite(ctx, func(path string) (Figure, int, error) {
+			return l.apply(ctx, a, application{
+				inFlight: inFlight, register: func(c *consumer.Consumer) { register(l, c) },
+				open: openSQLite(path),
+			})
 		})
-		if err != nil {
-			return Figure{}, err
-		}
-		figure.ServerCPU = 0 // there is no server
-		return figure, verify(ctx, st.DB(), l.query("sqlite_count"), n)
 	}
+}
+
+// onSQLite returns the figure of what run does on a new database, and proves that it made so many
+// invoices.
+func (l *lab) onSQLite(ctx context.Context, run func(path string) (Figure, int, error)) (figure Figure, err error) {
+	path, err := l.newSQLite(ctx)
+	if err != nil {
+		return Figure{}, err
+	}
+	// It keeps the file open, so that closing the consumer's store does not copy the
+	// journal before the figures are proved.
+	st, err := sqlite.Open(ctx, path, sqlite.Options{})
+	if err != nil {
+		return Figure{}, err
+	}
+	defer func() { err = errors.Join(err, st.Close(), os.RemoveAll(filepath.Dir(path))) }()
+	figure, n, err := run(path)
+	if err != nil {
+		return Figure{}, err
+	}
+	figure.ServerCPU = 0 // there is no server
+	return figure, verify(ctx, st.DB(), l.query("sqlite_count"), n)
 }
 
 func (l *lab) sqliteMany(c *consumer.Consumer) {
