@@ -46,9 +46,9 @@ type Store interface {
 type Counts interface {
 	// Depth counts the rows of consumer, up to MaxDepth of each status.
 	Depth(ctx context.Context, consumer string) (Depth, error)
-	// Depths counts the rows of each handler among the oldest: MaxOldest in each shard that are
-	// ready, and 64 times as many of each other status. Rows that nobody works off are the
-	// oldest in the end.
+	// Depths counts the oldest rows of each handler: in each shard MaxOldest that are ready, and
+	// 64 times MaxOldest of each other status. Rows that no process works off become the oldest,
+	// so it finds them.
 	Depths(ctx context.Context) ([]HandlerDepth, error)
 }
 

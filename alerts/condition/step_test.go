@@ -103,8 +103,8 @@ func TestWhatASinkIsTold(t *testing.T) {
 	}
 }
 
-// Whatever is found and whatever a sink says: it hears Firing first, Resolved once and only after
-// it, and in the end what is true, unless it waits for a day after a final refusal.
+// A sink hears Firing first, and Resolved once, after Firing. In the end it has heard what is true,
+// unless it has refused for good, and waits for a day.
 func TestASinkHearsTheTruth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c condition.Condition

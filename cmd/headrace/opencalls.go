@@ -58,7 +58,7 @@ func (m *Main) confirmOpenCalls(ctx context.Context, st openStore, d *decideFlag
 	if err != nil || o.letters == 0 {
 		return false, err
 	}
-	m.say("warning: %s a step whose call may have been carried out. Nobody is asked about it after a discard:", plural(o.letters, "letter has", "letters have"))
+	m.say("warning: %s a step whose call may have been carried out. After a discard no person is asked about it:", plural(o.letters, "letter has", "letters have"))
 	for _, r := range o.rows {
 		m.say("  %s: step %s of %s is %s: %s", short(r.ID.Key, 40), r.Step, r.System, r.State, m.command("steps "+migrate.Quote(r.ID.Key)))
 	}

@@ -104,7 +104,7 @@ func (s Spares) make(ctx context.Context, db *sql.DB, dsn, schema string) (print
 	return print, err
 }
 
-// dropOld drops the spare schemas that nobody wants any more.
+// dropOld drops the spare schemas that no test has used for an hour.
 func dropOld(ctx context.Context, db *sql.DB) error {
 	rows, err := db.QueryContext(ctx, spareOld)
 	if err != nil {

@@ -105,7 +105,7 @@ func TestUsedSchemaIsAsFresh(t *testing.T) {
 			t.Errorf("the database has the id %q of the one before, %v", now, err)
 		}
 		Open(t, dsn, postgres.Options{Schema: schema})
-		// Nobody else wants this kind.
+		// No other test takes a schema of this kind.
 		if _, err := db.ExecContext(t.Context(), "DROP TABLE headrace_meta"); err != nil {
 			t.Fatal(err)
 		}
