@@ -68,7 +68,7 @@ func TestRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			reconcile.Handle(made, ticks, j)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), bound)
 			defer cancel()
 			if err := made.Run(ctx); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)

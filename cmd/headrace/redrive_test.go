@@ -199,8 +199,7 @@ func TestGroupOfDigits(t *testing.T) {
 }
 
 // A plan says what another redrive has, what has been decided since, and that it is too late.
-func TestPlanOfTheSameLetters(t *testing.T) {
-	t.Parallel()
+func TestPlanOfTheSameLetters(t *testing.T) { // not in parallel: every test of the process gets its SIGINT
 	p := newProgram(t)
 	p.seed("dead", "3")
 	var b billing
