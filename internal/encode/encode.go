@@ -18,23 +18,29 @@ func Metadata(m map[string]string) []byte {
 	if len(m) == 0 {
 		return []byte("{}")
 	}
-	named := true // all names are valid
-	for name := range m {
-		named = named && utf8.ValidString(name)
-	}
-	object, pairs := make(map[string]any), [][2]any{}
+	named, plain := true, true // all names are valid, all values too
 	for name, value := range m {
-		if named {
+		named, plain = named && utf8.ValidString(name), plain && utf8.ValidString(value)
+	}
+	switch {
+	case named && plain:
+		return marshal(m)
+	case named:
+		object := make(map[string]any, len(m))
+		for name, value := range m {
 			object[name] = value1(value)
-		} else {
-			pairs = append(pairs, [2]any{value1(name), value1(value)})
 		}
+		return marshal(object)
 	}
-	form := any(object)
-	if !named {
-		form = pairs
+	var pairs [][2]any
+	for name, value := range m {
+		pairs = append(pairs, [2]any{value1(name), value1(value)})
 	}
-	b, err := json.Marshal(form)
+	return marshal(pairs)
+}
+
+func marshal(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil { // strings and bytes always have a JSON form
 		panic("encode: " + err.Error())
 	}

@@ -51,6 +51,8 @@ func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest
 			return nil, fmt.Errorf("one message twice in a group of %d", len(claims))
 		}
 	}
+	ctx, stop := t.Guarded(ctx)
+	defer stop()
 	for range maxVanished {
 		vanished, err := c.round(ctx, claims)
 		if err != nil {

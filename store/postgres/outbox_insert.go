@@ -51,7 +51,7 @@ func (s inserts) of(rows []outbox.Row, id string) (string, []any, error) {
 	if err := w.look(rows); err != nil {
 		return "", nil, err
 	}
-	if len(rows) == 1 && !w.locals && !w.delays {
+	if len(rows) == 1 && !w.delays {
 		return s.one, s.ofOne(&rows[0], id), nil
 	}
 	all := w.bodies(rows)
@@ -101,7 +101,7 @@ func (s inserts) ofOne(r *outbox.Row, id string) []any {
 	}
 	return []any{
 		s.outbox, id, int64(r.Shard), payload, e.ID, e.Topic, e.OrderKey, encode.Metadata(e.Metadata),
-		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State),
+		sqlrun.Trace(e.Trace.Parent), sqlrun.Trace(e.Trace.State), e.Local,
 	}
 }
 

@@ -133,7 +133,9 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	last, err := s.last(t, events)
 	if err == nil && last != nil {
-		_, err = t.ExecContext(ctx, last.query, last.args...)
+		guarded, stop := t.Guarded(ctx)
+		_, err = t.ExecContext(guarded, last.query, last.args...)
+		stop()
 	}
 	return notSealed(err)
 }

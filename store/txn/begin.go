@@ -121,13 +121,3 @@ func (t *Txn) rollback() error {
 
 // errNoAnswer is the error of a connection that did not answer ROLLBACK.
 var errNoAnswer = errors.New("no answer to ROLLBACK")
-
-// uncancelled returns ctx without its end, which calls kill until stop is called: a
-// driver's own watch of a context costs more than a short statement. ctx remains as it is
-// if kill is nil.
-func uncancelled(ctx context.Context, kill func()) (_ context.Context, stop func() bool) {
-	if kill == nil {
-		return ctx, func() bool { return true }
-	}
-	return context.WithoutCancel(ctx), context.AfterFunc(ctx, kill)
-}

@@ -118,6 +118,17 @@ func (t *Txn) Raw(f func(driverConn any) error) error {
 	})
 }
 
+// Guarded returns ctx without its end, for our own statements, which are short; until stop
+// is called, that end cuts the connection. A driver's own watch of a context is a goroutine
+// for each statement. ctx remains as it is if the connection cannot be reached. It blocks
+// never.
+func (t *Txn) Guarded(ctx context.Context) (_ context.Context, stop func() bool) {
+	if t.kill == nil {
+		return ctx, func() bool { return true }
+	}
+	return context.WithoutCancel(ctx), context.AfterFunc(ctx, t.kill)
+}
+
 // ExecContext runs a statement, prepared if it is cached.
 func (t *Txn) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
 	if s := t.bound.lookup(ctx, t, query, len(args)); s != nil {
