@@ -1,14 +1,17 @@
-// Package billing is the consumer of the examples, to copy: it reads paid orders, and writes
-// an invoice for each, once. Its callers choose the broker and the database.
+// Package billing is the consumer of the examples: it reads paid orders as Shopify sends
+// them, and writes an invoice for each, once. Its callers choose the broker and the database.
 //
 // # Nouns
 //
-// An [Order] is the body of a message. An invoice is the row that its handler writes, and a
-// mail is the row that the invoice's event leads to in a second handler.
+// A webhook is a message, an order its body. An invoice is the row that the handler writes,
+// and a [Confirmation] the event that tells the customer.
 //
 // # Rules
 //
-// The key of an order is in its body, because an order that is sent twice has two message
-// ids. The handler fails for every tenth order, twice: its invoice is rolled back, and the
-// message is retried.
+// The key of an order is in its body and the shop's header, because a shop that repeats
+// itself gives each webhook another id.
+//
+// # Caveats
+//
+// What an order is, and how exact amounts are read, is in package tests/endtoend/shopify.
 package billing

@@ -1,10 +1,20 @@
-// Command sqs is the consumer of examples/orders over SQS: it reads orders from
-// a queue, writes an invoice for each, once, and publishes an event for each invoice to
-// another one.
+// Command sqs is the consumer of examples/orders over SQS: a gateway sends a shop's
+// webhooks to a queue, workers write invoices, confirmations go to another queue, and a
+// query at the end says that none was lost and none was invoiced twice.
+//
+// # Nouns
+//
+// The gateway is what a team has in front already, here the AWS SDK alone, which knows
+// nothing of headrace. Workers share one queue. The clerk reads the confirmations.
 //
 // # Rules
 //
-// The queues are standard ones, without an order. For FIFO queues give Queue in the options
-// of source and sink, with names that end in .fifo; the order key of an event becomes its
-// message group.
+// The queues are FIFO: webhooks of one customer have the customer as their message group,
+// and are handled in order.
+//
+// # Caveats
+//
+// The server is ElasticMQ, which forgets its queues when it ends. SQS takes text only: a
+// body that is none is sent in base64, and headers that are none in JSON, with the
+// attributes that broker/sqs knows them by.
 package main

@@ -19,10 +19,11 @@ type brokerOptions struct {
 	workers  int
 }
 
-// OverBroker is the program tests/endtoend/NAME over b. It returns the exit status.
-func OverBroker(b Broker, args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
+// OverBroker is the program examples/NAME over b: it runs p in as many processes as the
+// flags ask for. It returns the exit status.
+func OverBroker(b Broker, p Program, args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	if orders := os.Getenv(workerVariable); orders != "" {
-		return workerProcess(b, orders, stdin, stderr)
+		return workerProcess(b, p, orders, stdin, stderr)
 	}
 	o, err := parseBrokerFlags(b, args, stderr)
 	switch {
@@ -35,7 +36,7 @@ func OverBroker(b Broker, args []string, stdin io.Reader, stdout io.Writer, stde
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	context.AfterFunc(ctx, restore) // a second Ctrl-C ends the process at once
-	err = runOver(ctx, b, o, stdin, stdout, stderr)
+	err = runOver(ctx, b, p, o, stdin, stdout, stderr)
 	if err == nil {
 		return exitDone
 	}

@@ -19,6 +19,7 @@ import (
 // over is one run of a program over a broker.
 type over struct {
 	b       Broker
+	program Program
 	o       brokerOptions
 	log     *slog.Logger
 	conn    Connection
@@ -37,7 +38,7 @@ type topics struct {
 func (t topics) dead() string { return t.Orders + ".dead" }
 
 // runOver does everything: webhooks to the broker, invoices out of it, and the figures.
-func runOver(ctx context.Context, b Broker, o brokerOptions, stdin io.Reader, stdout io.Writer, stderr *os.File) (err error) {
+func runOver(ctx context.Context, b Broker, program Program, o brokerOptions, stdin io.Reader, stdout io.Writer, stderr *os.File) (err error) {
 	webhooks, closeInput, err := openStream(o.options, stdin)
 	if err != nil {
 		return err
@@ -53,7 +54,7 @@ func runOver(ctx context.Context, b Broker, o brokerOptions, stdin io.Reader, st
 		return err
 	}
 	defer func() { err = errors.Join(err, found.Stop()) }()
-	r := &over{b: b, o: o, db: db}
+	r := &over{b: b, program: program, o: o, db: db}
 	if err := r.open(ctx, found.Address, webhooks); err != nil {
 		return err
 	}
@@ -131,7 +132,7 @@ func (r *over) open(ctx context.Context, address string, webhooks stream) error 
 
 // storyName is the name of the database's topics.
 func storyName(ctx context.Context, db *sql.DB) (name string, err error) {
-	if err := create(ctx, db, "create_stories"); err != nil {
+	if err := create(ctx, db, sqlText("create_stories")); err != nil {
 		return "", err
 	}
 	if _, err := db.ExecContext(ctx, sqlText("insert_story"), uuid.NewString()[:8]); err != nil {

@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
-)
 
-// idHeader carries a webhook's id over brokers that have no place for one.
-const idHeader = "X-Webhook-Id"
+	"github.com/headrace/headrace/examples/billing"
+)
 
 // named gives webhooks without an id their place in the input as one: behind a broker
 // their place is unknown.
@@ -103,7 +102,7 @@ func gather(ctx context.Context, messages <-chan *message.Message, most int) (ba
 // sent is a webhook as it goes to the broker. A header without a value says nothing that
 // its absence does not, and some brokers refuse it.
 func sent(m *message.Message) Sent {
-	s := Sent{Key: m.Metadata[orderKeyHeader], Headers: map[string]string{idHeader: m.UUID}, Payload: m.Payload}
+	s := Sent{Key: m.Metadata[billing.OrderKeyHeader], Headers: map[string]string{billing.IDHeader: m.UUID}, Payload: m.Payload}
 	for name, value := range m.Metadata {
 		if value != "" {
 			s.Headers[name] = value

@@ -12,9 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store"
 )
 
@@ -35,7 +32,7 @@ type workerOrders struct {
 func (r *over) worker(address string) func(context.Context) error {
 	w := workerOrders{Address: address, Topics: r.topics, DB: r.db.file, DSN: r.o.dsn, Simulate: r.o.in == "", Log: r.o.log}
 	if r.o.workers == 1 {
-		return func(ctx context.Context) error { return work(ctx, r.conn, r.db, w, r.log) }
+		return func(ctx context.Context) error { return work(ctx, r.program, r.conn, r.db, w, r.log) }
 	}
 	return func(ctx context.Context) error {
 		var running sync.WaitGroup
@@ -94,7 +91,7 @@ func startWorker(ctx context.Context, w workerOrders) error {
 var errWorker = errors.New("it was not told to")
 
 // workerProcess is the process of one worker.
-func workerProcess(b Broker, orders string, stdin io.Reader, stderr *os.File) int {
+func workerProcess(b Broker, p Program, orders string, stdin io.Reader, stderr *os.File) int {
 	var w workerOrders
 	if err := json.Unmarshal([]byte(orders), &w); err != nil {
 		fmt.Fprintf(stderr, "%s: worker: %s: %v\n", b.Name, workerVariable, err)
@@ -109,7 +106,7 @@ func workerProcess(b Broker, orders string, stdin io.Reader, stderr *os.File) in
 	log := newLog(stderr, w.Log)
 	db, err := openDatabase(ctx, options{db: w.DB, dsn: w.DSN})
 	if err == nil {
-		err = errors.Join(work(ctx, b.Connect(w.Address, log), db, w, log), db.close())
+		err = errors.Join(work(ctx, p, b.Connect(w.Address, log), db, w, log), db.close())
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: worker: %v\n", b.Name, err)
@@ -118,8 +115,8 @@ func workerProcess(b Broker, orders string, stdin io.Reader, stderr *os.File) in
 	return exitDone
 }
 
-// work consumes until ctx ends: the wiring of headrace over a broker.
-func work(ctx context.Context, conn Connection, st store.Store, w workerOrders, log *slog.Logger) (err error) {
+// work runs p with a source and a sink of conn until ctx ends.
+func work(ctx context.Context, p Program, conn Connection, st store.Store, w workerOrders, log *slog.Logger) (err error) {
 	source, err := conn.Source(workersGroup)
 	if err != nil {
 		return err
@@ -130,31 +127,8 @@ func work(ctx context.Context, conn Connection, st store.Store, w workerOrders, 
 		return err
 	}
 	defer func() { err = errors.Join(err, sink.Close()) }()
-	c, err := consumer.New(consumerName, st, consumer.Config{
-		Source: source, Sink: sink,
-		Key: keyOverBroker(), SameWhen: fingerprintOf(), OrderKey: orderKeyOf,
-		Retry: policy, Logger: log,
+	return p(ctx, World{
+		Store: st, Source: source, Sink: sink, Orders: w.Topics.Orders, Confirmations: w.Topics.Confirmations,
+		Logger: log, simulate: w.Simulate,
 	})
-	if err != nil {
-		return err
-	}
-	handle := writeInvoiceTo(w.Topics.Confirmations)
-	if w.Simulate {
-		handle = withFaults(handle)
-	}
-	consumer.Handle(c, w.Topics.Orders, handle)
-	return c.Run(ctx)
-}
-
-// keyOverBroker is keyOf for webhooks whose id is in a header.
-func keyOverBroker() inbox.KeyFunc {
-	key := keyOf()
-	return func(d *headrace.Delivery) (string, error) {
-		if id := d.Metadata[idHeader]; id != "" {
-			whole := *d
-			whole.ID = id
-			d = &whole
-		}
-		return key(d)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // driver "sqlite"
 
+	"github.com/headrace/headrace/examples/billing"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
 )
@@ -114,19 +115,19 @@ func uri(file string) string {
 
 // createInvoices makes the table that the handler writes.
 func createInvoices(ctx context.Context, db *sql.DB) error {
-	return create(ctx, db, "create_invoices", "create_invoices_key")
+	return create(ctx, db, billing.CreateInvoices, sqlText("create_invoices_key"))
 }
 
 // create runs statements that make what is missing. Two processes that do so at once on PostgreSQL can fail
 // although IF NOT EXISTS stands there; by then the other one has made it, and the second try finds it.
-func create(ctx context.Context, db *sql.DB, names ...string) error {
-	for _, name := range names {
-		_, err := db.ExecContext(ctx, sqlText(name))
+func create(ctx context.Context, db *sql.DB, statements ...string) error {
+	for _, statement := range statements {
+		_, err := db.ExecContext(ctx, statement)
 		if err != nil {
-			_, err = db.ExecContext(ctx, sqlText(name))
+			_, err = db.ExecContext(ctx, statement)
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
+			return fmt.Errorf("make a table: %w", err)
 		}
 	}
 	return nil

@@ -4,9 +4,9 @@
 // # Nouns
 //
 // A webhook is what the shop sends, an order is what it says, an invoice is what it
-// becomes. [Main] is the program tests/endtoend: its source hands webhooks to the
-// consumer as a broker would. [OverBroker] is the programs over real brokers, in the
-// folders beside this one: there a gateway sends the webhooks of the source to a [Broker],
+// becomes. A [Program] is what is tested, and a [World] what it runs in. [Main] is
+// examples/orders: its source hands webhooks to the consumer as a broker would.
+// [OverBroker] is examples/kafka and others: there a gateway sends the webhooks of the source to a [Broker],
 // workers consume them, and a clerk reads the confirmations.
 //
 // The journal is the log of everything that the source handed out (to the consumer, or to

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
 // webhook is one message as its sender gave it.
@@ -38,8 +39,8 @@ type generator struct {
 	random *rand.Rand
 	base   int64
 	orders int64
-	recent []order // what may be repeated
-	last   order
+	recent []shopify.Order // what may be repeated
+	last   shopify.Order
 }
 
 const (
@@ -73,7 +74,7 @@ func (g *generator) next(context.Context) (webhook, error) {
 		return g.send(o, "")
 	case i%64 == 10: // the same order with another total: a conflict, whichever comes first
 		o := g.again(g.recent[g.random.IntN(len(g.recent))])
-		o.TotalPrice = decimal(totals+g.random.Int64N(totals), o.Currency)
+		o.TotalPrice = shopify.Decimal(totals+g.random.Int64N(totals), o.Currency)
 		o.LineItems = append(o.LineItems[:len(o.LineItems):len(o.LineItems)], g.item())
 		return g.send(o, "")
 	case i == 11:
@@ -92,14 +93,14 @@ func (g *generator) next(context.Context) (webhook, error) {
 }
 
 // order makes a new order.
-func (g *generator) order() order {
+func (g *generator) order() shopify.Order {
 	g.orders++
 	currency := []string{"EUR", "USD", "GBP", "JPY", "KWD"}[g.random.IntN(5)]
 	person := fmt.Sprintf("customer%d", g.random.IntN(500))
 	at := g.time()
-	o := order{
+	o := shopify.Order{
 		ID: g.base + g.orders, Name: fmt.Sprintf("#%d", 1000+g.orders), Email: person + "@example.com",
-		Currency: currency, TotalPrice: decimal(g.random.Int64N(totals), currency), FinancialStatus: "paid",
+		Currency: currency, TotalPrice: shopify.Decimal(g.random.Int64N(totals), currency), FinancialStatus: "paid",
 		Customer:  marshal(map[string]any{"id": g.random.IntN(500), "email": person + "@example.com", "first_name": person}),
 		CreatedAt: at, UpdatedAt: at,
 	}
@@ -116,7 +117,7 @@ func (g *generator) item() json.RawMessage {
 }
 
 // again is the same fact, sent later.
-func (g *generator) again(o order) order {
+func (g *generator) again(o shopify.Order) shopify.Order {
 	o.UpdatedAt = g.time()
 	return o
 }
@@ -127,13 +128,13 @@ func (g *generator) time() string {
 }
 
 // send puts an order into a webhook with an id of its own.
-func (g *generator) send(o order, fault string) (webhook, error) {
+func (g *generator) send(o shopify.Order, fault string) (webhook, error) {
 	id := fmt.Sprintf("%08x-%04x-4%03x-a%03x-%012x", g.random.Uint32(), g.random.IntN(1<<16), g.random.IntN(1<<12),
 		g.random.IntN(1<<12), g.random.Int64N(1<<48))
 	w := webhook{
 		ID: id,
 		Headers: map[string]string{
-			shopHeader: fmt.Sprintf("mill-%d.myshopify.com", o.ID%7), "X-Shopify-Topic": "orders/paid",
+			shopify.ShopHeader: fmt.Sprintf("mill-%d.myshopify.com", o.ID%7), "X-Shopify-Topic": "orders/paid",
 			"X-Shopify-Webhook-Id": id, "Content-Type": "application/json",
 		},
 		Payload: marshal(o),
@@ -148,21 +149,11 @@ func (g *generator) send(o order, fault string) (webhook, error) {
 	return w, nil
 }
 
-// decimal writes minor units as the decimal that a shop sends.
-func decimal(minor int64, currency string) string {
-	decimals, _ := decimalsOf(currency)
-	s := fmt.Sprintf("%0*d", decimals+1, minor)
-	if decimals == 0 {
-		return s
-	}
-	return s[:len(s)-decimals] + "." + s[len(s)-decimals:]
-}
-
 // marshal encodes what always has a JSON form.
 func marshal(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		panic("endtoend: " + err.Error())
+		panic("story: " + err.Error())
 	}
 	return b
 }

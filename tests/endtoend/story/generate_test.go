@@ -6,6 +6,8 @@ import (
 	"io"
 	"reflect"
 	"testing"
+
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
 func all(t *testing.T, s stream) []webhook {
@@ -29,14 +31,14 @@ func TestGeneratorMixes(t *testing.T) {
 		for seed := range uint64(3) {
 			facts, ids, faults, bad := map[string]int{}, map[string]bool{}, map[string]int{}, 0
 			for _, w := range all(t, newGenerator(n, seed)) {
-				var o order
+				var o shopify.Order
 				if err := json.Unmarshal(w.Payload, &o); err != nil {
 					t.Fatal(err)
 				}
 				o.UpdatedAt = ""
 				facts[string(marshal(o))]++
 				faults[w.Headers[faultHeader]]++
-				if _, err := invoiceOf(o, w.Headers); err != nil {
+				if _, err := shopify.InvoiceOf(o, w.Headers); err != nil {
 					bad++
 				}
 				if ids[w.ID] {
@@ -61,7 +63,7 @@ func TestGeneratorMixes(t *testing.T) {
 func TestGeneratorTriplesAndConflicts(t *testing.T) {
 	list := all(t, newGenerator(20, 1))
 	id := func(i int) int64 {
-		var o order
+		var o shopify.Order
 		if err := json.Unmarshal(list[i].Payload, &o); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +74,7 @@ func TestGeneratorTriplesAndConflicts(t *testing.T) {
 	}
 	totals := map[int64]map[string]bool{}
 	for _, w := range list {
-		var o order
+		var o shopify.Order
 		if err := json.Unmarshal(w.Payload, &o); err != nil {
 			t.Fatal(err)
 		}

@@ -9,17 +9,22 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/examples/billing"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
+
+const paid = `{"id":450789469,"name":"#1001","email":"bob@example.com","currency":"EUR","total_price":"199.90",` +
+	`"financial_status":"paid","line_items":[{"id":1,"price":"199.90"}],"updated_at":"2026-01-01T10:00:00Z"}`
 
 // keyed is what the consumer makes of a delivery; ok is false where it has no key or no fingerprint.
 func keyed(d *headrace.Delivery) (pair [2]string, ok bool) {
-	key, err := inbox.Resolve(keyOf(), d)
+	key, err := inbox.Resolve(billing.Key(), d)
 	if err != nil {
 		return pair, false
 	}
-	print, err := fingerprintOf()(d)
+	print, err := billing.SameWhen()(d)
 	return [2]string{key, print}, err == nil
 }
 
@@ -37,8 +42,8 @@ func TestKey(t *testing.T) {
 		{"large id", "w1", "mill.example", `{"id":9007199254740993,"financial_status":"paid"}`, "mill.example:order:9007199254740993:paid"},
 		{"neither shop nor id", "", "", paid, ""},
 	} {
-		d := headrace.Delivery{ID: tc.id, Payload: []byte(tc.body), Metadata: map[string]string{shopHeader: tc.shop}}
-		if got, _ := inbox.Resolve(keyOf(), &d); got != tc.want {
+		d := headrace.Delivery{ID: tc.id, Payload: []byte(tc.body), Metadata: map[string]string{shopify.ShopHeader: tc.shop}}
+		if got, _ := inbox.Resolve(billing.Key(), &d); got != tc.want {
 			t.Errorf("%s: key %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -52,7 +57,7 @@ func TestFingerprint(t *testing.T) {
 			t.Fatal(err)
 		}
 		o[name] = json.RawMessage(value)
-		got, err := fingerprintOf()(&headrace.Delivery{Payload: marshal(o)})
+		got, err := billing.SameWhen()(&headrace.Delivery{Payload: marshal(o)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,8 +113,8 @@ func TestIdentityProperty(t *testing.T) {
 	i := newIdentifier()
 	rapid.Check(t, func(t *rapid.T) {
 		shops, names := []string{"a.example", "b.example", ""}, []string{"#1", "#2"}
-		draw := func(label string) (*headrace.Delivery, order) {
-			o := order{
+		draw := func(label string) (*headrace.Delivery, shopify.Order) {
+			o := shopify.Order{
 				ID: rapid.Int64Range(1, 3).Draw(t, label+" id"), Name: rapid.SampledFrom(names).Draw(t, label+" name"),
 				Currency:   rapid.SampledFrom([]string{"EUR", "JPY"}).Draw(t, label+" currency"),
 				TotalPrice: rapid.SampledFrom([]string{"1", "2"}).Draw(t, label+" total"), FinancialStatus: "paid",
@@ -117,7 +122,7 @@ func TestIdentityProperty(t *testing.T) {
 			}
 			return &headrace.Delivery{
 				ID: rapid.SampledFrom([]string{"x", "y"}).Draw(t, label+" message id"), Payload: marshal(o),
-				Metadata: map[string]string{shopHeader: rapid.SampledFrom(shops).Draw(t, label+" shop")},
+				Metadata: map[string]string{shopify.ShopHeader: rapid.SampledFrom(shops).Draw(t, label+" shop")},
 			}, o
 		}
 		a, _ := draw("a")
@@ -133,8 +138,8 @@ func TestIdentityProperty(t *testing.T) {
 // An id that no text column takes is told apart all the same, in the form in which the tables keep it.
 func TestPrintable(t *testing.T) {
 	for _, id := range []string{"", "plain", "nul-\x00", "\xff", string(make([]byte, 5000))} {
-		if once := printable(id); printable(once) != once || len(once) > 1<<10 {
-			t.Errorf("printable(%.10q) = %.20q", id, once)
+		if once := shopify.PrintableID(id); shopify.PrintableID(once) != once || len(once) > 1<<10 {
+			t.Errorf("shopify.PrintableID(%.10q) = %.20q", id, once)
 		}
 	}
 }
@@ -152,11 +157,11 @@ func TestIdentityOfWhatIsKept(t *testing.T) {
 		).Draw(t, "id")
 		d := headrace.Delivery{
 			ID: id, Payload: []byte(rapid.SampledFrom([]string{paid, `{"zen":1}`, `{"id":`, ""}).Draw(t, "payload")),
-			Metadata:    map[string]string{shopHeader: rapid.SampledFrom([]string{"", "mill.example"}).Draw(t, "shop")},
+			Metadata:    map[string]string{shopify.ShopHeader: rapid.SampledFrom([]string{"", "mill.example"}).Draw(t, "shop")},
 			Coordinates: headrace.Coordinates{Broker: "file", Topic: "a\xff\x00.jsonl", Position: "line 1"},
 		}
 		kept := d
-		_ = inbox.Identify(&kept, keyOf(), fingerprintOf(), nil) // as package consumer does; and the stores:
+		_ = inbox.Identify(&kept, billing.Key(), billing.SameWhen(), nil) // as package consumer does; and the stores:
 		kept.ID, kept.Fingerprint = encode.Text(id, 1<<10), ""
 		written, err := json.Marshal(d.Coordinates)
 		if err != nil {

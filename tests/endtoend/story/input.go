@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
 // maxLine bounds a line of the input, in bytes; what a line holds beyond that is not kept.
@@ -23,7 +24,7 @@ const maxLine = 64 << 20
 //	{"id": "…", "key": "…", "headers": {"…": "…"}, "payload": <any JSON>}
 //
 // with payload_base64 instead of payload for bytes that are no JSON. Every line becomes a webhook: one that is
-// broken carries the line's bytes as its payload and the reason in lineHeader. Empty lines are passed over.
+// broken carries the line's bytes as its payload and the reason in shopify.LineHeader. Empty lines are passed over.
 type input struct {
 	lines *bufio.Reader
 	name  string // of the file, for coordinates
@@ -65,7 +66,7 @@ func (in *input) webhook(line []byte, cut bool) webhook {
 // broken keeps a line as it is.
 func (in *input) broken(id string, line []byte, reason error) webhook {
 	return webhook{ID: id, Payload: line, Headers: map[string]string{
-		lineHeader: fmt.Sprintf("line %d of the input: %v", in.n, reason),
+		shopify.LineHeader: fmt.Sprintf("line %d of the input: %v", in.n, reason),
 	}}
 }
 
@@ -98,7 +99,7 @@ func (in *input) line() (line []byte, cut bool, err error) {
 
 // parse reads one line. With an error the webhook has its id, where there is one.
 func parse(line []byte) (webhook, error) {
-	fields, err := members(line)
+	fields, err := shopify.Members(line)
 	if err != nil {
 		return webhook{}, err
 	}
@@ -144,7 +145,7 @@ func text(raw json.RawMessage) (string, error) {
 	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
 		return string(raw), nil
 	}
-	return "", errors.New(kind(raw))
+	return "", errors.New(shopify.Kind(raw))
 }
 
 // headers reads an object. A list of values, as gateways write a repeated header, is joined with ", ".
@@ -152,7 +153,7 @@ func headers(raw json.RawMessage) (map[string]string, error) {
 	if len(raw) == 0 || raw[0] == 'n' {
 		return map[string]string{}, nil
 	}
-	fields, err := members(raw)
+	fields, err := shopify.Members(raw)
 	if err != nil {
 		return nil, fmt.Errorf("its headers are no object: %w", err)
 	}
@@ -172,6 +173,6 @@ func headers(raw json.RawMessage) (map[string]string, error) {
 		}
 		all[name] = strings.Join(values, ", ")
 	}
-	delete(all, lineHeader) // ours: no other code says what is wrong with a line
+	delete(all, shopify.LineHeader) // ours: no other code says what is wrong with a line
 	return all, nil
 }

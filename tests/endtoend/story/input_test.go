@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
 func TestInputReads(t *testing.T) {
@@ -63,8 +65,8 @@ func TestInputKeepsBrokenLines(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			got := all(t, newInput(strings.NewReader("\n"+tc.line), "f"))
 			if len(got) != 1 || string(got[0].Payload) != tc.line || got[0].ID != tc.id ||
-				!strings.Contains(got[0].Headers[lineHeader], "line 2 of the input") ||
-				!strings.Contains(got[0].Headers[lineHeader], tc.says) {
+				!strings.Contains(got[0].Headers[shopify.LineHeader], "line 2 of the input") ||
+				!strings.Contains(got[0].Headers[shopify.LineHeader], tc.says) {
 				t.Errorf("got %+v", got)
 			}
 		})
@@ -94,8 +96,8 @@ func TestInputCutsEndlessLines(t *testing.T) {
 		if len(got[0].Payload) != min(length, in.limit) {
 			t.Errorf("length %d: kept %d bytes", length, len(got[0].Payload))
 		}
-		if cut := strings.Contains(got[0].Headers[lineHeader], "longer than 1 MiB"); cut != (length > in.limit) {
-			t.Errorf("length %d: reason %q", length, got[0].Headers[lineHeader])
+		if cut := strings.Contains(got[0].Headers[shopify.LineHeader], "longer than 1 MiB"); cut != (length > in.limit) {
+			t.Errorf("length %d: reason %q", length, got[0].Headers[shopify.LineHeader])
 		}
 	}
 }
@@ -138,9 +140,9 @@ func FuzzInput(f *testing.F) {
 			t.Errorf("%d webhooks, want %d", len(got), lines)
 		}
 		for _, w := range got {
-			var o order
+			var o shopify.Order
 			_ = json.Unmarshal(w.Payload, &o)
-			_, _ = invoiceOf(o, w.Headers)
+			_, _ = shopify.InvoiceOf(o, w.Headers)
 		}
 	})
 }

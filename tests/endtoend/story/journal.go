@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
 // patience bounds each transaction of the journal, and each look at the tables.
@@ -60,7 +61,7 @@ type envelope struct {
 // openJournal makes the tables where they are missing, and begins a run.
 func openJournal(ctx context.Context, db *sql.DB) (*journal, error) {
 	j := &journal{db: db, run: uuid.NewString(), identify: newIdentifier(), requests: make(chan write, maxInFlight), prepared: make(map[string]*sql.Stmt)}
-	if err := create(ctx, db, "create_runs", "create_deliveries", "create_in_flight", "create_published"); err != nil {
+	if err := create(ctx, db, sqlText("create_runs"), sqlText("create_deliveries"), sqlText("create_in_flight"), sqlText("create_published")); err != nil {
 		return nil, fmt.Errorf("journal: %w", err)
 	}
 	if _, err := db.ExecContext(ctx, sqlText("insert_run"), j.run); err != nil {
@@ -158,7 +159,7 @@ func (j *journal) inTx(f func(context.Context, *sql.Tx) error) error {
 func (j *journal) insert(ctx context.Context, tx *sql.Tx, w write) error {
 	for _, d := range w.deliveries {
 		id := j.identify.identify(d.delivered())
-		if err := j.exec(ctx, tx, insertDelivery, j.run, d.n, printable(d.ID), id.Intent, id.Fact); err != nil {
+		if err := j.exec(ctx, tx, insertDelivery, j.run, d.n, shopify.PrintableID(d.ID), id.Intent, id.Fact); err != nil {
 			return fmt.Errorf("insert delivery: %w", err)
 		}
 		e := marshal(envelope{d.ID, d.OrderKey, d.Headers, d.At})

@@ -33,28 +33,25 @@ const (
 	exitBroken = 130 // Ctrl-C, as shells say it
 )
 
-// Main is the program tests/endtoend. It returns the exit status.
-func Main(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
-	return program(args, stdin, stdout, stderr)
-}
-
-func program(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
+// Main is the program examples/orders: it runs p with a source of its own, until all is
+// settled. It returns the exit status.
+func Main(p Program, args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) int {
 	o, err := parseFlags(args, stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return exitDone
 	case err != nil:
-		fmt.Fprintf(stderr, "endtoend: %v\n", err)
+		fmt.Fprintf(stderr, "orders: %v\n", err)
 		return exitUsage
 	}
 	ctx, restore := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer restore()
 	context.AfterFunc(ctx, restore) // a second Ctrl-C ends the process at once
-	err = run(ctx, o, stdin, stdout, stderr)
+	err = run(ctx, p, o, stdin, stdout, stderr)
 	if err == nil {
 		return exitDone
 	}
-	fmt.Fprintf(stderr, "endtoend: %v\n", err)
+	fmt.Fprintf(stderr, "orders: %v\n", err)
 	if errors.Is(err, errInterrupted) {
 		return exitBroken
 	}
@@ -63,7 +60,7 @@ func program(args []string, stdin io.Reader, stdout io.Writer, stderr *os.File) 
 
 func parseFlags(args []string, stderr io.Writer) (options, error) {
 	var o options
-	flags := flag.NewFlagSet("endtoend", flag.ContinueOnError)
+	flags := flag.NewFlagSet("orders", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&o.n, "n", 2000, "how many webhooks to generate")
 	flags.Uint64Var(&o.seed, "seed", 1, "the same seed generates the same webhooks")

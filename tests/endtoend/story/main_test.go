@@ -2,6 +2,7 @@ package story
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +14,9 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/examples/billing"
 )
 
 // built is the path of the program, built once for all tests, and without the race detector: with it SQLite, which
@@ -22,14 +26,14 @@ var built string
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
 func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "endtoend-test-")
+	dir, err := os.MkdirTemp("", "orders-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	defer os.RemoveAll(dir)
-	built = filepath.Join(dir, "endtoend")
-	if out, err := exec.Command("go", "build", "-o", built, "..").CombinedOutput(); err != nil {
+	built = filepath.Join(dir, "orders")
+	if out, err := exec.Command("go", "build", "-o", built, "../../../examples/orders").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 		return 1
 	}
@@ -39,6 +43,17 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	return code
+}
+
+// bill is that of examples/orders.
+func bill(ctx context.Context, w World) error {
+	c, err := billing.New(w.Store, consumer.Config{
+		Source: w.Source, Sink: w.Sink, Logger: w.Logger, MaxInFlight: w.MaxInFlight,
+	}, w.Orders, w.Faulty(billing.WriteInvoice(w.Confirmations)))
+	if err != nil {
+		return err
+	}
+	return c.Run(ctx)
 }
 
 // child is the program with these flags, in a process of its own.
@@ -102,7 +117,7 @@ func TestInProcess(t *testing.T) {
 	}
 	defer stderr.Close()
 	var stdout bytes.Buffer
-	code := program([]string{"-json", "-n", "200"}, strings.NewReader(""), &stdout, stderr)
+	code := Main(bill, []string{"-json", "-n", "200"}, strings.NewReader(""), &stdout, stderr)
 	r := result{stdout: stdout.String(), code: code}
 	if rep := r.holds(t); rep.Delivered != 200 {
 		t.Errorf("figures %+v", rep)
@@ -124,7 +139,7 @@ func TestUsage(t *testing.T) {
 
 // The first command of the README: no flags, no server, and what it prints is what the README beside it says.
 func TestREADMESaysWhatIsPrinted(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("../../../examples/orders/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +208,7 @@ func TestFailingInputIsReported(t *testing.T) {
 	defer stderr.Close()
 	var stdout bytes.Buffer
 	line := strings.NewReader(`{"id":"a","payload":{}}` + "\n")
-	code := program([]string{"-json", "-in", "-"}, io.MultiReader(line, failing{}), &stdout, stderr)
+	code := Main(bill, []string{"-json", "-in", "-"}, io.MultiReader(line, failing{}), &stdout, stderr)
 	said, err := os.ReadFile(stderr.Name())
 	if err != nil {
 		t.Fatal(err)

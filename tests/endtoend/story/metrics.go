@@ -61,7 +61,7 @@ func serveMetrics(ctx context.Context, addr string, stderr io.Writer) (*metrics,
 		ended:    make(chan error, 1),
 	}
 	go func() { m.ended <- m.server.Serve(listener) }() // received from by close
-	fmt.Fprintf(stderr, "endtoend: metrics at %s\n", m.url)
+	fmt.Fprintf(stderr, "orders: metrics at %s\n", m.url)
 	return m, nil
 }
 
@@ -95,7 +95,7 @@ func (m *metrics) close() error {
 
 // hold keeps the consumer running when all is settled, until the user has seen enough.
 func hold(ctx context.Context, ended <-chan error, stderr io.Writer) (consumerEnded bool, err error) {
-	fmt.Fprintln(stderr, "endtoend: everything is settled; Ctrl-C ends it and prints the figures")
+	fmt.Fprintln(stderr, "orders: everything is settled; Ctrl-C ends it and prints the figures")
 	select {
 	case <-ctx.Done():
 		return false, nil

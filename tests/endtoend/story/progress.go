@@ -50,7 +50,7 @@ func lines(w io.Writer, src *source, total int) progress {
 			return
 		}
 		written, last = acknowledged/step, time.Now()
-		fmt.Fprintf(out, "endtoend: %s\n", src.progress())
+		fmt.Fprintf(out, "orders: %s\n", src.progress())
 	})
 	return progress{out, stop}
 }

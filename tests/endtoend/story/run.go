@@ -9,31 +9,17 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"time"
-
-	"github.com/ThreeDotsLabs/watermill/message"
-	"go.opentelemetry.io/otel/metric"
-
-	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/retry"
-	"github.com/headrace/headrace/store"
 )
 
-// The consumer and its topic. They are part of the keys that the database knows, and never change.
+// The consumer of package billing, and its topics. They are part of the keys that the database knows, and never change.
 const (
-	consumerName = "billing"
-	topic        = "orders.paid"
+	consumerName  = "billing"
+	topic         = "orders.paid"
+	confirmations = "confirmations"
 )
-
-// policy is short so that the test is: a real one goes on for hours.
-var policy = retry.Policy{
-	MaxAttempts: 8,
-	Immediate:   1,
-	Backoff:     retry.Backoff{Initial: 50 * time.Millisecond, Max: time.Second, Factor: 2, Jitter: 0.2},
-}
 
 // run does everything: orders in, invoices out, and the figures.
-func run(ctx context.Context, o options, stdin io.Reader, stdout io.Writer, stderr *os.File) (err error) {
+func run(ctx context.Context, p Program, o options, stdin io.Reader, stdout io.Writer, stderr *os.File) (err error) {
 	webhooks, closeInput, err := openStream(o, stdin)
 	if err != nil {
 		return err
@@ -53,7 +39,7 @@ func run(ctx context.Context, o options, stdin io.Reader, stdout io.Writer, stde
 	if err != nil {
 		return err
 	}
-	outcome := s.work(ctx)
+	outcome := s.work(ctx, p)
 	if errors.Is(outcome, errInterrupted) {
 		outcome = fmt.Errorf("%w; %s", outcome, o.afterInterrupt())
 	}
@@ -94,7 +80,7 @@ type session struct {
 	db       *database
 	journal  *journal
 	source   *source
-	consumer *consumer.Consumer
+	world    World
 	progress progress
 	// hold keeps the consumer running after its work; nil does not.
 	hold func(ctx context.Context, ended <-chan error) (consumerEnded bool, err error)
@@ -126,38 +112,19 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 	if o.hold {
 		s.hold = func(ctx context.Context, ended <-chan error) (bool, error) { return hold(ctx, ended, s.progress) }
 	}
-	s.consumer, err = newConsumer(db, s.source, sink{j}, log, m.meter(), o.in == "")
-	if err != nil {
-		return nil, errors.Join(err, s.stop())
+	s.world = World{
+		Store: db, Source: s.source, Sink: sink{j}, Orders: topic, Confirmations: confirmations,
+		Logger: log, Meters: m.meter(), MaxInFlight: maxInFlight, simulate: o.in == "",
 	}
 	return s, nil
 }
 
-// newConsumer wires headrace. The tests call it too, with a broker and a sink of consumertest.
-func newConsumer(st store.Store, src message.Subscriber, out message.Publisher, log *slog.Logger, meter metric.MeterProvider, simulate bool) (*consumer.Consumer, error) {
-	c, err := consumer.New(consumerName, st, consumer.Config{
-		Source: src, Sink: out,
-		Key: keyOf(), SameWhen: fingerprintOf(), OrderKey: orderKeyOf,
-		Retry: policy, Logger: log,
-		MaxInFlight: maxInFlight, MeterProvider: meter,
-	})
-	if err != nil {
-		return nil, err
-	}
-	handle := writeInvoice
-	if simulate {
-		handle = withFaults(writeInvoice)
-	}
-	consumer.Handle(c, topic, handle)
-	return c, nil
-}
-
-// work runs the consumer until everything is settled, or ctx ends.
-func (s *session) work(ctx context.Context) error {
+// work runs the program until everything is settled, or ctx ends.
+func (s *session) work(ctx context.Context, p Program) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	ended := make(chan error, 1)
-	go func() { ended <- s.consumer.Run(running) }() // received from below, in every case
+	go func() { ended <- p(running, s.world) }() // received from below, in every case
 	w := newWait(s)
 	err := w.settled(ctx, ended)
 	if err == nil && s.hold != nil {

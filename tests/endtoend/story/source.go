@@ -13,6 +13,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/examples/billing"
 )
 
 const (
@@ -128,7 +129,7 @@ func (w webhook) metadata() map[string]string {
 		m = make(map[string]string)
 	}
 	if w.OrderKey != "" {
-		m[orderKeyHeader] = w.OrderKey
+		m[billing.OrderKeyHeader] = w.OrderKey
 	}
 	return m
 }

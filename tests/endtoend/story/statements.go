@@ -12,14 +12,13 @@ var files embed.FS
 func sqlText(name string) string {
 	text, err := files.ReadFile("sql/" + name + ".sql")
 	if err != nil {
-		panic(fmt.Sprintf("endtoend: no statement %s", name))
+		panic(fmt.Sprintf("story: no statement %s", name))
 	}
 	return string(text)
 }
 
 // The statements that run more than once.
 var (
-	insertInvoice   = sqlText("insert_invoice")
 	beat            = sqlText("beat")
 	acknowledge     = sqlText("acknowledge")
 	insertDelivery  = sqlText("insert_delivery")

@@ -109,7 +109,7 @@ func (e program) leavesNoTopics(t *testing.T, b story.Broker, topics func(*testi
 // Webhooks of all kinds from a file. The one without an id has one here: its position, or
 // what the broker gives it.
 func (e program) varied(t *testing.T) {
-	if f := e.tell(t, "-in", "../testdata/varied.jsonl"); f.Delivered != 116 || f.Applied != 42 {
+	if f := e.tell(t, "-in", "../../tests/endtoend/testdata/varied.jsonl"); f.Delivered != 116 || f.Applied != 42 {
 		t.Errorf("%+v", f)
 	}
 }

@@ -1,4 +1,4 @@
-package story
+package billing_test
 
 import (
 	"errors"
@@ -9,12 +9,24 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/examples/billing"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
+
+const (
+	topic, confirmations = "orders.paid", "confirmations"
+	attempts             = 8 // of the policy
+
+	paid = `{"id":450789469,"name":"#1001","email":"bob@example.com","currency":"EUR","total_price":"199.90",` +
+		`"financial_status":"paid","line_items":[{"id":1,"price":"199.90"}],"updated_at":"2026-01-01T10:00:00Z"}`
+)
+
+var errSimulated = errors.New("simulated: connection reset by the tax service")
 
 // wire is the program's own wiring, on what the kit has in place of the world outside.
 func wire(p *consumertest.Process) (*consumer.Consumer, error) {
-	return newConsumer(p.Store, p.Source, p.Sink, p.Logger, nil, false)
+	return billing.New(p.Store, consumer.Config{Source: p.Source, Sink: p.Sink, Logger: p.Logger}, topic, billing.WriteInvoice(confirmations))
 }
 
 // onEachDatabase runs a test of the handler on SQLite and on PostgreSQL.
@@ -23,7 +35,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, k *consumertest.Kit)) 
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := consumertest.New(t, database(t), wire)
-			k.Exec(sqlText("create_invoices"))
+			k.Exec(billing.CreateInvoices)
 			test(t, k)
 		})
 	}
@@ -36,7 +48,7 @@ func onEachDatabase(t *testing.T, test func(t *testing.T, k *consumertest.Kit)) 
 
 // paidWebhook is a webhook as the shop sends it.
 func paidWebhook() consumertest.Message {
-	return consumertest.Message{Topic: topic, ID: "webhook-1", Payload: []byte(paid)}.With(shopHeader, "mill.example")
+	return consumertest.Message{Topic: topic, ID: "webhook-1", Payload: []byte(paid)}.With(shopify.ShopHeader, "mill.example")
 }
 
 // countInvoices counts the invoices of the order of paidWebhook, whatever key they have.
@@ -92,7 +104,7 @@ func TestFailingInvoice(t *testing.T) {
 
 		other := paidWebhook()
 		other.Payload = []byte(strings.Replace(paid, "450789469", "450789470", 1))
-		for n := range policy.MaxAttempts {
+		for n := range attempts {
 			k.FailAttempt(other, n+1, consumertest.AfterEffects, errSimulated)
 		}
 		k.Deliver(other)
@@ -126,9 +138,9 @@ func TestWrongWebhooks(t *testing.T) {
 func TestKeyIsStable(t *testing.T) {
 	other := paidWebhook()
 	other.Payload = []byte(strings.Replace(paid, "450789469", "450789470", 1))
-	consumertest.StableKey(t, keyOf(), paidWebhook())
-	consumertest.StableFingerprint(t, fingerprintOf(), paidWebhook())
-	consumertest.DistinctKeys(t, keyOf(), paidWebhook(), paidWebhook().With(shopHeader, "other.example"), other)
+	consumertest.StableKey(t, billing.Key(), paidWebhook())
+	consumertest.StableFingerprint(t, billing.SameWhen(), paidWebhook())
+	consumertest.DistinctKeys(t, billing.Key(), paidWebhook(), paidWebhook().With(shopify.ShopHeader, "other.example"), other)
 	// Without a shop the key is the webhook's own id, which another webhook does not have.
-	consumertest.StableKey(t, keyOf(), consumertest.Message{Topic: topic, ID: "webhook-1", Payload: []byte(paid)}, consumertest.Resent)
+	consumertest.StableKey(t, billing.Key(), consumertest.Message{Topic: topic, ID: "webhook-1", Payload: []byte(paid)}, consumertest.Resent)
 }

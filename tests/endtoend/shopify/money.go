@@ -1,4 +1,4 @@
-package story
+package shopify
 
 import (
 	"errors"
@@ -10,11 +10,11 @@ import (
 // errMoney matches every refusal of an amount or a currency.
 var errMoney = errors.New("not an amount of money")
 
-// minorUnits reads a decimal amount, "199.90", as an exact number of the currency's minor units, 19990 cents.
+// MinorUnits reads a decimal amount, "199.90", as an exact number of the currency's minor units, 19990 cents.
 // It takes digits with at most one point and digits on both sides of it, and nothing else: no sign, no
 // exponent, no separators, no leading zeros. More decimals than the currency has must be zeros. The errors do not
 // show the amount: they end up in logs and group the dead letters.
-func minorUnits(amount, currency string) (int64, error) {
+func MinorUnits(amount, currency string) (int64, error) {
 	decimals, ok := decimalsOf(currency)
 	if !ok {
 		return 0, fmt.Errorf("%w: its currency is not one of ISO 4217", errMoney)
@@ -82,4 +82,14 @@ var currencies = func() map[string]int {
 func decimalsOf(currency string) (int, bool) {
 	decimals, ok := currencies[currency]
 	return decimals, ok
+}
+
+// Decimal writes minor units as the decimal that a shop sends.
+func Decimal(minor int64, currency string) string {
+	decimals, _ := decimalsOf(currency)
+	s := fmt.Sprintf("%0*d", decimals+1, minor)
+	if decimals == 0 {
+		return s
+	}
+	return s[:len(s)-decimals] + "." + s[len(s)-decimals:]
 }

@@ -1,4 +1,4 @@
-package story
+package shopify
 
 import (
 	"errors"
@@ -20,9 +20,9 @@ func TestMinorUnits(t *testing.T) {
 		{"0.0001", "CLF", 1}, {"12.3450000", "BHD", 12345},
 		{"92233720368547758.07", "EUR", math.MaxInt64}, {"9223372036854775807", "JPY", math.MaxInt64},
 	} {
-		got, err := minorUnits(tc.amount, tc.currency)
+		got, err := MinorUnits(tc.amount, tc.currency)
 		if err != nil || got != tc.want {
-			t.Errorf("minorUnits(%q, %s) = %d, %v, want %d", tc.amount, tc.currency, got, err, tc.want)
+			t.Errorf("MinorUnits(%q, %s) = %d, %v, want %d", tc.amount, tc.currency, got, err, tc.want)
 		}
 	}
 }
@@ -38,9 +38,9 @@ func TestMinorUnitsRefuses(t *testing.T) {
 		{"92233720368547758.08", "EUR", "too large"}, {strings.Repeat("9", 400), "EUR", "too large"},
 		{"1.00", "", "not one of ISO 4217"}, {"1.00", "eur", "not one of ISO 4217"}, {"1.00", "EURO", "not one of ISO 4217"}, {"1.00", "ZZZ", "not one of ISO 4217"},
 	} {
-		got, err := minorUnits(tc.amount, tc.currency)
+		got, err := MinorUnits(tc.amount, tc.currency)
 		if !errors.Is(err, errMoney) || !strings.Contains(err.Error(), tc.says) {
-			t.Errorf("minorUnits(%q, %s) = %d, %v, want an error that says %q", tc.amount, tc.currency, got, err, tc.says)
+			t.Errorf("MinorUnits(%q, %s) = %d, %v, want an error that says %q", tc.amount, tc.currency, got, err, tc.says)
 		}
 	}
 }
@@ -50,8 +50,8 @@ func TestMinorUnitsRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := rapid.Int64Min(0).Draw(t, "minor")
 		currency := rapid.SampledFrom([]string{"EUR", "JPY", "KWD", "CLF"}).Draw(t, "currency")
-		if got, err := minorUnits(decimal(want, currency), currency); err != nil || got != want {
-			t.Fatalf("minorUnits(%q, %s) = %d, %v", decimal(want, currency), currency, got, err)
+		if got, err := MinorUnits(Decimal(want, currency), currency); err != nil || got != want {
+			t.Fatalf("MinorUnits(%q, %s) = %d, %v", Decimal(want, currency), currency, got, err)
 		}
 	})
 }
@@ -61,12 +61,12 @@ func FuzzMinorUnits(f *testing.F) {
 		f.Add(seed, "EUR")
 	}
 	f.Fuzz(func(t *testing.T, amount, currency string) {
-		minor, err := minorUnits(amount, currency)
+		minor, err := MinorUnits(amount, currency)
 		if err != nil && (minor != 0 || !errors.Is(err, errMoney)) {
-			t.Errorf("minorUnits(%q, %q) = %d, %v", amount, currency, minor, err)
+			t.Errorf("MinorUnits(%q, %q) = %d, %v", amount, currency, minor, err)
 		}
 		if minor < 0 {
-			t.Errorf("minorUnits(%q, %q) = %d, below zero", amount, currency, minor)
+			t.Errorf("MinorUnits(%q, %q) = %d, below zero", amount, currency, minor)
 		}
 	})
 }

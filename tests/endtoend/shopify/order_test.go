@@ -1,4 +1,4 @@
-package story
+package shopify
 
 import (
 	"encoding/json"
@@ -10,16 +10,16 @@ const paid = `{"id":450789469,"name":"#1001","email":"bob@example.com","currency
 	`"financial_status":"paid","line_items":[{"id":1,"price":"199.90"}],"updated_at":"2026-01-01T10:00:00Z"}`
 
 func TestInvoiceOf(t *testing.T) {
-	var o order
+	var o Order
 	if err := json.Unmarshal([]byte(paid), &o); err != nil {
 		t.Fatal(err)
 	}
-	got, err := invoiceOf(o, map[string]string{shopHeader: "mill.example"})
-	want := invoice{"mill.example", 450789469, "#1001", "bob@example.com", "EUR", 19990, 1}
+	got, err := InvoiceOf(o, map[string]string{ShopHeader: "mill.example"})
+	want := Invoice{"mill.example", 450789469, "#1001", "bob@example.com", "EUR", 19990, 1}
 	if err != nil || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, err, want)
 	}
-	if fact := got.fact(); fact != "450789469|#1001|bob@example.com|EUR|19990|1" {
+	if fact := got.Fact(); fact != "450789469|#1001|bob@example.com|EUR|19990|1" {
 		t.Errorf("fact %q", fact)
 	}
 }
@@ -64,11 +64,11 @@ func TestInvoiceOfRefuses(t *testing.T) {
 		{"NUL", with("email", `"a\u0000b"`), "NUL"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var o order
+			var o Order
 			if err := json.Unmarshal([]byte(tc.body), &o); err != nil {
 				t.Fatalf("decode: %v", err)
 			}
-			got, err := invoiceOf(o, map[string]string{shopHeader: "mill.example"})
+			got, err := InvoiceOf(o, map[string]string{ShopHeader: "mill.example"})
 			if err == nil || !strings.Contains(err.Error(), tc.says) {
 				t.Errorf("got %+v, %v, want an error that says %q", got, err, tc.says)
 			}
@@ -78,7 +78,7 @@ func TestInvoiceOfRefuses(t *testing.T) {
 
 // A gateway may write a header's name in other letters; an order without one has no shop, and is paid all the same.
 func TestInvoiceOfShop(t *testing.T) {
-	var o order
+	var o Order
 	if err := json.Unmarshal([]byte(paid), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +87,7 @@ func TestInvoiceOfShop(t *testing.T) {
 		"b.example": {"X-SHOPIFY-SHOP-DOMAIN": "b.example", "x-shopify-shop-domain": "c.example"},
 		"":          {"Shop-Domain": "d.example"},
 	} {
-		if got, err := invoiceOf(o, headers); err != nil || got.Shop != want {
+		if got, err := InvoiceOf(o, headers); err != nil || got.Shop != want {
 			t.Errorf("headers %v: shop %q, %v, want %q", headers, got.Shop, err, want)
 		}
 	}
@@ -99,11 +99,11 @@ func TestMembers(t *testing.T) {
 		`{"a" 1}`: "broken", `{1:2}`: "broken", `{} {}`: "goes on", `{}x`: "goes on", ` [1]`: "a JSON list",
 		`{"a":` + strings.Repeat("[", 20_000): "broken",
 	} {
-		if got, err := members([]byte(body)); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("members(%.20q) = %v, %v, want an error that says %q", body, got, err, says)
+		if got, err := Members([]byte(body)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("Members(%.20q) = %v, %v, want an error that says %q", body, got, err, says)
 		}
 	}
-	got, err := members([]byte(` {"a": 1.50 , "b": {"c":[ ]}, "a": 2 } `))
+	got, err := Members([]byte(` {"a": 1.50 , "b": {"c":[ ]}, "a": 2 } `))
 	if err != nil || len(got) != 2 || string(got["a"]) != "2" || string(got["b"]) != `{"c":[ ]}` {
 		t.Errorf("got %v, %v", got, err)
 	}

@@ -1,4 +1,4 @@
-package story
+package shopify
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// order is what an orders/paid webhook of Shopify carries, the Order resource, as far as an invoice needs it.
+// Order is what an orders/paid webhook of Shopify carries, the Order resource, as far as an invoice needs it.
 // Money stays the decimal text that it came as.
-type order struct {
+type Order struct {
 	ID              int64             `json:"id"`
 	Name            string            `json:"name"` // what the shop calls it, "#1001"
 	Email           string            `json:"email"`
@@ -29,23 +29,23 @@ type order struct {
 	unfit error
 }
 
-// errNotOrder matches the reasons why a JSON value is no order.
-var errNotOrder = errors.New("not a Shopify order")
+// ErrNotOrder matches the reasons why a JSON value is no order.
+var ErrNotOrder = errors.New("not a Shopify order")
 
 // UnmarshalJSON reads any JSON value. One that is no order is not an error here: the reason is kept for
-// invoiceOf, so that another system's webhook is refused in the words of this shop and not of a JSON parser.
+// InvoiceOf, so that another system's webhook is refused in the words of this shop and not of a JSON parser.
 //
 // Names are compared as they are written, and of a name that occurs twice the last counts, as for package inbox:
 // the key must be read from the same place as the invoice.
-func (o *order) UnmarshalJSON(data []byte) error {
-	*o = order{}
-	fields, err := members(data)
+func (o *Order) UnmarshalJSON(data []byte) error {
+	*o = Order{}
+	fields, err := Members(data)
 	if err != nil {
-		o.unfit = fmt.Errorf("%w: %w", errNotOrder, err)
+		o.unfit = fmt.Errorf("%w: %w", ErrNotOrder, err)
 		return nil
 	}
 	if _, ok := fields["financial_status"]; !ok {
-		o.unfit = fmt.Errorf("%w: it has no financial_status", errNotOrder)
+		o.unfit = fmt.Errorf("%w: it has no financial_status", ErrNotOrder)
 		return nil
 	}
 	for _, f := range []struct {
@@ -65,15 +65,15 @@ func (o *order) UnmarshalJSON(data []byte) error {
 		{"updated_at", "a string", &o.UpdatedAt},
 	} {
 		if raw, ok := fields[f.name]; ok && json.Unmarshal(raw, f.into) != nil {
-			o.unfit = fmt.Errorf("%w: its %s is not %s", errNotOrder, f.name, f.want)
+			o.unfit = fmt.Errorf("%w: its %s is not %s", ErrNotOrder, f.name, f.want)
 			return nil
 		}
 	}
 	return nil
 }
 
-// members returns the members of a JSON object as they are written. Its errors show nothing of their values.
-func members(data []byte) (map[string]json.RawMessage, error) {
+// Members returns the members of a JSON object as they are written. Its errors show nothing of their values.
+func Members(data []byte) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	broken := func() (map[string]json.RawMessage, error) {
 		return nil, fmt.Errorf("it is broken JSON after byte %d", d.InputOffset())
@@ -83,7 +83,7 @@ func members(data []byte) (map[string]json.RawMessage, error) {
 		return broken()
 	}
 	if open != json.Delim('{') {
-		return nil, fmt.Errorf("it is %s", kind(data))
+		return nil, fmt.Errorf("it is %s", Kind(data))
 	}
 	all := make(map[string]json.RawMessage)
 	for d.More() {
@@ -106,8 +106,8 @@ func members(data []byte) (map[string]json.RawMessage, error) {
 	return all, nil
 }
 
-// kind names the kind of a JSON value for people.
-func kind(data []byte) string {
+// Kind names the kind of a JSON value for people.
+func Kind(data []byte) string {
 	switch data = bytes.TrimLeft(data, " \t\r\n"); {
 	case len(data) == 0:
 		return "empty"
@@ -125,14 +125,14 @@ func kind(data []byte) string {
 	return "a JSON number"
 }
 
-// shopHeader says which shop a webhook comes from.
-const shopHeader = "X-Shopify-Shop-Domain"
+// ShopHeader says which shop a webhook comes from.
+const ShopHeader = "X-Shopify-Shop-Domain"
 
-// lineHeader says why a line of the input is no webhook; its bytes are then the payload.
-const lineHeader = "X-Line-Error"
+// LineHeader says why a line of the input is no webhook; its bytes are then the payload.
+const LineHeader = "X-Line-Error"
 
-// invoice is what a paid order becomes: one row, and one confirmation.
-type invoice struct {
+// Invoice is what a paid order becomes: one row, and one confirmation.
+type Invoice struct {
 	Shop       string
 	OrderID    int64
 	OrderName  string
@@ -142,31 +142,31 @@ type invoice struct {
 	Lines      int
 }
 
-// invoiceOf judges an order and the headers it came with. Its errors are for good: no retry mends them.
-func invoiceOf(o order, headers map[string]string) (invoice, error) {
-	if reason := headers[lineHeader]; reason != "" {
-		return invoice{}, errors.New(reason)
+// InvoiceOf judges an order and the headers it came with. Its errors are for good: no retry mends them.
+func InvoiceOf(o Order, headers map[string]string) (Invoice, error) {
+	if reason := headers[LineHeader]; reason != "" {
+		return Invoice{}, errors.New(reason)
 	}
 	if o.unfit != nil {
-		return invoice{}, o.unfit
+		return Invoice{}, o.unfit
 	}
 	switch o.FinancialStatus {
 	case "paid":
 	case "pending", "authorized", "partially_paid", "partially_refunded", "refunded", "voided", "expired":
-		return invoice{}, fmt.Errorf("the order is not paid: its financial_status is %s", o.FinancialStatus)
+		return Invoice{}, fmt.Errorf("the order is not paid: its financial_status is %s", o.FinancialStatus)
 	default:
-		return invoice{}, fmt.Errorf("%w: its financial_status is none of Shopify's", errNotOrder)
+		return Invoice{}, fmt.Errorf("%w: its financial_status is none of Shopify's", ErrNotOrder)
 	}
 	if o.ID <= 0 {
-		return invoice{}, fmt.Errorf("%w: it has no id above 0", errNotOrder)
+		return Invoice{}, fmt.Errorf("%w: it has no id above 0", ErrNotOrder)
 	}
-	total, err := minorUnits(o.TotalPrice, o.Currency)
+	total, err := MinorUnits(o.TotalPrice, o.Currency)
 	if err != nil {
-		return invoice{}, fmt.Errorf("total_price: %w", err)
+		return Invoice{}, fmt.Errorf("total_price: %w", err)
 	}
-	inv := invoice{header(headers, shopHeader), o.ID, o.Name, o.Email, o.Currency, total, len(o.LineItems)}
+	inv := Invoice{header(headers, ShopHeader), o.ID, o.Name, o.Email, o.Currency, total, len(o.LineItems)}
 	if strings.ContainsRune(inv.Shop+inv.OrderName+inv.Email, 0) {
-		return invoice{}, errors.New("the shop, the name or the email holds a NUL character")
+		return Invoice{}, errors.New("the shop, the name or the email holds a NUL character")
 	}
 	return inv, nil
 }
@@ -185,8 +185,8 @@ func header(headers map[string]string, name string) string {
 	return value
 }
 
-// fact writes what an invoice says in one line; sql/figures.sql writes the same from the columns of a row.
-func (i invoice) fact() string {
+// Fact writes what an invoice says in one line; sql/figures.sql writes the same from the columns of a row.
+func (i Invoice) Fact() string {
 	return strings.Join([]string{
 		strconv.FormatInt(i.OrderID, 10), i.OrderName, i.Email, i.Currency, strconv.FormatInt(i.TotalMinor, 10), strconv.Itoa(i.Lines),
 	}, "|")

@@ -24,7 +24,7 @@ type connection struct {
 
 func connect(address string, log *slog.Logger) story.Connection {
 	return &connection{
-		server: amqp.Server{URL: address, Name: "endtoend/rabbitmq", Logger: log}, empty: make(map[string]time.Time),
+		server: amqp.Server{URL: address, Name: "examples/rabbitmq", Logger: log}, empty: make(map[string]time.Time),
 	}
 }
 
