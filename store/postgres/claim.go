@@ -51,7 +51,7 @@ func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest
 			return nil, fmt.Errorf("one message twice in a group of %d", len(claims))
 		}
 	}
-	ctx, stop := t.Guarded(ctx)
+	ctx, stop := txn.Guarded(ctx, t)
 	defer stop()
 	for range maxVanished {
 		vanished, err := c.round(ctx, claims)

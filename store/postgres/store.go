@@ -133,7 +133,7 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 func (s *Store) seal(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	last, err := s.last(t, events)
 	if err == nil && last != nil {
-		guarded, stop := t.Guarded(ctx)
+		guarded, stop := txn.Guarded(ctx, t)
 		_, err = t.ExecContext(guarded, last.query, last.args...)
 		stop()
 	}

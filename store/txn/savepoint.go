@@ -72,7 +72,7 @@ func (t *Txn) Alive(ctx context.Context) error {
 	if t.o.Alive == "" {
 		return nil
 	}
-	ctx, stop := t.Guarded(ctx)
+	ctx, stop := Guarded(ctx, t)
 	defer stop()
 	// A number that no earlier statement returns.
 	want, got := rand.Int64(), int64(-1)
@@ -103,7 +103,7 @@ func (t *Txn) control(ctx context.Context, statements string) error {
 	if t.broken != nil {
 		return t.broken
 	}
-	ctx, stop := t.Guarded(ctx)
+	ctx, stop := Guarded(ctx, t)
 	defer stop()
 	_, err := t.tx.ExecContext(ctx, statements, t.o.Script...)
 	return err

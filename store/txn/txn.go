@@ -118,11 +118,10 @@ func (t *Txn) Raw(f func(driverConn any) error) error {
 	})
 }
 
-// Guarded returns ctx without its end, for our own statements, which are short; until stop
-// is called, that end cuts the connection. A driver's own watch of a context is a goroutine
-// for each statement. ctx remains as it is if the connection cannot be reached. It blocks
-// never.
-func (t *Txn) Guarded(ctx context.Context) (_ context.Context, stop func() bool) {
+// Guarded returns ctx without its end, for our own short statements in t: until stop is
+// called, that end cuts the connection. A driver's own watch of a context is a goroutine
+// for each statement. ctx remains as it is if the connection cannot be reached.
+func Guarded(ctx context.Context, t *Txn) (_ context.Context, stop func() bool) {
 	if t.kill == nil {
 		return ctx, func() bool { return true }
 	}
