@@ -23,7 +23,7 @@ type flags struct {
 	seconds float64
 	rounds  int
 	json    bool
-	// markdown prints the tables of docs/performance.md.
+	// markdown prints the tables of docs/costs.md.
 	markdown bool
 	profile  string
 	memory   string
@@ -60,7 +60,7 @@ func parse() flags {
 	flag.Float64Var(&f.seconds, "seconds", 5, "how long each benchmark measures, after a warm-up of a fifth of that")
 	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
-	flag.BoolVar(&f.markdown, "markdown", false, "print the tables of docs/performance.md")
+	flag.BoolVar(&f.markdown, "markdown", false, "print the tables of docs/costs.md")
 	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
 	flag.StringVar(&f.memory, "memprofile", "", "write a profile of this process's allocations to `FILE`")
 	flag.IntVar(&f.concurrency, "concurrency", 0, "consumer.Config.Concurrency; 0 is its default")

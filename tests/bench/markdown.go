@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// markdown is the report as docs/performance.md has it.
+// markdown is the report as docs/costs.md has it.
 func (r *report) markdown(ran []benchmark) string {
 	var b strings.Builder
 	m := r.Machine
