@@ -52,6 +52,20 @@
 //
 // [Source.Retention] is the stream's MaxAge if SourceOptions.Stream is set.
 //
+// # Permissions
+//
+// To subscribe: publish to $JS.API.STREAM.NAMES (without the option Stream),
+// $JS.API.STREAM.INFO.STREAM, $JS.API.CONSUMER.INFO.STREAM.CONSUMER,
+// $JS.API.CONSUMER.CREATE.STREAM.CONSUMER.SUBJECT (where the consumer is not made already),
+// $JS.API.CONSUMER.MSG.NEXT.STREAM.CONSUMER and $JS.ACK.STREAM.CONSUMER.>.
+//
+// To publish: the subject, $JS.API.STREAM.NAMES, $JS.API.STREAM.INFO.STREAM,
+// $JS.API.CONSUMER.LIST.STREAM for streams of the kind interest, and
+// $JS.API.STREAM.MSG.GET.STREAM ($JS.API.DIRECT.GET.STREAM with AllowDirect), without which
+// some repetitions are stored again.
+//
+// Both: subscribe to _INBOX.>. Provision needs $JS.API.STREAM.CREATE.*.
+//
 // # Headers
 //
 // A header with several values becomes one metadata entry with a line for each. Text that

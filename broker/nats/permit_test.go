@@ -147,7 +147,7 @@ func (l *lines) wait(t *testing.T, what ...string) {
 	}
 }
 
-// The permissions that docs/brokers.md lists are enough, and without one of the two that the
+// The permissions that doc.go lists are enough, and without one of the two that the
 // server says nothing about, Check and Subscribe do. Guards: Source.permitted,
 // Server.complaints, subscription.expired, subscription.confirmed.
 func TestPermissions(t *testing.T) {

@@ -56,6 +56,11 @@
 // the time and number of deliveries, and does not report how long entries stay: set
 // SourceOptions.Retention. Entries are removed only if Delete is set.
 //
+// # Permissions
+//
+// On the streams: +info +multi +exec +eval +evalsha +xack +xadd +xautoclaim +xclaim +xdel
+// +xgroup +xinfo +xlen +xpending +xrange +xreadgroup.
+//
 // # The sink
 //
 // Publish adds all messages of a call in one MULTI: all are added or none. It returns nil

@@ -13,12 +13,12 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// rightsNeeded are the commands that docs/brokers.md lists.
+// rightsNeeded are the commands that doc.go lists.
 var rightsNeeded = []string{
 	"info", "multi", "exec", "eval", "evalsha", "xack", "xadd", "xautoclaim", "xclaim", "xdel", "xgroup", "xinfo", "xlen", "xpending", "xrange", "xreadgroup",
 }
 
-// A user with a password and no other rights than docs/brokers.md lists sends and receives
+// A user with a password and no other rights than doc.go lists sends and receives
 // over TLS, which the test ends before the real server; an unknown server is refused.
 func TestTLSAndUser(t *testing.T) {
 	b := newStream(t)

@@ -67,6 +67,13 @@
 // that it has seen within five minutes, so that a redrive or the relay's second try would
 // be silently lost. The inbox drops duplicates. UnsafeDeduplicateByID changes that.
 //
+// # Permissions
+//
+// A source: sqs:GetQueueUrl, GetQueueAttributes, ReceiveMessage, DeleteMessage and,
+// without UnsafeNoHeartbeat, ChangeMessageVisibility. A sink: sqs:GetQueueUrl,
+// SendMessage, and GetQueueAttributes unless MaxBytes is set; of SNS sns:Publish. With a
+// key of KMS kms:Decrypt, and kms:GenerateDataKey to send.
+//
 // # Caveats
 //
 // A receive call that ends with the subscription may leave messages hidden until their
