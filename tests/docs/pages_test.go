@@ -45,9 +45,7 @@ func read(t *testing.T, name string) string {
 
 // The pages for users stay short enough to be read.
 func TestPagesAreShort(t *testing.T) {
-	// Limits, pauses, signals and memos of docs/ledger.md, docs/reconcile.md and docs/intents.md took 14,000, the operator's path 5,000, its pages
-	// in a browser, the kinds of alert and where they are sent 3,200, and their pictures 1,700.
-	const most, readme = 149_700, 8_000
+	const most, readme = 110_000, 8_000
 	names, texts := pages(t)
 	all := 0
 	for _, name := range names {
