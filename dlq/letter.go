@@ -171,7 +171,7 @@ type Group struct {
 	Last  time.Time `json:"last"`
 	// Sample is the error of the newest letter, and SampleID that letter.
 	Sample   string `json:"error"`
-	SampleID int64  `json:"sample_id"`
+	SampleID int64  `json:"letter_id"`
 }
 
 // Audit is the record of one decision on a letter.

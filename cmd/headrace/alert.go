@@ -37,7 +37,7 @@ func (m *Main) alertCommand() *cobra.Command {
 type alertView struct {
 	alerts.Alert
 	State    condition.State `json:"state"`
-	Ended    time.Time       `json:"ended,omitzero"`
+	Ended    time.Time       `json:"ended_at,omitzero"`
 	Instance string          `json:"instance,omitempty"` // that reports it
 	Known    bool            `json:"known"`              // a person deals with it
 	Sinks    []sinkView      `json:"sinks"`

@@ -159,7 +159,7 @@ type rowGroupView struct {
 	Count            int64     `json:"count"`
 	More             bool      `json:"more,omitempty"` // than were counted
 	Due              time.Time `json:"due,omitzero"`
-	SampleID         int64     `json:"sample_id"`
+	SampleID         int64     `json:"id"`
 	Error            string    `json:"error"`
 }
 
@@ -190,7 +190,7 @@ retried, before they become dead letters. It counts up to %d messages of each of
 				}
 				rows = append(rows, []string{v.ErrorFingerprint, count, short(v.Consumer, 30), short(v.Handler, 30), m.when(v.Due), number(v.SampleID), short(text(v.Error), 60)})
 			}
-			if err := m.emit("groups", views, []string{"ERROR FINGERPRINT", "COUNT", "CONSUMER", "HANDLER", "DUE", "SAMPLE ID", "ERROR"}, rows); err != nil {
+			if err := m.emit("groups", views, []string{"ERROR FINGERPRINT", "COUNT", "CONSUMER", "HANDLER", "DUE", "ID", "ERROR"}, rows); err != nil {
 				return err
 			}
 			if len(groups) == 0 && f.ErrorFingerprint != "" {

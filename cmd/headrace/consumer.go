@@ -39,10 +39,10 @@ type instanceView struct {
 	Env   string `json:"environment,omitempty"`
 	// Handlers are the names of its handlers.
 	Handlers []string  `json:"handlers,omitempty"`
-	Started  time.Time `json:"started"`
+	Started  time.Time `json:"started_at"`
 	Beat     time.Time `json:"last_beat"`
 	State    string    `json:"state"` // running, dead or ended
-	Ended    time.Time `json:"ended,omitzero"`
+	Ended    time.Time `json:"ended_at,omitzero"`
 }
 
 func (m *Main) consumerListCommand() *cobra.Command {

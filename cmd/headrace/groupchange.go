@@ -106,7 +106,7 @@ func (m *Main) unmuteCommand() *cobra.Command {
 func (m *Main) noteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "note GROUP [TEXT]", Short: "note on a group who looks after it, a ticket, a text", Args: cobra.MinimumNArgs(1),
-		Long:    "Sets the parts that are given, and leaves the others; an empty one is removed. headrace audit ls --subject group:FINGERPRINT has what was there before.",
+		Long:    "Sets the parts that are given, and leaves the others; an empty one is removed. headrace audit ls --subject group:ERROR-FINGERPRINT has what was there before.",
 		Example: "  headrace dlq note 7f3a --assign ann --link https://tickets/INC-412 'the bank rejects negative totals'",
 	}
 	assign := c.Flags().String("assign", "", "who looks after it")

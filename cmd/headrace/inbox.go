@@ -32,7 +32,7 @@ type entryView struct {
 	Stale       bool          `json:"stale"`
 	Wait        *waitView     `json:"wait,omitempty"`
 	Runs        []attemptView `json:"runs"`
-	Letters     []int64       `json:"dead_letters"`
+	Letters     []int64       `json:"letter_ids"`
 	Steps       []stepView    `json:"steps,omitempty"`
 }
 
@@ -130,8 +130,8 @@ func (m *Main) printEntries(views []entryView) error {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "DEAD LETTERS", "FINGERPRINT"}, rows},
-		{[]string{"SCOPE", "WAITS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
+		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTERS", "FINGERPRINT"}, rows},
+		{[]string{"SCOPE", "STATUS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
 		{[]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs},
 		{append([]string{"SCOPE"}, stepColumns...), steps},
 	}

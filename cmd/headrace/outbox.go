@@ -107,7 +107,7 @@ func (m *Main) emitParked(held []outbox.HeldRow) error {
 			strconv.Itoa(v.Attempts), v.Age.Round(time.Second).String(), short(text(v.Error), 60),
 		})
 	}
-	return m.emit("events", views, []string{"OUTBOX", "ROW", "EVENT", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
+	return m.emit("events", views, []string{"OUTBOX", "ROW", "EVENT ID", "TOPIC", "ORDER KEY", "ATTEMPTS", "AGE", "ERROR"}, rows)
 }
 
 // unparkPage is how many rows one statement names.

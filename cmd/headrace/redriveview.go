@@ -16,7 +16,7 @@ import (
 // redriveView is a redrive as JSON.
 type redriveView struct {
 	ID        int64            `json:"id"`
-	Name      string           `json:"name"`
+	Name      string           `json:"redrive"`
 	Kind      job.Kind         `json:"kind"`
 	State     job.State        `json:"state"`
 	Why       string           `json:"why"`
@@ -28,13 +28,13 @@ type redriveView struct {
 	Count     int64            `json:"count"`
 	Outcomes  map[string]int64 `json:"outcomes"` // how many letters have each outcome
 	PlannedBy string           `json:"planned_by"`
-	Planned   time.Time        `json:"planned"`
-	Expires   time.Time        `json:"expires,omitzero"`
+	Planned   time.Time        `json:"planned_at"`
+	Expires   time.Time        `json:"expires_at,omitzero"`
 	AppliedBy string           `json:"applied_by,omitempty"`
 	Reason    string           `json:"reason,omitempty"`
-	Applied   time.Time        `json:"applied,omitzero"`
-	Stepped   time.Time        `json:"stepped,omitzero"`
-	Ended     time.Time        `json:"ended,omitzero"`
+	Applied   time.Time        `json:"applied_at,omitzero"`
+	Stepped   time.Time        `json:"stepped_at,omitzero"`
+	Ended     time.Time        `json:"ended_at,omitzero"`
 	// Failed are letters that failed again, at most ten.
 	Failed []redrivenView `json:"failed,omitempty"`
 	// Checks are those of a plan.

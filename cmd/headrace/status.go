@@ -49,7 +49,7 @@ type consumerState struct {
 	Pause        *pauseView    `json:"pause,omitempty"`
 	Waiting      int64         `json:"waiting"`
 	Oldest       time.Duration `json:"oldest_ns"`
-	Dead         int64         `json:"dead"` // open letters
+	Dead         int64         `json:"dead_letters"` // open letters
 
 	handlers []string // of those that run; nil if unknown of one
 	orphans  []backlog.HandlerDepth

@@ -70,7 +70,7 @@ func stepsOf(ctx context.Context, st openStore, id inbox.ID) ([]stepView, error)
 }
 
 // stepColumns are the titles of line.
-var stepColumns = []string{"STEP", "SYSTEM", "STATE", "CALLS", "VIA", "EXTERNAL ID", "SINCE", "ERROR"}
+var stepColumns = []string{"STEP", "SYSTEM", "STATE", "CALLS", "VIA", "EXTERNAL ID", "CHANGED", "ERROR"}
 
 // line is a row of a table.
 func (v stepView) line() []string {

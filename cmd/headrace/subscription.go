@@ -23,7 +23,7 @@ func (m *Main) subscriptionCommand() *cobra.Command {
 type subscriptionView struct {
 	Consumer string        `json:"consumer"`
 	Topic    string        `json:"topic"`
-	Created  time.Time     `json:"created"`
+	Created  time.Time     `json:"since"`
 	Age      time.Duration `json:"seen_ago_ns"` // since a process had a handler for it
 }
 

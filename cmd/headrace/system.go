@@ -33,7 +33,7 @@ type systemView struct {
 	Until   time.Time `json:"until"`
 	By      string    `json:"by,omitempty"` // empty for an answer 429
 	Reason  string    `json:"reason,omitempty"`
-	Changed time.Time `json:"changed"`
+	Changed time.Time `json:"changed_at"`
 }
 
 func systemViews(list []ledger.SystemPause) []systemView {

@@ -60,8 +60,8 @@ type Group struct {
 	FirstBuild string    `json:"first_build"`
 	LastBuild  string    `json:"last_build"`
 	// FirstLetter and LastLetter are these letters. Sample is the error of the newest one, cut.
-	FirstLetter int64  `json:"first_letter"`
-	LastLetter  int64  `json:"last_letter"`
+	FirstLetter int64  `json:"first_letter_id"`
+	LastLetter  int64  `json:"last_letter_id"`
 	Sample      string `json:"error"`
 	// ResolvedAt is when it was resolved the last time, zero if never; ResolvedBy by whom, ""
 	// if by itself. Letters of builds older than ResolvedBuild do not make it regressed; "" if

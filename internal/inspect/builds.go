@@ -17,7 +17,7 @@ type Build struct {
 	Name string `json:"build"`
 	// Letters counts those of the group in the last 35 days, First is when the first was written.
 	Letters int64     `json:"letters"`
-	First   time.Time `json:"first_letter,omitzero"`
+	First   time.Time `json:"first,omitzero"`
 	// Running counts processes, Since is the start of the first of them. Started is when the
 	// consumer first started the build; zero if unknown.
 	Running int       `json:"running"`

@@ -38,7 +38,7 @@ type Report struct {
 	Build string `json:"build"`
 	// Of is how many letters were chosen from. Took is how long it took.
 	Of   int64         `json:"of"`
-	Took time.Duration `json:"took_ns"`
+	Took time.Duration `json:"duration_ns"`
 	// The numbers of letters by outcome. NotReached are those for which there was no time.
 	Pass       int `json:"pass"`
 	Postponed  int `json:"postponed"`
