@@ -256,8 +256,9 @@ func (c Config) withDefaults() Config {
 		c.DeadLetterTopic = func(string) string { return "" }
 	}
 	if c.Alert == nil && len(c.Alerts.Sinks) == 0 {
-		c.Alert = alerts.Log(c.Logger)
+		c.Alert = alerts.Log(c.Logger) // an alert names its consumer by itself
 	}
+	c.Logger = c.Logger.With("consumer", c.Name)
 	if c.Alert != nil {
 		c.Alerts.Sinks = append(slices.Clone(c.Alerts.Sinks), c.Alert)
 	}

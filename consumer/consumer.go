@@ -150,7 +150,7 @@ func (c *Consumer) add(r *registration) {
 	if c.started.Load() {
 		err := fmt.Errorf("consumer %s: handler %q was registered too late, and gets nothing: %w", c.Name(), r.Name, ErrRunning)
 		c.late = errors.Join(c.late, err)
-		c.config.Logger.Error("a handler was registered too late, and gets nothing: register it before Run, or add it to the Router before Attach", "consumer", c.Name(), "handler", r.Name)
+		c.config.Logger.Error("a handler was registered too late, and gets nothing: register it before Run, or add it to the Router before Attach", "handler", r.Name)
 		return
 	}
 	if r.setSource(c.config.Source) {
@@ -180,7 +180,7 @@ func (c *Consumer) add(r *registration) {
 		r.Strict, r.Alone, r.Timeout = true, true, c.config.HandlerTimeout
 		if early, before := r.Leased.Plan.Early(); early != "" {
 			c.config.Logger.Warn("a step with Park or Skip comes before one with Retry or Probe: if that one fails for good, the call was made already; put it last",
-				"consumer", c.config.Name, "handler", r.Name, "step", early, "before", before)
+				"handler", r.Name, "step", early, "before", before)
 		}
 	}
 	r.Check = c.checkOf(r)

@@ -4,11 +4,12 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -107,7 +108,26 @@ var quick = retry.Policy{MaxAttempts: 3, Immediate: 1, Backoff: retry.Backoff{In
 
 // config is the smallest that works, with a quick policy.
 func (b *bundle) config() consumer.Config {
-	return consumer.Config{Source: b.src, Retry: quick, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), DrainTimeout: 10 * time.Second}
+	log := &namedLines{TB: b.T}
+	b.Cleanup(func() { log.ended.Store(true) })
+	return consumer.Config{Source: b.src, Retry: quick, Logger: slog.New(slog.NewTextHandler(log, nil)), DrainTimeout: 10 * time.Second}
+}
+
+// namedLines demands of each line of the log that it names the consumer once, and of one about
+// a message its handler and key, too.
+type namedLines struct {
+	testing.TB
+	ended atomic.Bool
+}
+
+func (l *namedLines) Write(line []byte) (int, error) {
+	text := string(line)
+	for _, name := range []string{" consumer=", " handler=", " key="} {
+		if (name == " consumer=" || strings.Contains(text, ` msg="message `)) && strings.Count(text, name) != 1 && !l.ended.Load() {
+			l.Errorf("%s is not in this line once: %s", name, text)
+		}
+	}
+	return len(line), nil
 }
 
 func (b *bundle) consumer(c consumer.Config) *consumer.Consumer {

@@ -37,7 +37,7 @@ func Handle[T any](c *consumer.Consumer, ticks *schedule.Source, j Job[T], optio
 		err = errors.New("there is no source of ticks")
 	}
 	rt := c.Runtime()
-	r := &runner[T]{Job: j, consumer: c.Name(), st: rt.Store, logger: rt.Logger.With("consumer", c.Name(), "handler", j.Name), alert: rt.Alert,
+	r := &runner[T]{Job: j, consumer: c.Name(), st: rt.Store, logger: rt.Logger.With("handler", j.Name), alert: rt.Alert,
 		labels: metric.WithAttributes(attribute.String("headrace.consumer", c.Name()), attribute.String("headrace.handler", j.Name))}
 	var metricErr error
 	if r.gauge, metricErr = rt.MeterProvider.Meter("github.com/headrace/headrace").Int64Gauge("headrace.reconcile.missing",

@@ -54,7 +54,7 @@ func (c *Caller) Call(ctx context.Context, a alerts.Alert) error {
 		c.Called(err == nil)
 	}
 	if err != nil && !errors.Is(err, errNotBegun) {
-		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "consumer", a.Consumer, "error", Reason(err))
+		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "about", a.Consumer, "error", Reason(err))
 	}
 	return err
 }

@@ -82,9 +82,9 @@ func (g *Guard) tell(what string, err error) {
 	g.mu.Unlock()
 	switch {
 	case err != nil && !was:
-		g.Logger.Warn("cannot "+what+"; trying again", "consumer", g.self.Consumer, "error", encode.Said(err))
+		g.Logger.Warn("cannot "+what+"; trying again", "error", encode.Said(err))
 	case err == nil && was:
-		g.Logger.Info("can "+what+" again", "consumer", g.self.Consumer)
+		g.Logger.Info("can " + what + " again")
 	}
 }
 
@@ -191,7 +191,7 @@ func (w *watch) doubt(i instance.Instance) bool {
 // they are marked until the others were seen to beat; that is not logged.
 func (w *watch) set(died, marking bool) {
 	w.g.marking.Store(marking)
-	switch log := w.g.Logger.With("consumer", w.g.self.Consumer); {
+	switch log := w.g.Logger; {
 	case died && !w.told:
 		log.Warn("another process of the consumer ended unexpectedly: messages are marked before they run")
 		w.told = true

@@ -82,7 +82,7 @@ func (l *Log) Failed(f *outcome.Failure) {
 		text = "message postponed"
 	}
 	attrs := []slog.Attr{
-		slog.String("consumer", h.Consumer), slog.String("handler", h.Name), slog.String("key", d.Key),
+		slog.String("handler", h.Name), slog.String("key", d.Key),
 		slog.String("error", encode.Text(f.Description.Error, maxLogError)), slog.String("class", f.Class),
 		slog.String("error_type", f.Description.Type), slog.String("error_fingerprint", f.Description.Fingerprint),
 		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took), slog.String("next", f.Outcome.String()), slog.Duration("in", f.Delay),
@@ -107,7 +107,7 @@ func (l *Log) Refused(letter *dlq.Letter) {
 	}
 	d := &letter.Delivery
 	l.log(slog.LevelWarn, "message refused", []slog.Attr{
-		slog.String("consumer", letter.Consumer), slog.String("handler", letter.Handler), slog.String("key", d.Key),
+		slog.String("handler", letter.Handler), slog.String("key", d.Key),
 		slog.String("error", encode.Text(letter.Error, maxLogError)), slog.String("class", string(letter.Class)),
 		slog.String("error_fingerprint", letter.ErrorFingerprint), slog.String("next", next.String()),
 	}, d, letter.LetterID, more)

@@ -81,7 +81,7 @@ func New(h *task.Handler, o *Options) *Worker {
 		Options: o, p: p, h: h, steps: &steps.Options{
 			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Signals: o.Signals, Memos: o.Memos, Suspect: o.Suspect, Systems: o.Systems, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
 			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
-			Cancelled: o.Cancelled, Redact: o.Redact, Arrived: o.Arrived, Logger: o.Logger, Telemetry: h.Telemetry,
+			Cancelled: o.Cancelled, Redact: o.Redact, Arrived: o.Arrived, Logger: o.Logger.With("handler", h.Name), Telemetry: h.Telemetry,
 			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },
 		},
 		slots: make(chan struct{}, h.Leased.Slots), wake: make(chan struct{}, 1),

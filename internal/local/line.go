@@ -101,9 +101,9 @@ func (l *Line) Run(ctx context.Context) {
 // database logs that the database fails, or works again.
 func (l *Line) database(err error) {
 	if err != nil {
-		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
+		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "error", encode.Said(err))
 	} else {
-		l.o.Logger.Info("local events are taken from the outbox again", "consumer", l.o.Consumer)
+		l.o.Logger.Info("local events are taken from the outbox again")
 	}
 }
 
@@ -140,5 +140,5 @@ func (l *Line) logUnhandled(topic string) {
 	}
 	l.unhandled[topic] = true
 	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if no release has it any more, delete them and the subscription with headrace subscription remove CONSUMER TOPIC --events",
-		"consumer", l.o.Consumer, "topic", topic)
+		"topic", topic)
 }

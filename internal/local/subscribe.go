@@ -37,7 +37,7 @@ func (l *Line) subscribe(ctx context.Context) bool {
 			return true
 		}
 		if ctx.Err() == nil && !failed {
-			l.o.Logger.Error("the subscriptions of local handlers cannot be recorded; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
+			l.o.Logger.Error("the subscriptions of local handlers cannot be recorded; trying again", "error", encode.Said(err))
 		}
 		if !sleep.For(ctx, retryEvery) {
 			return false
@@ -65,7 +65,7 @@ func (l *Line) beat(ctx context.Context) {
 			err = l.look(ctx)
 		}
 		if err != nil && ctx.Err() == nil && !failed {
-			l.o.Logger.Warn("the subscriptions of local handlers cannot be renewed; trying again", "consumer", l.o.Consumer, "error", encode.Said(err))
+			l.o.Logger.Warn("the subscriptions of local handlers cannot be renewed; trying again", "error", encode.Said(err))
 		}
 		failed = err != nil
 	}
@@ -75,7 +75,7 @@ func (l *Line) beat(ctx context.Context) {
 func (l *Line) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
-	return stranded.Unpublished(ctx, l.o.Logger, l.o.Consumer, l.o.Store.Outbox(), l.topics)
+	return stranded.Unpublished(ctx, l.o.Logger, l.o.Store.Outbox(), l.topics)
 }
 
 // record records the subscriptions of the consumer, and of those beside it.

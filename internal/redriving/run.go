@@ -31,7 +31,7 @@ func (e *Engine) Run(ctx context.Context) {
 	for {
 		most, err := e.steps(ctx)
 		if err != nil && ctx.Err() == nil && !failed {
-			e.Logger.Warn("a redrive could not go on; it is tried again", "consumer", e.Consumer, "error", encode.Said(err))
+			e.Logger.Warn("a redrive could not go on; it is tried again", "error", encode.Said(err))
 		}
 		if failed = err != nil; !failed {
 			e.Upkeep.Ran("redrive")
@@ -68,7 +68,7 @@ func (e *Engine) steps(ctx context.Context) (most time.Duration, err error) {
 			most = min(most, steadyEvery)
 		}
 		if taken.Action == job.Pause {
-			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "consumer", e.Consumer, "why", taken.Why)
+			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "why", taken.Why)
 		}
 	}
 	return most, nil
@@ -81,7 +81,7 @@ func (e *Engine) forget(ctx context.Context) {
 		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil && ctx.Err() != nil {
 			return
 		} else if err != nil {
-			e.Logger.Warn("old redrives could not be removed", "consumer", e.Consumer, "error", encode.Said(err))
+			e.Logger.Warn("old redrives could not be removed", "error", encode.Said(err))
 			return
 		}
 	}

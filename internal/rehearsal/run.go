@@ -286,7 +286,7 @@ func (r *run) closeIfApplied(ctx context.Context) (closed bool, err error) {
 	if closed && err == nil {
 		r.notAgain(r.h.Name, fmt.Sprintf("%s has committed the transaction of letter %d by itself: it is not rehearsed again by this process", r.h.Label(), r.l.LetterID))
 		r.Logger.Error("a handler committed the transaction of a rehearsal by itself; its message is handled, and the letter is closed",
-			"consumer", r.l.Consumer, "handler", r.l.Handler, "letter", r.l.LetterID)
+			"handler", r.l.Handler, "letter", r.l.LetterID)
 	}
 	return closed && err == nil, err
 }

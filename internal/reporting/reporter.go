@@ -52,7 +52,6 @@ func New(o Options) *Reporter {
 	r := &Reporter{o: o, sinks: alerting.NewSinks(o.Watch.Alerts, o.Watch.Logger, o.Called)}
 	o.Watch.Alerts = o.Watch.Alerts.WithDefaults()
 	o.Watch.Callers, o.Watch.Direct = r.sinks.Callers, r.Forward
-	o.Watch.Logger = o.Watch.Logger.With("consumer", o.Watch.Consumer)
 	o.Watch.Away = func() bool { return o.Breaker.Err() != nil }
 	r.Watch = watching.New(o.Watch)
 	return r

@@ -156,7 +156,7 @@ func (a *Attachment) disorder(wrong error) {
 	if !a.rt.Fail(wrong) {
 		return
 	}
-	a.rt.Logger.Error("messages stay unacknowledged: the Router is set up wrongly", "consumer", a.rt.Name, "error", wrong)
+	a.rt.Logger.Error("messages stay unacknowledged: the Router is set up wrongly", "error", wrong)
 	a.running().Alert(alerts.WrongOrder, nil, "messages stay unacknowledged: "+wrong.Error())
 }
 

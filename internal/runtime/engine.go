@@ -15,7 +15,7 @@ func (r *Run) batchOptions() *batch.Options {
 	rt := r.rt
 	recorder := &outcome.Recorder{
 		Store: rt.Store, Answers: rt.Store.Operations().Answers, Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals, DeadTopic: outcome.DeadTopic(rt.DeadLetterTopic, func(topic string, err error) {
-			rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "consumer", rt.Name, "topic", topic, "error", err)
+			rt.Logger.Error("no copy of a dead letter: Config.DeadLetterTopic", "topic", topic, "error", err)
 		}),
 		Host: attempt.Host(), Build: rt.Build, Environment: rt.Environment, Redact: rt.Redact,
 	}
@@ -59,7 +59,7 @@ func (rt *Runtime) failed(f *outcome.Failure) {
 
 func (r *Run) breakerChanged(cause error) {
 	if cause != nil {
-		r.rt.Logger.Error("paused: our own statements fail", "consumer", r.rt.Name, "error", encode.Said(cause))
+		r.rt.Logger.Error("paused: our own statements fail", "error", encode.Said(cause))
 	}
 	r.alerts.Pausing("messages are handled again")
 }
@@ -77,5 +77,5 @@ func (r *Run) backlogState(err error) {
 
 func (rt *Runtime) unknownHandler(name string) {
 	rt.Logger.Warn("the backlog holds a message for a handler that is not registered here; it waits there",
-		"consumer", rt.Name, "handler", name)
+		"handler", name)
 }

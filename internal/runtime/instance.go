@@ -43,7 +43,7 @@ func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 // end records the end of the instance if no work is left. If work is left, or the
 // database rejects it, other instances mark their messages for a short time.
 func (i *instanceRun) end(inOrder bool) {
-	log := i.rt.Logger.With("consumer", i.rt.Name)
+	log := i.rt.Logger
 	i.stop()
 	if !within(&i.beats, Grace) || !inOrder {
 		log.Warn("the database did not answer in time: the next process marks its messages for a while")

@@ -28,7 +28,11 @@ func (r *Run) startRelay() (err error) {
 	if o.Redact == nil {
 		o.Redact = rt.Redact
 	}
-	o.Name, o.Logger = cmp.Or(o.Name, rt.Name), cmp.Or(o.Logger, rt.Logger)
+	if o.Name = cmp.Or(o.Name, rt.Name); o.Logger == nil {
+		o.Logger = rt.Logger
+	} else {
+		o.Logger = o.Logger.With("consumer", rt.Name)
+	}
 	o.TracerProvider, o.MeterProvider = cmp.Or(o.TracerProvider, rt.TracerProvider), cmp.Or(o.MeterProvider, rt.MeterProvider)
 	parked := o.OnParked
 	o.OnParked = func(p relay.Parked) {

@@ -105,7 +105,7 @@ func (r *Run) startPruning() {
 }
 
 func (r *Run) prune() {
-	log := r.rt.Logger.With("consumer", r.rt.Name)
+	log := r.rt.Logger
 	plan, on, err := r.rt.Prunes()
 	if err != nil {
 		r.fail(err)

@@ -87,7 +87,7 @@ func New(o Options) (*Runtime, error) {
 	}
 	rt.failures.Logger = o.Logger
 	rt.Pause = pause.New(o.Store.Operations().Pauses, o.Name)
-	rt.Subscriptions = &subscription.Set{Pause: rt.Pause, Breaker: rt.Breaker, Logger: o.Logger.With("consumer", o.Name)}
+	rt.Subscriptions = &subscription.Set{Pause: rt.Pause, Breaker: rt.Breaker, Logger: o.Logger}
 	var err error
 	if rt.Telemetry, err = telemetry.New(o.TracerProvider, o.MeterProvider); err != nil {
 		return nil, fmt.Errorf("option Config.MeterProvider: %w", err)

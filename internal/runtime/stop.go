@@ -117,7 +117,7 @@ func (s boundedStore) Commit(ctx context.Context, t *txn.Txn, events []outbox.Ro
 	}
 	err := s.Store.Commit(ctx, t, events)
 	if err == nil && len(events) > 0 {
-		s.rt.stranded.Look(ctx, s.rt.Logger, s.rt.Name, s.Store.Operations().Subscriptions, s.rt.Beside, events)
+		s.rt.stranded.Look(ctx, s.rt.Logger, s.Store.Operations().Subscriptions, s.rt.Beside, events)
 	}
 	return err
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
@@ -286,7 +288,10 @@ func (o *Options) text(err error) string { return dlq.Describe(err, nil, o.Redac
 
 // warn logs what a person should look at.
 func (s *Session) warn(text string, r *ledger.Request, args ...any) {
-	s.Logger.Warn(text, slices.Concat([]any{"scope", s.m.ID.Scope, "key", s.m.ID.Key, "step", r.Step(), "system", r.System}, args)...)
+	if span := trace.SpanContextFromContext(s.run); span.HasTraceID() {
+		args = append(args, "trace_id", span.TraceID().String())
+	}
+	s.Logger.Warn(text, slices.Concat([]any{"key", s.m.ID.Key, "step", r.Step(), "system", r.System}, args)...)
 }
 
 // arrived tells that a result came after its run, if it could be recorded.
@@ -297,6 +302,6 @@ func (o *Options) arrived(id inbox.ID, step string, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.Cancelled), o.StoreTimeout)
 	defer cancel()
 	if err := o.Arrived(ctx, id, step); err != nil {
-		o.Logger.Warn("the result of a step came late, and its message was not redriven: redrive its dead letter", "scope", id.Scope, "key", id.Key, "step", step, "error", err)
+		o.Logger.Warn("the result of a step came late, and its message was not redriven: redrive its dead letter", "key", id.Key, "step", step, "error", err)
 	}
 }

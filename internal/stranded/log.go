@@ -36,11 +36,11 @@ const (
 // Look looks at events that a consumer has committed. It queries the database for the topics
 // of local ones, now and then. beside are the topics that consumers beside it are about to
 // subscribe to.
-func (l *Log) Look(ctx context.Context, logger *slog.Logger, consumer string, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
-	l.look(ctx, time.Now(), logger, consumer, s, beside, events)
+func (l *Log) Look(ctx context.Context, logger *slog.Logger, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
+	l.look(ctx, time.Now(), logger, s, beside, events)
 }
 
-func (l *Log) look(ctx context.Context, now time.Time, logger *slog.Logger, consumer string, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
+func (l *Log) look(ctx context.Context, now time.Time, logger *slog.Logger, s outbox.Subscriptions, beside map[string][]string, events []outbox.Row) {
 	topics := l.due(now, events)
 	if len(topics) == 0 {
 		return
@@ -62,7 +62,7 @@ func (l *Log) look(ctx context.Context, now time.Time, logger *slog.Logger, cons
 		}
 		l.record([]string{topic}, look{now, true})
 		logger.Warn("an event waits, and no consumer of this database has a local handler for its topic: register one with consumer.Local, correct the topic, or have it published by a Config.Sink, without Event.Local",
-			"consumer", consumer, "topic", topic)
+			"topic", topic)
 	}
 }
 
@@ -102,7 +102,7 @@ func (l *Log) record(topics []string, last look) {
 }
 
 // Unpublished logs the events of topics that wait in an outbox, if no process publishes it.
-func Unpublished(ctx context.Context, logger *slog.Logger, consumer string, box outbox.Admin, topics []string) error {
+func Unpublished(ctx context.Context, logger *slog.Logger, box outbox.Admin, topics []string) error {
 	list, err := box.Topics(ctx, box.Name())
 	if err != nil {
 		return err
@@ -110,7 +110,7 @@ func Unpublished(ctx context.Context, logger *slog.Logger, consumer string, box 
 	for _, t := range list {
 		if !t.Published && slices.Contains(topics, t.Topic) {
 			logger.Warn("events wait in the outbox, and no process publishes it: without a broker publish them with headrace.Event.Local, and give these to local handlers with headrace outbox local TOPIC",
-				"consumer", consumer, "outbox", box.Name(), "topic", t.Topic, "events", t.Events, "oldest", t.Oldest)
+				"outbox", box.Name(), "topic", t.Topic, "events", t.Events, "oldest", t.Oldest)
 		}
 	}
 	return nil

@@ -44,7 +44,7 @@ func TestLook(t *testing.T) {
 	look := func(after time.Duration, asked, lines int, rows ...outbox.Row) {
 		t.Helper()
 		now = now.Add(after)
-		l.look(t.Context(), now, logger, "c", s, map[string][]string{"d": {"beside"}}, rows)
+		l.look(t.Context(), now, logger, s, map[string][]string{"d": {"beside"}}, rows)
 		if n := strings.Count(log.String(), "an event waits"); s.asked != asked || n != lines {
 			t.Errorf("asked %d times, want %d; %d lines, want %d", s.asked, asked, n, lines)
 		}
