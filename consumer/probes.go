@@ -7,7 +7,8 @@ import (
 )
 
 // Probes returns a handler for the probes of an orchestrator such as Kubernetes: GET
-// /readyz asks Ready of all consumers, GET /livez asks Alive. It answers 200 with "ok", or
+// /readyz asks Ready of all consumers, GET /livez asks Alive. It answers 200 with "ok" and
+// a line for each consumer that a person has paused, or
 // 503 with what is missing, a line for each consumer; the lines name consumers, topics and
 // the errors of database and broker. It may be mounted at "/" of a mux, and is safe for
 // concurrent use.
@@ -37,6 +38,12 @@ func probe(consumers []*Consumer, ask func(*Consumer) error) http.HandlerFunc {
 			http.Error(w, strings.Join(missing, "\n"), http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = w.Write([]byte("ok\n"))
+		said := "ok\n"
+		for _, c := range consumers {
+			if p, paused := c.Paused(); paused {
+				said += fmt.Sprintf("%s: paused by %s\n", c.Name(), p.By)
+			}
+		}
+		_, _ = w.Write([]byte(said))
 	}
 }

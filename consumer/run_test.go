@@ -59,6 +59,12 @@ func TestRunOfTwoConsumers(t *testing.T) {
 			b.Errorf("alive: %d %q", code, text)
 		}
 		b.acked(b.deliver("m1", "{}"))
+		if err := second.Pause(b.Context(), "ann", "the bank is down"); err != nil {
+			b.Fatal(err)
+		}
+		if code, text := ask("/readyz"); code != http.StatusOK || text != "ok\nmailing: paused by ann\n" {
+			b.Errorf("ready, and paused by a person: %d %q", code, text)
+		}
 		stop()
 		if err := <-ended; err != nil {
 			b.Errorf("Run: %v", err)

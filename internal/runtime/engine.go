@@ -59,7 +59,7 @@ func (rt *Runtime) failed(f *outcome.Failure) {
 
 func (r *Run) breakerChanged(cause error) {
 	if cause != nil {
-		r.rt.Logger.Error("paused: our own statements fail", "error", encode.Said(cause))
+		r.rt.Logger.Error("the database does not take our statements; messages are held", "error", encode.Said(cause))
 	}
 	r.alerts.Pausing("messages are handled again")
 }

@@ -137,7 +137,7 @@ func (rt *Runtime) Ready() error {
 		return err
 	}
 	if err := rt.Breaker.Err(); err != nil {
-		return fmt.Errorf("paused: %w", err)
+		return fmt.Errorf("the database does not take our statements: %w", err)
 	}
 	return nil
 }
