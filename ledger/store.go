@@ -151,8 +151,9 @@ type Admin interface {
 	// Result, ExternalID, Via, Error, By and Reason.
 	Resolve(ctx context.Context, t *txn.Txn, r Row) error
 	// Discard makes the steps of messages that are pending or parked Skipped, with By and
-	// Reason: the messages were discarded, and need no person.
-	Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) error
+	// Reason: the messages were discarded, and need no person. It returns, of each of these messages
+	// that had some, the name of one; "" if it is known to be carried out (LacksResult).
+	Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) (map[inbox.ID]string, error)
 	// Erase removes the results of a message's steps, if the message is done or
 	// discarded, its answer, and the shared results (Memo) of their systems and inputs. It
 	// returns how many.

@@ -59,7 +59,7 @@ func (v *visit) onRedrive(kind string, needsReason bool, valid time.Duration, ar
 
 func applyRedrive(v *visit) error {
 	return v.onRedrive(redriving.KindApply, true, instance.Valid, func(id int64) any {
-		return redriving.Apply{ID: id, AcceptBuild: checked(v, "accept"), Anyway: checked(v, "anyway")}
+		return redriving.Apply{ID: id, AcceptBuild: checked(v, "accept"), Anyway: checked(v, "anyway"), OpenCalls: checked(v, "open")}
 	})
 }
 

@@ -74,7 +74,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 	if err != nil {
 		return err
 	}
-	if err := m.confirmLetters(ctx, st, d, f, string(kind), r.Count); err != nil {
+	if err := m.confirmLetters(d, f, string(kind), r.Count); err != nil {
 		return err
 	}
 	if err := m.applyPlan(ctx, st, d, r); err != nil {
@@ -85,7 +85,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 
 // applyPlan applies a plan that the command has made. If that is refused, the plan stays.
 func (m *Main) applyPlan(ctx context.Context, st openStore, d *decideFlags, r job.Redrive) error {
-	err := m.apply(ctx, st, r, redriving.Apply{ID: r.ID}, d.by, d.reason, 0)
+	err := m.apply(ctx, st, r, redriving.Apply{ID: r.ID, OpenCalls: d.openCalls}, d.by, d.reason, 0)
 	if errors.Is(err, instance.ErrRefused) {
 		m.next("redrive show %s", job.Name(r.ID))
 	}
@@ -110,7 +110,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	if len(f.IDs) == 0 {
 		return errors.Join(m.printDecided(v, kind), errFound)
 	}
-	if err := m.confirmLetters(ctx, st, d, dlq.Filter{IDs: f.IDs}, string(kind), int64(len(f.IDs))); err != nil {
+	if err := m.confirmLetters(d, dlq.Filter{IDs: f.IDs}, string(kind), int64(len(f.IDs))); err != nil {
 		return err
 	}
 	o := job.DefaultOptions()

@@ -85,14 +85,15 @@ func (m *Main) discardCommand() *cobra.Command {
 		Use:   "discard [ID... | - | GROUP] --reason WHY",
 		Short: "give up the messages of open letters",
 		Long: `Has a process of the consumer discard open letters: their messages are not handled any more, even if
-they are delivered again. The letters stay readable until retention removes them.
+they are delivered again. The letters stay readable until retention removes them. A letter with a step
+whose call may have been carried out is skipped, unless --open-calls says that nobody has to find out.
 
 Letters are chosen by ids, by a GROUP, by a filter, or by --all; - reads ids from stdin, one a line.
 Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused, as where
 no process runs.`,
 	}
 	d := addDecide(c)
-	c.Flags().BoolVar(&d.openCalls, "open-calls", false, "also letters with a step whose call may have been carried out (headrace steps KEY)")
+	addOpenCalls(c, &d.openCalls)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if d.reason == "" {
 			if err := checkIDs(args); err != nil {
@@ -106,6 +107,11 @@ no process runs.`,
 		return m.byJob(ctx, d, args, job.Discarding)
 	})
 	return c
+}
+
+// addOpenCalls adds the flag of what discards.
+func addOpenCalls(c *cobra.Command, to *bool) {
+	c.Flags().BoolVar(to, "open-calls", false, "discard also letters with a step whose call may have been carried out (headrace steps KEY)")
 }
 
 type decision func(admin *redrive.Admin, ctx context.Context, r redrive.Request) (redrive.Result, error)
@@ -134,14 +140,14 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if d.dryRun {
 			return m.wouldDecide(f, verb, total)
 		}
-		if err := m.confirmLetters(ctx, st, d, f, verb, total); err != nil {
+		if err := m.confirmLetters(d, f, verb, total); err != nil {
 			return err
 		}
 		work, stop := m.Interruptible(ctx)
 		defer stop()
 		bar := m.progress(participle, total)
 		done, err := do(admin, work, redrive.Request{
-			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, Progress: bar.step,
+			Filter: f, All: d.all, Limit: d.limit.n, By: d.by, Reason: d.reason, OpenCalls: d.openCalls, Progress: bar.step,
 		})
 		bar.end()
 		if txn.NotPermitted(err) {
@@ -207,13 +213,11 @@ func (m *Main) wouldDecide(f dlq.Filter, verb string, total int64) error {
 const manyLetters = 1000
 
 // confirmLetters asks the user. For many letters, and to discard a group, it asks for the name to be
-// typed: of the group or of the consumer; to discard letters with open calls, that of a step.
-func (m *Main) confirmLetters(ctx context.Context, st openStore, d *decideFlags, f dlq.Filter, verb string, total int64) error {
+// typed: of the group or of the consumer.
+func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total int64) error {
 	question := fmt.Sprintf("%s %s%s?", verb, plural(total, "letter", "letters"), describe(f))
-	if verb == string(job.Discarding) {
-		if asked, err := m.confirmOpenCalls(ctx, st, d, f, question); asked || err != nil {
-			return err
-		}
+	if d.openCalls {
+		question += " No person is asked about their open calls any more."
 	}
 	name := cmp.Or(f.ErrorFingerprint, f.Consumer, "all")
 	switch {

@@ -179,6 +179,7 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 	detach := c.Flags().Bool("detach", false, "do not watch it")
 	wait := c.Flags().Duration("wait", 0, "wait so long for a rollout to end")
 	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was planned")
+	addOpenCalls(c, &a.OpenCalls)
 	c.Flags().BoolVar(&a.Anyway, "anyway", false, "go on although the messages would only wait")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if strings.TrimSpace(*reason) == "" {

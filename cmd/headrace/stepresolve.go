@@ -39,7 +39,7 @@ audit trail of the dead letter. Look the step up in the other system first: head
 With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
 by the step's Timeout and FindAfter, and of a message that is done or discarded, which never runs again: if the call is
 missing there, make it by hand, and record it with --done. The result of a step that is done without one may be given
-later with --done --result. To give the message up instead, discard its letter: headrace dlq discard.
+later with --done --result. To give the message up instead, discard its letter: headrace dlq discard --open-calls.
 
 Exit status 5 if the state of the step does not allow it.`,
 		Example: "  headrace steps resolve billing/orders.paid order:10492 payout --done --external-id po_77 --reason 'found in the bank portal'",

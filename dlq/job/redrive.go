@@ -104,6 +104,8 @@ type Redrive struct {
 	Survey []Survey
 	// PlannedBy and AppliedBy are people, and Reason why it was applied.
 	PlannedBy, AppliedBy, Reason string
+	// OpenCalls says that a discard also ends letters with a call whose outcome is unknown.
+	OpenCalls bool
 	// Planned is when it was planned, and Expires until when it may be applied.
 	Planned, Expires time.Time
 	// Applied, Resumed and Ended are zero before that. Resumed is also set when it is applied.

@@ -93,7 +93,8 @@ type Survey struct {
 	Letters int64  `json:"letters"`
 	// Again were redriven before. Crashed ended their process, and are sent one at a time. StandIn
 	// have no key of their own: their handler is asked again. Conflicts and Review cannot be
-	// redriven: their key belongs to another message, or a step of theirs needs a person. Closed
+	// redriven: their key belongs to another message, or a step of theirs needs a person. OpenCalls
+	// have a step, also of Review, whose call may have been carried out: a discard skips them. Closed
 	// are not open any more: another person has decided on them. Held are open, and another redrive
 	// that is not finished will send them, such as HeldBy.
 	Again     int64 `json:"redriven_before"`
@@ -101,6 +102,7 @@ type Survey struct {
 	StandIn   int64 `json:"without_key"`
 	Conflicts int64 `json:"conflicts"`
 	Review    int64 `json:"need_review"`
+	OpenCalls int64 `json:"open_calls"`
 	Closed    int64 `json:"not_open"`
 	Held      int64 `json:"in_another_redrive"`
 	HeldBy    int64 `json:"other_redrive,omitempty"`

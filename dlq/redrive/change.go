@@ -17,6 +17,8 @@ type change struct {
 	to     dlq.State
 	audit  dlq.Audit // the row to write for each letter, without its id
 	newKey string    // of the one letter; or ""
+	// openCalls discards letters with open calls, too.
+	openCalls bool
 	// consumer is that of letters that are restored.
 	consumer string
 	// apply makes the other changes of the decision. Letters that it refuses stay open: all is
@@ -48,6 +50,8 @@ type Part struct {
 	Items func(letters []dlq.Letter) []backlog.Item
 	// NewKey is the key under which RedriveIn sends the one letter of IDs: see Request.NewKey.
 	NewKey string
+	// OpenCalls lets DiscardIn end letters with open calls: see Request.OpenCalls.
+	OpenCalls bool
 }
 
 // RedriveIn redrives letters in t, which the caller commits. It returns those that it redrove and
@@ -69,7 +73,7 @@ func (a *Admin) RedriveIn(ctx context.Context, t *txn.Txn, p Part) ([]dlq.Letter
 
 // DiscardIn discards letters in t; otherwise it is as RedriveIn.
 func (a *Admin) DiscardIn(ctx context.Context, t *txn.Txn, p Part) ([]dlq.Letter, []Skip, error) {
-	c := change{st: a.st, to: dlq.Discarded, audit: auditOf("discard", p.By, p.Reason), apply: (*change).discard}
+	c := change{st: a.st, to: dlq.Discarded, audit: auditOf("discard", p.By, p.Reason), openCalls: p.OpenCalls, apply: (*change).discard}
 	return c.part(ctx, t, p)
 }
 

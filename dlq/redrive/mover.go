@@ -40,7 +40,7 @@ func (a *Admin) move(ctx context.Context, action string, to dlq.State, r Request
 	if err != nil {
 		return Result{}, wrap(action, err)
 	}
-	m := &mover{Admin: a, change: change{st: a.st, to: to, audit: auditOf(action, r.By, r.Reason), apply: apply, items: Items, newKey: r.NewKey}, r: r, size: firstBatch}
+	m := &mover{Admin: a, change: change{st: a.st, to: to, audit: auditOf(action, r.By, r.Reason), apply: apply, items: Items, newKey: r.NewKey, openCalls: r.OpenCalls}, r: r, size: firstBatch}
 	if r.NewKey != "" {
 		m.audit.Detail = underNewKey(r.NewKey)
 	}

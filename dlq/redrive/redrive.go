@@ -33,9 +33,12 @@ func (a *Admin) Redrive(ctx context.Context, r Request) (Result, error) {
 
 // Discard gives open letters up, oldest first, in batches of one commit each: the letter
 // and its dead inbox row become discarded, and an audit row is written. A redelivery of
-// the message is then a duplicate. Its steps of unknown outcome are skipped (package ledger):
-// they need no person. The inbox row of a conflict belongs to another message
+// the message is then a duplicate. The inbox row of a conflict belongs to another message
 // and stays as it is. Letters keep their payload until retention removes them.
+//
+// It skips and counts letters whose message has a step with a call that may have been carried
+// out (package ledger): they stay open. With OpenCalls it makes these steps skipped, and no
+// person is asked about them any more.
 //
 // It blocks until all are done or ctx ends, and may be called again at any time. The
 // error matches ErrInvalid and nothing was done, or it is a *PartialError.
@@ -43,7 +46,8 @@ func (a *Admin) Discard(ctx context.Context, r Request) (Result, error) {
 	return a.move(ctx, "discard", dlq.Discarded, r, (*change).discard)
 }
 
-// discard refuses no letter: if a message is no longer dead, its letter can go too.
+// discard refuses letters with open calls, unless they are meant. If a message is no longer dead,
+// its letter can go too.
 func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
 	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
 	if len(own) == 0 {
@@ -59,7 +63,21 @@ func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 			ids = append(ids, l.ID())
 		}
 	}
-	return nil, c.st.Operations().StepAdmin.Discard(ctx, t, ids, c.audit.By, c.audit.Reason)
+	steps, err := c.st.Operations().StepAdmin.Discard(ctx, t, ids, c.audit.By, c.audit.Reason)
+	if err != nil || c.openCalls {
+		return nil, err
+	}
+	return refuse(own, steps, "a call of its step %q may have been carried out: find out (headrace steps), or discard it with --open-calls"), nil
+}
+
+// refuse refuses the letters that have a step in steps. why says why, with its name.
+func refuse(letters []dlq.Letter, steps map[inbox.ID]string, why string) (refused []Skip) {
+	for _, l := range letters {
+		if step := steps[l.ID()]; step != "" {
+			refused = append(refused, Skip{l.LetterID, fmt.Sprintf(why, step), l.Delivery.Key})
+		}
+	}
+	return refused
 }
 
 // redrive puts the messages into the backlog.
@@ -101,22 +119,16 @@ func (c *change) conflicts(letters []dlq.Letter) (refused []Skip) {
 // letter each time. Letters of all classes are asked, since the error of a handler may hide
 // that of the step. The steps under the key of a conflict are another message's.
 func (c *change) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
-	var ids []inbox.ID
-	for _, l := range letters {
-		if l.Class != dlq.Conflict {
-			ids = append(ids, l.ID())
-		}
-	}
-	if len(ids) == 0 {
+	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
+	if len(own) == 0 {
 		return nil, nil
 	}
-	steps, err := c.st.Operations().StepAdmin.Blocking(ctx, t, ids)
-	for _, l := range letters {
-		if step := steps[l.ID()]; step != "" && l.Class != dlq.Conflict {
-			refused = append(refused, Skip{l.LetterID, fmt.Sprintf("its step %q needs a person: headrace steps resolve decides on it, and redrives the message", step), l.Delivery.Key})
-		}
+	ids := make([]inbox.ID, len(own))
+	for i, l := range own {
+		ids[i] = l.ID()
 	}
-	return refused, err
+	steps, err := c.st.Operations().StepAdmin.Blocking(ctx, t, ids)
+	return refuse(own, steps, "its step %q needs a person: headrace steps resolve decides on it, and redrives the message"), err
 }
 
 // revive moves the inbox rows from dead to waiting, or inserts a row for the new key. The

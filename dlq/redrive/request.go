@@ -27,6 +27,8 @@ type Request struct {
 	// stand-in key; Filter.IDs then contains only that letter. It holds for all deliveries
 	// that the letter counts. Other letters keep their key.
 	NewKey string
+	// OpenCalls lets Discard end letters with a call whose outcome is unknown.
+	OpenCalls bool
 	// Progress is called after each commit with the number of letters done so far, in the
 	// goroutine that called Redrive or Discard; nil means no calls.
 	Progress func(done int)

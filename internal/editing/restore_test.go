@@ -67,7 +67,7 @@ func (f *fixture) restore(args editing.Restore) (editing.Restored, error) {
 
 func (f *fixture) discard(ids ...int64) {
 	f.Helper()
-	done, err := redrive.New(f.Store.Store).Discard(f.Context(), redrive.Request{Filter: dlq.Filter{IDs: ids}, By: "ann", Reason: "no"})
+	done, err := redrive.New(f.Store.Store).Discard(f.Context(), redrive.Request{Filter: dlq.Filter{IDs: ids}, By: "ann", Reason: "no", OpenCalls: true})
 	if err != nil || done.Done != len(ids) {
 		f.Fatalf("%+v, %v", done, err)
 	}

@@ -113,7 +113,7 @@ func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []st
 		}
 		all.Held, all.HeldBy = all.Held+s.Held, max(all.HeldBy, s.HeldBy)
 		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
-		all.Conflicts, all.Review, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.Closed+s.Closed
+		all.Conflicts, all.Review, all.OpenCalls, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.OpenCalls+s.OpenCalls, all.Closed+s.Closed
 	}
 	slices.Sort(wrote)
 	return all, slices.Compact(wrote)
@@ -130,6 +130,14 @@ func ofLetters(r job.Redrive, all, first job.Survey) []Check {
 		list = append(list, Check{
 			Says: fmt.Sprintf("%d are in another redrive that is not finished, too", first.Held), Hint: "headrace redrive show " + job.Name(first.HeldBy),
 		})
+	}
+	if r.Kind == job.Discarding {
+		if all.OpenCalls > 0 {
+			list = append(list, Check{
+				Says: fmt.Sprintf("%d with a step whose call may have been carried out, skipped unless you say that nobody has to find out", all.OpenCalls), Hint: "headrace redrive apply --open-calls",
+			})
+		}
+		return list
 	}
 	for _, c := range []struct {
 		n    int64

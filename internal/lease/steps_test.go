@@ -185,9 +185,9 @@ func TestOpenStepThatIsGone(t *testing.T) {
 		h.Leased.Work = func(ctx context.Context, in task.Input) (headrace.Effects, error) {
 			if runs.Next(in.Delivery.Key) == 1 {
 				_, err := charge.Do(ctx, func(context.Context, *ledger.Call) (string, error) { return "", io.ErrUnexpectedEOF })
+				h.Leased.Plan = planOf(f, payout, ledger.Gone("charge")) // the new build
 				return nil, err
 			}
-			h.Leased.Plan = planOf(f, payout, ledger.Gone("charge")) // the new build
 			return nil, nil
 		}
 		p := newProcess(f, h, "m")
@@ -195,6 +195,9 @@ func TestOpenStepThatIsGone(t *testing.T) {
 		l := p.theLetter("m")
 		if l.Class != dlq.Parked || l.Attempts != 2 || !strings.Contains(l.Error, "step charge (bank) needs a person") || !strings.Contains(l.Error, "headrace steps resolve") {
 			f.Errorf("%s after %d attempts: %s", l.Class, l.Attempts, l.Error)
+		}
+		if n := f.Count("SELECT count(*) FROM headrace_steps WHERE step = 'charge' AND state = 'parked'"); n != 1 {
+			f.Error("no list of what needs a person has the step")
 		}
 		_, err := resolve.New(f.Store.Store).Resolve(f.Context(), resolve.Resolution{
 			ID: l.ID(), Step: "charge", Verdict: resolve.Done, By: "ana", Reason: "looked it up",

@@ -87,6 +87,9 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 			defer session.End()
 			effects, err = w.h.Leased.Work(ledger.With(ctx, session), in)
 			awaits = session.Awaits()
+			if failed := steps.Park(ctx, session); err == nil {
+				err = failed
+			}
 			return err
 		})
 	})

@@ -43,15 +43,32 @@ func undeclared(r ledger.Row, postponed time.Duration) error {
 	return retry.PostponeWithin(strangerPause, strangerWait+time.Minute, err)
 }
 
+// gone reports whether the plan knows the name of a row's step, and has no such step.
+func (p *Plan) gone(r ledger.Row) bool {
+	return p.knows(r) && !slices.ContainsFunc(p.steps, func(s ledger.Spec) bool {
+		return s.Name == ledger.NameOf(r.Step) || slices.Contains(s.Was, ledger.NameOf(r.Step))
+	})
+}
+
+// Orphans returns those of rows with a call of unknown outcome whose step is gone, parked: no run
+// finds out.
+func (p *Plan) Orphans(rows []ledger.Row) (parked []ledger.Row) {
+	for _, r := range rows {
+		if r.State == ledger.Pending && p.gone(r) {
+			r.State, r.Error = ledger.Parked, whyGone
+			parked = append(parked, r)
+		}
+	}
+	return parked
+}
+
 // Left is the error of a message that is not done because of r: a step that is open, or that the
 // plan does not know.
 func (p *Plan) Left(r ledger.Row, postponed time.Duration) error {
 	switch {
 	case !p.knows(r):
 		return undeclared(r, postponed)
-	case r.State != ledger.Awaiting && !slices.ContainsFunc(p.steps, func(s ledger.Spec) bool {
-		return s.Name == ledger.NameOf(r.Step) || slices.Contains(s.Was, ledger.NameOf(r.Step))
-	}): // no run comes to it
+	case r.State != ledger.Awaiting && p.gone(r): // no run comes to it
 		return retry.Permanent(&ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyGone})
 	}
 	return &ledger.OpenError{Step: ledger.NameOf(r.Step), System: r.System, State: r.State}

@@ -15,6 +15,8 @@ import (
 type Plan struct {
 	steps []ledger.Spec // in their order
 	names []string      // of all steps, with former ones and those that are gone
+	// hasGone says that a step is gone.
+	hasGone bool
 }
 
 // New returns the plan of a handler, or an error if two steps share a name, now or
@@ -35,7 +37,7 @@ func New(declared ...ledger.Declared) (*Plan, error) {
 			}
 			p.names = append(p.names, name)
 		}
-		if !spec.Gone {
+		if p.hasGone = p.hasGone || spec.Gone; !spec.Gone {
 			p.steps = append(p.steps, spec)
 		}
 	}
@@ -114,6 +116,9 @@ func (p *Plan) Names() []string {
 	}
 	return p.names
 }
+
+// HasGone reports whether a step is gone.
+func (p *Plan) HasGone() bool { return p != nil && p.hasGone }
 
 // Declares returns an error if the plan has no such step.
 func (p *Plan) Declares(s ledger.Spec) error {

@@ -19,6 +19,9 @@ type Apply struct {
 	// although the messages would only wait.
 	AcceptBuild bool `json:"accept_build"`
 	Anyway      bool `json:"anyway"`
+	// OpenCalls lets a discard end letters with a call whose outcome is unknown, which it skips
+	// otherwise.
+	OpenCalls bool `json:"open_calls"`
 }
 
 // Apply makes a plan a running job. The error matches instance.ErrRefused if it is not a plan any
@@ -37,14 +40,21 @@ func (e *Engine) Apply(ctx context.Context, a Apply, by, reason string) (job.Red
 		return job.Redrive{}, err
 	}
 	missing := missing(plan, w)
-	return e.change(ctx, a.ID, audit.Row{Action: "apply", By: by, Reason: reason}, func(r *job.Redrive) error {
+	row := audit.Row{Action: "apply", By: by, Reason: reason}
+	if a.OpenCalls {
+		row.Detail = "with open calls"
+	}
+	return e.change(ctx, a.ID, row, func(r *job.Redrive) error {
 		if err := notPlanned(r); err != nil {
 			return err
 		}
 		if strings.TrimSpace(reason) == "" {
 			return instance.Refuse("say why")
 		}
-		if r.Kind == job.Redriving {
+		if r.OpenCalls = a.OpenCalls; r.Kind == job.Redriving {
+			if a.OpenCalls {
+				return instance.Refuse("%s is no discard: open calls stay as they are", job.Name(r.ID))
+			}
 			if changed := changes(r, a, w, newer, missing); len(changed) > 0 {
 				return instance.Refuse("%s cannot be applied now: %s", job.Name(r.ID), strings.Join(changed, "; "))
 			}

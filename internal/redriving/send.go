@@ -81,6 +81,7 @@ func (s *step) send(ctx context.Context, n int) error {
 // decide redrives or discards letters.
 func (s *step) decide(ctx context.Context, p redrive.Part, owns map[int64]own) ([]dlq.Letter, []redrive.Skip, error) {
 	if s.r.Kind == job.Discarding {
+		p.OpenCalls = s.r.OpenCalls
 		return s.admin().DiscardIn(ctx, s.t, p)
 	}
 	p.Items = func(letters []dlq.Letter) []backlog.Item { return items(letters, owns) }

@@ -41,7 +41,7 @@ func redriveFields(r *job.Redrive) []any {
 		&r.MaxRunning, &r.Rate, &r.PauseAt, (*sqlrun.Span)(&r.StageTimeout),
 		&r.Stage, (*sqlrun.Instant)(&r.StageAt), &r.StageSent, &r.StageGood, &r.Recent,
 		&r.Sent, &r.Succeeded, &r.FailedAgain, &r.Unknown, &r.Skipped, (*sqlrun.Instant)(&r.TokensAt),
-		&r.PlannedBy, (*sqlrun.Instant)(&r.Planned), (*sqlrun.Instant)(&r.Expires), &r.AppliedBy, &r.Reason,
+		&r.PlannedBy, (*sqlrun.Instant)(&r.Planned), (*sqlrun.Instant)(&r.Expires), &r.AppliedBy, &r.Reason, &r.OpenCalls,
 		(*sqlrun.Instant)(&r.Applied), (*sqlrun.Instant)(&r.Resumed), (*sqlrun.Instant)(&r.Stepped), (*sqlrun.Instant)(&r.Ended),
 		(*sqlrun.Instant)(&r.Now),
 	}
@@ -139,7 +139,7 @@ func (s *Jobs) LooksOf(ctx context.Context, id, after, upTo int64, limit int) ([
 func (s *Jobs) Survey(ctx context.Context, id int64, limit int) (list []job.Survey, err error) {
 	defer sqlrun.Wrap("count the letters of a plan", &err)
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id, limit}, func(v *job.Survey) []any {
-		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.Closed, &v.Held, &v.HeldBy}
+		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.OpenCalls, &v.Closed, &v.Held, &v.HeldBy}
 	})
 }
 

@@ -39,7 +39,7 @@ func (s *Jobs) Change(ctx context.Context, t *txn.Txn, r job.Redrive) (err error
 	}
 	_, err = t.ExecContext(ctx, s.SQL.Change, r.ID, string(r.State), encode.Text(r.Why, sqlrun.MaxError), sqlrun.Strings(append([]string{}, r.Builds...)),
 		r.Stage, s.Time(r.StageAt), r.StageSent, r.StageGood, r.Recent, r.Sent, r.Succeeded, r.FailedAgain, r.Unknown, r.Skipped, s.Time(r.TokensAt),
-		encode.Text(r.AppliedBy, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), s.Time(r.Applied), s.Time(r.Resumed), s.Time(r.Stepped), s.Time(r.Ended))
+		encode.Text(r.AppliedBy, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), s.Time(r.Applied), s.Time(r.Resumed), s.Time(r.Stepped), s.Time(r.Ended), r.OpenCalls)
 	return err
 }
 

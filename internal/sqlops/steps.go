@@ -1,6 +1,7 @@
 package sqlops
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -157,14 +158,19 @@ func (s *Steps) Count(ctx context.Context, consumer string, idle time.Duration) 
 
 func (s *Steps) Blocking(ctx context.Context, t *txn.Txn, ids []inbox.ID) (steps map[inbox.ID]string, err error) {
 	defer sqlrun.Wrap("look for steps that need a person", &err)
-	type blocked struct {
+	return stepOfEach(ctx, t, s.SQL.Blocking, s.Many(sqlrun.IDs(ids)...))
+}
+
+// stepOfEach runs a query that returns messages and steps, and returns one step of each message.
+func stepOfEach(ctx context.Context, t *txn.Txn, query string, args []any) (map[inbox.ID]string, error) {
+	type row struct {
 		inbox.ID
 		step string
 	}
-	rows, err := sqlrun.Collect(ctx, t, s.SQL.Blocking, s.Many(sqlrun.IDs(ids)...), func(b *blocked) []any { return []any{&b.Scope, &b.Key, &b.step} })
-	steps = make(map[inbox.ID]string, len(rows))
-	for _, b := range rows {
-		steps[b.ID] = b.step
+	rows, err := sqlrun.Collect(ctx, t, query, args, func(r *row) []any { return []any{&r.Scope, &r.Key, &r.step} })
+	steps := make(map[inbox.ID]string, len(rows))
+	for _, r := range rows {
+		steps[r.ID] = cmp.Or(r.step, steps[r.ID])
 	}
 	return steps, err
 }
@@ -189,10 +195,9 @@ func (s *Steps) Resolve(ctx context.Context, t *txn.Txn, r ledger.Row) (err erro
 	return err
 }
 
-func (s *Steps) Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) (err error) {
+func (s *Steps) Discard(ctx context.Context, t *txn.Txn, ids []inbox.ID, by, reason string) (ended map[inbox.ID]string, err error) {
 	defer sqlrun.Wrap("discard steps", &err)
-	_, err = t.ExecContext(ctx, s.SQL.Discard, append(s.Many(sqlrun.IDs(ids)...), encode.Text(by, sqlrun.MaxName), encode.Text(reason, sqlrun.MaxError))...)
-	return err
+	return stepOfEach(ctx, t, s.SQL.Discard, append(s.Many(sqlrun.IDs(ids)...), encode.Text(by, sqlrun.MaxName), encode.Text(reason, sqlrun.MaxError)))
 }
 
 func (s *Steps) Erase(ctx context.Context, t *txn.Txn, id inbox.ID) (n int, err error) {

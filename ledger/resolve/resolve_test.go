@@ -171,7 +171,7 @@ func TestDiscardNeedsNoPerson(t *testing.T) {
 		t.Run(string(step), func(t *testing.T) {
 			onEachStore(t, step, []string{"payout"}, func(b *bed) {
 				b.Exec("INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, last_call_at, changed_at) SELECT scope, key, 'done', 'bank', 'done', 'c', '', 'call', last_call_at, changed_at FROM headrace_steps")
-				done, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "not wanted"})
+				done, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "not wanted", OpenCalls: true})
 				if err != nil || done.Done != 1 {
 					b.Fatalf("%+v, %v", done, err)
 				}

@@ -38,6 +38,14 @@ type Redrive struct {
 // Discards says that it discards its letters.
 func (d *Redrive) Discards() bool { return d.Kind == job.Discarding }
 
+// Uncertain counts its letters with a call whose outcome is unknown, as they were listed.
+func (d *Redrive) Uncertain() (n int64) {
+	for _, s := range d.Survey {
+		n += s.OpenCalls
+	}
+	return n
+}
+
 // RedriveSeen is what the forms of a redrive carry. Its stage may go on meanwhile.
 func RedriveSeen(r job.Redrive) string { return view.Seen(r.State, r.Applied, r.Resumed) }
 

@@ -19,6 +19,10 @@ SELECT COALESCE(l.handler, ''), COALESCE(l.build, ''), count(*), count(*) FILTER
         SELECT 1 FROM {{schema}}.headrace_steps AS s
         WHERE s.scope = l.scope AND s.key = l.key AND l.class <> 'conflict' AND s.state = 'parked'
     )),
+    count(*) FILTER (WHERE EXISTS (
+        SELECT 1 FROM {{schema}}.headrace_steps AS s
+        WHERE s.scope = l.scope AND s.key = l.key AND l.class <> 'conflict' AND s.state IN ('pending', 'parked') AND s.via = ''
+    )),
     count(*) FILTER (WHERE COALESCE(l.state, '') <> 'open'), count(chosen.other) FILTER (WHERE l.state = 'open'), COALESCE(max(chosen.other), 0)
 FROM entries AS chosen
 LEFT JOIN {{schema}}.headrace_dead_letters AS l ON l.id = chosen.letter_id

@@ -602,6 +602,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     expires_at   timestamptz, -- of the plan
     applied_by   text NOT NULL DEFAULT '',
     reason       text NOT NULL DEFAULT '',
+    open_calls   boolean NOT NULL DEFAULT false, -- a discard: also letters with a call of unknown outcome
     applied_at   timestamptz,
     resumed_at   timestamptz, -- or applied
     stepped_at   timestamptz,

@@ -1,4 +1,5 @@
 -- The steps of discarded messages need no person: what is not known of them counts as finished.
+-- Those of which it is not known whether they were carried out are named.
 -- The LATERAL reads each message's steps by their key, whatever the statistics say.
 UPDATE {{schema}}.headrace_steps AS s
 SET state = CASE WHEN s.via = '' THEN 'skipped' ELSE 'done' END, by_whom = $3, reason = $4, changed_at = {{now}}
@@ -12,3 +13,4 @@ FROM (
     ) AS r
 ) AS d
 WHERE s.scope = d.scope AND s.key = d.key AND s.step = d.step AND s.state IN ('pending', 'parked')
+RETURNING s.scope, s.key, CASE WHEN s.via = '' THEN s.step ELSE '' END

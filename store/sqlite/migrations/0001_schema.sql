@@ -573,6 +573,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     expires_at   INTEGER, -- of the plan
     applied_by   TEXT NOT NULL DEFAULT '',
     reason       TEXT NOT NULL DEFAULT '',
+    open_calls   INTEGER NOT NULL DEFAULT 0 CHECK (open_calls IN (0, 1)), -- a discard: also letters with a call of unknown outcome
     applied_at   INTEGER,
     resumed_at   INTEGER, -- or applied
     stepped_at   INTEGER,
