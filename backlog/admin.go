@@ -15,10 +15,10 @@ var ErrNotFound = errors.New("no such row of the backlog")
 const (
 	// MaxLook is how many rows List looks at in one call.
 	MaxLook = 2_000
-	// MaxGroups is how many error fingerprints Groups looks at, and MaxGroup how many rows
-	// of each it counts.
-	MaxGroups = 100
-	MaxGroup  = 10_000
+	// MaxGroups is how many error fingerprints Groups looks at, and MaxCounted how many rows
+	// it counts in all, as many of one fingerprint as of another.
+	MaxGroups  = 50
+	MaxCounted = 1_500
 )
 
 // Admin looks at the rows of the backlog, for operators. It changes nothing. Drivers
@@ -67,8 +67,8 @@ type Group struct {
 	ErrorFingerprint string
 	Consumer         string
 	Handler          string
-	// Count is the number of rows. More says that the fingerprint has rows that were not
-	// counted, because they are more than MaxGroup.
+	// Count is the number of rows. With More it is at least so many: that was the
+	// share of the fingerprint in MaxCounted.
 	Count int64
 	More  bool
 	// Due is when the first of the delayed rows is due; zero if none is delayed.

@@ -167,7 +167,8 @@ func (m *Main) backlogGroupsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "groups", Short: "list why messages that wait have failed, most frequent first", Args: noArgs,
 		Long: fmt.Sprintf(`Groups the messages that wait after a failed attempt by handler and error fingerprint: failures that are
-retried, before they become dead letters. It counts up to %d messages of each of %d error fingerprints.`, backlog.MaxGroup, backlog.MaxGroups),
+retried, before they become dead letters. It looks at %d error fingerprints, and counts up to %d messages,
+as many of one as of another: 30+ is at least 30. With --group it counts those of one.`, backlog.MaxGroups, backlog.MaxCounted),
 	}
 	f := addBacklogFilter(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {

@@ -41,7 +41,7 @@ func (s *Waiting) List(ctx context.Context, f backlog.Filter, after int64, limit
 
 func (s *Waiting) Groups(ctx context.Context, f backlog.Filter) (groups []backlog.Group, err error) {
 	defer sqlrun.Wrap("group the backlog", &err)
-	args := []any{f.Consumer, f.Handler, f.ErrorFingerprint, backlog.MaxGroups, backlog.MaxGroup}
+	args := []any{f.Consumer, f.Handler, f.ErrorFingerprint, backlog.MaxGroups, backlog.MaxCounted}
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Groups, args, func(g *backlog.Group) []any {
 		return []any{&g.ErrorFingerprint, &g.Consumer, &g.Handler, &g.Count, &g.More, (*sqlrun.Instant)(&g.Due), &g.SampleID, &g.Error}
 	})

@@ -122,7 +122,7 @@ func everyPlan(t *testing.T, b *bundle) {
 		{"waiting_get", "bigint", "100001", 30},
 		{"waiting_last_failed", "bigint, bigint, text", "0, 2000, 'none'", 30},
 		{"waiting_list_failed", "bigint, bigint, integer, text, text, text, text", "0, 110000, 51, '', '', '', 'none'", 30},
-		{"waiting_groups", "text, text, text, integer, integer", "'', '', '', 100, 10000", 30},
+		{"waiting_groups", "text, text, text, integer, integer", "'', '', '', 50, 1500", 30},
 		{"outbox_read_held", "smallint, integer, text", "7, 100, 'default'", 30},
 	} {
 		explain(t, b.db, c.name, "PREPARE p ("+c.types+") AS "+b.SQL(c.name), "EXECUTE p ("+c.args+")", c.pages)

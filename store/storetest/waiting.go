@@ -188,7 +188,7 @@ func waitingFailures(b *bundle) {
 // A call looks at a bounded number of rows, finds none of many, and says where to go on.
 func waitingWindows(b *bundle) {
 	const more = 50
-	items := make([]backlog.Item, backlog.MaxGroup+more)
+	items := make([]backlog.Item, backlog.MaxLook+more)
 	for i := range items {
 		items[i] = item(fmt.Sprint("k", i))
 		items[i].ErrorFingerprint = "print-1"
@@ -204,12 +204,19 @@ func waitingWindows(b *bundle) {
 		for ; len(keys) == 0 && next != 0; calls++ {
 			keys, next = b.listed(f, next, 5)
 		}
-		if len(keys) != 1 || next != 0 || calls != backlog.MaxGroup/backlog.MaxLook+1 {
+		if len(keys) != 1 || next != 0 || calls != 2 {
 			b.Errorf("of %+v %d calls find %v; next %d", f, calls, keys, next)
 		}
 	}
+	few := item("few")
+	few.ErrorFingerprint = "print-2"
+	b.wait(few)
 	groups, err := b.Store.Operations().Waiting.Groups(b.ctx, backlog.Filter{})
-	if err != nil || len(groups) != 1 || groups[0].Count != backlog.MaxGroup || !groups[0].More {
+	if err != nil || len(groups) != 2 || groups[0].Count != backlog.MaxCounted/2 || !groups[0].More || groups[1].Count != 1 || groups[1].More {
+		b.Errorf("%+v, %v", groups, err)
+	}
+	groups, err = b.Store.Operations().Waiting.Groups(b.ctx, backlog.Filter{ErrorFingerprint: "print-1"})
+	if err != nil || len(groups) != 1 || groups[0].Count != backlog.MaxCounted || !groups[0].More {
 		b.Errorf("%+v, %v", groups, err)
 	}
 }

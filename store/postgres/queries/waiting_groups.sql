@@ -1,6 +1,7 @@
 -- Rows that failed, by error fingerprint and handler, with the newest as sample. It jumps
 -- from fingerprint to fingerprint along the index of failed rows, to $4 at most, and
--- counts the first $5 rows of each. NULLS FIRST is the order of that index alone.
+-- counts $5 rows, the first ones of each: as many of one as of another. NULLS FIRST is the
+-- order of that index alone.
 WITH RECURSIVE prints AS (
     SELECT (
         SELECT b.error_fingerprint FROM {{schema}}.headrace_backlog AS b
@@ -15,28 +16,29 @@ WITH RECURSIVE prints AS (
     )
     FROM prints
     WHERE prints.print IS NOT NULL
-), chosen AS (
-    SELECT prints.print, (
-        SELECT b.id FROM {{schema}}.headrace_backlog AS b
-        WHERE b.error_fingerprint <> '' AND b.error_fingerprint = prints.print
-        ORDER BY b.error_fingerprint, b.id NULLS FIRST LIMIT 1 OFFSET $5
-    ) AS upto
-    FROM prints
+), chosen AS MATERIALIZED (
+    SELECT prints.print FROM prints
     WHERE prints.print IS NOT NULL
     LIMIT $4
+), share AS MATERIALIZED (
+    SELECT $5::bigint / GREATEST(count(*), 1) AS n FROM chosen
 ), grp AS (
-    SELECT chosen.print AS error_fingerprint, f.consumer, f.handler, count(*) AS n,
-        min(CASE WHEN f.status = 'delayed' THEN f.due_at END) AS due, max(f.id) AS newest, max(chosen.upto) IS NOT NULL AS more
+    SELECT f.error_fingerprint, f.consumer, f.handler, count(*) AS n, min(CASE WHEN f.status = 'delayed' THEN f.due_at END) AS due,
+        max(f.id) AS newest, bool_or(f.n = share.n) AS more
     FROM chosen
+    CROSS JOIN share
     CROSS JOIN LATERAL (
-        SELECT b.id, b.consumer, b.handler, b.status, b.due_at
-        FROM {{schema}}.headrace_backlog AS b
-        WHERE b.error_fingerprint <> '' AND b.error_fingerprint = chosen.print
-        ORDER BY b.error_fingerprint, b.id NULLS FIRST
-        LIMIT $5
+        SELECT c.*, count(*) OVER () AS n
+        FROM (
+            SELECT b.error_fingerprint, b.id, b.consumer, b.handler, b.status, b.due_at
+            FROM {{schema}}.headrace_backlog AS b
+            WHERE b.error_fingerprint <> '' AND b.error_fingerprint = chosen.print
+            ORDER BY b.error_fingerprint, b.id NULLS FIRST
+            LIMIT share.n
+        ) AS c
     ) AS f
     WHERE ($1::text = '' OR f.consumer = $1::text) AND ($2::text = '' OR f.handler = $2::text)
-    GROUP BY chosen.print, f.consumer, f.handler
+    GROUP BY f.error_fingerprint, f.consumer, f.handler
 )
 SELECT grp.error_fingerprint, grp.consumer, grp.handler, grp.n, grp.more, grp.due, grp.newest, COALESCE((
         SELECT a.error

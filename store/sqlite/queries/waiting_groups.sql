@@ -1,6 +1,6 @@
 -- Rows that failed, by error fingerprint and handler, with the newest as sample. It jumps
 -- from fingerprint to fingerprint along the index of failed rows, to $4 at most, and
--- counts the first $5 rows of each.
+-- counts $5 rows, the first ones of each: as many of one as of another.
 WITH RECURSIVE prints AS (
     SELECT (
         SELECT b.error_fingerprint FROM {{schema}}.headrace_backlog AS b
@@ -15,21 +15,23 @@ WITH RECURSIVE prints AS (
     )
     FROM prints
     WHERE prints.print IS NOT NULL
-), chosen AS (
-    SELECT prints.print, (
-        SELECT b.id FROM {{schema}}.headrace_backlog AS b
-        WHERE b.error_fingerprint <> '' AND b.error_fingerprint = prints.print
-        ORDER BY b.id LIMIT 1 OFFSET $5
-    ) AS upto
-    FROM prints
+), some AS MATERIALIZED (
+    SELECT prints.print FROM prints
     WHERE prints.print IS NOT NULL
     LIMIT $4
+), chosen AS MATERIALIZED (
+    SELECT some.print, (
+        SELECT b.id FROM {{schema}}.headrace_backlog AS b
+        WHERE b.error_fingerprint <> '' AND b.error_fingerprint = some.print
+        ORDER BY b.id LIMIT 1 OFFSET $5 / (SELECT count(*) FROM some) - 1
+    ) AS upto
+    FROM some
 ), grp AS (
     SELECT b.error_fingerprint, b.consumer, b.handler, count(*) AS n, min(CASE WHEN b.status = 'delayed' THEN b.due_at END) AS due,
         max(b.id) AS newest, max(chosen.upto) IS NOT NULL AS more
     FROM chosen
     JOIN {{schema}}.headrace_backlog AS b ON b.error_fingerprint <> '' AND b.error_fingerprint = chosen.print
-        AND b.id < COALESCE(chosen.upto, 9223372036854775807)
+        AND b.id <= COALESCE(chosen.upto, 9223372036854775807)
     WHERE ($1 = '' OR b.consumer = $1) AND ($2 = '' OR b.handler = $2)
     GROUP BY b.error_fingerprint, b.consumer, b.handler
 )
