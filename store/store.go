@@ -193,6 +193,8 @@ type Meta struct {
 	// Version is the number of the last migration, and ReadableFrom the least number of
 	// migrations of a build that can run on this schema.
 	Version, ReadableFrom int
+	// Fingerprint is that of the first migration, which a pre-release changes in place.
+	Fingerprint string
 }
 
 // Outbox is the outbox with its interface for operators.

@@ -61,20 +61,28 @@ func Command(words, schema string) string {
 func Check(ctx context.Context, b Book, scripts []Script) error {
 	row, err := b.Meta(ctx)
 	if err == nil {
-		err = Fits(row, len(scripts), b.Schema())
+		err = Fits(row, scripts, b.Schema())
 	}
 	return err
 }
 
-// Fits returns nil if a build of a version can run on a schema, and otherwise an error
+// otherTables reports whether other statements than the first script's have made the tables.
+func otherTables(row store.Meta, scripts []Script) bool {
+	return row.Version > 0 && row.Fingerprint != scripts[0].Fingerprint
+}
+
+// Fits returns nil if a build with these scripts can run on a schema, and otherwise an error
 // that matches store.ErrSchema and says what to run.
-func Fits(row store.Meta, build int, schema string) error {
-	switch {
+func Fits(row store.Meta, scripts []Script, schema string) error {
+	switch build := len(scripts); {
 	case row.Version == 0:
 		return fmt.Errorf("%w: there are no headrace tables: %s", store.ErrSchema, remedy(schema))
 	case row.ReadableFrom > build:
 		return fmt.Errorf("%w: the database is at version %d, which only builds of version %d or later can read, and this build is of version %d: use a newer build of headrace",
 			store.ErrSchema, row.Version, row.ReadableFrom, build)
+	case otherTables(row, scripts):
+		return fmt.Errorf("%w: the tables were made by another build of this pre-release: use that build, or drop the tables headrace_* with all that they hold, and %s",
+			store.ErrSchema, remedy(schema))
 	case row.Version < build:
 		return fmt.Errorf("%w: the database is at version %d and this build needs %d: %s", store.ErrSchema, row.Version, build, remedy(schema))
 	}

@@ -35,7 +35,7 @@ func (m *Meta) Read(ctx context.Context, q sqlrun.Reader) (row store.Meta, err e
 
 // Scan reads the row from the result of the statement meta_read.
 func Scan(result interface{ Scan(...any) error }) (row store.Meta, err error) {
-	err = result.Scan(&row.ID, &row.Version, &row.ReadableFrom)
+	err = result.Scan(&row.ID, &row.Version, &row.ReadableFrom, &row.Fingerprint)
 	return row, err
 }
 

@@ -44,8 +44,8 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
 	err := b.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
-		if row.Version >= len(scripts) || row.ReadableFrom > len(scripts) {
-			return Fits(row, len(scripts), b.Schema())
+		if row.Version >= len(scripts) || row.ReadableFrom > len(scripts) || otherTables(row, scripts) {
+			return Fits(row, scripts, b.Schema())
 		}
 		script := scripts[row.Version]
 		if err := apply(script); err != nil {
@@ -58,7 +58,7 @@ func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, erro
 }
 
 // List returns the scripts, and which are applied; with an error that matches store.ErrSchema if
-// only newer builds can read the database.
+// only newer builds can read the database, or it is of another pre-release.
 func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
 	row, err := b.Meta(ctx)
 	if err != nil {
@@ -68,8 +68,8 @@ func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, err
 	for i, s := range scripts {
 		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL, Applied: s.Version <= row.Version}
 	}
-	if row.ReadableFrom > len(scripts) {
-		return list, Fits(row, len(scripts), b.Schema())
+	if row.ReadableFrom > len(scripts) || otherTables(row, scripts) {
+		return list, Fits(row, scripts, b.Schema())
 	}
 	return list, nil
 }

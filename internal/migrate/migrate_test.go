@@ -102,6 +102,8 @@ func TestSchemaErrors(t *testing.T) {
 		"missing":     {store.Meta{}, "headrace migrate up", true},
 		"older":       {store.Meta{Version: 2, ReadableFrom: 1}, "headrace migrate up", true},
 		"left behind": {store.Meta{Version: 5, ReadableFrom: 4}, "newer build", false},
+		"pre-release": {store.Meta{Version: 3, ReadableFrom: 1, Fingerprint: "other"}, "drop the tables headrace_*", false},
+		"not yet":     {store.Meta{Version: 2, ReadableFrom: 1, Fingerprint: "other"}, "drop the tables headrace_*", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &shelf{row: c.row}
@@ -134,6 +136,24 @@ func TestNewerSchemaIsReadable(t *testing.T) {
 	list, err := migrate.List(t.Context(), s, scripts)
 	if err != nil || len(list) != 3 || !list[2].Applied {
 		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// A fingerprint is that of what makes the tables, and of nothing else.
+func TestFingerprint(t *testing.T) {
+	prints := make(map[string]string)
+	for name, text := range map[string]string{
+		"the table":   "CREATE TABLE {{schema}}.meta (f text DEFAULT '{{fingerprint}}');\n",
+		"its comment": "-- What a row is.\nCREATE TABLE {{schema}}.meta (\n    f text DEFAULT '{{fingerprint}}'); -- of this\n",
+		"a column":    "CREATE TABLE {{schema}}.meta (f text DEFAULT '{{fingerprint}}', g text);\n",
+	} {
+		s := parse(t, fstest.MapFS{"migrations/0001_schema.sql": {Data: []byte(text)}})[0]
+		if prints[name] = s.Fingerprint; len(s.Fingerprint) != 16 || !strings.Contains(s.SQL, "'"+s.Fingerprint+"'") {
+			t.Errorf("%s: %q in %s", name, s.Fingerprint, s.SQL)
+		}
+	}
+	if prints["the table"] != prints["its comment"] || prints["the table"] == prints["a column"] {
+		t.Errorf("%q", prints)
 	}
 }
 

@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"io/fs"
 	"path"
@@ -21,6 +23,8 @@ type Script struct {
 	// Concurrent says that the statements run one by one, outside of a transaction, to
 	// build indexes: the file has the line "-- concurrent". A statement ends with its line.
 	Concurrent bool
+	// Fingerprint is that of the statements if the file records it ({{fingerprint}}); "" otherwise.
+	Fingerprint string
 }
 
 // parts returns the texts to send, one after the other.
@@ -32,6 +36,12 @@ func (s Script) parts() []string {
 }
 
 var concurrent = regexp.MustCompile(`(?m)^-- concurrent$`)
+
+// unread matches what does not change the tables: comments and space.
+var (
+	unread           = regexp.MustCompile(`--.*|\s`)
+	fingerprintToken = []byte("{{fingerprint}}")
+)
 
 var fileName = regexp.MustCompile(`^(\d{4})_([a-z0-9_]+)\.sql$`)
 
@@ -55,6 +65,11 @@ func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %w", err)
 		}
+		print := ""
+		if bytes.Contains(text, fingerprintToken) {
+			print = fmt.Sprintf("%.8x", sha256.Sum256(unread.ReplaceAll(text, nil)))
+			text = bytes.ReplaceAll(text, fingerprintToken, []byte(print))
+		}
 		statements, err := names.Substitute(string(text))
 		if err != nil {
 			return nil, fmt.Errorf("read migrations: %s: %w", file.Name(), err)
@@ -62,7 +77,7 @@ func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 		if all := strings.Count(statements, " CONCURRENTLY "); all != 2*strings.Count(statements, " CONCURRENTLY IF EXISTS ") {
 			return nil, fmt.Errorf("read migrations: %s: an index that is built concurrently must be dropped before that, if it exists: an earlier try may have left it invalid", file.Name())
 		}
-		scripts = append(scripts, Script{Version: i + 1, Name: parts[2], SQL: statements, Concurrent: concurrent.Match(text)})
+		scripts = append(scripts, Script{Version: i + 1, Name: parts[2], SQL: statements, Concurrent: concurrent.Match(text), Fingerprint: print})
 	}
 	return scripts, nil
 }

@@ -11,9 +11,9 @@ import (
 // Schema implements store.Schema.
 type Schema struct {
 	sqlrun.Table[struct{ Read, Renew string }]
-	// Name is the schema's name, "" for none, and Build the version that this build needs.
-	Name  string
-	Build int
+	// Name is the schema's name, "" for none, and Scripts the migrations that this build needs.
+	Name    string
+	Scripts []migrate.Script
 }
 
 func (s *Schema) Check(ctx context.Context) (id string, err error) {
@@ -22,7 +22,7 @@ func (s *Schema) Check(ctx context.Context) (id string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return row.ID, migrate.Fits(row, s.Build, s.Name)
+	return row.ID, migrate.Fits(row, s.Scripts, s.Name)
 }
 
 func (s *Schema) NewID(ctx context.Context) (id string, err error) {

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/sqladmin"
 	"github.com/headrace/headrace/internal/sqlconditions"
 	"github.com/headrace/headrace/internal/sqlfile"
@@ -25,10 +26,10 @@ import (
 
 // Options are a driver's options for its tables.
 type Options struct {
-	// Schema is the name of the schema, for the numbers of locks. Build is the version of
-	// the schema that this build needs.
-	Schema string
-	Build  int
+	// Schema is the name of the schema, for the numbers of locks. Scripts are the migrations
+	// that this build needs.
+	Schema  string
+	Scripts []migrate.Script
 	// Name is the name of the store's outbox.
 	Name string
 	// Floors makes the floors of a table.
@@ -102,7 +103,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Relays:        sqlrun.Loaded(d, q, "relays", &sqlops.Relays{Schema: o.Schema}),
 			Redrives:      sqljobs.New(d, q),
 			Conditions:    sqlrun.Loaded(d, q, "conditions", &sqlconditions.Conditions{Schema: o.Schema}),
-			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Build: o.Build}),
+			Schema:        sqlrun.Loaded(d, q, "meta", &sqlops.Schema{Name: o.Schema, Scripts: o.Scripts}),
 		},
 	}
 }

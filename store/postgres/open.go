@@ -122,7 +122,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 		s.begin.Statements = s.statements
 	}
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
-		Schema: o.Schema, Build: len(text.Scripts), Name: o.Outbox, Floors: newFloors,
+		Schema: o.Schema, Scripts: text.Scripts, Name: o.Outbox, Floors: newFloors,
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
 			in := &inboxStore{Inbox: shared}
 			q.Fill("inbox", &in.sql)

@@ -29,7 +29,7 @@ func (s *Store) load(outboxName string) (err error) {
 	s.ping, s.alive, s.take = q.Get("ping"), q.Get("txn_alive"), q.Get("sequences_take")
 	insert, insertDelayed := q.Get("outbox_insert"), q.Get("outbox_insert_delayed")
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
-		Build: len(s.text.Scripts), Name: outboxName, Floors: func() sqlstore.Floors { return sqlstore.NoFloors{} },
+		Scripts: s.text.Scripts, Name: outboxName, Floors: func() sqlstore.Floors { return sqlstore.NoFloors{} },
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
 			in := &inboxStore{Inbox: shared}
 			q.Fill("inbox", &in.sql)

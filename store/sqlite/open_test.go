@@ -93,6 +93,7 @@ func TestOpenChangesNothing(t *testing.T) {
 	}{
 		{make("foreign.db", "CREATE TABLE orders (id INTEGER)"), true, "headrace migrate up"},
 		{make("newer.db", table, "INSERT INTO headrace_meta VALUES ('x', 99, 99)"), true, "newer build"},
+		{make("pre-release.db", table, "INSERT INTO headrace_meta VALUES ('x', 1, 1)"), true, "drop the tables headrace_*"},
 		{make("older.db", table, "INSERT INTO headrace_meta VALUES ('x', 0, 0)"), true, "headrace migrate up"},
 		{write("empty.db", ""), true, "headrace migrate up"},
 		{write("letter.txt", strings.Repeat("no database at all\n", 500)), false, "not a database"},

@@ -645,6 +645,7 @@ CREATE TABLE {{schema}}.headrace_meta (
     id            text COLLATE "C" NOT NULL,
     version       integer NOT NULL,
     readable_from integer NOT NULL,
+    fingerprint   text NOT NULL DEFAULT '{{fingerprint}}', -- of this file's statements
     -- Suspect mode: steps of messages from before this time may have been called although
     -- no row says so. NULL is off.
     suspect_until  timestamptz,

@@ -616,6 +616,7 @@ CREATE TABLE {{schema}}.headrace_meta (
     id            TEXT NOT NULL,
     version       INTEGER NOT NULL,
     readable_from INTEGER NOT NULL,
+    fingerprint   TEXT NOT NULL DEFAULT '{{fingerprint}}', -- of this file's statements
     -- Suspect mode: steps of messages from before this time may have been called although
     -- no row says so. NULL is off.
     suspect_until  INTEGER,
