@@ -38,11 +38,11 @@ func Example() {
 	}
 	defer func() { _ = st.Close() }()
 
-	secret := "whsec_from_the_dashboard" // a program reads it from its environment
+	stripe := webhook.Stripe("whsec_from_the_dashboard") // a program reads it from its environment
 	hooks := webhook.NewSource(webhook.Options{})
 	defer func() { _ = hooks.Close() }()
 	mux := http.NewServeMux()
-	mux.Handle("POST /hooks/stripe", hooks.Endpoint("stripe", webhook.Stripe(secret)))
+	mux.Handle("POST /hooks/stripe", hooks.Endpoint("stripe", stripe))
 	server := httptest.NewServer(mux) // a program has an http.Server
 	defer server.Close()
 
@@ -63,7 +63,7 @@ func Example() {
 		}
 		body := `{"id":"evt_1","type":"charge.succeeded"}`
 		for range 2 {
-			code, err := request(ctx, server.URL+"/hooks/stripe", body, map[string]string{"Stripe-Signature": stripe(secret, body, time.Now())})
+			code, err := request(ctx, server.URL+"/hooks/stripe", body, stripe.Sign("evt_1", time.Now(), []byte(body)))
 			fmt.Println(code, err)
 		}
 		http.DefaultClient.CloseIdleConnections()

@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -9,7 +8,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	standard "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
@@ -37,7 +38,11 @@ func Stripe(secrets ...string) Scheme {
 		}
 		return event.ID, nil
 	}
-	return Scheme{Verify: verify, SignsID: true, mistake: checkSecrets("Stripe", secrets)}
+	sign := func(_ string, at time.Time, body []byte) map[string]string {
+		seconds := strconv.FormatInt(at.Unix(), 10)
+		return map[string]string{"Stripe-Signature": "t=" + seconds + ",v1=" + hex.EncodeToString(sum(secrets[0], []byte(seconds), []byte("."), body))}
+	}
+	return Scheme{Verify: verify, SignsID: true, Sign: sign, mistake: checkSecrets("Stripe", secrets)}
 }
 
 // stripeSignature returns the time and the signatures of version v1 of a header
@@ -65,7 +70,7 @@ func stripeSignature(header string) (at string, sums [][]byte) {
 // GitHub never repeats a request by itself. Reconcile with the API: list the webhook's
 // deliveries of the last 3 days, and have those that failed delivered again.
 func GitHub(secrets ...string) Scheme {
-	return bodySigned("GitHub", secrets, "X-Hub-Signature-256", "sha256=", hex.DecodeString,
+	return bodySigned("GitHub", secrets, "X-Hub-Signature-256", "sha256=", hex.DecodeString, hex.EncodeToString,
 		"X-GitHub-Delivery", "X-GitHub-Event", "X-GitHub-Hook-ID")
 }
 
@@ -80,13 +85,13 @@ func GitHub(secrets ...string) Scheme {
 // Shopify waits 5 s, tries 8 times in 4 hours and then deletes the subscription. Reconcile
 // with the API: list what was updated since the last time.
 func Shopify(secrets ...string) Scheme {
-	return bodySigned("Shopify", secrets, "X-Shopify-Hmac-Sha256", "", base64.StdEncoding.DecodeString,
+	return bodySigned("Shopify", secrets, "X-Shopify-Hmac-Sha256", "", base64.StdEncoding.DecodeString, base64.StdEncoding.EncodeToString,
 		"X-Shopify-Webhook-Id", "X-Shopify-Event-Id", "X-Shopify-Topic", "X-Shopify-Shop-Domain", "X-Shopify-API-Version", "X-Shopify-Triggered-At")
 }
 
 // bodySigned is a Scheme whose signature is a header that covers the body alone. The first
 // of headers is the id.
-func bodySigned(preset string, secrets []string, signature, prefix string, decode func(string) ([]byte, error), headers ...string) Scheme {
+func bodySigned(preset string, secrets []string, signature, prefix string, decode func(string) ([]byte, error), encode func([]byte) string, headers ...string) Scheme {
 	verify := func(r Request) (string, error) {
 		text, found := strings.CutPrefix(r.Header.Get(signature), prefix)
 		sum, err := decode(text)
@@ -95,17 +100,18 @@ func bodySigned(preset string, secrets []string, signature, prefix string, decod
 		}
 		return r.Header.Get(headers[0]), nil
 	}
-	return Scheme{Verify: verify, Headers: headers, mistake: checkSecrets(preset, secrets)}
+	sign := func(id string, _ time.Time, body []byte) map[string]string {
+		return map[string]string{signature: prefix + encode(sum(secrets[0], body)), headers[0]: id}
+	}
+	return Scheme{Verify: verify, Headers: headers, Sign: sign, mistake: checkSecrets(preset, secrets)}
 }
 
 // signed reports whether one of sums is the HMAC-SHA256 of the parts with one of secrets. It
 // compares in constant time, and never accepts the empty secret.
 func signed(secrets []string, sums [][]byte, parts ...[]byte) bool {
-	text, found := bytes.Join(parts, nil), false
+	found := false
 	for _, secret := range secrets {
-		mac := hmac.New(sha256.New, []byte(secret))
-		_, _ = mac.Write(text) // a hash never fails
-		want := mac.Sum(nil)
+		want := sum(secret, parts...)
 		for _, sum := range sums {
 			if hmac.Equal(want, sum) && secret != "" {
 				found = true
@@ -113,6 +119,15 @@ func signed(secrets []string, sums [][]byte, parts ...[]byte) bool {
 		}
 	}
 	return found
+}
+
+// sum is the HMAC-SHA256 of the parts with secret.
+func sum(secret string, parts ...[]byte) []byte {
+	mac := hmac.New(sha256.New, []byte(secret))
+	for _, part := range parts {
+		_, _ = mac.Write(part) // a hash never fails
+	}
+	return mac.Sum(nil)
 }
 
 // Standard is the Scheme of Standard Webhooks, version v1, which Svix sends too, under the
@@ -140,7 +155,11 @@ func Standard(secrets ...string) Scheme {
 		}
 		return h.Get(standard.HeaderWebhookID), nil
 	}
-	return Scheme{Verify: verify, SignsID: true, mistake: err}
+	sign := func(id string, at time.Time, body []byte) map[string]string {
+		signature, _ := hooks[0].Sign(id, at, body) // a hash never fails
+		return map[string]string{standard.HeaderWebhookID: id, standard.HeaderWebhookTimestamp: strconv.FormatInt(at.Unix(), 10), standard.HeaderWebhookSignature: signature}
+	}
+	return Scheme{Verify: verify, SignsID: true, Sign: sign, mistake: err}
 }
 
 func standardHooks(secrets []string) ([]*standard.Webhook, error) {

@@ -49,6 +49,10 @@ type Scheme struct {
 	// Headers are stored with a message, under the names that are written here. They are
 	// the same in each delivery of an event.
 	Headers []string
+	// Sign is for tests: it returns the headers with which the sender would send body at a
+	// time, under an id where a header has it, signed with the first secret. Presets set it, and
+	// nothing of this package calls it. It may be called concurrently.
+	Sign func(id string, at time.Time, body []byte) map[string]string
 
 	mistake error
 }

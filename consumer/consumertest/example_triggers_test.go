@@ -24,12 +24,14 @@ func ExampleKit_Tick() {
 	// Output: PASS
 }
 
-// A webhook whose process dies before it has answered: its sender sends it again.
+// A webhook whose process dies before it has answered: its sender sends it again. The preset
+// signs as the sender does.
 func ExampleKit_Post() {
+	stripe := webhook.Stripe("whsec_test")
 	wire := func(p *consumertest.Process) (*consumer.Consumer, error) {
 		source := webhook.NewSource(webhook.Options{Logger: p.Logger})
 		mux := http.NewServeMux()
-		mux.Handle("POST /hooks/shop", source.Endpoint("orders.paid", webhook.Scheme{SignsID: true, Verify: verify}))
+		mux.Handle("POST /hooks/shop", source.Endpoint("orders.paid", stripe))
 		p.Server = mux
 		c, err := consumer.New("billing", p.Store, consumer.Config{Logger: p.Logger})
 		if err != nil {
@@ -41,7 +43,8 @@ func ExampleKit_Post() {
 	run(func(t testing.TB) {
 		k := consumertest.New(t, consumertest.SQLite(), wire)
 		k.Exec(createInvoices)
-		paid := consumertest.JSON("orders.paid", "event-10492", Order{ID: "10492", Total: 4200}).With("Signature", "right")
+		paid := consumertest.JSON("orders.paid", "10492", Order{ID: "10492", Total: 4200})
+		paid.Metadata = stripe.Sign(paid.ID, time.Now(), paid.Payload)
 		k.CrashAt(consumertest.AfterCommit)
 		fmt.Println(k.Post("/hooks/shop", paid), k.Post("/hooks/shop", paid)) // 0 200: the sender sends it again
 		k.AppliedOnce(paid, countInvoices, "10492")
