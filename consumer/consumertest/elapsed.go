@@ -3,6 +3,7 @@ package consumertest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -64,14 +65,11 @@ func (k *Kit) unmet() (faults []string) {
 	k.mu.Unlock()
 	for _, s := range systems {
 		s.mu.Lock()
-		for n := range s.lost {
-			if n > s.calls {
-				faults = append(faults, fmt.Sprintf("LoseAnswer: there were %d calls of the system, and no call %d", s.calls, n))
-			}
-		}
-		for n := range s.faults {
-			if n > s.calls {
-				faults = append(faults, fmt.Sprintf("Fail: there were %d calls of the system, and no call %d", s.calls, n))
+		for method, calls := range map[string]iter.Seq[int]{"LoseAnswer": maps.Keys(s.lost), "Fail": maps.Keys(s.faults)} {
+			for n := range calls {
+				if n > s.calls {
+					faults = append(faults, fmt.Sprintf("%s: there were %d calls of the system, and no call %d", method, s.calls, n))
+				}
 			}
 		}
 		s.mu.Unlock()
