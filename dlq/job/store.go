@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -19,9 +20,9 @@ type Store struct {
 type Plans interface {
 	// Create records a redrive that is Preparing, and returns its id.
 	Create(ctx context.Context, r Redrive) (int64, error)
-	// Add puts those of letters that are open ones of consumer onto the list, and returns how
-	// many they are.
-	Add(ctx context.Context, id int64, consumer string, letters []int64) (int, error)
+	// Add puts the open letters of a filter in a window onto the list, and returns what is to be
+	// known about them. The filter says nothing that Go decides (dlq.Filter.InGo).
+	Add(ctx context.Context, id int64, f dlq.Filter, w dlq.Span) ([]Survey, error)
 	// Planned records that the list has count letters and is complete, and what Survey says of them:
 	// the plan may be applied for valid.
 	Planned(ctx context.Context, id, count int64, valid time.Duration, survey []Survey) error
@@ -106,4 +107,10 @@ type Survey struct {
 	Closed    int64 `json:"not_open"`
 	Held      int64 `json:"in_another_redrive"`
 	HeldBy    int64 `json:"other_redrive,omitempty"`
+}
+
+// Plus adds the counts of another one.
+func (s *Survey) Plus(o Survey) {
+	s.Letters, s.Again, s.Crashed, s.StandIn, s.Conflicts = s.Letters+o.Letters, s.Again+o.Again, s.Crashed+o.Crashed, s.StandIn+o.StandIn, s.Conflicts+o.Conflicts
+	s.Review, s.OpenCalls, s.Closed, s.Held, s.HeldBy = s.Review+o.Review, s.OpenCalls+o.OpenCalls, s.Closed+o.Closed, s.Held+o.Held, max(s.HeldBy, o.HeldBy)
 }

@@ -40,20 +40,27 @@ func (o *Oldest) Next(ctx context.Context, limit int) ([]int64, error) {
 // look looks at the next window.
 func (o *Oldest) look(ctx context.Context) error {
 	start := time.Now()
-	w, err := o.st.Window(ctx, o.f, o.left, o.size, true)
-	if err != nil {
+	w, more, err := o.Span(ctx, o.size)
+	if err != nil || !more {
 		return err
 	}
-	if w.Looked == 0 {
-		o.end = true
-		return nil
-	}
-	ids, err := o.st.IDsIn(ctx, o.f, w.Span)
-	if err != nil {
-		return err
-	}
+	ids, err := o.st.IDsIn(ctx, o.f, w)
 	o.ids = append(o.ids, ids...)
-	o.end = w.Below == o.left.Below
-	o.left.Above, o.size = w.Below-1, next(o.f, o.size, time.Since(start), windowTime)
-	return nil
+	o.size = next(o.f, o.size, time.Since(start), windowTime)
+	return err
+}
+
+// Span returns the next window, of size letters that its statements look at, and false at the end.
+// Its letters are not those that Next returns.
+func (o *Oldest) Span(ctx context.Context, size int) (dlq.Span, bool, error) {
+	if o.end {
+		return dlq.Span{}, false, nil
+	}
+	w, err := o.st.Window(ctx, o.f, o.left, size, true)
+	if err != nil {
+		return dlq.Span{}, false, err
+	}
+	o.end = w.Looked == 0 || w.Below == o.left.Below
+	o.left.Above = w.Below - 1
+	return w.Span, w.Looked > 0, nil
 }

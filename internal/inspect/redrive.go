@@ -111,9 +111,7 @@ func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []st
 		if builds[s.Build] > 0 {
 			wrote = append(wrote, s.Build)
 		}
-		all.Held, all.HeldBy = all.Held+s.Held, max(all.HeldBy, s.HeldBy)
-		all.Letters, all.Again, all.Crashed, all.StandIn = all.Letters+s.Letters, all.Again+s.Again, all.Crashed+s.Crashed, all.StandIn+s.StandIn
-		all.Conflicts, all.Review, all.OpenCalls, all.Closed = all.Conflicts+s.Conflicts, all.Review+s.Review, all.OpenCalls+s.OpenCalls, all.Closed+s.Closed
+		all.Plus(s)
 	}
 	slices.Sort(wrote)
 	return all, slices.Compact(wrote)

@@ -36,9 +36,11 @@ type Engine struct {
 const (
 	// lockTimeout bounds the wait for keys that other transactions hold.
 	lockTimeout = time.Second
-	// batch is how many letters a transaction lists or forgets: in between, the write lock of
-	// SQLite is free.
-	batch = 20_000
+	// batch is how many letters a transaction forgets, and window how many it looks at to list
+	// them: in between, the write lock of SQLite is free. A larger window has PostgreSQL compile the
+	// statement (jit_above_cost), which takes longer than the statement itself.
+	batch  = 20_000
+	window = 5_000
 	// sendBytes bounds the payloads that a step reads.
 	sendBytes = 16 << 20
 )

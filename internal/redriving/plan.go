@@ -1,8 +1,9 @@
 package redriving
 
 import (
+	"cmp"
 	"context"
-	"math"
+	"slices"
 
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
@@ -44,9 +45,13 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 	if err != nil {
 		return job.Redrive{}, err
 	}
-	count, err := e.list(ctx, id, f)
+	survey, err := e.list(ctx, id, f)
 	if err != nil {
 		return job.Redrive{}, err
+	}
+	count := int64(0)
+	for _, s := range survey {
+		count += s.Letters
 	}
 	if count == 0 {
 		_, err := e.change(ctx, id, audit.Row{}, func(r *job.Redrive) error {
@@ -58,35 +63,48 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		}
 		return job.Redrive{}, instance.Refuse("no open letter of %s is chosen", e.Consumer)
 	}
-	survey, err := e.jobs().Survey(ctx, id, math.MaxInt32)
-	if err != nil {
-		return job.Redrive{}, err
-	}
 	if err := e.jobs().Planned(ctx, id, count, job.Valid, survey); err != nil {
 		return job.Redrive{}, err
 	}
 	return e.jobs().Get(ctx, id)
 }
 
-// list puts the letters of f onto the list of a redrive. They are found as a list of them is
-// (package search).
-func (e *Engine) list(ctx context.Context, id int64, f dlq.Filter) (count int64, err error) {
-	walk, err := search.NewOldest(ctx, e.Store.Letters(), f, dlq.Span{})
+// list puts the letters of f onto the list of a redrive, a window at a time, and returns what is to
+// be known about them.
+func (e *Engine) list(ctx context.Context, id int64, f dlq.Filter) (all []job.Survey, err error) {
+	letters := e.Store.Letters()
+	walk, err := search.NewOldest(ctx, letters, f, dlq.Span{})
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	for {
-		letters, err := walk.Next(ctx, batch)
-		if err != nil {
-			return 0, err
+		w, more, err := walk.Span(ctx, window)
+		if err != nil || !more {
+			slices.SortFunc(all, func(a, b job.Survey) int {
+				return cmp.Or(cmp.Compare(a.Handler, b.Handler), cmp.Compare(a.Build, b.Build))
+			})
+			return all, err
 		}
-		n, err := e.jobs().Add(ctx, id, f.Consumer, letters)
-		if err != nil {
-			return 0, err
+		chosen := f
+		if f.InGo() {
+			chosen = dlq.Filter{Consumer: f.Consumer}
+			if chosen.IDs, err = letters.IDsIn(ctx, f, w); err != nil {
+				return nil, err
+			}
+			if len(chosen.IDs) == 0 {
+				continue
+			}
 		}
-		count += int64(n)
-		if len(letters) < batch {
-			return count, nil
+		some, err := e.jobs().Add(ctx, id, chosen, w)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range some {
+			if i := slices.IndexFunc(all, func(a job.Survey) bool { return a.Handler == s.Handler && a.Build == s.Build }); i >= 0 {
+				all[i].Plus(s)
+			} else {
+				all = append(all, s)
+			}
 		}
 	}
 }

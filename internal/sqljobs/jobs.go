@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlrun"
+	"github.com/headrace/headrace/internal/sqlsearch"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -25,12 +27,15 @@ type Jobs struct {
 		Due, Lock, LockWait, Change, Looks, Next, Settle, SkipBehind string
 
 		Get, List, Unfinished, Entries, Survey, NewLetters, Waits string
+		// Added is the second half of Add where that cannot be one statement.
+		Added string `sql:"optional"`
 	}]
+	windows *sqlsearch.Windows
 }
 
 // New returns the redrives of a database.
 func New(d sqlrun.Driver, q sqlfile.Set) job.Store {
-	jobs := sqlrun.Loaded(d, q, "redrives", &Jobs{})
+	jobs := sqlrun.Loaded(d, q, "redrives", &Jobs{windows: sqlrun.Loaded(d, q, "letters", &sqlsearch.Windows{})})
 	return job.Store{Plans: jobs, Steps: jobs, Reader: jobs}
 }
 
@@ -69,9 +74,25 @@ func (s *Jobs) Create(ctx context.Context, r job.Redrive) (id int64, err error) 
 	return id, err
 }
 
-func (s *Jobs) Add(ctx context.Context, id int64, consumer string, letters []int64) (n int, err error) {
+func (s *Jobs) Add(ctx context.Context, id int64, f dlq.Filter, w dlq.Span) (list []job.Survey, err error) {
 	defer sqlrun.Wrap("list the letters of a redrive", &err)
-	return s.Write(ctx, s.SQL.Add, append(s.Many(letters), id, consumer)...)
+	args, err := s.windows.WindowArgs(f, w)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, id)
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		query := s.SQL.Add
+		if s.SQL.Added != "" {
+			if _, err := t.ExecContext(ctx, query, args...); err != nil {
+				return err
+			}
+			query = s.SQL.Added
+		}
+		list, err = sqlrun.Collect(ctx, t, query, args, surveyFields)
+		return err
+	})
+	return list, err
 }
 
 func (s *Jobs) Planned(ctx context.Context, id, count int64, valid time.Duration, survey []job.Survey) (err error) {
@@ -138,9 +159,12 @@ func (s *Jobs) LooksOf(ctx context.Context, id, after, upTo int64, limit int) ([
 
 func (s *Jobs) Survey(ctx context.Context, id int64, limit int) (list []job.Survey, err error) {
 	defer sqlrun.Wrap("count the letters of a plan", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id, limit}, func(v *job.Survey) []any {
-		return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.OpenCalls, &v.Closed, &v.Held, &v.HeldBy}
-	})
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Survey, []any{id, limit}, surveyFields)
+}
+
+// surveyFields are the destinations of a survey's columns.
+func surveyFields(v *job.Survey) []any {
+	return []any{&v.Handler, &v.Build, &v.Letters, &v.Again, &v.Crashed, &v.StandIn, &v.Conflicts, &v.Review, &v.OpenCalls, &v.Closed, &v.Held, &v.HeldBy}
 }
 
 func (s *Jobs) NewLetters(ctx context.Context, r job.Redrive, builds []string) (n int64, err error) {

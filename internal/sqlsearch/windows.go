@@ -55,6 +55,14 @@ func (s *Windows) Args(f dlq.Filter) ([]any, error) {
 	return args, err
 }
 
+// WindowArgs returns the arguments of a statement with a filter and a window, for what statements
+// decide alone.
+func (s *Windows) WindowArgs(f dlq.Filter, w dlq.Span) ([]any, error) {
+	args, err := s.Args(f)
+	name, _ := source(f)
+	return append(append(args, name), ends(w)...), err
+}
+
 // plain returns a text that may be an argument. No column contains text with a NUL byte or in
 // another encoding; as an argument it would be an error.
 func plain(s string) string { return encode.Text(s, 0) }

@@ -16,6 +16,7 @@ var scans = map[string]string{
 	"inbox_counts":   "counts, as its interface says",
 	"letters_groups": "counts",
 	"waiting_groups": "takes the first of an index, and what it found",
+	"redrives_added": "the letters of a window",
 	"letters_insert": "looks at the newest row only",
 	"outbox_list":    "counts along indexes",
 	"outbox_topics":  "counts up to a limit in each shard",

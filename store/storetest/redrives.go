@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,7 +11,6 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
-	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -36,15 +36,17 @@ func (b *bundle) plan(f dlq.Filter) int64 {
 	})
 	b.must(err)
 	f.Consumer = consumer
-	walk, err := search.NewOldest(b.ctx, b.Store.Letters(), f, dlq.Span{})
+	survey, err := jobs.Add(b.ctx, id, f, dlq.Span{})
 	b.must(err)
-	letters, err := walk.Next(b.ctx, 100)
-	b.must(err)
-	n, err := jobs.Add(b.ctx, id, consumer, letters)
-	b.must(err)
-	count := int64(n)
-	survey, err := jobs.Survey(b.ctx, id, 1000)
-	b.must(err)
+	slices.SortFunc(survey, func(x, y job.Survey) int { return strings.Compare(x.Handler+"/"+x.Build, y.Handler+"/"+y.Build) })
+	now, err := jobs.Survey(b.ctx, id, 1000)
+	if err != nil || !slices.Equal(survey, now) {
+		b.Errorf("what is known when they are listed is %+v, and then %+v, %v", survey, now, err)
+	}
+	count := int64(0)
+	for _, s := range survey {
+		count += s.Letters
+	}
 	b.must(jobs.Planned(b.ctx, id, count, time.Hour, survey))
 	return id
 }
@@ -340,8 +342,14 @@ func redriveOptions(b *bundle) {
 	}
 	ids := b.die(letter("a"), letter("b"))
 	b.redrive(ids[1], "b")
-	for name, want := range map[string]int{consumer: 1, "other": 0} {
-		if n, err := b.Store.Operations().Redrives.Add(b.ctx, 1, name, append(ids, 1<<40)); n != want || err != nil {
+	for name, want := range map[string]int64{consumer: 1, "other": 0} {
+		f := dlq.Filter{Consumer: name, IDs: append(ids, 1<<40), AnyState: true}
+		list, err := b.Store.Operations().Redrives.Add(b.ctx, 1, f, dlq.Span{})
+		n := int64(0)
+		for _, s := range list {
+			n += s.Letters
+		}
+		if n != want || err != nil {
 			b.Errorf("of %s: %d, %v", name, n, err)
 		}
 	}

@@ -73,6 +73,7 @@ func expected() []expectation {
 		{Name: "dead_list p50 ms", Most: 100, figure: "dead_list", of: p50},
 		{Name: "dead_group p50 ms", Most: 100, figure: "dead_group", of: p50},
 		{Name: "dead_redrive letters a second", Least: 20_000, figure: "dead_redrive", of: rate},
+		{Name: "plan/plan_byhand", Least: 0.8},
 		{Name: "plan letters a second", Least: 100_000, figure: "plan", of: rate},
 		{Name: "redrive_job letters a second", Least: 1000, figure: "redrive_job", of: rate},
 		{Name: "rehearsed p99/p99 without", Most: 1.5, figure: "rehearsed", of: beside},

@@ -16,12 +16,12 @@ FROM (
     UNION ALL
     (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
      WHERE $16::text = 'group' AND l.state = 'open'
-         AND (l.error_fingerprint, l.id) > ($7::text, $17::bigint) AND (l.error_fingerprint, l.id) < ($7::text, $18::bigint)
+         AND l.error_fingerprint = $7::text AND l.id > $17::bigint AND l.id < $18::bigint
      ORDER BY l.error_fingerprint DESC, l.id DESC)
     UNION ALL
     (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l
      WHERE $16::text = 'key'
-         AND (l.key, l.id) > ($8::text, $17::bigint) AND (l.key, l.id) < ($8::text, $18::bigint)
+         AND l.key = $8::text AND l.id > $17::bigint AND l.id < $18::bigint
      ORDER BY l.key DESC, l.id DESC)
     UNION ALL
     (SELECT l.* FROM {{schema}}.headrace_dead_letters AS l

@@ -12,12 +12,12 @@ FROM (
     UNION ALL
     (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
      WHERE $1::text = 'group' AND l.state = 'open'
-         AND (l.error_fingerprint, l.id) > ($3::text, $4::bigint) AND (l.error_fingerprint, l.id) < ($3::text, $5::bigint)
+         AND l.error_fingerprint = $3::text AND l.id > $4::bigint AND l.id < $5::bigint
      ORDER BY l.error_fingerprint, l.id LIMIT $6)
     UNION ALL
     (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
      WHERE $1::text = 'key'
-         AND (l.key, l.id) > ($3::text, $4::bigint) AND (l.key, l.id) < ($3::text, $5::bigint)
+         AND l.key = $3::text AND l.id > $4::bigint AND l.id < $5::bigint
      ORDER BY l.key, l.id LIMIT $6)
     UNION ALL
     (SELECT l.id FROM {{schema}}.headrace_dead_letters AS l
