@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -148,17 +149,14 @@ func (c *Consumer) add(r *registration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.started.Load() {
-		err := fmt.Errorf("consumer %s: handler %q was registered too late, and gets nothing: %w", c.Name(), r.Name, ErrRunning)
-		c.late = errors.Join(c.late, err)
+		c.late = errors.Join(c.late, fmt.Errorf("consumer %s: handler %q was registered too late, and gets nothing: %w", c.Name(), r.Name, ErrRunning))
 		c.config.Logger.Error("a handler was registered too late, and gets nothing: register it before Run, or add it to the Router before Attach", "handler", r.Name)
 		return
 	}
 	if r.setSource(c.config.Source) {
 		c.sourced = true
 	}
-	if err := encode.Topic("the topic", r.Topic); err != nil {
-		r.mistake("%w", err)
-	} else if err := encode.Name("handler name", r.Name); err != nil {
+	if err := cmp.Or(encode.Topic("the topic", r.Topic), encode.Name("handler name", r.Name)); err != nil {
 		r.mistake("%w", err)
 	}
 	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local) {
@@ -179,8 +177,7 @@ func (c *Consumer) add(r *registration) {
 		r.Leased.Slots, r.Leased.Timeout = r.Concurrency, r.Timeout
 		r.Strict, r.Alone, r.Timeout = true, true, c.config.HandlerTimeout
 		if early, before := r.Leased.Plan.Early(); early != "" {
-			c.config.Logger.Warn("a step with Park or Skip comes before one with Retry or Probe: if that one fails for good, the call was made already; put it last",
-				"handler", r.Name, "step", early, "before", before)
+			c.config.Logger.Warn("a step with Park or Skip comes before one with Retry or Probe: if that one fails for good, the call was made already; put it last", "handler", r.Name, "step", early, "before", before)
 		}
 	}
 	r.Check = c.checkOf(r)

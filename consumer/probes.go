@@ -7,14 +7,12 @@ import (
 )
 
 // Probes returns a handler for the probes of an orchestrator such as Kubernetes: GET
-// /readyz asks Ready of all consumers, GET /livez asks Alive. It answers 200 with "ok" and
-// a line for each consumer that a person has paused, or
-// 503 with what is missing, a line for each consumer; the lines name consumers, topics and
-// the errors of database and broker. It may be mounted at "/" of a mux, and is safe for
-// concurrent use.
+// /readyz asks Ready of all consumers, GET /livez asks Alive. It answers 200 with "ok" and a
+// line for each consumer that a person has paused, or 503 with what is missing, a line for
+// each consumer; the lines name consumers, topics and the errors of database and broker. It
+// may be mounted at "/" of a mux, and is safe for concurrent use.
 //
-// A readiness probe may look at /readyz every few seconds. Let a liveness probe look at
-// /livez only: an outage of database or broker is no reason to restart a process.
+// Let a liveness probe look at /livez only: an outage is no reason to restart a process.
 func Probes(consumers ...*Consumer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /readyz", probe(consumers, (*Consumer).Ready))
@@ -25,9 +23,13 @@ func Probes(consumers ...*Consumer) http.Handler {
 func probe(consumers []*Consumer, ask func(*Consumer) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		var missing []string
+		said := "ok\n"
 		for _, c := range consumers {
 			if err := ask(c); err != nil {
 				missing = append(missing, fmt.Sprintf("%s: %v", c.Name(), err))
+			}
+			if p, paused := c.Paused(); paused {
+				said += fmt.Sprintf("%s: paused by %s\n", c.Name(), p.By)
 			}
 		}
 		if len(consumers) == 0 {
@@ -37,12 +39,6 @@ func probe(consumers []*Consumer, ask func(*Consumer) error) http.HandlerFunc {
 		if len(missing) > 0 {
 			http.Error(w, strings.Join(missing, "\n"), http.StatusServiceUnavailable)
 			return
-		}
-		said := "ok\n"
-		for _, c := range consumers {
-			if p, paused := c.Paused(); paused {
-				said += fmt.Sprintf("%s: paused by %s\n", c.Name(), p.By)
-			}
 		}
 		_, _ = w.Write([]byte(said))
 	}
