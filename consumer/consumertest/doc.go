@@ -51,7 +51,8 @@
 //   - [Kit.AppliedOnce], [Kit.DeadLettered], [Kit.Skipped].
 //   - [Kit.Published], [Kit.NotPublished], [Kit.Events].
 //   - [Steps.CalledOnce], [Steps.Parked], [Steps.Awaits].
-//   - [Kit.State], [Kit.Attempts], [Kit.Delays], and [Kit.Count] for your own tables.
+//   - [Kit.State], [Kit.Attempts], [Kit.Delays], and [Kit.Count] for your own tables. These read what
+//     is there now: call [Kit.Settle] before.
 //
 // Each assertion first waits until no work is left ([Kit.Settle]), so no test needs to
 // sleep. At the end the kit checks the invariants that the tables show.

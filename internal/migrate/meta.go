@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -23,14 +24,26 @@ func NewMeta(statements sqlfile.Set, schema string) *Meta {
 	return m
 }
 
-// Read returns the row; zero if there is no table.
+// Read returns the row; zero if there are no tables, and that of another pre-release if there are
+// some, but no row.
 func (m *Meta) Read(ctx context.Context, q sqlrun.Reader) (row store.Meta, err error) {
 	defer sqlrun.Wrap("read headrace_meta", &err)
-	var there bool
-	if err := q.QueryRowContext(ctx, m.sql.HasTable, m.schema).Scan(&there); err != nil || !there {
+	there, err := m.has(ctx, q, "headrace_meta")
+	if err == nil && there {
+		row, err = Scan(q.QueryRowContext(ctx, m.sql.Read))
+	}
+	if err != nil && !errors.Is(err, sql.ErrNoRows) || row.Version > 0 {
 		return row, err
 	}
-	return Scan(q.QueryRowContext(ctx, m.sql.Read))
+	if there, err = m.has(ctx, q, "headrace_inbox"); there {
+		row = store.Meta{Version: 1, ReadableFrom: 1}
+	}
+	return row, err
+}
+
+func (m *Meta) has(ctx context.Context, q sqlrun.Reader, table string) (there bool, err error) {
+	err = q.QueryRowContext(ctx, m.sql.HasTable, m.schema, table).Scan(&there)
+	return there, err
 }
 
 // Scan reads the row from the result of the statement meta_read.
