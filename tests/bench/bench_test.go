@@ -54,7 +54,7 @@ func BenchmarkAll(b *testing.B) {
 
 // Every benchmark proves its own counts, so a short run of each is a test of the
 // side that it measures: effects once (INVARIANTS 1), an event for each. The short form has
-// fewer messages, and leaves out what is there once more with pgx.
+// fewer messages, and leaves out what is there once more with pgx, and what builds the command.
 func TestEveryBenchmark(t *testing.T) {
 	l := testLab(t)
 	messages := 200
@@ -62,7 +62,7 @@ func TestEveryBenchmark(t *testing.T) {
 		messages = 50
 	}
 	for _, b := range benchmarks() {
-		if testing.Short() && strings.Contains(b.name, "_pgx") {
+		if testing.Short() && (strings.Contains(b.name, "_pgx") || b.name == "redrive_command") {
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {

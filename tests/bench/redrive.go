@@ -39,11 +39,15 @@ func redrivePart() []benchmark {
 			with: []string{"plan_byhand"}, fixture: lettersFixture, run: runPlan,
 		},
 		{
-			part: "redrive", name: "redrive_direct", fixture: jobFixture, run: runRedriven(false),
-			says: "redrive of 20k dead letters without a job, until their handler has applied all; letters a second",
+			part: "redrive", name: "redrive_direct", fixture: jobFixture, run: runRedriven((*lab).throughAdmin),
+			says: "redrive of 20k dead letters without a job, by the Go API, until their handler has applied all; letters a second",
 		},
 		{
-			part: "redrive", name: "redrive_job", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture, run: runRedriven(true),
+			part: "redrive", name: "redrive_command", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture,
+			says: "the same by headrace dlq redrive --direct, with its start; letters a second", run: runRedriven((*lab).throughCommand),
+		},
+		{
+			part: "redrive", name: "redrive_job", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture, run: runRedriven((*lab).throughJob),
 			says: "the same as a job in stages, until each letter has its outcome; letters a second",
 		},
 	}
@@ -99,7 +103,7 @@ func runPlan(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
 }
 
 // runRedriven redrives the letters of one reason while their consumer runs, and waits for the end.
-func runRedriven(asJob bool) func(context.Context, *lab, amount) (Figure, error) {
+func runRedriven(through func(*lab, context.Context, opened, *consumer.Consumer, dlq.Filter, int) (Figure, error)) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
 		st, err := l.openStore(ctx)
 		if err != nil {
@@ -122,12 +126,7 @@ func runRedriven(asJob bool) func(context.Context, *lab, amount) (Figure, error)
 		defer stop()
 		ended := make(chan error, 1)
 		go func() { ended <- c.Run(running) }()
-		want := a.or(jobLetters / lettersOfEach)
-		if asJob {
-			figure, err = l.throughJob(ctx, st, f, want)
-		} else {
-			figure, err = l.throughAdmin(ctx, st, c, f, want)
-		}
+		figure, err = through(l, ctx, st, c, f, a.or(jobLetters/lettersOfEach))
 		stop()
 		if err := errors.Join(err, <-ended); err != nil {
 			return Figure{}, err
@@ -150,7 +149,7 @@ func (l *lab) throughAdmin(ctx context.Context, st opened, c *consumer.Consumer,
 }
 
 // throughJob plans, applies, and waits until each letter has its outcome.
-func (l *lab) throughJob(ctx context.Context, st opened, f dlq.Filter, want int) (Figure, error) {
+func (l *lab) throughJob(ctx context.Context, st opened, _ *consumer.Consumer, f dlq.Filter, want int) (Figure, error) {
 	o := st.Operations()
 	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: look}
 	ask := func(kind string, args any) (a redriving.Answer, err error) {
