@@ -65,7 +65,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 		return nil // there is nothing to do
 	}
 	if err != nil {
-		return m.namesDirect(err, kind)
+		return m.namesDirect(err, string(kind))
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err == nil && !m.json() {
@@ -93,9 +93,9 @@ func (m *Main) applyPlan(ctx context.Context, st openStore, d *decideFlags, r jo
 }
 
 // namesDirect adds to the error that no process answers what an admin can do.
-func (m *Main) namesDirect(err error, kind job.Kind) error {
+func (m *Main) namesDirect(err error, verb string) error {
 	if errors.Is(err, instance.ErrNoAnswer) {
-		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: headrace dlq %s --direct", err, kind)
+		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: headrace dlq %s --direct", err, verb)
 	}
 	return err
 }
@@ -117,7 +117,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	o.Stages, o.PauseAt = nil, 100
 	id, err := m.plan(ctx, st, redriving.Plan{Kind: kind, Filter: f, Options: o}, d.by)
 	if err != nil {
-		return m.namesDirect(err, kind)
+		return m.namesDirect(err, string(kind))
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/store/txn"
 )
 
 func (m *Main) restoreCommand() *cobra.Command {
@@ -23,7 +24,8 @@ if all do.`,
 		Example: "  headrace dlq restore 187 188 --reason 'the wrong group'\n  headrace dlq restore R-43 --reason 'the wrong group'",
 	}
 	var r instance.Request
-	var yes, dryRun bool
+	var yes, dryRun, direct bool
+	c.Flags().BoolVar(&direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs")
 	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many letters are chosen")
 	c.Flags().StringVar(&r.By, "by", "", "who decides, for the audit trail (default: your user name)")
@@ -42,7 +44,7 @@ if all do.`,
 			}
 			return m.withRedrive(ctx, args[0], func(st openStore, j job.Redrive) error {
 				r.Consumer = j.Consumer
-				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, dryRun)
+				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, dryRun, direct)
 			})
 		}
 		ids, err := m.askFor(args, yes || dryRun)
@@ -60,14 +62,15 @@ if all do.`,
 			if err != nil {
 				return err
 			}
-			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, dryRun)
+			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, dryRun, direct)
 		})
 	})
 	return c
 }
 
-// restore asks the user, and then a process, and prints its answer. About n letters are chosen.
-func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, dryRun bool) error {
+// restore asks the user, and then a process unless direct, and prints its answer. About n letters are
+// chosen.
+func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, dryRun, direct bool) error {
 	if dryRun {
 		return m.emit("", dryRunView{true, n}, nil, [][]string{{"would restore " + plural(n, "letter", "letters")}})
 	}
@@ -80,8 +83,18 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 		return err
 	}
 	bar := m.progress("restored", n)
-	a, err := askLong(ctx, st, r, args, instance.Valid, func(soFar editing.Restored) { bar.step(soFar.Done) })
+	var a editing.Restored
+	var err error
+	if direct {
+		a, err = (&editing.Desk{Store: st.Store}).Restore(ctx, r, args)
+	} else {
+		a, err = askLong(ctx, st, r, args, instance.Valid, func(soFar editing.Restored) { bar.step(soFar.Done) })
+		err = m.namesDirect(err, editing.RestoreKind)
+	}
 	bar.end()
+	if direct && txn.NotPermitted(err) {
+		err = &roleError{"admin", err}
+	}
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func TestRoles(t *testing.T) {
 	for line, role := range map[string]string{
 		"consumer pause billing": "operator", "consumer resume billing": "operator", "dlq show 1 --payload": "operator",
 		"system pause erp --for 1h --anyway": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
-		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
+		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
 		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id": "admin",
 	} {
 		l.may("viewer", exitNotPermitted, line)
@@ -143,6 +143,8 @@ func TestRoles(t *testing.T) {
 	for _, line := range []string{"consumer pause billing --reason x", "consumer resume billing", "dlq show 1 --payload", "backlog ls", "outbox parked", "outbox unpark --all --yes", "system pause erp --for 1h --anyway", "system resume erp", "steps ls", "check", "inbox show k2"} {
 		l.may("operator", exitDone, line)
 	}
+	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
+	l.may("admin", exitDone, "dlq restore --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "prune --source-retention 1h")
 	l.may("admin", exitDone, "check")
