@@ -78,5 +78,6 @@ func TestSearchReadsFewPages(t *testing.T) {
 		" SELECT 1, l.id, 0, CASE WHEN l.id * 10 > $1::bigint * 7 THEN 'queued' ELSE 'succeeded' END, l.scope, l.key, '' FROM headrace_dead_letters AS l", letters)
 	b.exec("VACUUM ANALYZE headrace_redrive_letters")
 	explain(t, b.db, "redrives_next", "PREPARE p (bigint, integer) AS "+b.SQL("redrives_next"), "EXECUTE p (1, 500)", 3500)
+	explain(t, b.db, "redrives_survey", "PREPARE p (bigint, integer) AS "+b.SQL("redrives_survey"), "EXECUTE p (1, 100)", pages)
 	explain(t, b.db, "letters_created", "PREPARE p (bigint) AS "+b.SQL("letters_created"), "EXECUTE p (1234)", 10)
 }
