@@ -44,6 +44,7 @@ var (
 		"queries/outbox_delete_next.sql":               "one statement of SQLite writes into one table",
 		"queries/outbox_hold_change.sql":               "one statement of SQLite writes into one table",
 		"queries/outbox_hold_take.sql":                 "one statement of SQLite writes into one table",
+		"queries/redrives_added.sql":                   "an INSERT of SQLite is no part of a SELECT",
 		"queries/prune_stretch.sql":                    "PostgreSQL walks by pages, whose numbers need no look",
 		"queries/prune_look.sql":                       "what is found takes the file's one writer, and not the look",
 		"queries/prune_look_letters.sql":               "what is found takes the file's one writer, and not the look",
