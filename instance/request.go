@@ -21,6 +21,9 @@ type Request struct {
 	Args []byte
 	// By says who asks, Reason why. DBUser is the login that asked; the database sets it.
 	By, Reason, DBUser string
+	// Once names the form that asks, so that a form that is sent twice asks once; "" is none. At
+	// most 64 bytes. Get and Take do not return it.
+	Once string
 	// At is when it was asked, and Until the end of its time: it is not taken any more. The
 	// database sets both.
 	At, Until time.Time
@@ -94,8 +97,11 @@ func (r refusal) Is(target error) bool { return target == ErrRefused }
 // Requests keeps requests. Drivers implement it.
 type Requests interface {
 	// Ask records a request that may be taken for valid, at most MaxValid, and returns its id.
-	// The error matches ErrInvalid if the consumer's name is not valid.
+	// If one with the same Once is there, that is the id, and nothing is recorded. The error
+	// matches ErrInvalid if the consumer's name is not valid.
 	Ask(ctx context.Context, r Request, valid time.Duration) (int64, error)
+	// Asked returns the id of the request with this Once; 0 if there is none.
+	Asked(ctx context.Context, once string) (int64, error)
 	// Take takes the oldest waiting request of kinds whose Consumer is that of self, and whose
 	// Build and Host are empty or those of self. It reports false if there is none. No two
 	// processes take the same, and none takes one whose time is over. If there is none, it

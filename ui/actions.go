@@ -1,11 +1,11 @@
 package ui
 
 import (
+	"crypto/sha256"
 	"errors"
-	"hash/fnv"
+	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
@@ -33,8 +33,17 @@ const changed = "It has changed since you looked, so nothing was done. This is t
 type present func(status int) error
 
 // stale reports whether what the form says the person saw is not the present state, after it has
-// shown that.
+// shown that; a form that was sent before leads where it led then.
 func (v *visit) stale(seen string, show present) (bool, error) {
+	if form := once(v); form != "" {
+		id, err := v.asker().Requests.Asked(v.ctx(), form)
+		if err != nil {
+			return false, err
+		}
+		if id != 0 {
+			return true, v.await(id, show)
+		}
+	}
 	if v.r.PostForm.Get("seen") == seen {
 		return false, nil
 	}
@@ -63,30 +72,44 @@ func (v *visit) ask(r instance.Request, args any, valid time.Duration, show pres
 	if err != nil {
 		return err
 	}
-	r.By = v.who.Name
+	r.By, r.Once = v.who.Name, once(v)
 	id, err := v.asker().Start(v.ctx(), r, valid)
 	if err != nil {
 		return v.refused(err, show)
 	}
+	return v.await(id, show)
+}
+
+// once names the form that was sent, with all that is filled in: the second of two clicks, also on another
+// server of the pages, asks for nothing new. "" if the form has no mark of ours.
+func once(v *visit) string {
+	if v.r.PostForm.Get("form") == "" {
+		return ""
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(v.who.Name+"\x00"+v.r.URL.Path+"\x00"+v.r.PostForm.Encode())))
+}
+
+// await waits for the answer to a request, and goes to what it led to.
+func (v *visit) await(id int64, show present) error {
 	for end := time.Now().Add(patience); time.Now().Before(end) && sleep.For(v.ctx(), lookEvery); {
-		_, answer, done, err := v.asker().Look(v.ctx(), id)
+		r, answer, done, err := v.asker().Look(v.ctx(), id)
 		if err != nil {
 			return v.refused(err, show)
 		}
 		if done {
-			return answered(v, id, r, answer, show)
+			return answered(v, r, answer, show)
 		}
 	}
 	return v.numbered("q", id)
 }
 
 // answered goes to what a request has led to.
-func answered(v *visit, id int64, r instance.Request, answer instance.Answer, show present) error {
+func answered(v *visit, r instance.Request, answer instance.Answer, show present) error {
 	var done redriving.Answer
 	switch r.Kind {
 	case rehearsal.Kind, intervene.RetryKind, editing.RestoreKind:
 		if answer.State == instance.RequestDone {
-			return v.numbered("q", id)
+			return v.numbered("q", r.ID)
 		}
 		return v.refused(answer.Read(nil), show)
 	}
@@ -107,19 +130,6 @@ func (v *visit) refused(err error, show present) error {
 		return show(http.StatusServiceUnavailable)
 	}
 	return err
-}
-
-// turns let the posts of one form follow one another: the second has then not seen what the first has
-// made, and makes no second plan. Posts to other servers of the pages are not held back.
-type turns [64]sync.Mutex
-
-// take waits for the turn of a path, and returns what ends it.
-func (t *turns) take(path string) (end func()) {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(path)) // a hash never fails
-	turn := &t[h.Sum32()%uint32(len(t))]
-	turn.Lock()
-	return turn.Unlock
 }
 
 // rehearse asks the newest build of a consumer to rehearse letters.

@@ -58,7 +58,6 @@ func planGroup(v *visit) error { return planOfGroup(v, job.Redriving) }
 func discardGroup(v *visit) error { return planOfGroup(v, job.Discarding) }
 
 func planOfGroup(v *visit, kind job.Kind) error {
-	defer v.s.turns.take(v.r.URL.Path)()
 	return v.onGroup(seenPlan, func(g groups.Group, show present) error { return v.plan(kind, read.LettersOf(g), show) })
 }
 

@@ -86,7 +86,6 @@ func planLetter(v *visit) error            { return planOfLetter(v, job.Redrivin
 func discardLetter(v *visit) error         { return planOfLetter(v, job.Discarding) }
 
 func planOfLetter(v *visit, kind job.Kind) error {
-	defer v.s.turns.take(v.r.URL.Path)()
 	return v.onLetter(seenLetterPlan, func(d redrive.Detail, show present) error {
 		return v.plan(kind, dlq.Filter{Consumer: d.Letter.Consumer, IDs: []int64{d.Letter.LetterID}}, show)
 	})

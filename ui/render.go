@@ -2,6 +2,7 @@ package ui
 
 import (
 	"bytes"
+	"crypto/rand"
 	"embed"
 	"fmt"
 	"html/template"
@@ -36,7 +37,7 @@ func parse(root string) views {
 		},
 		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
-		"inc": func(n int) int { return n + 1 }, "navigation": navigation,
+		"inc": func(n int) int { return n + 1 }, "navigation": navigation, "nonce": rand.Text,
 	}
 	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
 	all := make(views)

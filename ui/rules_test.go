@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/url"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
 	"github.com/headrace/headrace/ui"
 	"github.com/headrace/headrace/ui/who"
@@ -200,7 +202,8 @@ func fileSums(t *testing.T, file string) (sums []string) {
 	return sums
 }
 
-// What a form says that the person saw must be so: a stale page and a second click get 409.
+// What a form says that the person saw must be so: a stale page gets 409. So does a second click, but for
+// what a process was asked: that leads where the first one led.
 func TestStaleForms(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -212,7 +215,8 @@ func TestStaleForms(t *testing.T) {
 	for _, action := range []struct {
 		suffix string
 		more   []string
-	}{{"/note", []string{"assignee", "ann"}}, {"/mute", []string{"for", "1h"}}, {"/plan", nil}, {"/resolve", nil}} {
+		again  int
+	}{{"/note", []string{"assignee", "ann"}, 409}, {"/mute", []string{"for", "1h"}, 409}, {"/plan", nil, 200}, {"/resolve", nil, 409}} {
 		f.get(group)
 		path, fields := f.form(action.suffix)
 		for i := 0; i+1 < len(action.more); i += 2 {
@@ -221,6 +225,9 @@ func TestStaleForms(t *testing.T) {
 		f.send("POST", path, fields)
 		f.wants(http.StatusOK)
 		f.send("POST", path, fields) // a second click
+		f.wants(action.again)
+		fields.Set("form", "another tab")
+		f.send("POST", path, fields)
 		f.wants(http.StatusConflict, "nothing was done", "the total is negative")
 	}
 	f.get("/r/1")
@@ -229,45 +236,58 @@ func TestStaleForms(t *testing.T) {
 	f.send("POST", path, fields)
 	f.wants(http.StatusOK, "cancelled")
 	f.send("POST", path, fields)
+	f.wants(http.StatusOK, "cancelled")
+	fields.Set("reason", "another one")
+	f.send("POST", path, fields)
 	f.wants(http.StatusConflict, "nothing was done")
 	fields.Del("seen")
 	f.send("POST", path, fields)
 	f.wants(http.StatusConflict)
 }
 
-// Clicks at the same moment make one plan.
+// Clicks at the same moment make one plan, and lead to it, also where each goes to another server.
+//
+//evidence:path
 func TestClicksAtOnceMakeOnePlan(t *testing.T) {
 	t.Parallel()
-	f := newFixture(t)
-	f.fail(2)
-	_, stop := f.run("v1.8.1", func(paid) error { return nil })
-	defer stop()
-	f.counted()
-	for _, page := range []string{"/g/" + f.letters()[0].ErrorFingerprint, "/l/1"} {
-		f.get(page)
-		path, fields := f.form("/plan")
-		var clicks sync.WaitGroup
-		statuses := make(chan int, 4)
-		for range cap(statuses) {
-			clicks.Go(func() {
-				one := *f
-				one.sendOnce("POST", path, fields)
-				statuses <- one.status
-			})
+	onEachStore(t, func(f *fixture, other store.Store) {
+		f.fail(2)
+		_, stop := f.run("v1.8.1", func(paid) error { return nil })
+		defer stop()
+		f.counted()
+		second := on(f.T, other, ui.Options{})
+		for _, page := range []string{"/g/" + f.letters()[0].ErrorFingerprint, "/l/1"} {
+			f.get(page)
+			path, fields := f.form("/plan")
+			var clicks sync.WaitGroup
+			led := make(chan string, 6)
+			click := func(f fixture) {
+				f.sendOnce("POST", path, fields)
+				led <- fmt.Sprint(f.status, " ", f.header.Get("Location"))
+			}
+			for range cap(led)/2 - 1 {
+				clicks.Go(func() { click(*f) })
+				clicks.Go(func() { click(*second) })
+			}
+			clicks.Wait()
+			click(*second) // a late one
+			fields.Set("seen", "x")
+			click(*f)
+			close(led)
+			first := <-led
+			for i := 1; len(led) > 1; i++ {
+				if next := <-led; next != first || !strings.HasPrefix(first, "303 /r/") {
+					f.Errorf("%s: click %d led to %s, the first one to %s", page, i, next, first)
+				}
+			}
+			if changed := <-led; !strings.HasPrefix(changed, "409") {
+				f.Errorf("%s: a form that says something else: %s", page, changed)
+			}
 		}
-		clicks.Wait()
-		close(statuses)
-		count := make(map[int]int)
-		for status := range statuses {
-			count[status]++
+		if list, err := f.st.Operations().Redrives.List(f.Context(), "billing", 10); err != nil || len(list) != 2 {
+			f.Errorf("%d plans: %v", len(list), err)
 		}
-		if count[http.StatusSeeOther] != 1 || count[http.StatusConflict] != 3 {
-			t.Errorf("%s: %v", page, count)
-		}
-	}
-	if list, err := f.st.Operations().Redrives.List(t.Context(), "billing", 10); err != nil || len(list) != 2 {
-		t.Errorf("%d plans: %v", len(list), err)
-	}
+	})
 }
 
 // counted waits until the processes have counted the letters: then people may decide on the group.

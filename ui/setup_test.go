@@ -20,8 +20,11 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/internal/memsource"
+	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
 	"github.com/headrace/headrace/ui"
 	"github.com/headrace/headrace/ui/who"
@@ -49,6 +52,36 @@ func newFixture(t *testing.T) *fixture {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	return on(t, st, ui.Options{})
+}
+
+// onEachStore runs f with a database of each kind, and another store on the same.
+func onEachStore(t *testing.T, f func(f *fixture, other store.Store)) {
+	t.Run("sqlite", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "headrace.db")
+		both := [2]store.Store{}
+		for i := range both {
+			st, err := sqlite.Open(t.Context(), file, sqlite.Options{Migrate: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			both[i] = st
+		}
+		f(on(t, both[0], ui.Options{}), both[1])
+	})
+	t.Run("postgres", func(t *testing.T) {
+		dsn, schema := pgstore.New(t)
+		both := [2]store.Store{}
+		for i := range both {
+			st, err := postgres.New(t.Context(), pgtest.OpenDB(t, pgstore.Driver(t), dsn), postgres.Options{Schema: schema})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			both[i] = st
+		}
+		f(on(t, both[0], ui.Options{}), both[1])
+	})
 }
 
 func on(t *testing.T, st store.Store, o ui.Options) *fixture {

@@ -108,5 +108,4 @@ type server struct {
 	read  read.Reader
 	root  string // Options.Path without the slash at its end
 	views views
-	turns turns
 }

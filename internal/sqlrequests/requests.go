@@ -17,12 +17,12 @@ import (
 
 // Requests implements instance.Requests.
 type Requests struct {
-	sqlrun.Table[struct{ Ask, Look, Take, Answer, Record, Get, Forget string }]
+	sqlrun.Table[struct{ Ask, Once, Look, Take, Answer, Record, Get, Forget string }]
 }
 
 func (s *Requests) Ask(ctx context.Context, r instance.Request, valid time.Duration) (id int64, err error) {
 	defer sqlrun.Wrap("ask", &err)
-	if err := cmp.Or(instance.CheckConsumer(r.Consumer), sqlrun.Identity(r.Consumer, r.Kind, r.Build, r.Host)); err != nil {
+	if err := cmp.Or(instance.CheckConsumer(r.Consumer), sqlrun.Identity(r.Consumer, r.Kind, r.Build, r.Host, r.Once)); err != nil {
 		return 0, err
 	}
 	if valid <= 0 || valid > instance.MaxValid {
@@ -35,9 +35,25 @@ func (s *Requests) Ask(ctx context.Context, r instance.Request, valid time.Durat
 		return 0, errors.New("the arguments are no JSON")
 	}
 	err = s.Transact(ctx, func(t *txn.Txn) error {
-		return t.QueryRowContext(ctx, s.SQL.Ask, r.Kind, r.Consumer, r.Build, r.Host, string(r.Args),
-			encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), sqlrun.Micros(valid)).Scan(&id)
+		err := t.QueryRowContext(ctx, s.SQL.Ask, r.Kind, r.Consumer, r.Build, r.Host, string(r.Args),
+			encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), sqlrun.Micros(valid), r.Once).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil // the form was sent before
+		}
+		return err
 	})
+	if err == nil && id == 0 {
+		return s.Asked(ctx, r.Once)
+	}
+	return id, err
+}
+
+func (s *Requests) Asked(ctx context.Context, once string) (id int64, err error) {
+	defer sqlrun.Wrap("look for a request", &err)
+	err = s.Reader().QueryRowContext(ctx, s.SQL.Once, once).Scan(&id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
 	return id, err
 }
 

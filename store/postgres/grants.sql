@@ -91,7 +91,7 @@ GRANT SELECT ON
     {{schema}}.headrace_versions,
     {{schema}}.headrace_watches
 TO {{role}}_operator;
-GRANT INSERT (kind, consumer, build, host, args, by_whom, reason, until) ON {{schema}}.headrace_requests TO {{role}}_operator;
+GRANT INSERT (kind, consumer, build, host, args, by_whom, reason, until, once) ON {{schema}}.headrace_requests TO {{role}}_operator;
 GRANT INSERT (subject_kind, subject, action, by_whom, reason, redrive_id, detail) ON {{schema}}.headrace_audit TO {{role}}_operator;
 GRANT INSERT, UPDATE ON {{schema}}.headrace_pauses, {{schema}}.headrace_systems TO {{role}}_operator;
 GRANT UPDATE (
@@ -149,7 +149,7 @@ GRANT SELECT (
     outbox, shard, id, reason, due_at, attempts, error, message_id, topic, order_key, trace_parent, trace_state, created_at, copied
 ) ON {{schema}}.headrace_outbox_held TO {{role}}_viewer;
 GRANT SELECT (
-    id, kind, consumer, build, host, by_whom, db_user, reason, until, state, instance, taken_by, error, at
+    id, kind, consumer, build, host, by_whom, db_user, reason, until, state, instance, taken_by, error, once, at
 ) ON {{schema}}.headrace_requests TO {{role}}_viewer;
 GRANT SELECT (
     scope, key, step, system, state, generation, calls, call_id, input_hash, external_id, other_id, via, error, by_whom, reason,

@@ -13,6 +13,7 @@ var requestTests = []test{
 	{name: "it is taken by a process that it names, which knows its kind", run: requestChoice},
 	{name: "it is not taken after its time", run: requestOver},
 	{name: "of many processes each request has one", run: requestRace},
+	{name: "a form that is sent twice asks once", run: requestOnce},
 	{name: "what is no request is refused", run: requestRefused},
 	{name: "one that has ended long ago is forgotten", run: requestForgotten},
 }
@@ -124,6 +125,42 @@ func requestOver(b *bundle) {
 	}
 	if b.ask(instance.Request{Kind: "plan", Consumer: "billing"}, 30*time.Second) != b.takeRequest(pod1, "plan") {
 		b.Error("a new one is not taken")
+	}
+}
+
+//evidence:requests
+func requestOnce(b *bundle) {
+	first, other := b.Store.Operations().Requests, b.Reopen().Operations().Requests
+	r := instance.Request{Kind: "plan", Consumer: "billing", Once: strings.Repeat("f", 64)}
+	if id, err := first.Asked(b.ctx, r.Once); id != 0 || err != nil {
+		b.Errorf("before: %d, %v", id, err)
+	}
+	ids := make(chan int64, 6)
+	for i := range cap(ids) {
+		go func() {
+			id, err := []instance.Requests{first, other}[i%2].Ask(b.ctx, r, time.Minute)
+			if err != nil {
+				b.Error(err)
+			}
+			ids <- id
+		}()
+	}
+	id := <-ids
+	for range cap(ids) - 1 {
+		if next := <-ids; next != id || id == 0 {
+			b.Errorf("request %d, and then %d", id, next)
+		}
+	}
+	asked, err := other.Asked(b.ctx, r.Once)
+	if b.must(err); asked != id || b.takeRequest(pod1, "plan") != id || b.takeRequest(pod1, "plan") != 0 {
+		b.Errorf("%d is %d, or was taken twice", id, asked)
+	}
+	r.Once = ""
+	if one, two := b.ask(r, time.Minute), b.ask(r, time.Minute); one == two {
+		b.Error("without a form a second request is none")
+	}
+	if none, err := first.Asked(b.ctx, ""); none != 0 || err != nil {
+		b.Errorf("without a form: %d, %v", none, err)
 	}
 }
 

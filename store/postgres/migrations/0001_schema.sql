@@ -484,8 +484,10 @@ CREATE TABLE {{schema}}.headrace_requests (
     taken_by    text NOT NULL DEFAULT '', -- its host and build
     answer      text, -- JSON, of one that is done
     error       text NOT NULL DEFAULT '', -- of one that was refused or failed
+    once        text COLLATE "C" NOT NULL DEFAULT '', -- which form was sent; '' where each request is one of its own
     at          timestamptz NOT NULL DEFAULT {{now}}
 );
+CREATE UNIQUE INDEX headrace_requests_once ON {{schema}}.headrace_requests (once) WHERE once <> '';
 CREATE INDEX headrace_requests_waiting ON {{schema}}.headrace_requests (consumer, until) WHERE state = 'waiting';
 
 -- Results that the steps of several messages share, by the hash of their input. A row is free

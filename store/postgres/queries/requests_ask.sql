@@ -1,4 +1,6 @@
--- The login is the column's default. A time that is over is that of the database.
-INSERT INTO {{schema}}.headrace_requests (kind, consumer, build, host, args, by_whom, reason, until)
-VALUES ($1, $2, $3, $4, $5, $6, $7, {{now}} + $8::bigint * interval '1 microsecond')
+-- The login is the column's default. A time that is over is that of the database. No row comes back
+-- where the same form was sent before.
+INSERT INTO {{schema}}.headrace_requests (kind, consumer, build, host, args, by_whom, reason, until, once)
+VALUES ($1, $2, $3, $4, $5, $6, $7, {{now}} + $8::bigint * interval '1 microsecond', $9)
+ON CONFLICT (once) WHERE once <> '' DO NOTHING
 RETURNING id

@@ -455,8 +455,10 @@ CREATE TABLE {{schema}}.headrace_requests (
     taken_by    TEXT NOT NULL DEFAULT '', -- its host and build
     answer      TEXT, -- JSON, of one that is done
     error       TEXT NOT NULL DEFAULT '', -- of one that was refused or failed
+    once        TEXT NOT NULL DEFAULT '', -- which form was sent; '' where each request is one of its own
     at          INTEGER NOT NULL
 ) STRICT;
+CREATE UNIQUE INDEX {{schema}}.headrace_requests_once ON headrace_requests (once) WHERE once <> '';
 CREATE INDEX {{schema}}.headrace_requests_waiting ON headrace_requests (consumer, until) WHERE state = 'waiting';
 
 -- Results that the steps of several messages share, by the hash of their input. A row is free
