@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +24,7 @@ type uiFlags struct {
 	name    string
 	trace   string
 	runbook string
+	alerts  string
 	metrics bool
 }
 
@@ -30,7 +33,14 @@ func (m *Main) uiCommand() *cobra.Command {
 		Use: "ui", Short: "show the database in a browser", Args: noArgs,
 		Long: `Serves pages that show what fails, and lead from there to redriven letters. It prints a link that works once, for
 5 minutes and on this machine, and makes the browser that opens it an admin's for 12 hours. With --proxy-header or
---tokens others are known too, and it may listen beyond loopback. Ending the command ends no redrive.`,
+--tokens others are known too, and it may listen beyond loopback. Ending the command ends no redrive.
+
+Processes of consumers send their alerts. That a consumer has none left no process of it can tell: with --alerts, this
+command does, and tells what concerns the whole database while no process judges that. The file has a line for each receiver:
+  slack URL | pagerduty KEY | pagerduty-eu KEY | alertmanager URL… | webhook URL SECRET | heartbeat URL
+and may have "pages URL", the address of these pages for links, and "allow NETWORK" (10.0.0.0/8), for receivers in your own
+network, also by http. Of a receiver that is a sink of the consumers, too, each alert is sent once. HEADRACE_ENVIRONMENT is
+that of the consumers.`,
 		Example: "  headrace ui --listen 127.0.0.1:8090",
 	}
 	var f uiFlags
@@ -40,6 +50,7 @@ func (m *Main) uiCommand() *cobra.Command {
 	flags.StringVar(&f.name, "name", "", "what the pages call the database (default: its name without a password)")
 	flags.StringVar(&f.trace, "trace-url", "", "the `URL` of a trace, with {trace} for its id")
 	flags.StringVar(&f.runbook, "runbook-url", "", "the `URL` of a runbook, with {consumer} and {handler}")
+	flags.StringVar(&f.alerts, "alerts", "", "a `file` with who is told of alerts, a line for each: see above")
 	flags.BoolVar(&f.metrics, "metrics", false, "also serve the gauges of the database at "+metricsPath+", for Prometheus")
 	f.add(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
@@ -79,6 +90,10 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 		defer end()
 		pages = both
 	}
+	told, err := readReceivers(f.alerts)
+	if err != nil {
+		return err
+	}
 	work, stop := m.Interruptible(ctx)
 	defer stop()
 	l, err := login.Listen(f.listen, way)
@@ -87,17 +102,27 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	} else if err != nil {
 		return err
 	}
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
+	var alerting sync.WaitGroup
+	defer alerting.Wait()
+	watching, end := context.WithCancel(work)
+	defer end()
+	alerting.Go(func() { told.watch(watching, st, m.Getenv("HEADRACE_ENVIRONMENT"), logger) })
 	path := "/"
 	if link, ok := way.(*login.Link); ok {
 		path = link.Path()
 	}
-	m.say("http://%s%s", l.Addr(), path)
+	return serve(work, l, pages, func() { m.say("http://%s%s", l.Addr(), path) })
+}
+
+// serve serves pages until ctx ends. It calls say once they are served.
+func serve(ctx context.Context, l net.Listener, pages http.Handler, say func()) (err error) {
+	server := &http.Server{Handler: pages, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	say()
 	select {
 	case err = <-ended:
-	case <-work.Done():
+	case <-ctx.Done():
 		closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_ = server.Shutdown(closing) // what is still open is cut

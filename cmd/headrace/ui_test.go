@@ -25,8 +25,9 @@ type uiReader struct {
 	stop context.CancelFunc
 	said strings.Builder
 	page string
-	// metrics is what a program without a login reads.
+	// metrics is what a program without a login reads; beats come from the heartbeat.
 	metrics string
+	beats   chan struct{}
 }
 
 var uiAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\S+`)
@@ -60,6 +61,7 @@ func (u *uiReader) Write(b []byte) (int, error) {
 			u.Error(answer.Status, err)
 		}
 		u.metrics = string(text)
+		<-u.beats
 	}
 	return len(b), nil
 }
@@ -68,7 +70,10 @@ func (u *uiReader) Write(b []byte) (int, error) {
 func TestUI(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "2")
-	u := &uiReader{T: t}
+	u := &uiReader{T: t, beats: make(chan struct{}, 9)}
+	monitor := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { u.beats <- struct{}{} }))
+	defer monitor.Close()
+	file := receiversFile(t, "allow 127.0.0.0/8\nheartbeat "+monitor.URL)
 	p.run(exitDone, func(m *Main) {
 		m.Stderr = u
 		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -76,7 +81,7 @@ func TestUI(t *testing.T) {
 			u.stop = stop
 			return work, stop
 		}
-	}, "ui", "--listen", "127.0.0.1:0", "--name", "shop-prod", "--metrics")
+	}, "ui", "--listen", "127.0.0.1:0", "--name", "shop-prod", "--metrics", "--alerts", file)
 	for _, want := range []string{"shop-prod", "context deadline exceeded", "headrace status"} {
 		if !strings.Contains(u.page, want) {
 			t.Errorf("the page lacks %q: %s", want, u.page)
@@ -91,6 +96,7 @@ func TestUI(t *testing.T) {
 		p.run(exitUsage, nil, "ui", "--listen", address)
 	}
 	p.run(exitFailed, nil, "ui", "--listen", "8090")
+	p.run(exitUsage, nil, "ui", "--alerts", receiversFile(t, "slack"))
 }
 
 // Who may not look at the pages reads no metrics, but for programs of this machine where a link signs in; and no page of

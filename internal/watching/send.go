@@ -36,7 +36,7 @@ func (s *sender) run(ctx context.Context) {
 	tick := time.NewTicker(s.w.every)
 	defer tick.Stop()
 	for {
-		for _, namespace := range []string{s.w.o.Consumer, ""} {
+		for _, namespace := range slices.Compact([]string{s.w.o.Consumer, ""}) {
 			if err := s.work(ctx, namespace); err != nil && ctx.Err() == nil {
 				s.w.o.Logger.Warn("alerts: what a sink knows cannot be read or written; trying again", "sink", s.sink, "error", err)
 			}

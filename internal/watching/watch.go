@@ -38,8 +38,10 @@ const (
 // Options are what a Watch works with. All fields but Environment and Build are required.
 type Options struct {
 	Store store.Store
-	// Consumer is whose conditions are judged, beside those of the database. Owner is the id
-	// of this process.
+	// Consumer is whose conditions are judged, beside those of the database. Without one it
+	// is no process of a consumer: it makes no reports, and judges the database only where
+	// no process of a consumer has for a while, so that their bounds count. Owner is the id of
+	// this process.
 	Consumer, Owner string
 	// Environment and Build are the process's.
 	Environment, Build string
@@ -49,7 +51,7 @@ type Options struct {
 	Alerts  alerts.Options
 	Callers map[string]*alerting.Caller
 	// Away reports whether the database is known to be away. Direct sends an alert of this
-	// process without it, and does not block.
+	// process without it, and does not block. Without a Consumer neither is used.
 	Away   func() bool
 	Direct func(alerts.Alert)
 	Logger *slog.Logger
@@ -101,13 +103,7 @@ func (w *Watch) Run(ctx context.Context) {
 	defer tick.Stop()
 	woken := true
 	for {
-		open, _ := w.reports.state()
-		changed, err := w.look(ctx, w.o.Consumer, woken || open)
-		if err != nil {
-			w.reports.refused(w.o.Direct)
-		} else if _, dirty := w.reports.state(); dirty {
-			w.wake.Wake() // another process judges
-		}
+		changed := w.o.Consumer != "" && w.lookAtConsumer(ctx, woken)
 		if more, _ := w.look(ctx, "", false); more || changed {
 			for _, s := range senders {
 				s.wake.Wake()
@@ -125,6 +121,18 @@ func (w *Watch) Run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// lookAtConsumer judges what concerns the consumer, at once if it was woken or has reports.
+func (w *Watch) lookAtConsumer(ctx context.Context, woken bool) bool {
+	open, _ := w.reports.state()
+	changed, err := w.look(ctx, w.o.Consumer, woken || open)
+	if err != nil {
+		w.reports.refused(w.o.Direct)
+	} else if _, dirty := w.reports.state(); dirty {
+		w.wake.Wake() // another process judges
+	}
+	return changed
 }
 
 // begin reads which database it is, and reports false if ctx ends first.
@@ -160,8 +168,11 @@ func (w *Watch) look(ctx context.Context, namespace string, now bool) (bool, err
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	every := w.every * 9 / 10
-	if now {
+	switch {
+	case now:
 		every = 0
+	case w.o.Consumer == "":
+		every = 3 * w.every
 	}
 	name := "judge:" + namespace
 	at, ok, err := w.store().Lease(ctx, name, w.o.Owner, leaseTime, every)

@@ -97,6 +97,8 @@ GRANT INSERT, UPDATE ON {{schema}}.headrace_pauses, {{schema}}.headrace_systems 
 GRANT UPDATE (
     state, state_at, resolved_at, resolved_by, resolved_build, muted_until, muted_count, muted_by, muted_anyway, assignee, note, link
 ) ON {{schema}}.headrace_groups TO {{role}}_operator;
+-- headrace ui tells of a consumer that is gone.
+GRANT INSERT, UPDATE, DELETE ON {{schema}}.headrace_conditions, {{schema}}.headrace_sends, {{schema}}.headrace_watches TO {{role}}_operator;
 GRANT UPDATE (fired_at, fired_by) ON {{schema}}.headrace_schedules TO {{role}}_operator;
 GRANT UPDATE (reason, due_at, attempts) ON {{schema}}.headrace_outbox_held TO {{role}}_operator;
 

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/alerts/sinks"
+	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/watching"
+	"github.com/headrace/headrace/store"
+)
+
+// receivers are who is told of alerts.
+type receivers struct {
+	alerts.Options
+	pulses []*sinks.Pulse
+	limits sinks.Options
+}
+
+// readReceivers reads a file with a line for each: its kind, and what it needs; "" has none. Errors
+// show the number of the line and none of its words, which are secrets.
+func readReceivers(file string) (r receivers, err error) {
+	if file == "" {
+		return r, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	var lines [][]string
+	for i, line := range strings.Split(string(text), "\n") {
+		words := strings.Fields(line)
+		lines = append(lines, words)
+		if len(words) != 2 || words[0] != "allow" {
+			continue
+		}
+		network, err := netip.ParsePrefix(words[1])
+		if err != nil {
+			return r, usagef("%s, line %d: no network such as 10.0.0.0/8", file, i+1)
+		}
+		r.limits.Allow, r.limits.Plain = append(r.limits.Allow, network), true
+	}
+	for i, words := range lines {
+		if len(words) == 0 || strings.HasPrefix(words[0], "#") || words[0] == "allow" && len(words) == 2 {
+			continue
+		}
+		if err := r.add(words[0], words[1:]); err != nil {
+			return r, usagef("%s, line %d: %v", file, i+1, err)
+		}
+	}
+	if err := r.Validate(); err != nil {
+		return r, usagef("%s: %v", file, err)
+	}
+	return r, nil
+}
+
+// add adds what a line says.
+func (r *receivers) add(kind string, args []string) (err error) {
+	one := ""
+	if len(args) > 0 {
+		one = args[0]
+	}
+	var sink alerts.Sink
+	switch {
+	case kind == "alertmanager" && len(args) > 0:
+		sink, err = sinks.Alertmanager(args, r.limits)
+	case kind == "webhook" && (len(args) == 2 || len(args) == 3):
+		sink, err = sinks.WebhookV2(one, args[1:], r.limits)
+	case len(args) != 1:
+		return errors.New("it is not one of slack URL, pagerduty KEY, pagerduty-eu KEY, alertmanager URL…, webhook URL SECRET, heartbeat URL, allow NETWORK, pages URL")
+	case kind == "slack":
+		sink, err = sinks.Slack(one, r.limits)
+	case kind == "pagerduty":
+		sink, err = sinks.PagerDuty(sinks.PagerDutyUS, one, r.limits)
+	case kind == "pagerduty-eu":
+		sink, err = sinks.PagerDuty(sinks.PagerDutyEU, one, r.limits)
+	case kind == "pages":
+		r.URL = one
+		return nil
+	case kind == "heartbeat":
+		pulse, err := sinks.Heartbeat(one, r.limits)
+		r.pulses = append(r.pulses, pulse)
+		return err
+	default:
+		return r.add(kind, nil)
+	}
+	r.Sinks = append(r.Sinks, sink)
+	return err
+}
+
+// watch tells r of what concerns the database: also of a consumer that is gone, which can tell nobody.
+// It blocks until ctx ends.
+func (r receivers) watch(ctx context.Context, st store.Store, environment string, logger *slog.Logger) {
+	if len(r.Sinks)+len(r.pulses) == 0 {
+		return
+	}
+	all := alerting.NewSinks(r.Options, logger, nil)
+	w := watching.New(watching.Options{
+		Store: st, Owner: uuid.NewString(), Environment: environment, Alerts: r.WithDefaults(), Callers: all.Callers, Logger: logger,
+	})
+	var tasks sync.WaitGroup
+	tasks.Go(func() { w.Run(ctx) })
+	for _, pulse := range r.pulses {
+		tasks.Go(func() {
+			pulse.Run(ctx, func() error { return st.Ping(ctx) }, func(err error) { logger.Warn("the heartbeat was not taken", "error", err) })
+		})
+	}
+	tasks.Wait()
+	_ = all.Close(ctx) // nothing waits in them
+}
