@@ -17,8 +17,7 @@
 // What a process reports of itself (a paused consumer, an ended subscription, a stuck handler, a
 // stalled relay, a broker that is away) is a condition, too, until the process says that it is
 // over, or has ended. If the database is away, it goes to the hook without it, and has no Key and
-// no Phase; that it is over is then an alert of a Good kind. All others (a step that was doubled)
-// are events, and go that way as well.
+// no Phase; that it is over is then an alert of a Good kind.
 //
 // The first of such alerts of a group is sent at once. Those that follow within [Options].Quiet
 // are sent as one, with their count. At most Options.PerMinute are sent in a minute; the

@@ -3,7 +3,7 @@ package alerts
 // Kind says what happened.
 type Kind string
 
-// The kinds of alert.
+// What a process reports of itself, until it is over or the process has ended.
 const (
 	// Paused: a consumer stopped taking messages, because its database does not
 	// answer, or a person paused it.
@@ -24,41 +24,18 @@ const (
 	SourceDown Kind = "source_down"
 	// SourceUp: brokers serve all subscriptions of a consumer again.
 	SourceUp Kind = "source_up"
-	// WebhookRefused: an endpoint of package webhook has refused every request for five
-	// minutes, most often because the secret does not fit. Topic is the endpoint's. The source
-	// sends it to its own hook, without Consumer and Handler.
-	WebhookRefused Kind = "webhook_refused"
-	// StepSkipped: the outcome of a step of a leased handler is unknown, and it counts as
-	// finished (ledger.Skip): it may be missing in the other system.
-	StepSkipped Kind = "step_skipped"
-	// StepDoubled: two calls of a step of a leased handler were carried out by the other
-	// system.
-	StepDoubled Kind = "step_doubled"
-	// ScheduleMissed: ticks of a schedule were due while no process ran, and are too old to be
-	// caught up. Topic is the schedule. The source sends it to its own hook, without Consumer
-	// and Handler.
-	ScheduleMissed Kind = "schedule_missed"
-	// Missing: items of a source of truth had no message (package reconcile). Count is how
-	// many. The job sends it to the consumer's hook by itself, as it does ReconcileGap.
-	Missing Kind = "missing"
-	// ReconcileGap: a time could not be compared with a source of truth, since messages of it
-	// may be pruned.
-	ReconcileGap Kind = "reconcile_gap"
 	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"
 	// RelayResumed: the sink of a stalled relay confirms again.
 	RelayResumed Kind = "relay_resumed"
-	// SubscriptionStalled: events wait for the local handlers of a consumer, and no process
-	// has had a handler for their topic for a while. Another process of the database sends
-	// it; Consumer is the one that does not take them.
-	SubscriptionStalled Kind = "subscription_stalled"
-	// SubscriptionResumed: none of these events wait any more, or a process takes them.
-	SubscriptionResumed Kind = "subscription_resumed"
+	// WebhookRefused: an endpoint of package webhook has refused every request for five
+	// minutes, most often because the secret does not fit. Topic is the endpoint's. It is over when
+	// a request is accepted.
+	WebhookRefused Kind = "webhook_refused"
 )
 
-// The kinds of condition: they fire and are resolved, and the processes of a database judge them
-// from its tables. See Bounds for when.
+// What the processes of a database judge from its tables. See Bounds for when.
 const (
 	// GroupFailing: a group of dead letters is new, or got worse. It lasts until the group is
 	// resolved or muted. Without an ErrorFingerprint it sums up the many new groups of a handler.
@@ -75,6 +52,9 @@ const (
 	RowsParked Kind = "rows_parked"
 	// WorkWithoutOwner: messages or events wait, and no process would take them.
 	WorkWithoutOwner Kind = "work_without_owner"
+	// SubscriptionStalled: events wait for the local handlers of a consumer, and no process
+	// has had a handler for their topic for a while. Consumer is the one that does not take them.
+	SubscriptionStalled Kind = "subscription_stalled"
 	// ConsumerAbsent: no process of a consumer runs, and the last one did not end in order.
 	ConsumerAbsent Kind = "consumer_absent"
 	// ConsumerCrashing: processes of a consumer end unexpectedly, one after the other.
@@ -89,6 +69,21 @@ const (
 	// RedriveEnded: a redrive, or a discard of many letters, was done or cancelled. Topic is its name.
 	// It is an event of severity Info: it has no Phase, and is sent once.
 	RedriveEnded Kind = "redrive_ended"
+	// ScheduleMissed: no process makes the ticks of a schedule. Topic is the schedule. A source that
+	// finds ticks too old to be caught up tells that to its own hook, once, without a Phase.
+	ScheduleMissed Kind = "schedule_missed"
+	// StepSkipped: outcomes of steps of leased handlers were unknown within the last hour, and count
+	// as finished (ledger.Skip): they may be missing in the other system. Count is how many.
+	StepSkipped Kind = "step_skipped"
+	// StepDoubled: the other system has carried out two calls of a step of a leased handler, and
+	// no person has said yet what became of the second. Count is how many.
+	StepDoubled Kind = "step_doubled"
+	// Missing: items of a source of truth had no message in the last run (package reconcile).
+	// Count is how many, Topic the schedule.
+	Missing Kind = "missing"
+	// ReconcileGap: the last run could not compare a time with a source of truth, since messages of
+	// it may be pruned. Topic is the schedule.
+	ReconcileGap Kind = "reconcile_gap"
 	// StepParked: a person must say what became of steps of leased handlers.
 	StepParked Kind = "step_parked"
 	// SinkFailing: a sink has taken no alert for a while, although it should. Topic is its
@@ -102,5 +97,5 @@ func (k Kind) Event() bool { return k == RedriveEnded }
 
 // Good reports whether the kind means that something works again.
 func (k Kind) Good() bool {
-	return k == Resumed || k == RelayResumed || k == SubscriptionResumed || k == SourceUp
+	return k == Resumed || k == RelayResumed || k == SourceUp
 }

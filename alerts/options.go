@@ -29,8 +29,7 @@ type Options struct {
 	// Quiet is the least time between two alerts of one group (see Alert.Group). The
 	// first is sent at once, and those that follow within Quiet as one, with their count.
 	// At least 1 s, at most 12 h. Default 5 min. Paused and Resumed end each other, and
-	// so do RelayStalled and RelayResumed, SubscriptionStalled and SubscriptionResumed. If
-	// the opposite of the last one sent has lasted 5 s, it is sent within Quiet, if
+	// so do RelayStalled and RelayResumed, SourceDown and SourceUp. If the opposite of the last one sent has lasted 5 s, it is sent within Quiet, if
 	// PerMinute allows; if that happens again and again, after 1 min.
 	Quiet time.Duration
 	// PerMinute is how many alerts of dead letters a consumer sends in a minute at most,

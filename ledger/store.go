@@ -31,6 +31,15 @@ const (
 	Expired State = "expired"
 )
 
+// What Admin.Count counts beside states.
+const (
+	// Doubled: two calls of it were carried out (Row.OtherID), and no person has said since what became
+	// of the second.
+	Doubled State = "doubled"
+	// SkippedNow: it became Skipped within the last hour, and not by a person.
+	SkippedNow State = "skipped_now"
+)
+
 // Via says how the result of a step became known.
 type Via string
 
@@ -122,7 +131,7 @@ type Store interface {
 	// zero Lease is for the one that has made the call.
 	RecordOutcome(ctx context.Context, l backlog.Lease, r Row) (bool, error)
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one
-	// stays.
+	// stays. By and Reason are "" then: what a person has decided before is no word on it.
 	RecordDouble(ctx context.Context, r Row) (bool, error)
 	// Open returns the first step of a message that is pending, parked or awaiting, as q sees it,
 	// or else one that is not failed and whose name, without its item, is none of known; and
@@ -138,7 +147,7 @@ type Admin interface {
 	// Search returns at most limit rows, the oldest change first, without results.
 	Search(ctx context.Context, f Filter, limit int) ([]Row, error)
 	// Count returns how many rows of a consumer, or of all if it is "", have each of the
-	// states pending, parked, skipped and awaiting, up to MaxCount of each. Pending ones count
+	// states pending, parked, skipped and awaiting, and are Doubled or SkippedNow, up to MaxCount of each. Pending ones count
 	// if they changed idle ago at least, and are among the MaxCount of all consumers that
 	// changed longest ago.
 	Count(ctx context.Context, consumer string, idle time.Duration) (map[State]int64, error)

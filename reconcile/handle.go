@@ -11,11 +11,9 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/intent"
-	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/schedule"
 	"github.com/headrace/headrace/store"
@@ -37,7 +35,7 @@ func Handle[T any](c *consumer.Consumer, ticks *schedule.Source, j Job[T], optio
 		err = errors.New("there is no source of ticks")
 	}
 	rt := c.Runtime()
-	r := &runner[T]{Job: j, consumer: c.Name(), st: rt.Store, logger: rt.Logger.With("handler", j.Name), alert: rt.Alert,
+	r := &runner[T]{Job: j, consumer: c.Name(), st: rt.Store, logger: rt.Logger.With("handler", j.Name),
 		labels: metric.WithAttributes(attribute.String("headrace.consumer", c.Name()), attribute.String("headrace.handler", j.Name))}
 	var metricErr error
 	if r.gauge, metricErr = rt.MeterProvider.Meter("github.com/headrace/headrace").Int64Gauge("headrace.reconcile.missing",
@@ -80,7 +78,6 @@ type runner[T any] struct {
 	consumer string
 	st       store.Store
 	logger   *slog.Logger
-	alert    alerts.Hook
 	gauge    metric.Int64Gauge
 	labels   metric.MeasurementOption
 }
@@ -143,13 +140,17 @@ func (r *runner[T]) run(ctx context.Context, m *headrace.Message[schedule.Tick])
 			return nil, err
 		}
 	}
-	r.tell(ctx, result)
+	r.log(result)
 	return intent.Effects(result, func(ctx context.Context, tx *headrace.Tx) error {
 		to := m.Body.At.Add(-r.Grace)
 		if result.Left > 0 { // the next run looks at the same time again
 			to = result.From
 		}
-		return r.st.Operations().Schedules.Compared(ctx, tx, r.Name, to, int64(result.Missing))
+		c := store.Comparison{To: to, Missing: int64(result.Missing)}
+		if g := result.Gap; g != nil {
+			c.GapFrom, c.GapTo = g.From, g.To
+		}
+		return r.st.Operations().Schedules.Compared(ctx, tx, r.Name, c)
 	}), nil
 }
 
@@ -211,25 +212,7 @@ func (r *runner[T]) seen(row store.Schedule) {
 	}
 }
 
-// tell tells people what a run has found.
-func (r *runner[T]) tell(ctx context.Context, result Result) {
+// log says what a run has found. What is wrong is in the row of the schedule, which others judge.
+func (r *runner[T]) log(result Result) {
 	r.logger.Info("compared with the source of truth", "from", result.From, "to", result.To, "checked", result.Checked, "missing", result.Missing, "enqueued", result.Enqueued)
-	if g := result.Gap; g != nil {
-		r.send(ctx, alerts.ReconcileGap, 1, g.From, fmt.Sprintf("items from %s to %s were not compared, because messages of that time may be pruned: compare them by other means",
-			g.From.UTC().Format(time.RFC3339), g.To.UTC().Format(time.RFC3339)))
-	}
-	if result.Missing > 0 {
-		r.send(ctx, alerts.Missing, result.Missing, result.From, fmt.Sprintf("%d of %d items of a source of truth had no message, %d were started: the answer to the tick has their keys",
-			result.Missing, result.Checked, result.Enqueued))
-	}
-}
-
-// send sends an alert. One that cannot be sent is logged: the answer has it too.
-func (r *runner[T]) send(ctx context.Context, kind alerts.Kind, count int, since time.Time, text string) {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	a := alerts.Alert{Kind: kind, Consumer: r.consumer, Handler: r.Name, Topic: r.Name, Count: int64(count), Since: since, At: time.Now(), Text: text}
-	if err := r.alert(ctx, a); err != nil {
-		r.logger.Error("an alert was not sent", "kind", kind, "text", text, "error", alerting.Reason(err))
-	}
 }

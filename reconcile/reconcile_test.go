@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
@@ -39,10 +38,13 @@ func TestEnqueue(t *testing.T) {
 			b.Errorf("keys %q", r.Keys)
 		}
 		b.once(numbers(1, 38)...)
-		if b.told(alerts.Missing) != 1 || b.told(alerts.ReconcileGap) != 0 {
-			b.Errorf("alerts %v", b.alerts)
+		if row := b.row(); row.Missing != 2 || !row.GapFrom.IsZero() {
+			b.Errorf("%+v", row)
 		}
 		b.says(b.tick(), 40, 0, 0)
+		if row := b.row(); row.Missing != 0 {
+			b.Errorf("then %+v", row)
+		}
 		b.hook("9.90", 1, 2) // late, with other bytes: duplicates
 		b.once(numbers(1, 38)...)
 		if n := len(b.letters("")); n != 1 {
@@ -60,12 +62,8 @@ func TestReport(t *testing.T) {
 		b.sell(5*time.Hour, numbers(1, 130)...)
 		r := b.tick()
 		b.says(r, 130, 130, 0)
-		if b.told(alerts.Missing) != 1 {
-			b.Errorf("alerts %v", b.alerts)
-		}
-		row, _, err := b.st.Operations().Schedules.Get(b.Context(), b.job.Name)
-		if err != nil || row.Missing != 130 || !row.Checked.Equal(r.To.Truncate(time.Microsecond)) {
-			b.Errorf("%+v, %v", row, err)
+		if row := b.row(); row.Missing != 130 || !row.Checked.Equal(r.To.Truncate(time.Microsecond)) {
+			b.Errorf("%+v", row)
 		}
 		b.once()
 	})
@@ -102,8 +100,11 @@ func TestPruned(t *testing.T) {
 					byHand()
 				}
 				r := b.tick()
-				if r == nil || r.Gap == nil || r.Missing != 1 || r.Enqueued != 1 || b.told(alerts.ReconcileGap) != 1 {
-					b.Errorf("%+v, alerts %v", r, b.alerts)
+				if r == nil || r.Gap == nil || r.Missing != 1 || r.Enqueued != 1 {
+					b.Fatalf("%+v", r)
+				}
+				if row := b.row(); !row.GapFrom.Equal(r.Gap.From.Truncate(time.Microsecond)) || !row.GapTo.Equal(r.Gap.To.Truncate(time.Microsecond)) {
+					b.Errorf("%+v, and the row %+v", r.Gap, row)
 				}
 				b.once(numbers(1, 31)...)
 			})
@@ -261,8 +262,8 @@ func TestBeginsAgain(t *testing.T) {
 		b.sell(5*time.Hour, numbers(1, 10)...)
 		r := b.tick()
 		b.says(r, 10, 10, 10)
-		if n := b.count("SELECT count(*) FROM headrace_attempts WHERE scope = $1", "billing/"+b.job.Name); n != 1 || b.told(alerts.Missing) != 1 {
-			b.Errorf("%d failed attempts, alerts %v", n, b.alerts)
+		if n := b.count("SELECT count(*) FROM headrace_attempts WHERE scope = $1", "billing/"+b.job.Name); n != 1 || b.row().Missing != 10 {
+			b.Errorf("%d failed attempts, %+v", n, b.row())
 		}
 		b.once(numbers(1, 10)...)
 	})

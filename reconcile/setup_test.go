@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -63,11 +62,10 @@ type bed struct {
 	job    reconcile.Job[order]
 	config consumer.Config
 
-	mu     sync.Mutex
-	ahead  time.Duration // of the database's clock
-	shop   []reconcile.Item[order]
-	read   func(n int) error // called before an item is read; may be nil
-	alerts []alerts.Alert
+	mu    sync.Mutex
+	ahead time.Duration // of the database's clock
+	shop  []reconcile.Item[order]
+	read  func(n int) error // called before an item is read; may be nil
 }
 
 // onEachStore runs f on PostgreSQL with both drivers, and on SQLite.
@@ -105,8 +103,8 @@ func start(t *testing.T, st interface {
 	b := &bed{T: t, st: st, db: st.DB(), sqlite: ofSQLite, stop: func() {}}
 	b.job = reconcile.Job[order]{Name: "reconcile.orders", Kind: paid, Source: b.source, Lookback: 48 * time.Hour, Missing: reconcile.Enqueue}
 	b.config = consumer.Config{
-		Logger: slog.New(slog.DiscardHandler), Alert: b.alerted,
-		Retry: retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: 10 * time.Millisecond, Max: 10 * time.Millisecond, Factor: 1}},
+		Logger: slog.New(slog.DiscardHandler),
+		Retry:  retry.Policy{MaxAttempts: 3, Backoff: retry.Backoff{Initial: 10 * time.Millisecond, Max: 10 * time.Millisecond, Factor: 1}},
 	}
 	b.exec("CREATE TABLE effects (id INTEGER NOT NULL)")
 	b.start()
@@ -119,23 +117,14 @@ func start(t *testing.T, st interface {
 	}
 }
 
-func (b *bed) alerted(_ context.Context, a alerts.Alert) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.alerts = append(b.alerts, a)
-	return nil
-}
-
-// told returns how many alerts of a kind there were.
-func (b *bed) told(kind alerts.Kind) (n int) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range b.alerts {
-		if a.Kind == kind {
-			n++
-		}
+// row is what others know of the last run.
+func (b *bed) row() store.Schedule {
+	b.Helper()
+	row, found, err := b.st.Operations().Schedules.Get(b.Context(), b.job.Name)
+	if err != nil || !found {
+		b.Fatal(found, err)
 	}
-	return n
+	return row
 }
 
 // start starts a process: webhooks, ticks and the consumer.

@@ -115,6 +115,9 @@ type Schedule struct {
 	// last run, -1 if there was none.
 	Checked time.Time
 	Missing int64
+	// GapFrom and GapTo say which time the last run could not compare, since messages of it may be
+	// pruned; zero for none.
+	GapFrom, GapTo time.Time
 	// Now is the time of the database.
 	Now time.Time
 }
@@ -135,9 +138,18 @@ type Schedules interface {
 	Get(ctx context.Context, name string) (Schedule, bool, error)
 	// List returns all, by name.
 	List(ctx context.Context) ([]Schedule, error)
-	// Compared records in q's transaction until when a source of truth was compared, unless a
-	// later time is recorded, and how many items were missing.
-	Compared(ctx context.Context, q headrace.DBTX, name string, to time.Time, missing int64) error
+	// Compared records in q's transaction what a run has compared.
+	Compared(ctx context.Context, q headrace.DBTX, name string, c Comparison) error
+}
+
+// Comparison is what a run of package reconcile has compared.
+type Comparison struct {
+	// To is until when; an earlier time than that which is recorded changes nothing. Missing is how
+	// many items had no message.
+	To      time.Time
+	Missing int64
+	// GapFrom and GapTo are as in Schedule.
+	GapFrom, GapTo time.Time
 }
 
 // Answer is what a handler answered to a message: see package intent.

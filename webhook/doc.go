@@ -53,8 +53,8 @@
 //
 // # Alerts and metrics
 //
-// If an endpoint has refused every request for 5 minutes, Options.Alert gets
-// alerts.WebhookRefused, once until a request is accepted. The counter
+// If an endpoint has refused every request for 5 minutes, the consumer sends
+// alerts.WebhookRefused, which is resolved when a request is accepted. The counter
 // headrace.webhook.requests has the labels endpoint (the topic) and code (the HTTP status).
 //
 // # Caveats

@@ -60,6 +60,7 @@ func (s *Source) Endpoint(name string, scheme Scheme) http.Handler {
 	e := &endpoint{source: s, name: name, topic: t, verify: scheme.Verify}
 	e.headers = slices.Concat(scheme.Headers, s.o.Headers)
 	e.refusals.endpoint = e
+	t.refusals = append(t.refusals, &e.refusals)
 	switch {
 	case t.bound && err != nil:
 		e.topic = &topic{mistake: err} // the topic's other endpoints go on

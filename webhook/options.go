@@ -10,8 +10,6 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
-
-	"github.com/headrace/headrace/alerts"
 )
 
 // Options of a Source. The zero value works: a zero field has the default that its comment
@@ -40,10 +38,6 @@ type Options struct {
 	// Logger logs refused requests, at most one line for an endpoint in 10 s. Default:
 	// slog.Default.
 	Logger *slog.Logger
-	// Alert gets alerts.WebhookRefused, in a goroutine of its own, one at a time. After an
-	// error it is called again at a later refusal, a minute later at the earliest. The
-	// consumer's own hook fits. Default: alerts.Log(Logger).
-	Alert alerts.Hook
 	// MeterProvider makes the counter. Default: otel.GetMeterProvider().
 	MeterProvider metric.MeterProvider
 }
@@ -98,9 +92,6 @@ func (o Options) withDefaults() Options {
 	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Now == nil {
 		o.Now = time.Now
-	}
-	if o.Alert == nil {
-		o.Alert = alerts.Log(o.Logger)
 	}
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()

@@ -2,8 +2,6 @@ package webhook_test
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,27 +9,24 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/webhook"
 )
 
-// The alert comes when every request was refused for 5 minutes, once until one is accepted,
-// and again after a hook that failed.
-func TestRefusedAlert(t *testing.T) {
+// An endpoint is refusing when it has refused every request for 5 minutes, until it accepts one.
+func TestRefusing(t *testing.T) {
 	now := &clock{now: time.Unix(1800000000, 0)}
-	sent, answer := make(chan alerts.Alert), make(chan error)
 	var log bytes.Buffer
-	s := newSource(t, webhook.Options{
-		Now: now.Now, Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil)),
-		Alert: func(_ context.Context, a alerts.Alert) error { sent <- a; return <-answer },
-	})
+	s := newSource(t, webhook.Options{Now: now.Now, Logger: slog.New(slog.NewTextHandler(&lockedWriter{w: &log}, nil))})
 	url := serve(t, s.Endpoint("stripe", webhook.Stripe(secret)))
 	subscribe(t, s, func(m *message.Message) { m.Ack() })
-	refused := func(after time.Duration) {
+	refused := func(after time.Duration, refusing bool) {
 		t.Helper()
 		now.Add(after)
 		if got := send(t, url, event("1"), nil); got != 401 {
 			t.Fatalf("answer %d", got)
+		}
+		if err := s.Refusing("stripe"); (err != nil) != refusing {
+			t.Errorf("refusing: %v", err)
 		}
 	}
 	accepted := func() {
@@ -39,41 +34,31 @@ func TestRefusedAlert(t *testing.T) {
 		if got := send(t, url, event("1"), map[string]string{"Stripe-Signature": stripe(secret, event("1"), now.Now())}); got != 200 {
 			t.Fatalf("answer %d", got)
 		}
-	}
-	none := func(what string) {
-		t.Helper()
-		select {
-		case a := <-sent:
-			t.Errorf("%s: an alert: %+v", what, a)
-		default:
+		if err := s.Refusing("stripe"); err != nil {
+			t.Error(err)
 		}
 	}
-	refused(0)
-	refused(4 * time.Minute)
-	accepted()
-	refused(time.Minute)
-	begin := now.Now()
-	refused(5*time.Minute - time.Second)
-	none("one was accepted in between")
-	refused(time.Second)
-	a := <-sent
-	if a.Kind != alerts.WebhookRefused || a.Topic != "stripe" || a.Count != 3 || !a.Since.Equal(begin) || !a.At.Equal(now.Now()) || a.ID == "" {
-		t.Errorf("alert %+v", a)
+	refused(0, false)
+	now.Add(time.Hour) // a single request says nothing
+	if err := s.Refusing("stripe"); err != nil {
+		t.Error(err)
 	}
-	answer <- errors.New("the hook is away")
-	waitFor(t, func() bool { return strings.Contains(logged(&log), "an alert was not sent") })
-	refused(time.Second)
-	none("too soon")
-	refused(time.Minute)
-	<-sent
-	answer <- nil
-	refused(time.Hour)
-	none("sent already")
 	accepted()
-	refused(time.Second)
-	none("after an accepted request")
+	refused(0, false)
+	refused(4*time.Minute, false)
+	accepted()
+	refused(time.Minute, false)
+	refused(5*time.Minute-time.Second, false)
+	refused(time.Second, true)
+	refused(time.Hour, true)
+	if err := s.Refusing("github"); err != nil {
+		t.Errorf("another topic: %v", err)
+	}
+	accepted()
+	refused(time.Second, false)
 	text := logged(&log)
-	if strings.Count(text, "a webhook was refused") < 3 || !strings.Contains(text, "the signature does not fit") || strings.Contains(text, "charge.paid") {
+	if strings.Count(text, "a webhook was refused") < 3 || !strings.Contains(text, "the signature does not fit") || strings.Contains(text, "charge.paid") ||
+		!strings.Contains(text, "accepts requests again") {
 		t.Error(text)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -16,7 +15,6 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/header"
 )
 
@@ -30,9 +28,8 @@ type Source struct {
 	mistake  error // in Options and of endpoints; once it has started it changes no more
 	closing  context.Context
 	close    context.CancelFunc
-	running  sync.WaitGroup   // goroutines of subscriptions and alerts
-	hook     *alerting.Caller // of Options.Alert; the endpoint logs what it returns
-	slots    chan struct{}    // holds a token for each request under way
+	running  sync.WaitGroup // goroutines of subscriptions
+	slots    chan struct{}  // holds a token for each request under way
 	requests metric.Int64Counter
 
 	mu      sync.Mutex
@@ -60,6 +57,7 @@ type topic struct {
 	paused   chan struct{}
 	isPaused bool
 	subs     []*subscription
+	refusals []*refusals // of its endpoints
 }
 
 // NewSource returns a Source without endpoints. A mistake in o is an error of the
@@ -67,7 +65,6 @@ type topic struct {
 func NewSource(o Options) *Source {
 	s := &Source{mistake: o.validate(), topics: map[string]*topic{}}
 	s.o = o.withDefaults()
-	s.hook = alerting.NewCaller(s.o.Alert, slog.New(slog.DiscardHandler))
 	s.closing, s.close = context.WithCancel(context.Background())
 	if s.mistake != nil {
 		return s
@@ -229,13 +226,25 @@ func (s *Source) serve(t *topic, sub *subscription) {
 	close(sub.out)
 }
 
-// Close ends all subscriptions and waits for their goroutines, and for a call of
-// Options.Alert under way, whose context it ends. It may be called again.
+// Close ends all subscriptions and waits for their goroutines. It may be called again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
 	s.mu.Unlock()
 	s.running.Wait()
+	return nil
+}
+
+// Refusing returns an error while an endpoint of the topic has refused every request for 5 minutes.
+// It does not block. A consumer that is subscribed calls it every 2 seconds, and sends alerts.WebhookRefused.
+func (s *Source) Refusing(name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.topic(name).refusals {
+		if err := r.refusing(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -153,7 +153,7 @@ func (v *statusView) addWaiting(ctx context.Context, st openStore, known []*cons
 // toldOtherwise are the kinds of alert whose matter status shows by itself.
 var toldOtherwise = []alerts.Kind{
 	alerts.GroupFailing, alerts.LettersOld, alerts.Paused, alerts.PauseForgotten, alerts.RowsParked, alerts.WorkWithoutOwner, alerts.StepParked,
-	alerts.RedrivePaused, alerts.ConsumerAbsent, alerts.ConsumerCrashing,
+	alerts.RedrivePaused, alerts.ConsumerAbsent, alerts.ConsumerCrashing, alerts.SubscriptionStalled,
 }
 
 // laterWarnings are about what the processes do for people: counting, alerts, and redrives.

@@ -35,7 +35,6 @@ type group struct {
 // begins it.
 var begins = map[alerts.Kind]alerts.Kind{
 	alerts.Resumed: alerts.Paused, alerts.SourceUp: alerts.SourceDown, alerts.RelayResumed: alerts.RelayStalled,
-	alerts.SubscriptionResumed: alerts.SubscriptionStalled,
 }
 
 func groupOf(a alerts.Alert) group {

@@ -24,7 +24,7 @@ func turns(d *Dispatcher, after time.Duration, kinds ...alerts.Kind) {
 // The last word is true soon: a consumer that is paused, resumed, and paused for good
 // within the quiet time is said to be paused when that has settled.
 func TestLastWordIsTrueSoon(t *testing.T) {
-	for _, kinds := range [][2]alerts.Kind{{alerts.Paused, alerts.Resumed}, {alerts.RelayStalled, alerts.RelayResumed}, {alerts.SubscriptionStalled, alerts.SubscriptionResumed}} {
+	for _, kinds := range [][2]alerts.Kind{{alerts.Paused, alerts.Resumed}, {alerts.RelayStalled, alerts.RelayResumed}} {
 		synctest.Test(t, func(t *testing.T) {
 			var n notes
 			d, _ := start(n.hook)

@@ -11,7 +11,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/batch"
@@ -128,7 +127,7 @@ func (p *process) run(change func(*lease.Options)) {
 	o := &lease.Options{
 		Processor: p.Processor, Guard: crashguard.NewProcess(), Paused: func() bool { return false },
 		Stopping: p.Stopping, Cancelled: p.Cancelled,
-		Steps: p.F.Store.Operations().Steps, Signals: p.F.Store.Operations().Signals, Suspect: p.F.Store.Operations().Suspect, Memos: p.F.Store.Operations().Memos, Alert: func(alerts.Kind, *task.Handler, string) {}, Logger: slog.New(slog.DiscardHandler),
+		Steps: p.F.Store.Operations().Steps, Signals: p.F.Store.Operations().Signals, Suspect: p.F.Store.Operations().Suspect, Memos: p.F.Store.Operations().Memos, Wake: func() {}, Logger: slog.New(slog.DiscardHandler),
 	}
 	if change != nil {
 		change(o)

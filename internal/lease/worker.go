@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/batch"
@@ -43,14 +42,13 @@ type Options struct {
 	Paused func() bool
 	// Systems limit the calls of steps; may be nil.
 	Systems *systems.Systems
-	// Steps are the rows of steps, Signals those of signals, Memos the shared results. Suspect is the mode in which some may be lost. Alert sends
-	// an alert about a handler, Redact rewrites the texts of errors that steps keep; it may
-	// be nil.
+	// Steps are the rows of steps, Signals those of signals, Memos the shared results. Suspect is the mode in which some may be lost. Wake is
+	// as in steps.Options, Redact rewrites the texts of errors that steps keep; it may be nil.
 	Steps   ledger.Store
 	Signals ledger.Signals
 	Memos   ledger.Memos
 	Suspect ledger.SuspectStore
-	Alert   func(kind alerts.Kind, h *task.Handler, text string)
+	Wake    func()
 	Redact  func(string) string
 	// Arrived is as in steps.Options.
 	Arrived func(ctx context.Context, id inbox.ID, step string) error
@@ -82,7 +80,7 @@ func New(h *task.Handler, o *Options) *Worker {
 			Store: p.Store, Leases: p.Store.Backlog().Leases, Steps: o.Steps, Signals: o.Signals, Memos: o.Memos, Suspect: o.Suspect, Systems: o.Systems, Runner: p.Runner, StoreTimeout: p.StoreTimeout,
 			Failed:    func(err error) time.Duration { return p.Breaker.Fail(fmt.Errorf("a step: %w", err)) },
 			Cancelled: o.Cancelled, Redact: o.Redact, Arrived: o.Arrived, Logger: o.Logger.With("handler", h.Name), Telemetry: h.Telemetry,
-			Alert: func(kind alerts.Kind, text string) { o.Alert(kind, h, text) },
+			Wake: o.Wake,
 		},
 		slots: make(chan struct{}, h.Leased.Slots), wake: make(chan struct{}, 1),
 		held: make(map[*work]struct{}),

@@ -6,12 +6,10 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/redriving"
-	"github.com/headrace/headrace/internal/stalled"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/internal/watching"
@@ -26,8 +24,6 @@ type Options struct {
 	Handlers []*task.Handler
 	// Paused reports whether a person has paused the consumer.
 	Paused func() bool
-	// Send sends an alert, and does not block.
-	Send func(alerts.Alert)
 	// Actions do what is asked, by the kind of the request.
 	Actions map[string]Action
 	// Upkeep records what is done; nil records nothing.
@@ -41,10 +37,6 @@ type Options struct {
 func Run(ctx context.Context, o Options) {
 	var tasks sync.WaitGroup
 	defer tasks.Wait()
-	lines := &stalled.Watch{
-		Subscriptions: o.Store.Operations().Subscriptions, Outbox: o.Store.Outbox(), Send: o.Send, Every: stalled.Every, Logger: o.Logger,
-	}
-	tasks.Go(func() { lines.Run(ctx) })
 	redrives := &redriving.Engine{Store: o.Store, Consumer: o.Instance.Consumer, Instance: o.Instance.ID, Handlers: o.Handlers, Upkeep: o.Upkeep, Logger: o.Logger}
 	tasks.Go(func() { redrives.Run(ctx) })
 	actions := maps.Clone(o.Actions)

@@ -76,7 +76,7 @@ func (r *Reporter) Forward(a alerts.Alert) {
 // severities are those of what a process says.
 var severities = map[alerts.Kind]alerts.Severity{
 	alerts.Paused: alerts.Warning, alerts.SourceDown: alerts.Critical, alerts.RelayStalled: alerts.Critical, alerts.SubscriptionEnded: alerts.Critical,
-	alerts.WrongOrder: alerts.Critical, alerts.HandlerStuck: alerts.Error, alerts.StepDoubled: alerts.Critical,
+	alerts.WrongOrder: alerts.Critical, alerts.HandlerStuck: alerts.Error, alerts.WebhookRefused: alerts.Error,
 }
 
 // alert is one of this process. h may be nil.
@@ -98,18 +98,10 @@ func (r *Reporter) Outcome(o task.Outcome) {
 	}
 }
 
-// Say says that something has happened; an ended subscription and a wrong order last until the
-// process ends. h may be nil.
-func (r *Reporter) Say(kind alerts.Kind, h *task.Handler, text string) {
-	a := r.alert(kind, h, text)
-	switch kind {
-	case alerts.SubscriptionEnded, alerts.WrongOrder:
-		r.Watch.Report(a)
-		return
-	case alerts.StepDoubled, alerts.StepSkipped:
-		a.Command = "headrace steps ls"
-	}
-	r.Forward(a)
+// Ended says that a subscription has ended, or that a Router has a wrong order: it lasts until the process
+// ends. h may be nil.
+func (r *Reporter) Ended(kind alerts.Kind, h *task.Handler, text string) {
+	r.Watch.Report(r.alert(kind, h, text))
 }
 
 // over ends a report; that its kind is good is said where the report was not a row.
@@ -169,6 +161,17 @@ func (r *Reporter) Sources() {
 	a := r.alert(alerts.SourceDown, nil, "the broker does not serve "+encode.Text(strings.Join(topics, ", "), maxTopics)+
 		": no messages come from there; it is tried again, and none is lost: see the log")
 	a.Count = int64(len(down))
+	r.Watch.Report(a)
+}
+
+// Refusal says why a source refuses all that is sent to a topic; nil if it does not.
+func (r *Reporter) Refusal(topic string, why error) {
+	if why == nil {
+		r.Watch.Over(alerts.WebhookRefused, "", topic, alerts.Alert{})
+		return
+	}
+	a := r.alert(alerts.WebhookRefused, nil, why.Error())
+	a.Topic = topic
 	r.Watch.Report(a)
 }
 

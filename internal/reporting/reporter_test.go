@@ -23,8 +23,8 @@ type call struct{ h *task.Handler }
 func (c call) Of() (*task.Handler, int) { return c.h, 1 }
 func (call) Returned()                  {}
 
-// A handler that does not return is a condition until it does, and the database's absence an alert
-// without one.
+// A handler that does not return is a condition until it does, an endpoint that refuses all until it accepts a
+// request, and the database's absence an alert without one.
 //
 //evidence:alert
 func TestReporter(t *testing.T) {
@@ -68,6 +68,7 @@ func TestReporter(t *testing.T) {
 	if last := next(alerts.HandlerStuck, alerts.Resolved); last.Key != first.Key || last.Handler != "h" || last.Severity != alerts.Error {
 		t.Errorf("%+v", last)
 	}
+	refusal(t, r, next)
 	r.o.Breaker.Fail(errors.New("gone"))
 	r.Pausing("it is back")
 	if a := next(alerts.Paused, ""); a.Severity != alerts.Critical || a.Database != "test.db" || len(a.Links) == 0 {
@@ -81,4 +82,15 @@ func TestReporter(t *testing.T) {
 		t.Error(err)
 	}
 	next(alerts.Resumed, "")
+}
+
+// refusal has an endpoint refuse all, and accept a request.
+func refusal(t *testing.T, r *Reporter, next func(alerts.Kind, alerts.Phase) alerts.Alert) {
+	t.Helper()
+	r.Refusal("stripe", errors.New("the secret does not fit"))
+	first := next(alerts.WebhookRefused, alerts.Firing)
+	r.Refusal("stripe", nil)
+	if last := next(alerts.WebhookRefused, alerts.Resolved); last.Key != first.Key || last.Topic != "stripe" || last.Severity != alerts.Error {
+		t.Errorf("%+v", last)
+	}
 }

@@ -18,5 +18,5 @@ func newReporter(rt *Runtime, id string, called func(ok bool)) *reporting.Report
 	})
 }
 
-// Alert says that something has happened in this process. h may be nil.
-func (r *Run) Alert(kind alerts.Kind, h *task.Handler, text string) { r.alerts.Say(kind, h, text) }
+// Alert says that something is wrong until this process ends. h may be nil.
+func (r *Run) Alert(kind alerts.Kind, h *task.Handler, text string) { r.alerts.Ended(kind, h, text) }

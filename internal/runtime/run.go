@@ -90,7 +90,7 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	r.instance.self.ID = uuid.NewString()
 	r.alerts = newReporter(rt, r.instance.self.ID, r.upkeep.AlertSent)
 	rt.Breaker.OnChange = r.breakerChanged
-	rt.Subscriptions.OnChange = r.alerts.Sources
+	rt.Subscriptions.OnChange, rt.Subscriptions.OnRefusal = r.alerts.Sources, r.alerts.Refusal
 	rt.Pause.OnChange = func() { r.alerts.Pausing("a person resumed the consumer, and it takes messages again") }
 	if err := r.startRelay(); err != nil {
 		r.end()
@@ -118,7 +118,7 @@ func (r *Run) startWorkers() {
 	leases := &lease.Options{
 		Processor: p, Guard: rt.Process, Paused: rt.Pause.Paused, Stopping: r.Stopping, Cancelled: r.cancelled,
 		Systems: systems.New(rt.Systems, rt.Store.Operations().Systems), Steps: rt.Store.Operations().Steps, Signals: rt.Store.Operations().Signals,
-		Suspect: rt.Store.Operations().Suspect, Memos: rt.Store.Operations().Memos, Alert: r.Alert, Redact: rt.Redact, Logger: rt.Logger, Arrived: resolve.New(rt.Store).Arrived,
+		Suspect: rt.Store.Operations().Suspect, Memos: rt.Store.Operations().Memos, Wake: r.alerts.Watch.Wake, Redact: rt.Redact, Logger: rt.Logger, Arrived: resolve.New(rt.Store).Arrived,
 	}
 	r.startDispatch(p)
 	var registered []*task.Handler
@@ -146,7 +146,7 @@ func (r *Run) startWorkers() {
 	r.workers.Go(func() { watch.Run(r.Stopping) })
 	r.workers.Go(func() {
 		maintenance.Run(r.Stopping, maintenance.Options{
-			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused, Send: r.alerts.Forward,
+			Store: rt.Store, Instance: r.instance.self, Handlers: registered, Paused: rt.Pause.Paused,
 			Actions: r.actions(registered), Upkeep: r.upkeep, Watch: r.alerts.Watch, Logger: rt.Logger,
 		})
 	})

@@ -53,9 +53,9 @@ func (s *Schedules) Fire(ctx context.Context, name, by string, last time.Time) (
 	return n > 0, err
 }
 
-func (s *Schedules) Compared(ctx context.Context, q headrace.DBTX, name string, to time.Time, missing int64) (err error) {
+func (s *Schedules) Compared(ctx context.Context, q headrace.DBTX, name string, c store.Comparison) (err error) {
 	defer sqlrun.Wrap("note how far was compared", &err)
-	_, err = q.ExecContext(ctx, s.SQL.Checked, name, s.Time(to), missing)
+	_, err = q.ExecContext(ctx, s.SQL.Checked, name, s.Time(c.To), c.Missing, s.Time(c.GapFrom), s.Time(c.GapTo))
 	return err
 }
 
@@ -83,6 +83,6 @@ func (s *Schedules) get(ctx context.Context, name string) (store.Schedule, bool,
 func scheduleFields(r *store.Schedule) []any {
 	return []any{
 		&r.Name, &r.Cron, &r.Zone, (*sqlrun.Span)(&r.Within), (*sqlrun.Instant)(&r.Since), (*sqlrun.Instant)(&r.Seen), (*sqlrun.Instant)(&r.Fired), &r.FiredBy,
-		(*sqlrun.Instant)(&r.Checked), &r.Missing, (*sqlrun.Instant)(&r.Now),
+		(*sqlrun.Instant)(&r.Checked), &r.Missing, (*sqlrun.Instant)(&r.GapFrom), (*sqlrun.Instant)(&r.GapTo), (*sqlrun.Instant)(&r.Now),
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/ledger"
@@ -240,7 +239,7 @@ func (d *doing) double(first *ledger.Row, second ledger.Row) {
 	second.Step = first.Step
 	d.warn("a step was carried out twice", d.r, "external_id", first.ExternalID, "other_id", second.OtherID)
 	_, _ = d.write(func(ctx context.Context) (bool, error) { return d.Steps.RecordDouble(ctx, second) })
-	d.Alert(alerts.StepDoubled, fmt.Sprintf("step %s (%s) was carried out twice: headrace steps shows what both calls made; undo the second, as docs/runbook.md says", d.r.Name, d.r.System))
+	d.Wake()
 }
 
 // dropped reports whether the system drops the second of two calls, or it does no harm. Under

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 )
@@ -97,7 +96,7 @@ func TestDoubleUnderTwoNames(t *testing.T) {
 			if r := b.row("payment"); r.OtherID == "" || id != "" && r.OtherID != "ch_2" {
 				b.Errorf("%+v", r)
 			}
-			if sent := b.told(); len(sent) != 1 || sent[0] != alerts.StepDoubled {
+			if sent := b.told(); len(sent) != 1 || sent[0] != ledger.Doubled {
 				b.Errorf("alerts %v", sent)
 			}
 		})

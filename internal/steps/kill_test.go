@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -68,7 +67,7 @@ func TestKill(t *testing.T) {
 					if row.State == ledger.Done && recovery != ledger.Skip && row.ExternalID != "inv_1" {
 						b.Errorf("external id %q", row.ExternalID)
 					}
-					if sent := b.told(); (len(sent) == 1 && sent[0] == alerts.StepSkipped) != (want.state == ledger.Skipped) {
+					if sent := b.told(); (len(sent) == 1 && sent[0] == ledger.SkippedNow) != (want.state == ledger.Skipped) {
 						b.Errorf("alerts %v", sent)
 					}
 				})
@@ -318,7 +317,7 @@ func TestDouble(t *testing.T) {
 				if row := b.row("invoice"); row.OtherID != c.other || row.ExternalID != c.first {
 					b.Errorf("%+v", row)
 				}
-				if sent := b.told(); (len(sent) == 1 && sent[0] == alerts.StepDoubled) != (c.other != "") {
+				if sent := b.told(); (len(sent) == 1 && sent[0] == ledger.Doubled) != (c.other != "") {
 					b.Errorf("alerts %v", sent)
 				}
 			})

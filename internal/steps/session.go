@@ -11,7 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -48,8 +47,8 @@ type Options struct {
 	Cancelled context.Context
 	// Redact rewrites the texts of errors before they are kept; may be nil.
 	Redact func(string) string
-	// Alert sends an alert.
-	Alert  func(kind alerts.Kind, text string)
+	// Wake has people told soon of a step that was skipped, or carried out twice; it does not block.
+	Wake   func()
 	Logger *slog.Logger
 	// Arrived is called when the result of a step is recorded whose run has ended; may be nil.
 	Arrived func(ctx context.Context, id inbox.ID, step string) error

@@ -13,7 +13,6 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/steps"
@@ -106,11 +105,11 @@ func (p *process) commit(f func() (bool, error)) (bool, error) {
 // bed is a leased message on which steps are done.
 type bed struct {
 	*enginetest.Fixture
-	e      *enginetest.Engine
-	h      *task.Handler
-	one    *task.Task
-	mu     sync.Mutex
-	alerts []alerts.Kind
+	e     *enginetest.Engine
+	h     *task.Handler
+	one   *task.Task
+	mu    sync.Mutex
+	woken bool // people are told soon
 	// systems limits the calls; may be nil.
 	systems *systems.Systems
 	// postponed is how long the message has been put off, sent its time.
@@ -168,7 +167,7 @@ func (b *bed) beginOf(one *task.Task, declared ...ledger.Declared) (*run, contex
 		Store: p, Leases: b.Store.Backlog().Leases, Steps: enginetest.StepCommits{Store: b.Store.Operations().Steps, Around: p.commit},
 		Signals: b.Store.Operations().Signals, Memos: memoCommits{b.Store.Operations().Memos, p.commit}, Suspect: b.Store.Operations().Suspect, Systems: b.systems, Runner: b.e.Runner, StoreTimeout: 10 * time.Second,
 		Failed: func(error) time.Duration { return time.Millisecond }, Cancelled: ctx, Logger: slog.New(slog.DiscardHandler),
-		Alert: func(kind alerts.Kind, _ string) { b.mu.Lock(); defer b.mu.Unlock(); b.alerts = append(b.alerts, kind) },
+		Wake: func() { b.mu.Lock(); defer b.mu.Unlock(); b.woken = true },
 	}
 	s := steps.New(ctx, o, declares, steps.Message{ID: one.ID(), Lease: one.Lease(), Database: "db", Postponed: b.postponed, Sent: b.sent}, call{b.h})
 	return &run{p, s, b}, ledger.With(ctx, s)
@@ -246,10 +245,24 @@ func (b *bed) takeOver() {
 	b.Exec("UPDATE headrace_backlog SET token = 'another'")
 }
 
-func (b *bed) told() []alerts.Kind {
+// told returns what people are told of: of steps that were carried out twice, or skipped.
+func (b *bed) told() (of []ledger.State) {
+	b.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.alerts
+	counts, err := b.Store.Operations().StepAdmin.Count(b.Context(), "", 0)
+	if err != nil {
+		b.Error(err)
+	}
+	for _, kind := range []ledger.State{ledger.Doubled, ledger.SkippedNow} {
+		if counts[kind] > 0 {
+			of = append(of, kind)
+		}
+	}
+	if b.woken != (len(of) > 0) {
+		b.Errorf("woken: %t, for %v", b.woken, of)
+	}
+	return of
 }
 
 // parked reports whether err needs a person.

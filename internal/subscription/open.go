@@ -44,8 +44,12 @@ func (s *Subscription) Open(ctx context.Context, subscribe func() (<-chan *messa
 	}
 }
 
-// healthReporter and lagReporter are those of package consumer.
+// healthReporter and lagReporter are those of package consumer; refusalReporter is a source that senders
+// call, and that says so while it has refused for minutes all that was sent. It does not block.
 type (
+	refusalReporter interface {
+		Refusing(topic string) error
+	}
 	healthReporter interface {
 		Healthy(ctx context.Context, topic string) error
 	}
@@ -54,16 +58,23 @@ type (
 	}
 )
 
-// Watch asks source every few seconds whether the broker serves the subscription, and how
-// many messages wait, until ctx ends. It returns at once if source tells neither.
+// Watch asks source every few seconds whether the broker serves the subscription, whether all that is
+// sent is refused, and how many messages wait, until ctx ends. It returns at once if source tells none.
 func (s *Subscription) Watch(ctx context.Context, source message.Subscriber) {
 	health, tells := source.(healthReporter)
 	lag, counts := source.(lagReporter)
-	if !tells && !counts {
+	refuser, refuses := source.(refusalReporter)
+	if !tells && !counts && !refuses {
 		return
 	}
-	unknown := false
+	unknown, refusing := false, false
 	for n := 0; sleep.For(ctx, askEvery); n++ {
+		if refuses {
+			if err := refuser.Refusing(s.state.Topic); (err != nil) != refusing {
+				refusing = err != nil
+				s.set.OnRefusal(s.state.Topic, err)
+			}
+		}
 		var err error
 		if tells {
 			err = s.ask(ctx, health)

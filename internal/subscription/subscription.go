@@ -26,6 +26,9 @@ type Set struct {
 	// OnChange is called when Down has changed. May be nil; set it before the consumer
 	// runs.
 	OnChange func()
+	// OnRefusal is called when a source begins to refuse all that is sent to a topic, and with nil
+	// when it accepts something. Set it before the consumer runs.
+	OnRefusal func(topic string, why error)
 
 	mu   sync.Mutex
 	list []*Subscription

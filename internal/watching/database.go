@@ -145,6 +145,12 @@ func (f *facts) ticks() (list []condition.Finding) {
 			c.Topic, c.Since = s.Name, s.Seen
 			list = append(list, say(c, fmt.Sprintf("no process has made the ticks of schedule %s since %s", s.Name, clock(s.Seen)), "", "headrace schedule ls"))
 		}
+		if !s.GapFrom.IsZero() {
+			c := finding(alerts.ReconcileGap, alerts.Error, "")
+			c.Topic, c.Since = s.Name, s.GapFrom
+			list = append(list, say(c, fmt.Sprintf("%s could not compare the items from %s to %s", s.Name, clock(s.GapFrom), clock(s.GapTo)),
+				"Messages of that time may be pruned: compare them by other means", "headrace schedule ls"))
+		}
 		if s.Missing > 0 {
 			c := finding(alerts.Missing, alerts.Error, "")
 			c.Topic, c.Count = s.Name, s.Missing

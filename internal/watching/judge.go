@@ -42,7 +42,8 @@ type facts struct {
 	// Of the database; of a consumer only its own, if a condition is a report.
 	instances []instance.Instance
 	depths    []backlog.HandlerDepth
-	deep      bool // depths were read
+	stalled   map[string][]outbox.TopicStatus // by consumer
+	deep      bool                            // depths and stalled were read
 	outboxes  []outbox.Status
 	schedules []store.Schedule
 }
@@ -52,7 +53,7 @@ func judge(f *facts) (list []condition.Finding) {
 	if f.consumer != "" {
 		list = slices.Concat(f.failing(), f.waiting(), f.jobs(), f.sinks(), f.reported())
 	} else {
-		list = slices.Concat(f.consumers(), f.events(), f.unowned(), f.ticks())
+		list = slices.Concat(f.consumers(), f.events(), f.unowned(), f.lines(), f.ticks())
 	}
 	return slices.DeleteFunc(list, func(found condition.Finding) bool { return slices.Contains(f.bounds.Off, found.Kind) })
 }
@@ -233,6 +234,18 @@ func (f *facts) waiting() (list []condition.Finding) {
 		c.Count = n
 		list = append(list, say(c, fmt.Sprintf("%s: a person must say what became of %s", f.consumer, plural(n, "step", "steps")),
 			"docs/runbook.md says how", "headrace steps ls --state parked"))
+	}
+	if n := f.steps[ledger.Doubled]; n > 0 {
+		c := finding(alerts.StepDoubled, alerts.Critical, f.consumer)
+		c.Count = n
+		list = append(list, say(c, fmt.Sprintf("%s: %s carried out twice", f.consumer, plural(n, "step was", "steps were")),
+			"Undo the second call in the other system and say so, as docs/runbook.md tells", "headrace steps ls --state doubled"))
+	}
+	if n := f.steps[ledger.SkippedNow]; n > 0 {
+		c := finding(alerts.StepSkipped, alerts.Warning, f.consumer)
+		c.Count = n
+		list = append(list, say(c, fmt.Sprintf("%s: %s skipped within an hour, since the outcome is unknown: they may be missing in the other system", f.consumer,
+			plural(n, "step was", "steps were")), "docs/runbook.md says what to do", "headrace steps ls --state skipped"))
 	}
 	return list
 }

@@ -38,13 +38,14 @@ func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
 // databaseFacts reads what is known of the database, and now and then of the whole backlog.
 func (w *Watch) databaseFacts(ctx context.Context, f *facts) error {
 	ops := w.o.Store.Operations()
-	var errs [4]error
+	var errs [5]error
 	f.instances, errs[0] = ops.Instances.List(ctx, "")
 	f.outboxes, errs[1] = w.o.Store.Outbox().List(ctx, "")
 	f.schedules, errs[2] = ops.Schedules.List(ctx)
 	if f.now.Sub(w.deep) > deepEvery {
 		f.depths, errs[3] = w.o.Store.Backlog().Counts.Depths(ctx)
-		f.deep = errs[3] == nil
+		f.stalled, errs[4] = w.stalledTopics(ctx)
+		f.deep = errs[3] == nil && errs[4] == nil
 		w.deep = f.now
 	}
 	return errors.Join(errs[:]...)

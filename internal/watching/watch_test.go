@@ -160,6 +160,8 @@ var kinds = map[alerts.Kind]struct {
 	alerts.RedrivePaused:  {alerts.Warning, 0, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Paused, Why: "a letter failed again"}} }},
 	alerts.RedriveStalled: {alerts.Warning, 10 * time.Minute, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Running, Count: 9}} }},
 	alerts.StepParked:     {alerts.Error, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Parked: 2} }},
+	alerts.StepDoubled:    {alerts.Critical, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Doubled: 1} }},
+	alerts.StepSkipped:    {alerts.Warning, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.SkippedNow: 1} }},
 	alerts.SinkFailing:    {alerts.Warning, 0, func(f *facts) { f.sends = []condition.Send{{Sink: "other", Failing: f.now.Add(-time.Hour)}} }},
 	alerts.OutboxLag: {alerts.Critical, 2 * time.Minute, func(f *facts) {
 		f.outboxes = []outbox.Status{{Outbox: "o", Ready: 5, Oldest: 2 * time.Minute, Relays: 1}}
@@ -177,8 +179,10 @@ var kinds = map[alerts.Kind]struct {
 			f.instances = append(f.instances, instance.Instance{Consumer: "y", Beat: f.now.Add(-time.Minute), Age: time.Minute})
 		}
 	}},
-	alerts.ScheduleMissed: {alerts.Error, 0, func(f *facts) { f.schedules = []store.Schedule{{Name: "nightly", Seen: f.now.Add(-time.Hour)}} }},
-	alerts.Missing:        {alerts.Error, 0, func(f *facts) { f.schedules = []store.Schedule{{Name: "nightly", Missing: 3}} }},
+	alerts.SubscriptionStalled: {alerts.Error, 0, func(f *facts) { f.stalled = map[string][]outbox.TopicStatus{"gone": {{Topic: "t", Events: 2}}} }},
+	alerts.ScheduleMissed:      {alerts.Error, 0, func(f *facts) { f.schedules = []store.Schedule{{Name: "nightly", Seen: f.now.Add(-time.Hour)}} }},
+	alerts.ReconcileGap:        {alerts.Error, 0, func(f *facts) { f.schedules = []store.Schedule{{Name: "nightly", GapFrom: f.now, GapTo: f.now}} }},
+	alerts.Missing:             {alerts.Error, 0, func(f *facts) { f.schedules = []store.Schedule{{Name: "nightly", Missing: 3}} }},
 }
 
 // Each kind fires and is resolved, by another process than the one that sent the first: that was
@@ -191,7 +195,7 @@ func TestEveryKind(t *testing.T) {
 			calm := func(at time.Time) facts {
 				f := facts{now: at, consumer: "c", deep: true, instances: []instance.Instance{{Consumer: "x"}, {Consumer: "y"}}}
 				if strings.HasPrefix(string(kind), "outbox") || kind == alerts.RowsParked || kind == alerts.WorkWithoutOwner ||
-					kind == alerts.ConsumerAbsent || kind == alerts.ConsumerCrashing || kind == alerts.ScheduleMissed || kind == alerts.Missing {
+					kind == alerts.ConsumerAbsent || kind == alerts.ConsumerCrashing || kind == alerts.ScheduleMissed || kind == alerts.Missing || kind == alerts.ReconcileGap || kind == alerts.SubscriptionStalled {
 					f.consumer = ""
 				}
 				return f

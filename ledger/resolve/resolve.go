@@ -33,7 +33,8 @@ type Verdict string
 
 // The verdicts.
 const (
-	// Done: it was carried out, and counts for whatever Input it has then.
+	// Done: it was carried out, and counts for whatever Input it has then. Of a step that is
+	// ledger.Doubled, without an id and a result, it says that the second call was undone.
 	Done Verdict = "done"
 	// Again: nothing was done. It is called again with the same idempotency key, whatever its
 	// Input is then.
@@ -144,6 +145,7 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 		return err
 	}
 	o.Message = message
+	undone := r.undoes(&row)
 	r.apply(&row)
 	if err := admin.Resolve(ctx, t, row); err != nil {
 		return err
@@ -151,6 +153,9 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	row.Size = len(row.Result)
 	if o.Step = row; row.Result == nil {
 		o.Step.Size = -1
+	}
+	if undone { // the message goes on as it did
+		return nil
 	}
 	return a.redrive(ctx, t, r, o)
 }
@@ -176,6 +181,8 @@ func (a *Admin) notFound(ctx context.Context, r Resolution) error {
 // message, does not allow r.
 func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 	switch {
+	case r.undoes(row):
+		return nil
 	case r.Verdict != Done && message.Ended():
 		return fmt.Errorf("%w: the message is %s, and never runs again: if the call is missing, make it by hand, and record it with --done --external-id ID", ErrRefused, message)
 	case row.State == ledger.Awaiting:
@@ -197,8 +204,17 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 	return nil
 }
 
+// undoes reports whether r says only that the second call of a doubled step was undone.
+func (r *Resolution) undoes(row *ledger.Row) bool {
+	return r.Verdict == Done && r.ExternalID == "" && r.Result == nil && !r.Force && row.State == ledger.Done && row.OtherID != "" && row.By == ""
+}
+
 // apply writes the decision into the row.
 func (r *Resolution) apply(row *ledger.Row) {
+	if r.undoes(row) {
+		row.By, row.Reason = r.By, r.Reason
+		return
+	}
 	row.By, row.Reason, row.Error = r.By, r.Reason, ""
 	if r.Verdict == Done {
 		row.State, row.Via, row.InputHash = ledger.Done, ledger.ViaPerson, "" // of whatever input it has now

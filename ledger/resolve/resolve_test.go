@@ -193,6 +193,35 @@ func TestDiscardNeedsNoPerson(t *testing.T) {
 	}
 }
 
+// A step that was carried out twice is said to be cleaned up, once, and nothing else changes.
+//
+//evidence:open-step
+func TestUndone(t *testing.T) {
+	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
+		b.Exec("UPDATE headrace_steps SET external_id = 'po_1', other_id = 'po_2', input_hash = 'h'")
+		count := func(want int64) {
+			b.Helper()
+			counts, err := b.Store.Operations().StepAdmin.Count(b.Context(), "", 0)
+			if err != nil || counts[ledger.Doubled] != want {
+				b.Errorf("%v, %v", counts, err)
+			}
+		}
+		count(1)
+		o, err := b.admin.Resolve(b.Context(), b.of(resolve.Done))
+		if s := o.Step; err != nil || o.Redriven || s.By != "ana" || s.State != ledger.Done || s.Via != ledger.ViaCall || s.InputHash != "h" || s.ExternalID != "po_1" || s.OtherID != "po_2" {
+			b.Errorf("%+v, %v", o, err)
+		}
+		rows, err := b.Store.Operations().Steps.List(b.Context(), b.id)
+		if err != nil || len(rows) != 1 || rows[0].By != "ana" || string(rows[0].Result) != `"po_1"` || rows[0].InputHash != "h" || b.letter() != dlq.Open {
+			b.Errorf("%+v, %v", rows, err)
+		}
+		count(0)
+		if _, err := b.admin.Resolve(b.Context(), b.of(resolve.Done)); !errors.Is(err, resolve.ErrRefused) {
+			b.Errorf("again: %v", err)
+		}
+	})
+}
+
 // Invalid requests change nothing.
 func TestInvalid(t *testing.T) {
 	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {

@@ -141,11 +141,16 @@ func scheduleChecked(b *bundle) {
 	to := time.Now().UTC().Truncate(time.Second)
 	for _, at := range []time.Time{to.Add(-time.Hour), to, to.Add(-time.Minute)} {
 		b.in(func(t *txn.Txn) {
-			b.must(schedules.Compared(b.ctx, t, nightly.Name, at, int64(time.Since(at).Minutes())))
+			b.must(schedules.Compared(b.ctx, t, nightly.Name, store.Comparison{To: at, Missing: int64(time.Since(at).Minutes()), GapFrom: at.Add(-2 * time.Hour), GapTo: at}))
 		})
 	}
-	if row := get(); !row.Checked.Equal(to) || row.Missing != 1 {
+	last := to.Add(-time.Minute)
+	if row := get(); !row.Checked.Equal(to) || row.Missing != 1 || !row.GapFrom.Equal(last.Add(-2*time.Hour)) || !row.GapTo.Equal(last) {
 		b.Errorf("%+v, want %s", row, to)
+	}
+	b.in(func(t *txn.Txn) { b.must(schedules.Compared(b.ctx, t, nightly.Name, store.Comparison{To: to})) })
+	if row := get(); row.Missing != 0 || !row.GapFrom.IsZero() || !row.GapTo.IsZero() {
+		b.Errorf("then %+v", row)
 	}
 	changed := nightly
 	changed.Cron = "0 3 * * *"

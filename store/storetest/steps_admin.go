@@ -50,7 +50,7 @@ func stepSearch(b *bundle) {
 		idle     time.Duration
 		pending  int64
 	}{{"", 0, 1}, {consumer, time.Hour, 1}, {consumer, 100 * time.Hour, 0}} {
-		want := map[ledger.State]int64{ledger.Parked: 1, ledger.Skipped: 1}
+		want := map[ledger.State]int64{ledger.Parked: 1, ledger.Skipped: 1} // that was hours ago
 		if c.pending > 0 {
 			want[ledger.Pending] = c.pending
 		}
@@ -186,13 +186,17 @@ func stepDouble(b *bundle) {
 	b.double(false, r) // it is not done
 	b.doneStep(r)
 	b.double(false, r) // it is the same call
+	b.exec(b.DB, "UPDATE {{schema}}.headrace_steps SET by_whom = 'ana', reason = 'again'")
 	second := r
 	second.CallID, second.OtherID = "c2", "inv_2"
 	b.double(true, second)
 	second.CallID, second.OtherID = "c3", "inv_3"
 	b.double(false, second)
-	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" {
+	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" || got.By != "" || got.Reason != "" {
 		b.Errorf("%+v", got)
+	}
+	if counts, err := b.stepDesk().Count(b.ctx, "", 0); err != nil || counts[ledger.Doubled] != 1 {
+		b.Errorf("%v, %v", counts, err)
 	}
 	once := stepOf("a", "mail")
 	b.markStep(once)

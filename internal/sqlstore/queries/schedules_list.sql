@@ -1,2 +1,2 @@
 -- All schedules.
-SELECT s.name, s.cron, s.zone, s.within, s.since, s.seen_at, s.fired_at, s.fired_by, s.checked_to, COALESCE(s.missing, -1), {{now}} FROM {{schema}}.headrace_schedules AS s ORDER BY s.name
+SELECT s.name, s.cron, s.zone, s.within, s.since, s.seen_at, s.fired_at, s.fired_by, s.checked_to, COALESCE(s.missing, -1), s.gap_from, s.gap_to, {{now}} FROM {{schema}}.headrace_schedules AS s ORDER BY s.name

@@ -524,7 +524,9 @@ CREATE TABLE {{schema}}.headrace_schedules (
     fired_at timestamptz, -- when a person asked for a tick
     fired_by text NOT NULL DEFAULT '',
     checked_to timestamptz, -- until when a source of truth was compared: see package reconcile
-    missing  bigint -- items without a message, in the last run
+    missing  bigint, -- items without a message, in the last run
+    gap_from timestamptz, -- what the last run could not compare, since messages of that time may be pruned
+    gap_to   timestamptz
 ) WITH (fillfactor = 50);
 
 -- What is wrong, and was. The key is a hash that receivers of alerts know.

@@ -1,6 +1,7 @@
 -- How many steps of the scopes from $1 to $2 need a person, were skipped, or wait for a signal,
 -- at most $4 of each; and how many have had no known outcome for longer than $3 µs, of the
--- $4 of all scopes for which that is longest. Skipped ones stay until their message is
+-- $4 of all scopes for which that is longest. Beside states: those that were carried out twice, of which
+-- there are few, and those that were skipped within an hour, both until a person says something. Skipped ones stay until their message is
 -- pruned, so each count reads $4 entries of an index at most. The lists of states are those
 -- of the indexes, and the order is that of one: without it the plan may read the whole table
 -- for a state that has no step.
@@ -21,3 +22,19 @@ SELECT 'pending', count(*) FROM (
     LIMIT $4
 ) AS f
 WHERE f.scope >= $1 AND f.scope < $2
+UNION ALL
+SELECT 'doubled', count(*) FROM (
+    SELECT s.scope, s.by_whom FROM {{schema}}.headrace_steps AS s
+    WHERE s.other_id <> ''
+    ORDER BY s.system, s.other_id
+    LIMIT $4
+) AS f
+WHERE f.by_whom = '' AND f.scope >= $1 AND f.scope < $2
+UNION ALL
+SELECT 'skipped_now', count(*) FROM (
+    SELECT s.scope, s.by_whom FROM {{schema}}.headrace_steps AS s
+    WHERE s.state = 'skipped' AND s.state IN ('pending', 'parked', 'skipped', 'awaiting') AND s.changed_at > (SELECT {{now}}) - interval '1 hour'
+    ORDER BY s.changed_at DESC
+    LIMIT $4
+) AS f
+WHERE f.by_whom = '' AND f.scope >= $1 AND f.scope < $2

@@ -495,7 +495,9 @@ CREATE TABLE {{schema}}.headrace_schedules (
     fired_at INTEGER, -- when a person asked for a tick
     fired_by TEXT NOT NULL DEFAULT '',
     checked_to INTEGER, -- until when a source of truth was compared: see package reconcile
-    missing  INTEGER -- items without a message, in the last run
+    missing  INTEGER, -- items without a message, in the last run
+    gap_from INTEGER, -- what the last run could not compare, since messages of that time may be pruned
+    gap_to   INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- What is wrong, and was. The key is a hash that receivers of alerts know.

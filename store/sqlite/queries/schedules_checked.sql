@@ -1,3 +1,5 @@
--- A source of truth was compared until this time, which never goes back. $3 were missing.
-UPDATE {{schema}}.headrace_schedules AS s SET checked_to = max(COALESCE(s.checked_to, $2), $2), missing = $3
+-- A source of truth was compared until this time, which never goes back. $3 were missing, and
+-- what came from $4 to $5 was not compared.
+UPDATE {{schema}}.headrace_schedules AS s
+SET checked_to = max(COALESCE(s.checked_to, $2), $2), missing = $3, gap_from = $4, gap_to = $5
 WHERE s.name = $1
