@@ -3,13 +3,17 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/instance"
 )
 
 // closedSource fails at once.
@@ -76,4 +80,29 @@ func TestEnvironmentAndBuild(t *testing.T) {
 			t.Errorf("%+v: the instances are %+v, %v", c, list, err)
 		}
 	}
+}
+
+// A beat says what the process has done lately.
+func TestWork(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Hurry(c, 100)
+		consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[map[string]int]) error { return nil })
+		b.start(c)
+		var work instance.Work
+		for n := 0; work.Rate == 0 || work.Median == 0; n++ {
+			b.acked(b.deliver(fmt.Sprint("k", n), `{"n":1}`))
+			list, err := b.st.Operations().Instances.List(b.Context(), "test")
+			if err != nil || len(list) != 1 {
+				b.Fatal(list, err)
+			}
+			work = list[0].Work
+		}
+		if work.Median > time.Minute {
+			b.Errorf("%+v", work)
+		}
+		if err := b.halt(); err != nil {
+			b.Error(err)
+		}
+	})
 }

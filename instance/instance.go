@@ -1,6 +1,10 @@
 package instance
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Missed is how long an instance may go without a beat before it counts as dead: several
 // beats, so that a late beat does no harm.
@@ -32,6 +36,31 @@ type Instance struct {
 	// it was not. DeadFor is how long ago that was when it was read.
 	Counted time.Time
 	DeadFor time.Duration
+	// Work is what it did lately, as its last beat said.
+	Work
+}
+
+// Work is what a consumer's process has done in the last few beats, about 15 seconds.
+type Work struct {
+	// Rate is how many messages were applied in a second.
+	Rate float64
+	// Median is how long a run of a handler took, wrong by an eighth at most; 0 without a run.
+	Median time.Duration
+}
+
+// WorkOf returns the work of those that run: the sum of their rates, and the median of the one in the
+// middle.
+func WorkOf(list []Instance) (all Work) {
+	list = slices.DeleteFunc(slices.Clone(list), func(i Instance) bool { return !i.Alive() })
+	for _, i := range list {
+		all.Rate += i.Rate
+	}
+	list = slices.DeleteFunc(list, func(i Instance) bool { return i.Median == 0 })
+	slices.SortFunc(list, func(a, b Instance) int { return cmp.Compare(a.Median, b.Median) })
+	if len(list) > 0 {
+		all.Median = list[len(list)/2].Median
+	}
+	return all
 }
 
 // Dead reports whether the instance ended unexpectedly: it has not beaten for longer

@@ -15,8 +15,8 @@ var ErrUnknown = errors.New("no such instance")
 type Store interface {
 	// Start writes the row of i, or records that it runs if the row exists.
 	Start(ctx context.Context, i Instance) error
-	// Beat records that the instance runs, also if it was counted as dead.
-	Beat(ctx context.Context, id string) error
+	// Beat records that the instance runs, also if it was counted as dead, and what it did lately.
+	Beat(ctx context.Context, id string, w Work) error
 	// End records that it ended normally, and removes its marks.
 	End(ctx context.Context, id string) error
 	// List returns the instances of consumer (empty: of all), newest first, without

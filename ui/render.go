@@ -35,7 +35,7 @@ func parse(root string) views {
 			i, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
 			return view.Count(i)
 		},
-		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
+		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "rate": view.Rate, "took": view.Took, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
 		"inc": func(n int) int { return n + 1 }, "navigation": navigation, "nonce": rand.Text,
 	}

@@ -22,6 +22,8 @@ type consumerView struct {
 	Paused    bool           `json:"paused"`
 	Pause     *pauseView     `json:"last_pause,omitempty"`
 	Instances []instanceView `json:"instances"`
+
+	work instance.Work // of all that run
 }
 
 type pauseView struct {
@@ -42,7 +44,10 @@ type instanceView struct {
 	Started  time.Time `json:"started_at"`
 	Beat     time.Time `json:"last_beat"`
 	State    string    `json:"state"` // running, dead or ended
-	Ended    time.Time `json:"ended_at,omitzero"`
+	// Rate is how many messages it applied in a second, and Median how long a run of a handler took, lately.
+	Rate   float64       `json:"per_second"`
+	Median time.Duration `json:"p50_ns"`
+	Ended  time.Time     `json:"ended_at,omitzero"`
 }
 
 func (m *Main) consumerListCommand() *cobra.Command {
@@ -92,7 +97,9 @@ func consumers(ctx context.Context, st openStore, only string) ([]*consumerView,
 		v.Paused = p.Lasts()
 		v.Pause = &pauseView{By: p.By, Reason: p.Reason, At: p.At, ResumedBy: p.ResumedBy, Resumed: p.Resumed}
 	}
+	own := make(map[string][]instance.Instance)
 	for _, i := range instances {
+		own[i.Consumer] = append(own[i.Consumer], i)
 		state := "running"
 		if i.Dead(instance.Missed) {
 			state = "dead"
@@ -102,7 +109,11 @@ func consumers(ctx context.Context, st openStore, only string) ([]*consumerView,
 		v := of(i.Consumer)
 		v.Instances = append(v.Instances, instanceView{
 			ID: i.ID, Host: i.Host, Build: i.Build, Env: i.Environment, Handlers: i.Handlers, Started: i.Started, Beat: i.Beat, State: state, Ended: i.Ended,
+			Rate: i.Rate, Median: i.Median,
 		})
+	}
+	for _, v := range views {
+		v.work = instance.WorkOf(own[v.Consumer])
 	}
 	slices.SortFunc(views, func(a, b *consumerView) int {
 		if a.Consumer < b.Consumer {

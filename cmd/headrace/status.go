@@ -18,6 +18,7 @@ import (
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
+	pages "github.com/headrace/headrace/ui/view"
 )
 
 // statusView is everything on one screen, as JSON.
@@ -50,6 +51,9 @@ type consumerState struct {
 	Waiting      int64         `json:"waiting"`
 	Oldest       time.Duration `json:"oldest_ns"`
 	Dead         int64         `json:"dead_letters"` // open letters
+	// Rate is how many messages its processes apply in a second, and Median how long a run of a handler takes.
+	Rate   float64       `json:"per_second"`
+	Median time.Duration `json:"p50_ns"`
 
 	handlers []string // of those that run; nil if unknown of one
 	orphans  []backlog.HandlerDepth
@@ -196,7 +200,7 @@ func (c *consumerState) add(d backlog.HandlerDepth) {
 }
 
 func stateOf(k *consumerView) *consumerState {
-	c, known := &consumerState{Consumer: k.Consumer, Builds: map[string]int{}}, true
+	c, known := &consumerState{Consumer: k.Consumer, Builds: map[string]int{}, Rate: k.work.Rate, Median: k.work.Median}, true
 	if k.Paused {
 		c.Pause = k.Pause
 	}
@@ -287,7 +291,7 @@ func (m *Main) printStatus(v statusView) error {
 	}
 	for _, c := range v.Consumers {
 		state = append(state, []string{
-			short(c.Consumer, 40), m.processes(c), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
+			short(c.Consumer, 40), m.processes(c), pace(c.Rate, c.Median), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
 		})
 	}
 	for _, w := range v.Warnings {
@@ -341,4 +345,12 @@ func (m *Main) processes(c *consumerState) string {
 	}
 	slices.Sort(builds)
 	return running + ": " + strings.Join(builds, ", ")
+}
+
+// pace says how many messages are applied in a second, and how long a run takes.
+func pace(rate float64, median time.Duration) string {
+	if median == 0 {
+		return pages.Rate(rate)
+	}
+	return pages.Rate(rate) + ", p50 " + pages.Took(median)
 }

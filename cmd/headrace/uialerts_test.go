@@ -117,7 +117,7 @@ func absent(t *testing.T, st, ui store.Store) {
 	for {
 		select {
 		case <-beat.C:
-			if err := instances.Beat(t.Context(), "back"); err != nil {
+			if err := instances.Beat(t.Context(), "back", instance.Work{}); err != nil {
 				t.Fatal(err)
 			}
 		case b := <-told:

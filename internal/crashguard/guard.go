@@ -37,6 +37,8 @@ type Options struct {
 	// LeftBehind reports whether an abandoned handler still runs: then no message is the
 	// only work.
 	LeftBehind func() bool
+	// Work returns what the process did lately. Beats call it, one after the other.
+	Work func() instance.Work
 	// Schema returns the id of the database's headrace, or an error that matches
 	// store.ErrSchema if this build cannot run on the schema any more; Fatal then gets it.
 	Schema func(context.Context) (string, error)

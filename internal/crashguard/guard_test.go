@@ -30,7 +30,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func options() crashguard.Options {
 	return crashguard.Options{
 		Pace:    crashguard.Pace{Look: 5 * time.Millisecond, Beat: 10 * time.Millisecond, Missed: 200 * time.Millisecond, Most: time.Minute, Beside: time.Minute},
-		Process: crashguard.NewProcess(), LeftBehind: func() bool { return false }, Schema: func(context.Context) (string, error) { return "id", nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Process: crashguard.NewProcess(), LeftBehind: func() bool { return false }, Work: func() instance.Work { return instance.Work{} }, Schema: func(context.Context) (string, error) { return "id", nil }, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
@@ -79,12 +79,12 @@ func (m marks) Clear(ctx context.Context, consumer string, message instance.Hash
 	return m.marksStore.Clear(ctx, consumer, message)
 }
 
-func (i instances) Beat(ctx context.Context, id string) error {
+func (i instances) Beat(ctx context.Context, id string, w instance.Work) error {
 	if i.p.dead.Load() {
 		i.p.refused.Add(1)
 		return errDead
 	}
-	return i.Store.Beat(ctx, id)
+	return i.Store.Beat(ctx, id, w)
 }
 
 // start starts a process of the consumer, and waits until it knows the others.
@@ -388,7 +388,7 @@ func TestMessagesOfAProcessInQuestion(t *testing.T) {
 			f.Error("it does not mark")
 		}
 		f.Eventually("the message may run", func() bool {
-			if err := f.Store.Operations().Instances.Beat(f.Context(), "second"); err != nil {
+			if err := f.Store.Operations().Instances.Beat(f.Context(), "second", instance.Work{}); err != nil {
 				f.Fatal(err)
 			}
 			return third.Advise(f.Context(), ids("a")) == nil

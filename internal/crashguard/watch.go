@@ -101,7 +101,7 @@ func (g *Guard) schema(ctx context.Context) error {
 }
 
 func (g *Guard) beat(ctx context.Context) error {
-	err := g.instances.Beat(ctx, g.self.ID)
+	err := g.instances.Beat(ctx, g.self.ID, g.Work())
 	if errors.Is(err, instance.ErrUnknown) { // removed while it did not beat
 		err = g.instances.Start(ctx, g.self)
 	}

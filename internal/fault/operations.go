@@ -22,8 +22,8 @@ func (s instances) Start(ctx context.Context, i instance.Instance) error {
 	return s.call(func() error { return s.Store.Start(ctx, i) })
 }
 
-func (s instances) Beat(ctx context.Context, id string) error {
-	return s.call(func() error { return s.Store.Beat(ctx, id) })
+func (s instances) Beat(ctx context.Context, id string, w instance.Work) error {
+	return s.call(func() error { return s.Store.Beat(ctx, id, w) })
 }
 
 func (s instances) End(ctx context.Context, id string) error {

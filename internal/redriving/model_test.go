@@ -168,7 +168,7 @@ func (m *model) failSome(*rapid.T) {
 }
 
 // beat shows that the process of the engine runs.
-func (m *model) beat() { m.must(m.st.Operations().Instances.Beat(m.ctx, "1")) }
+func (m *model) beat() { m.must(m.st.Operations().Instances.Beat(m.ctx, "1", instance.Work{})) }
 
 // settle lets all jobs end, and compares their lists with what happened.
 func (m *model) settle() {

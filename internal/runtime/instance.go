@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/task"
 )
 
 // instanceRun is the instance of a run: its row, and its beating goroutine.
@@ -29,8 +30,12 @@ func (i *instanceRun) start(r *Run, o *outcome.Recorder) *crashguard.Guard {
 	for _, h := range rt.handlers {
 		i.self.Handlers = append(i.self.Handlers, h.Name)
 	}
+	worked := rt.Telemetry.Measure()
 	i.guard = crashguard.New(operations.Instances, operations.Marks, i.self, crashguard.Options{
 		Pace: rt.pace, Process: rt.Process, Logger: rt.Logger, LeftBehind: func() bool { return rt.left.Count() > 0 },
+		Work: func() instance.Work {
+			return worked.Work(rt.Counters.Live[task.Applied].Load()+rt.Counters.Backlog[task.Applied].Load(), time.Now())
+		},
 		Schema: operations.Schema.Check, Fatal: r.fail,
 	})
 	rt.guard.Store(i.guard)

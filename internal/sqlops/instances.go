@@ -27,9 +27,9 @@ func (s *Instances) Start(ctx context.Context, i instance.Instance) (err error) 
 	return err
 }
 
-func (s *Instances) Beat(ctx context.Context, id string) (err error) {
+func (s *Instances) Beat(ctx context.Context, id string, w instance.Work) (err error) {
 	defer sqlrun.Wrap("beat", &err)
-	n, err := s.Write(ctx, s.SQL.Beat, id)
+	n, err := s.Write(ctx, s.SQL.Beat, id, w.Rate, sqlrun.Micros(w.Median))
 	if err == nil && n == 0 {
 		err = instance.ErrUnknown
 	}
@@ -48,7 +48,7 @@ func (s *Instances) List(ctx context.Context, consumer string) (list []instance.
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{consumer}, func(i *instance.Instance) []any {
 		return []any{
 			&i.ID, &i.Consumer, &i.Host, &i.Build, &i.Environment, sqlrun.JSON(&i.Handlers), (*sqlrun.Instant)(&i.Started), (*sqlrun.Instant)(&i.Beat), (*sqlrun.Span)(&i.Age),
-			(*sqlrun.Instant)(&i.Ended), (*sqlrun.Instant)(&i.Counted), (*sqlrun.Span)(&i.DeadFor),
+			(*sqlrun.Instant)(&i.Ended), (*sqlrun.Instant)(&i.Counted), (*sqlrun.Span)(&i.DeadFor), &i.Rate, (*sqlrun.Span)(&i.Median),
 		}
 	})
 }

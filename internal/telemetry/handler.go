@@ -123,4 +123,5 @@ func (h *Handler) Took(d *headrace.Delivery, took time.Duration, class string) {
 		o = s.took[other]
 	}
 	h.t.took.Record(background, took.Seconds(), o...)
+	h.t.runs.add(took)
 }

@@ -34,6 +34,7 @@ type Telemetry struct {
 	calls     metric.Int64Counter
 	replayed  metric.Int64Counter
 	memos     metric.Int64Counter
+	runs      runs
 	upkeep    upkeepCounters
 	gauges    gauges
 }

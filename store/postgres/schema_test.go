@@ -259,7 +259,7 @@ func everyInstance(b *bundle) {
 	b.Helper()
 	ctx, instances, marks := b.Context(), b.Operations().Instances, b.Operations().Marks
 	b.must("start", instances.Start(ctx, instance.Instance{ID: "i", Consumer: "billing"}))
-	b.must("beat", instances.Beat(ctx, "i"))
+	b.must("beat", instances.Beat(ctx, "i", instance.Work{}))
 	b.must("mark", marks.Mark(ctx, instance.Mark{Instance: "i", Messages: []instance.Hash{{}}}))
 	_, err := marks.Marks(ctx, "billing", "")
 	b.must("marks", err)

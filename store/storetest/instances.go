@@ -46,8 +46,9 @@ func instanceLife(b *bundle) {
 	}
 	b.shift(time.Hour)
 	about(b, "the age of the beat", b.instances("")["a"].Age, time.Hour+time.Minute)
-	b.must(store.Beat(b.ctx, "a"))
-	if got := b.instances("")["a"]; !got.Beat.After(a.Beat) || got.Age > time.Minute || !got.Started.Equal(a.Started) {
+	did := instance.Work{Rate: 2.5, Median: 3 * time.Millisecond}
+	b.must(store.Beat(b.ctx, "a", did))
+	if got := b.instances("")["a"]; !got.Beat.After(a.Beat) || got.Age > time.Minute || !got.Started.Equal(a.Started) || got.Work != did || a.Work != (instance.Work{}) {
 		b.Errorf("after a beat: %+v", got)
 	}
 	b.must(store.End(b.ctx, "a"))
@@ -72,7 +73,7 @@ func instanceDead(b *bundle) {
 		b.Errorf("after its death was counted: %+v", a)
 	}
 	about(b, "for how long it is dead", a.DeadFor, missed+time.Minute)
-	b.must(b.Store.Operations().Instances.Beat(b.ctx, "a"))
+	b.must(b.Store.Operations().Instances.Beat(b.ctx, "a", instance.Work{}))
 	if a := b.instances("")["a"]; !a.Counted.IsZero() || a.Dead(missed) {
 		b.Errorf("after a beat: %+v", a)
 	}
@@ -81,7 +82,7 @@ func instanceDead(b *bundle) {
 
 func instanceForgotten(b *bundle) {
 	store := b.Store.Operations().Instances
-	if err := store.Beat(b.ctx, "a"); !errors.Is(err, instance.ErrUnknown) {
+	if err := store.Beat(b.ctx, "a", instance.Work{}); !errors.Is(err, instance.ErrUnknown) {
 		b.Errorf("of one without a row: %v", err)
 	}
 	b.startInstance("a", "billing")
@@ -97,12 +98,12 @@ func instanceForgotten(b *bundle) {
 	if n := b.count(b.DB, "SELECT count(*) FROM {{schema}}.headrace_instances"); n != 0 {
 		b.Errorf("%d instances after 61 minutes", n)
 	}
-	if err := store.Beat(b.ctx, "a"); !errors.Is(err, instance.ErrUnknown) {
+	if err := store.Beat(b.ctx, "a", instance.Work{}); !errors.Is(err, instance.ErrUnknown) {
 		b.Errorf("of one that was forgotten: %v", err)
 	}
 	b.startInstance("a", "billing")
 	b.startInstance("a", "billing") // whose first answer was lost
-	b.must(store.Beat(b.ctx, "a"))
+	b.must(store.Beat(b.ctx, "a", instance.Work{}))
 }
 
 func instanceListed(b *bundle) {
@@ -112,7 +113,7 @@ func instanceListed(b *bundle) {
 	b.must(b.Store.Operations().Instances.End(b.ctx, "ended"))
 	b.shift(2 * missed)
 	b.countDeath("died", true)
-	b.must(b.Store.Operations().Instances.Beat(b.ctx, "runs"))
+	b.must(b.Store.Operations().Instances.Beat(b.ctx, "runs", instance.Work{}))
 	b.shift(59 * time.Minute)
 	if n := len(b.instances("")); n != 3 {
 		b.Errorf("%d instances, want 3", n)

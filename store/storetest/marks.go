@@ -95,7 +95,7 @@ func markOthers(b *bundle) {
 	other := instance.Mark{Instance: "other", Worker: 7, Messages: hashes("other")}
 	b.shift(2 * missed)
 	for _, id := range []string{"me", "other", "theirs"} {
-		b.must(b.Store.Operations().Instances.Beat(b.ctx, id))
+		b.must(b.Store.Operations().Instances.Beat(b.ctx, id, instance.Work{}))
 	}
 	b.wantMarks("while it may live", "me", instance.Mark{Instance: "dead", Worker: 7, Messages: hashes("dead")}, other)
 	b.countDeath("dead", true)
@@ -146,7 +146,7 @@ func markAlive(b *bundle) {
 	}
 	b.countDeath("beats", false)
 	b.shift(2 * missed)
-	b.must(b.Store.Operations().Instances.Beat(b.ctx, "beats"))
+	b.must(b.Store.Operations().Instances.Beat(b.ctx, "beats", instance.Work{}))
 	b.must(b.Store.Operations().Instances.End(b.ctx, "ended"))
 	b.countDeath("beats", false)
 	b.shift(4 * missed)

@@ -50,7 +50,7 @@ func subscriptionsMovedRunning(b *bundle) {
 	b.must(instances.Start(b.ctx, instance.Instance{ID: "j", Consumer: "new"}))
 	b.must(instances.Start(b.ctx, instance.Instance{ID: "dead", Consumer: "old"}))
 	b.shift(2 * instance.Missed)
-	b.must(instances.Beat(b.ctx, "i"))
+	b.must(instances.Beat(b.ctx, "i", instance.Work{}))
 	b.moveRefused("one instance runs")
 	b.must(instances.End(b.ctx, "i"))
 	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got != (outbox.Changed{Subscriptions: 1, Rows: 2}) {
@@ -142,8 +142,8 @@ func subscriptionsRemovedRunning(b *bundle) {
 	b.must(instances.Start(b.ctx, instance.Instance{ID: "i", Consumer: "a"}))
 	b.must(instances.Start(b.ctx, instance.Instance{ID: "j", Consumer: "b"}))
 	b.shift(outbox.Unseen - 30*time.Second)
-	b.must(instances.Beat(b.ctx, "i"))
-	b.must(instances.Beat(b.ctx, "j"))
+	b.must(instances.Beat(b.ctx, "i", instance.Work{}))
+	b.must(instances.Beat(b.ctx, "j", instance.Work{}))
 	b.subscribe("a", "t")
 	b.publish(rowsOf("t", "k", 0, 2)...)
 	refused := func(rows bool, topics ...string) {
@@ -157,7 +157,7 @@ func subscriptionsRemovedRunning(b *bundle) {
 	refused(true, "t")
 	refused(false, "u")
 	b.shift(outbox.Unseen)
-	b.must(instances.Beat(b.ctx, "i"))
+	b.must(instances.Beat(b.ctx, "i", instance.Work{}))
 	b.subscribe("a", "t")
 	refused(true)
 	b.wantOn(b.line("a"), "0 1", 0)

@@ -25,6 +25,8 @@ type Consumer struct {
 	Dead  int64
 	// Instances are its processes.
 	Instances []instance.Instance
+	// Work is what those that run did lately.
+	Work instance.Work
 	// Seen is what the forms carry.
 	Seen string
 }
@@ -76,7 +78,7 @@ func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) 
 		if row.Depth, err = r.Store.Backlog().Depth(ctx, row.Consumer); err != nil {
 			return nil, err
 		}
-		row.Seen = ConsumerSeen(*row)
+		row.Seen, row.Work = ConsumerSeen(*row), instance.WorkOf(row.Instances)
 		list = append(list, *row)
 	}
 	slices.SortFunc(list, func(a, b Consumer) int { return cmp.Compare(a.Consumer, b.Consumer) })

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -50,6 +51,22 @@ func Span(d time.Duration) string {
 		return fmt.Sprintf("%d h", int(d.Hours()))
 	}
 	return fmt.Sprintf("%d d", int(d.Hours()/24))
+}
+
+// Took is how long a run took, which may be less than a millisecond.
+func Took(d time.Duration) string {
+	if d < time.Millisecond {
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	}
+	return Span(d)
+}
+
+// Rate is a number of things a second.
+func Rate(perSecond float64) string {
+	if perSecond > 0 && perSecond < 9.95 {
+		return strconv.FormatFloat(perSecond, 'f', 1, 64) + "/s"
+	}
+	return Count(int64(math.Round(perSecond))) + "/s"
 }
 
 // Ago says how long before now a time was, or how long after; "never" for zero.

@@ -138,3 +138,16 @@ func TestShell(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+func TestRateAndTook(t *testing.T) {
+	for n, want := range map[float64]string{0: "0/s", 0.04: "0.0/s", 0.4: "0.4/s", 9.94: "9.9/s", 9.96: "10/s", 1309.6: "1,310/s"} {
+		if got := view.Rate(n); got != want {
+			t.Errorf("%v: %q, want %q", n, got, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{54 * time.Microsecond: "54 µs", 4 * time.Millisecond: "4 ms", 2 * time.Second: "2.0 s"} {
+		if got := view.Took(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}

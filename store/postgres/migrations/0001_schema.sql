@@ -433,7 +433,9 @@ CREATE TABLE {{schema}}.headrace_instances (
     started_at    timestamptz NOT NULL DEFAULT {{now}},
     beat_at       timestamptz NOT NULL DEFAULT {{now}},
     counted_at    timestamptz, -- when its death was counted against its marks
-    ended_at      timestamptz  -- when it ended in order
+    ended_at      timestamptz, -- when it ended in order
+    rate          double precision NOT NULL DEFAULT 0, -- messages that it applies in a second, in its last beats
+    p50_us        bigint NOT NULL DEFAULT 0 -- how long a run of a handler takes, the median
 ) WITH (fillfactor = 50);
 CREATE INDEX headrace_instances_consumer ON {{schema}}.headrace_instances (consumer);
 -- The messages that a worker of an instance is about to run, as hashes of 16 bytes one

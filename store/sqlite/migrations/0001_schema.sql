@@ -405,7 +405,9 @@ CREATE TABLE {{schema}}.headrace_instances (
     started_at    INTEGER NOT NULL,
     beat_at       INTEGER NOT NULL,
     counted_at    INTEGER, -- when its death was counted against its marks
-    ended_at      INTEGER  -- when it ended in order
+    ended_at      INTEGER, -- when it ended in order
+    rate          REAL NOT NULL DEFAULT 0, -- messages that it applies in a second, in its last beats
+    p50_us        INTEGER NOT NULL DEFAULT 0 -- how long a run of a handler takes, the median
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX {{schema}}.headrace_instances_consumer ON headrace_instances (consumer);
 -- The messages that a worker of an instance is about to run, as hashes of 16 bytes one
