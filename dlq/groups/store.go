@@ -14,11 +14,14 @@ type Store interface {
 	Counter
 }
 
-// Reader reads groups outside of transactions. List and Hours are exact: the counters with the
+// Reader reads groups outside of transactions. List, Begun and Hours are exact: the counters with the
 // changes that are not added up yet, in one statement.
 type Reader interface {
 	// List returns the groups of f: those with most open letters first.
 	List(ctx context.Context, f Filter) ([]Group, error)
+	// Begun returns the groups of a consumer that may have begun to fail: those that are new, regressed or
+	// escalating, at most limit of them and the newest, and those with changes that are not added up yet.
+	Begun(ctx context.Context, consumer string, limit int) ([]Group, error)
 	// Hours returns how many letters of a group came in each hour of the last 35 days, by
 	// build, the earliest hour first.
 	Hours(ctx context.Context, id ID) ([]Hour, error)

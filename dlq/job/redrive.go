@@ -94,6 +94,8 @@ type Redrive struct {
 	Why string
 	// Consumer is that of all its letters, and Filter says how they were chosen.
 	Consumer, Filter string
+	// Handler and ErrorFingerprint are those of the filter; "" if it chooses any.
+	Handler, ErrorFingerprint string
 	// Builds are those of the consumer's processes that ran when it was planned, or that the one
 	// who applied it has accepted: sorted, each once.
 	Builds []string
@@ -220,3 +222,8 @@ func (r *Redrive) tokens(now time.Time) int {
 
 // share returns how many of the last 100 outcomes have this sign.
 func (p *Progress) share(sign string) int { return strings.Count(p.Recent, sign) }
+
+// Chooses reports whether the filter names this group of dead letters, or the same cause in each handler.
+func (r *Redrive) Chooses(consumer, handler, fingerprint string) bool {
+	return r.ErrorFingerprint != "" && r.ErrorFingerprint == fingerprint && r.Consumer == consumer && (r.Handler == "" || r.Handler == handler)
+}

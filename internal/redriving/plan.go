@@ -40,7 +40,7 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		return job.Redrive{}, err
 	}
 	id, err := e.jobs().Create(ctx, job.Redrive{
-		Kind: p.Kind, Consumer: e.Consumer, Filter: p.Says, Builds: w.Builds(), Options: p.Options, PlannedBy: by,
+		Kind: p.Kind, Consumer: e.Consumer, Filter: p.Says, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint, Builds: w.Builds(), Options: p.Options, PlannedBy: by,
 	})
 	if err != nil {
 		return job.Redrive{}, err

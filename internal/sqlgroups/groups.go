@@ -15,7 +15,7 @@ import (
 // Groups implements groups.Store.
 type Groups struct {
 	sqlrun.Table[struct {
-		List, Hours, Day, Builds, Behind, States, Due string
+		List, Begun, Hours, Day, Builds, Behind, States, Due string
 
 		Lock, Take, Get, Overdue, Week, NoteBuilds, Unfinished, Put, PutHours string
 
@@ -54,6 +54,11 @@ func (s *Groups) List(ctx context.Context, f groups.Filter) (list []groups.Group
 	// No column contains text with a NUL byte or in another encoding.
 	text := func(s string) string { return encode.Text(s, 0) }
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.List, []any{text(f.Consumer), text(f.Handler), text(f.ErrorFingerprint), f.Closed}, fields)
+}
+
+func (s *Groups) Begun(ctx context.Context, consumer string, limit int) (list []groups.Group, err error) {
+	defer sqlrun.Wrap("list groups that may have begun to fail", &err)
+	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Begun, []any{encode.Text(consumer, 0), limit}, fields)
 }
 
 func (s *Groups) Hours(ctx context.Context, id groups.ID) (hours []groups.Hour, err error) {

@@ -42,7 +42,7 @@ func New(d sqlrun.Driver, q sqlfile.Set) job.Store {
 // redriveFields are the destinations of a redrive's columns.
 func redriveFields(r *job.Redrive) []any {
 	return []any{
-		&r.ID, &r.Kind, &r.State, &r.Why, &r.Consumer, &r.Filter, &r.Count, sqlrun.JSON(&r.Survey), sqlrun.JSON(&r.Builds), sqlrun.JSON(&r.Stages),
+		&r.ID, &r.Kind, &r.State, &r.Why, &r.Consumer, &r.Filter, &r.Handler, &r.ErrorFingerprint, &r.Count, sqlrun.JSON(&r.Survey), sqlrun.JSON(&r.Builds), sqlrun.JSON(&r.Stages),
 		&r.MaxRunning, &r.Rate, &r.PauseAt, (*sqlrun.Span)(&r.StageTimeout),
 		&r.Stage, (*sqlrun.Instant)(&r.StageAt), &r.StageSent, &r.StageGood, &r.Recent,
 		&r.Sent, &r.Succeeded, &r.FailedAgain, &r.Unknown, &r.Skipped, (*sqlrun.Instant)(&r.TokensAt),
@@ -59,7 +59,7 @@ func entryFields(e *job.Entry) []any {
 
 func (s *Jobs) Create(ctx context.Context, r job.Redrive) (id int64, err error) {
 	defer sqlrun.Wrap("create a redrive", &err)
-	if err := cmp.Or(instance.CheckConsumer(r.Consumer), sqlrun.Identity(append([]string{r.Consumer}, r.Builds...)...), r.Options.Check()); err != nil {
+	if err := cmp.Or(instance.CheckConsumer(r.Consumer), sqlrun.Identity(append([]string{r.Consumer, r.Handler, r.ErrorFingerprint}, r.Builds...)...), r.Options.Check()); err != nil {
 		return 0, err
 	}
 	stages, err := json.Marshal(append([]int{}, r.Stages...))
@@ -69,6 +69,7 @@ func (s *Jobs) Create(ctx context.Context, r job.Redrive) (id int64, err error) 
 	args := []any{
 		string(r.Kind), r.Consumer, encode.Text(r.Filter, sqlrun.MaxError), sqlrun.Strings(append([]string{}, r.Builds...)), string(stages), r.MaxRunning,
 		r.Rate, r.PauseAt, sqlrun.Micros(r.StageTimeout), encode.Text(r.PlannedBy, sqlrun.MaxName),
+		r.Handler, r.ErrorFingerprint,
 	}
 	err = s.Transact(ctx, func(t *txn.Txn) error { return t.QueryRowContext(ctx, s.SQL.Create, args...).Scan(&id) })
 	return id, err

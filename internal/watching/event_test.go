@@ -45,20 +45,19 @@ func TestRedriveEnded(t *testing.T) {
 // A plan is one of a group if its filter names the group, and no other handler.
 func TestPlanned(t *testing.T) {
 	g := groups.Group{ID: groups.ID{Consumer: "c", Handler: "h", ErrorFingerprint: "f00d"}}
-	for filter, want := range map[string]bool{
-		"consumer c, handler h, error fingerprint f00d": true,
-		"error fingerprint f00d":                        true,
-		"handler other, error fingerprint f00d":         false,
-		"error fingerprint f00d00":                      false,
-		"text f00d":                                     false,
+	for _, c := range []struct {
+		consumer, handler, fingerprint string
+		want                           bool
+	}{
+		{"c", "h", "f00d", true}, {"c", "", "f00d", true}, {"c", "other", "f00d", false}, {"c", "h", "f00d00", false}, {"c", "h", "", false}, {"d", "h", "f00d", false},
 	} {
-		f := facts{redrives: []job.Redrive{{Filter: filter, State: job.Planned}}}
-		if got := f.planned(g); got != want {
-			t.Errorf("%s: %v", filter, got)
+		f := facts{redrives: []job.Redrive{{Consumer: c.consumer, Handler: c.handler, ErrorFingerprint: c.fingerprint, Filter: "error fingerprint f00d", State: job.Planned}}}
+		if got := f.planned(g); got != c.want {
+			t.Errorf("%+v: %v", c, got)
 		}
 		f.redrives[0].State = job.Done
 		if f.planned(g) {
-			t.Errorf("%s: it has ended", filter)
+			t.Errorf("%+v: it has ended", c)
 		}
 	}
 }

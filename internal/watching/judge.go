@@ -28,6 +28,7 @@ type facts struct {
 	// Of a consumer; its name is not "".
 	consumer        string
 	groups          []groups.Group
+	part            bool      // groups are only those that may have begun to fail
 	oldest, unmuted time.Time // the oldest open letter, and the oldest one that is not muted
 	openLetters     time.Duration
 	depth           backlog.Depth
@@ -160,9 +161,31 @@ func (f *facts) failingGroups() (list []condition.Finding) {
 		}
 		s.Groups, s.Count, s.LetterID = s.Groups+1, s.Count+max(g.Open, 1), max(s.LetterID, g.LastLetter)
 	}
+	if f.part {
+		list = append(list, f.unseen(storms)...)
+	}
 	for handler, s := range storms {
 		list = append(list, say(*s, fmt.Sprintf("%s/%s fails for %d more reasons", f.consumer, handler, s.Groups),
 			plural(s.Count, "message is a dead letter", "messages are dead letters"), "headrace dlq groups --consumer "+f.consumer))
+	}
+	return list
+}
+
+// unseen holds the conditions of groups that were not read. A storm has at least what it had.
+func (f *facts) unseen(storms map[string]*condition.Finding) (list []condition.Finding) {
+	read := make(map[groups.ID]bool, len(f.groups))
+	for _, g := range f.groups {
+		read[g.ID] = true
+	}
+	for _, c := range f.current {
+		if c.Kind != alerts.GroupFailing || read[groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}] {
+			continue
+		}
+		if s := storms[c.Handler]; s != nil && c.ErrorFingerprint == "" {
+			s.Groups, s.Count, s.LetterID = max(s.Groups, c.Groups), max(s.Count, c.Count), max(s.LetterID, c.LetterID)
+			continue
+		}
+		list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
 	}
 	return list
 }
@@ -203,13 +226,10 @@ func (f *facts) group(g groups.Group) condition.Finding {
 	return say(c, title, what, "headrace dlq why "+g.ErrorFingerprint[:min(len(g.ErrorFingerprint), 16)])
 }
 
-// planned reports whether a person has planned a redrive of the group: its filter is in the words of
-// inspect.Words.
+// planned reports whether a person has planned a redrive of the group.
 func (f *facts) planned(g groups.Group) bool {
 	return slices.ContainsFunc(f.redrives, func(r job.Redrive) bool {
-		words := strings.Split(r.Filter, ", ")
-		other := func(word string) bool { return strings.HasPrefix(word, "handler ") && word != "handler "+g.Handler }
-		return !r.State.Ended() && slices.Contains(words, "error fingerprint "+g.ErrorFingerprint) && !slices.ContainsFunc(words, other)
+		return !r.State.Ended() && r.Chooses(g.Consumer, g.Handler, g.ErrorFingerprint)
 	})
 }
 

@@ -12,14 +12,48 @@ import (
 	"github.com/headrace/headrace/dlq/groups"
 )
 
-// jobs is how many redrives are looked at.
-const jobs = 100
+const (
+	// jobs is how many redrives are looked at.
+	jobs = 100
+	// fewGroups is how many groups are all looked at each time; of more, only newGroups of those that may
+	// have begun to fail, and all once in deepEvery.
+	fewGroups = 100
+	newGroups = 1000
+)
+
+// turn reports whether it is time for what is done once in deepEvery by all processes together.
+func (w *Watch) turn(ctx context.Context, name string) (bool, error) {
+	_, ok, err := w.store().Lease(ctx, name, w.o.Owner, leaseTime, deepEvery)
+	if err != nil || !ok {
+		return false, err
+	}
+	return true, w.release(ctx, name, true)
+}
+
+// groups reads the groups of a consumer: all, or those that may have begun to fail.
+func (w *Watch) groups(ctx context.Context, f *facts) (err error) {
+	reader := w.o.Store.Operations().Groups
+	if w.many {
+		all, err := w.turn(ctx, "groups:"+f.consumer)
+		if err != nil {
+			return err
+		}
+		f.part = !all
+	}
+	if f.part {
+		f.groups, err = reader.Begun(ctx, f.consumer, newGroups)
+		return err
+	}
+	f.groups, err = reader.List(ctx, groups.Filter{Consumer: f.consumer, Closed: true})
+	w.many = len(f.groups) > fewGroups
+	return err
+}
 
 // consumerFacts reads what is known of a consumer.
 func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
 	ops := w.o.Store.Operations()
 	var errs [7]error
-	f.groups, errs[0] = ops.Groups.List(ctx, groups.Filter{Consumer: f.consumer, Closed: true})
+	errs[0] = w.groups(ctx, f)
 	f.oldest, f.unmuted, errs[1] = w.store().Oldest(ctx, f.consumer)
 	f.depth, errs[2] = w.o.Store.Backlog().Counts.Depth(ctx, f.consumer)
 	f.pause, errs[3] = ops.Pauses.Get(ctx, f.consumer)
@@ -42,11 +76,9 @@ func (w *Watch) databaseFacts(ctx context.Context, f *facts) error {
 	f.instances, errs[0] = ops.Instances.List(ctx, "")
 	f.outboxes, errs[1] = w.o.Store.Outbox().List(ctx, "")
 	f.schedules, errs[2] = ops.Schedules.List(ctx)
-	if f.now.Sub(w.deep) > deepEvery {
+	if f.deep, errs[3] = w.turn(ctx, "deep:"); f.deep && errs[3] == nil {
 		f.depths, errs[3] = w.o.Store.Backlog().Counts.Depths(ctx)
 		f.stalled, errs[4] = w.stalledTopics(ctx)
-		f.deep = errs[3] == nil && errs[4] == nil
-		w.deep = f.now
 	}
 	return errors.Join(errs[:]...)
 }

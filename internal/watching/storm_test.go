@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
@@ -35,6 +36,41 @@ func TestStorm(t *testing.T) {
 		p.see(f)
 		f.now = noon.Add(2 * time.Hour)
 		if end := p.see(f); len(end) != stormGroups+1 {
+			t.Errorf("then %s", said(end))
+		}
+	})
+}
+
+// Where groups are many, most looks read only those that may have begun to fail: the conditions of the others
+// stay as they are, and a storm loses none of its groups.
+//
+//evidence:alert
+func TestPartOfTheGroups(t *testing.T) {
+	onEachStore(t, func(t *testing.T, st store.Store) {
+		p := newProcess(t, st, "p", "", alerts.Options{PerMinute: 100})
+		f := facts{now: noon.Add(time.Minute), consumer: "c"}
+		for i := range 40 {
+			f.groups = append(f.groups, failing(fmt.Sprintf("%08x", i), noon.Add(time.Duration(i)*time.Second)))
+		}
+		if got := p.see(f); len(got) != stormGroups+1 || groupsOf(got) != 40 {
+			t.Fatalf("%d alerts of %d groups", len(got), groupsOf(got))
+		}
+		all := f.groups
+		for i := range 10 { // hours later one group is new, and one of the storm is read
+			f.now, f.part = noon.Add(time.Duration(i+1)*time.Hour), true
+			f.groups = []groups.Group{all[30], failing("ffffffff", noon.Add(time.Hour))}
+			want := ""
+			if i == 0 {
+				want = "group_failing firing warning"
+			}
+			if got := said(p.see(f)); got != want {
+				t.Errorf("look %d: %q, want %q", i, got, want)
+			}
+		}
+		f.groups, f.part = nil, false
+		p.see(f)
+		f.now = f.now.Add(time.Hour)
+		if end := p.see(f); len(end) != stormGroups+2 || groupsOf(end) != 41 {
 			t.Errorf("then %s", said(end))
 		}
 	})
@@ -95,6 +131,15 @@ func TestStormOfLetters(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		t.Logf("a look at %d groups: %s", causes, time.Since(begin))
+		if !p.many {
+			t.Error("these groups are few")
+		}
+		for i, part := range []bool{false, true} { // all once a minute
+			f := p.newFacts("c", time.Now())
+			if err := p.groups(t.Context(), f); err != nil || f.part != part || len(f.groups) != min(causes, []int{causes, newGroups}[i]) {
+				t.Errorf("look %d: part %t, %d groups, %v", i, f.part, len(f.groups), err)
+			}
+		}
 		if err := p.work(t.Context(), "c"); err != nil {
 			t.Fatal(err)
 		}

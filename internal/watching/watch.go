@@ -28,7 +28,8 @@ const (
 	leaseTime = 30 * time.Second
 	// lookTime bounds the statements of a look.
 	lookTime = 20 * time.Second
-	// deepEvery is the time between two looks at the whole backlog.
+	// deepEvery is the time between two looks of all processes together at the whole backlog, and at all
+	// groups where they are many.
 	deepEvery = time.Minute
 	// forgetEvery is the time between two removals of what ended forgetAge ago.
 	forgetEvery = time.Hour
@@ -66,7 +67,7 @@ type Watch struct {
 	known   atomic.Pointer[condition.Origin] // origin, once it is read
 	wake    *outbox.Signal
 	reports reports
-	deep    time.Time // when the whole backlog was looked at; used by Run only
+	many    bool // the consumer has more than fewGroups groups; used by Run only
 	forget  time.Time
 	failed  bool // the last look failed
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"slices"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 var groupsTests = []test{
 	{name: "a view is exact before its changes are added up and after", run: groupsExact},
 	{name: "open groups and their oldest letter are counted by state", run: groupsByState},
+	{name: "those that may have begun to fail are found", run: groupsBegun},
 	{name: "hours and builds are counted", run: groupsHours},
 	{name: "a statement writes one row for each group and build", run: groupsOneRow, needs: concurrentWriters},
 	{name: "states change with letters, people and time", run: groupsStates},
@@ -123,6 +125,44 @@ func groupsByState(b *bundle) {
 	want(map[groups.State]groups.Open{groups.Ongoing: {Groups: 1, Oldest: 23 * time.Hour}})
 	if other, err := b.Store.Operations().Groups.States(b.ctx, "other"); err != nil || len(other) > 0 {
 		b.Errorf("another consumer has %v, %v", other, err)
+	}
+}
+
+// groupsBegun finds groups by their state, and those that have changes, with the numbers of a list of all.
+func groupsBegun(b *bundle) {
+	want := func(limit int, prints ...string) {
+		b.Helper()
+		got, err := b.Store.Operations().Groups.Begun(b.ctx, consumer, limit)
+		b.must(err)
+		var want []groups.Group
+		for _, g := range b.groups(groups.Filter{Consumer: consumer, Closed: true}) {
+			if slices.Contains(prints, g.ErrorFingerprint) {
+				want = append(want, g)
+			}
+		}
+		byName := cmpopts.SortSlices(func(x, y groups.Group) bool { return x.ErrorFingerprint < y.ErrorFingerprint })
+		if diff := cmp.Diff(want, got, byName, cmpopts.EquateEmpty()); diff != "" || len(got) != len(prints) {
+			b.Errorf("want %v (-want +got):\n%s", prints, diff)
+		}
+	}
+	b.die(append(of("old", "v1", "a", "b"), of("gone", "v1", "c")...)...)
+	want(9, "old", "gone")
+	b.addUp()
+	b.shift(25 * time.Hour)
+	b.discard("c")
+	b.addUp()
+	want(9) // one is ongoing, and one resolved
+	b.die(of("new", "v1", "d")...)
+	b.addUp()
+	b.shift(26 * time.Hour)
+	b.die(of("newer", "v1", "e")...)
+	b.addUp()
+	want(9, "new", "newer")
+	want(1, "newer")
+	b.die(of("old", "v2", "f")...)
+	want(1, "newer", "old")
+	if list, err := b.Store.Operations().Groups.Begun(b.ctx, "other", 9); err != nil || len(list) > 0 {
+		b.Errorf("another consumer has %v, %v", list, err)
 	}
 }
 

@@ -32,7 +32,7 @@ func (b *bundle) plan(f dlq.Filter) int64 {
 	b.Helper()
 	jobs := b.Store.Operations().Redrives
 	id, err := jobs.Create(b.ctx, job.Redrive{
-		Kind: job.Redriving, Consumer: consumer, Filter: "all\x00", Builds: []string{"v1", "v2"}, Options: job.DefaultOptions(), PlannedBy: "ann",
+		Kind: job.Redriving, Consumer: consumer, Filter: "all\x00", Handler: "h", ErrorFingerprint: "f00d", Builds: []string{"v1", "v2"}, Options: job.DefaultOptions(), PlannedBy: "ann",
 	})
 	b.must(err)
 	f.Consumer = consumer
@@ -119,7 +119,7 @@ func redrivePlan(b *bundle) {
 			b.Errorf("the list of %d (-want +got):\n%s", id, diff)
 		}
 		r, err := b.Store.Operations().Redrives.Get(b.ctx, id)
-		if b.must(err); r.State != job.Planned || r.Count != int64(len(want)) || r.Expires.Sub(r.Now).Round(time.Minute) != time.Hour || strings.ContainsRune(r.Filter, 0) {
+		if b.must(err); r.State != job.Planned || r.Count != int64(len(want)) || r.Expires.Sub(r.Now).Round(time.Minute) != time.Hour || strings.ContainsRune(r.Filter, 0) || r.Handler != "h" || r.ErrorFingerprint != "f00d" {
 			b.Errorf("%+v", r)
 		}
 	}

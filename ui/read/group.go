@@ -3,7 +3,6 @@ package read
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/headrace/headrace/audit"
@@ -78,7 +77,7 @@ func (r Reader) Group(ctx context.Context, g groups.Group) (d Group, err error) 
 		return d, err
 	}
 	d.GroupSeen = groupSeen(g, newest(redrives))
-	d.Redrives = slices.DeleteFunc(redrives, func(r job.Redrive) bool { return !strings.Contains(r.Filter, g.ErrorFingerprint) })
+	d.Redrives = slices.DeleteFunc(redrives, func(r job.Redrive) bool { return !r.Chooses(g.Consumer, g.Handler, g.ErrorFingerprint) })
 	if len(d.Redrives) > 0 {
 		facts.Redrive = d.Redrives[0]
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
@@ -168,7 +167,7 @@ func groupRow(g groups.Group, hours []groups.Hour, redrives []job.Redrive, now t
 	}
 	row.Spark, row.SparkSays = view.Spark(hours, need(g, now) <= fresh, now)
 	for _, one := range redrives {
-		if !one.State.Ended() && one.State != job.Planned && one.Consumer == g.Consumer && strings.Contains(one.Filter, g.ErrorFingerprint) {
+		if !one.State.Ended() && one.State != job.Planned && one.Chooses(g.Consumer, g.Handler, g.ErrorFingerprint) {
 			row.Redrive = one
 		}
 	}

@@ -346,6 +346,7 @@ CREATE TABLE {{schema}}.headrace_groups (
     PRIMARY KEY (consumer, handler, error_fingerprint)
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 
+CREATE INDEX headrace_groups_begun ON {{schema}}.headrace_groups (consumer, state_at) WHERE state IN ('new', 'regressed', 'escalating');
 -- How many letters of a group were opened in an hour, by build.
 CREATE TABLE {{schema}}.headrace_group_hours (
     consumer   text COLLATE "C" NOT NULL,
@@ -584,6 +585,8 @@ CREATE TABLE {{schema}}.headrace_redrives (
     why          text NOT NULL DEFAULT '', -- it is paused or cancelled, or sends nothing at present
     consumer     text COLLATE "C" NOT NULL,
     filter       text NOT NULL, -- which letters, for people
+    handler      text COLLATE "C" NOT NULL DEFAULT '', -- and error_fingerprint: the group that it chooses, '' for any
+    error_fingerprint text NOT NULL DEFAULT '',
     count        bigint NOT NULL DEFAULT 0, -- letters of the list
     survey       text NOT NULL DEFAULT '[]', -- JSON: what these letters were when they were listed
     builds       text NOT NULL, -- JSON array: those that run

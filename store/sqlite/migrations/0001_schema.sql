@@ -337,6 +337,7 @@ CREATE TABLE {{schema}}.headrace_groups (
     PRIMARY KEY (consumer, handler, error_fingerprint)
 ) STRICT, WITHOUT ROWID;
 
+CREATE INDEX {{schema}}.headrace_groups_begun ON headrace_groups (consumer, state_at) WHERE state IN ('new', 'regressed', 'escalating');
 -- How many letters of a group were opened in an hour, by build.
 CREATE TABLE {{schema}}.headrace_group_hours (
     consumer   TEXT NOT NULL,
@@ -555,6 +556,8 @@ CREATE TABLE {{schema}}.headrace_redrives (
     why          TEXT NOT NULL DEFAULT '', -- it is paused or cancelled, or sends nothing at present
     consumer     TEXT NOT NULL,
     filter       TEXT NOT NULL, -- which letters, for people
+    handler      TEXT NOT NULL DEFAULT '', -- and error_fingerprint: the group that it chooses, '' for any
+    error_fingerprint TEXT NOT NULL DEFAULT '',
     count        INTEGER NOT NULL DEFAULT 0, -- letters of the list
     survey       TEXT NOT NULL DEFAULT '[]', -- JSON: what these letters were when they were listed
     builds       TEXT NOT NULL, -- JSON array: those that run
