@@ -13,12 +13,12 @@ import (
 
 func (s *Groups) Lock(ctx context.Context, t *txn.Txn) (now time.Time, locked bool, err error) {
 	defer sqlrun.Wrap("lock the counters", &err)
-	err = t.QueryRowContext(ctx, s.SQL.Lock, s.lockArgs()...).Scan((*sqlrun.Instant)(&now), &locked)
+	err = t.QueryRowContext(ctx, s.SQL.Lock, lockArgs(s)...).Scan((*sqlrun.Instant)(&now), &locked)
 	return now, locked, err
 }
 
 // lockArgs is the number of the lock, where there is one.
-func (s *Groups) lockArgs() []any {
+func lockArgs(s *Groups) []any {
 	if s.SQL.RecountLock == "" {
 		return nil
 	}

@@ -81,7 +81,7 @@ func (s *Groups) Recount(ctx context.Context) (err error) {
 	defer sqlrun.Wrap("count letters again", &err)
 	return s.Transact(ctx, func(t *txn.Txn) error {
 		// Statements of their own, so that the next ones see the commits of the writers before.
-		if err := sqlrun.Steps(ctx, t, s.lockArgs(), s.SQL.RecountLock); err != nil {
+		if err := sqlrun.Steps(ctx, t, lockArgs(s), s.SQL.RecountLock); err != nil {
 			return err
 		}
 		return sqlrun.Steps(ctx, t, nil, s.SQL.RecountFreeze, s.SQL.RecountChanges, s.SQL.RecountHours, s.SQL.RecountGroups, s.SQL.RecountClosed)
