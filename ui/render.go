@@ -37,7 +37,7 @@ func parse(root string) views {
 		},
 		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "rate": view.Rate, "took": view.Took, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
-		"inc": func(n int) int { return n + 1 }, "navigation": navigation, "nonce": rand.Text,
+		"inc": func(n int) int { return n + 1 }, "number": number, "navigation": navigation, "nonce": rand.Text,
 	}
 	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
 	all := make(views)
@@ -45,6 +45,15 @@ func parse(root string) views {
 		all[page] = template.Must(template.Must(base.Clone()).ParseFS(sources, "templates/"+page+".html"))
 	}
 	return all
+}
+
+// number is the number that a text is; 0 if it is none.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // at is a path of ours from constant words, numbers and hexadecimal digits: it may stand where data

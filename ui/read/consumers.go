@@ -3,8 +3,11 @@ package read
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"time"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ui/view"
@@ -33,6 +36,29 @@ type Consumer struct {
 
 // ConsumerSeen is what the forms of a consumer carry: whether it is paused.
 func ConsumerSeen(c Consumer) string { return view.Seen(c.Pause.Consumer, c.Pause.At) }
+
+// Handlers is how many handlers those that run have.
+func (c Consumer) Handlers() int64 {
+	names := make(map[string]bool)
+	for _, i := range c.Instances {
+		for _, name := range i.Handlers {
+			names[name] = names[name] || i.Alive()
+		}
+	}
+	maps.DeleteFunc(names, func(_ string, runs bool) bool { return !runs })
+	return int64(len(names))
+}
+
+// Lag says how bad it is that messages wait: "warn" from a minute on, "bad" from when it alerts.
+func (c Consumer) Lag() string {
+	switch {
+	case c.Depth.Oldest >= alerts.Bounds{}.WithDefaults().BacklogLag:
+		return "bad"
+	case c.Depth.Oldest >= time.Minute:
+		return "warn"
+	}
+	return ""
+}
 
 // Waiting is how many messages wait.
 func (c Consumer) Waiting() int64 { return c.Depth.Ready + c.Depth.Delayed + c.Depth.Blocked }

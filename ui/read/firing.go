@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -18,9 +19,10 @@ const firingShown = 10
 
 // Firing is what alerts say, and what steps wait for.
 type Firing struct {
-	// Alerts are those that fire, the worst first, and Others counts those that are not shown.
-	Alerts []Alert
-	Others int
+	// Alerts are those that fire, the worst first, without those of groups that the page lists, which
+	// Listed counts. Others counts those that are not shown.
+	Alerts         []Alert
+	Listed, Others int
 	// Sinks counts those that got something, Failing those that take nothing now.
 	Sinks, Failing int64
 	// ParkedSteps need a person, SkippedSteps count as done, and PendingSteps are pending for an
@@ -31,7 +33,7 @@ type Firing struct {
 }
 
 // Fires is how many alerts fire.
-func (f Firing) Fires() int { return len(f.Alerts) + f.Others }
+func (f Firing) Fires() int { return len(f.Alerts) + f.Listed + f.Others }
 
 // Alert is a condition that fires.
 type Alert struct {
@@ -42,8 +44,8 @@ type Alert struct {
 	Got string
 }
 
-// firing reads what fires, and the steps and systems that wait for a person.
-func (r Reader) firing(ctx context.Context) (f Firing, err error) {
+// firing reads what fires beside the groups that are shown, and the steps and systems that wait for a person.
+func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err error) {
 	ops := r.Store.Operations()
 	list, err := ops.Conditions.List(ctx, "", true)
 	if err != nil {
@@ -54,6 +56,12 @@ func (r Reader) firing(ctx context.Context) (f Firing, err error) {
 		return f, err
 	}
 	list = slices.DeleteFunc(list, func(c condition.Condition) bool { return c.State != condition.Firing })
+	all := len(list)
+	list = slices.DeleteFunc(list, func(c condition.Condition) bool {
+		id := groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}
+		return c.Kind == alerts.GroupFailing && slices.ContainsFunc(shown, func(g GroupRow) bool { return g.ID == id })
+	})
+	f.Listed = all - len(list)
 	slices.SortStableFunc(list, func(a, b condition.Condition) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) })
 	f.Others = max(0, len(list)-firingShown)
 	for _, c := range list[:len(list)-f.Others] {
@@ -89,7 +97,7 @@ func alertOf(c condition.Condition, sends []condition.Send) Alert {
 		a.ByHandler = c.Handler
 	case alerts.LettersOld, alerts.LettersExpire:
 		a.Path = "search"
-	case alerts.BacklogLag, alerts.ConsumerAbsent, alerts.ConsumerCrashing, alerts.PauseForgotten, alerts.SinkFailing:
+	case alerts.BacklogLag, alerts.ConsumerAbsent, alerts.ConsumerCrashing, alerts.PauseForgotten, alerts.SinkFailing, alerts.SubscriptionStalled:
 		a.Path = "consumers"
 	case alerts.OutboxLag, alerts.RowsParked:
 		a.Path, a.ByConsumer = "outbox", ""

@@ -91,7 +91,7 @@ func (r Reader) Overview(ctx context.Context) (d Overview, err error) {
 			d.Paused = append(d.Paused, one)
 		}
 	}
-	if d.Firing, err = r.firing(ctx); err != nil {
+	if d.Firing, err = r.firing(ctx, d.Groups); err != nil {
 		return d, err
 	}
 	if d.Late, err = inspect.Late(ctx, r.Store); err != nil {
