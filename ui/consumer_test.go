@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 	"github.com/headrace/headrace/ui"
@@ -117,7 +118,7 @@ func TestRestoreAndRetry(t *testing.T) {
 	source, stop := f.run("v1.8.1", func(p paid) error {
 		if p.ID == "later" {
 			handled <- struct{}{}
-			return errors.New("not yet")
+			return retry.After(time.Hour, errors.New("not yet")) // it waits until it is retried
 		}
 		return nil
 	})
