@@ -223,7 +223,7 @@ func TestNobodyAnswers(t *testing.T) {
 				f.Fatal(err)
 			}
 		}
-		says(ask(f, "plan", nil), instance.ErrNoAnswer, "there were 2 until", "the last beat on pod-2")
+		says(ask(f, "plan", nil), instance.ErrNoAnswer, "there were 2 until", "the last beat on pod-")
 
 		// One runs, of an older release; it takes the request and dies.
 		process(f, "3", f.Store, map[string]Action{"other": nil})
