@@ -6,12 +6,12 @@ import (
 	"log/slog"
 )
 
-// Log returns a hook that writes alerts to logger: the Good kinds at level info, all
-// others at level warn. A nil logger means slog.Default. It never fails.
+// Log returns a hook that writes alerts to logger: the Good kinds, what is resolved, and
+// those of severity Info at level info, all others at level warn. A nil logger means slog.Default. It never fails.
 func Log(logger *slog.Logger) Hook {
 	return func(ctx context.Context, a Alert) error {
 		level := slog.LevelWarn
-		if a.Kind.Good() {
+		if a.Kind.Good() || a.Severity == Info || a.Phase == Resolved {
 			level = slog.LevelInfo
 		}
 		cmp.Or(logger, slog.Default()).LogAttrs(ctx, level, "alert: "+a.Text, attributes(a)...)

@@ -140,10 +140,17 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	switch {
 	case r.State == job.Paused:
 		return errPaused
+	case nothingDone(r):
+		return errRefused
 	case r.Succeeded != int64(len(ids)):
 		return errIncomplete
 	}
 	return nil
+}
+
+// nothingDone reports whether an ended redrive has skipped all of its letters.
+func nothingDone(r job.Redrive) bool {
+	return r.State == job.Done && r.Count > 0 && r.Skipped == r.Count
 }
 
 // openOnes chooses the open letters of ids, which are of one consumer, and says what became of the

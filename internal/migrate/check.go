@@ -81,7 +81,7 @@ func Fits(row store.Meta, scripts []Script, schema string) error {
 		return fmt.Errorf("%w: the database is at version %d, which only builds of version %d or later can read, and this build is of version %d: use a newer build of headrace",
 			store.ErrSchema, row.Version, row.ReadableFrom, build)
 	case otherTables(row, scripts):
-		return fmt.Errorf("%w: the tables were made by another build of this pre-release: use that build, or drop the tables headrace_*: then nothing is known of what was handled, and what is delivered again is applied again; and %s",
+		return fmt.Errorf("%w: the tables were made by another build of this pre-release: use that build; or drop the tables headrace_*, after which what is delivered again is applied again, and %s",
 			store.ErrSchema, remedy(schema))
 	case row.Version < build:
 		return fmt.Errorf("%w: the database is at version %d and this build needs %d: %s", store.ErrSchema, row.Version, build, remedy(schema))
