@@ -27,6 +27,8 @@ func TestDiscardWithOpenCalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	f.get("/l/2")
+	f.wants(http.StatusOK, "headrace steps ")
 	f.get("/g/" + f.letters()[0].ErrorFingerprint)
 	f.click("/discard")
 	f.wants(http.StatusOK, "1 with a step whose call may have been carried out", "also the 1 letter with a step whose call may have been carried out")
