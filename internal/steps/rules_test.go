@@ -549,7 +549,7 @@ func TestStoreAway(t *testing.T) {
 		defer b.Store.Down.Store(false)
 		r, ctx := b.begin(charge)
 		defer r.End()
-		short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+		short, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_, err := charge.Of("2").Do(short, func(context.Context, *ledger.Call) (invoice, error) { b.Error("called"); return invoice{}, nil })
 		if _, _, ok := retry.Postponed(err); !ok {
