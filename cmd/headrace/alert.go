@@ -84,11 +84,17 @@ func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) er
 	if err != nil {
 		return fmt.Errorf("alert test: %w", err)
 	}
+	said := func(err string) string {
+		if err == "" {
+			return "taken"
+		}
+		return text(err)
+	}
 	var rows [][]string
 	failed := false
 	for _, a := range answer {
 		failed = failed || a.Firing+a.Resolved != ""
-		rows = append(rows, []string{a.Sink, cmp.Or(text(a.Firing), "taken"), cmp.Or(text(a.Resolved), "taken")})
+		rows = append(rows, []string{a.Sink, said(a.Firing), said(a.Resolved)})
 	}
 	if err := m.emit("sinks", answer, []string{"SINK", "FIRING", "RESOLVED"}, rows); err != nil {
 		return err

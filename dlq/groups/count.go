@@ -80,6 +80,7 @@ func (g *Group) Apply(s *Sum, f Facts) (why string) {
 		}
 		g.add(s)
 		f.Expired = s.Expired > 0 && s.Expired == s.Closed
+		f.Restored = s.Discarded < 0
 	}
 	f.State, f.StateAt, f.Open, f.First = g.State, g.StateAt, g.Open, g.First
 	f.Resolved, f.ResolvedBy, f.ResolvedBuild = g.ResolvedAt, g.ResolvedBy, g.ResolvedBuild

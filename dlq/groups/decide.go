@@ -33,6 +33,8 @@ type Facts struct {
 	Quiet time.Duration
 	// Arrivals are the letters that were opened since the state was last decided.
 	Arrivals []Arrival
+	// Restored says that discarded letters are open again.
+	Restored bool
 	// Expired says that the last open letters were removed by retention.
 	Expired bool
 	// Resolved is when the group was resolved. ResolvedBy and ResolvedBuild are as in Group.
@@ -114,6 +116,9 @@ func afterResolved(f Facts) (State, string) {
 		if why := f.regression(a); why != "" {
 			return Regressed, fmt.Sprintf("letter %d %s", a.Letter, why)
 		}
+	}
+	if f.Restored && f.Open > 0 {
+		return Ongoing, "discarded letters were restored"
 	}
 	return Resolved, ""
 }

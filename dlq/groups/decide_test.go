@@ -157,6 +157,7 @@ func TestResolved(t *testing.T) {
 		}, groups.Regressed},
 		"regressed for 24 hours": {ongoing, func(f *groups.Facts) { f.State, f.StateAt = groups.Regressed, ago(day) }, groups.Ongoing},
 		"expired":                {ongoing, func(f *groups.Facts) { f.Open, f.Expired = 0, true }, groups.Resolved},
+		"restored":               {resolved, func(f *groups.Facts) { f.Open, f.Restored = 3, true }, groups.Ongoing},
 	})
 }
 

@@ -104,6 +104,27 @@ func TestKilledWhileItFires(t *testing.T) {
 	})
 }
 
+// A process that begins does not tell that its own consumer has none, as the table says until somebody
+// looks.
+//
+//evidence:alert
+func TestConsumerIsBack(t *testing.T) {
+	onEachStore(t, func(t *testing.T, st store.Store) {
+		p := newProcess(t, st, "p", "", alerts.Options{})
+		f := facts{now: noon, consumer: "c"}
+		var found []condition.Finding
+		for _, consumer := range []string{"c", "d"} {
+			found = append(found, condition.Finding{Alert: alerts.Alert{Kind: alerts.ConsumerAbsent, Severity: alerts.Critical, Consumer: consumer, Text: "no process"}})
+		}
+		if ok, err := p.store().Put(t.Context(), "", "", conclude(p.Watch, &f, found)); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+		if err := p.work(t.Context(), "c"); err != nil || len(p.told) != 1 || p.told[0].Consumer != "d" {
+			t.Errorf("%v, told %+v", err, p.told)
+		}
+	})
+}
+
 // Two databases of one name and environment have incidents of their own.
 func TestTwoDatabasesOfOneName(t *testing.T) {
 	keys := make(map[string]bool)

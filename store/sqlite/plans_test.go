@@ -26,6 +26,7 @@ var scans = map[string]string{
 	"meta_read":      "one row",
 	"meta_renew":     "one row",
 
+	"groups_begun":          "a second's changes, and what was chosen of the groups",
 	"groups_list":           "the groups: one for each reason of failures of half a year, and a second's changes",
 	"groups_states":         "the groups of a consumer",
 	"groups_hours":          "a second's changes",

@@ -18,6 +18,7 @@ import (
 var groupsTests = []test{
 	{name: "a view is exact before its changes are added up and after", run: groupsExact},
 	{name: "open groups and their oldest letter are counted by state", run: groupsByState},
+	{name: "restored letters are none that came", run: groupsRestored},
 	{name: "those that may have begun to fail are found", run: groupsBegun},
 	{name: "hours and builds are counted", run: groupsHours},
 	{name: "a statement writes one row for each group and build", run: groupsOneRow, needs: concurrentWriters},
@@ -125,6 +126,29 @@ func groupsByState(b *bundle) {
 	want(map[groups.State]groups.Open{groups.Ongoing: {Groups: 1, Oldest: 23 * time.Hour}})
 	if other, err := b.Store.Operations().Groups.States(b.ctx, "other"); err != nil || len(other) > 0 {
 		b.Errorf("another consumer has %v, %v", other, err)
+	}
+}
+
+// groupsRestored takes discards back: a letter that is restored is none that came.
+//
+//evidence:restore
+func groupsRestored(b *bundle) {
+	b.run("one", "v1")
+	ids := b.die(of("one", "v1", "a", "b")...)
+	b.addUp()
+	before := b.group("one")
+	b.discard("a", "b")
+	b.wantGroup("one", groups.Resolved)
+	b.in(func(t *txn.Txn) {
+		restored, err := b.Store.Operations().Corrections.Restore(b.ctx, t, consumer, ids)
+		if err != nil || len(restored) != len(ids) {
+			b.Errorf("restored %d, %v", len(restored), err)
+		}
+		b.move(t, inbox.Discarded, inbox.Dead, "a", "b")
+	})
+	b.wantGroup("one", groups.Ongoing)
+	if g := b.group("one"); g.Open != 2 || g.Total != 2 || g.LastLetter != before.LastLetter || !g.Last.Equal(before.Last) {
+		b.Errorf("after a restore: %+v, before the discard: %+v", g, before)
 	}
 }
 

@@ -307,7 +307,7 @@ CREATE TABLE {{schema}}.headrace_letter_changes (
     class      text NOT NULL,
     build      text NOT NULL,
     opened     bigint NOT NULL,
-    closed     bigint NOT NULL,
+    closed     bigint NOT NULL, -- less those that were restored
     expired    bigint NOT NULL, -- of those closed: letters that were removed while they were open
     discarded  bigint NOT NULL DEFAULT 0, -- of those closed
     oldest     bigint, -- letter that was opened; NULL if none was
@@ -381,18 +381,20 @@ END $headrace$;
 CREATE TRIGGER headrace_letters_inserted AFTER INSERT ON {{schema}}.headrace_dead_letters
     REFERENCING NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION {{schema}}.headrace_letters_inserted();
 
--- It writes nothing where neither the state nor the group changed.
+-- It writes nothing where neither the state nor the group changed. A letter that is restored is none
+-- that came: it takes its discard back.
 CREATE FUNCTION {{schema}}.headrace_letters_updated() RETURNS trigger LANGUAGE plpgsql AS $headrace$
 BEGIN
     INSERT INTO {{schema}}.headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, discarded, oldest, newest, at)
-    SELECT c.consumer, c.handler, c.error_fingerprint, c.class, c.build, count(c.opened), count(c.closed), 0,
-        count(c.closed) FILTER (WHERE c.becomes = 'discarded'), min(c.opened), max(c.opened), max(c.changed_at)
+    SELECT c.consumer, c.handler, c.error_fingerprint, c.class, c.build, count(c.opened), count(c.closed) - count(c.restored), 0,
+        count(c.closed) FILTER (WHERE c.becomes = 'discarded') - count(c.restored), min(c.opened), max(c.opened), max(c.changed_at)
     FROM after AS n
     JOIN before AS o ON o.id = n.id
     CROSS JOIN LATERAL (
-        SELECT n.consumer, n.handler, n.error_fingerprint, n.class, n.build, n.id AS opened, NULL::bigint AS closed, n.changed_at, n.state, n.state AS becomes
+        SELECT n.consumer, n.handler, n.error_fingerprint, n.class, n.build, CASE WHEN o.state <> 'discarded' THEN n.id END AS opened,
+            NULL::bigint AS closed, CASE WHEN o.state = 'discarded' THEN n.id END AS restored, n.changed_at, n.state, n.state AS becomes
         UNION ALL
-        SELECT o.consumer, o.handler, o.error_fingerprint, o.class, o.build, NULL, o.id, n.changed_at, o.state, n.state
+        SELECT o.consumer, o.handler, o.error_fingerprint, o.class, o.build, NULL, o.id, NULL, n.changed_at, o.state, n.state
     ) AS c
     WHERE (n.state = 'open', n.consumer, n.handler, n.error_fingerprint, n.class) IS DISTINCT FROM (o.state = 'open', o.consumer, o.handler, o.error_fingerprint, o.class)
         AND c.state = 'open' AND c.class <> 'cancelled'

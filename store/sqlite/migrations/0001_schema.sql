@@ -372,8 +372,15 @@ BEGIN
     INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, discarded, at)
     VALUES (OLD.consumer, OLD.handler, OLD.error_fingerprint, OLD.class, OLD.build, 0, 1, 0, NEW.state = 'discarded', NEW.changed_at);
 END;
+-- A letter that is restored is none that came: it takes its discard back.
+CREATE TRIGGER {{schema}}.headrace_letters_restored AFTER UPDATE OF state ON headrace_dead_letters
+WHEN NEW.state = 'open' AND NEW.class <> 'cancelled' AND OLD.state = 'discarded'
+BEGIN
+    INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, discarded, at)
+    VALUES (NEW.consumer, NEW.handler, NEW.error_fingerprint, NEW.class, NEW.build, 0, -1, 0, -1, NEW.changed_at);
+END;
 CREATE TRIGGER {{schema}}.headrace_letters_opened AFTER UPDATE OF state, class, consumer, handler, error_fingerprint ON headrace_dead_letters
-WHEN NEW.state = 'open' AND NEW.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
+WHEN NEW.state = 'open' AND OLD.state <> 'discarded' AND NEW.class <> 'cancelled' AND (NEW.state, NEW.class, NEW.consumer, NEW.handler, NEW.error_fingerprint)
     <> (OLD.state, OLD.class, OLD.consumer, OLD.handler, OLD.error_fingerprint)
 BEGIN
     INSERT INTO headrace_letter_changes (consumer, handler, error_fingerprint, class, build, opened, closed, expired, oldest, newest, at)
