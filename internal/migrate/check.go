@@ -66,6 +66,11 @@ func Check(ctx context.Context, b Book, scripts []Script) error {
 	return err
 }
 
+// refused reports whether a build with these scripts must leave the tables alone.
+func refused(row store.Meta, scripts []Script) bool {
+	return row.ReadableFrom > len(scripts) || otherTables(row, scripts)
+}
+
 // otherTables reports whether other statements than the first script's have made the tables.
 func otherTables(row store.Meta, scripts []Script) bool {
 	return row.Version > 0 && row.Fingerprint != scripts[0].Fingerprint

@@ -44,7 +44,7 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
 	err := b.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
-		if row.Version >= len(scripts) || row.ReadableFrom > len(scripts) || otherTables(row, scripts) {
+		if row.Version >= len(scripts) || refused(row, scripts) {
 			return Fits(row, scripts, b.Schema())
 		}
 		script := scripts[row.Version]
@@ -68,7 +68,7 @@ func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, err
 	for i, s := range scripts {
 		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL, Applied: s.Version <= row.Version}
 	}
-	if row.ReadableFrom > len(scripts) || otherTables(row, scripts) {
+	if refused(row, scripts) {
 		return list, Fits(row, scripts, b.Schema())
 	}
 	return list, nil

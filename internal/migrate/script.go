@@ -3,6 +3,7 @@ package migrate
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"path"
@@ -37,11 +38,19 @@ func (s Script) parts() []string {
 
 var concurrent = regexp.MustCompile(`(?m)^-- concurrent$`)
 
-// unread matches what does not change the tables: comments and space.
-var (
-	unread           = regexp.MustCompile(`--.*|\s`)
-	fingerprintToken = []byte("{{fingerprint}}")
-)
+var fingerprintToken = []byte("{{fingerprint}}")
+
+// fingerprint is that of what makes the tables: without comments and space.
+func fingerprint(text []byte) string {
+	hash := sha256.New()
+	for line := range bytes.Lines(text) {
+		statement, _, _ := bytes.Cut(line, []byte("--"))
+		for word := range bytes.FieldsSeq(statement) {
+			_, _ = hash.Write(word) // a hash never fails
+		}
+	}
+	return hex.EncodeToString(hash.Sum(nil)[:8])
+}
 
 var fileName = regexp.MustCompile(`^(\d{4})_([a-z0-9_]+)\.sql$`)
 
@@ -67,7 +76,7 @@ func Parse(fsys fs.FS, dir string, names sqlfile.Names) ([]Script, error) {
 		}
 		print := ""
 		if bytes.Contains(text, fingerprintToken) {
-			print = fmt.Sprintf("%.8x", sha256.Sum256(unread.ReplaceAll(text, nil)))
+			print = fingerprint(text)
 			text = bytes.ReplaceAll(text, fingerprintToken, []byte(print))
 		}
 		statements, err := names.Substitute(string(text))
