@@ -11,7 +11,7 @@ import (
 )
 
 // A discard says how many letters have a call that may have been carried out, and has a box to tick
-// where nobody has to find out.
+// to discard these letters, too.
 //
 //evidence:open-step
 func TestDiscardWithOpenCalls(t *testing.T) {

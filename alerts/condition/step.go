@@ -92,12 +92,12 @@ const (
 	dayTime  = 24 * time.Hour
 )
 
-// open reports whether the sink has heard that it is wrong, and not that it is over.
-func (s Send) open() bool { return s.Phase == alerts.Firing || s.Phase == alerts.Again }
+// Open reports whether the sink has heard that it is wrong, and not that it is over.
+func (s Send) Open() bool { return s.Phase == alerts.Firing || s.Phase == alerts.Again }
 
 // Next says what a sink must be sent of a condition; "" if nothing is to be sent now.
 func Next(c Condition, s Send, now time.Time) alerts.Phase {
-	open := s.open()
+	open := s.Open()
 	if now.Before(s.Due) {
 		return ""
 	}
@@ -124,7 +124,7 @@ func Next(c Condition, s Send, now time.Time) alerts.Phase {
 // Repeat reports whether a sink whose receiver forgets after a while (alerts.Repeated) must be told
 // again of what fires.
 func Repeat(c Condition, s Send, now time.Time, every time.Duration) bool {
-	return every > 0 && s.open() && c.State == Firing && !now.Before(s.Due) && now.Sub(s.Sent) >= every
+	return every > 0 && s.Open() && c.State == Firing && !now.Before(s.Due) && now.Sub(s.Sent) >= every
 }
 
 // band counts the powers of ten that n has passed.

@@ -84,17 +84,11 @@ func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) er
 	if err != nil {
 		return fmt.Errorf("alert test: %w", err)
 	}
-	said := func(err string) string {
-		if err == "" {
-			return "taken"
-		}
-		return text(err)
-	}
 	var rows [][]string
 	failed := false
 	for _, a := range answer {
 		failed = failed || a.Firing+a.Resolved != ""
-		rows = append(rows, []string{a.Sink, said(a.Firing), said(a.Resolved)})
+		rows = append(rows, []string{a.Sink, text(cmp.Or(a.Firing, "taken")), text(cmp.Or(a.Resolved, "taken"))})
 	}
 	if err := m.emit("sinks", answer, []string{"SINK", "FIRING", "RESOLVED"}, rows); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (m *Main) discardCommand() *cobra.Command {
 		Short: "give up the messages of open letters",
 		Long: `Has a process of the consumer discard open letters: their messages are not handled any more, even if
 they are delivered again. The letters stay readable until retention removes them. A letter with a step
-whose call may have been carried out is skipped, unless --open-calls says that nobody has to find out.
+whose call may have been carried out is skipped. With --open-calls it is discarded, too, and its step is closed.
 
 Letters are chosen by ids, by a GROUP, by a filter, or by --all; - reads ids from stdin, one a line.
 Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused, as where

@@ -62,6 +62,8 @@ func readReceivers(file string) (r receivers, err error) {
 	return r, nil
 }
 
+var errNoReceiver = errors.New("it is not one of slack URL, pagerduty KEY, pagerduty-eu KEY, alertmanager URL…, webhook URL SECRET, heartbeat URL, allow NETWORK, pages URL")
+
 // add adds what a line says.
 func (r *receivers) add(kind string, args []string) (err error) {
 	one := ""
@@ -75,7 +77,7 @@ func (r *receivers) add(kind string, args []string) (err error) {
 	case kind == "webhook" && (len(args) == 2 || len(args) == 3):
 		sink, err = sinks.WebhookV2(one, args[1:], r.limits)
 	case len(args) != 1:
-		return errors.New("it is not one of slack URL, pagerduty KEY, pagerduty-eu KEY, alertmanager URL…, webhook URL SECRET, heartbeat URL, allow NETWORK, pages URL")
+		return errNoReceiver
 	case kind == "slack":
 		sink, err = sinks.Slack(one, r.limits)
 	case kind == "pagerduty":
@@ -90,14 +92,14 @@ func (r *receivers) add(kind string, args []string) (err error) {
 		r.pulses = append(r.pulses, pulse)
 		return err
 	default:
-		return r.add(kind, nil)
+		return errNoReceiver
 	}
 	r.Sinks = append(r.Sinks, sink)
 	return err
 }
 
-// watch tells r of what concerns the database: also of a consumer that is gone, which can tell nobody.
-// It blocks until ctx ends.
+// watch sends the alerts of the database to r, until ctx ends. A consumer that has no process cannot send
+// that itself.
 func (r receivers) watch(ctx context.Context, st store.Store, environment string, logger *slog.Logger) {
 	if len(r.Sinks)+len(r.pulses) == 0 {
 		return

@@ -49,7 +49,7 @@ func (a *Admin) Discard(ctx context.Context, r Request) (Result, error) {
 // discard refuses letters with open calls, unless they are meant. If a message is no longer dead,
 // its letter can go too.
 func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) ([]Skip, error) {
-	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
+	own := withOwnMessage(letters)
 	if len(own) == 0 {
 		return nil, nil
 	}
@@ -68,6 +68,12 @@ func (c *change) discard(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 		return nil, err
 	}
 	return refuse(own, steps, "a call of its step %q may have been carried out: find out (headrace steps), or discard it with --open-calls"), nil
+}
+
+// withOwnMessage returns letters without conflicts: the inbox row and the steps under the key of a
+// conflict are another message's.
+func withOwnMessage(letters []dlq.Letter) []dlq.Letter {
+	return slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
 }
 
 // refuse refuses the letters that have a step in steps. why says why, with its name.
@@ -119,7 +125,7 @@ func (c *change) conflicts(letters []dlq.Letter) (refused []Skip) {
 // letter each time. Letters of all classes are asked, since the error of a handler may hide
 // that of the step. The steps under the key of a conflict are another message's.
 func (c *change) blocked(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
-	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
+	own := withOwnMessage(letters)
 	if len(own) == 0 {
 		return nil, nil
 	}

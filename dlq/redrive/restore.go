@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -27,7 +26,7 @@ func (a *Admin) RestoreIn(ctx context.Context, t *txn.Txn, consumer string, p Pa
 
 // restore makes the messages of letters dead again. Retention may have removed the rows of some.
 func (c *change) restore(ctx context.Context, t *txn.Txn, letters []dlq.Letter) (refused []Skip, err error) {
-	own := slices.DeleteFunc(slices.Clone(letters), func(l dlq.Letter) bool { return l.Class == dlq.Conflict })
+	own := withOwnMessage(letters)
 	if len(own) == 0 {
 		return nil, nil
 	}

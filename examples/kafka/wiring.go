@@ -48,13 +48,7 @@ func (c connection) Create(_ context.Context, topics ...string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }() // it has no subscription
-	for _, t := range topics {
-		if err := s.SubscribeInitialize(t); err != nil {
-			return err
-		}
-	}
-	return nil
+	return story.Initialize(s, topics)
 }
 
 // Remove implements story.Connection. The groups' offsets go with the topics.

@@ -132,7 +132,7 @@ func ofLetters(r job.Redrive, all, first job.Survey) []Check {
 	if r.Kind == job.Discarding {
 		if all.OpenCalls > 0 {
 			list = append(list, Check{
-				Says: fmt.Sprintf("%d with a step whose call may have been carried out, skipped unless you say that nobody has to find out", all.OpenCalls), Hint: "headrace redrive apply --open-calls",
+				Says: fmt.Sprintf("%d with a step whose call may have been carried out: they stay open unless you discard them, too", all.OpenCalls), Hint: "headrace redrive apply --open-calls",
 			})
 		}
 		return list

@@ -23,7 +23,7 @@ func (b *fixture) openCall(key, state string) {
 }
 
 // A discard, by a job or at once, leaves letters open whose calls may have been carried out, until a
-// person says that nobody has to find out. The plan says how many they are.
+// person discards them, too (OpenCalls). The plan says how many they are.
 //
 //evidence:open-step
 func TestDiscardWithOpenCalls(t *testing.T) {

@@ -104,8 +104,8 @@ func TestKilledWhileItFires(t *testing.T) {
 	})
 }
 
-// A process that begins does not tell that its own consumer has none, as the table says until somebody
-// looks.
+// A process that starts does not send that its own consumer has no process. The table says so until the next
+// look.
 //
 //evidence:alert
 func TestConsumerIsBack(t *testing.T) {

@@ -121,7 +121,10 @@ func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list
 		if !ok {
 			x = condition.Send{Key: c.Key, Sink: s.sink}
 		}
-		if c.Kind == alerts.SinkFailing && c.Topic == s.sink || c.Kind == alerts.ConsumerAbsent && c.Consumer == s.w.o.Consumer && (x.Phase == "" || x.Phase == alerts.Resolved) {
+		if c.Kind == alerts.SinkFailing && c.Topic == s.sink {
+			continue
+		}
+		if c.Kind == alerts.ConsumerAbsent && c.Consumer == s.w.o.Consumer && !x.Open() {
 			continue // it runs here, and nobody has looked yet
 		}
 		if phase := condition.Next(c, x, now); phase != "" {

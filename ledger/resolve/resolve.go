@@ -146,7 +146,11 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	}
 	o.Message = message
 	undone := r.undoes(&row)
-	r.apply(&row)
+	if undone {
+		row.By, row.Reason = r.By, r.Reason
+	} else {
+		r.apply(&row)
+	}
 	if err := admin.Resolve(ctx, t, row); err != nil {
 		return err
 	}
@@ -211,10 +215,6 @@ func (r *Resolution) undoes(row *ledger.Row) bool {
 
 // apply writes the decision into the row.
 func (r *Resolution) apply(row *ledger.Row) {
-	if r.undoes(row) {
-		row.By, row.Reason = r.By, r.Reason
-		return
-	}
 	row.By, row.Reason, row.Error = r.By, r.Reason, ""
 	if r.Verdict == Done {
 		row.State, row.Via, row.InputHash = ledger.Done, ledger.ViaPerson, "" // of whatever input it has now

@@ -3,7 +3,6 @@ package read
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"time"
 
@@ -41,11 +40,13 @@ func ConsumerSeen(c Consumer) string { return view.Seen(c.Pause.Consumer, c.Paus
 func (c Consumer) Handlers() int64 {
 	names := make(map[string]bool)
 	for _, i := range c.Instances {
+		if !i.Alive() {
+			continue
+		}
 		for _, name := range i.Handlers {
-			names[name] = names[name] || i.Alive()
+			names[name] = true
 		}
 	}
-	maps.DeleteFunc(names, func(_ string, runs bool) bool { return !runs })
 	return int64(len(names))
 }
 

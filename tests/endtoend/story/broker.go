@@ -37,6 +37,21 @@ type Connection interface {
 	Left(ctx context.Context, topic, group string) (int, error)
 }
 
+// Initialize makes topics by a source that has no subscription, and closes it.
+func Initialize(source interface {
+	message.Subscriber
+	message.SubscribeInitializer
+}, topics []string,
+) error {
+	defer func() { _ = source.Close() }()
+	for _, t := range topics {
+		if err := source.SubscribeInitialize(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Gateway sends what came from the shop to the broker.
 type Gateway interface {
 	// Send returns when the broker has all of them. After an error they are sent again.
