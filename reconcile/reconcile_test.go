@@ -100,13 +100,13 @@ func TestPruned(t *testing.T) {
 					byHand()
 				}
 				r := b.tick()
+				b.once(numbers(1, 31)...)
 				if r == nil || r.Gap == nil || r.Missing != 1 || r.Enqueued != 1 {
 					b.Fatalf("%+v", r)
 				}
 				if row := b.row(); !row.GapFrom.Equal(r.Gap.From.Truncate(time.Microsecond)) || !row.GapTo.Equal(r.Gap.To.Truncate(time.Microsecond)) {
 					b.Errorf("%+v, and the row %+v", r.Gap, row)
 				}
-				b.once(numbers(1, 31)...)
 			})
 		})
 	}
