@@ -60,7 +60,13 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 	}
 	say(out, "\n%d orders, each in the table synced once: %t. The process was killed %d times.", s.n, rows == s.n && orders == s.n, s.kills)
 	say(out, "A person decided on %d calls whose outcome was unknown, and sent %d other dead letters again.", s.person.Decided, s.person.Redriven)
-	say(out, next, s.Where())
+	var one int
+	var made string
+	err = s.db.DB.QueryRowContext(ctx, "SELECT order_id, invoice_id FROM synced ORDER BY order_id LIMIT 1").Scan(&one, &made)
+	if err := errors.Join(err, s.db.MadeOnce(ctx, "erp", made)); err != nil {
+		return err
+	}
+	say(out, next, s.Where(), one, made)
 	if wrong || rows != s.n || orders != s.n {
 		return errors.New("something was done twice, or was lost")
 	}
@@ -116,6 +122,6 @@ func (s *scene) skipped(ctx context.Context) (map[int]bool, error) {
 const next = `
 What to try next:
   export HEADRACE_DSN=%s
-  go run ./cmd/headrace steps order:7             # what one order did, under which keys
+  go run ./cmd/headrace steps order:%-13d # what one order did, under which keys
   go run ./cmd/headrace steps ls --state skipped  # mails that may be missing
-  go run ./cmd/headrace steps find bank payout-12 # which order made this`
+  go run ./cmd/headrace steps find erp %-10s # which order made this invoice`

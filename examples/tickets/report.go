@@ -73,7 +73,13 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 	say(out, "%d mails, each in the table answered once: %t. The process was killed %d times.", s.n, rows == s.n && answered == s.n, s.kills)
 	say(out, "A person approved or refused %d refunds, decided on %d whose outcome was unknown, and sent %d other dead letters again.",
 		len(s.approved), s.person.Decided, s.person.Redriven)
-	say(out, next, s.Where())
+	var one int
+	var made string
+	err = s.db.DB.QueryRowContext(ctx, "SELECT mail_id, ticket_id FROM answered ORDER BY mail_id LIMIT 1").Scan(&one, &made)
+	if err := errors.Join(err, s.db.MadeOnce(ctx, "desk", made)); err != nil {
+		return err
+	}
+	say(out, next, s.Where(), one, made)
 	switch {
 	case wrong || rows != s.n || answered != s.n:
 		return errors.New("something was done twice, or was lost, or was not wanted")
@@ -87,5 +93,5 @@ func (s *scene) report(ctx context.Context, out io.Writer) error {
 const next = `
 What to try next:
   export HEADRACE_DSN=%s
-  go run ./cmd/headrace steps mail:7            # what was done for one mail, and from where its answer came
-  go run ./cmd/headrace steps find desk desk-12 # which mail made this ticket`
+  go run ./cmd/headrace steps mail:%-14d # what was done for one mail, and from where its answer came
+  go run ./cmd/headrace steps find desk %-9s # which mail made this ticket`

@@ -59,3 +59,12 @@ func (d *Database) Invariants(ctx context.Context) error {
 	}
 	return err
 }
+
+// MadeOnce returns an error unless headrace steps find names one step that made id in system.
+func (d *Database) MadeOnce(ctx context.Context, system, id string) error {
+	rows, err := d.Operations().StepAdmin.Find(ctx, system, id, 2)
+	if err == nil && len(rows) != 1 {
+		return fmt.Errorf("%d steps made %q in the system %s", len(rows), id, system)
+	}
+	return err
+}
