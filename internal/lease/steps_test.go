@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -324,15 +325,20 @@ func TestLateResultRedrives(t *testing.T) {
 	}
 }
 
-// Steps under way when the work is cut off at a stop end first, and their message is given
-// back.
+// A stop leaves a call alone until the work is cut off. The step ends first then, and its
+// message is given back.
+//
+//evidence:stop
 func TestStopWaitsForSteps(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
-		begun := make(chan struct{})
+		begun, cut := make(chan struct{}), new(atomic.Bool)
 		h := stepped(f, 1, func(ctx context.Context, _ task.Input) (headrace.Effects, error) {
 			_, err := charge.Do(ctx, func(ctx context.Context, _ *ledger.Call) (string, error) {
 				close(begun)
 				<-ctx.Done()
+				if !cut.Load() {
+					f.Error("a call was cut off before the time to drain was over")
+				}
 				return "", ctx.Err()
 			})
 			return nil, err
@@ -341,7 +347,7 @@ func TestStopWaitsForSteps(t *testing.T) {
 		p.run(nil)
 		<-begun
 		p.Stop()
-		time.AfterFunc(10*time.Millisecond, p.Cut)
+		time.AfterFunc(10*time.Millisecond, func() { cut.Store(true); p.Cut() })
 		p.end()
 		if s, a := f.State(h, "m"), f.Attempts(h, "m"); s != inbox.Waiting || len(a) != 0 {
 			f.Errorf("%s, %d attempts", s, len(a))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -46,6 +47,24 @@ func TestBugsCanBePlanted(t *testing.T) {
 		}
 		if err := takeOut(); err != nil {
 			t.Fatalf("%s: %v", b.name, err)
+		}
+	}
+}
+
+// Each rule of steps in docs/design.md has a bug that breaks it.
+func TestRulesOfStepsHaveBugs(t *testing.T) {
+	design, err := os.ReadFile(filepath.Join(root, "docs", "design.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rules, _ := strings.Cut(string(design), "\n**Rules of steps.**")
+	_, rules, _ = strings.Cut(rules, "\n\n")
+	rules, _, _ = strings.Cut(rules, "\n\n")
+	list := all(t)
+	for i, rule := range strings.Split(rules, "\n") {
+		breaks := fmt.Sprintf("Rule %d of steps: ", i+1)
+		if !strings.HasPrefix(rule, fmt.Sprint(i+1, ". ")) || !slices.ContainsFunc(list, func(b bug) bool { return strings.HasPrefix(b.breaks, breaks) }) {
+			t.Errorf("no bug breaks %s%s", breaks, rule)
 		}
 	}
 }
