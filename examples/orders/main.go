@@ -5,7 +5,7 @@ import (
 	"os"
 
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/tests/endtoend/story"
 )
 

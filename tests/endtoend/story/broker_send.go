@@ -8,7 +8,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 )
 
 // named gives webhooks without an id their place in the input as one: behind a broker

@@ -11,7 +11,7 @@ import (
 
 	_ "modernc.org/sqlite" // driver "sqlite"
 
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/sqlite"
 )

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/tests/endtoend/shopify"
 )

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/tests/endtoend/shopify"

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 )
 
 // built is the path of the program, built once for all tests, and without the race detector: with it SQLite, which

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/headrace/headrace"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/tests/endtoend/shopify"
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/consumer/consumertest"
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/examples/billing"
+	"github.com/headrace/headrace/examples/orders/billing"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
