@@ -37,7 +37,7 @@ alertmanager_start() {
 	(as "$user" bash -c 'cd "$1" && : >log && { setsid ${3:+unshare --user --map-root-user --mount sh -c "mount --bind \"\$0\" /usr/share && exec \"\$@\"" "$3"} prometheus-alertmanager --config.file="$1/alertmanager.yml" --storage.path="$1/data" \
 		--web.listen-address="127.0.0.1:$2" --cluster.listen-address= >>log 2>&1 </dev/null & } && echo $! >pid' alertmanager "$dir" "$port" "$share")
 	pid=$(cat "$dir/pid")
-	for ((n = 0; n < 300; n++)); do
+	for ((n = 0; n < 1500; n++)); do
 		alertmanager_runs "$pid" || return 1
 		if port_answers "$port"; then
 			state_write alertmanager how=native "port=$port" "user=$user" "dir=$dir" "pid=$pid"

@@ -41,7 +41,7 @@ redis_start() {
 	local user=$1 dir=$2 port=$3 pid n
 	(as "$user" bash -c 'cd "$1" && : >log && { setsid redis-server "$1/redis.conf" >>log 2>&1 </dev/null & } && echo $! >pid' redis "$dir")
 	pid=$(cat "$dir/pid")
-	for ((n = 0; n < 300; n++)); do
+	for ((n = 0; n < 1500; n++)); do
 		redis_runs "$pid" || return 1
 		if grep -qs 'Ready to accept connections' "$dir/log" && port_answers "$port"; then
 			state_write redis how=native "port=$port" "user=$user" "dir=$dir" "pid=$pid"

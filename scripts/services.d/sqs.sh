@@ -49,7 +49,7 @@ sqs_start() {
 	(as "$user" bash -c 'cd "$1" && : >log && { setsid java -Xmx512m -XX:+UseSerialGC -Dconfig.file="$1/elasticmq.conf" \
 		-cp "$1/libs/*" org.elasticmq.server.Main >>log 2>&1 </dev/null & } && echo $! >pid' sqs "$dir")
 	pid=$(cat "$dir/pid")
-	for ((n = 0; n < 600; n++)); do
+	for ((n = 0; n < 3000; n++)); do
 		sqs_runs "$pid" "$dir" || return 1
 		if grep -qs 'ElasticMQ server.*started' "$dir/log" && port_answers "$port"; then
 			state_write sqs how=native "port=$port" "user=$user" "dir=$dir" "pid=$pid"
