@@ -150,7 +150,7 @@ func TestPauseHoldsTheBacklog(t *testing.T) {
 		st := b.watched()
 		c, _ := b.pausing(func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			if m.Attempt == 1 {
-				return retry.After(200*time.Millisecond, errBoom)
+				return retry.After(time.Hour, errBoom)
 			}
 			return insert(ctx, tx, m)
 		})
@@ -159,6 +159,7 @@ func TestPauseHoldsTheBacklog(t *testing.T) {
 		if err := c.Pause(b.Context(), "ana", ""); err != nil {
 			b.Fatal(err)
 		}
+		b.exec("UPDATE headrace_backlog SET due_at = ready_at")
 		b.eventually("the row is due", func() bool {
 			d, err := b.st.Backlog().Depth(b.Context(), "test")
 			return err == nil && d.Ready == 1

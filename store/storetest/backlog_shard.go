@@ -128,9 +128,6 @@ func shardIdle(b *bundle) {
 	if got, err := b.Store.Backlog().LockShard(b.ctx, stopped, consumer, 3, txn.Limits{Idle: brief}); err != nil || !got {
 		b.Fatalf("LockShard: %t, %v", got, err)
 	}
-	if b.lock(next, 3) {
-		b.Fatal("two hold a shard")
-	}
 	b.await("the shard of the backlog", func() bool { return b.lock(next, 3) })
 	stopped = b.begin()
 	if got, err := b.Store.Outbox().LockShard(b.ctx, stopped, 3, brief); err != nil || !got {
