@@ -37,7 +37,8 @@ type Writer interface {
 	// fingerprint exists in any state: that conflict was decided.
 	Insert(ctx context.Context, t *txn.Txn, letters []Letter) ([]Inserted, error)
 	// Take moves at most limit open letters of f with an id above after to state to, and
-	// returns them complete, by id. It skips letters that another transaction is taking.
+	// returns them complete, by id; those that it discards without payload, metadata and stack.
+	// It skips letters that another transaction is taking.
 	Take(ctx context.Context, t *txn.Txn, f Filter, to State, after int64, limit int) ([]Letter, error)
 	// Reopen makes the redriven letter with the LetterID of l open again, with one redrive
 	// more and the Error, Chain and ErrorFingerprint of l, and returns its message with its

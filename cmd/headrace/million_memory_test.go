@@ -46,6 +46,7 @@ func TestMemory(t *testing.T) {
 				"redrive plan --consumer billing", "redrive show R-2", "redrive letters R-2 --limit 10000 -o json",
 				"dlq discard --handler h3 --yes --reason known", "redrive show R-3", "dlq restore R-3 --yes --reason wrong",
 				"dlq discard --direct --handler h4 --yes --reason known",
+				"dlq redrive --direct --handler h6 --limit 300 --yes --reason fixed", "dlq discard --direct --handler h6 --limit 300 --yes --reason known",
 			} {
 				most, out := c.resident(strings.Fields(args)...)
 				t.Logf("%5.1f MiB: headrace %s %s", most, args, out)

@@ -81,6 +81,7 @@ func crowd(t *testing.T, kind string, letters int) *crowded {
 		return nil
 	})
 	c.exec(db, "testdata/million/"+kind+"/changes.sql", letters)
+	c.exec(db, "testdata/million/"+kind+"/large.sql", letters)
 	t.Logf("filled in %s", time.Since(began).Round(time.Second))
 	c.plan(redriving.Plan{Kind: job.Redriving, Options: job.DefaultOptions()})
 	if kind == "postgres" {

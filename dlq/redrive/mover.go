@@ -11,11 +11,12 @@ import (
 )
 
 // A batch is one transaction. Its size depends on the size of the payloads, since letters
-// are read completely.
+// that are redriven are read completely, and written again: that takes several times batchBytes
+// for each batch in flight.
 const (
 	firstBatch = 10
 	maxBatch   = 500
-	batchBytes = 16 << 20
+	batchBytes = 1 << 20
 )
 
 // maxInFlight is how many batches run at a time: one takes letters, the others apply and

@@ -2,7 +2,6 @@ package sqlsearch
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -144,14 +143,11 @@ func (s *Windows) Window(ctx context.Context, f dlq.Filter, within dlq.Span, siz
 
 func (s *Windows) ListIn(ctx context.Context, f dlq.Filter, w dlq.Span, limit int) ([]dlq.Letter, error) {
 	if f.InGo() {
-		rows, err := s.choose(ctx, f, w)
-		if err != nil || len(rows) == 0 {
+		ids, err := s.IDsIn(ctx, f, w)
+		if err != nil || len(ids) == 0 {
 			return nil, err
 		}
-		f = dlq.Filter{AnyState: true}
-		for _, r := range rows[max(0, len(rows)-limit):] {
-			f.IDs = append(f.IDs, r.SampleID)
-		}
+		f = dlq.Filter{AnyState: true, IDs: ids[max(0, len(ids)-limit):]}
 	}
 	args, _, err := s.filter(f)
 	if err != nil {
@@ -171,22 +167,23 @@ func collect[T any](ctx context.Context, q sqlrun.Reader, f dlq.Filter, queries 
 	return rows, err
 }
 
-func (s *Windows) IDsIn(ctx context.Context, f dlq.Filter, w dlq.Span) ([]int64, error) {
-	rows, err := s.choose(ctx, f, w)
-	return sqlrun.Column(rows, func(r *dlq.Group) int64 { return r.SampleID }), err
+func (s *Windows) IDsIn(ctx context.Context, f dlq.Filter, w dlq.Span) (ids []int64, err error) {
+	err = s.choose(ctx, f, w, func(g dlq.Group) { ids = append(ids, g.SampleID) })
+	slices.Sort(ids)
+	return ids, err
 }
 
-// choose returns the letters of f in a window, lowest id first, each as a group of one
-// without its error.
-func (s *Windows) choose(ctx context.Context, f dlq.Filter, w dlq.Span) (chosen []dlq.Group, err error) {
+// choose calls visit with each letter of f in a window, as a group of one without its error, in no
+// order. A window may have many thousand, so nothing is kept of them here.
+func (s *Windows) choose(ctx context.Context, f dlq.Filter, w dlq.Span, visit func(dlq.Group)) (err error) {
 	args, match, err := s.filter(f)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	name, _ := source(f)
 	rows, err := s.Reader().QueryContext(ctx, s.SQL.Choose, append(append(append(args, name), ends(w)...), match != nil)...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() {
 		if err2 := rows.Close(); err == nil {
@@ -197,19 +194,18 @@ func (s *Windows) choose(ctx context.Context, f dlq.Filter, w dlq.Span) (chosen 
 		g := dlq.Group{Count: 1}
 		var payload, metadata any // which are not copied
 		if err := rows.Scan(&g.SampleID, &g.ErrorFingerprint, &g.Consumer, &g.Handler, &g.Class, (*sqlrun.Instant)(&g.First), &payload, &metadata); err != nil {
-			return nil, err
+			return err
 		}
 		g.Last = g.First
 		holds, err := holds(match, payload, metadata)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if holds {
-			chosen = append(chosen, g)
+			visit(g)
 		}
 	}
-	slices.SortFunc(chosen, func(a, b dlq.Group) int { return cmp.Compare(a.SampleID, b.SampleID) })
-	return chosen, rows.Err()
+	return rows.Err()
 }
 
 // holds decides on a letter by these columns.
@@ -228,6 +224,9 @@ func holds(match *search.Matcher, payload, metadata any) (bool, error) {
 	return match.Holds(body, headers), nil
 }
 
+// mergeAt is how many letters GroupsIn holds before it counts them as groups.
+const mergeAt = 500
+
 func (s *Windows) GroupsIn(ctx context.Context, f dlq.Filter, w dlq.Span) ([]dlq.Group, error) {
 	if !f.InGo() {
 		args, _, err := s.filter(f)
@@ -237,11 +236,15 @@ func (s *Windows) GroupsIn(ctx context.Context, f dlq.Filter, w dlq.Span) ([]dlq
 		name, _ := source(f)
 		return collect(ctx, s.Reader(), f, [2]string{s.SQL.Groups, s.SQL.GroupsBare}, append(append(args, name), ends(w)...), GroupFields)
 	}
-	rows, err := s.choose(ctx, f, w)
-	if err != nil || len(rows) == 0 {
+	var groups, chosen []dlq.Group
+	err := s.choose(ctx, f, w, func(g dlq.Group) {
+		if chosen = append(chosen, g); len(chosen) == mergeAt {
+			groups, chosen = search.Merge(groups, chosen), chosen[:0]
+		}
+	})
+	if groups = search.Merge(groups, chosen); err != nil || len(groups) == 0 {
 		return nil, err
 	}
-	groups := search.Merge(nil, rows)
 	newest := dlq.Filter{AnyState: true}
 	for _, g := range groups {
 		newest.IDs = append(newest.IDs, g.SampleID)

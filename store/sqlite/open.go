@@ -61,13 +61,17 @@ func (s *Store) probe(ctx context.Context) (err error) {
 	return migrate.Check(ctx, book{meta: migrate.NewMeta(s.text.Queries, ""), db: db}, s.text.Scripts)
 }
 
+// readCache bounds the pages that each connection for reads keeps, to 512 KiB: most statements read
+// a page once, and a page of the default 2 MiB takes twice its size in memory.
+const readCache = "cache_size(-512)"
+
 // connect makes the pools. It opens no connection.
 func connect(abs string, g *gate, o Options) (*Store, error) {
 	writes, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout)...))
 	if err != nil {
 		return nil, err
 	}
-	reads, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout, "query_only(1)")...))
+	reads, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout, "query_only(1)", readCache)...))
 	if err != nil {
 		return nil, err
 	}

@@ -1,5 +1,6 @@
 -- Open letters of a filter change hands, each at most once: those that another
--- transaction is taking are skipped. The letters of one reason are compared as
+-- transaction is taking are skipped. Who discards letters does not need what their messages
+-- say. The letters of one reason are compared as
 -- (error_fingerprint, id), which is what their index is sorted by: for error_fingerprint = $7 the
 -- planner likes to walk over the open letters of all reasons by id.
 WITH open AS MATERIALIZED (
@@ -31,8 +32,9 @@ WITH open AS MATERIALIZED (
     RETURNING t.*
 )
 SELECT l.id, l.state, l.class, l.consumer, l.handler, l.scope, l.key, l.order_key, l.strict, l.fingerprint, l.first_fingerprint,
-    l.message_id, l.topic, l.payload, l.metadata, l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
-    l.chain, l.stack, l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build, l.environment,
+    l.message_id, l.topic, CASE WHEN l.state <> 'discarded' THEN l.payload END, CASE WHEN l.state <> 'discarded' THEN l.metadata END,
+    l.coordinates, l.trace_parent, l.trace_state, l.error, l.error_fingerprint,
+    l.chain, CASE WHEN l.state <> 'discarded' THEN l.stack ELSE '' END, l.attempts, l.first_failure, l.last_failure, l.previous_id, l.redrives, l.host, l.build, l.environment,
     l.created_at, l.changed_at, l.reply_topic, l.deliveries, l.rev, e.payload, e.metadata
 FROM taken AS l
 LEFT JOIN {{schema}}.headrace_letter_edits AS e ON e.letter_id = l.id AND e.rev = l.rev

@@ -1,4 +1,5 @@
--- Open letters of a filter change hands, each at most once.
+-- Open letters of a filter change hands, each at most once. Who discards letters does not need
+-- what their messages say.
 UPDATE {{schema}}.headrace_dead_letters
 SET state = $18, changed_at = {{now}}
 WHERE id IN (
@@ -12,8 +13,9 @@ WHERE id IN (
     LIMIT $17
 )
 RETURNING id, state, class, consumer, handler, scope, key, order_key, strict, fingerprint, first_fingerprint,
-    message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, error, error_fingerprint,
-    chain, stack, attempts, first_failure, last_failure, previous_id, redrives, host, build, environment,
+    message_id, topic, CASE WHEN state <> 'discarded' THEN payload END, CASE WHEN state <> 'discarded' THEN metadata END,
+    coordinates, trace_parent, trace_state, error, error_fingerprint,
+    chain, CASE WHEN state <> 'discarded' THEN stack ELSE '' END, attempts, first_failure, last_failure, previous_id, redrives, host, build, environment,
     created_at, changed_at, reply_topic, deliveries, rev,
     (SELECT e.payload FROM {{schema}}.headrace_letter_edits AS e WHERE e.letter_id = headrace_dead_letters.id AND e.rev = headrace_dead_letters.rev),
     (SELECT e.metadata FROM {{schema}}.headrace_letter_edits AS e WHERE e.letter_id = headrace_dead_letters.id AND e.rev = headrace_dead_letters.rev)
