@@ -4,11 +4,13 @@
 // started again; every tenth letter fails again. In the end each letter was sent once, each message
 // was applied once, and the list of the redrive says what became of each letter.
 //
-//	go test ./tests/redrives                                       # few kills
-//	go test ./tests/redrives -redrives.kills=200 -timeout 30m      # 200 on each database
+//	go test -short ./tests/redrives                      # 5 kills on each database, as in make test
+//	make long PKG=./tests/redrives                       # 200, in six minutes
+//	go test ./tests/redrives -redrives.kills=20          # as many as are wanted
 //
 // # Rules
 //
-// After a kill the job pauses by itself, as it does when a process ends: the test resumes it. The
-// seed is printed, and chooses whom to kill and when.
+// The job pauses by itself when a process is missed and a letter from before its end is still under
+// way, which may have ended it: the test resumes it. The seed is printed, and chooses whom to kill and
+// when.
 package redrives

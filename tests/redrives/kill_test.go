@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	kills = flag.Int("redrives.kills", 5, "how many processes to kill, on each database")
+	often = flag.Int("redrives.kills", 0, "how many processes to kill, on each database; 0 means 200, or 5 with -short")
 	seed  = flag.Uint64("redrives.seed", 1, "chooses whom to kill, and when")
 )
 
@@ -46,9 +46,11 @@ const (
 //evidence:redrive-job
 func TestKilled(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
 		killed(t, place{File: filepath.Join(t.TempDir(), "headrace.db")})
 	})
 	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
 		dsn, schema := pgstore.New(t)
 		killed(t, place{DSN: dsn, Schema: schema})
 	})
@@ -63,19 +65,28 @@ type world struct {
 	dir       string
 	processes [2]*process
 	random    *rand.Rand
+	kills     int
 	job       int64
 	resumed   int
 }
 
 func killed(t *testing.T, p place) {
+	kills := *often
+	switch {
+	case kills > 0:
+	case testing.Short():
+		kills = 5
+	default:
+		kills = 200
+	}
 	t.Logf("seed %d", *seed)
-	ctx, cancel := context.WithTimeout(t.Context(), bound+time.Duration(*kills)*8*pace)
+	ctx, cancel := context.WithTimeout(t.Context(), bound+time.Duration(kills)*4*pace)
 	defer cancel()
 	st, err := p.open(ctx, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{T: t, place: p, ctx: ctx, st: st, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 7))}
+	w := &world{T: t, place: p, ctx: ctx, st: st, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 7)), kills: kills}
 	t.Cleanup(func() {
 		for _, p := range w.processes {
 			if p != nil {
@@ -84,7 +95,7 @@ func killed(t *testing.T, p place) {
 		}
 		w.must(st.Close())
 	})
-	ids := w.seed(perKill * *kills)
+	ids := w.seed(perKill * kills)
 	for i := range w.processes {
 		w.processes[i] = start(t, p, w.dir, fmt.Sprint(i))
 	}
@@ -92,7 +103,7 @@ func killed(t *testing.T, p place) {
 	w.killAll()
 	w.wait()
 	w.verify(st, ids)
-	t.Logf("%d kills, %d letters, resumed %d times", *kills, len(ids), w.resumed)
+	t.Logf("%d kills, %d letters, resumed %d times", kills, len(ids), w.resumed)
 }
 
 func (w *world) must(err error) {
@@ -173,7 +184,7 @@ func (w *world) start(letters int) {
 
 // killAll kills one process after the other while letters are sent, and starts it again.
 func (w *world) killAll() {
-	for range *kills {
+	for range w.kills {
 		select {
 		case <-w.ctx.Done():
 			w.Fatal("it takes too long")
