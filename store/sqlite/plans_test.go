@@ -15,6 +15,7 @@ var scans = map[string]string{
 	"backlog_depths": "counts, for the command",
 	"inbox_counts":   "counts, as its interface says",
 	"letters_groups": "counts",
+	"letters_count":  "counts; of one class, its letters alone",
 	"waiting_groups": "takes the first of an index, and what it found",
 	"redrives_added": "the letters of a window",
 	"letters_insert": "looks at the newest row only",
@@ -63,6 +64,9 @@ var scans = map[string]string{
 	"subscriptions_remove_rows":        "a consumer's line, for the command",
 	"subscriptions_remove_rows_held":   "a consumer's line, for the command",
 
+	"conditions_oldest":         "takes the first of an index, behind those of other consumers and muted groups",
+	"steps_doubled":             "the steps that were carried out twice, which are few",
+	"steps_count":               "the steps that were carried out twice, which are few",
 	"conditions_list":           "the conditions: one for each that fires or fired this month",
 	"conditions_sends":          "the sends of conditions: one for each sink",
 	"conditions_forget":         "the conditions, once an hour",
@@ -93,9 +97,9 @@ var scans = map[string]string{
 
 var (
 	// walk is a step over a table that no condition, or only a coarse one, bounds.
-	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+$|^SEARCH .*\((shard|consumer|outbox|outbox=\? AND shard)=\?\)$`)
+	walk = regexp.MustCompile(`^SCAN (main\.)?headrace_|^SCAN [a-z]+( USING .*)?$|^SEARCH .*\((shard|consumer|outbox|outbox=\? AND shard|state|status|kind|subject_kind|class|handler)=\?\)$`)
 	// result is a step over the rows of a part of the query.
-	result = regexp.MustCompile(`^SCAN (chosen|head|due|scopes|orders|o|failed|clock|newest|g|d|f|free|stray|change|came|b|ran|t|r|w|line)$`)
+	result = regexp.MustCompile(`^SCAN (chosen|head|due|scopes|orders|o|failed|clock|newest|g|d|f|free|stray|change|came|b|ran|t|r|w|line)( USING .*)?$`)
 )
 
 // TestPlans: no other query walks over a table, however large it is (DESIGN §3
