@@ -13,7 +13,7 @@ import (
 // fields name.
 type Options struct {
 	// Sinks receive alerts, each by itself: a failure of one delays no other. consumer.Config's
-	// Alert is one more, named "hook". Processes that share a sink give it the same name.
+	// Alert is one more, named "hook".
 	Sinks []Sink
 	// URL is the address of the page (headrace ui): alerts then link to it. Default: no links.
 	URL string

@@ -9,8 +9,9 @@ import (
 // that does no other work: a slow or failing sink never delays or rolls back a message, or
 // another sink. Alerts with the same Key come in order.
 type Sink interface {
-	// Name names the sink in rows of the database, in headrace alert ls and in metrics. It is
-	// short, holds no secret, stays the same from start to start, and is unique in a process.
+	// Name names the sink for people and for templates, and with where it sends (see Addressed)
+	// in rows of the database and in headrace alert ls. It is short, holds no secret, stays the
+	// same from start to start, and is unique in a process.
 	Name() string
 	// Send sends an alert, and returns nil when the receiver has it. ctx ends after 10
 	// seconds, and when the consumer closes. After an error or a panic the same alert, with
@@ -18,6 +19,16 @@ type Sink interface {
 	// [SendError] says when, or that it is of no use. Send may get an alert again that the
 	// receiver has: if the process or the database died before the success was recorded.
 	Send(ctx context.Context, a Alert) error
+}
+
+// Addressed is a Sink that says where it sends. Each process that has one of the same name and
+// Address shares what it was told: a receiver hears once of what concerns a whole database. A sink
+// that is not Addressed is that of its consumer alone.
+type Addressed interface {
+	Sink
+	// Address differs for each receiver and for each choice of what it gets. It is short, holds no
+	// secret, and stays the same from start to start.
+	Address() string
 }
 
 // Repeated is a Sink whose receiver forgets. Besides what a Sink gets, it is sent Again what has fired

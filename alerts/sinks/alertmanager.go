@@ -51,10 +51,16 @@ func Alertmanager(rawURLs []string, o Options) (alerts.Sink, error) {
 
 type alertmanager struct{ callers []*caller }
 
-var _ alerts.Repeated = (*alertmanager)(nil)
+var (
+	_ alerts.Repeated  = (*alertmanager)(nil)
+	_ alerts.Addressed = (*alertmanager)(nil)
+)
 
 // Name returns the sink's name.
 func (m *alertmanager) Name() string { return m.callers[0].name }
+
+// Address is that of all.
+func (m *alertmanager) Address() string { return address("", m.callers...) }
 
 // Every returns 20 minutes.
 func (m *alertmanager) Every() time.Duration { return repeat }

@@ -260,3 +260,41 @@ func TestSinksFail(t *testing.T) {
 		t.Errorf("a routing key that is none: %v", err)
 	}
 }
+
+// A sink's address is the same from start to start, shows nothing, and tells apart what goes elsewhere
+// or is less.
+func TestAddress(t *testing.T) {
+	const url = "http://127.0.0.1:1/canary"
+	seen := make(map[string]string)
+	add := func(name string, sink alerts.Sink, err error) {
+		t.Helper()
+		at, ok := sink.(alerts.Addressed)
+		if err != nil || !ok || len(at.Address()) != 8 || sink.Name() == "" {
+			t.Fatalf("%s: %v, %v", name, sink, err)
+		}
+		if before := seen[at.Address()]; before != "" {
+			t.Errorf("%s has the address of %s", name, before)
+		}
+		seen[at.Address()] = name
+	}
+	less, tenant := plain, plain
+	less.Least, tenant.Header = alerts.Critical, http.Header{"X-Tenant": {"a"}}
+	for name, o := range map[string]sinks.Options{"": plain, " with less": less, " of a tenant": tenant} {
+		slack, err := sinks.Slack(url, o)
+		add("slack"+name, slack, err)
+		pager, err := sinks.PagerDuty(url, routingKey, o)
+		add("pagerduty"+name, pager, err)
+	}
+	other, err := sinks.PagerDuty(url, strings.Repeat("k", 32), plain)
+	add("another service", other, err)
+	one, err := sinks.Alertmanager([]string{url}, plain)
+	add("alertmanager", one, err)
+	both, err := sinks.Alertmanager([]string{url, url + "2"}, plain)
+	add("two alertmanagers", both, err)
+	hook, err := sinks.WebhookV2(url+"/hook", []string{whsec}, plain)
+	add("webhook", hook, err)
+	rotated, err := sinks.WebhookV2(url+"/hook", []string{"whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", whsec}, plain)
+	if err != nil || rotated.(alerts.Addressed).Address() != hook.(alerts.Addressed).Address() {
+		t.Errorf("the address of a webhook changes with its secret, %v", err)
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -90,6 +92,20 @@ func newCaller(kind, rawURL string, o Options) (*caller, error) {
 
 // Name returns the sink's name.
 func (c *caller) Name() string { return c.name }
+
+// Address is a hash of what decides who gets what.
+func (c *caller) Address() string { return address("", c) }
+
+// address is a hash of where callers send, with which headers and key, and from which severity on. It
+// is of 8 digits, from which no secret can be found.
+func address(key string, callers ...*caller) string {
+	h := sha256.New()
+	for _, c := range callers {
+		_, _ = fmt.Fprintf(h, "%q %q %q ", c.url.String(), c.least, key) // a hash never fails
+		_ = c.header.Write(h)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:4])
+}
 
 // wants reports whether an alert matters enough.
 func (c *caller) wants(a alerts.Alert) bool {

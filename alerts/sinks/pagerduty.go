@@ -42,6 +42,9 @@ type pagerDuty struct {
 	key string
 }
 
+// Address also tells services apart.
+func (p pagerDuty) Address() string { return address(p.key, p.caller) }
+
 // Bounds of PagerDuty, in bytes, which are never fewer than its characters.
 const (
 	pagerSummary = 1024

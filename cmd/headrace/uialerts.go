@@ -104,7 +104,7 @@ func (r receivers) watch(ctx context.Context, st store.Store, environment string
 	if len(r.Sinks)+len(r.pulses) == 0 {
 		return
 	}
-	all := alerting.NewSinks(r.Options, logger, nil)
+	all := alerting.NewSinks("", r.Options, logger, nil)
 	w := watching.New(watching.Options{
 		Store: st, Owner: uuid.NewString(), Environment: environment, Alerts: r.WithDefaults(), Callers: all.Callers, Logger: logger,
 	})

@@ -12,14 +12,15 @@ import (
 // Sinks send the alerts of this process to each sink, which has a Dispatcher of its own. It is
 // safe for concurrent use.
 type Sinks struct {
-	// Callers call the sinks, by their names.
+	// Callers call the sinks, by what names each in the tables: its name and where it sends, or
+	// its name and the consumer.
 	Callers     map[string]*Caller
 	dispatchers []*Dispatcher
 }
 
-// NewSinks starts a dispatcher for each sink of o. The caller closes them. called is told of each
-// call of a sink, as Caller.Called.
-func NewSinks(o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sinks {
+// NewSinks starts a dispatcher for each sink of o in a process of consumer. The caller closes them.
+// called is told of each call of a sink, as Caller.Called.
+func NewSinks(consumer string, o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sinks {
 	s := &Sinks{Callers: make(map[string]*Caller)}
 	for _, sink := range o.Sinks {
 		caller := NewCaller(func(ctx context.Context, a alerts.Alert) error { return sink.Send(ctx, o.Say(sink.Name(), a)) }, logger)
@@ -27,10 +28,20 @@ func NewSinks(o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sink
 		if r, ok := sink.(alerts.Repeated); ok {
 			caller.Every = r.Every()
 		}
-		s.Callers[sink.Name()] = caller
+		s.Callers[idOf(consumer, sink)] = caller
 		s.dispatchers = append(s.dispatchers, NewDispatcher(caller, o))
 	}
 	return s
+}
+
+// idOf names a sink in the tables. Two sinks of one name with two receivers have two, since each must
+// hear the end of what it was told.
+func idOf(consumer string, sink alerts.Sink) string {
+	of := consumer
+	if a, ok := sink.(alerts.Addressed); ok {
+		of = a.Address()
+	}
+	return sink.Name() + "-" + of
 }
 
 // Send sends a to each: see Dispatcher.Send.

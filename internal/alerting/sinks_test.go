@@ -21,9 +21,9 @@ func TestSinks(t *testing.T) {
 		Sinks: []alerts.Sink{again{func(_ context.Context, a alerts.Alert) error { got = a; return nil }}},
 		Texts: template.Must(template.New("").Parse(`{{define "title"}}{{.Kind}} of {{.Consumer}}{{end}}`)),
 	}
-	s := NewSinks(o, nil, nil)
+	s := NewSinks("c", o, nil, nil)
 	defer func() { _ = s.Close(t.Context()) }()
-	caller := s.Callers["hook"]
+	caller := s.Callers["hook-c"]
 	if err := caller.Call(t.Context(), alerts.Alert{Kind: alerts.Paused, Consumer: "c", Text: "ours"}); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ type Reporter struct {
 
 // New returns a Reporter, whose sinks are called from now on. The caller closes it.
 func New(o Options) *Reporter {
-	r := &Reporter{o: o, sinks: alerting.NewSinks(o.Watch.Alerts, o.Watch.Logger, o.Called)}
+	r := &Reporter{o: o, sinks: alerting.NewSinks(o.Watch.Consumer, o.Watch.Alerts, o.Watch.Logger, o.Called)}
 	o.Watch.Alerts = o.Watch.Alerts.WithDefaults()
 	o.Watch.Callers, o.Watch.Direct = r.sinks.Callers, r.Forward
 	o.Watch.Away = func() bool { return o.Breaker.Err() != nil }

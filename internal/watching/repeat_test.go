@@ -5,9 +5,11 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,9 +35,9 @@ func TestRepeatedToAlertmanager(t *testing.T) {
 	}
 	onEachStore(t, func(t *testing.T, st store.Store) {
 		p := &process{t: t}
-		all := alerting.NewSinks(alerts.Options{Sinks: []alerts.Sink{sink}}, slog.New(slog.DiscardHandler), nil)
+		all := alerting.NewSinks("c", alerts.Options{Sinks: []alerts.Sink{sink}}, slog.New(slog.DiscardHandler), nil)
 		defer func() { _ = all.Close(t.Context()) }()
-		p.watch(st, "p", "", alerts.Options{PerMinute: 1}, all.Callers["alertmanager"])
+		p.watch(st, "p", "", alerts.Options{PerMinute: 1}, slices.Collect(maps.Values(all.Callers))[0])
 		bad := facts{now: noon, consumer: "c", steps: map[ledger.State]int64{ledger.Parked: 1}}
 		p.see(bad)
 		list, err := p.store().List(t.Context(), "c", false)

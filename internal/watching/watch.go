@@ -48,7 +48,7 @@ type Options struct {
 	Environment, Build string
 	// OpenLetters is how long open letters are kept; 0 is for ever.
 	OpenLetters time.Duration
-	// Alerts have their defaults. Callers call its sinks, by their names.
+	// Alerts have their defaults. Callers call its sinks, by their ids.
 	Alerts  alerts.Options
 	Callers map[string]*alerting.Caller
 	// Away reports whether the database is known to be away. Direct sends an alert of this
