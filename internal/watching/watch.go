@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/alerting"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
@@ -41,7 +43,7 @@ type Options struct {
 	Store store.Store
 	// Consumer is whose conditions are judged, beside those of the database. Without one it
 	// is no process of a consumer: it makes no reports, and judges the database only where
-	// no process of a consumer has for a while, so that their bounds count. Owner is the id of
+	// no process of a consumer runs, or none has judged it for a while, so that their bounds count. Owner is the id of
 	// this process.
 	Consumer, Owner string
 	// Environment and Build are the process's.
@@ -168,15 +170,16 @@ func (w *Watch) warn(ctx context.Context, err error) {
 func (w *Watch) look(ctx context.Context, namespace string, now bool) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
-	every := w.every * 9 / 10
-	switch {
-	case now:
-		every = 0
-	case w.o.Consumer == "":
-		every = 3 * w.every
-	}
 	name := "judge:" + namespace
-	at, ok, err := w.store().Lease(ctx, name, w.o.Owner, leaseTime, every)
+	var at time.Time
+	ok := false
+	every, err := w.between(ctx)
+	if now {
+		every = 0
+	}
+	if err == nil {
+		at, ok, err = w.store().Lease(ctx, name, w.o.Owner, leaseTime, every)
+	}
 	if err == nil && ok {
 		err = w.judge(ctx, name, namespace, at)
 		if released := w.release(ctx, name, err == nil); err == nil {
@@ -188,6 +191,20 @@ func (w *Watch) look(ctx context.Context, namespace string, now bool) (bool, err
 	}
 	w.warn(ctx, err)
 	return ok && err == nil, err
+}
+
+// between is the least time between two looks of all processes together: less than a tick. That of a
+// consumer's process comes before that of another one, as long as one runs.
+func (w *Watch) between(ctx context.Context) (time.Duration, error) {
+	every := w.every * 9 / 10
+	if w.o.Consumer != "" {
+		return every, nil
+	}
+	list, err := w.o.Store.Operations().Instances.List(ctx, "")
+	if slices.ContainsFunc(list, instance.Instance.Alive) {
+		every *= 3
+	}
+	return every, err
 }
 
 // release gives a lease back, also when ctx has ended: the next process need not wait then.
