@@ -218,7 +218,7 @@ func (s *step) next(ctx context.Context, n int) (err error) {
 			return err
 		}
 		if behind > 0 {
-			s.counts.Behind = fmt.Sprintf("%d letters wait behind order key %s", behind, first.OrderKey)
+			s.counts.Behind = fmt.Sprintf("%d letters wait behind the order key of letter %d", behind, first.LetterID)
 		}
 	}
 	return nil

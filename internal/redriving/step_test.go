@@ -2,6 +2,7 @@ package redriving_test
 
 import (
 	"slices"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -142,7 +143,7 @@ func TestOrderKeys(t *testing.T) {
 			b.Fatalf("%+v", d)
 		}
 		d := b.step(id)
-		if d.Action != job.Wait || !strings.Contains(d.Why, "2 letters wait behind order key k") || b.get(id).Why != d.Why {
+		if d.Action != job.Wait || !strings.Contains(d.Why, fmt.Sprintf("2 letters wait behind the order key of letter %d", ids[1])) || b.get(id).Why != d.Why {
 			b.Errorf("%+v", d)
 		}
 		for _, i := range b.ready() {

@@ -285,25 +285,21 @@ func (f *facts) jobs() (list []condition.Finding) {
 			list = append(list, say(c, fmt.Sprintf("%s of %s is %s", name, f.consumer, r.State),
 				fmt.Sprintf("Of %s, %d succeeded, %d failed again, %d were skipped", plural(r.Count, "letter", "letters"), r.Succeeded, r.FailedAgain, r.Skipped),
 				"headrace redrive show "+name))
-		case r.State == job.Paused && !strings.HasPrefix(r.Why, "paused by "):
-			list = append(list, say(c, fmt.Sprintf("%s of %s has paused", name, f.consumer), f.text(r.Why), "headrace redrive show "+name))
+		case r.State == job.Paused && !strings.HasPrefix(r.Why, "by "): // a person
+			list = append(list, say(c, fmt.Sprintf("%s of %s has paused", name, f.consumer), r.Why, "headrace redrive show "+name))
 		case r.State == job.Running && r.Queued()+r.UnderWay() > 0:
 			c.Kind, c.For, c.Count = alerts.RedriveStalled, f.bounds.Stalled, r.Succeeded+r.FailedAgain+r.Unknown+r.Skipped
 			if was, ok := f.of(c.Alert); ok && was.Count != c.Count {
 				continue // it has an outcome since
 			}
-			list = append(list, say(c, fmt.Sprintf("%s of %s has no outcome", name, f.consumer), f.text(r.Why), "headrace redrive show "+name))
+			why := r.Why
+			if f.pause.Lasts() {
+				why = f.consumer + " is paused" // without the words of who paused it
+			}
+			list = append(list, say(c, fmt.Sprintf("%s of %s has no outcome", name, f.consumer), why, "headrace redrive show "+name))
 		}
 	}
 	return list
-}
-
-// text is a text that may have the words of an error.
-func (f *facts) text(s string) string {
-	if f.errorText {
-		return s
-	}
-	return dlq.Normal(s)
 }
 
 // sinks are those that take nothing.
