@@ -37,6 +37,10 @@ func TestEditOnATerminal(t *testing.T) {
 			return getenv(name)
 		}
 	}
+	p.run(exitDone, terminal, "dlq", "why", "c0c0")
+	if got := p.stderr.String(); !strings.Contains(got, "next: headrace dlq redrive 2 --new-key KEY --reason WHY") || !strings.Contains(got, "dlq discard c0c0c0c0c0c0c0c0 --reason WHY") || strings.Contains(got, "rehearse") {
+		t.Errorf("of a conflict: %s", got)
+	}
 	for _, c := range []struct {
 		answer, args string
 		status       int

@@ -186,6 +186,9 @@ func (m *Main) printWhyLetter(v whyView) error {
 	switch {
 	case v.Class == dlq.Parked:
 		m.next("steps %s", migrate.Quote(l.Key))
+	case v.Open > 0 && v.Class == dlq.Conflict:
+		m.next("dlq redrive %d --new-key KEY --reason WHY", l.ID)
+		m.say("another message had its key first; to give it up: %s", m.command("dlq discard "+v.ErrorFingerprint+v.chosen+" --reason WHY"))
 	case v.Open > 0 && slices.ContainsFunc(v.Builds, inspect.Build.Fixed):
 		m.next("dlq rehearse %s%s", v.ErrorFingerprint, v.chosen)
 	case v.Open > 0:

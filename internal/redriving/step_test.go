@@ -1,8 +1,8 @@
 package redriving_test
 
 import (
-	"slices"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
