@@ -33,8 +33,8 @@ type Plans interface {
 
 // Steps moves jobs on.
 type Steps interface {
-	// Due returns the running jobs of consumer.
-	Due(ctx context.Context, consumer string) ([]int64, error)
+	// Due returns the running and the paused jobs of consumer.
+	Due(ctx context.Context, consumer string) (running, paused []int64, err error)
 	// Lock locks a redrive and returns it. If wait is false and another transaction has the lock,
 	// or there is no such redrive, it reports false.
 	Lock(ctx context.Context, t *txn.Txn, id int64, wait bool, limits txn.Limits) (Redrive, bool, error)

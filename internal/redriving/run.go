@@ -2,6 +2,7 @@ package redriving
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/dlq/job"
@@ -17,6 +18,8 @@ const (
 	// them, and up to lookEvery as long as none does.
 	busyEvery   = 50 * time.Millisecond
 	steadyEvery = 250 * time.Millisecond
+	// restEvery is the time between two looks at paused jobs, unless the last one has changed something.
+	restEvery = 10 * time.Second
 	// stepTime bounds a step.
 	stepTime = time.Minute
 	// forgetEvery is how often old redrives are removed, and kept how long they are kept.
@@ -26,10 +29,14 @@ const (
 
 // Run looks for running jobs of the consumer and takes steps of them, until ctx ends.
 func (e *Engine) Run(ctx context.Context) {
-	var forgotten time.Time
+	var forgotten, rested time.Time
 	pause, failed := lookEvery, false
 	for {
-		most, err := e.steps(ctx)
+		rest := time.Since(rested) > restEvery
+		most, busy, err := e.steps(ctx, rest)
+		if rest && !busy {
+			rested = time.Now()
+		}
 		if err != nil && ctx.Err() == nil && !failed {
 			e.Logger.Warn("a redrive could not go on; it is tried again", "error", encode.Said(err))
 		}
@@ -47,20 +54,25 @@ func (e *Engine) Run(ctx context.Context) {
 	}
 }
 
-// steps takes a step of each running job. It returns the most time until the next ones.
-func (e *Engine) steps(ctx context.Context) (most time.Duration, err error) {
+// steps takes a step of each running job, and with rest of each paused one. It returns the most time
+// until the next ones, and whether a paused one has changed.
+func (e *Engine) steps(ctx context.Context, rest bool) (most time.Duration, busy bool, err error) {
 	most = lookEvery
 	ctx, cancel := context.WithTimeout(ctx, stepTime)
 	defer cancel()
-	due, err := e.jobs().Due(ctx, e.Consumer)
+	running, paused, err := e.jobs().Due(ctx, e.Consumer)
 	if err != nil {
-		return most, err
+		return most, false, err
 	}
-	for _, id := range due {
+	if !rest {
+		paused = nil
+	}
+	for i, id := range slices.Concat(running, paused) {
 		taken, err := e.Step(ctx, id)
 		if err != nil {
-			return most, err
+			return most, busy, err
 		}
+		busy = busy || i >= len(running) && taken.Changed > 0
 		switch {
 		case taken.Ended > 0 && taken.Ended >= taken.UnderWay, taken.Changed > 0 && taken.UnderWay == 0:
 			most = busyEvery
@@ -71,7 +83,7 @@ func (e *Engine) steps(ctx context.Context) (most time.Duration, err error) {
 			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "why", taken.Why)
 		}
 	}
-	return most, nil
+	return most, busy, nil
 }
 
 // forget removes old redrives.

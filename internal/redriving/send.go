@@ -34,11 +34,7 @@ func (s *step) send(ctx context.Context, n int) error {
 			p.IDs = append(p.IDs, c.LetterID)
 			continue
 		}
-		c.State, c.Why = job.Skipped, "it is "+string(c.Letter)+" already"
-		if c.Letter == "" {
-			c.Why = "retention has removed it"
-		}
-		changed = append(changed, c.Entry)
+		changed = append(changed, closed(c))
 	}
 	owns, later := make(map[int64]own), make(map[int64]string)
 	p.Look = func(letters []dlq.Letter) ([]redrive.Skip, error) {
@@ -76,6 +72,15 @@ func (s *step) send(ctx context.Context, n int) error {
 	s.entries = append(s.entries, changed...)
 	s.put = sent > 0 && s.r.Kind == job.Redriving
 	return nil
+}
+
+// closed is the entry of a letter that is not open any more.
+func closed(c job.Candidate) job.Entry {
+	c.State, c.Why = job.Skipped, "it is "+string(c.Letter)+" already"
+	if c.Letter == "" {
+		c.Why = "retention has removed it"
+	}
+	return c.Entry
 }
 
 // decide redrives or discards letters.

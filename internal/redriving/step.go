@@ -17,8 +17,8 @@ type Taken struct {
 	Changed, Ended, UnderWay int
 }
 
-// Step takes a step of a running job, in one transaction. The Action is "" if the job does not run,
-// or another process is taking a step of it. After an error the job is as it was, or the step was
+// Step takes a step of a running job, or looks whether a paused one is over, in one transaction. The
+// Action is "" if the job does not run, or another process is taking a step of it. After an error the job is as it was, or the step was
 // taken and its COMMIT had no answer: the next step goes on with what is there.
 func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	w, err := e.world(ctx)
@@ -31,12 +31,17 @@ func (e *Engine) Step(ctx context.Context, id int64) (Taken, error) {
 	}
 	defer t.Rollback()
 	r, found, err := e.jobs().Lock(ctx, t, id, false, limits)
-	if err != nil || !found || r.State != job.Running || r.Consumer != e.Consumer {
+	paused := r.State == job.Paused
+	if err != nil || !found || r.State != job.Running && !paused || r.Consumer != e.Consumer {
 		return Taken{}, err
 	}
 	before := r.Progress
 	s := &step{Engine: e, t: t, r: &r, w: w}
-	d, err := s.run(ctx)
+	run := s.run
+	if paused {
+		run = s.rest
+	}
+	d, err := run(ctx)
 	if err != nil && (ctx.Err() != nil || txn.Classify(err) == txn.Connection) {
 		t.Discard() // a rollback could hang like the statement
 	}

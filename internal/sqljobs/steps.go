@@ -12,9 +12,21 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-func (s *Jobs) Due(ctx context.Context, consumer string) (ids []int64, err error) {
+func (s *Jobs) Due(ctx context.Context, consumer string) (running, paused []int64, err error) {
 	defer sqlrun.Wrap("look for running redrives", &err)
-	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Due, []any{consumer}, func(id *int64) []any { return []any{id} })
+	type row struct {
+		id     int64
+		paused bool
+	}
+	rows, err := sqlrun.Collect(ctx, s.Reader(), s.SQL.Due, []any{consumer}, func(r *row) []any { return []any{&r.id, &r.paused} })
+	for _, r := range rows {
+		if r.paused {
+			paused = append(paused, r.id)
+		} else {
+			running = append(running, r.id)
+		}
+	}
+	return running, paused, err
 }
 
 func (s *Jobs) Lock(ctx context.Context, t *txn.Txn, id int64, wait bool, limits txn.Limits) (r job.Redrive, found bool, err error) {

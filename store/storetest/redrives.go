@@ -153,10 +153,19 @@ func redriveKept(b *bundle) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		b.Errorf("(-want +got):\n%s", diff)
 	}
-	due, err := b.Store.Operations().Redrives.Due(b.ctx, consumer)
-	if b.must(err); len(due) != 1 || due[0] != id {
-		b.Errorf("%d", due)
+	due := func(paused bool) {
+		b.Helper()
+		list, others, err := b.Store.Operations().Redrives.Due(b.ctx, consumer)
+		if paused {
+			list, others = others, list
+		}
+		if b.must(err); len(list) != 1 || list[0] != id || len(others) > 0 {
+			b.Errorf("%d, %d", list, others)
+		}
 	}
+	due(false)
+	b.changeRedrive(id, func(r *job.Redrive) { r.State = job.Paused })
+	due(true)
 }
 
 //evidence:redrive-job

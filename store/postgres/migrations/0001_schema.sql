@@ -619,7 +619,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     stepped_at   timestamptz,
     ended_at     timestamptz
 ) WITH (fillfactor = 50);
-CREATE INDEX headrace_redrives_running ON {{schema}}.headrace_redrives (consumer, id) WHERE state = 'running';
+CREATE INDEX headrace_redrives_unfinished ON {{schema}}.headrace_redrives (consumer, id) WHERE state IN ('running', 'paused');
 -- The letters of a redrive, and what became of each.
 CREATE TABLE {{schema}}.headrace_redrive_letters (
     redrive_id  bigint NOT NULL,

@@ -595,7 +595,7 @@ CREATE TABLE {{schema}}.headrace_redrives (
     stepped_at   INTEGER,
     ended_at     INTEGER
 ) STRICT;
-CREATE INDEX {{schema}}.headrace_redrives_running ON headrace_redrives (consumer, id) WHERE state = 'running';
+CREATE INDEX {{schema}}.headrace_redrives_unfinished ON headrace_redrives (consumer, id) WHERE state IN ('running', 'paused');
 -- The letters of a redrive, and what became of each.
 CREATE TABLE {{schema}}.headrace_redrive_letters (
     redrive_id  INTEGER NOT NULL,
