@@ -51,7 +51,11 @@ func (f *facts) absent(name string, of []instance.Instance) []condition.Finding 
 	}
 	c := finding(alerts.ConsumerAbsent, alerts.Critical, name)
 	c.Build, c.Since = last.Build, last.Beat
-	return []condition.Finding{say(c, name+" has no process", fmt.Sprintf("The last one, on %s, gave its last sign of life at %s", last.Host, clock(last.Beat)),
+	on := ""
+	if last.Host != "" {
+		on = ", on " + last.Host + ","
+	}
+	return []condition.Finding{say(c, name+" has no process", fmt.Sprintf("The last one%s gave its last sign of life at %s", on, clock(last.Beat)),
 		"headrace consumer ls "+name)}
 }
 

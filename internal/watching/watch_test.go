@@ -157,7 +157,7 @@ var kinds = map[alerts.Kind]struct {
 		f.pause = instance.Pause{Consumer: "c", At: f.now.Add(-2 * time.Hour)}
 		f.depth.Ready = 1
 	}},
-	alerts.RedrivePaused:  {alerts.Warning, 0, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Paused, Why: "a letter failed again"}} }},
+	alerts.RedrivePaused:  {alerts.Warning, 0, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Paused, Why: "letter 17 failed again as letter 18"}} }},
 	alerts.RedriveStalled: {alerts.Warning, 10 * time.Minute, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Running, Count: 9}} }},
 	alerts.StepParked:     {alerts.Error, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Parked: 2} }},
 	alerts.StepDoubled:    {alerts.Critical, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Doubled: 1} }},
@@ -171,7 +171,7 @@ var kinds = map[alerts.Kind]struct {
 		f.deep, f.depths = true, []backlog.HandlerDepth{{Consumer: "gone", Handler: "h", Depth: backlog.Depth{Ready: 1}}}
 	}},
 	alerts.ConsumerAbsent: {alerts.Critical, 0, func(f *facts) {
-		f.instances = []instance.Instance{{Consumer: "x", Beat: f.now.Add(-2 * time.Minute), Age: 2 * time.Minute}}
+		f.instances = []instance.Instance{{Consumer: "x", Host: "pod-1", Beat: f.now.Add(-2 * time.Minute), Age: 2 * time.Minute}}
 	}},
 	alerts.ConsumerCrashing: {alerts.Error, 0, func(f *facts) {
 		f.instances = []instance.Instance{{Consumer: "y"}}
@@ -186,11 +186,13 @@ var kinds = map[alerts.Kind]struct {
 }
 
 // Each kind fires and is resolved, by another process than the one that sent the first: that was
-// killed. Off turns it off.
+// killed. Off turns it off. What both say is golden.
 //
 //evidence:alert
 func TestEveryKind(t *testing.T) {
 	onEachStore(t, func(t *testing.T, st store.Store) {
+		var all []alerts.Alert
+		defer func() { golden(t, all) }()
 		for kind, tt := range kinds {
 			calm := func(at time.Time) facts {
 				f := facts{now: at, consumer: "c", deep: true, instances: []instance.Instance{{Consumer: "x"}, {Consumer: "y"}}}
@@ -229,6 +231,7 @@ func TestEveryKind(t *testing.T) {
 			if len(end) != 1 || end[0].Phase != alerts.Resolved || end[0].Key != got[0].Key {
 				t.Fatalf("%s: then %s", kind, said(end))
 			}
+			all = append(all, got[0], end[0])
 		}
 	})
 }
