@@ -127,6 +127,21 @@ func TestPlans(t *testing.T) {
 	}
 }
 
+// A list of steps reads the first of each state along an index: skipped ones are many, and stay. Only
+// what was read is sorted.
+func TestStepsAreSearchedUpToALimit(t *testing.T) {
+	s, _ := setup(t)
+	query := s.text.Queries.Get("steps_search")
+	var ignored int
+	plan, err := sqlrun.Collect(t.Context(), s.DB(), "EXPLAIN QUERY PLAN "+query, nulls(query), func(step *string) []any {
+		return []any{&ignored, &ignored, &ignored, step}
+	})
+	all := strings.Join(plan, "\n")
+	if err != nil || strings.Count(all, "headrace_steps_review (state=? AND changed_at<?)") != 4 || strings.Count(all, "TEMP B-TREE") != 1 || !strings.HasSuffix(all, "USE TEMP B-TREE FOR ORDER BY") {
+		t.Errorf("%v\n%s", err, all)
+	}
+}
+
 // nulls returns an argument for each parameter of query.
 func nulls(query string) []any {
 	highest := 0

@@ -200,7 +200,7 @@ CREATE TABLE {{schema}}.headrace_steps (
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
 CREATE INDEX headrace_steps_external_id ON {{schema}}.headrace_steps (system, external_id) WHERE external_id <> '';
 CREATE INDEX headrace_steps_other_id ON {{schema}}.headrace_steps (system, other_id) WHERE other_id <> '';
-CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (state, changed_at) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
+CREATE INDEX headrace_steps_review ON {{schema}}.headrace_steps (state, changed_at) INCLUDE (scope) WHERE state IN ('pending', 'parked', 'skipped', 'awaiting');
 CREATE INDEX headrace_steps_early ON {{schema}}.headrace_steps (settled_at) WHERE system = '' AND settled_at IS NOT NULL;
 -- Without the pending ones: each call would write it.
 CREATE INDEX headrace_steps_count ON {{schema}}.headrace_steps (state, scope) WHERE state IN ('parked', 'skipped', 'awaiting');
