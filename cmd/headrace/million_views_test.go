@@ -40,7 +40,7 @@ func (c *crowded) views() (list []view) {
 		"dlq groups --topic orders": 0, "dlq groups --since 24h": 0,
 		"redrive ls": 0, "redrive show R-1": 0, "redrive letters R-1": 0, "redrive letters R-1 --state queued": 0,
 		"backlog ls": 0, "backlog ls --group " + fingerprint: 0, "backlog groups": 0, "backlog show 100": 0, "inbox show message7": 0,
-		"outbox status": 0, "outbox parked": 0, "consumer ls": 0, "subscription ls": 0, "steps ls": 0, "audit ls": 0, "audit ls --subject letter:9": 0,
+		"outbox status": 0, "outbox parked": 0, "consumer ls": 0, "subscription ls": 0, "steps ls": 0, "steps ls --state skipped": 0, "steps message7": 0, "steps find bank ch_7": 0, "system ls": 0, "audit ls": 0, "audit ls --subject letter:9": 0,
 	} {
 		list = append(list, view{name: "headrace " + name, args: strings.Fields(name), exit: exit})
 	}
@@ -48,6 +48,7 @@ func (c *crowded) views() (list []view) {
 	for _, page := range []string{
 		"/", group, "/l/" + id, "/r/1", "/redrives", "/search", "/search?topic=nosuch", "/search?text=nosuch", "/search?where=%24.total%3C0", "/search?state=any",
 		"/search?until=2000h", "/search?key=dead" + id, "/consumers", "/consumers?consumer=billing", "/backlog", "/outbox", "/inbox?key=message7", "/audit", "/audit?kind=letter&subject=9",
+		"/steps", "/steps?state=skipped&cursor=450", "/steps?state=awaiting", "/steps?state=doubled", "/steps?cursor=450", "/steps?key=message7", "/steps?system=bank&id=ch_7",
 		"/q/1", "/find?q=" + fingerprint, "/find?q=message7",
 	} {
 		list = append(list, view{name: page, page: page})
@@ -119,7 +120,7 @@ func TestViewsOnPostgres(t *testing.T) {
 // grows are the tables that have a row for each message, event, letter or decision.
 var grows = map[string]bool{
 	"headrace_inbox": true, "headrace_backlog": true, "headrace_outbox": true, "headrace_outbox_held": true, "headrace_dead_letters": true,
-	"headrace_audit": true, "headrace_requests": true, "headrace_redrive_letters": true, "headrace_attempts": true, "headrace_group_hours": true,
+	"headrace_audit": true, "headrace_requests": true, "headrace_redrive_letters": true, "headrace_attempts": true, "headrace_steps": true, "headrace_group_hours": true,
 }
 
 // No view on SQLite takes much longer with many letters than with few, of the same number of groups.
