@@ -10,6 +10,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
@@ -190,48 +191,35 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 				return err
 			}
 		}
-		if r.State != ledger.Parked && r.State != ledger.Pending {
-			continue
-		}
-		where := alive
+		letter := ""
 		if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == r.ID }); n >= 0 {
-			where = fmt.Sprintf("The message is dead letter %d (%s).", letters[n].LetterID, letters[n].Class)
+			letter = fmt.Sprintf("The message is dead letter %d (%s).", letters[n].LetterID, letters[n].Class)
 		}
-		dead := where != alive
-		for _, line := range m.stepAdvice(r, where, dead, v.IdempotencyKey) {
-			if err := m.line("%s", line); err != nil {
-				return err
-			}
+		if err := m.printAdvice(inspect.StepAdvice(r, letter, v.IdempotencyKey, migrate.Quote)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// alive is where a message is that has no dead letter.
-const alive = "The message waits."
-
-// stepAdvice says what a person can do about a step that is parked or pending. where says where
-// its message is, and dead that no run comes by itself.
-func (m *Main) stepAdvice(r ledger.Row, where string, dead bool, key string) []string {
-	words := "steps resolve " + migrate.Quote(r.ID.Scope) + " " + migrate.Quote(r.ID.Key) + " " + migrate.Quote(r.Step)
-	look := fmt.Sprintf("look for key %s at %s, then run one of:", key, r.System)
-	switch {
-	case r.LacksResult():
-		return []string{
-			"", fmt.Sprintf("%s Step %s was carried out, and its result is missing. Its key at %s is %s. Give it:", where, r.Step, r.System, key),
-			"  " + m.command(words+" --done --result FILE --reason WHY"),
+// printAdvice prints what a person can do about a step, if anything.
+func (m *Main) printAdvice(a inspect.Advice) error {
+	if a.Says == "" {
+		return nil
+	}
+	if err := m.line("\n%s", a.Says); err != nil {
+		return err
+	}
+	for _, c := range a.Commands {
+		text := "  " + m.command(c.Words)
+		if c.Means != "" {
+			text += "   " + c.Means
 		}
-	case r.State == ledger.Pending && !dead:
-		return []string{"", fmt.Sprintf("%s Step %s: the outcome of its call is unknown still; the next run finds it out. Its key at %s is %s.", where, r.Step, r.System, key)}
-	case r.State == ledger.Pending:
-		look = "the outcome of its call is unknown. A redrive goes on with it as the step declares; or " + look
+		if err := m.line("%s", text); err != nil {
+			return err
+		}
 	}
-	return []string{
-		"", fmt.Sprintf("%s Step %s: %s", where, r.Step, look),
-		"  " + m.command(words+" --done --external-id ID --reason WHY") + "   it was carried out (--result FILE where the step has a result)",
-		"  " + m.command(words+" --again --reason WHY") + "   nothing was done: call again under the same key",
-		"  " + m.command(words+" --anew --reason WHY") + "   … under a new key (the system keeps an error under the old one)",
-	}
+	return nil
 }
 
 // foundSteps prints rows. Finding none is no success.
