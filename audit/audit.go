@@ -14,6 +14,7 @@ const (
 	Group    = "group"    // by its error fingerprint; the detail has consumer and handler
 	Request  = "request"  // by its id
 	Redrive  = "redrive"  // by its id
+	Message  = "message"  // by its key
 	Suspect  = "suspect"  // suspect mode, which has no name
 )
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/ui/read"
+	"github.com/headrace/headrace/ui/view"
 )
 
 func consumers(v *visit) error { return showConsumers(v, v.r.Form.Get("consumer"), http.StatusOK) }
@@ -34,7 +35,7 @@ func (v *visit) onConsumer(do func(name string) error) error {
 	if err := do(name); err != nil {
 		return err
 	}
-	return v.redirect(to(v.s.root, "consumers", "consumer", name))
+	return v.redirect(view.To(v.s.root, "consumers", "consumer", name))
 }
 
 // A pause is written at once, and holds for processes that start later: it must work while none runs.

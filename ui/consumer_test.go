@@ -91,9 +91,9 @@ func TestActionsShowTheirCommand(t *testing.T) {
 		"/g/rehearse": "dlq rehearse", "/g/plan": "redrive plan", "/g/discard": "--discard", "/g/resolve": "dlq resolve", "/g/mute": "dlq mute", "/g/unmute": "dlq unmute", "/g/note": "dlq note",
 		"/l/rehearse": "dlq rehearse", "/l/plan": "dlq redrive", "/l/discard": "dlq discard", "/l/reveal": "--reveal", "/l/download": "--reveal",
 		"/r/apply": "redrive apply", "/r/pause": "redrive pause", "/r/resume": "redrive resume", "/r/cancel": "redrive cancel",
-		"/l/restore": "dlq restore", "/backlog/retry": "backlog retry", "/outbox/unpark": "outbox unpark", "/consumers/pause": "headrace consumer ", "/consumers/resume": "headrace consumer ",
+		"/l/restore": "dlq restore", "/backlog/retry": "backlog retry", "/outbox/unpark": "outbox unpark", "/steps/reveal": "--payload --reveal", "/systems/pause": "system pause", "/systems/resume": "system resume", "/consumers/pause": "headrace consumer ", "/consumers/resume": "headrace consumer ",
 	}
-	pages := map[string]string{"g": "group", "l": "letter", "r": "redrive", "consumers": "consumers", "backlog": "backlog", "outbox": "outbox"}
+	pages := map[string]string{"g": "group", "l": "letter", "r": "redrive", "consumers": "consumers", "backlog": "backlog", "outbox": "outbox", "steps": "steps", "systems": "steps"}
 	for _, r := range ui.Routes {
 		if r.Method != http.MethodPost {
 			continue

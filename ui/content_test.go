@@ -120,11 +120,15 @@ func TestHostileText(t *testing.T) {
 	f := newFixture(t)
 	f.me.Name = evil
 	f.write(letterOf(evil, evil))
+	hostile := ledger.Row{
+		ID: inbox.ID{Scope: "billing/" + evil, Key: evil}, Step: evil, System: evil, State: ledger.Parked, ExternalID: evil, OtherID: evil, Error: evil, Reason: evil, Result: []byte(evil),
+	}
+	f.steps(hostile)
 	ops := f.st.Operations()
 	for _, err := range []error{
 		ops.Instances.Start(t.Context(), instance.Instance{ID: "i", Consumer: "billing", Host: evil, Build: evil, Environment: evil, Handlers: []string{evil}}),
 		second(ops.Pauses.Pause(t.Context(), instance.Pause{Consumer: "billing", By: evil, Reason: evil})),
-		second(ops.Systems.Pause(t.Context(), ledger.SystemPause{System: "bank", Left: time.Hour, By: evil, Reason: evil})),
+		second(ops.Systems.Pause(t.Context(), ledger.SystemPause{System: strings.ReplaceAll(strings.ReplaceAll(evil, "\x1b", ""), "\u009b", ""), Left: time.Hour, By: evil, Reason: evil})),
 		second(ops.Conditions.Put(t.Context(), "", "", condition.Change{Conditions: []condition.Condition{{State: condition.Firing, Alert: alerts.Alert{
 			Since: time.Now(), At: time.Now(), Phase: alerts.Firing,
 			Key: strings.Repeat("a", 64), Kind: alerts.GroupFailing, Severity: alerts.Error, Consumer: "billing", Handler: evil, Title: evil, Command: evil, ErrorFingerprint: "00000000000000ff",
@@ -143,12 +147,17 @@ func TestHostileText(t *testing.T) {
 	for _, page := range []string{
 		"/", "/g/00000000000000ff", "/g/00000000000000ff/shared", "/l/1", "/search?text=" + url.QueryEscape(evil) + "&state=any", "/search?where=" + url.QueryEscape("$.a"), "/search?key=" + url.QueryEscape(evil),
 		"/consumers", "/inbox?key=" + url.QueryEscape(evil), "/backlog?consumer=" + url.QueryEscape(evil), "/audit?kind=letter&subject=" + url.QueryEscape(evil), "/outbox?outbox=x", "/find?q=" + url.QueryEscape(evil), "/redrives",
+		"/steps", "/steps?state=doubled", "/steps?key=" + url.QueryEscape(evil), "/steps?system=" + url.QueryEscape(evil) + "&id=" + url.QueryEscape(evil),
 	} {
 		f.get(page)
 		f.wants(http.StatusOK)
 		f.harmless()
 	}
 	f.send("POST", "/l/1/reveal", reveal)
+	f.wants(http.StatusOK)
+	f.harmless()
+	f.get("/steps?key=" + url.QueryEscape(evil))
+	f.click("/reveal")
 	f.wants(http.StatusOK)
 	f.harmless()
 	for _, wrong := range []string{"/l/0", "/l/-1", "/l/9223372036854775808", "/l/..%2f1", "/g/zz", "/g/00000000000000fg", "/r/1%00", "/q/99", "/search?since=tomorrow", "/search?where=%24%5B", "/audit?cursor=-1", "/backlog?cursor=x"} {

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/rehearsal"
 	"github.com/headrace/headrace/ui/read"
+	"github.com/headrace/headrace/ui/view"
 )
 
 // onGroup calls do with the group of a form, if the person has seen its present state as seen says.
@@ -36,7 +37,7 @@ func (v *visit) changeGroup(seen func(read.GroupSeen) string, do func(id groups.
 		if err := do(g.ID); err != nil {
 			return err
 		}
-		return v.redirect(to(v.s.root, "g/"+g.ErrorFingerprint, "consumer", g.Consumer, "handler", g.Handler))
+		return v.redirect(view.To(v.s.root, "g/"+g.ErrorFingerprint, "consumer", g.Consumer, "handler", g.Handler))
 	})
 }
 

@@ -14,11 +14,10 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/search"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/view"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -109,12 +108,12 @@ func find(v *visit) error {
 		}
 	}
 	if traceID.MatchString(what) {
-		return v.redirect(to(v.s.root, "search", "text", what, "state", "any"))
+		return v.redirect(view.To(v.s.root, "search", "text", what, "state", "any"))
 	}
 	if v.who.Role.May(who.Operator) {
-		return v.redirect(to(v.s.root, "inbox", "key", what))
+		return v.redirect(view.To(v.s.root, "inbox", "key", what))
 	}
-	return v.redirect(to(v.s.root, "search", "key", what, "state", "any"))
+	return v.redirect(view.To(v.s.root, "search", "key", what, "state", "any"))
 }
 
 // beginsGroup reports whether a group's fingerprint begins with digits.
@@ -136,22 +135,9 @@ type searchData struct {
 
 func searchPage(v *visit) error {
 	get := v.r.Form.Get
-	f := dlq.Filter{
-		Consumer: get("consumer"), Handler: get("handler"), Topic: get("topic"), Class: dlq.Class(get("class")), ErrorFingerprint: get("group"),
-		Key: get("key"), Build: get("build"), Host: get("host"), Text: get("text"), Where: get("where"),
-	}
-	switch state := get("state"); state {
-	case "", string(dlq.Open):
-	case "any":
-		f.AnyState = true
-	default:
-		f.State = dlq.State(state)
-	}
-	var err error
-	for name, t := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		if *t, err = inspect.Moment(get(name), time.Now()); err != nil {
-			return refuse(http.StatusBadRequest, "%q is %v.", encode.Short(get(name), 40), err)
-		}
+	f, flags, err := read.Search(get, time.Now())
+	if err != nil {
+		return refuse(http.StatusBadRequest, "%v.", err)
 	}
 	if !v.who.Role.May(who.Operator) && (f.Where != "" || f.Text != "" && !traceID.MatchString(f.Text)) {
 		return refuse(http.StatusForbidden, "To search in what messages say needs the role %s.", who.Operator)
@@ -165,16 +151,11 @@ func searchPage(v *visit) error {
 		return err
 	}
 	d := searchData{
-		Filter: make(map[string]string), Letters: page.Letters, Looked: page.Looked, Of: page.Of, Next: next(v, page.Cursor),
+		Filter: make(map[string]string), Flags: flags, Letters: page.Letters, Looked: page.Looked, Of: page.Of, Next: next(v, page.Cursor),
 		States: []string{"open", "redriven", "discarded", "any"}, Classes: dlq.Classes(),
 	}
 	for name := range v.r.URL.Query() {
 		d.Filter[name] = get(name)
-	}
-	for _, name := range []string{"consumer", "handler", "topic", "class", "key", "group", "build", "host", "since", "until", "text", "where", "state"} {
-		if name != "state" || get(name) != "open" {
-			d.Flags += view.Flags(name, get(name))
-		}
 	}
 	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
 }
@@ -224,7 +205,7 @@ func auditPage(v *visit) error {
 		Kinds []string
 		Next  string
 		Flags string
-	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Request, audit.Suspect}}
+	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.Suspect}}
 	if f.Kind != "" {
 		d.Flags = view.Flags("subject", f.Kind+":"+f.Subject)
 	}
@@ -265,36 +246,12 @@ func showBacklog(v *visit, status int) error {
 	return v.page(status, "backlog", "Backlog", "backlog", d)
 }
 
-// inboxRow is where a message with a key is.
-type inboxRow struct {
-	inbox.Entry
-	Attempts []inbox.Attempt
-	Letters  []dlq.Letter
-}
-
-func inboxPage(v *visit) error {
+func inboxPage(v *visit) (err error) {
 	key := v.r.Form.Get("key")
-	var rows []inboxRow
+	var rows []read.InboxRow
 	if key != "" {
-		entries, err := v.s.st.Inbox().Find(v.ctx(), key)
-		if err != nil {
+		if rows, err = v.s.read.Inbox(v.ctx(), key, pageShown); err != nil {
 			return err
-		}
-		letters, err := v.s.st.Letters().List(v.ctx(), dlq.Filter{Key: key, AnyState: true}, 0, pageShown)
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			row := inboxRow{Entry: e}
-			if row.Attempts, err = v.s.st.Inbox().Attempts(v.ctx(), e.ID); err != nil {
-				return err
-			}
-			for _, l := range letters {
-				if l.ID() == e.ID {
-					row.Letters = append(row.Letters, l)
-				}
-			}
-			rows = append(rows, row)
 		}
 	}
 	return v.page(http.StatusOK, "inbox", "Inbox", "inbox", map[string]any{"Key": key, "Rows": rows})

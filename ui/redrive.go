@@ -9,7 +9,6 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/ui/read"
-	"github.com/headrace/headrace/ui/view"
 )
 
 func (v *visit) theRedrive() (job.Redrive, error) {
@@ -83,22 +82,10 @@ func checked(v *visit, name string) bool { return v.r.PostForm.Get(name) != "" }
 // redrives lists the newest redrives.
 func redrives(v *visit) error {
 	const shown = 50
-	list, err := v.s.st.Operations().Redrives.List(v.ctx(), v.r.Form.Get("consumer"), shown)
+	rows, err := v.s.read.Redrives(v.ctx(), v.r.Form.Get("consumer"), shown)
 	if err != nil {
 		return err
 	}
-	type row struct {
-		job.Redrive
-		Called string
-		Bar    []view.Rect
-	}
-	rows := make([]row, 0, len(list))
-	for _, r := range list {
-		_, bar := view.OutcomesOf(r, map[job.Outcome]int64{
-			job.Succeeded: r.Succeeded, job.FailedAgain: r.FailedAgain, job.Unknown: r.Unknown, job.Skipped: r.Skipped, job.InBacklog: max(0, r.UnderWay()),
-		})
-		rows = append(rows, row{r, job.Name(r.ID), bar})
-	}
-	open := slices.ContainsFunc(list, func(r job.Redrive) bool { return r.State == job.Running })
+	open := slices.ContainsFunc(rows, func(r read.RedriveRow) bool { return r.State == job.Running })
 	return v.page(http.StatusOK, "redrives", "Redrives", "redrives", map[string]any{"Rows": rows, "Full": len(rows) == shown, "Polls": open})
 }

@@ -6,9 +6,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
@@ -29,63 +27,22 @@ type views map[string]*template.Template
 // parse reads the templates for pages below root.
 func parse(root string) views {
 	funcs := template.FuncMap{
-		"at": func(parts ...any) (string, error) { return at(root, parts...) },
-		"to": func(path string, pairs ...string) string { return to(root, path, pairs...) },
+		"at": func(parts ...any) (string, error) { return view.At(root, parts...) },
+		"to": func(path string, pairs ...string) string { return view.To(root, path, pairs...) },
 		"count": func(n any) string {
 			i, _ := strconv.ParseInt(fmt.Sprint(n), 10, 64)
 			return view.Count(i)
 		},
 		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "rate": view.Rate, "took": view.Took, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
-		"inc": func(n int) int { return n + 1 }, "number": number, "navigation": navigation, "nonce": rand.Text,
+		"inc": func(n int) int { return n + 1 }, "number": view.Number, "navigation": navigation, "nonce": rand.Text,
 	}
 	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
 	all := make(views)
-	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared"} {
+	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared", "steps"} {
 		all[page] = template.Must(template.Must(base.Clone()).ParseFS(sources, "templates/"+page+".html"))
 	}
 	return all
-}
-
-// number is the number that a text is; 0 if it is none.
-func number(s string) int64 {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return max(n, 0)
-}
-
-// at is a path of ours from constant words, numbers and hexadecimal digits: it may stand where data
-// may not.
-func at(root string, parts ...any) (string, error) {
-	for _, part := range parts {
-		s := fmt.Sprint(part)
-		if s == "" || strings.Trim(s, "0123456789abcdefghijklmnopqrstuvwxyz") != "" {
-			return "", fmt.Errorf("%q is no part of a path", s)
-		}
-		root += "/" + s
-	}
-	if len(parts) == 0 {
-		root += "/"
-	}
-	return root, nil
-}
-
-// to is a path of ours with a query, for an href: pairs are names and values; those without a value
-// are left out.
-func to(root, path string, pairs ...string) string {
-	q := make(url.Values)
-	for i := 0; i+1 < len(pairs); i += 2 {
-		if pairs[i+1] != "" {
-			q.Set(pairs[i], pairs[i+1])
-		}
-	}
-	path = root + "/" + path
-	if len(q) > 0 {
-		path += "?" + q.Encode()
-	}
-	return path
 }
 
 // entry is one of the menu.
@@ -97,7 +54,7 @@ func navigation(operates bool) []entry {
 	if operates {
 		list = append(list, entry{"backlog", "Backlog"})
 	}
-	list = append(list, entry{"outbox", "Outbox"})
+	list = append(list, entry{"steps", "Steps"}, entry{"outbox", "Outbox"})
 	if operates {
 		list = append(list, entry{"inbox", "Inbox"})
 	}

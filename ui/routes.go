@@ -25,6 +25,7 @@ var routes = []route{
 	{http.MethodGet, "/search", who.Viewer, searchPage},
 	{http.MethodGet, "/redrives", who.Viewer, redrives},
 	{http.MethodGet, "/consumers", who.Viewer, consumers},
+	{http.MethodGet, "/steps", who.Viewer, stepsPage},
 	{http.MethodGet, "/outbox", who.Viewer, outboxes},
 	{http.MethodGet, "/audit", who.Viewer, auditPage},
 	// Their rows name messages of all handlers, and not only those that failed.
@@ -45,6 +46,9 @@ var routes = []route{
 	{http.MethodPost, "/l/{id}/download", who.Operator, downloadLetter},
 	{http.MethodPost, "/l/{id}/restore", who.Operator, restoreLetter},
 	{http.MethodPost, "/backlog/retry", who.Operator, retryGroup},
+	{http.MethodPost, "/steps/reveal", who.Operator, revealSteps},
+	{http.MethodPost, "/systems/pause", who.Operator, pauseSystem},
+	{http.MethodPost, "/systems/resume", who.Operator, resumeSystem},
 	{http.MethodPost, "/outbox/unpark", who.Operator, unpark},
 	{http.MethodPost, "/consumers/pause", who.Operator, pauseConsumer},
 	{http.MethodPost, "/consumers/resume", who.Operator, resumeConsumer},

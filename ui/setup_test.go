@@ -169,14 +169,14 @@ func (f *fixture) text() string {
 	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&lt;", "<", "&gt;", ">", "&amp;", "&", "&ensp;", " ").Replace(spaces.ReplaceAllString(tag.ReplaceAllString(f.body, " "), " "))
 }
 
-// form returns the hidden fields of the form of the last answer whose action ends with suffix.
+// form returns the hidden fields of the form of the last answer whose path ends with suffix.
 func (f *fixture) form(suffix string) (action string, fields url.Values) {
 	f.Helper()
 	for _, form := range strings.Split(f.body, "<form")[1:] {
 		form, _, _ = strings.Cut(form, "</form>")
 		head, rest, _ := strings.Cut(form, ">")
 		attributes := pairs(head)
-		if !strings.HasSuffix(attributes["action"], suffix) {
+		if path, _, _ := strings.Cut(attributes["action"], "?"); !strings.HasSuffix(path, suffix) {
 			continue
 		}
 		fields = make(url.Values)

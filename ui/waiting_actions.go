@@ -56,5 +56,5 @@ func unpark(v *visit) error {
 	if _, err := v.s.st.Outbox().Unpark(v.ctx(), name, nil); err != nil {
 		return err
 	}
-	return v.redirect(to(v.s.root, "outbox"))
+	return v.redirect(view.To(v.s.root, "outbox"))
 }

@@ -101,6 +101,8 @@ func alertOf(c condition.Condition, sends []condition.Send) Alert {
 		a.Path = "consumers"
 	case alerts.OutboxLag, alerts.RowsParked:
 		a.Path, a.ByConsumer = "outbox", ""
+	case alerts.StepParked, alerts.StepSkipped, alerts.StepDoubled:
+		a.Path, a.ByConsumer = "steps", ""
 	case alerts.RedrivePaused, alerts.RedriveStalled:
 		a.Path, a.ByConsumer = "redrives", ""
 		if id, err := strconv.ParseInt(strings.TrimPrefix(c.Topic, "R-"), 10, 64); err == nil {

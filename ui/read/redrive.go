@@ -77,3 +77,24 @@ func (r Reader) Redrive(ctx context.Context, id int64) (*Redrive, error) {
 	d.Life = append(view.Life(rows), view.Event{At: one.Planned, What: "Planned", By: one.PlannedBy})
 	return d, err
 }
+
+// RedriveRow is a redrive in a list.
+type RedriveRow struct {
+	job.Redrive
+	// Called is its name, Bar draws its outcomes.
+	Called string
+	Bar    []view.Rect
+}
+
+// Redrives reads the newest redrives, at most so many, of a consumer or of all.
+func (r Reader) Redrives(ctx context.Context, consumer string, most int) ([]RedriveRow, error) {
+	list, err := r.Store.Operations().Redrives.List(ctx, consumer, most)
+	rows := make([]RedriveRow, 0, len(list))
+	for _, one := range list {
+		_, bar := view.OutcomesOf(one, map[job.Outcome]int64{
+			job.Succeeded: one.Succeeded, job.FailedAgain: one.FailedAgain, job.Unknown: one.Unknown, job.Skipped: one.Skipped, job.InBacklog: max(0, one.UnderWay()),
+		})
+		rows = append(rows, RedriveRow{one, job.Name(one.ID), bar})
+	}
+	return rows, err
+}

@@ -11,9 +11,9 @@ type Role int
 
 // The roles.
 const (
-	// Viewer reads groups, letters without their values, redrives and the audit.
+	// Viewer reads groups, letters and steps without their values, redrives and the audit.
 	Viewer Role = iota + 1
-	// Operator also acts: rehearse, redrive, discard, mute, and the like.
+	// Operator also acts: rehearse, redrive, discard, mute, pause, reveal, and the like.
 	Operator
 	// Admin also edits letters and cancels messages that wait.
 	Admin

@@ -20,7 +20,7 @@ FROM (
     SELECT 'audit ' || subject_kind || ' ' || action FROM {{schema}}.headrace_audit
     WHERE action NOT IN ('redrive', 'discard', 'restore', 'edit', 'cancel', 'resolve', 'apply', 'pause', 'resume', 'refuse', 'begin', 'end',
             'mute', 'unmute', 'note', 'reveal', 'download', 'new', 'ongoing', 'escalating', 'resolved', 'regressed')
-        OR subject_kind NOT IN ('letter', 'consumer', 'group', 'redrive', 'request', 'suspect')
+        OR subject_kind NOT IN ('letter', 'consumer', 'group', 'redrive', 'message', 'request', 'suspect')
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
     WHERE state NOT IN ('pending', 'done', 'failed', 'parked', 'skipped', 'awaiting', 'expired')
