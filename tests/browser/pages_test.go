@@ -4,12 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
+	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
 	"github.com/headrace/headrace/ui/who"
 )
 
@@ -45,12 +50,14 @@ func TestPages(t *testing.T) {
 	b.rehearse()
 	b.click(planIt)
 	b.wait(reason)
+	n.steps()
 	for _, path := range []string{
 		"/", n.group, n.group + "/shared", "/l/1", "/r/1", "/q/1", "/search?text=%22%3E%3Cimg+src%3Dx%3E", "/redrives", "/consumers", "/backlog", "/outbox",
-		"/inbox?key=%3Cimg+src%3Dx%3E", "/audit", "/find?q=%3Cimg+src%3Dx%3E", "/l/99",
+		"/inbox?key=%3Cimg+src%3Dx%3E", "/audit", "/steps", "/steps?key=" + url.QueryEscape(hostile+"0"), "/steps?state=skipped", "/steps?system=bank&id=nosuch", "/find?q=%3Cimg+src%3Dx%3E", "/l/99",
 	} {
 		b.look(n, path)
 	}
+	n.effect(`DELETE FROM headrace_steps`) // a redrive skips those that need a person
 	b.goTo(n.pages + "/r/1")
 	b.write(reason, hostile[:60])
 	b.click(applyIt)
@@ -60,6 +67,23 @@ func TestPages(t *testing.T) {
 		b.look(n, path)
 	}
 	n.once()
+}
+
+// steps gives each letter steps that say what is hostile, and pauses a system.
+func (n *night) steps() {
+	n.Helper()
+	err := store.Transact(n.Context(), n.st, func(t *txn.Txn) error {
+		_, err := t.ExecContext(n.Context(), `INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, external_id, other_id, error, reason, result, last_call_at, first_call_at, changed_at)
+			SELECT l.scope, l.key, s.value || $1, $1, s.value, 'c', '', $1, $1, $1, $1, $2, l.changed_at, l.changed_at, l.changed_at FROM headrace_dead_letters AS l, json_each('["parked", "skipped", "done"]') AS s`,
+			hostile, []byte(`{"password":"result-canary"}`))
+		return err
+	})
+	if err == nil {
+		_, err = n.st.Operations().Systems.Pause(n.Context(), ledger.SystemPause{System: "<img/src=x>", Left: time.Hour, By: hostile, Reason: hostile})
+	}
+	if err != nil {
+		n.Fatal(err)
+	}
 }
 
 // look looks at a page in all the ways in which a page can be wrong.
@@ -72,7 +96,7 @@ func (b *tab) look(n *night, path string) {
 	if guilty := run[[]string](b, innocent); len(guilty) > 0 {
 		b.Errorf("%s: not from a template: %q", path, guilty)
 	}
-	if run[bool](b, `/(header|email)-canary/.test(document.documentElement.outerHTML)`) {
+	if run[bool](b, `/(header|email|result)-canary/.test(document.documentElement.outerHTML)`) {
 		b.Errorf("%s shows a secret", path)
 	}
 	b.accessible(path)
