@@ -242,13 +242,38 @@ func TestNoProcess(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.fail(1)
+	group := "/g/" + f.letters()[0].ErrorFingerprint
+	off := regexp.MustCompile(`<button[^>]* disabled data-off aria-describedby="idle">`)
+	for path, buttons := range map[string]int{group: 3, "/l/1": 3} {
+		f.get(path)
+		f.wants(http.StatusOK, "No process of billing runs", "headrace dlq rehearse")
+		if n := len(off.FindAllString(f.body, -1)); n != buttons || !strings.Contains(f.body, `id="idle"`) {
+			t.Errorf("%s: %d buttons are disabled, want %d", path, n, buttons)
+		}
+	}
 	for _, action := range []string{"/rehearse", "/plan", "/discard"} {
-		f.get("/g/" + f.letters()[0].ErrorFingerprint)
+		f.get(group)
 		f.click(action)
 		f.wants(http.StatusServiceUnavailable, "no process of billing", "Nothing was done", "1 open letter")
 	}
-	f.send("POST", "/g/"+f.letters()[0].ErrorFingerprint+"/plan", url.Values{"seen": {strings.Repeat("x", 70<<10)}})
+	f.send("POST", group+"/plan", url.Values{"seen": {strings.Repeat("x", 70<<10)}})
 	f.wants(http.StatusBadRequest)
+
+	_, stop := f.run("v1.8.1", func(paid) error { return nil })
+	f.counted()
+	f.get(group)
+	f.click("/plan")
+	for _, path := range []string{group, "/l/1", "/r/1"} {
+		f.get(path)
+		if f.wants(http.StatusOK); off.MatchString(f.body) || strings.Contains(f.body, `id="idle"`) {
+			t.Errorf("%s: a process runs", path)
+		}
+	}
+	stop()
+	f.get("/r/1")
+	if f.wants(http.StatusOK, "No process of billing runs", "headrace redrive apply R-1"); len(off.FindAllString(f.body, -1)) != 1 {
+		t.Error("it can be applied")
+	}
 }
 
 // A plan is applied once, a rehearsal that fails says why, and a discard asks for a reason.

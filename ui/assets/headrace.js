@@ -20,7 +20,7 @@
   });
   // A second click does not send a form twice. The page may come back from the browser's memory.
   document.addEventListener("submit", (e) => { if (e.target.method === "post") setTimeout(() => e.target.querySelectorAll("button").forEach((b) => { b.disabled = true; }), 0); });
-  addEventListener("pageshow", () => { document.querySelectorAll("form button").forEach((b) => { b.disabled = false; }); copies(); });
+  addEventListener("pageshow", () => { document.querySelectorAll("form button:not([data-off])").forEach((b) => { b.disabled = false; }); copies(); });
 
   const move = (by) => {
     const rows = [...document.querySelectorAll("[data-row]")];

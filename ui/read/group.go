@@ -36,6 +36,8 @@ type Group struct {
 	// the group is muted now.
 	Late  time.Duration
 	Muted bool
+	// Idle says that no process runs that could rehearse or plan.
+	Idle bool
 	GroupSeen
 }
 
@@ -69,6 +71,7 @@ func (r Reader) Group(ctx context.Context, g groups.Group) (d Group, err error) 
 	}
 	facts := view.Facts{Group: g}
 	facts.Builds, facts.Processes = inspect.Builds(hours, processes, started)
+	d.Idle = facts.Processes == 0
 	if len(started) > 0 {
 		facts.Quiet = max(0, g.First.Sub(started[0].First))
 	}

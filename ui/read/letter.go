@@ -40,6 +40,8 @@ type Letter struct {
 	Content         view.Payload
 	Headers         map[string]string
 	Blank           []string
+	// Idle is as in Group.
+	Idle bool
 	// Seen and SeenPlan are what the forms carry: SeenPlan those of plan and discard.
 	Seen, SeenPlan string
 }
@@ -66,6 +68,9 @@ func (r Reader) Letter(ctx context.Context, detail redrive.Detail) (d Letter, er
 	d.Others = slices.DeleteFunc(others, func(o dlq.Letter) bool { return o.LetterID == l.LetterID })
 	if parts := strings.Split(l.Delivery.Trace.Parent, "-"); len(parts) == 4 {
 		d.TraceID, d.Trace = parts[1], fill(r.TraceURL, "{trace}", parts[1])
+	}
+	if d.Idle, err = r.Idle(ctx, l.Consumer); err != nil {
+		return d, err
 	}
 	d.Seen, d.SeenPlan, err = r.LetterSeen(ctx, l)
 	return d, err

@@ -1,9 +1,11 @@
 package read
 
 import (
+	"context"
 	"net/url"
 	"strings"
 
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/store"
 )
 
@@ -13,6 +15,13 @@ type Reader struct {
 	Store store.Store
 	// TraceURL and RunbookURL are as in ui.Options.
 	TraceURL, RunbookURL string
+}
+
+// Idle reports whether no process of a consumer runs: then nothing can be asked for that its processes
+// do.
+func (r Reader) Idle(ctx context.Context, consumer string) (bool, error) {
+	builds, err := inspect.Running(ctx, r.Store, consumer)
+	return len(builds) == 0, err
 }
 
 // Web is a link that a person wrote, if it is one to the web; otherwise "".

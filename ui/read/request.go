@@ -31,6 +31,8 @@ type Request struct {
 	// Group is what was rehearsed, nil if it was no group; SeenPlan is for the form of its plan.
 	Group    *groups.Group
 	SeenPlan string
+	// Idle is as in Group.
+	Idle bool
 }
 
 // Request reads what became of a request. The error matches instance.ErrGone if there is none.
@@ -91,6 +93,9 @@ func (r Reader) report(ctx context.Context, d *Request) error {
 	f := groups.Filter{Consumer: d.Consumer, Handler: args.Filter.Handler, ErrorFingerprint: args.Filter.ErrorFingerprint, Closed: true}
 	list, err := r.Store.Operations().Groups.List(ctx, f)
 	if err != nil || len(list) == 0 {
+		return err
+	}
+	if d.Idle, err = r.Idle(ctx, d.Consumer); err != nil {
 		return err
 	}
 	seen, err := r.GroupSeen(ctx, list[0])
