@@ -211,14 +211,7 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 // sayGone prints how many of the next letters a redrive will not send, since others have decided on
 // them.
 func (m *Main) sayGone(ctx context.Context, st openStore, r job.Redrive) error {
-	if r.Queued() == 0 {
-		return nil
-	}
-	survey, err := st.Operations().Redrives.Survey(ctx, r.ID, inspect.MaxSurvey)
-	next, gone := int64(0), int64(0)
-	for _, s := range survey {
-		next, gone = next+s.Letters, gone+s.Closed
-	}
+	next, gone, err := inspect.Gone(ctx, st, r)
 	if err != nil || gone == 0 {
 		return err
 	}

@@ -45,6 +45,19 @@ func Outcomes(ctx context.Context, st store.Store, r job.Redrive) (map[job.Outco
 // Silent reports whether a running redrive makes no step.
 func Silent(r job.Redrive) bool { return r.State == job.Running && r.Now.Sub(r.Stepped) > working }
 
+// Gone returns how many of the next queued letters of a redrive were looked at, and of those the ones
+// that will not be sent, since others have decided on them.
+func Gone(ctx context.Context, st store.Store, r job.Redrive) (looked, gone int64, err error) {
+	if r.Queued() <= 0 || r.State.Ended() {
+		return 0, 0, nil
+	}
+	survey, err := st.Operations().Redrives.Survey(ctx, r.ID, MaxSurvey)
+	for _, s := range survey {
+		looked, gone = looked+s.Letters, gone+s.Closed
+	}
+	return looked, gone, err
+}
+
 // Check says what is to be known before a plan is applied.
 type Check struct {
 	// OK says that nothing is wrong. Says is what was looked at.

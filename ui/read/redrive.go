@@ -30,6 +30,8 @@ type Redrive struct {
 	// Life are the decisions on it. Silent says that no process works on it.
 	Life   []view.Event
 	Silent bool
+	// Gone counts those of the Looked next letters that are not sent, since others have decided on them.
+	Looked, Gone int64
 	// Idle is as in Group, of a redrive that a person may apply or resume.
 	Idle bool
 	// Polls says that it may change by itself. Seen is what the forms carry.
@@ -65,6 +67,11 @@ func (r Reader) Redrive(ctx context.Context, id int64) (*Redrive, error) {
 	}
 	d.Outcomes, d.Bar = view.OutcomesOf(one, outcomes)
 	d.Decided, d.Stages = one.Succeeded+one.FailedAgain+one.Unknown+one.Skipped, view.StagesOf(one)
+	if one.State != job.Planned {
+		if d.Looked, d.Gone, err = inspect.Gone(ctx, r.Store, one); err != nil {
+			return nil, err
+		}
+	}
 	if one.State == job.Planned || one.State == job.Paused {
 		if d.Idle, err = r.Idle(ctx, one.Consumer); err != nil {
 			return nil, err

@@ -21,7 +21,10 @@ const barWidth = 1000.0
 // OutcomesOf lists the outcomes of a redrive in the order of a bar, and draws that: succeeded,
 // failed again and what is to come always, the others if a letter has them.
 func OutcomesOf(r job.Redrive, counts map[job.Outcome]int64) (list []Outcome, bar []Rect) {
-	succeeded := "succeeded"
+	succeeded, queued := "succeeded", "to go"
+	if r.State.Ended() {
+		queued = "not sent"
+	}
 	if r.Kind == job.Discarding {
 		succeeded = "discarded"
 	}
@@ -33,7 +36,7 @@ func OutcomesOf(r job.Redrive, counts map[job.Outcome]int64) (list []Outcome, ba
 	}{
 		{job.Succeeded, "b-ok", succeeded, true}, {job.FailedAgain, "b-bad", "failed again", true}, {job.Retrying, "b-re", "retrying", false},
 		{job.Postponed, "b-re", "postponed", false}, {job.InBacklog, "b-fly", "under way", false}, {job.Skipped, "b-sup", "skipped", false},
-		{job.Unknown, "b-sup", "unknown", false}, {job.Queued, "b-go", "to go, still open", true},
+		{job.Unknown, "b-sup", "unknown", false}, {job.Queued, "b-go", queued, true},
 	} {
 		n := counts[o.of]
 		if n > 0 || o.always {
