@@ -53,6 +53,11 @@ func TestValuesAreHidden(t *testing.T) {
 		!strings.HasPrefix(f.header.Get("Content-Disposition"), "attachment") || f.header.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%q %v", f.body, f.header)
 	}
+	f.write(letterOf("customer-7", "order-7"))
+	for _, f.me.Role = range []who.Role{who.Viewer, who.Operator} {
+		f.get("/l/2")
+		f.wants(http.StatusOK, "Key order-7", "Order key customer-7") // for every role, as in the grants
+	}
 	rows, err := f.st.Operations().Audit.List(t.Context(), audit.Filter{Kind: audit.Letter, Subject: "1"}, 0, 10)
 	if err != nil || len(rows) != 2 || rows[0].Action != "download" || rows[1].Action != "reveal" || rows[1].By != "ann" {
 		t.Errorf("%+v, %v", rows, err)
