@@ -42,9 +42,11 @@ func TestPages(t *testing.T) {
 		n.deliver(fmt.Sprint(hostile, i), -1, map[string]string{"x-hostile": hostile, hostile: "x", "Authorization": "Bearer header-canary"})
 	}
 	n.fires()
-	n.run(hostile+"2", func(o paid) error { return nil })
-
 	b := open(t, bearing(tokenOf(name)))
+	n.stop()
+	b.look(n, n.group)
+	b.says("No process of billing runs")
+	n.run(hostile+"2", func(o paid) error { return nil })
 	b.goTo(n.pages + n.group)
 	b.says(`<script>alert(2)</script>`)
 	b.rehearse()
