@@ -14,8 +14,9 @@ const (
 	Group    = "group"    // by its error fingerprint; the detail has consumer and handler
 	Request  = "request"  // by its id
 	Redrive  = "redrive"  // by its id
-	Message  = "message"  // by its key
+	Message  = "message"  // by its key; the detail says which one, and what of it
 	Suspect  = "suspect"  // suspect mode, which has no name
+	System   = "system"   // by its name
 )
 
 // Row is one thing that was done. By, Reason and Detail are cut to a few kilobytes.

@@ -25,6 +25,17 @@ func chainOf(links []error, redact func(string) string) []string {
 	return texts
 }
 
+// reasonOf returns links without those behind an error that has a method OneReason: its text is
+// the whole reason, whatever it wraps.
+func reasonOf(links []error) []error {
+	for i, err := range links {
+		if _, ok := err.(interface{ OneReason() }); ok {
+			return links[:i+1]
+		}
+	}
+	return links
+}
+
 // messageOf returns the message of err, or a text that says that its Error method
 // panicked.
 func messageOf(err error) (text string) {

@@ -40,11 +40,12 @@ func Describe(err error, stack []byte, redact func(string) string) Failure {
 		return Failure{}
 	}
 	links, _ := encode.Chain(err, maxLinks+1) // one more than a chain holds, to know whether there are more
+	reason := reasonOf(links)
 	return Failure{
 		Error:       encode.Text(encode.Redact(messageOf(err), redact), maxError),
-		Type:        encode.Text(typeOf(links), maxType),
+		Type:        encode.Text(typeOf(reason), maxType),
 		Chain:       chainOf(links, redact),
-		Fingerprint: fingerprint(links, stack),
+		Fingerprint: fingerprint(reason, stack),
 		Stack:       CapStack(stack),
 	}
 }

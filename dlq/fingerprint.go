@@ -23,7 +23,8 @@ const (
 //   - the message without what varies between messages: numbers, dates, UUIDs,
 //     hexadecimal and other words with digits, quoted strings, e-mail addresses.
 //
-// It is the same in every process and build.
+// What is behind an error with a method OneReason, such as ledger.ParkedError, does not count. It
+// is the same in every process and build.
 func fingerprint(links []error, stack []byte) string {
 	text := messageOf(links[0])
 	code, coded := codeOf(links)

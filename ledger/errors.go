@@ -132,6 +132,9 @@ func (e *ParkedError) Error() string {
 	return fmt.Sprintf("step %s (%s) needs a person: %s: see headrace steps", e.Step, e.System, e.Reason)
 }
 
+// OneReason says that dead letters of this error are one group, whatever Err is.
+func (*ParkedError) OneReason() {}
+
 // Unwrap returns the error of the last call.
 func (e *ParkedError) Unwrap() error { return e.Err }
 

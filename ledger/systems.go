@@ -27,11 +27,12 @@ const MaxPause = 30 * 24 * time.Hour
 // Systems keeps the pauses of systems. Drivers implement it.
 type Systems interface {
 	// Pause pauses a system for p.Left from now on, by the database's clock, and reports
-	// whether that is longer than it was paused before: no pause is shortened.
+	// whether that is longer than it was paused before: no pause is shortened. That of a
+	// person, By, is audited.
 	Pause(ctx context.Context, p SystemPause) (bool, error)
 	// Known reports whether a step that is recorded calls the system.
 	Known(ctx context.Context, system string) (bool, error)
-	// Resume ends a pause, and reports whether there was one.
+	// Resume ends a pause, with an audit row, and reports whether there was one.
 	Resume(ctx context.Context, system, by string) (bool, error)
 	// List returns the latest pause of each system, by name, also those that are over.
 	List(ctx context.Context) ([]SystemPause, error)

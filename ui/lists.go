@@ -205,7 +205,7 @@ func auditPage(v *visit) error {
 		Kinds []string
 		Next  string
 		Flags string
-	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.Suspect}}
+	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.System, audit.Suspect}}
 	if f.Kind != "" {
 		d.Flags = view.Flags("subject", f.Kind+":"+f.Subject)
 	}

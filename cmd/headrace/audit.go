@@ -15,7 +15,7 @@ func (m *Main) auditCommand() *cobra.Command {
 		Use: "ls", Short: "list who did what, newest first", Args: noArgs,
 		Example: "  headrace audit ls --subject letter:187",
 	}
-	subject := c.Flags().String("subject", "", "only what was done to one subject: letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, request:ID or suspect")
+	subject := c.Flags().String("subject", "", "only what was done to one subject: letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect")
 	most := &limit{n: 50, most: listMost}
 	c.Flags().Var(most, "limit", "how many to list")
 	before := &limit{most: 1<<63 - 1}
@@ -25,7 +25,7 @@ func (m *Main) auditCommand() *cobra.Command {
 		if c.Flags().Changed("subject") {
 			f.Kind, f.Subject, _ = strings.Cut(*subject, ":")
 			if f.Kind == "" || f.Subject == "" && f.Kind != audit.Suspect {
-				return usagef("--subject %q is not of the form letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, request:ID or suspect", short(*subject, 80))
+				return usagef("--subject %q is not of the form letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect", short(*subject, 80))
 			}
 		}
 		return m.withStore(ctx, func(st openStore) error {

@@ -51,7 +51,7 @@ var jsonRuns = []struct {
 	{"steps find", "erp\x1b[2J inv_1", exitDone},
 	{"steps resolve", "billing/orders.paid s1 payout --done --reason test --yes", exitDone},
 	{"steps send", "billing/orders.paid w1 approval true", exitDone},
-	{"steps erase", "billing/orders.paid s2 --yes", exitDone},
+	{"steps erase", "billing/orders.paid s2 --reason gdpr --yes", exitDone},
 	{"suspect begin", "--until 90m --reason test --yes", exitDone},
 	{"suspect end", "--reason test --yes", exitDone},
 	{"system pause", "bank --for 1h", exitDone},

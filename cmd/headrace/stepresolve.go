@@ -34,7 +34,7 @@ func (m *Main) stepsResolveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resolve SCOPE KEY STEP --done | --again | --anew", Short: "say what became of a step whose outcome is unknown", Args: exactly("SCOPE", "KEY", "STEP"),
 		Long: `Records what a person has found out about a step, and redrives the message, in one commit. It is in the
-audit trail of the dead letter. Look the step up in the other system first: headrace steps KEY shows under which key.
+audit trail. Look the step up in the other system first: headrace steps KEY shows under which key.
 
 With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
 by the step's Timeout and FindAfter, and of a message that is done or discarded, which never runs again: if the call is

@@ -99,9 +99,15 @@ func (m *Main) stepsEraseCommand() *cobra.Command {
 		Long: `Removes the results of the steps of a message that is done or discarded, those that they share with other messages
 (Memo), and its answer, as personal data.
 That the steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
+		Example: "  headrace steps erase billing/orders.paid order:10492 --reason 'request of the customer, ticket 812'",
 	}
+	by := c.Flags().String("by", "", "who does it, for the audit trail (default: your user name)")
+	reason := c.Flags().String("reason", "", "why, for the audit trail")
 	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if *reason == "" {
+			return usagef("steps erase: say why with --reason")
+		}
 		if err := m.mayAsk(*yes, false); err != nil {
 			return err
 		}
@@ -109,7 +115,7 @@ That the steps were done stays recorded, with the ids of what they made, so that
 			if err := m.confirm(*yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
 				return err
 			}
-			n, err := resolve.New(st).Erase(ctx, inbox.ID{Scope: args[0], Key: args[1]})
+			n, err := resolve.New(st).Erase(ctx, inbox.ID{Scope: args[0], Key: args[1]}, operator(*by), *reason)
 			if err != nil {
 				return err
 			}

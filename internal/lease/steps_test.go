@@ -251,6 +251,9 @@ func TestParkedStepIsALetter(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		h := stepped(f, 5, func(ctx context.Context, in task.Input) (headrace.Effects, error) {
 			_, err := payout.Of(in.Delivery.Key).Do(ctx, func(context.Context, *ledger.Call) (string, error) {
+				if in.Delivery.Key == "zwei" { // an error of another type
+					return "", fmt.Errorf("no answer about zwei: %w", context.DeadlineExceeded)
+				}
 				return "", errors.New("no answer about " + in.Delivery.Key)
 			})
 			return nil, err

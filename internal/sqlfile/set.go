@@ -34,15 +34,22 @@ func (s Set) Get(name string) string {
 	return Get(s.statements, name)
 }
 
+// optional is the tag of a field whose statement one of the databases may lack.
+const optional = "optional"
+
 // Fill sets the fields of the struct that into points to, all of them strings: field
 // LockShard gets the statement prefix_lock_shard. A field with the tag sql:"optional"
-// stays empty if there is no such statement. Fill panics like Get.
+// stays empty if there is no such statement, and one with sql:"NAME" gets the statement of
+// that name. Fill panics like Get.
 func (s Set) Fill(prefix string, into any) {
 	v := reflect.ValueOf(into).Elem()
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		name := prefix + snake(field.Name)
-		if _, ok := s.statements[name]; ok || field.Tag.Get("sql") != "optional" {
+		name, tag := prefix+snake(field.Name), field.Tag.Get("sql")
+		if tag != "" && tag != optional {
+			name = tag
+		}
+		if _, ok := s.statements[name]; ok || tag != optional {
 			v.Field(i).SetString(s.Get(name))
 		}
 	}

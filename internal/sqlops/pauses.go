@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
@@ -11,7 +12,10 @@ import (
 
 // Pauses implements instance.Pauses.
 type Pauses struct {
-	sqlrun.Table[struct{ Pause, Resume, Record, Get, List string }]
+	sqlrun.Table[struct {
+		Pause, Resume, Get, List string
+		Record                   string `sql:"audit_record"`
+	}]
 }
 
 func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err error) {
@@ -20,7 +24,7 @@ func (s *Pauses) Pause(ctx context.Context, p instance.Pause) (changed bool, err
 		return false, err
 	}
 	by, reason := encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError)
-	return s.WriteRecorded(ctx, s.SQL.Pause, []any{p.Consumer, by, reason}, s.SQL.Record, p.Consumer, "pause", by, reason)
+	return s.WriteRecorded(ctx, s.SQL.Pause, []any{p.Consumer, by, reason}, s.SQL.Record, audit.Consumer, p.Consumer, "pause", by, reason, 0, "")
 }
 
 func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool, err error) {
@@ -29,7 +33,7 @@ func (s *Pauses) Resume(ctx context.Context, consumer, by string) (changed bool,
 		return false, nil // no row has such a name
 	}
 	by = encode.Text(by, sqlrun.MaxName)
-	return s.WriteRecorded(ctx, s.SQL.Resume, []any{consumer, by}, s.SQL.Record, consumer, "resume", by, "")
+	return s.WriteRecorded(ctx, s.SQL.Resume, []any{consumer, by}, s.SQL.Record, audit.Consumer, consumer, "resume", by, "", 0, "")
 }
 
 func (s *Pauses) Get(ctx context.Context, consumer string) (instance.Pause, error) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/ledger"
@@ -12,7 +13,10 @@ import (
 
 // Systems implements ledger.Systems.
 type Systems struct {
-	sqlrun.Table[struct{ Pause, Known, Resume, List string }]
+	sqlrun.Table[struct {
+		Pause, Known, Resume, List string
+		Record                     string `sql:"audit_record"`
+	}]
 }
 
 func (s *Systems) Pause(ctx context.Context, p ledger.SystemPause) (changed bool, err error) {
@@ -23,8 +27,13 @@ func (s *Systems) Pause(ctx context.Context, p ledger.SystemPause) (changed bool
 	if p.Left <= 0 || p.Left > ledger.MaxPause {
 		return false, fmt.Errorf("a pause of %s is not between 0 and %s", p.Left, ledger.MaxPause)
 	}
-	n, err := s.Write(ctx, s.SQL.Pause, p.System, sqlrun.Micros(p.Left), encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError))
-	return n > 0, err
+	by, reason := encode.Text(p.By, sqlrun.MaxName), encode.Text(p.Reason, sqlrun.MaxError)
+	args := []any{p.System, sqlrun.Micros(p.Left), by, reason}
+	if p.By == "" { // an answer 429
+		n, err := s.Write(ctx, s.SQL.Pause, args...)
+		return n > 0, err
+	}
+	return s.WriteRecorded(ctx, s.SQL.Pause, args, s.SQL.Record, audit.System, p.System, "pause", by, reason, 0, "for "+p.Left.String())
 }
 
 func (s *Systems) Known(ctx context.Context, system string) (known bool, err error) {
@@ -41,8 +50,8 @@ func (s *Systems) Resume(ctx context.Context, system, by string) (was bool, err 
 	if !encode.Clean(system) {
 		return false, nil // no row has such a name
 	}
-	n, err := s.Write(ctx, s.SQL.Resume, system, encode.Text(by, sqlrun.MaxName))
-	return n > 0, err
+	by = encode.Text(by, sqlrun.MaxName)
+	return s.WriteRecorded(ctx, s.SQL.Resume, []any{system, by}, s.SQL.Record, audit.System, system, "resume", by, "", 0, "")
 }
 
 func (s *Systems) List(ctx context.Context) (list []ledger.SystemPause, err error) {

@@ -157,7 +157,9 @@ var kinds = map[alerts.Kind]struct {
 		f.pause = instance.Pause{Consumer: "c", At: f.now.Add(-2 * time.Hour)}
 		f.depth.Ready = 1
 	}},
-	alerts.RedrivePaused:  {alerts.Warning, 0, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Paused, Why: "letter 17 failed again as letter 18"}} }},
+	alerts.RedrivePaused: {alerts.Warning, 0, func(f *facts) {
+		f.redrives = []job.Redrive{{ID: 42, State: job.Paused, Why: "letter 17 failed again as letter 18"}}
+	}},
 	alerts.RedriveStalled: {alerts.Warning, 10 * time.Minute, func(f *facts) { f.redrives = []job.Redrive{{ID: 42, State: job.Running, Count: 9}} }},
 	alerts.StepParked:     {alerts.Error, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Parked: 2} }},
 	alerts.StepDoubled:    {alerts.Critical, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Doubled: 1} }},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
@@ -145,13 +146,14 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 		return err
 	}
 	o.Message = message
+	was := row
 	undone := r.undoes(&row)
 	if undone {
 		row.By, row.Reason = r.By, r.Reason
 	} else {
 		r.apply(&row)
 	}
-	if err := admin.Resolve(ctx, t, row); err != nil {
+	if err := errors.Join(admin.Resolve(ctx, t, row), a.record(ctx, t, r, was)); err != nil {
 		return err
 	}
 	row.Size = len(row.Result)
@@ -289,13 +291,29 @@ func (a *Admin) put(ctx context.Context, t *txn.Txn, letter int64) (bool, error)
 	return true, a.st.Backlog().Put(ctx, t, redrive.Items(taken))
 }
 
+// record audits the decision: the row keeps only the latest one.
+func (a *Admin) record(ctx context.Context, t *txn.Txn, r Resolution, was ledger.Row) error {
+	detail := fmt.Sprintf("step %s of %s: %s, external id %q; it was %s, external id %q", r.Step, r.ID.Scope, r.Verdict, r.ExternalID, was.State, was.ExternalID)
+	return a.audit(ctx, t, r.ID, "resolve", r.By, r.Reason, detail)
+}
+
+func (a *Admin) audit(ctx context.Context, t *txn.Txn, id inbox.ID, action, by, reason, detail string) error {
+	return a.st.Operations().Audit.Record(ctx, t, audit.Row{Kind: audit.Message, Subject: id.Key, Action: action, By: by, Reason: reason, Detail: detail})
+}
+
 // Erase removes the results of the steps of a message that is done or discarded, its answer, and
-// the shared results (ledger.Step.Memo) that its steps have used, and returns how many. That the steps were done stays recorded, with the ids of what they
-// made, so that nothing is repeated.
-func (a *Admin) Erase(ctx context.Context, id inbox.ID) (n int, err error) {
+// the shared results (ledger.Step.Memo) that its steps have used, and returns how many. That the
+// steps were done stays recorded, with the ids of what they made, so that nothing is repeated.
+// By and reason go into the audit trail, and both are required.
+func (a *Admin) Erase(ctx context.Context, id inbox.ID, by, reason string) (n int, err error) {
+	if strings.TrimSpace(by) == "" || strings.TrimSpace(reason) == "" {
+		return 0, fmt.Errorf("erase: %w: say who does it, and why", ErrInvalid)
+	}
 	err = store.Transact(ctx, a.st, func(t *txn.Txn) error {
-		n, err = a.st.Operations().StepAdmin.Erase(ctx, t, id)
-		return err
+		if n, err = a.st.Operations().StepAdmin.Erase(ctx, t, id); err != nil || n == 0 {
+			return err
+		}
+		return a.audit(ctx, t, id, "erase", by, reason, fmt.Sprintf("%d results of steps of %s", n, id.Scope))
 	})
 	return n, err
 }

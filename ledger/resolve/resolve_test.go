@@ -3,6 +3,7 @@ package resolve_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
@@ -294,18 +296,54 @@ func TestDiscardWithoutResult(t *testing.T) {
 	})
 }
 
+// What was decided is in the audit although the message has no letter, and after another decision.
+func TestDecisionsAreAudited(t *testing.T) {
+	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
+		for _, id := range []string{"one", "two"} {
+			_, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: id, Force: true, By: "ana", Reason: "seen at the bank"})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+		of := "resolve: step payout of " + b.id.Scope
+		b.audited(of+`: done, external id "two"; it was done, external id "one"`, of+`: done, external id "one"; it was done, external id ""`)
+	})
+}
+
+// audited fails unless these are the actions and details on the message, newest first, by ana.
+func (b *bed) audited(want ...string) {
+	b.Helper()
+	rows, err := b.Store.Operations().Audit.List(b.Context(), audit.Filter{Kind: audit.Message, Subject: b.id.Key}, 0, 10)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var got []string
+	for _, r := range rows {
+		if r.By == "ana" {
+			got = append(got, r.Action+": "+r.Detail)
+		}
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("the audit has %q, want %q", got, want)
+	}
+}
+
 // Results of a message that ended are erased, and of no other.
 func TestErase(t *testing.T) {
 	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
-		if n, err := b.admin.Erase(b.Context(), b.id); n != 0 || err != nil {
+		if n, err := b.admin.Erase(b.Context(), b.id, "ana", "asked for"); n != 0 || err != nil {
 			b.Errorf("%d, %v", n, err)
 		}
 		if _, err := redrive.New(b.Store.Store).Discard(b.Context(), redrive.Request{All: true, By: "ana", Reason: "no need"}); err != nil {
 			b.Fatal(err)
 		}
-		if n, err := b.admin.Erase(b.Context(), b.id); n != 1 || err != nil {
+		if n, err := b.admin.Erase(b.Context(), b.id, "ana", " "); n != 0 || !errors.Is(err, resolve.ErrInvalid) {
+			b.Errorf("without a reason: %d, %v", n, err)
+		}
+		if n, err := b.admin.Erase(b.Context(), b.id, "ana", "asked for"); n != 1 || err != nil {
 			b.Errorf("%d, %v", n, err)
 		}
+		b.audited("erase: 1 results of steps of " + b.id.Scope)
 	})
 }
 

@@ -1,9 +1,11 @@
 package storetest
 
 import (
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
 )
@@ -55,6 +57,16 @@ func systemPaused(b *bundle) {
 	}
 	if !b.pausedSystem("bank", time.Minute, "ana") {
 		b.Error("it cannot be paused again")
+	}
+	var did []string // by people
+	for _, r := range b.audit(audit.Filter{Kind: audit.System, Subject: "bank"}, 0, 10) {
+		did = append(did, r.By+" "+r.Action+" "+r.Detail)
+	}
+	if want := []string{"ana pause for 1m0s", "ben resume ", "ana pause for 1h0m0s"}; !slices.Equal(did, want) {
+		b.Errorf("the audit has %q, want %q", did, want)
+	}
+	if did := b.audit(audit.Filter{Kind: audit.System, Subject: "erp"}, 0, 10); len(did) != 1 || did[0].By != "ben" {
+		b.Errorf("the audit has %+v", did)
 	}
 }
 
