@@ -286,7 +286,7 @@ func (f *facts) jobs() (list []condition.Finding) {
 				fmt.Sprintf("Of %s, %d succeeded, %d failed again, %d were skipped", plural(r.Count, "letter", "letters"), r.Succeeded, r.FailedAgain, r.Skipped),
 				"headrace redrive show "+name))
 		case r.State == job.Paused && !strings.HasPrefix(r.Why, "by "): // a person
-			list = append(list, say(c, fmt.Sprintf("%s of %s has paused", name, f.consumer), r.Why, "headrace redrive show "+name))
+			list = append(list, say(c, because(fmt.Sprintf("%s of %s has paused", name, f.consumer), r.Why), "", "headrace redrive show "+name))
 		case r.State == job.Running && r.Queued()+r.UnderWay() > 0:
 			c.Kind, c.For, c.Count = alerts.RedriveStalled, f.bounds.Stalled, r.Succeeded+r.FailedAgain+r.Unknown+r.Skipped
 			if was, ok := f.of(c.Alert); ok && was.Count != c.Count {
@@ -296,10 +296,18 @@ func (f *facts) jobs() (list []condition.Finding) {
 			if f.pause.Lasts() {
 				why = f.consumer + " is paused" // without the words of who paused it
 			}
-			list = append(list, say(c, fmt.Sprintf("%s of %s has no outcome", name, f.consumer), why, "headrace redrive show "+name))
+			list = append(list, say(c, because(fmt.Sprintf("%s of %s has no outcome", name, f.consumer), why), "", "headrace redrive show "+name))
 		}
 	}
 	return list
+}
+
+// because is a title with why, if that is known.
+func because(title, why string) string {
+	if why == "" {
+		return title
+	}
+	return title + ": " + why
 }
 
 // sinks are those that take nothing.
