@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/ui"
 	"github.com/headrace/headrace/ui/who"
@@ -114,6 +116,23 @@ func TestViewsOnPostgres(t *testing.T) {
 		if most > mostBuffers || all > mostBuffers && !v.searches() {
 			t.Errorf("%s reads %d pages, %d of them in one statement:\n%s", v.name, all, most, worst.Query)
 		}
+	}
+	directIsTheAPI(c, plans)
+}
+
+// directIsTheAPI: beside the statements of a redrive by the Go API, dlq redrive --direct has those that count
+// the letters before and after it, however many letters there are.
+func directIsTheAPI(c *crowded, plans *explained) {
+	c.Helper()
+	c.run(exitPartial, strings.Fields("dlq redrive --direct --consumer billing --handler h1 --limit 200 --yes --reason fixed")...)
+	command := len(plans.take())
+	c.in(func(st openStore) error {
+		_, err := redrive.New(st).Redrive(c.Context(), redrive.Request{Filter: dlq.Filter{Consumer: "billing", Handler: "h1"}, Limit: 200, By: "ann", Reason: "fixed"})
+		return err
+	})
+	const most = 2
+	if api := len(plans.take()); command > api+most || api == 0 {
+		c.Errorf("--direct takes %d statements, and the Go API %d", command, api)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 const (
 	firstBatch = 10
 	maxBatch   = 500
-	batchBytes = 1 << 20
+	batchBytes = 512 << 10
 )
 
 // maxInFlight is how many batches run at a time: one takes letters, the others apply and
