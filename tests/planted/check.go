@@ -17,7 +17,7 @@ var errHarmless = errors.New("the check stays green")
 // goTest runs tests of a package in the copy and returns what they print. Failing tests
 // are no error.
 func (t *tree) goTest(ctx context.Context, pkg, run string) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-count=1", "-vet=off", "-timeout=3m", "-run="+run, pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-v", "-count=1", "-vet=off", "-timeout=5m", "-run="+run, pkg)
 	cmd.Dir = t.dir
 	// A server that is missing fails a test; nothing is asked of a version control. What
 	// is killed leaves its files in a directory that goes.
