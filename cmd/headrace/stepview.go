@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -28,9 +29,10 @@ type stepView struct {
 	Until       time.Time `json:"until,omitzero"`
 	Error       string    `json:"error,omitempty"`
 	ResultBytes int       `json:"result_bytes"` // -1 if there is no result
-	Result      []byte    `json:"result,omitempty"`
-	By          string    `json:"resolved_by,omitempty"`
-	Reason      string    `json:"reason,omitempty"`
+	// Result is the result itself; a text if what hides secrets in it has left no JSON.
+	Result json.RawMessage `json:"result,omitempty"`
+	By     string          `json:"resolved_by,omitempty"`
+	Reason string          `json:"reason,omitempty"`
 }
 
 // viewSteps returns rows as JSON; database is its id, from which keys are computed.
@@ -39,7 +41,7 @@ func viewSteps(database string, rows []ledger.Row) []stepView {
 	for _, r := range rows {
 		v := stepView{
 			Scope: r.ID.Scope, Key: r.ID.Key, Step: r.Step, System: r.System, State: r.State, Calls: r.Calls, Via: r.Via,
-			ExternalID: r.ExternalID, OtherID: r.OtherID, Changed: r.Changed, Error: r.Error, ResultBytes: r.Size, Result: r.Result,
+			ExternalID: r.ExternalID, OtherID: r.OtherID, Changed: r.Changed, Error: r.Error, ResultBytes: r.Size, Result: resultJSON(r.Result),
 			By: r.By, Reason: r.Reason, IdempotencyKey: encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, r.Generation),
 		}
 		if r.State == ledger.Awaiting {
@@ -51,6 +53,13 @@ func viewSteps(database string, rows []ledger.Row) []stepView {
 		views = append(views, v)
 	}
 	return views
+}
+
+func resultJSON(result []byte) json.RawMessage {
+	if result != nil && !json.Valid(result) {
+		result, _ = json.Marshal(string(result)) // a text always can be
+	}
+	return result
 }
 
 // stepsOf returns the steps of a message, without results.

@@ -197,6 +197,8 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 		return nil
 	case r.Verdict == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.LacksResult()):
 		return fmt.Errorf("%w: its result is missing: give it, with --done --result FILE", ErrRefused)
+	case r.Verdict == Done && row.State == ledger.Done && row.Size >= 0 && r.Result == nil && row.ExternalID != "" && r.ExternalID != "" && r.ExternalID != row.ExternalID:
+		return fmt.Errorf("%w: the recorded result is that of external id %q: give that of %q too, with --result FILE", ErrRefused, row.ExternalID, r.ExternalID)
 	case r.Force:
 		return nil
 	case row.State == ledger.Done:

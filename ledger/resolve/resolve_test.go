@@ -297,13 +297,18 @@ func TestDiscardWithoutResult(t *testing.T) {
 }
 
 // What was decided is in the audit although the message has no letter, and after another decision.
+// An id goes with its result.
 func TestDecisionsAreAudited(t *testing.T) {
 	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
 		for _, id := range []string{"one", "two"} {
-			_, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: id, Force: true, By: "ana", Reason: "seen at the bank"})
+			_, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: id, Result: []byte(`"made"`), Force: true, By: "ana", Reason: "seen at the bank"})
 			if err != nil {
 				b.Fatal(err)
 			}
+		}
+		r := resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: "three", Force: true, By: "ana", Reason: "a guess"}
+		if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrRefused) || !strings.Contains(err.Error(), `result is that of external id "two"`) {
+			b.Errorf("another id beside the result: %v", err)
 		}
 		of := "resolve: step payout of " + b.id.Scope
 		b.audited(of+`: done, external id "two"; it was done, external id "one"`, of+`: done, external id "one"; it was done, external id ""`)
