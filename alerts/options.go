@@ -34,8 +34,8 @@ type Options struct {
 	Quiet time.Duration
 	// PerMinute is how many alerts of dead letters a consumer sends in a minute at most,
 	// over all its processes. It is also the limit for parked rows of a database, and for
-	// a process's own alerts. If more groups are due, the last alert sums up the rest.
-	// Default 10.
+	// a process's own alerts. What is more waits for the next minute, the severest first, and
+	// is not told if it is over by then. The ends of what was told are not counted. Default 10.
 	PerMinute int
 }
 

@@ -71,36 +71,33 @@ func (s *sender) work(ctx context.Context, namespace string) (err error) {
 	return s.sendAll(ctx, name, namespace, now)
 }
 
-// sendAll sends what a namespace owes the sink. The lease called name is this process's.
+// sendAll sends what a namespace owes the sink, the severest first. The lease called name is this process's.
 func (s *sender) sendAll(ctx context.Context, name, namespace string, now time.Time) error {
 	list, err := s.due(ctx, namespace, now)
 	if err != nil {
 		return err
 	}
+	slices.SortStableFunc(list, func(a, b due) int { return b.Severity.Rank() - a.Severity.Rank() })
 	read := time.Now()
 	room := s.room(now)
-	news := slices.DeleteFunc(slices.Clone(list), func(d due) bool { return d.again })
-	list = slices.DeleteFunc(list, func(d due) bool { return !d.again })
-	rest := news[min(len(news), room):]
-	if len(rest) > 0 && room > 0 {
-		news, rest = news[:room-1], news[room-1:]
-	} else {
-		news, rest = news[:len(news)-len(rest)], nil
-	}
-	for _, d := range slices.Concat(news, list) {
-		if !d.again {
+	for _, d := range list {
+		if d.counts() {
+			if room == 0 {
+				continue // in a minute, if it is still true
+			}
+			room--
 			s.calls = append(s.calls, now)
 		}
-		if more, err := s.pass(ctx, name, d.alert(now), []due{d}, now.Add(time.Since(read))); err != nil || !more {
+		if more, err := s.pass(ctx, name, d, now, now.Add(time.Since(read))); err != nil || !more {
 			return err
 		}
 	}
-	if len(rest) > 0 {
-		s.calls = append(s.calls, now)
-		_, err = s.pass(ctx, name, s.digest(namespace, rest, now), rest, now.Add(time.Since(read)))
-	}
-	return err
+	return nil
 }
+
+// counts reports whether PerMinute bounds it. An end does not page, and there is one for what was
+// told.
+func (d *due) counts() bool { return !d.again && d.phase != alerts.Resolved }
 
 // due returns what a namespace owes the sink, the earliest condition first.
 func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list []due, err error) {
@@ -148,25 +145,21 @@ func (s *sender) room(now time.Time) int {
 	return max(s.w.o.Alerts.PerMinute-len(kept), 0)
 }
 
-// pass calls the sink, and records what it said of list. It reports false if another process
-// sends by now.
-func (s *sender) pass(ctx context.Context, name string, a alerts.Alert, list []due, now time.Time) (more bool, err error) {
-	failed := s.caller.Call(ctx, a)
+// pass calls the sink, and records what it said of d at the time at. It reports false if another
+// process sends by now.
+func (s *sender) pass(ctx context.Context, name string, d due, now, at time.Time) (more bool, err error) {
+	failed := s.caller.Call(ctx, d.alert(now))
 	if failed != nil && ctx.Err() != nil {
 		return false, nil // it is tried by the next process
 	}
-	var change condition.Change
-	for _, d := range list {
-		next := d.send.Took(d.phase, d.Condition, now)
-		if failed != nil {
-			refusal, _ := errors.AsType[*alerts.SendError](failed)
-			next = d.send.Failed(d.phase, d.Condition, now, alerting.Delay(d.send.Failures+1, failed), alerting.Reason(failed), refusal != nil && refusal.Refused)
-		}
-		change.Sends = append(change.Sends, next)
+	next := d.send.Took(d.phase, d.Condition, at)
+	if failed != nil {
+		refusal, _ := errors.AsType[*alerts.SendError](failed)
+		next = d.send.Failed(d.phase, d.Condition, at, alerting.Delay(d.send.Failures+1, failed), alerting.Reason(failed), refusal != nil && refusal.Refused)
 	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	return s.w.store().Put(ctx, name, s.w.o.Owner, change)
+	return s.w.store().Put(ctx, name, s.w.o.Owner, condition.Change{Sends: []condition.Send{next}})
 }
 
 // alert is what is sent of d.
@@ -186,23 +179,5 @@ func (d due) alert(now time.Time) alerts.Alert {
 		a.Text = a.Title + "."
 	}
 	a.ID = fmt.Sprintf("%.24s-%s-%d", a.Key, d.phase, since.UnixMicro())
-	return a
-}
-
-// digest is what is sent in place of many.
-func (s *sender) digest(namespace string, list []due, now time.Time) alerts.Alert {
-	first := list[0].Condition.Alert
-	a := alerts.Alert{
-		ID: fmt.Sprintf("%.24s-digest-%d", first.Key, len(list)), Kind: first.Kind, Severity: first.Severity, Consumer: namespace, Environment: first.Environment,
-		Database: first.Database, Schema: first.Schema, Build: s.w.o.Build, Groups: int64(len(list)), Since: first.Since, At: now, Command: "headrace alert ls",
-	}
-	for _, d := range list {
-		a.Count += d.Count
-		if d.Severity.Rank() > a.Severity.Rank() {
-			a.Severity = d.Severity
-		}
-	}
-	a.Title = fmt.Sprintf("%d more alerts, too many to send one by one", len(list))
-	a.Text = a.Title + ". Next: " + a.Command
 	return a
 }

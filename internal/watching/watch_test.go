@@ -289,19 +289,44 @@ func TestEnvironmentsAndText(t *testing.T) {
 	})
 }
 
-// INVARIANT 19: no more than PerMinute; the last one sums up the rest.
-func TestDigest(t *testing.T) {
+// More alerts than PerMinute wait for the next minutes, the severest first. Each is told under its
+// own key, and so is its end; ends wait for nobody.
+//
+//evidence:alert
+func TestPerMinute(t *testing.T) {
 	onEachStore(t, func(t *testing.T, st store.Store) {
 		p := newProcess(t, st, "p", "", alerts.Options{PerMinute: 3})
 		f := facts{now: noon, consumer: "c"}
-		for i := range 9 {
+		for i := range 8 {
 			f.groups = append(f.groups, failing(fmt.Sprintf("%08x", i), noon.Add(time.Duration(i)*time.Second)))
 		}
-		if got := p.see(f); len(got) != 3 || got[2].Groups != 7 || got[2].Count != 7 {
-			t.Errorf("%s: %+v", said(got), got)
+		told := make(map[string]bool)
+		for minute, want := range []int{3, 3, 2, 0} {
+			f.now = noon.Add(time.Duration(minute) * time.Minute)
+			got := p.see(f)
+			if len(got) != want {
+				t.Errorf("in minute %d: %s", minute, said(got))
+			}
+			for _, a := range got {
+				told[a.Key] = true
+			}
+			if got := p.see(f); len(got) != 0 {
+				t.Errorf("in the same minute: %s", said(got))
+			}
 		}
-		if got := p.see(f); len(got) != 0 {
-			t.Errorf("again: %s", said(got))
+		var ends []alerts.Alert
+		for minute := range 30 {
+			if got := p.see(facts{now: f.now.Add(time.Duration(minute) * time.Minute), consumer: "c"}); len(got) > 0 {
+				ends = got
+			}
+		}
+		for _, a := range ends {
+			if a.Phase != alerts.Resolved || !told[a.Key] {
+				t.Errorf("%+v", a)
+			}
+		}
+		if len(told) != 8 || len(ends) != 8 {
+			t.Errorf("%d were told, and %d ends at once", len(told), len(ends))
 		}
 	})
 }
