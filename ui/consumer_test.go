@@ -72,7 +72,7 @@ func TestOverviewSaysWhatFires(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.get("/")
-	f.wants(http.StatusOK, "3 firing", "1 of 2 sinks take nothing", "error 7 messages wait headrace backlog groups --consumer billing 3 h ago –", "3 h ago slack",
+	f.wants(http.StatusOK, "3 firing", "1 of 2 sinks takes nothing", "error 7 messages wait headrace backlog groups --consumer billing 3 h ago –", "3 h ago slack",
 		"warning billing/orders.paid fails: <b>no</b>", "Steps leave bank alone , paused by ann", "maintenance")
 	for _, link := range []string{`href="/g/00000000000000ff?consumer=billing&amp;handler=orders.paid"`, `href="/consumers?consumer=billing"`, `href="/r/42"`} {
 		if !strings.Contains(f.body, link) {

@@ -44,6 +44,20 @@ func TestRoutesNeedTheirRole(t *testing.T) {
 	}
 }
 
+// Bytes that are no text are refused, and no error of the database.
+func TestBytesThatAreNoText(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, bytes := range []string{"%00", "%ff%fe"} {
+		for _, path := range []string{"/search?class=", "/search?state=", "/consumers?consumer=", "/outbox?outbox=", "/backlog?status="} {
+			f.get(path + bytes)
+			f.wants(http.StatusBadRequest)
+		}
+	}
+	f.sendOnce(http.MethodPost, "/consumers/pause", url.Values{"consumer": {"\x00"}})
+	f.wants(http.StatusBadRequest)
+}
+
 // Who is not known is refused, and without Identify each request is.
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()

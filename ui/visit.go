@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/store/txn"
+	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
 
@@ -59,7 +60,7 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 	default:
 		v.who = person
 		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if err = r.ParseForm(); err != nil {
+		if err = r.ParseForm(); err != nil || !read.Texts(r.Form) {
 			err = refuse(http.StatusBadRequest, "The form cannot be read.")
 		} else {
 			err = to.do(v)

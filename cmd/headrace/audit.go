@@ -27,6 +27,9 @@ func (m *Main) auditCommand() *cobra.Command {
 			if f.Kind == "" || f.Subject == "" && f.Kind != audit.Suspect {
 				return usagef("--subject %q is not of the form letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect", short(*subject, 80))
 			}
+			if err := numbered(&f); err != nil {
+				return err
+			}
 		}
 		return m.withStore(ctx, func(st openStore) error {
 			rows, err := st.Operations().Audit.List(ctx, f, int64(before.n), most.n+1)
@@ -41,6 +44,23 @@ func (m *Main) auditCommand() *cobra.Command {
 		})
 	})
 	return m.parent("audit", "look at what people did", c)
+}
+
+// numbered checks the subject of a kind that has numbers; that of a redrive may be R-42.
+func numbered(f *audit.Filter) error {
+	switch f.Kind {
+	case audit.Redrive:
+		id, err := parseRedrive(f.Subject)
+		if err != nil {
+			return err
+		}
+		f.Subject = number(id)
+	case audit.Letter, audit.Request:
+		if _, ok := parseID(f.Subject); !ok {
+			return usagef("--subject %s:%q has no id: an id is a number", f.Kind, short(f.Subject, 40))
+		}
+	}
+	return nil
 }
 
 func (m *Main) emitAudit(rows []audit.Row) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 )
 
@@ -52,8 +53,8 @@ func (m *Main) follow(ctx context.Context, st openStore, id int64) (job.Redrive,
 			bar = m.progress(v.Name, v.Count)
 			defer bar.end()
 		}
-		bar.tell(v.over(), v.goesOn(), v.Stage != stage || v.Why != why)
-		stage, why = v.Stage, v.Why
+		bar.tell(v.over(), v.goesOn(), v.Stage != stage || dlq.Normal(v.Why) != why)
+		stage, why = v.Stage, dlq.Normal(v.Why) // without how many are left
 		select {
 		case <-ctx.Done():
 			return r, ctx.Err()

@@ -239,7 +239,7 @@ func askAs(l *logins) {
 		if err != nil {
 			l.Errorf("%s: %v", kind, err)
 		}
-		if r, ok, err := worker.Take(l.Context(), self, []string{kind}); err != nil || !ok || r.ID != id || r.DBUser != l.schema+"_operator_login" {
+		if r, ok, err := worker.Take(l.Context(), self, []string{kind}); err != nil || !ok || r.ID != id || r.DBUser != l.schema+"_operator_login" || !strings.HasSuffix(r.By, " as "+r.DBUser) {
 			l.Errorf("%s: %+v, %t, %v", kind, r, ok, err)
 		}
 		if err := worker.Answer(l.Context(), id, self, instance.Answer{State: instance.RequestRefused, Error: "no"}); err != nil {

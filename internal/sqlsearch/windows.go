@@ -40,7 +40,7 @@ func (s *Windows) filter(f dlq.Filter) ([]any, *search.Matcher, error) {
 		state = string(dlq.Open)
 	}
 	args := append([]any{state}, s.Many(append([]int64{}, f.IDs...))...)
-	args = append(args, plain(f.Consumer), plain(f.Handler), plain(f.Topic), string(f.Class), plain(f.ErrorFingerprint),
+	args = append(args, plain(f.Consumer), plain(f.Handler), plain(f.Topic), plain(string(f.Class)), plain(f.ErrorFingerprint),
 		plain(f.Key), s.Time(f.Since), s.Time(f.Until), plain(f.Build), plain(f.Host), plain(f.Text))
 	if match == nil {
 		return append(args, nil, nil), nil, nil

@@ -53,7 +53,7 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 	count, age, total := meter.Int64ObservableGauge, meter.Float64ObservableGauge, meter.Int64ObservableCounter
 	return gauges{
 		counts: map[Gauge]metric.Int64Observable{
-			Backlog:        instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 100,000 of each."),
+			Backlog:        instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 10,000 of each."),
 			Letters:        instrument(m, count, "headrace.dead_letters.open", "{message}", "Open dead letters by class."),
 			Outbox:         instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
 			Line:           instrument(m, count, "headrace.local.messages", "{message}", "Events that wait for the consumer's local handlers, up to 1,000 of each of 64 shards, ready and held."),

@@ -3,10 +3,12 @@ package read
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/rehearsal"
@@ -101,4 +103,17 @@ func (r Reader) report(ctx context.Context, d *Request) error {
 	seen, err := r.GroupSeen(ctx, list[0])
 	d.Group, d.SeenPlan = &list[0], seen.SeenPlan
 	return err
+}
+
+// Texts reports whether all values of a form or an address are texts that a database may be asked
+// for: valid UTF-8 without NUL.
+func Texts(form url.Values) bool {
+	for _, values := range form {
+		for _, value := range values {
+			if !encode.Clean(value) {
+				return false
+			}
+		}
+	}
+	return true
 }

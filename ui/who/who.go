@@ -15,7 +15,8 @@ const (
 	Viewer Role = iota + 1
 	// Operator also acts: rehearse, redrive, discard, mute, pause, reveal, and the like.
 	Operator
-	// Admin also edits letters and cancels messages that wait.
+	// Admin may do what the command keeps for admins (edits, a new key, cancelling); the pages
+	// name those commands.
 	Admin
 )
 

@@ -1,4 +1,5 @@
--- The oldest one. One that another process takes at this moment is skipped.
+-- The oldest one. One that another process takes at this moment is skipped. Who asks may give any
+-- name, so what is done is by that name and the login, where the login is not that of the process.
 UPDATE {{schema}}.headrace_requests SET state = 'taken', instance = $5, taken_by = $6
 WHERE id = (
     SELECT r.id FROM {{schema}}.headrace_requests AS r
@@ -8,4 +9,5 @@ WHERE id = (
     LIMIT 1
     FOR UPDATE SKIP LOCKED
 )
-RETURNING id, kind, consumer, build, host, args, by_whom, reason, db_user, at, until
+RETURNING id, kind, consumer, build, host, args,
+    CASE WHEN db_user = session_user THEN by_whom ELSE left(by_whom, 120) || ' as ' || db_user END, reason, db_user, at, until
