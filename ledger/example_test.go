@@ -39,7 +39,7 @@ var charge = ledger.Step[string]{
 
 func pay(ctx context.Context, m *headrace.Message[Order]) (headrace.Effects, error) {
 	id, err := charge.Input(m.Body.Total).Do(ctx, func(ctx context.Context, c *ledger.Call) (string, error) {
-		answer, err := post(ctx, bankURL+"/charges", c.Key, m.Body) // by net/http, with the header Idempotency-Key
+		answer, err := post(ctx, bankURL+"/charges", c.Key, m.Body) // with the header Idempotency-Key
 		if err := ledger.HTTP(answer, err); err != nil {
 			return "", err
 		}

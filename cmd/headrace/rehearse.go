@@ -48,7 +48,7 @@ are the number of a dead letter. Exit status 3 if a letter would fail or was not
 
 // rehearse asks a process for a rehearsal of what which names, and prints its report.
 func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, which []string) (err error) {
-	args := rehearsal.Args{Count: count}
+	args, next := rehearsal.Args{Count: count}, "redrive plan"
 	if isGroup(which) {
 		of.ErrorFingerprint = which[0]
 		g, err := m.oneGroup(ctx, st, of)
@@ -57,6 +57,9 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		}
 		r.Consumer = g.Consumer
 		args.Filter = dlq.Filter{Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
+		if g.Class == dlq.Conflict { // whose plan would skip them
+			next = "dlq why"
+		}
 	} else if args.Letters, err = m.readIDs(which); err != nil {
 		return err
 	} else if r.Consumer, err = consumerOf(ctx, st, args.Letters); err != nil {
@@ -69,7 +72,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 	}
 	report, err := ask[rehearsal.Report](ctx, st, r, args, instance.Valid)
 	if errors.Is(err, instance.ErrRefused) && args.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s%s", args.Filter.ErrorFingerprint, chosen(of))
+		m.next("%s %s%s", next, args.Filter.ErrorFingerprint, chosen(of))
 	}
 	if err != nil {
 		return err
@@ -84,7 +87,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		return errIncomplete
 	}
 	if err == nil && args.Filter.ErrorFingerprint != "" {
-		m.next("redrive plan %s%s", args.Filter.ErrorFingerprint, chosen(of))
+		m.next("%s %s%s", next, args.Filter.ErrorFingerprint, chosen(of))
 	}
 	return err
 }

@@ -61,6 +61,9 @@ that of the consumers.`,
 
 // serveUI serves the pages until the user asks to stop.
 func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
+	if err := f.addresses(); err != nil {
+		return err
+	}
 	logger := slog.New(slog.NewTextHandler(m.Stderr, nil))
 	way, err := f.way(logger)
 	if err != nil {
@@ -111,7 +114,25 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	if link, ok := way.(*login.Link); ok {
 		path = link.Path()
 	}
-	return serve(work, l, pages, func() { m.say("http://%s%s", l.Addr(), path) })
+	return serve(work, l, pages, func() { m.say("%s", served(l.Addr(), path)) })
+}
+
+// served is where the pages are.
+func served(at net.Addr, path string) string {
+	if at.Network() == "unix" {
+		return "unix:" + at.String()
+	}
+	return "http://" + at.String() + path
+}
+
+// addresses checks those of pages of others.
+func (f *uiFlags) addresses() error {
+	for name, to := range map[string]string{"trace-url": f.trace, "runbook-url": f.runbook} {
+		if to != "" && !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "http://") {
+			return usagef("--%s %q is no address: it begins with https:// or http://", name, short(to, 80))
+		}
+	}
+	return nil
 }
 
 // serve serves pages until ctx ends. It calls say once they are served.

@@ -190,12 +190,21 @@ func (m *Main) printWhyLetter(v whyView) error {
 		m.next("dlq redrive %d --new-key KEY --reason WHY", l.ID)
 		m.say("another message had its key first; to give it up: %s", m.command("dlq discard "+v.ErrorFingerprint+v.chosen+" --reason WHY"))
 	case v.Open > 0 && slices.ContainsFunc(v.Builds, inspect.Build.Fixed):
-		m.next("dlq rehearse %s%s", v.ErrorFingerprint, v.chosen)
+		m.next("%s", v.trial())
 	case v.Open > 0:
 		m.next("dlq show %d --payload", l.ID)
-		m.say("when a fix runs: %s", m.command("dlq rehearse "+v.ErrorFingerprint+v.chosen))
+		m.say("when a fix runs: %s", m.command(v.trial()))
 	}
 	return nil
+}
+
+// trial is the command that tries a fix. What has ended its process cannot be rehearsed: the
+// first stage of its redrive is the trial.
+func (v *whyView) trial() string {
+	if v.Class == dlq.Crashed {
+		return "redrive plan " + v.ErrorFingerprint + v.chosen
+	}
+	return "dlq rehearse " + v.ErrorFingerprint + v.chosen
 }
 
 // saysBuild tells what a build has to do with the group.

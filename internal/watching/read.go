@@ -1,9 +1,10 @@
 package watching
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"net/url"
+
 	"slices"
 	"strings"
 
@@ -86,15 +87,14 @@ func (w *Watch) databaseFacts(ctx context.Context, f *facts) error {
 
 // links are the pages about an alert; none without the address of the page.
 func links(base string, a alerts.Alert) []alerts.Link {
-	base = strings.TrimSuffix(base, "/")
-	switch {
-	case base == "":
+	if base == "" {
 		return nil
-	case a.ErrorFingerprint != "":
-		of := url.Values{"consumer": {a.Consumer}, "handler": {a.Handler}}
-		return []alerts.Link{{Name: "group", URL: base + "/g/" + url.PathEscape(a.ErrorFingerprint) + "?" + of.Encode()}}
-	case a.Kind == alerts.RedrivePaused, a.Kind == alerts.RedriveStalled, a.Kind == alerts.RedriveEnded:
-		return []alerts.Link{{Name: "redrive", URL: base + "/r/" + url.PathEscape(strings.TrimPrefix(a.Topic, "R-"))}}
 	}
-	return []alerts.Link{{Name: "overview", URL: base + "/"}}
+	path, of := condition.Page(a)
+	to := strings.TrimSuffix(base, "/") + "/" + path
+	if len(of) > 0 {
+		to += "?" + of.Encode()
+	}
+	name, _, _ := strings.Cut(path, "/")
+	return []alerts.Link{{Name: cmp.Or(map[string]string{"g": "group", "r": "redrive"}[name], name, "overview"), URL: to}}
 }

@@ -107,10 +107,16 @@ func (b *tab) look(n *night, path string) {
 		b.Errorf("%s: %d pixels wide on a phone of 420", path, wide)
 	}
 	b.do(narrow(1200))
+	if wide := run[int](b, longName); wide > 1200 {
+		b.Errorf("%s: with a long name the header is %d pixels wide of 1200", path, wide)
+	}
 	for _, fault := range b.seen() {
 		b.Errorf("%s: %s", path, fault)
 	}
 }
+
+// longName is how wide the header is where the database has a long name, as its address.
+const longName = `(document.querySelector(".env>.nw").textContent = "postgres://postgres@127.0.0.1:5432/orders?sslmode=disable", document.querySelector("header.top").scrollWidth)`
 
 // narrow makes the window so many pixels wide.
 func narrow(pixels int64) chromedp.Action[chromedp.Void] {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -88,27 +87,8 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 
 // alertOf is a condition with the page about it.
 func alertOf(c condition.Condition, sends []condition.Send) Alert {
-	a := Alert{Condition: c, ByConsumer: c.Consumer}
-	switch c.Kind {
-	case alerts.GroupFailing:
-		if a.Path = "search"; c.ErrorFingerprint != "" {
-			a.Path = "g/" + c.ErrorFingerprint
-		}
-		a.ByHandler = c.Handler
-	case alerts.LettersOld, alerts.LettersExpire:
-		a.Path = "search"
-	case alerts.BacklogLag, alerts.ConsumerAbsent, alerts.ConsumerCrashing, alerts.PauseForgotten, alerts.SinkFailing, alerts.SubscriptionStalled:
-		a.Path = "consumers"
-	case alerts.OutboxLag, alerts.RowsParked:
-		a.Path, a.ByConsumer = "outbox", ""
-	case alerts.StepParked, alerts.StepSkipped, alerts.StepDoubled:
-		a.Path, a.ByConsumer = "steps", ""
-	case alerts.RedrivePaused, alerts.RedriveStalled:
-		a.Path, a.ByConsumer = "redrives", ""
-		if id, err := strconv.ParseInt(strings.TrimPrefix(c.Topic, "R-"), 10, 64); err == nil {
-			a.Path = "r/" + strconv.FormatInt(id, 10)
-		}
-	}
+	path, of := condition.Page(c.Alert)
+	a := Alert{Condition: c, Path: path, ByConsumer: of.Get("consumer"), ByHandler: of.Get("handler")}
 	var got []string
 	for _, s := range sends {
 		if s.Key == c.Key && s.Phase != "" {

@@ -107,7 +107,7 @@ func (f Facts) redrive() Step {
 	case f.Group.Open == 0:
 		s.Head, s.Text, s.Done = "No letter is open", "There is nothing to redrive.", true
 	case f.Group.Class == dlq.Conflict:
-		s.Head, s.Text = "Conflicts cannot be redriven", "Each needs a new key: headrace dlq redrive ID --new-key KEY."
+		s.Head, s.Text = "Conflicts cannot be redriven", "Each needs a new key, under which it is applied beside the first: headrace dlq redrive ID --new-key KEY. Or discard them."
 	case f.Redrive.ID != 0 && !f.Redrive.State.Ended():
 		s.Text = fmt.Sprintf("%s is %s.", job.Name(f.Redrive.ID), f.Redrive.State)
 	}
