@@ -96,6 +96,10 @@ func TestAttachWrongOrderAtTheFirstMessage(t *testing.T) {
 				r.unseen(c.late)
 			}
 			r.run()
+			if strings.HasPrefix(name, "async") { // the first may be acknowledged before its handler is called
+				r.outcome(r.deliver("m0", "{}"))
+				r.eventually("it is found", func() bool { return r.c.Ready() != nil })
+			}
 			r.held(c.want)
 			if a := next(told); a.Kind != alerts.WrongOrder || !strings.Contains(a.Text, c.want) || len(told) != 0 {
 				t.Errorf("%+v and %d more", a, len(told))
