@@ -20,9 +20,9 @@
 // no Phase; that it is over is then an alert of a Good kind.
 //
 // The first of such alerts of a group is sent at once. Those that follow within [Options].Quiet
-// are sent as one, with their count. At most Options.PerMinute are sent in a minute; of conditions
-// the rest waits for the next one, the severest first, and their ends wait for nobody; otherwise
-// the last alert sums up the rest. If an alert ends the last one sent (resumed after
+// are sent as one, with their count. At most Options.PerMinute are sent in a minute, and
+// the last of them sums up the rest. Conditions are not summed up: what is more waits for the next
+// minute, the severest first. Their ends do not wait. If an alert ends the last one sent (resumed after
 // paused, or the other way round), it is sent after 5 seconds and does not wait for
 // Quiet.
 //

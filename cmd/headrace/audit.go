@@ -10,12 +10,15 @@ import (
 	"github.com/headrace/headrace/audit"
 )
 
+// subjects are the forms of --subject.
+const subjects = "letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect"
+
 func (m *Main) auditCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "list who did what, newest first", Args: noArgs,
 		Example: "  headrace audit ls --subject letter:187",
 	}
-	subject := c.Flags().String("subject", "", "only what was done to one subject: letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect")
+	subject := c.Flags().String("subject", "", "only what was done to one subject: "+subjects)
 	most := &limit{n: 50, most: listMost}
 	c.Flags().Var(most, "limit", "how many to list")
 	before := &limit{most: 1<<63 - 1}
@@ -25,7 +28,7 @@ func (m *Main) auditCommand() *cobra.Command {
 		if c.Flags().Changed("subject") {
 			f.Kind, f.Subject, _ = strings.Cut(*subject, ":")
 			if f.Kind == "" || f.Subject == "" && f.Kind != audit.Suspect {
-				return usagef("--subject %q is not of the form letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID or suspect", short(*subject, 80))
+				return usagef("--subject %q is not of the form %s", short(*subject, 80), subjects)
 			}
 			if err := numbered(&f); err != nil {
 				return err

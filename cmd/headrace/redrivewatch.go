@@ -53,8 +53,9 @@ func (m *Main) follow(ctx context.Context, st openStore, id int64) (job.Redrive,
 			bar = m.progress(v.Name, v.Count)
 			defer bar.end()
 		}
-		bar.tell(v.over(), v.goesOn(), v.Stage != stage || dlq.Normal(v.Why) != why)
-		stage, why = v.Stage, dlq.Normal(v.Why) // without how many are left
+		reason := dlq.Normal(v.Why) // without how many are left
+		bar.tell(v.over(), v.goesOn(), v.Stage != stage || reason != why)
+		stage, why = v.Stage, reason
 		select {
 		case <-ctx.Done():
 			return r, ctx.Err()

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -192,16 +191,12 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 	for i, v := range viewSteps(database, rows) {
 		r := rows[i]
 		if r.State == ledger.Awaiting {
-			words := "steps send " + migrate.Quote(r.ID.Scope) + " " + migrate.Quote(r.ID.Key) + " " + migrate.Quote(r.Step)
-			if err := m.line("\nThe message waits for signal %s until %s: %s", r.Step, when(v.Until), m.command(words+" VALUE")); err != nil {
+			words := inspect.StepWords("send", r, migrate.Quote) + " VALUE"
+			if err := m.line("\nThe message waits for signal %s until %s: %s", r.Step, when(v.Until), m.command(words)); err != nil {
 				return err
 			}
 		}
-		letter := ""
-		if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == r.ID }); n >= 0 {
-			letter = fmt.Sprintf("The message is dead letter %d (%s).", letters[n].LetterID, letters[n].Class)
-		}
-		if err := m.printAdvice(inspect.StepAdvice(r, letter, v.IdempotencyKey, migrate.Quote)); err != nil {
+		if err := m.printAdvice(inspect.StepAdvice(r, inspect.LetterOf(letters, r.ID), v.IdempotencyKey, migrate.Quote)); err != nil {
 			return err
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -42,13 +42,10 @@ func viewSteps(database string, rows []ledger.Row) []stepView {
 		v := stepView{
 			Scope: r.ID.Scope, Key: r.ID.Key, Step: r.Step, System: r.System, State: r.State, Calls: r.Calls, Via: r.Via,
 			ExternalID: r.ExternalID, OtherID: r.OtherID, Changed: r.Changed, Error: r.Error, ResultBytes: r.Size, Result: resultJSON(r.Result),
-			By: r.By, Reason: r.Reason, IdempotencyKey: encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, r.Generation),
+			By: r.By, Reason: r.Reason, IdempotencyKey: inspect.StepKey(database, r),
 		}
 		if r.State == ledger.Awaiting {
 			v.Until = time.Now().Add(-r.Age)
-		}
-		if r.System == "" { // a signal is no call
-			v.IdempotencyKey = ""
 		}
 		views = append(views, v)
 	}

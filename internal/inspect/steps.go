@@ -2,7 +2,11 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -21,16 +25,15 @@ type Command struct {
 }
 
 // StepAdvice says what a person can do about a step that is parked or pending, of a message that
-// has not ended. letter says which dead letter the message is, "" if it is none; key is the idempotency
-// key of the step, and quote makes a text a word of a shell.
-func StepAdvice(r ledger.Row, letter, key string, quote func(string) string) Advice {
+// has not ended. letter is the open dead letter of the message, nil if it has none; key is the
+// idempotency key of the step, and quote makes a text a word of a shell.
+func StepAdvice(r ledger.Row, letter *dlq.Letter, key string, quote func(string) string) Advice {
 	if r.State != ledger.Parked && r.State != ledger.Pending {
 		return Advice{}
 	}
-	words := ResolveWords(r, quote)
-	where := letter
-	if where == "" {
-		where = "The message waits."
+	words, where := StepWords("resolve", r, quote), "The message waits."
+	if letter != nil {
+		where = fmt.Sprintf("The message is dead letter %d (%s).", letter.LetterID, letter.Class)
 	}
 	look := fmt.Sprintf("look for key %s at %s, then run one of:", key, r.System)
 	switch {
@@ -39,7 +42,7 @@ func StepAdvice(r ledger.Row, letter, key string, quote func(string) string) Adv
 			Says:     fmt.Sprintf("%s Step %s was carried out, and its result is missing. Its key at %s is %s. Give it:", where, r.Step, r.System, key),
 			Commands: []Command{{Words: words + " --done --result FILE --reason WHY"}},
 		}
-	case r.State == ledger.Pending && letter == "":
+	case r.State == ledger.Pending && letter == nil:
 		return Advice{Says: fmt.Sprintf("%s Step %s: the outcome of its call is unknown still; the next run finds it out. Its key at %s is %s.", where, r.Step, r.System, key)}
 	case r.State == ledger.Pending:
 		look = "the outcome of its call is unknown. A redrive goes on with it as the step declares; or " + look
@@ -51,7 +54,23 @@ func StepAdvice(r ledger.Row, letter, key string, quote func(string) string) Adv
 	}}
 }
 
-// ResolveWords are the command that decides on a step, without its verdict.
-func ResolveWords(r ledger.Row, quote func(string) string) string {
-	return "steps resolve " + quote(r.ID.Scope) + " " + quote(r.ID.Key) + " " + quote(r.Step)
+// StepWords are the command that does something to a step, up to its name.
+func StepWords(does string, r ledger.Row, quote func(string) string) string {
+	return "steps " + does + " " + quote(r.ID.Scope) + " " + quote(r.ID.Key) + " " + quote(r.Step)
+}
+
+// LetterOf returns the letter of a message among letters; nil if it has none.
+func LetterOf(letters []dlq.Letter, id inbox.ID) *dlq.Letter {
+	if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == id }); n >= 0 {
+		return &letters[n]
+	}
+	return nil
+}
+
+// StepKey is the idempotency key of a step's latest call in a database; "" of a signal, which is no call.
+func StepKey(database string, r ledger.Row) string {
+	if r.System == "" {
+		return ""
+	}
+	return encode.IdempotencyKey(database, r.ID.Scope, r.ID.Key, r.Step, r.Generation)
 }

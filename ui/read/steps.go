@@ -2,13 +2,10 @@ package read
 
 import (
 	"context"
-	"fmt"
-	"slices"
 	"time"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ui/view"
@@ -159,22 +156,17 @@ func (r Reader) stepsOf(ctx context.Context, d *Steps) error {
 
 // stepOf is a step with what a person can do about it.
 func stepOf(database string, e inbox.Entry, row ledger.Row, letters []dlq.Letter) Step {
-	s := Step{Row: row}
-	if row.System != "" { // a signal is no call
-		s.IdempotencyKey = encode.IdempotencyKey(database, row.ID.Scope, row.ID.Key, row.Step, row.Generation)
-	}
-	letter := ""
-	if n := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.ID() == row.ID }); n >= 0 {
-		s.LetterID, letter = letters[n].LetterID, fmt.Sprintf("The message is dead letter %d (%s).", letters[n].LetterID, letters[n].Class)
+	s := Step{Row: row, IdempotencyKey: inspect.StepKey(database, row)}
+	letter := inspect.LetterOf(letters, row.ID)
+	if letter != nil {
+		s.LetterID = letter.LetterID
 	}
 	switch {
 	case row.OtherID != "" && row.By == "":
-		s.Advice = inspect.Advice{Says: "Two calls of it were carried out. Undo the other one in the system, and say so:", Commands: []inspect.Command{{Words: inspect.ResolveWords(row, view.Shell) + " --done --reason WHY"}}}
+		s.Advice = inspect.Advice{Says: "Two calls of it were carried out. Undo the other one in the system, and say so:", Commands: []inspect.Command{{Words: inspect.StepWords("resolve", row, view.Shell) + " --done --reason WHY"}}}
 	case row.State == ledger.Awaiting:
 		s.Until = time.Now().Add(-row.Age)
-		s.Advice = inspect.Advice{Says: "The message waits for this signal.", Commands: []inspect.Command{{
-			Words: "steps send " + view.Shell(row.ID.Scope) + " " + view.Shell(row.ID.Key) + " " + view.Shell(row.Step) + " VALUE",
-		}}}
+		s.Advice = inspect.Advice{Says: "The message waits for this signal.", Commands: []inspect.Command{{Words: inspect.StepWords("send", row, view.Shell) + " VALUE"}}}
 	case !e.State.Ended():
 		s.Advice = inspect.StepAdvice(row, letter, s.IdempotencyKey, view.Shell)
 	}
