@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"time"
 
+	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -20,14 +22,21 @@ type Transactor interface {
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 }
 
+// lastTime is how long a transaction of Transact may go on after its context has ended.
+const lastTime = 2 * time.Second
+
 // Transact runs f in a transaction and commits it. An unknown outcome of COMMIT is an
-// error like others.
+// error like others. Two seconds after the end of ctx a COMMIT without an answer is given up: its
+// connection is cut, if it can be reached.
 func Transact(ctx context.Context, st Transactor, f func(*txn.Txn) error) error {
 	t, err := st.Begin(ctx)
 	if err != nil {
 		return err
 	}
 	defer t.Rollback()
+	last, stop := sleep.Outlast(ctx, lastTime)
+	defer stop()
+	t.CutAfter(last)
 	if err := f(t); err != nil {
 		if txn.Classify(err) == txn.Connection || ctx.Err() != nil {
 			t.Discard() // a rollback could hang like the statement

@@ -26,3 +26,22 @@ func TestFor(t *testing.T) {
 		}
 	})
 }
+
+func TestOutlast(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		start := time.Now()
+		longer, stop := sleep.Outlast(ctx, time.Second)
+		defer stop()
+		if <-longer.Done(); time.Since(start) != time.Minute+time.Second {
+			t.Errorf("ended after %s", time.Since(start))
+		}
+		longer, stop = sleep.Outlast(ctx, time.Hour)
+		stop()
+		if <-longer.Done(); time.Since(start) != time.Minute+time.Second {
+			t.Errorf("stop ended it after %s", time.Since(start))
+		}
+	})
+}

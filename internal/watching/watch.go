@@ -216,15 +216,9 @@ func (w *Watch) release(ctx context.Context, name string, done bool) error {
 
 // outlast returns a context for a statement that is worth a short while after the end of ctx.
 func outlast(ctx context.Context) (context.Context, context.CancelFunc) {
-	longer, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTime)
-	stop := context.AfterFunc(ctx, func() {
-		select {
-		case <-longer.Done():
-		case <-time.After(lastTime):
-			cancel()
-		}
-	})
-	return longer, func() { stop(); cancel() }
+	longer, stop := sleep.Outlast(ctx, lastTime)
+	longer, cancel := context.WithTimeout(longer, lookTime)
+	return longer, func() { cancel(); stop() }
 }
 
 // judge reads the facts of a namespace, and writes what follows from them.

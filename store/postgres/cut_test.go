@@ -149,3 +149,13 @@ func TestLateCut(t *testing.T) {
 		t.Errorf("the next user has backend %d instead of %d: %v", again, backend, err)
 	}
 }
+
+// A connection that was cut is closed by that.
+func TestCloseAfterACut(t *testing.T) {
+	b := setup(t, "open", "", postgres.Options{})
+	b.begin().Rollback()
+	b.CutAll()
+	if err := b.Close(); err != nil {
+		t.Error(err)
+	}
+}

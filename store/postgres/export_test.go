@@ -19,6 +19,9 @@ func (s *Store) Links() (n int) {
 	return n
 }
 
+// CutAll cuts every connection, as a transaction does that ends while nothing is answered.
+func (s *Store) CutAll() { s.connector.cut() }
+
 // SQL is a statement by the name of its file, for EXPLAIN.
 func (s *Store) SQL(name string) string { return s.text.Queries.Get(name) }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/pgtest"
+	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -105,9 +106,34 @@ func TestFrozenNetwork(t *testing.T) {
 	}
 }
 
+// A transaction of our own ends soon after its context, also in COMMIT: the loops of a consumer
+// would hold up its stop.
+//
+//evidence:frozen-stop
+func TestFrozenTransact(t *testing.T) {
+	for _, driver := range []string{"open", "pool", "pgx"} {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			b, p := frozenStore(t, driver)
+			ctx, cancel := context.WithCancel(t.Context())
+			within(t, bound+2*time.Second, "Transact", func() {
+				err := store.Transact(ctx, b.Store, func(x *txn.Txn) error {
+					_, err := x.ExecContext(ctx, "SELECT 1")
+					p.Freeze()
+					cancel()
+					return err
+				})
+				if !errors.Is(err, txn.ErrCommitUnknown) {
+					t.Errorf("got %v", err)
+				}
+			})
+			p.Thaw()
+		})
+	}
+}
+
 // A ROLLBACK without an answer is given up after five seconds.
 func TestFrozenRollback(t *testing.T) {
-
 	for _, driver := range []string{"open", "pool", "pgx", "postgres"} {
 		t.Run(driver, func(t *testing.T) {
 			t.Parallel()

@@ -240,7 +240,9 @@ func (s *Store) Close() error {
 		within(cancelTime, s.statements.Close)
 		<-s.abandoned.Ended()
 		if s.connector != nil || s.pool != nil {
-			err = s.db.Close()
+			if err = s.db.Close(); errors.Is(err, net.ErrClosed) {
+				err = nil // a connection was cut before, and is closed by that
+			}
 		}
 	}) {
 		return errors.New("postgres: close: a connection that was given up still waits for an answer")

@@ -49,11 +49,18 @@ func (t *Txn) begin(ctx context.Context) error {
 }
 
 // CutAfter cuts the connection if ctx ends before the transaction, even while a call
-// waits on it. It does nothing if the connection cannot be reached. Call it at most once,
-// right after Begin.
+// waits on it. It does nothing if the connection cannot be reached. Of several contexts the
+// first that ends counts.
 func (t *Txn) CutAfter(ctx context.Context) {
-	if t.kill != nil && !t.ended {
-		t.uncut = context.AfterFunc(ctx, t.kill)
+	if t.kill == nil || t.ended {
+		return
+	}
+	before, stop := t.uncut, context.AfterFunc(ctx, t.kill)
+	t.uncut = func() {
+		stop()
+		if before != nil {
+			before()
+		}
 	}
 }
 

@@ -64,7 +64,7 @@ type Txn struct {
 	o          *Options
 	bound      bound
 	kill       func()
-	uncut      func() bool // stops the guard of CutAfter; or nil
+	uncut      func() // stops the guards of CutAfter; or nil
 	id         string
 	savepoints int // how many were set
 	ended      bool
