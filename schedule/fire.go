@@ -22,22 +22,31 @@ var (
 // where one runs, and else when one starts. While the last one that was asked for waits, is put
 // off or works, the error matches ErrBusy: people click twice. It does not wait for the tick.
 func Fire(ctx context.Context, st store.Store, name, by string) error {
-	schedules := st.Operations().Schedules
-	row, found, err := schedules.Get(ctx, name)
-	switch {
-	case err != nil:
+	row, err := Idle(ctx, st, name)
+	if err != nil {
 		return err
-	case !found:
-		return fmt.Errorf("schedule %q: %w", name, ErrUnknown)
 	}
-	if err := idle(ctx, st, row); err != nil {
-		return fmt.Errorf("schedule %q: %w", name, err)
-	}
-	fired, err := schedules.Fire(ctx, name, by, row.Fired)
+	fired, err := st.Operations().Schedules.Fire(ctx, name, by, row.Fired)
 	if err == nil && !fired {
 		err = fmt.Errorf("schedule %q: %w: another person has just asked", name, ErrBusy)
 	}
 	return err
+}
+
+// Idle returns the schedule of that name, and the error that Fire would return now. It asks for
+// nothing.
+func Idle(ctx context.Context, st store.Store, name string) (store.Schedule, error) {
+	row, found, err := st.Operations().Schedules.Get(ctx, name)
+	switch {
+	case err != nil:
+		return row, err
+	case !found:
+		return row, fmt.Errorf("schedule %q: %w", name, ErrUnknown)
+	}
+	if err := idle(ctx, st, row); err != nil {
+		return row, fmt.Errorf("schedule %q: %w", name, err)
+	}
+	return row, nil
 }
 
 // idle returns an error that matches ErrBusy while the last tick that was asked for is not done.

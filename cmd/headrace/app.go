@@ -35,6 +35,7 @@ type Main struct {
 	NoPager bool
 
 	out     *bufio.Writer
+	dryRun  bool // see writes
 	paged   *pager
 	flags   globalFlags
 	started bool // errors before that are wrong usage

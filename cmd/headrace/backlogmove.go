@@ -39,6 +39,7 @@ or discarded. A message that is being handled stays. Exit status 5 if none was c
 
 // backlogMove adds the flags that retry and cancel share, and what they do.
 func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, participle string) *cobra.Command {
+	m.writes(c)
 	r := instance.Request{Kind: kind}
 	c.Flags().StringVar(&r.Consumer, "consumer", "", "the consumer (default: the one with such messages)")
 	c.Flags().StringVar(&r.By, "by", "", "who decides (default: your user name)")
@@ -67,6 +68,9 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 			return err
 		}
 	}
+	if m.dryRun {
+		return m.wouldMove(ctx, st, r, args)
+	}
 	a, err := ask[intervene.Answer](ctx, st, r, args, instance.Valid)
 	if err != nil {
 		return err
@@ -92,6 +96,36 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 		m.next("dlq show %d", a.Letters[0])
 	}
 	return nil
+}
+
+// wouldMove is would for messages that wait.
+func (m *Main) wouldMove(ctx context.Context, st openStore, r instance.Request, args intervene.Args) error {
+	f := backlog.Filter{Consumer: r.Consumer, Handler: args.Handler, ErrorFingerprint: args.ErrorFingerprint, Status: "delayed"}
+	does, more := "retry", ""
+	if r.Kind == intervene.CancelKind {
+		does, f.Status = "cancel", ""
+	}
+	var rows []backlog.Row
+	var err error
+	if len(args.Keys) > 0 {
+		rows, err = st.Operations().Moves.Find(ctx, r.Consumer, args.Keys)
+		rows = slices.DeleteFunc(rows, func(row backlog.Row) bool {
+			return f.Status != "" && row.Wait.Status != f.Status || f.Handler != "" && row.Handler != f.Handler
+		})
+	} else {
+		var next int64
+		if rows, next, err = listRows(ctx, st.Operations().Waiting, f, 0, backlog.MaxRetry); next != 0 {
+			more = "at least "
+		}
+	}
+	if err != nil {
+		return err
+	}
+	n := int64(len(rows))
+	if n == 0 {
+		return instance.Refuse("no such message waits")
+	}
+	return m.would(n, "%s %s%s of %s", does, more, plural(n, "message", "messages"), r.Consumer)
 }
 
 // waitsAt returns the only consumer whose backlog has messages like these.

@@ -37,7 +37,7 @@ func (m *Main) byJob(ctx context.Context, d *decideFlags, args []string, kind jo
 	if err != nil {
 		return err
 	}
-	if !d.dryRun && strings.TrimSpace(d.reason) == "" {
+	if !m.dryRun && strings.TrimSpace(d.reason) == "" {
 		return usagef("%s: say why with --reason", verb)
 	}
 	return m.withStore(ctx, func(st openStore) error {
@@ -45,7 +45,7 @@ func (m *Main) byJob(ctx context.Context, d *decideFlags, args []string, kind jo
 			return err
 		}
 		switch few := f.IDs != nil && len(f.IDs) <= fewLetters; {
-		case d.dryRun:
+		case m.dryRun:
 			total, err := countChosen(ctx, redrive.New(st), f)
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/store"
 )
 
@@ -19,11 +20,19 @@ person to look at, and breaks nothing.
 --repair counters first counts the letters of all groups again: after a restore of data without the
 triggers of its tables, or with them twice. No letter can be written meanwhile.`,
 	}
+	m.writes(c)
 	repair := &choice{of: []string{"counters"}}
 	c.Flags().Var(repair, "repair", "what to make right first: counters")
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
 			if repair.value != "" {
+				list, err := st.Operations().Groups.List(ctx, groups.Filter{Closed: true})
+				if err != nil {
+					return err
+				}
+				if err := m.would(int64(len(list)), "count the letters of %s again", plural(len(list), "group", "groups")); err != nil {
+					return err
+				}
 				if err := st.Operations().Groups.Recount(ctx); err != nil {
 					return err
 				}

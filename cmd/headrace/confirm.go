@@ -5,7 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
+
+// yesFlag adds the flag of a command that asks.
+func yesFlag(c *cobra.Command, to *bool) { c.Flags().BoolVarP(to, "yes", "y", false, "do not ask") }
 
 // errRefused says that the user answered no.
 var errRefused = errors.New("nothing was done")
@@ -14,7 +19,7 @@ var errRefused = errors.New("nothing was done")
 // later.
 func (m *Main) mayAsk(yes, stdinUsed bool) error {
 	switch {
-	case yes:
+	case yes || m.dryRun:
 		return nil
 	case stdinUsed:
 		return usagef("ids are read from stdin, so it cannot be used to confirm; confirm with --yes")

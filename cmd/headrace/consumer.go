@@ -151,10 +151,13 @@ and the backlog; they finish the messages that they have, and go on publishing e
 also holds for processes that start later, until headrace consumer resume.`,
 		Example: "  headrace consumer pause billing --reason 'the bank is down'",
 	}
-	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
+	by := m.writes(c).Flags().String("by", "", "who pauses it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who find it paused")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.wouldConsumer(ctx, st, "pause", args[0]); err != nil {
+				return err
+			}
 			pauses := st.Operations().Pauses
 			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: operator(*by), Reason: *reason})
 			if errors.Is(err, instance.ErrInvalid) {
@@ -181,9 +184,12 @@ also holds for processes that start later, until headrace consumer resume.`,
 
 func (m *Main) resumeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "resume CONSUMER", Short: "end the pause of a consumer", Args: one("CONSUMER")}
-	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
+	by := m.writes(c).Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.wouldConsumer(ctx, st, "resume", args[0]); err != nil {
+				return err
+			}
 			was, err := st.Operations().Pauses.Resume(ctx, args[0], operator(*by))
 			if err != nil {
 				return err
@@ -196,6 +202,16 @@ func (m *Main) resumeCommand() *cobra.Command {
 		})
 	})
 	return c
+}
+
+// wouldConsumer is would for the processes of a consumer.
+func (m *Main) wouldConsumer(ctx context.Context, st openStore, does, name string) error {
+	list, err := st.Operations().Instances.List(ctx, name)
+	if err != nil {
+		return err
+	}
+	n := int64(len(slices.DeleteFunc(list, func(i instance.Instance) bool { return !i.Alive() })))
+	return m.would(n, "%s %s, of which %s", does, name, plural(n, "process runs", "processes run"))
 }
 
 func operator(by string) string {

@@ -26,7 +26,6 @@ type decideFlags struct {
 	all    bool
 	direct bool
 	yes    bool
-	dryRun bool
 	limit  limit
 	by     string
 	reason string
@@ -35,11 +34,11 @@ type decideFlags struct {
 	openCalls bool
 }
 
-func addDecide(c *cobra.Command) *decideFlags {
+func (m *Main) addDecide(c *cobra.Command) *decideFlags {
 	d := &decideFlags{filter: addFilter(c), limit: limit{most: 1 << 31}}
 	c.Flags().BoolVar(&d.all, "all", false, "every open letter")
-	c.Flags().BoolVarP(&d.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&d.dryRun, "dry-run", false, "only say how many letters are chosen")
+	yesFlag(c, &d.yes)
+	m.writes(c)
 	c.Flags().BoolVar(&d.direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs: without stages, and not for letters without a key")
 	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first; with --direct")
 	c.Flags().StringVar(&d.by, "by", "", "who decides, for the audit trail (default: your user name)")
@@ -66,7 +65,7 @@ the old key are listed before. Exit status 1 if none of the chosen letters is op
 not, or did not succeed, 5 if it is refused, as where no process runs, 6 if it has paused by itself.`,
 		Example: "  headrace dlq redrive 17 18 --reason 'fixed in 1.4.2'\n  headrace dlq redrive 3f2a --reason 'fixed in 1.4.2'\n  headrace dlq ls -o name | headrace dlq redrive - --yes --reason again",
 	}
-	d := addDecide(c)
+	d := m.addDecide(c)
 	c.Flags().StringVar(&d.newKey, "new-key", "", "handle one conflict, or one letter in which its handler finds no key, under this key")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if d.newKey != "" {
@@ -92,7 +91,7 @@ Letters are chosen by ids, by a GROUP, by a filter, or by --all; - reads ids fro
 Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused, as where
 no process runs.`,
 	}
-	d := addDecide(c)
+	d := m.addDecide(c)
 	addOpenCalls(c, &d.openCalls)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if d.reason == "" {
@@ -134,8 +133,8 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
 		}
-		if d.dryRun {
-			return m.wouldDecide(f, verb, total)
+		if err := m.wouldDecide(f, verb, total); err != nil {
+			return err
 		}
 		if err := m.confirmLetters(d, f, verb, total); err != nil {
 			return err
@@ -196,14 +195,8 @@ func (m *Main) warnOfSteps(ctx context.Context, st openStore, letter int64) erro
 	return nil
 }
 
-// dryRunView is how many letters are chosen, as JSON.
-type dryRunView struct {
-	DryRun  bool  `json:"dry_run"`
-	Letters int64 `json:"chosen"`
-}
-
 func (m *Main) wouldDecide(f dlq.Filter, verb string, total int64) error {
-	return m.emit("", dryRunView{true, total}, nil, [][]string{{fmt.Sprintf("would %s %s%s", verb, plural(total, "letter", "letters"), describe(f))}})
+	return m.would(total, "%s %s%s", verb, plural(total, "letter", "letters"), describe(f))
 }
 
 // manyLetters is how many letters are decided on with a yes.
@@ -258,7 +251,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	if err != nil {
 		return dlq.Filter{}, err
 	}
-	f.IDs, err = m.askFor(args, d.yes || d.dryRun)
+	f.IDs, err = m.askFor(args, d.yes)
 	return f, err
 }
 

@@ -26,7 +26,7 @@ type editFlags struct {
 	file, patch     string
 	headers         []string
 	without         []string
-	dryRun, yes     bool
+	yes             bool
 	request         instance.Request
 	stdin, fromFile bool
 }
@@ -45,8 +45,8 @@ message, and is refused. A conflict cannot be edited. Exit status 5 if nothing w
 	c.Flags().StringVar(&e.patch, "patch", "", "a patch of the payload, of a file (- for stdin): a JSON array is RFC 6902, an object RFC 7386")
 	c.Flags().StringArrayVar(&e.headers, "header", nil, "set a header, as `name=value`")
 	c.Flags().StringArrayVar(&e.without, "without-header", nil, "remove a header, by its `name`")
-	c.Flags().BoolVar(&e.dryRun, "dry-run", false, "only check the edit")
-	c.Flags().BoolVarP(&e.yes, "yes", "y", false, "do not ask")
+	m.writes(c)
+	yesFlag(c, &e.yes)
 	c.Flags().StringVar(&e.request.By, "by", "", "who decides, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&e.request.Reason, "reason", "", "why, for the audit trail")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -63,7 +63,7 @@ message, and is refused. A conflict cannot be edited. Exit status 5 if nothing w
 		case !e.fromFile && !m.Terminal(m.Stdin):
 			return usagef("edit: stdin is no terminal for $EDITOR: give --file, --patch or --header")
 		}
-		if err := m.mayAsk(e.yes || e.dryRun, e.stdin); err != nil {
+		if err := m.mayAsk(e.yes, e.stdin); err != nil {
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error { return m.edit(ctx, st, &e, id) })
@@ -92,7 +92,7 @@ func (m *Main) edit(ctx context.Context, st openStore, e *editFlags, id int64) e
 	if len(changes) == 0 {
 		return fmt.Errorf("%w: the content is the same", errRefused)
 	}
-	if !e.yes && !e.dryRun {
+	if !e.yes && !m.dryRun {
 		for _, line := range changes {
 			m.say("  %s", line)
 		}
@@ -102,7 +102,7 @@ func (m *Main) edit(ctx context.Context, st openStore, e *editFlags, id int64) e
 	}
 	r := e.request
 	r.Kind, r.Consumer, r.By = editing.EditKind, l.Consumer, operator(r.By)
-	a, err := ask[editing.Edited](ctx, st, r, editing.Edit{LetterID: id, Rev: l.Rev, Payload: after.Payload, Metadata: after.Metadata, DryRun: e.dryRun}, instance.Valid)
+	a, err := ask[editing.Edited](ctx, st, r, editing.Edit{LetterID: id, Rev: l.Rev, Payload: after.Payload, Metadata: after.Metadata, DryRun: m.dryRun}, instance.Valid)
 	if err != nil {
 		return err
 	}

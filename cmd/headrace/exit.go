@@ -78,7 +78,7 @@ func (m *Main) exit(err error, command string) int {
 	var usage *usageError
 	var partial *redrive.PartialError
 	switch {
-	case err == nil, errors.Is(err, errClosedPipe):
+	case err == nil, errors.Is(err, errClosedPipe), errors.Is(err, errDryRun):
 		return exitDone
 	case errors.Is(err, errIncomplete):
 		return exitPartial

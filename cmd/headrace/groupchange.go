@@ -20,6 +20,7 @@ import (
 func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st openStore, g groups.Group, by string, args []string) (string, error)) *cobra.Command {
 	var f dlq.Filter
 	addOwner(c, &f)
+	m.writes(c)
 	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		of := f
@@ -51,6 +52,11 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 	return c
 }
 
+// wouldGroup is would for a group.
+func (m *Main) wouldGroup(does string, g groups.Group) error {
+	return m.would(g.Open, "%s %s of %s/%s, which is %s, with %s open", does, short(g.ErrorFingerprint, 16), g.Consumer, g.Handler, text(string(g.State)), plural(g.Open, "letter", "letters"))
+}
+
 func (m *Main) resolveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "resolve GROUP", Short: "say that the cause of a group is mended", Args: one("GROUP"),
@@ -67,6 +73,9 @@ one that has not started yet; if it has not after 7 days, time decides. A group 
 		}
 		if g.Open > 0 {
 			said += fmt.Sprintf("; %s: headrace dlq redrive or discard", plural(g.Open, "letter is open", "letters are open"))
+		}
+		if err := m.wouldGroup("resolve", g); err != nil {
+			return "", err
 		}
 		return said, st.Operations().Groups.Resolve(ctx, g.ID, by, *build)
 	})
@@ -87,6 +96,9 @@ with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 		if *span < 0 || c.Flags().Changed("for") && *span == 0 {
 			return "", usagef("--for is %s: give a time above 0", *span)
 		}
+		if err := m.wouldGroup("mute", g); err != nil {
+			return "", err
+		}
 		return "is muted", st.Operations().Groups.Mute(ctx, g.ID, groups.Mute{MutedBy: by, EvenIfWorse: *worse}, *span, int64(letters.n))
 	})
 }
@@ -94,6 +106,9 @@ with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 func (m *Main) unmuteCommand() *cobra.Command {
 	c := &cobra.Command{Use: "unmute GROUP", Short: "end the mute of a group", Args: one("GROUP")}
 	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
+		if err := m.wouldGroup("end the mute of", g); err != nil {
+			return "", err
+		}
 		was, err := st.Operations().Groups.Unmute(ctx, g.ID, by)
 		if err == nil && !was {
 			m.say("it was not muted")
@@ -128,6 +143,9 @@ func (m *Main) noteCommand() *cobra.Command {
 		}
 		if n == (groups.Note{By: by}) {
 			return "", usagef("nothing to note: give a text, --assign or --link")
+		}
+		if err := m.wouldGroup("note on", g); err != nil {
+			return "", err
 		}
 		return "is noted", st.Operations().Groups.Note(ctx, g.ID, n)
 	})

@@ -155,21 +155,14 @@ func TestJSON(t *testing.T) {
 		}
 	}
 	slices.Sort(known)
-	if leaves := commands(New().root(), ""); !slices.Equal(leaves, known) {
+	if leaves := commands(New().root()); !slices.Equal(leaves, known) {
 		t.Errorf("jsonRuns has\n%q\nthe commands are\n%q", known, leaves)
 	}
 }
 
 // commands returns the commands below c that do something.
-func commands(c *cobra.Command, path string) []string {
-	var list []string
-	for _, child := range c.Commands() {
-		if child.HasSubCommands() {
-			list = append(list, commands(child, path+child.Name()+" ")...)
-		} else {
-			list = append(list, path+child.Name())
-		}
-	}
+func commands(c *cobra.Command) (list []string) {
+	walk(c, func(name string, _ *cobra.Command) { list = append(list, name) })
 	slices.Sort(list)
 	return list
 }
@@ -218,5 +211,17 @@ func TestAllPagesAreOneObject(t *testing.T) {
 	p.run(exitDone, nil, "dlq", "ls", "-o", "json", "--all-pages")
 	if all := p.stdout.String(); all != page || len(page) == 0 {
 		t.Errorf("%s\nand as one page:\n%s", all, page)
+	}
+}
+
+// walk calls f with each command below c that does something, by its path.
+func walk(c *cobra.Command, f func(name string, c *cobra.Command)) {
+	for _, child := range c.Commands() {
+		if child.HasSubCommands() {
+			walk(child, f)
+		} else {
+			_, name, _ := strings.Cut(child.CommandPath(), " ")
+			f(name, child)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ func (m *Main) migrateCommand() *cobra.Command {
 		return &cobra.Command{
 			Use: name, Short: short, Args: noArgs,
 			RunE: m.do(func(ctx context.Context, _ []string) error {
-				return m.withMigrator(ctx, name == "up", func(mg store.Migrator) error { return f(ctx, mg) })
+				return m.withMigrator(ctx, name == "up" && !m.dryRun, func(mg store.Migrator) error { return f(ctx, mg) })
 			}),
 		}
 	}
@@ -24,13 +25,14 @@ func (m *Main) migrateCommand() *cobra.Command {
 	status.Long = `Lists the migrations of this build and whether each was applied. It changes nothing.
 
 Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
+	up := m.writes(command("up", "apply the migrations that are missing", m.migrateUp))
 	return m.parent("migrate", "make or change the tables",
-		command("up", "apply the migrations that are missing", m.migrateUp), status,
+		up, status,
 		command("print", "print the SQL of all migrations", m.migratePrint), m.grantsCommand(), m.newIDCommand())
 }
 
 func (m *Main) newIDCommand() *cobra.Command {
-	return &cobra.Command{
+	return m.writes(&cobra.Command{
 		Use: "new-id", Short: "make a copied database one of its own", Args: noArgs,
 		Long: `Gives the database a new id, after a copy of it has become another environment. The
 idempotency keys that handlers send to other systems are computed from the id: until then
@@ -39,6 +41,13 @@ was restored in place, because the other systems know its keys. Processes that r
 the new id within seconds.`,
 		RunE: m.do(func(ctx context.Context, _ []string) error {
 			return m.withStore(ctx, func(st openStore) error {
+				was, err := st.Operations().Schema.Check(ctx)
+				if err != nil {
+					return err
+				}
+				if err := m.would(1, "give the database a new id; it has %s", was); err != nil {
+					return err
+				}
 				id, err := st.Operations().Schema.NewID(ctx)
 				if err != nil {
 					return err
@@ -49,10 +58,13 @@ the new id within seconds.`,
 				return m.line("the database has the new id %s", id)
 			})
 		}),
-	}
+	})
 }
 
 func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
+	if m.dryRun {
+		return m.wouldMigrate(ctx, mg)
+	}
 	applied, failed := mg.Migrate(ctx)
 	// Migrations applied before a failure stay, so they are printed first.
 	if err := m.emitMigrations(applied); err != nil {
@@ -65,6 +77,20 @@ func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
 		return m.line("nothing to apply")
 	}
 	return nil
+}
+
+// wouldMigrate is would for the migrations that are missing.
+func (m *Main) wouldMigrate(ctx context.Context, mg store.Migrator) error {
+	all, err := mg.Migrations(ctx)
+	if err != nil {
+		return err
+	}
+	missing := slices.DeleteFunc(all, func(one store.Migration) bool { return one.Applied })
+	says := "apply " + plural(len(missing), "migration", "migrations")
+	for _, one := range missing {
+		says += fmt.Sprintf(", %04d %s", one.Version, one.Name)
+	}
+	return m.would(int64(len(missing)), "%s", says)
 }
 
 func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {

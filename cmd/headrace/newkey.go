@@ -27,7 +27,7 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 	case strings.TrimSpace(d.reason) == "":
 		return usagef("redrive: say why with --reason")
 	}
-	ids, err := m.askFor(args, d.yes || d.dryRun)
+	ids, err := m.askFor(args, d.yes)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 		if err := m.warnOfSteps(ctx, st, l.LetterID); err != nil {
 			return err
 		}
-		if d.dryRun {
-			return m.emit("", dryRunView{true, 1}, nil, [][]string{{fmt.Sprintf("would redrive letter %d under the key %s", l.LetterID, key)}})
+		if err := m.would(1, "redrive letter %d under the key %s", l.LetterID, key); err != nil {
+			return err
 		}
 		if !d.yes {
 			if err := m.confirmName(key, func(answer string) bool { return answer == key }, "redrive letter %d as a message of its own?", l.LetterID); err != nil {

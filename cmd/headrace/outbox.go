@@ -121,33 +121,37 @@ from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 	}
 	all := c.Flags().Bool("all", false, "every parked event")
 	name := outboxFlag(c)
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	var yes bool
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if (len(args) > 0) == *all {
 			return usagef("unpark: which rows? name them, or give --all, and not both")
 		}
-		rows, err := m.askFor(args, *yes)
+		rows, err := m.askFor(args, yes)
 		if err != nil {
 			return err
 		}
-		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), *name, rows, *yes) })
+		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), *name, rows, yes) })
 	})
 	return c
 }
 
 func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows []int64, yes bool) error {
-	which := plural(len(rows), "event", "events")
+	n, which := int64(len(rows)), plural(len(rows), "event", "events")
 	if rows == nil {
 		list, err := box.List(ctx, name)
 		if err != nil {
 			return fmt.Errorf("unpark: %w", err)
 		}
-		parked := int64(0)
 		for _, s := range list {
-			parked += s.Parked
+			n += s.Parked
 		}
-		yes = yes || parked == 0 // there is nothing to ask about
-		which = plural(parked, "parked event", "parked events")
+		yes = yes || n == 0 // there is nothing to ask about
+		which = plural(n, "parked event", "parked events")
+	}
+	if err := m.would(n, "publish %s again", which); err != nil {
+		return err
 	}
 	if err := m.confirm(yes, "publish %s again?", which); err != nil {
 		return err

@@ -26,7 +26,9 @@ that is subscribed to the topic gets them, or the first ones that subscribe late
 were published are removed: they were written for its consumers then. It is refused while a process publishes the outbox.`,
 	}
 	name := c.Flags().String("outbox", outbox.DefaultName, "the outbox")
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	var yes bool
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
 			list, err := st.Outbox().Topics(ctx, *name)
@@ -43,7 +45,10 @@ were published are removed: they were written for its consumers then. It is refu
 				m.say("nothing was done: no such event waits in the outbox %s", short(*name, 40))
 				return errFound
 			}
-			if err := m.confirm(*yes, "give %s of the outbox %s to local handlers, and never publish them?", plural(n, "event", "events"), short(*name, 40)); err != nil {
+			if err := m.would(n, "give %s of the outbox %s to local handlers", plural(n, "event", "events"), short(*name, 40)); err != nil {
+				return err
+			}
+			if err := m.confirm(yes, "give %s of the outbox %s to local handlers, and never publish them?", plural(n, "event", "events"), short(*name, 40)); err != nil {
 				return err
 			}
 			return m.makeLocal(ctx, st.Operations().Subscriptions, *name, args)

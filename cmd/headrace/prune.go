@@ -22,7 +22,7 @@ type pruneFlags struct {
 	retries  age
 	closed   age
 	open     age
-	dry, yes bool
+	yes      bool
 }
 
 func (m *Main) pruneCommand() *cobra.Command {
@@ -50,8 +50,8 @@ for your own schedule. It may be stopped at any time, and run while consumers ru
 	flags.Var(&f.retries, "retry-span", "the longest time for which a message is retried; the default is that of the default policy")
 	flags.Var(&f.closed, "dead-letters", "how long closed letters are kept")
 	flags.Var(&f.open, "open-letters", "remove open letters after this time, with their messages (default: never)")
-	flags.BoolVar(&f.dry, "dry-run", false, "only count the rows that would be removed")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask before open letters are removed")
+	m.writes(c)
+	yesFlag(c, &f.yes)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		if c.Flags().Changed("consumer") && f.consumer == "" {
 			return usagef("--consumer is empty")
@@ -60,7 +60,7 @@ for your own schedule. It may be stopped at any time, and run while consumers ru
 		if err != nil {
 			return err
 		}
-		if f.open.d > 0 && !f.dry {
+		if f.open.d > 0 {
 			if err := m.mayAsk(f.yes, false); err != nil {
 				return err
 			}
@@ -92,15 +92,15 @@ type prunedView struct {
 }
 
 func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan inbox.Plan) error {
-	view := prunedView{DryRun: f.dry, Window: plan.Window.String()}
+	view := prunedView{DryRun: m.dryRun, Window: plan.Window.String()}
 	var found inbox.Pruned
 	var err error
-	if asks := plan.OpenLetters > 0 && !f.yes; f.dry || asks || m.Terminal(m.Stderr) {
+	if asks := plan.OpenLetters > 0 && !f.yes; m.dryRun || asks || m.Terminal(m.Stderr) {
 		if found, err = p.Count(ctx, inbox.PruneRequest{Plan: plan, Consumer: f.consumer}); err != nil {
 			return fmt.Errorf("prune: %w", err)
 		}
 	}
-	if f.dry {
+	if m.dryRun {
 		view.Messages, view.Letters = found.Messages, found.Letters
 		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), view.Window)}})
 	}

@@ -176,6 +176,7 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 	var a redriving.Apply
 	by := c.Flags().String("by", "", "who applies it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for the audit trail")
+	m.writes(c)
 	detach := c.Flags().Bool("detach", false, "do not watch it")
 	wait := c.Flags().Duration("wait", 0, "wait so long for a rollout to end")
 	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was planned")
@@ -187,6 +188,18 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 		}
 		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
 			a.ID = r.ID
+			if m.dryRun {
+				planned := r // an applied one is in its first stage
+				r, err := m.tries(st, r).Apply(ctx, a, operator(*by), *reason)
+				if err != nil {
+					return err
+				}
+				how := ""
+				if r.Kind == job.Redriving {
+					how = ", " + stagesOf(planned)
+				}
+				return m.would(planned.Queued(), "%s %s of %s%s", r.Kind, plural(planned.Queued(), "letter", "letters"), r.Consumer, how)
+			}
 			if err := m.apply(ctx, st, r, a, operator(*by), *reason, *wait); err != nil {
 				return err
 			}
@@ -217,6 +230,19 @@ func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redrivi
 		case <-time.After(m.ProgressEvery):
 		}
 	}
+}
+
+// tries does to a redrive what a process of its consumer would, without writing anything.
+func (m *Main) tries(st openStore, r job.Redrive) *redriving.Engine {
+	return &redriving.Engine{Store: st, Consumer: r.Consumer, DryRun: true}
+}
+
+// wouldStop is would for a redrive whose state changes; failed is why it would be refused.
+func (m *Main) wouldStop(does string, r job.Redrive, failed error) error {
+	if failed != nil {
+		return failed
+	}
+	return m.would(r.Queued(), "%s %s, with %s", does, job.Name(r.ID), plural(r.Queued(), "letter queued", "letters queued"))
 }
 
 // isGroup reports whether args are one group, and not the numbers of letters: the first digits of a
@@ -254,7 +280,7 @@ func (m *Main) redriveCancelCommand() *cobra.Command {
 }
 
 func (m *Main) stopCommand(name, shortly, kind string) *cobra.Command {
-	c := &cobra.Command{Use: name + " R-N --reason WHY", Short: shortly, Args: one("redrive")}
+	c := m.writes(&cobra.Command{Use: name + " R-N --reason WHY", Short: shortly, Args: one("redrive")})
 	by := c.Flags().String("by", "", "who decides (default: your user name)")
 	reason := c.Flags().String("reason", "", "why")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -262,6 +288,14 @@ func (m *Main) stopCommand(name, shortly, kind string) *cobra.Command {
 			return usagef("redrive %s: say why with --reason", name)
 		}
 		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+			if m.dryRun {
+				try := m.tries(st, r).Pause
+				if kind == redriving.KindCancel {
+					try = m.tries(st, r).Cancel
+				}
+				_, err := try(ctx, r.ID, operator(*by), *reason)
+				return m.wouldStop(name, r, err)
+			}
 			return m.stopping(ctx, st, r, instance.Request{Kind: kind, By: operator(*by), Reason: *reason}, redriving.Which{ID: r.ID}, instance.MaxValid)
 		})
 	})
@@ -273,12 +307,17 @@ func (m *Main) redriveResumeCommand() *cobra.Command {
 		Use: "resume R-N", Short: "let a paused redrive go on: it begins its stage again", Args: one("redrive"),
 	}
 	var a redriving.Resume
+	m.writes(c)
 	by := c.Flags().String("by", "", "who decides (default: your user name)")
 	c.Flags().IntVar(&a.FromStage, "from-stage", 0, "begin again with an earlier stage")
 	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was applied")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
 			a.ID = r.ID
+			if m.dryRun {
+				_, err := m.tries(st, r).Resume(ctx, a)
+				return m.wouldStop("resume", r, err)
+			}
 			return m.stopping(ctx, st, r, instance.Request{Kind: redriving.KindResume, By: operator(*by)}, a, instance.Valid)
 		})
 	})

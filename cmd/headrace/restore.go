@@ -24,10 +24,10 @@ if all do.`,
 		Example: "  headrace dlq restore 187 188 --reason 'the wrong group'\n  headrace dlq restore R-43 --reason 'the wrong group'",
 	}
 	var r instance.Request
-	var yes, dryRun, direct bool
+	var yes, direct bool
 	c.Flags().BoolVar(&direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs")
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "only say how many letters are chosen")
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.Flags().StringVar(&r.By, "by", "", "who decides, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the audit trail")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
@@ -39,15 +39,15 @@ if all do.`,
 		}
 		r.Kind, r.By = editing.RestoreKind, operator(r.By)
 		if len(args) == 1 && strings.HasPrefix(strings.ToUpper(args[0]), "R-") {
-			if err := m.mayAsk(yes || dryRun, false); err != nil {
+			if err := m.mayAsk(yes, false); err != nil {
 				return err
 			}
 			return m.withRedrive(ctx, args[0], func(st openStore, j job.Redrive) error {
 				r.Consumer = j.Consumer
-				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, dryRun, direct)
+				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, direct)
 			})
 		}
-		ids, err := m.askFor(args, yes || dryRun)
+		ids, err := m.askFor(args, yes)
 		if err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ if all do.`,
 			if err != nil {
 				return err
 			}
-			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, dryRun, direct)
+			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, direct)
 		})
 	})
 	return c
@@ -70,9 +70,9 @@ if all do.`,
 
 // restore asks the user, and then a process unless direct, and prints its answer. About n letters are
 // chosen.
-func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, dryRun, direct bool) error {
-	if dryRun {
-		return m.emit("", dryRunView{true, n}, nil, [][]string{{"would restore " + plural(n, "letter", "letters")}})
+func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, direct bool) error {
+	if err := m.would(n, "restore %s", plural(n, "letter", "letters")); err != nil {
+		return err
 	}
 	question := "restore " + plural(n, "letter", "letters") + "?"
 	if name := job.Name(args.RedriveID); !yes && n > manyLetters {

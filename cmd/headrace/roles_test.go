@@ -282,7 +282,7 @@ func askAs(l *logins) {
 
 // Each command has its role.
 func TestEveryCommandHasARole(t *testing.T) {
-	all := commands(New().root(), "")
+	all := commands(New().root())
 	for _, name := range all {
 		if _, ok := roles[name]; !ok {
 			t.Errorf("%s has no role", name)

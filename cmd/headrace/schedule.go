@@ -31,7 +31,7 @@ starts. It is handled once. While the last one waits or works another is refused
 
 Exit status 5 if it is refused.`,
 	}
-	by := fire.Flags().String("by", "", "who asks (default: your user name)")
+	by := m.writes(fire).Flags().String("by", "", "who asks (default: your user name)")
 	fire.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error { return m.fire(ctx, st, args[0], operator(*by)) })
 	})
@@ -70,6 +70,12 @@ func (m *Main) printSchedules(list []store.Schedule) error {
 }
 
 func (m *Main) fire(ctx context.Context, st openStore, name, by string) error {
+	if m.dryRun {
+		if _, err := schedule.Idle(ctx, st, name); err != nil {
+			return fmt.Errorf("%w: see %s", err, m.command("schedule ls"))
+		}
+		return m.would(1, "ask for a tick of %s", name)
+	}
 	if err := schedule.Fire(ctx, st, name, by); err != nil {
 		return fmt.Errorf("%w: see %s", err, m.command("schedule ls"))
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +56,8 @@ Exit status 5 if the state of the step does not allow it.`,
 	flags.StringVar(&f.reason, "reason", "", "how you know, for the audit trail")
 	flags.BoolVar(&f.hold, "hold", false, "leave the dead letter open")
 	flags.BoolVar(&f.force, "force", false, "also if the step is done, or was called a moment ago")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	yesFlag(c, &f.yes)
+	m.writes(c)
 	c.MarkFlagsMutuallyExclusive("done", "again", "anew")
 	c.MarkFlagsOneRequired("done", "again", "anew")
 	c.RunE = m.do(func(ctx context.Context, args []string) error { return m.resolveStep(ctx, f, args) })
@@ -88,6 +90,9 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		resolve.Done: "record as carried out", resolve.Again: "call again", resolve.Anew: "call again under a new key",
 	}[r.Verdict]
 	return m.withStore(ctx, func(st openStore) error {
+		if err := m.wouldStep(ctx, st, r.ID, r.Step, what); err != nil {
+			return err
+		}
 		if err := m.confirm(f.yes, "%s: step %s of %s %s?", what, r.Step, r.ID.Scope, r.ID.Key); err != nil {
 			return err
 		}
@@ -97,6 +102,22 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		}
 		return m.printResolution(r, o)
 	})
+}
+
+// wouldStep is would for a step that is recorded.
+func (m *Main) wouldStep(ctx context.Context, st openStore, id inbox.ID, step, does string) error {
+	if !m.dryRun {
+		return nil
+	}
+	rows, err := st.Operations().Steps.List(ctx, id)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(rows, func(r ledger.Row) bool { return r.Step == step })
+	if i < 0 {
+		return fmt.Errorf("%w: %s of %s %s", resolve.ErrNotFound, step, id.Scope, id.Key)
+	}
+	return m.would(1, "%s: step %s of %s %s, which is %s", does, step, id.Scope, id.Key, rows[i].State)
 }
 
 // readResult reads a result from a file, or from stdin.

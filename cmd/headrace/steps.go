@@ -102,19 +102,25 @@ That the steps were done stays recorded, with the ids of what they made, so that
 	}
 	by := c.Flags().String("by", "", "who does it, for the audit trail (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for the audit trail")
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	var yes bool
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if *reason == "" {
 			return usagef("steps erase: say why with --reason")
 		}
-		if err := m.mayAsk(*yes, false); err != nil {
+		if err := m.mayAsk(yes, false); err != nil {
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			if err := m.confirm(*yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
+			id := inbox.ID{Scope: args[0], Key: args[1]}
+			if err := m.wouldErase(ctx, st, id); err != nil {
 				return err
 			}
-			n, err := resolve.New(st).Erase(ctx, inbox.ID{Scope: args[0], Key: args[1]}, operator(*by), *reason)
+			if err := m.confirm(yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
+				return err
+			}
+			n, err := resolve.New(st).Erase(ctx, id, operator(*by), *reason)
 			if err != nil {
 				return err
 			}
@@ -129,6 +135,16 @@ That the steps were done stays recorded, with the ids of what they made, so that
 		})
 	})
 	return c
+}
+
+// wouldErase is would for the results of a message.
+func (m *Main) wouldErase(ctx context.Context, st openStore, id inbox.ID) error {
+	rows, err := st.Operations().Steps.List(ctx, id)
+	if err != nil {
+		return err
+	}
+	n := int64(len(slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.Size < 0 })))
+	return m.would(n, "erase %s of steps of %s %s, and its answer", plural(n, "result", "results"), id.Scope, id.Key)
 }
 
 // showSteps prints the steps of the messages with a key, and what to do about those that

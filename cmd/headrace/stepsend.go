@@ -20,14 +20,24 @@ JSON: true, 42, "a text". The same value again is no error. Exit status 5 if the
 	}
 	by := c.Flags().String("by", "", "who sends it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who look at the step")
+	m.writes(c)
 	early := c.Flags().Bool("early", false, "also if the message does not wait for it yet: check the name, since one that no handler knows stops the message")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if !json.Valid([]byte(args[3])) {
 			return usagef("VALUE is no JSON: a text needs quotes, as in '\"yes\"'")
 		}
 		return m.withStore(ctx, func(st openStore) error {
+			id := inbox.ID{Scope: args[0], Key: args[1]}
+			if *early {
+				if err := m.would(1, "send %s to %s %s", args[2], id.Scope, id.Key); err != nil {
+					return err
+				}
+			}
+			if err := m.wouldStep(ctx, st, id, args[2], "send the signal"); err != nil {
+				return err
+			}
 			err := resolve.New(st).Send(ctx, ledger.Sent{
-				ID: inbox.ID{Scope: args[0], Key: args[1]}, Step: args[2], Value: []byte(args[3]), Awaited: !*early, By: operator(*by), Reason: *reason,
+				ID: id, Step: args[2], Value: []byte(args[3]), Awaited: !*early, By: operator(*by), Reason: *reason,
 			})
 			if err != nil {
 				return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,13 +80,18 @@ handled: a message that comes again is applied again. Messages in the backlog of
 wait for a process that is called FROM. So let FROM work its backlog off, and redrive or discard its letters, before
 you stop it and move.`,
 	}
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	var yes bool
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
 			if err := m.sayWhatStays(ctx, st, args[0], args[1]); err != nil {
 				return err
 			}
-			if err := m.confirm(*yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
+			if err := m.wouldChange(ctx, st, "give to "+short(args[1], 40), args[0], nil, true); err != nil {
+				return err
+			}
+			if err := m.confirm(yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
 				return err
 			}
 			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1])
@@ -125,6 +131,37 @@ func (m *Main) sayWhatStays(ctx context.Context, st openStore, from, to string) 
 	return nil
 }
 
+// wouldChange is would for the subscriptions of a consumer to topics, or to all, and with events for
+// what waits on its line.
+func (m *Main) wouldChange(ctx context.Context, st openStore, does, consumer string, topics []string, events bool) error {
+	if !m.dryRun {
+		return nil
+	}
+	list, err := st.Operations().Subscriptions.List(ctx, consumer)
+	if err != nil {
+		return err
+	}
+	other := func(topic string) bool { return len(topics) > 0 && !slices.Contains(topics, topic) }
+	n := len(slices.DeleteFunc(list, func(s outbox.Subscription) bool { return other(s.Topic) }))
+	waits, err := st.Outbox().Topics(ctx, outbox.LineOf(consumer))
+	if err != nil {
+		return err
+	}
+	rows := int64(0)
+	for _, t := range waits {
+		if !other(t.Topic) {
+			rows += t.Events
+		}
+	}
+	says := fmt.Sprintf("%s %s of %s", does, plural(n, "subscription", "subscriptions"), short(consumer, 40))
+	if events {
+		says += " with " + plural(rows, "event", "events")
+	} else if rows > 0 {
+		return fmt.Errorf("nothing would be done: %s for %s: %w", plural(rows, "event waits", "events wait"), short(consumer, 40), outbox.ErrRowsWait)
+	}
+	return m.would(int64(n), "%s", says)
+}
+
 func twoConsumers(c *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 2 && args[0] == args[1]:
@@ -144,12 +181,17 @@ and one has had a local handler for one of the topics within 2 minutes, because 
 miss what is published until then. Stop it, or deploy it without the handler and wait for 2 minutes.`,
 	}
 	events := c.Flags().Bool("events", false, "also delete the events that wait")
-	yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+	var yes bool
+	yesFlag(c, &yes)
+	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if err := m.confirm(*yes, "end subscriptions of %s?", short(args[0], 40)); err != nil {
-			return err
-		}
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.wouldChange(ctx, st, "end", args[0], args[1:], *events); err != nil {
+				return err
+			}
+			if err := m.confirm(yes, "end subscriptions of %s?", short(args[0], 40)); err != nil {
+				return err
+			}
 			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events)
 			switch {
 			case errors.Is(err, outbox.ErrRuns):

@@ -32,7 +32,9 @@ webhook that is sent again) needs a time after that. Running processes notice it
 	for _, c := range []*cobra.Command{begin, end} {
 		by := c.Flags().String("by", "", "who does it, for the audit trail (default: your user name)")
 		reason := c.Flags().String("reason", "", "why, for the audit trail")
-		yes := c.Flags().BoolP("yes", "y", false, "do not ask")
+		var yes bool
+		yesFlag(c, &yes)
+		m.writes(c)
 		c.RunE = m.do(func(ctx context.Context, _ []string) error {
 			if *reason == "" {
 				return usagef("suspect %s: say why with --reason", c.Name())
@@ -44,14 +46,14 @@ webhook that is sent again) needs a time after that. Running processes notice it
 			if c == begin && at.IsZero() {
 				return usagef("suspect begin: give the time with --until")
 			}
-			if err := m.mayAsk(*yes, false); err != nil {
+			if err := m.mayAsk(yes, false); err != nil {
 				return err
 			}
 			return m.withStore(ctx, func(st openStore) error {
 				if c == begin {
-					return m.beginSuspect(ctx, st, at, operator(*by), *reason, *yes)
+					return m.beginSuspect(ctx, st, at, operator(*by), *reason, yes)
 				}
-				return m.endSuspect(ctx, st, operator(*by), *reason, *yes)
+				return m.endSuspect(ctx, st, operator(*by), *reason, yes)
 			})
 		})
 	}
@@ -59,6 +61,9 @@ webhook that is sent again) needs a time after that. Running processes notice it
 }
 
 func (m *Main) beginSuspect(ctx context.Context, st openStore, until time.Time, by, reason string, yes bool) error {
+	if err := m.would(1, "suspect the steps of all messages from before %s", when(until)); err != nil {
+		return err
+	}
 	if err := m.confirm(yes, "suspect the steps of all messages from before %s?", when(until)); err != nil {
 		return err
 	}
@@ -76,10 +81,22 @@ func (m *Main) beginSuspect(ctx context.Context, st openStore, until time.Time, 
 }
 
 func (m *Main) endSuspect(ctx context.Context, st openStore, by, reason string, yes bool) error {
+	mode, err := st.Operations().Suspect.Get(ctx)
+	if err != nil {
+		return err
+	}
+	if !mode.Until.IsZero() {
+		if err := m.would(1, "end suspect mode, for messages from before %s", when(mode.Until)); err != nil {
+			return err
+		}
+	} else if m.dryRun {
+		m.say("suspect mode is off")
+		return errFound
+	}
 	if err := m.confirm(yes, "end suspect mode: are all messages from before its time done?"); err != nil {
 		return err
 	}
-	err := resolve.New(st).EndSuspect(ctx, by, reason)
+	err = resolve.New(st).EndSuspect(ctx, by, reason)
 	switch {
 	case errors.Is(err, resolve.ErrNotFound):
 		m.say("suspect mode is off")

@@ -81,6 +81,7 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 	d := c.Flags().Duration("for", 0, "for how long, as in 30m or 4h; at most 720h")
 	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who find it paused")
+	m.writes(c)
 	anyway := c.Flags().Bool("anyway", false, "also if no step that is recorded calls it")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if err := ledger.CheckSystem(args[0]); err != nil {
@@ -94,6 +95,9 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 				return err
 			} else if !known && !*anyway {
 				return fmt.Errorf("%w: no step that is recorded calls a system %q: is the name the System of a step? If its first call is still to come, add --anyway", errRefused, args[0])
+			}
+			if err := m.would(1, "pause %s for %s", args[0], *d); err != nil {
+				return err
 			}
 			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: *d, By: operator(*by), Reason: *reason})
 			if err != nil {
@@ -110,9 +114,12 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 
 func (m *Main) systemResumeCommand() *cobra.Command {
 	c := &cobra.Command{Use: "resume NAME", Short: "end the pause of a system", Args: one("NAME")}
-	by := c.Flags().String("by", "", "who resumes it (default: your user name)")
+	by := m.writes(c).Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if err := m.would(1, "end the pause of %s", args[0]); err != nil {
+				return err
+			}
 			was, err := st.Operations().Systems.Resume(ctx, args[0], operator(*by))
 			if err != nil {
 				return err

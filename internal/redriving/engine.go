@@ -18,7 +18,7 @@ import (
 )
 
 // Engine works on the redrives of a consumer. It is safe for concurrent use. All fields but
-// Upkeep are required.
+// Upkeep and DryRun are required.
 type Engine struct {
 	Store    store.Store
 	Consumer string
@@ -30,6 +30,9 @@ type Engine struct {
 	Handlers []*task.Handler
 	// Upkeep records what is done; nil records nothing.
 	Upkeep *telemetry.Upkeep
+	// DryRun has Apply, Pause, Resume and Cancel write nothing: they return what they would make of
+	// the redrive, or the error that refuses it.
+	DryRun bool
 	Logger *slog.Logger
 }
 
@@ -93,6 +96,12 @@ func (e *Engine) world(ctx context.Context) (w world, err error) {
 // change locks a redrive, calls f with it, and writes what f has changed, with an audit row unless
 // its Action is "", in one transaction.
 func (e *Engine) change(ctx context.Context, id int64, row audit.Row, f func(r *job.Redrive) error) (r job.Redrive, err error) {
+	if e.DryRun {
+		if r, err = e.jobs().Get(ctx, id); err == nil {
+			err = f(&r)
+		}
+		return r, err
+	}
 	err = store.Transact(ctx, e.Store, func(t *txn.Txn) error {
 		var found bool
 		r, found, err = e.jobs().Lock(ctx, t, id, true, limits)
