@@ -89,7 +89,11 @@ func Decide(r *Redrive, c Counts, w World, now time.Time) Decision {
 	case queued <= 0 && r.UnderWay() <= 0:
 		return d.do(Finish, "")
 	case queued <= 0:
-		return d.do(Wait, "all letters are sent: "+c.wait(r))
+		why := "all letters are sent: " + c.wait(r)
+		if ended := died(r, &c, &w); ended != "" {
+			why += "; " + ended
+		}
+		return d.do(Wait, why)
 	case r.Kind == Discarding:
 		d.N = int(min(queued, MaxStep))
 		return d.do(Send, "")
@@ -143,10 +147,8 @@ func pauses(r *Redrive, c *Counts, w *World, now time.Time) string {
 	if builds := w.Builds(); !slices.Equal(builds, r.Builds) {
 		return fmt.Sprintf("%s runs %s now, and it was applied for %s", r.Consumer, NameBuilds(builds), NameBuilds(r.Builds))
 	}
-	for _, p := range w.Processes {
-		if p.Died && p.Beat.After(r.Resumed) && !c.Oldest.IsZero() && c.Oldest.Before(p.Beat.Add(deathSeen)) {
-			return fmt.Sprintf("a process of %s on %s ended unexpectedly with %d under way: one of the letters may have ended it", r.Consumer, p.Host, c.underWay())
-		}
+	if ended := died(r, c, w); ended != "" {
+		return ended
 	}
 	if _, limited := r.limit(); limited {
 		switch {
@@ -164,8 +166,20 @@ func pauses(r *Redrive, c *Counts, w *World, now time.Time) string {
 	return ""
 }
 
-// deathSeen is how long after its last sign of life a process may have ended.
+// deathSeen is how long after its last sign of life a process may have ended. After that it counts as
+// ended, and a person who resumes the job knows it.
 const deathSeen = 12 * time.Second
+
+// died says which process ended unexpectedly with letters of the job under way; "" if none did.
+func died(r *Redrive, c *Counts, w *World) string {
+	for _, p := range w.Processes {
+		end := p.Beat.Add(deathSeen) // at the latest: the letter that a job begins with may end a process before its next beat
+		if p.Died && end.After(r.Resumed) && !c.Oldest.IsZero() && c.Oldest.Before(end) {
+			return fmt.Sprintf("a process of %s on %s ended unexpectedly with %d under way: one of the letters may have ended it", r.Consumer, p.Host, c.underWay())
+		}
+	}
+	return ""
+}
 
 // wait says what the letters under way wait for.
 func (c *Counts) wait(r *Redrive) string {

@@ -35,12 +35,18 @@ func (s State) Ended() bool { return s == Done || s == Cancelled }
 // ErrNotFound matches the error for a redrive that does not exist.
 var ErrNotFound = errors.New("no such redrive")
 
-// Valid is how long a plan may be applied.
+// Valid is how long a plan may be applied that says nothing else.
 const Valid = time.Hour
 
 // Silence is how long no process may work on a running job before it pauses: it never goes on by
 // itself the next morning.
 const Silence = 10 * time.Minute
+
+// Bounds of Options.
+const (
+	MostRunning = 10_000
+	MostRate    = 1_000_000
+)
 
 // Options say how fast a job goes, and when it pauses. They are part of the plan.
 type Options struct {
@@ -71,9 +77,9 @@ func (o Options) Check() error {
 		}
 	}
 	switch {
-	case o.MaxRunning < 1 || o.MaxRunning > 10_000:
+	case o.MaxRunning < 1 || o.MaxRunning > MostRunning:
 		return fmt.Errorf("%d letters under way are not between 1 and 10000", o.MaxRunning)
-	case !(o.Rate >= 0 && o.Rate <= 1e6):
+	case !(o.Rate >= 0 && o.Rate <= MostRate):
 		return fmt.Errorf("a rate of %v is not between 0 and a million", o.Rate)
 	case !(o.PauseAt >= 0 && o.PauseAt <= 100):
 		return fmt.Errorf("%v %% is not between 0 and 100", o.PauseAt)

@@ -162,6 +162,47 @@ func TestProcessEnds(t *testing.T) {
 	})
 }
 
+// So does one that ends with the first letter, before it has beaten again since the job was applied: the
+// person who resumes the job knows it.
+//
+//evidence:redrive-job
+func TestProcessEndsAtOnce(t *testing.T) {
+	onBoth(t, func(b *fixture) {
+		b.die(many(3)...)
+		b.start("2", "v1")
+		id := b.run()
+		b.step(id)
+		for column, table := range map[string]string{"resumed_at": "headrace_redrives", "at": "headrace_redrive_letters"} {
+			b.exec("UPDATE "+table+" SET "+column+" = "+column+" - 14000000", "UPDATE "+b.schema()+table+" SET "+column+" = "+column+" - interval '14 seconds'")
+		}
+		b.exec("UPDATE headrace_instances SET beat_at = beat_at - 16000000 WHERE id = '2'", "UPDATE "+b.schema()+"headrace_instances SET beat_at = beat_at - interval '16 seconds' WHERE id = '2'")
+		if d := b.step(id); d.Action != job.Pause || !strings.Contains(d.Why, "ended unexpectedly with 1 under way") {
+			b.Fatalf("%+v", d)
+		}
+		_, err := b.engine.Resume(b.ctx, redriving.Resume{ID: id})
+		b.must(err)
+		if d := b.step(id); d.Action == job.Pause {
+			b.Errorf("it pauses again: %+v", d)
+		}
+	})
+}
+
+// A plan is valid for as long as it says.
+func TestValid(t *testing.T) {
+	onBoth(t, func(b *fixture) {
+		b.die(many(1)...)
+		for valid, want := range map[time.Duration]time.Duration{0: job.Valid, 2 * time.Hour: 2 * time.Hour} {
+			r := b.get(b.plan(func(p *redriving.Plan) { p.Valid = valid }))
+			if got := r.Expires.Sub(r.Now).Round(time.Minute); got != want {
+				b.Errorf("valid for %s, want %s", got, want)
+			}
+		}
+		for _, valid := range []time.Duration{-1, time.Second, 25 * time.Hour} {
+			b.refused(second(b.engine.Plan(b.ctx, redriving.Plan{Kind: job.Redriving, Options: job.DefaultOptions(), Valid: valid}, "ann")))
+		}
+	})
+}
+
 // A job on which no process worked for long does not go on by itself.
 func TestForgottenJob(t *testing.T) {
 	onBoth(t, func(b *fixture) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
@@ -18,14 +19,26 @@ type Plan struct {
 	// Filter chooses open letters of the consumer, and Says says how, for people.
 	Filter dlq.Filter `json:"filter"`
 	Says   string     `json:"says"`
+	// Valid is how long it may be applied, from LeastValid to MostValid; 0 is job.Valid.
+	Valid time.Duration `json:"valid_ns,omitempty"`
 	job.Options
 }
+
+// Bounds of Plan.Valid. What was true of letters longer ago is no reason to redrive them.
+const (
+	LeastValid = time.Minute
+	MostValid  = 24 * time.Hour
+)
 
 // Plan lists the letters that a filter chooses, in batches of a transaction each. The error
 // matches instance.ErrRefused if there is none.
 func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, error) {
 	if p.Kind != job.Redriving && p.Kind != job.Discarding {
 		return job.Redrive{}, instance.Refuse("a plan is to redrive or to discard, and not to %q", string(p.Kind))
+	}
+	p.Valid = cmp.Or(p.Valid, job.Valid)
+	if p.Valid < LeastValid || p.Valid > MostValid {
+		return job.Redrive{}, instance.Refuse("a plan is valid from %s to %s, and not %s", LeastValid, MostValid, p.Valid)
 	}
 	if err := p.Check(); err != nil {
 		return job.Redrive{}, instance.Refuse("%v", err)
@@ -63,7 +76,7 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		}
 		return job.Redrive{}, instance.Refuse("no open letter of %s is chosen", e.Consumer)
 	}
-	if err := e.jobs().Planned(ctx, id, count, job.Valid, survey); err != nil {
+	if err := e.jobs().Planned(ctx, id, count, p.Valid, survey); err != nil {
 		return job.Redrive{}, err
 	}
 	return e.jobs().Get(ctx, id)
