@@ -28,7 +28,7 @@ func (m *Main) auditCommand() *cobra.Command {
 		if c.Flags().Changed("subject") {
 			f.Kind, f.Subject, _ = strings.Cut(*subject, ":")
 			if f.Kind == "" || f.Subject == "" && f.Kind != audit.Suspect {
-				return usagef("--subject %q is not of the form %s", short(*subject, 80), subjects)
+				return wrong("subject", *subject, "it must be of the form %s", subjects)
 			}
 			if err := numbered(&f); err != nil {
 				return err

@@ -43,7 +43,7 @@ func (m *Main) locate() (database, error) {
 		return database{}, usagef("--schema is for PostgreSQL; a SQLite file has none")
 	}
 	if len(m.flags.schema) > 63 || strings.ContainsRune(m.flags.schema, 0) {
-		return database{}, usagef("--schema: a PostgreSQL name has at most 63 bytes")
+		return database{}, wrong("schema", m.flags.schema, "it must be a PostgreSQL name, of at most 63 bytes")
 	}
 	return db, nil
 }
@@ -71,7 +71,7 @@ func (m *Main) rawDSN() (string, error) {
 func (m *Main) readDSN(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", usagef("read --dsn-file: %v", err)
+		return "", wrong("dsn-file", path, "it must be a file that holds a DSN: %v", cause(err))
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {

@@ -172,7 +172,7 @@ func (m *Main) content(ctx context.Context, e *editFlags, id int64, before dlq.C
 	for _, header := range e.headers {
 		name, value, ok := strings.Cut(header, "=")
 		if !ok || name == "" {
-			return after, usagef("edit: --header %q is not of the form name=value", short(header, 80))
+			return after, wrong("header", header, "it must be name=value")
 		}
 		after.Metadata[name] = value
 	}

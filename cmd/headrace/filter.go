@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strconv"
 	"strings"
 	"time"
 
@@ -94,7 +93,7 @@ func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
 		return dlq.Filter{}, err
 	}
 	if _, err := search.Match(filter); err != nil {
-		return dlq.Filter{}, usagef("--where: %v", err)
+		return dlq.Filter{}, wrong("where", filter.Where, "it must be a condition of RFC 9535, like '$.total < 0': %v", err)
 	}
 	if !filter.Since.IsZero() && !filter.Until.IsZero() && !filter.Since.Before(filter.Until) {
 		return dlq.Filter{}, usagef("--since is not before --until")
@@ -115,10 +114,10 @@ func parseHeaders(list []string) (map[string]string, error) {
 	for _, header := range list {
 		name, value, ok := strings.Cut(header, "=")
 		if !ok || name == "" {
-			return nil, usagef("--header %q is not name=value", short(header, 80))
+			return nil, wrong("header", header, "it must be name=value")
 		}
 		if before, twice := headers[name]; twice && before != value {
-			return nil, usagef("--header %q has two values", short(name, 80))
+			return nil, wrong("header", header, "it has another value before, %q", short(before, 80))
 		}
 		headers[name] = value
 	}
@@ -129,31 +128,7 @@ func parseHeaders(list []string) (map[string]string, error) {
 func parseTime(flag, s string, now time.Time) (time.Time, error) {
 	t, err := inspect.Moment(s, now)
 	if err != nil {
-		return t, usagef("--%s %q is %v", flag, s, err)
+		return t, wrong(flag, s, "it is %v", err)
 	}
 	return t, nil
-}
-
-// limit is a flag for a number of at least one.
-type limit struct{ n, most int }
-
-// String implements pflag.Value.
-func (l *limit) String() string {
-	if l.n == 0 {
-		return ""
-	}
-	return strconv.Itoa(l.n)
-}
-
-// Type implements pflag.Value.
-func (l *limit) Type() string { return "number" }
-
-// Set implements pflag.Value.
-func (l *limit) Set(s string) error {
-	n, err := strconv.Atoi(s)
-	if err != nil || n < 1 || n > l.most {
-		return usagef("it must be a number from 1 to %d", l.most)
-	}
-	l.n = n
-	return nil
 }

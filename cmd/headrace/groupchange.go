@@ -88,18 +88,16 @@ func (m *Main) muteCommand() *cobra.Command {
 with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 		Example: "  headrace dlq mute 7f3a --for 24h",
 	}
-	span := c.Flags().Duration("for", 0, "for how long, as in 30m or 24h (default: no end)")
+	span := &age{}
+	c.Flags().Var(span, "for", "for how long, as in 30m or 24h (default: no end)")
 	letters := &limit{most: 1_000_000_000}
 	c.Flags().Var(letters, "letters", "for how many more letters (default: no end)")
 	worse := c.Flags().Bool("even-if-worse", false, "also when it becomes regressed or escalating")
 	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
-		if *span < 0 || c.Flags().Changed("for") && *span == 0 {
-			return "", usagef("--for is %s: give a time above 0", *span)
-		}
 		if err := m.wouldGroup("mute", g); err != nil {
 			return "", err
 		}
-		return "is muted", st.Operations().Groups.Mute(ctx, g.ID, groups.Mute{MutedBy: by, EvenIfWorse: *worse}, *span, int64(letters.n))
+		return "is muted", st.Operations().Groups.Mute(ctx, g.ID, groups.Mute{MutedBy: by, EvenIfWorse: *worse}, span.d, int64(letters.n))
 	})
 }
 
@@ -133,7 +131,7 @@ func (m *Main) noteCommand() *cobra.Command {
 		}
 		if c.Flags().Changed("link") {
 			if u, err := url.Parse(*link); *link != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https") {
-				return "", usagef("--link %q is no http or https URL", short(*link, 80))
+				return "", wrong("link", *link, "it must be an http or https URL")
 			}
 			n.Link = link
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/inbox"
-	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/retry"
 )
@@ -42,7 +41,7 @@ for your own schedule. It may be stopped at any time, and run while consumers ru
 		Args:    noArgs,
 	}
 	// The default policy, with the default timeout and the grace of a consumer.
-	f := &pruneFlags{retries: age{retry.Policy{}.Span(35 * time.Second)}, closed: age{inbox.DefaultDeadLetters}}
+	f := &pruneFlags{retries: age{d: retry.Policy{}.Span(35 * time.Second)}, closed: age{d: inbox.DefaultDeadLetters}}
 	flags := c.Flags()
 	flags.StringVar(&f.consumer, "consumer", "", "only rows of this consumer")
 	flags.Var(&f.window, "window", "how long the record of a message is kept (default: computed)")
@@ -133,28 +132,4 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 // amount returns in words how much was removed.
 func amount(p inbox.Pruned) string {
 	return plural(p.Messages, "message", "messages") + " and " + plural(p.Letters, "letter", "letters")
-}
-
-// age is a flag for a time like 90m, 24h or 7d.
-type age struct{ d time.Duration }
-
-// String implements pflag.Value.
-func (a *age) String() string {
-	if a.d == 0 {
-		return ""
-	}
-	return a.d.String()
-}
-
-// Type implements pflag.Value.
-func (a *age) Type() string { return "age" }
-
-// Set implements pflag.Value.
-func (a *age) Set(s string) error {
-	d, ok := inspect.Age(s)
-	if !ok {
-		return usagef("it must be an age like 90m, 24h or 7d")
-	}
-	a.d = d
-	return nil
 }

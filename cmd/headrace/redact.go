@@ -26,7 +26,7 @@ func (m *Main) eyes(shown *content) (e eyes, err error) {
 	e.rules = redact.New()
 	if m.flags.redact != "" {
 		if e.rules, err = redact.Load(m.flags.redact); err != nil {
-			return e, usagef("--redact: %v", err)
+			return e, wrong("redact", m.flags.redact, "it must be a file of rules: %v", err)
 		}
 	}
 	if shown.reveal {

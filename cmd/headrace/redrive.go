@@ -33,7 +33,7 @@ func (m *Main) redrivePlanCommand() *cobra.Command {
 		Use: "plan [GROUP]", Short: "list the letters of a redrive, and check what it needs", Args: mostOne("GROUP"),
 		Long: `Lists open letters by id, and says what there is to know before they are redriven. Nothing is
 redriven yet. The list never changes: letters that come later are not on it. The plan may be applied
-for an hour, by anybody.
+for an hour, or --valid, by anybody.
 
 GROUP is an error fingerprint, or its first digits, at least 4. A process of the consumer makes the
 plan. Applied, the redrive sends one letter, then 10, 100, and the rest, and pauses when letters fail
@@ -44,11 +44,15 @@ again.`,
 	o := job.DefaultOptions()
 	by := c.Flags().String("by", "", "who plans it (default: your user name)")
 	discard := c.Flags().Bool("discard", false, "plan to discard the letters")
-	c.Flags().IntSliceVar(&o.Stages, "stages", o.Stages, "how many letters each stage but the last has")
-	c.Flags().IntVar(&o.MaxRunning, "window", o.MaxRunning, "at most so many letters are under way")
-	c.Flags().Float64Var(&o.Rate, "rate", 0, "at most so many letters a second")
-	c.Flags().Float64Var(&o.PauseAt, "pause-at", o.PauseAt, "pause when more than so many of the last 100 letters of the last stage fail again or retry")
-	c.Flags().DurationVar(&o.StageTimeout, "stage-timeout", o.StageTimeout, "in a stage before the last, pause when a letter retries for so long")
+	c.Flags().Var(sizes{&o.Stages, 1_000_000}, "stages", "how many letters each stage but the last has")
+	running := &limit{n: o.MaxRunning, most: job.MostRunning}
+	c.Flags().Var(running, "window", "at most so many letters are under way")
+	c.Flags().Var(bounded{&o.Rate, job.MostRate}, "rate", "at most so many letters a second")
+	c.Flags().Var(bounded{&o.PauseAt, 100}, "pause-at", "pause when more than so many of the last 100 letters of the last stage fail again or retry")
+	slow := &age{o.StageTimeout, time.Second, 24 * time.Hour}
+	c.Flags().Var(slow, "stage-timeout", "in a stage before the last, pause when a letter retries for so long")
+	valid := &age{job.Valid, redriving.LeastValid, redriving.MostValid}
+	c.Flags().Var(valid, "valid", "for how long it may be applied")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		if len(args) > 0 {
 			if filter.filter.ErrorFingerprint != "" {
@@ -69,10 +73,8 @@ again.`,
 		if err != nil {
 			return err
 		}
-		if err := o.Check(); err != nil {
-			return usagef("redrive plan: %v", err)
-		}
-		p := redriving.Plan{Kind: job.Redriving, Filter: f, Options: o}
+		o.MaxRunning, o.StageTimeout = running.n, slow.d
+		p := redriving.Plan{Kind: job.Redriving, Filter: f, Options: o, Valid: valid.d}
 		if *discard {
 			p.Kind = job.Discarding
 		}
@@ -178,7 +180,8 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 	reason := c.Flags().String("reason", "", "why, for the audit trail")
 	m.writes(c)
 	detach := c.Flags().Bool("detach", false, "do not watch it")
-	wait := c.Flags().Duration("wait", 0, "wait so long for a rollout to end")
+	wait := &age{most: 24 * time.Hour}
+	c.Flags().Var(wait, "wait", "wait so long for a rollout to end")
 	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was planned")
 	addOpenCalls(c, &a.OpenCalls)
 	c.Flags().BoolVar(&a.Anyway, "anyway", false, "go on although the messages would only wait")
@@ -200,7 +203,7 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 				}
 				return m.would(planned.Queued(), "%s %s of %s%s", r.Kind, plural(planned.Queued(), "letter", "letters"), r.Consumer, how)
 			}
-			if err := m.apply(ctx, st, r, a, operator(*by), *reason, *wait); err != nil {
+			if err := m.apply(ctx, st, r, a, operator(*by), *reason, wait.d); err != nil {
 				return err
 			}
 			if *detach {
@@ -309,11 +312,12 @@ func (m *Main) redriveResumeCommand() *cobra.Command {
 	var a redriving.Resume
 	m.writes(c)
 	by := c.Flags().String("by", "", "who decides (default: your user name)")
-	c.Flags().IntVar(&a.FromStage, "from-stage", 0, "begin again with an earlier stage")
+	from := &limit{most: 1_000_000}
+	c.Flags().Var(from, "from-stage", "begin again with an earlier stage")
 	c.Flags().BoolVar(&a.AcceptBuild, "accept-build", false, "go on although other builds run than when it was applied")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
-			a.ID = r.ID
+			a.ID, a.FromStage = r.ID, from.n
 			if m.dryRun {
 				_, err := m.tries(st, r).Resume(ctx, a)
 				return m.wouldStop("resume", r, err)

@@ -56,10 +56,11 @@ func (m *Main) redriveLettersCommand() *cobra.Command {
 	c.Flags().Var(&state, "state", "only those: "+strings.Join(state.of, ", "))
 	most := limit{n: 100, most: 10_000}
 	c.Flags().Var(&most, "limit", "at most so many")
-	after := c.Flags().Int64("after", 0, "only letters with a higher id")
+	after := &limit{most: 1<<63 - 1}
+	c.Flags().Var(after, "after", "only letters with a higher id")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
-			views, err := redriven(ctx, st, r.ID, job.Outcome(state.value), *after, most.n)
+			views, err := redriven(ctx, st, r.ID, job.Outcome(state.value), int64(after.n), most.n)
 			if err != nil {
 				return err
 			}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -59,6 +58,7 @@ func (m *Main) root() *cobra.Command {
 	root.SetIn(m.Stdin)
 	root.SetOut(m.out)
 	root.SetErr(m.Stderr)
+	root.SetFlagErrorFunc(flagError)
 	m.flags.format = choice{value: "table", of: []string{"table", "json", "ndjson", "name"}}
 	flags := root.PersistentFlags()
 	m.flags.set = flags
@@ -133,25 +133,4 @@ func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.
 		}
 		return f(c.Context(), args)
 	}
-}
-
-// choice is a flag with a few allowed words.
-type choice struct {
-	value string
-	of    []string
-}
-
-// String implements pflag.Value.
-func (c *choice) String() string { return c.value }
-
-// Type implements pflag.Value.
-func (c *choice) Type() string { return "word" }
-
-// Set implements pflag.Value.
-func (c *choice) Set(s string) error {
-	if !slices.Contains(c.of, s) {
-		return usagef("it may be one of %s", strings.Join(c.of, ", "))
-	}
-	c.value = s
-	return nil
 }

@@ -78,7 +78,8 @@ pause that lasts longer already is left as it is. After headrace system resume t
 Exit status 5 if no step that is recorded calls a system of this name.`,
 		Example: "  headrace system pause bank --for 1h --reason 'maintenance until 14:00'",
 	}
-	d := c.Flags().Duration("for", 0, "for how long, as in 30m or 4h; at most 720h")
+	d := &age{least: time.Second, most: ledger.MaxPause}
+	c.Flags().Var(d, "for", "for how long, as in 30m or 4h; at most 720h")
 	by := c.Flags().String("by", "", "who pauses it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who find it paused")
 	m.writes(c)
@@ -87,8 +88,8 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 		if err := ledger.CheckSystem(args[0]); err != nil {
 			return usagef("%v", err)
 		}
-		if *d < time.Second || *d > ledger.MaxPause {
-			return usagef("--for is %s: give a time from 1s to %s", *d, ledger.MaxPause)
+		if d.d == 0 {
+			return usagef("system pause: say for how long with --for")
 		}
 		return m.withStore(ctx, func(st openStore) error {
 			if known, err := st.Operations().Systems.Known(ctx, args[0]); err != nil {
@@ -96,10 +97,10 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 			} else if !known && !*anyway {
 				return fmt.Errorf("%w: no step that is recorded calls a system %q: is the name the System of a step? If its first call is still to come, add --anyway", errRefused, args[0])
 			}
-			if err := m.would(1, "pause %s for %s", args[0], *d); err != nil {
+			if err := m.would(1, "pause %s for %s", args[0], d.d); err != nil {
 				return err
 			}
-			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: *d, By: operator(*by), Reason: *reason})
+			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: d.d, By: operator(*by), Reason: *reason})
 			if err != nil {
 				return err
 			}

@@ -127,9 +127,12 @@ func served(at net.Addr, path string) string {
 
 // addresses checks those of pages of others.
 func (f *uiFlags) addresses() error {
+	if _, _, err := net.SplitHostPort(f.listen); err != nil && !strings.HasPrefix(f.listen, "unix:") {
+		return wrong("listen", f.listen, "it must be host:port, or unix:PATH")
+	}
 	for name, to := range map[string]string{"trace-url": f.trace, "runbook-url": f.runbook} {
 		if to != "" && !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "http://") {
-			return usagef("--%s %q is no address: it begins with https:// or http://", name, short(to, 80))
+			return wrong(name, to, "it must be an address that begins with https:// or http://")
 		}
 	}
 	return nil

@@ -51,7 +51,7 @@ func (f *loginFlags) proxy() (*login.Proxy, error) {
 		word, group, _ := strings.Cut(pair, "=")
 		role, ok := who.Parse(word)
 		if !ok {
-			return nil, usagef("--role %q is not role=group, with the role viewer, operator or admin", short(pair, 80))
+			return nil, wrong("role", pair, "it must be role=group, with the role viewer, operator or admin")
 		}
 		o.Roles[group] = max(o.Roles[group], role)
 	}
