@@ -41,7 +41,7 @@ func (m *Main) byJob(ctx context.Context, d *decideFlags, args []string, kind jo
 		return usagef("%s: say why with --reason", verb)
 	}
 	return m.withStore(ctx, func(st openStore) error {
-		if err := wholeGroup(ctx, st, &f); err != nil {
+		if err := settleNamed(ctx, st, args, &f); err != nil {
 			return err
 		}
 		switch few := f.IDs != nil && len(f.IDs) <= fewLetters; {
@@ -174,8 +174,7 @@ func openOnes(ctx context.Context, st openStore, ids []int64) (f dlq.Filter, oth
 		if i >= 0 {
 			skip, err = decidedBefore(ctx, st, letters[i])
 		} else {
-			skip.Why, err = meantGroup(ctx, st, id)
-			skip.Why = "there is no such letter" + skip.Why
+			skip.Why = "there is no such letter"
 		}
 		if err != nil {
 			return f, nil, err

@@ -30,6 +30,7 @@ type decideFlags struct {
 	by     string
 	reason string
 	newKey string
+	letter limit // see named
 	// openCalls discards letters although the outcome of a call is unknown.
 	openCalls bool
 }
@@ -41,6 +42,7 @@ func (m *Main) addDecide(c *cobra.Command) *decideFlags {
 	m.writes(c)
 	c.Flags().BoolVar(&d.direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs: without stages, and not for letters without a key")
 	c.Flags().Var(&d.limit, "limit", "at most so many, oldest first; with --direct")
+	addLetter(c, &d.letter)
 	c.Flags().StringVar(&d.by, "by", "", "who decides, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&d.reason, "reason", "", "why, for the audit trail")
 	return d
@@ -120,7 +122,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 	}
 	return m.withStore(ctx, func(st openStore) error {
 		admin := redrive.New(st)
-		if err := wholeGroup(ctx, st, &f); err != nil {
+		if err := settleNamed(ctx, st, args, &f); err != nil {
 			return err
 		}
 		total, err := countChosen(ctx, admin, f)
@@ -225,7 +227,7 @@ func (m *Main) confirmLetters(d *decideFlags, f dlq.Filter, verb string, total i
 
 // choose returns the filter of the chosen letters. By default it chooses none.
 func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, error) {
-	if isGroup(args) {
+	if isGroup(args) || len(args) == 1 && inspect.Digits(args[0]) && d.ofOwner() { // ids take no filter
 		if d.filter.filter.ErrorFingerprint != "" {
 			return dlq.Filter{}, usagef("%s: a GROUP or --group, not both", verb)
 		}
@@ -233,6 +235,9 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 			return dlq.Filter{}, err
 		}
 		args = nil
+	}
+	if d.letter.n > 0 {
+		args = append(args, d.letter.String())
 	}
 	filtered, err := d.filter.given()
 	if err != nil {
@@ -253,6 +258,25 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	}
 	f.IDs, err = m.askFor(args, d.yes)
 	return f, err
+}
+
+// ofOwner reports whether a flag chooses letters of a consumer or of a handler.
+func (d *decideFlags) ofOwner() bool {
+	return d.filter.set.Changed("consumer") || d.filter.set.Changed("handler")
+}
+
+// settleNamed makes the filter choose a group where the only argument names one.
+func settleNamed(ctx context.Context, st openStore, args []string, f *dlq.Filter) error {
+	if f.IDs != nil {
+		group, err := groupNamed(ctx, st, args, dlq.Filter{})
+		if err != nil {
+			return err
+		}
+		if group != "" {
+			f.IDs, f.ErrorFingerprint = nil, group
+		}
+	}
+	return wholeGroup(ctx, st, f)
 }
 
 // userName returns the name of the user who runs the command.

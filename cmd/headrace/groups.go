@@ -192,20 +192,6 @@ func wholeFingerprint(digits *string, known func() ([]string, error)) error {
 	return nil
 }
 
-// meantGroup says how to name a group whose first digits look like the number of a letter; "" if no
-// group begins with them.
-func meantGroup(ctx context.Context, st redrive.Store, id int64) (string, error) {
-	f := dlq.Filter{ErrorFingerprint: strconv.FormatInt(id, 10)}
-	if len(f.ErrorFingerprint) < inspect.LeastDigits {
-		return "", nil
-	}
-	err := wholeGroup(ctx, st, &f)
-	if err != nil || len(f.ErrorFingerprint) < inspect.AllDigits {
-		return "", err
-	}
-	return "; for the group type all of " + f.ErrorFingerprint, nil
-}
-
 // oneGroup returns the group of f, with or without open letters.
 func (m *Main) oneGroup(ctx context.Context, st redrive.Store, f dlq.Filter) (groups.Group, error) {
 	if err := wholeGroup(ctx, st, &f); err != nil {

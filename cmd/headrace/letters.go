@@ -30,7 +30,7 @@ func (m *Main) showCommand() *cobra.Command {
 		return m.withStore(ctx, func(st openStore) error {
 			view, err := viewDetail(ctx, st, redrive.New(st), id, shown.any())
 			if err != nil {
-				return err
+				return m.letterMissing(ctx, st, err, args[0])
 			}
 			eyes.body(&view.bodyView)
 			if m.json() {

@@ -248,16 +248,6 @@ func (m *Main) wouldStop(does string, r job.Redrive, failed error) error {
 	return m.would(r.Queued(), "%s %s, with %s", does, job.Name(r.ID), plural(r.Queued(), "letter queued", "letters queued"))
 }
 
-// isGroup reports whether args are one group, and not the numbers of letters: the first digits of a
-// fingerprint have a letter among them, or are all that it has.
-func isGroup(args []string) bool {
-	if len(args) != 1 || !inspect.Digits(args[0]) {
-		return false
-	}
-	_, number := parseID(args[0])
-	return !number || len(args[0]) >= inspect.AllDigits
-}
-
 // stopping asks to pause, resume or cancel a redrive. The request stays for valid.
 func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, request instance.Request, args any, valid time.Duration) error {
 	request.Consumer = r.Consumer

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"log/slog"
 	"strings"
@@ -179,23 +180,48 @@ func TestRedriveFew(t *testing.T) {
 	p.run(exitDone, nil, "check")
 }
 
-// The first digits of a group may be those of a letter's number: then it is said how to name the
-// group.
+// The first digits of a group may be those of a letter's number: what exists decides, and where both do
+// a person says which.
 func TestGroupOfDigits(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead-digits", "1")
 	var b billing
 	b.start(p, "v1")
-	const want = "; for the group type all of 5959abcdef012345"
-	p.run(exitFailed, quickly, "dlq", "rehearse", "5959")
-	p.wants("rehearse", "no such dead letter: 5959"+want)
-	p.run(exitFailed, quickly, "dlq", "redrive", "5959", "--reason", "fixed", "--yes")
-	p.wants("redrive", "5959  skipped: there is no such letter"+want)
+	p.run(exitDone, quickly, "dlq", "rehearse", "5959")
+	p.wants("rehearse", "1 of 1 letter", "next: headrace redrive plan 5959abcdef012345")
+	p.run(exitDone, quickly, "dlq", "why", "5959")
+	p.run(exitDone, quickly, "dlq", "why", "1")
+	p.wants("why of a letter", "5959abcdef012345  ")
+	p.run(exitDone, quickly, "dlq", "redrive", "5959", "--dry-run")
+	p.wants("redrive", "would redrive 1 letter (error fingerprint 5959abcdef012345)")
+	p.run(exitDone, quickly, "dlq", "redrive", "5959", "--consumer", "billing", "--dry-run")
+	p.wants("with an owner", "would redrive 1 letter (")
+	p.run(exitFailed, quickly, "dlq", "show", "5959")
+	p.wants("show", "no such dead letter: 5959", "next: headrace dlq why 5959")
+	p.run(exitFailed, quickly, "dlq", "why", "5958")
 	p.run(exitFailed, quickly, "dlq", "rehearse", "5958")
-	if strings.Contains(p.stderr.String(), "for the group") {
-		t.Errorf("of no group: %s", &p.stderr)
+
+	db, err := sql.Open("sqlite", strings.TrimPrefix(p.dsn, "sqlite:"))
+	if err == nil {
+		_, err = db.Exec("UPDATE sqlite_sequence SET seq = 5958 WHERE name = 'headrace_dead_letters'")
 	}
-	p.run(exitDone, quickly, "dlq", "rehearse", "5959abcdef012345")
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	p.seed("dead", "1")
+	for _, command := range []string{"why", "rehearse", "redrive --dry-run", "discard --reason x --dry-run", "discard --direct --reason x --dry-run"} {
+		args := append([]string{"dlq"}, strings.Fields(command)...)
+		p.run(exitUsage, quickly, append(args, "5959")...)
+		p.wants(command, "5959 is the number of a letter, and the first digits of group 5959abcdef012345: say which with --letter 5959 or --group 5959")
+		p.run(exitDone, quickly, append(args, "--letter", "5959")...)
+		p.wants(command + " of the letter")
+		letter := p.stdout.String()
+		p.run(exitDone, quickly, append(args, "--group", "5959")...)
+		if p.stdout.String() == letter {
+			t.Errorf("%s has no choice: %s", command, letter)
+		}
+		p.run(exitUsage, quickly, append(args, "--group", "5959", "--letter", "5959")...)
+	}
 }
 
 // A plan says what another redrive has, what has been decided since, and that it is too late.

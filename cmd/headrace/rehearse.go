@@ -20,18 +20,19 @@ import (
 
 func (m *Main) rehearseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "rehearse GROUP | ID...", Short: "try the handler of dead letters on them, and roll back", Args: cobra.MinimumNArgs(1),
+		Use: "rehearse GROUP | ID...", Short: "try the handler of dead letters on them, and roll back",
 		Long: `Has a process of the consumer run the handler on dead letters and roll back, and says which of them
 would pass. Nothing is kept and nothing is published; a sequence of PostgreSQL moves on. By default
 it takes 20 letters of the group, the oldest, the newest and some between, and a process of the newest build
 that runs. The handler must be declared consumer.Rehearsable().
 
-GROUP is the error fingerprint, or its first digits, at least 4; digits without a letter from a to f
-are the number of a dead letter. Exit status 3 if a letter would fail or was not rehearsed, 5 if none was.`,
+GROUP is the error fingerprint, or its first digits, at least 4. Where digits are the number of a letter, too,
+--group or --letter says which is meant. Exit status 3 if a letter would fail or was not rehearsed, 5 if none was.`,
 		Example: "  headrace dlq rehearse 3f2a\n  headrace dlq rehearse 17 18 --host pod-canary-0",
 	}
 	var of dlq.Filter
 	addOwner(c, &of)
+	which := addNamed(c)
 	var r instance.Request
 	c.Flags().StringVar(&r.Build, "build", "", "by a process of this build (default: the newest one that runs)")
 	c.Flags().StringVar(&r.Host, "host", "", "by a process on this host")
@@ -41,16 +42,20 @@ are the number of a dead letter. Exit status 3 if a letter would fail or was not
 	c.Flags().Var(count, "limit", "how many letters of a group")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		r.Kind, r.By = rehearsal.Kind, operator(r.By)
-		return m.withStore(ctx, func(st openStore) error { return m.rehearse(ctx, st, of, r, count.n, args) })
+		return m.withStore(ctx, func(st openStore) error { return m.rehearse(ctx, st, of, r, count.n, which, args) })
 	})
 	return c
 }
 
 // rehearse asks a process for a rehearsal of what which names, and prints its report.
-func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, which []string) (err error) {
+func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r instance.Request, count int, which *named, named []string) (err error) {
 	args, next := rehearsal.Args{Count: count}, "redrive plan"
-	if isGroup(which) {
-		of.ErrorFingerprint = which[0]
+	group, letters, err := which.choose(ctx, st, named, of)
+	if err != nil {
+		return err
+	}
+	if group != "" {
+		of.ErrorFingerprint = group
 		g, err := m.oneGroup(ctx, st, of)
 		if err != nil {
 			return err
@@ -60,7 +65,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		if g.Class == dlq.Conflict { // whose plan would skip them
 			next = "dlq why"
 		}
-	} else if args.Letters, err = m.readIDs(which); err != nil {
+	} else if args.Letters, err = m.readIDs(letters); err != nil {
 		return err
 	} else if r.Consumer, err = consumerOf(ctx, st, args.Letters); err != nil {
 		return err
@@ -112,8 +117,7 @@ func consumerOf(ctx context.Context, st openStore, ids []int64) (consumer string
 		i := slices.IndexFunc(letters, func(l dlq.Letter) bool { return l.LetterID == id })
 		switch {
 		case i < 0:
-			meant, err := meantGroup(ctx, st, id)
-			return "", errors.Join(fmt.Errorf("%w: %d%s", dlq.ErrNotFound, id, meant), err)
+			return "", fmt.Errorf("%w: %d", dlq.ErrNotFound, id)
 		case consumer != "" && letters[i].Consumer != consumer:
 			return "", usagef("letters of two consumers, %s and %s: ask each for its own", consumer, letters[i].Consumer)
 		}

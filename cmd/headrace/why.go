@@ -41,20 +41,23 @@ type whyView struct {
 
 func (m *Main) whyCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "why GROUP", Short: "show a group: since when, from which builds, what runs now, and one letter", Args: one("GROUP"),
+		Use: "why GROUP | ID", Short: "show a group: since when, from which builds, what runs now, and one letter",
 		Long: `Shows what is known of the open letters of a group: when they came, which builds wrote them, which
 builds run now, and the newest letter with its attempts. GROUP is the error fingerprint, or its
-first digits, at least 4 (see headrace dlq groups). If several handlers have
+first digits, at least 4 (see headrace dlq groups); ID is the number of a letter of it. If several handlers have
 letters of that fingerprint, --consumer and --handler choose.`,
 		Example: "  headrace dlq why 3f2a",
 	}
 	var of dlq.Filter
 	addOwner(c, &of)
+	which := addNamed(c)
 	shared := c.Flags().Bool("shared", false, "say what its letters share and others of the handler do not, with secrets redacted")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		f := of
-		f.ErrorFingerprint = args[0]
 		return m.withStore(ctx, func(st openStore) error {
+			f, err := groupOrLetter(ctx, st, which, args, of)
+			if err != nil {
+				return err
+			}
 			g, err := m.oneGroup(ctx, st, f)
 			if err != nil {
 				return err
@@ -76,6 +79,31 @@ letters of that fingerprint, --consumer and --handler choose.`,
 		})
 	})
 	return c
+}
+
+// groupOrLetter chooses the group that is named, or that of the letter that is.
+func groupOrLetter(ctx context.Context, st openStore, which *named, args []string, of dlq.Filter) (f dlq.Filter, err error) {
+	group, letters, err := which.choose(ctx, st, args, of)
+	f = of
+	if f.ErrorFingerprint = group; err != nil || group != "" {
+		return f, err
+	}
+	if len(letters) > 1 {
+		return f, usagef("dlq why takes one GROUP or ID")
+	}
+	id, ok := parseID(letters[0])
+	if !ok {
+		f.ErrorFingerprint = letters[0] // which is none, as it says
+		return f, nil
+	}
+	l, err := redrive.New(st).List(ctx, dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
+	if err != nil {
+		return f, err
+	}
+	if f.ErrorFingerprint = letters[0]; len(l) > 0 {
+		f = dlq.Filter{Consumer: l[0].Consumer, Handler: l[0].Handler, ErrorFingerprint: l[0].ErrorFingerprint}
+	}
+	return f, nil
 }
 
 func whyOf(ctx context.Context, st openStore, g groups.Group) (v whyView, err error) {
