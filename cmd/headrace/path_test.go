@@ -85,6 +85,9 @@ func pathOfANight(t *testing.T, p *program, schema string) {
 	if len(commands) > 4 {
 		t.Errorf("%d commands: %q", len(commands), commands)
 	}
+	if said := n.stdout.String(); !strings.Contains(said, " is resolved in v1.8.1\n") {
+		t.Errorf("the last command does not say that the group is resolved: %s", said)
+	}
 	n.program.run(exitDone, nil, n.args("check")...)
 	n.resolved()
 	n.allClear(alert)

@@ -190,12 +190,16 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 			return err
 		}
 	}
-	for _, e := range v.Failed {
-		if err := m.line("  letter %d failed again as letter %d", e.LetterID, e.Next); err != nil {
-			return err
-		}
+	group, err := m.printFailed(ctx, st, v.Failed)
+	if err != nil {
+		return err
+	}
+	if err := m.printResolved(ctx, st, r); err != nil {
+		return err
 	}
 	switch {
+	case r.State == job.Done && group != "":
+		m.next("dlq why %s", short(group, 16))
 	case len(v.Failed) > 0:
 		m.next("dlq show %d", v.Failed[len(v.Failed)-1].Next)
 	case r.State == job.Running:

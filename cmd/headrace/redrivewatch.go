@@ -33,6 +33,11 @@ func (m *Main) watch(ctx context.Context, st openStore, id int64) error {
 	case err != nil:
 		return err
 	}
+	if !m.json() {
+		if err := awaitResolved(work, st, r); err != nil {
+			return err
+		}
+	}
 	return m.ended(ctx, st, r)
 }
 

@@ -52,31 +52,27 @@ func TestDecide(t *testing.T) {
 		stage  int
 		why    string
 	}{
-		"the first letter":      {func(*situation) {}, job.Send, 1, 1, ""},
-		"while it is under way": {func(s *situation) { s.underWay(1) }, job.Wait, 0, 1, "1 running or waiting"},
-		"when it has succeeded": {func(s *situation) { s.ended(1, job.Succeeded) }, job.Send, 10, 2, ""},
-		"when it has failed":    {func(s *situation) { s.ended(1, job.FailedAgain); s.Failed = "letter 1 failed again" }, job.Pause, 0, 1, "letter 1 failed again"},
-		"when it was skipped":   {func(s *situation) { s.Tally([]job.Entry{{State: job.Skipped}}) }, job.Send, 1, 1, ""},
-		"a slow letter":         {func(s *situation) { s.underWay(1); s.Slow = "letter 1 retries" }, job.Pause, 0, 1, "letter 1 retries"},
-		"a part of a stage":     {func(s *situation) { s.Begin(2, now); s.ended(3, job.Succeeded); s.underWay(4) }, job.Send, 3, 2, ""},
-		"the end of a stage":    {func(s *situation) { s.Begin(2, now); s.ended(6, job.Succeeded); s.underWay(4) }, job.Wait, 0, 2, "4 running"},
-		"the rest":              {func(s *situation) { s.Begin(3, now); s.ended(100, job.Succeeded) }, job.Send, 100, 4, ""},
-		"the window":            {func(s *situation) { s.Begin(4, now); s.underWay(100) }, job.Wait, 0, 4, "100 running"},
-		"the window has grown":  {func(s *situation) { s.Begin(4, now); s.ended(210, job.Succeeded); s.underWay(100) }, job.Send, 300, 4, ""},
-		"postponed letters":     {func(s *situation) { s.Begin(4, now); s.underWay(100); s.Running, s.Postponed, s.Aside = 70, 30, 30 }, job.Send, 30, 4, ""},
-		"six of 100 failed":     {func(s *situation) { s.Begin(4, now); s.ended(6, job.FailedAgain); s.ended(94, job.Succeeded) }, job.Pause, 0, 4, "6 of the last"},
-		"five of 100 failed":    {func(s *situation) { s.Begin(4, now); s.ended(5, job.FailedAgain); s.ended(95, job.Succeeded) }, job.Send, 100, 4, ""},
-		"long ago":              {func(s *situation) { s.Begin(4, now); s.ended(9, job.FailedAgain); s.ended(100, job.Succeeded) }, job.Send, 200, 4, ""},
-		"retrying":              {func(s *situation) { s.Begin(4, now); s.underWay(6); s.Running, s.Retrying, s.StageRetrying = 0, 6, 6 }, job.Pause, 0, 4, "retry"},
-		"eleven of 100 skipped": {func(s *situation) { s.Begin(4, now); skip(s, 11) }, job.Pause, 0, 4, "were skipped"},
-		"another build":         {func(s *situation) { s.Processes[0].Build = "v0" }, job.Pause, 0, 1, "billing runs v0 now"},
-		"two builds":            {func(s *situation) { s.Processes = append(s.Processes, job.Process{}) }, job.Pause, 0, 1, "a build without a name and v1"},
-		"a process ended":       {func(s *situation) { s.underWay(1); died(s, -5*time.Second) }, job.Pause, 0, 1, "ended unexpectedly"},
-		"a process ended at once": {func(s *situation) {
-			s.Resumed = now.Add(-13 * time.Second)
-			s.underWay(1)
-			died(s, -15*time.Second)
-		}, job.Pause, 0, 1, "ended unexpectedly with 1 under way"},
+		"the first letter":        {func(*situation) {}, job.Send, 1, 1, ""},
+		"while it is under way":   {func(s *situation) { s.underWay(1) }, job.Wait, 0, 1, "1 running or waiting"},
+		"when it has succeeded":   {func(s *situation) { s.ended(1, job.Succeeded) }, job.Send, 10, 2, ""},
+		"when it has failed":      {func(s *situation) { s.ended(1, job.FailedAgain); s.Failed = "letter 1 failed again" }, job.Pause, 0, 1, "letter 1 failed again"},
+		"when it was skipped":     {func(s *situation) { s.Tally([]job.Entry{{State: job.Skipped}}) }, job.Send, 1, 1, ""},
+		"a slow letter":           {func(s *situation) { s.underWay(1); s.Slow = "letter 1 retries" }, job.Pause, 0, 1, "letter 1 retries"},
+		"a part of a stage":       {func(s *situation) { s.Begin(2, now); s.ended(3, job.Succeeded); s.underWay(4) }, job.Send, 3, 2, ""},
+		"the end of a stage":      {func(s *situation) { s.Begin(2, now); s.ended(6, job.Succeeded); s.underWay(4) }, job.Wait, 0, 2, "4 running"},
+		"the rest":                {func(s *situation) { s.Begin(3, now); s.ended(100, job.Succeeded) }, job.Send, 100, 4, ""},
+		"the window":              {func(s *situation) { s.Begin(4, now); s.underWay(100) }, job.Wait, 0, 4, "100 running"},
+		"the window has grown":    {func(s *situation) { s.Begin(4, now); s.ended(210, job.Succeeded); s.underWay(100) }, job.Send, 300, 4, ""},
+		"postponed letters":       {func(s *situation) { s.Begin(4, now); s.underWay(100); s.Running, s.Postponed, s.Aside = 70, 30, 30 }, job.Send, 30, 4, ""},
+		"six of 100 failed":       {func(s *situation) { s.Begin(4, now); s.ended(6, job.FailedAgain); s.ended(94, job.Succeeded) }, job.Pause, 0, 4, "6 of the last"},
+		"five of 100 failed":      {func(s *situation) { s.Begin(4, now); s.ended(5, job.FailedAgain); s.ended(95, job.Succeeded) }, job.Send, 100, 4, ""},
+		"long ago":                {func(s *situation) { s.Begin(4, now); s.ended(9, job.FailedAgain); s.ended(100, job.Succeeded) }, job.Send, 200, 4, ""},
+		"retrying":                {func(s *situation) { s.Begin(4, now); s.underWay(6); s.Running, s.Retrying, s.StageRetrying = 0, 6, 6 }, job.Pause, 0, 4, "retry"},
+		"eleven of 100 skipped":   {func(s *situation) { s.Begin(4, now); skip(s, 11) }, job.Pause, 0, 4, "were skipped"},
+		"another build":           {func(s *situation) { s.Processes[0].Build = "v0" }, job.Pause, 0, 1, "billing runs v0 now"},
+		"two builds":              {func(s *situation) { s.Processes = append(s.Processes, job.Process{}) }, job.Pause, 0, 1, "a build without a name and v1"},
+		"a process ended":         {func(s *situation) { s.underWay(1); died(s, -5*time.Second) }, job.Pause, 0, 1, "ended unexpectedly"},
+		"a process ended at once": {diedAtOnce, job.Pause, 0, 1, "ended unexpectedly with 1 under way"},
 		"a process ended at last": {func(s *situation) { s.Count = 1; s.underWay(1); died(s, -5*time.Second) }, job.Wait, 0, 1, "all letters are sent: 1 running or waiting; a process of billing on b ended unexpectedly"},
 		"nothing was under way":   {func(s *situation) { died(s, -5*time.Second) }, job.Send, 1, 1, ""},
 		"a process ended before":  {func(s *situation) { s.underWay(1); died(s, -2*time.Minute) }, job.Wait, 0, 1, "1 running"},
@@ -118,6 +114,13 @@ func skip(s *situation, n int) {
 // died has a process whose last beat was so long ago.
 func died(s *situation, ago time.Duration) {
 	s.Processes = append(s.Processes, job.Process{Host: "b", Build: "v0", Beat: now.Add(ago), Died: true})
+}
+
+// diedAtOnce has a process that ended with the first letter, before it has beaten again.
+func diedAtOnce(s *situation) {
+	s.Resumed = now.Add(-13 * time.Second)
+	s.underWay(1)
+	died(s, -15*time.Second)
 }
 
 // Whatever happens to its letters, a job never has more of them under way than the window, never

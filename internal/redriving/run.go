@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sleep"
 )
@@ -79,11 +80,28 @@ func (e *Engine) steps(ctx context.Context, rest bool) (most time.Duration, busy
 		case taken.Changed > 0:
 			most = min(most, steadyEvery)
 		}
+		if taken.Action == job.Finish {
+			e.settleGroups(ctx)
+		}
 		if taken.Action == job.Pause {
 			e.Logger.Warn("a redrive paused by itself", "redrive", job.Name(id), "why", taken.Why)
 		}
 	}
 	return most, busy, nil
+}
+
+// settleGroups resolves the groups whose last letters a redrive has ended, so that the person who watches
+// it sees that. After an error the loop that counts does it within seconds.
+func (e *Engine) settleGroups(ctx context.Context) {
+	c := counting.New(e.Store)
+	c.Upkeep = e.Upkeep
+	err := c.AddUp(ctx)
+	if err == nil {
+		err = c.Review(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		e.Logger.Warn("groups of dead letters could not be counted", "error", encode.Said(err))
+	}
 }
 
 // forget removes old redrives.
