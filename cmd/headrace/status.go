@@ -70,7 +70,7 @@ group, the outbox, and what has no owner. Exit status 3 if there are open letter
 				if err != nil {
 					return fmt.Errorf("status: %w", err)
 				}
-				if err := m.printStatus(v); err != nil {
+				if err := m.printStatus(ctx, st, v); err != nil {
 					return err
 				}
 				if len(v.Failing)+len(v.Warnings) > 0 {
@@ -269,9 +269,16 @@ func waitingEvents(s outbox.Status) int64 { return s.Ready + s.Delayed + s.Behin
 // failingShown is how many groups the table shows.
 const failingShown = 10
 
-func (m *Main) printStatus(v statusView) error {
+func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) error {
 	if m.json() {
 		return m.emitJSON("", v)
+	}
+	head, err := m.headline(ctx, st)
+	if err != nil {
+		return err
+	}
+	if err := m.line("%s", head); err != nil {
+		return err
 	}
 	var rows [][]string
 	section := func(title string, lines [][]string) {
@@ -311,6 +318,11 @@ func (m *Main) printStatus(v statusView) error {
 	section("OUTBOX", boxes)
 	section("SYSTEMS", pausedSystems(v.Systems))
 	section("WARNINGS", warn)
+	if len(rows) == 0 {
+		err = m.line("nothing here yet: no consumer has run on this database; start one, and look again")
+		m.next("status")
+		return err
+	}
 	if err := m.table(nil, rows); err != nil {
 		return err
 	}
