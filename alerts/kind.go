@@ -91,6 +91,16 @@ const (
 	SinkFailing Kind = "sink_failing"
 )
 
+// Kinds returns all kinds of this package. A program of yours may make others.
+func Kinds() []Kind {
+	return []Kind{
+		Paused, Resumed, SubscriptionEnded, HandlerStuck, WrongOrder, SourceDown, SourceUp, RelayStalled, RelayResumed, WebhookRefused,
+		GroupFailing, LettersOld, LettersExpire, BacklogLag, OutboxLag, RowsParked, WorkWithoutOwner, SubscriptionStalled,
+		ConsumerAbsent, ConsumerCrashing, PauseForgotten, RedrivePaused, RedriveStalled, RedriveEnded, ScheduleMissed,
+		StepSkipped, StepDoubled, Missing, ReconcileGap, StepParked, SinkFailing,
+	}
+}
+
 // Event reports whether alerts of the kind are judged from the tables, and are not resolved: each
 // sink is sent one, once.
 func (k Kind) Event() bool { return k == RedriveEnded }

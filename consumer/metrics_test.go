@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
@@ -127,7 +128,7 @@ func TestGauges(t *testing.T) {
 			b.Errorf("ready %d, paused %d", ready, paused)
 		}
 		first.eventually("an alert that the hook took, and a new group", func() bool {
-			return first.sum("headrace.alerts.sent", "headrace.outcome", "sent") == 1 && first.sum("headrace.dead_letter_groups.opened", "headrace.group.state", "new") == 1
+			return first.sum("headrace.alerts.sent", "headrace.outcome", "sent", "headrace.sink", "hook", "headrace.kind", "group_failing") == 1 && first.sum("headrace.dead_letter_groups.opened", "headrace.group.state", "new") == 1
 		})
 		if _, there := first.collect()["headrace.alerts.dropped"]; !there {
 			b.Error("no counter of dropped alerts")
@@ -172,6 +173,9 @@ func TestMetricsBegin(t *testing.T) {
 		if got := o.sum(name); got != 0 {
 			o.Errorf("%s begins at %d", name, got)
 		}
+	}
+	if got, want := len(points(o.collect()["headrace.alerts.sent"])), 2*len(alerts.Kinds()); got != want || !o.there("headrace.alerts.sent", "headrace.sink", "hook") {
+		o.Errorf("alerts have %d counters, want %d for the sink", got, want)
 	}
 }
 

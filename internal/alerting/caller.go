@@ -29,9 +29,9 @@ var errPanicked = errors.New("the alert hook panicked")
 // Caller calls a hook, one call at a time. If a call does not return in time, the Caller
 // abandons it and makes no other call until it returns. It is safe for concurrent use.
 type Caller struct {
-	// Called is told whether each call of the hook succeeded; may be nil. It is set before
+	// Called is told whether each call of the hook, with an alert of a kind, succeeded; may be nil. It is set before
 	// the first call.
-	Called func(ok bool)
+	Called func(kind alerts.Kind, ok bool)
 	// Every is that of a sink that is alerts.Repeated; 0 of another.
 	Every time.Duration
 
@@ -51,7 +51,7 @@ func NewCaller(hook alerts.Hook, logger *slog.Logger) *Caller {
 func (c *Caller) Call(ctx context.Context, a alerts.Alert) error {
 	err := c.call(ctx, a)
 	if c.Called != nil && !errors.Is(err, errNotBegun) {
-		c.Called(err == nil)
+		c.Called(a.Kind, err == nil)
 	}
 	if err != nil && !errors.Is(err, errNotBegun) {
 		c.logger.Warn("an alert was not sent", "kind", string(a.Kind), "about", a.Consumer, "error", Reason(err))

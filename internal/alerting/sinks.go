@@ -19,12 +19,14 @@ type Sinks struct {
 }
 
 // NewSinks starts a dispatcher for each sink of o in a process of consumer. The caller closes them.
-// called is told of each call of a sink, as Caller.Called.
-func NewSinks(consumer string, o alerts.Options, logger *slog.Logger, called func(ok bool)) *Sinks {
+// called is told of each call of a sink by name, as Caller.Called; may be nil.
+func NewSinks(consumer string, o alerts.Options, logger *slog.Logger, called func(sink string, kind alerts.Kind, ok bool)) *Sinks {
 	s := &Sinks{Callers: make(map[string]*Caller)}
 	for _, sink := range o.Sinks {
 		caller := NewCaller(func(ctx context.Context, a alerts.Alert) error { return sink.Send(ctx, o.Say(sink.Name(), a)) }, logger)
-		caller.Called = called
+		if called != nil {
+			caller.Called = func(kind alerts.Kind, ok bool) { called(sink.Name(), kind, ok) }
+		}
 		if r, ok := sink.(alerts.Repeated); ok {
 			caller.Every = r.Every()
 		}

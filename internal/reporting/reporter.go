@@ -24,8 +24,8 @@ import (
 type Options struct {
 	// Watch are those of the Watch, without Callers, Away and Direct.
 	Watch watching.Options
-	// Called is told of each call of a sink, as alerting.Caller.Called.
-	Called func(ok bool)
+	// Called is told of each call of a sink, as by alerting.NewSinks.
+	Called func(sink string, kind alerts.Kind, ok bool)
 	// These say what is wrong.
 	Breaker       *breaker.Breaker
 	Pause         *pause.State

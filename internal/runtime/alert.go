@@ -8,7 +8,7 @@ import (
 )
 
 // newReporter returns that of the instance called id. called is told of each call of a sink.
-func newReporter(rt *Runtime, id string, called func(ok bool)) *reporting.Reporter {
+func newReporter(rt *Runtime, id string, called func(sink string, kind alerts.Kind, ok bool)) *reporting.Reporter {
 	return reporting.New(reporting.Options{
 		Watch: watching.Options{
 			Store: rt.Store, Consumer: rt.Name, Owner: id, Environment: rt.Environment, Build: rt.Build, OpenLetters: rt.Retention.OpenLetters,

@@ -3,6 +3,7 @@ package runtime
 import (
 	"context"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/depths"
@@ -15,7 +16,14 @@ func beginCounters(rt *Runtime) *telemetry.Upkeep {
 	for _, h := range rt.handlers {
 		h.Telemetry.Begin(h.Topic)
 	}
-	return telemetry.NewUpkeep(rt.Telemetry, rt.Name, groups.Openings(), job.Ends(), rehearsal.Outcomes())
+	u := telemetry.NewUpkeep(rt.Telemetry, rt.Name, groups.Openings(), job.Ends(), rehearsal.Outcomes())
+	for _, sink := range rt.Alerts.Sinks {
+		for _, kind := range alerts.Kinds() {
+			u.Alerts(sink.Name(), string(kind), true, 0)
+			u.Alerts(sink.Name(), string(kind), false, 0)
+		}
+	}
+	return u
 }
 
 // watchGauges registers the gauges.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/dispatch"
@@ -88,7 +89,7 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	r.deadline, r.cut = context.WithCancel(context.WithoutCancel(ctx))
 	r.Subscribed, r.unsubscribe = context.WithCancel(context.WithoutCancel(ctx))
 	r.instance.self.ID = uuid.NewString()
-	r.alerts = newReporter(rt, r.instance.self.ID, r.upkeep.AlertSent)
+	r.alerts = newReporter(rt, r.instance.self.ID, func(sink string, kind alerts.Kind, ok bool) { r.upkeep.Alerts(sink, string(kind), ok, 1) })
 	rt.Breaker.OnChange = r.breakerChanged
 	rt.Subscriptions.OnChange, rt.Subscriptions.OnRefusal = r.alerts.Sources, r.alerts.Refusal
 	rt.Pause.OnChange = func() { r.alerts.Pausing("a person resumed the consumer, and it takes messages again") }

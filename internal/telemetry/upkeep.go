@@ -29,7 +29,7 @@ func newUpkeepCounters(m *maker, meter metric.Meter) upkeepCounters {
 		groups:     instrument(m, meter.Int64Counter, "headrace.dead_letter_groups.opened", "{group}", "Groups of dead letters that became new, escalating or regressed, counted by the process that found it."),
 		redriven:   instrument(m, meter.Int64Counter, "headrace.redrive.messages", "{message}", "Letters of redrives by what became of them."),
 		rehearsals: instrument(m, meter.Int64Counter, "headrace.rehearsals", "{message}", "Letters rehearsed by outcome."),
-		alerts:     instrument(m, meter.Int64Counter, "headrace.alerts.sent", "{alert}", "Calls of the alert hook by outcome: sent, failed."),
+		alerts:     instrument(m, meter.Int64Counter, "headrace.alerts.sent", "{alert}", "Alerts by sink, kind and outcome: sent, failed."),
 	}
 }
 
@@ -47,7 +47,7 @@ type Upkeep struct {
 
 // NewUpkeep returns the Upkeep of a consumer, nil for a nil t. states are those that a group is counted for,
 // outcomes those of a redriven letter and of a rehearsed one. All counters of the consumer
-// begin at 0: a series that begins at 1 has no increase.
+// begin at 0, but those of Alerts: a series that begins at 1 has no increase.
 func NewUpkeep[S, O, P ~string](t *Telemetry, consumer string, states []S, redriven []O, rehearsed []P) *Upkeep {
 	if t == nil {
 		return nil
@@ -65,9 +65,6 @@ func NewUpkeep[S, O, P ~string](t *Telemetry, consumer string, states []S, redri
 	}
 	for _, outcome := range rehearsed {
 		u.Rehearsed(string(outcome), 0)
-	}
-	for _, outcome := range []string{sent, failed} {
-		t.upkeep.alerts.Add(background, 0, u.outcome(outcome))
 	}
 	return u
 }
@@ -123,8 +120,9 @@ func (u *Upkeep) Rehearsed(outcome string, n int64) {
 	}
 }
 
-// AlertSent counts a call of the alert hook.
-func (u *Upkeep) AlertSent(ok bool) {
+// Alerts counts n alerts of a kind that a sink took, if ok, or did not. sink is its name, which holds no
+// secret. A sink's counters begin with an n of 0.
+func (u *Upkeep) Alerts(sink, kind string, ok bool, n int64) {
 	if u == nil {
 		return
 	}
@@ -132,7 +130,8 @@ func (u *Upkeep) AlertSent(ok bool) {
 	if ok {
 		outcome = sent
 	}
-	u.t.upkeep.alerts.Add(background, 1, u.outcome(outcome))
+	labels := metric.WithAttributes(attribute.String("headrace.sink", sink), attribute.String("headrace.kind", kind))
+	u.t.upkeep.alerts.Add(background, n, u.outcome(outcome), labels)
 }
 
 // Ran notes that a task of maintenance has just run without an error.
