@@ -86,7 +86,7 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 		TraceURL: f.trace, RunbookURL: f.runbook, Log: logger,
 	}))
 	if f.metrics {
-		both, end, err := withGauges(st, way, hosts, pages)
+		both, end, err := withGauges(st, way, pages)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	if link, ok := way.(*login.Link); ok {
 		path = link.Path()
 	}
-	return serve(work, l, pages, func() { m.say("%s", served(l.Addr(), path)) })
+	return serve(work, l, login.ByName(hosts, pages), func() { m.say("%s", served(l.Addr(), path)) })
 }
 
 // served is where the pages are.

@@ -39,6 +39,10 @@ func (u *uiReader) Write(b []byte) (int, error) {
 		jar, _ := cookiejar.New(nil) // never fails without options
 		client := &http.Client{Jar: jar}
 		defer client.CloseIdleConnections()
+		base, _, _ := strings.Cut(url, "/login")
+		for _, to := range []string{url, base + "/login", base + "/", base + metricsPath, base + "/assets/headrace.css", base + "/nosuch"} {
+			u.foreign(client, to)
+		}
 		answer, err := client.Get(url) // the link for one use, which leads to the pages
 		if err != nil {
 			u.Error(err)
@@ -50,7 +54,6 @@ func (u *uiReader) Write(b []byte) (int, error) {
 			u.Error(err)
 		}
 		u.page = string(page)
-		base, _, _ := strings.Cut(url, "/login")
 		if answer, err = http.Get(base + metricsPath); err != nil {
 			u.Error(err)
 			return len(b), nil
@@ -66,7 +69,29 @@ func (u *uiReader) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// The command serves the pages until it is stopped, on loopback only.
+// foreign asks under the name of another site, as a page of it could: it is refused whatever it asks, and the link for
+// one use stays unused.
+func (u *uiReader) foreign(client *http.Client, url string) {
+	for _, method := range []string{"GET", "POST"} {
+		r, err := http.NewRequest(method, url, nil)
+		if err != nil {
+			u.Error(err)
+			return
+		}
+		r.Host = "evil.example:8090"
+		answer, err := client.Do(r)
+		if err != nil {
+			u.Error(err)
+			continue
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusMisdirectedRequest || len(answer.Cookies()) > 0 {
+			u.Errorf("%s %s under another name: %s, %v", method, r.URL.Path, answer.Status, answer.Cookies())
+		}
+	}
+}
+
+// The command serves the pages until it is stopped, on loopback only, and under its own names only.
 func TestUI(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "2")
@@ -125,7 +150,8 @@ func TestWhoReadsMetrics(t *testing.T) {
 			r.Header.Set("Authorization", c.token)
 		}
 		w := httptest.NewRecorder()
-		guard(c.way, login.Names("127.0.0.1:8090", nil), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {})).ServeHTTP(w, r)
+		guarded := guard(c.way, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		login.ByName(login.Names("127.0.0.1:8090", nil), guarded).ServeHTTP(w, r)
 		if w.Code != c.want {
 			t.Errorf("%T %s %q: %d, want %d", c.way, c.host, c.token, w.Code, c.want)
 		}
