@@ -145,7 +145,16 @@ func TestRestoreAndRetry(t *testing.T) {
 	f.click("/retry")
 	f.wants(http.StatusOK, "1 message is due now")
 	<-handled
-
+	f.get("/backlog")
+	if strings.Contains(f.body, "disabled") {
+		f.Error("a process runs, and cannot be asked")
+	}
+	stop()
+	f.get("/backlog")
+	f.wants(http.StatusOK, "not yet", "No process of billing runs")
+	if !strings.Contains(f.body, `<button disabled data-off aria-describedby="idle0">Retry now`) || !strings.Contains(f.body, `id="idle0"`) {
+		f.Errorf("no process runs, and one can be asked to retry: %s", f.body)
+	}
 }
 
 // Parked events are published again by whoever has seen how many there are.

@@ -227,7 +227,7 @@ func showBacklog(v *visit, status int) error {
 	d := struct {
 		backlog.Filter
 		Rows     []backlog.Row
-		Groups   []backlog.Group
+		Groups   []read.BacklogGroup
 		Next     string
 		Statuses []string
 		MaxLook  int64
@@ -239,7 +239,7 @@ func showBacklog(v *visit, status int) error {
 	}
 	d.Rows, d.Next = rows, next(v, end)
 	if from == 0 {
-		if d.Groups, err = v.s.st.Operations().Waiting.Groups(v.ctx(), f); err != nil {
+		if d.Groups, err = v.s.read.BacklogGroups(v.ctx(), f); err != nil {
 			return err
 		}
 	}
