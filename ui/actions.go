@@ -141,8 +141,9 @@ func (v *visit) rehearse(consumer string, args rehearsal.Args, show present) err
 	return v.ask(instance.Request{Kind: rehearsal.Kind, Consumer: consumer, Build: build}, args, instance.Valid, show)
 }
 
-// plan asks for a plan of the letters of a filter.
-func (v *visit) plan(kind job.Kind, f dlq.Filter, show present) error {
-	p := redriving.Plan{Kind: kind, Filter: f, Says: inspect.Words(f), Options: job.DefaultOptions()}
+// plan asks for a plan of the letters of a filter, or for that which another person has made since the
+// redrive since, unless that is nil.
+func (v *visit) plan(kind job.Kind, f dlq.Filter, since *int64, show present) error {
+	p := redriving.Plan{Kind: kind, Filter: f, Says: inspect.Words(f), Since: since, Options: job.DefaultOptions()}
 	return v.ask(instance.Request{Kind: redriving.KindPlan, Consumer: f.Consumer}, p, instance.Valid, show)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // onGroup calls do with the group of a form, if the person has seen its present state as seen says.
-func (v *visit) onGroup(seen func(read.GroupSeen) string, do func(g groups.Group, show present) error) error {
+func (v *visit) onGroup(seen func(read.GroupSeen) string, do func(g groups.Group, d read.GroupSeen, show present) error) error {
 	g, only, err := v.theGroup()
 	if err != nil || !only {
 		return err
@@ -28,12 +28,12 @@ func (v *visit) onGroup(seen func(read.GroupSeen) string, do func(g groups.Group
 	if stale, err := v.stale(seen(d), show); stale || err != nil {
 		return err
 	}
-	return do(g, show)
+	return do(g, d, show)
 }
 
 // changeGroup is onGroup for what is written at once: the person goes back to the group.
 func (v *visit) changeGroup(seen func(read.GroupSeen) string, do func(id groups.ID) error) error {
-	return v.onGroup(seen, func(g groups.Group, _ present) error {
+	return v.onGroup(seen, func(g groups.Group, _ read.GroupSeen, _ present) error {
 		if err := do(g.ID); err != nil {
 			return err
 		}
@@ -47,7 +47,7 @@ func seenMute(d read.GroupSeen) string    { return d.SeenMute }
 func seenNote(d read.GroupSeen) string    { return d.SeenNote }
 
 func rehearseGroup(v *visit) error {
-	return v.onGroup(seenPlan, func(g groups.Group, show present) error {
+	return v.onGroup(seenPlan, func(g groups.Group, _ read.GroupSeen, show present) error {
 		f := dlq.Filter{Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
 		return v.rehearse(g.Consumer, rehearsal.Args{Filter: f, Count: rehearsal.Usual}, show)
 	})
@@ -59,7 +59,9 @@ func planGroup(v *visit) error { return planOfGroup(v, job.Redriving) }
 func discardGroup(v *visit) error { return planOfGroup(v, job.Discarding) }
 
 func planOfGroup(v *visit, kind job.Kind) error {
-	return v.onGroup(seenPlan, func(g groups.Group, show present) error { return v.plan(kind, read.LettersOf(g), show) })
+	return v.onGroup(seenPlan, func(g groups.Group, d read.GroupSeen, show present) error {
+		return v.plan(kind, read.LettersOf(g), &d.Newest, show)
+	})
 }
 
 func resolveGroup(v *visit) error {

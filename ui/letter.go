@@ -87,7 +87,7 @@ func discardLetter(v *visit) error         { return planOfLetter(v, job.Discardi
 
 func planOfLetter(v *visit, kind job.Kind) error {
 	return v.onLetter(seenLetterPlan, func(d redrive.Detail, show present) error {
-		return v.plan(kind, dlq.Filter{Consumer: d.Letter.Consumer, IDs: []int64{d.Letter.LetterID}}, show)
+		return v.plan(kind, dlq.Filter{Consumer: d.Letter.Consumer, IDs: []int64{d.Letter.LetterID}}, nil, show)
 	})
 }
 

@@ -4,12 +4,15 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/ui"
 	"github.com/headrace/headrace/ui/who"
 )
 
@@ -57,4 +60,41 @@ func TestPausedRedrive(t *testing.T) {
 	is(job.Done)
 	f.get("/r/1")
 	f.wants(http.StatusOK, "succeeded 1", "failed again 1", "skipped 1", "not sent 0")
+}
+
+// Of two people who plan at the same moment the second gets the first one's plan, or the present state. Who plans the same
+// letters later is told of the plan that is open.
+func TestTwoPlanAtOnce(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(f *fixture, other store.Store) {
+		f.fail(2)
+		_, stop := f.run("v1.8.1", func(paid) error { return nil })
+		defer stop()
+		f.counted()
+		bo := on(f.T, other, ui.Options{})
+		bo.me.Name = "bo"
+		page := "/g/" + f.letters()[0].ErrorFingerprint
+		var clicks sync.WaitGroup
+		for _, p := range []*fixture{f, bo} {
+			p.get(page)
+			path, fields := p.form("/plan")
+			clicks.Go(func() { p.sendOnce("POST", path, fields) })
+		}
+		clicks.Wait()
+		for _, p := range []*fixture{f, bo} {
+			if led := p.header.Get("Location"); p.status != http.StatusConflict && (p.status != http.StatusSeeOther || led != "/r/1") {
+				f.Errorf("%s got %d %s", p.me.Name, p.status, led)
+			}
+		}
+		f.get("/r/1")
+		f.wants(http.StatusOK, "planned")
+		if strings.Contains(f.text(), "Another plan") {
+			f.Error("there is no other plan")
+		}
+		for _, p := range []*fixture{f, bo} {
+			p.get("/l/1")
+			p.click("/plan")
+		}
+		bo.wants(http.StatusOK, "Another plan of the same letters is open: R-2 by ann")
+	})
 }

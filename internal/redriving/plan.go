@@ -21,6 +21,9 @@ type Plan struct {
 	Says   string     `json:"says"`
 	// Valid is how long it may be applied, from LeastValid to MostValid; 0 is job.Valid.
 	Valid time.Duration `json:"valid_ns,omitempty"`
+	// Since is the newest redrive of the consumer that the person knew of: a plan of the same letters that was
+	// made since is the answer, and not a second one. nil makes one whatever there is.
+	Since *int64 `json:"since,omitempty"`
 	job.Options
 }
 
@@ -48,6 +51,9 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 		return job.Redrive{}, instance.Refuse("these are letters of %s, and not of %s", f.Consumer, e.Consumer)
 	}
 	f.Consumer = e.Consumer
+	if first, found, err := e.same(ctx, p, 0); err != nil || found {
+		return first, err
+	}
 	w, err := e.world(ctx)
 	if err != nil {
 		return job.Redrive{}, err
@@ -57,6 +63,9 @@ func (e *Engine) Plan(ctx context.Context, p Plan, by string) (job.Redrive, erro
 	})
 	if err != nil {
 		return job.Redrive{}, err
+	}
+	if first, found, err := e.yield(ctx, p, id); err != nil || found {
+		return first, err
 	}
 	survey, err := e.list(ctx, id, f)
 	if err != nil {

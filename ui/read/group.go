@@ -46,6 +46,8 @@ type Group struct {
 type GroupSeen struct {
 	// Each is for the forms of that name; Plan is for rehearse, plan and discard.
 	SeenPlan, SeenResolve, SeenMute, SeenNote string
+	// Newest is the newest redrive of the consumer; 0 for none. SeenPlan is of it.
+	Newest int64
 }
 
 // LettersOf chooses the open letters of a group.
@@ -106,7 +108,7 @@ func (r Reader) GroupSeen(ctx context.Context, g groups.Group) (GroupSeen, error
 func groupSeen(g groups.Group, newest int64) GroupSeen {
 	return GroupSeen{
 		SeenPlan: view.Seen(newest), SeenResolve: view.Seen(g.State, g.StateAt, g.LastLetter),
-		SeenMute: view.Seen(g.MutedBy, g.MutedUntil, g.MutedCount), SeenNote: view.Seen(g.Assignee, g.Note, g.Link),
+		Newest: newest, SeenMute: view.Seen(g.MutedBy, g.MutedUntil, g.MutedCount), SeenNote: view.Seen(g.Assignee, g.Note, g.Link),
 	}
 }
 

@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/headrace/headrace/audit"
@@ -34,6 +35,8 @@ type Redrive struct {
 	Looked, Gone int64
 	// Idle is as in Group, of a redrive that a person may apply or resume.
 	Idle bool
+	// Twins are other plans of the same letters that may be applied.
+	Twins []job.Redrive
 	// Polls says that it may change by itself. Seen is what the forms carry.
 	Polls bool
 	Seen  string
@@ -81,6 +84,9 @@ func (r Reader) Redrive(ctx context.Context, id int64) (*Redrive, error) {
 		if d.Checks, err = inspect.Checks(ctx, r.Store, one); err != nil {
 			return nil, err
 		}
+		if d.Twins, err = r.twins(ctx, one); err != nil {
+			return nil, err
+		}
 	}
 	if one.FailedAgain > 0 {
 		if d.Failed, err = ops.Redrives.Entries(ctx, id, job.FailedAgain, 0, failedShown); err != nil {
@@ -90,6 +96,14 @@ func (r Reader) Redrive(ctx context.Context, id int64) (*Redrive, error) {
 	rows, err := ops.Audit.List(ctx, audit.Filter{Kind: audit.Redrive, Subject: strconv.FormatInt(id, 10)}, 0, lifeShown)
 	d.Life = append(view.Life(rows), view.Event{At: one.Planned, What: "Planned", By: one.PlannedBy})
 	return d, err
+}
+
+// twins reads the other plans of the same letters that may be applied.
+func (r Reader) twins(ctx context.Context, one job.Redrive) ([]job.Redrive, error) {
+	list, err := r.Store.Operations().Redrives.List(ctx, one.Consumer, redrivesShown)
+	return slices.DeleteFunc(list, func(r job.Redrive) bool {
+		return r.ID == one.ID || r.State != job.Planned || !r.Expires.After(r.Now) || r.Kind != one.Kind || r.Filter != one.Filter
+	}), err
 }
 
 // RedriveRow is a redrive in a list.
