@@ -70,6 +70,8 @@ type Operations struct {
 	Moves backlog.Moves
 	// Corrections are edits of letters, and discards that are taken back.
 	Corrections dlq.Corrections
+	// Imports writes what comes from another database.
+	Imports dlq.Imports
 	// Rehearsals are for handlers that run on dead letters and are rolled back.
 	Rehearsals Rehearsals
 	// Limits bound transactions.

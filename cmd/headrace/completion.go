@@ -39,7 +39,7 @@ func (m *Main) completions(c *cobra.Command) {
 			c.ValidArgsFunction = m.complete(of.list, true)
 		}
 	}
-	if c.ValidArgsFunction == nil {
+	if c.ValidArgsFunction == nil && !strings.Contains(c.Use, "FILE") {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 func (m *Main) dlqCommand() *cobra.Command {
 	return m.parent("dlq", "look at dead letters, redrive or discard them",
-		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.rehearseCommand(), m.resolveCommand(), m.muteCommand(), m.unmuteCommand(), m.noteCommand(), m.redriveCommand(), m.discardCommand(), m.restoreCommand(), m.editCommand())
+		m.listCommand(), m.groupsCommand(), m.whyCommand(), m.showCommand(), m.rehearseCommand(), m.resolveCommand(), m.muteCommand(), m.unmuteCommand(), m.noteCommand(), m.redriveCommand(), m.discardCommand(), m.restoreCommand(), m.editCommand(), m.exportCommand(), m.importCommand())
 }
 
 func (m *Main) showCommand() *cobra.Command {

@@ -24,11 +24,11 @@ var roles = map[string]string{
 	"outbox parked": "operator", "outbox unpark": "operator", "schedule fire": "operator", "steps find": "operator", "steps ls": "operator",
 	"system pause": "operator", "system resume": "operator",
 
-	"dlq edit": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
+	"dlq edit": "admin", "dlq import": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
 	"backlog cancel": "admin", "alert test": "operator", "backlog retry": "operator", "dlq rehearse": "operator",
-	"dlq mute": "operator", "dlq discard": "operator", "dlq redrive": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq restore": "operator", "dlq unmute": "operator", "ui": "operator",
+	"dlq mute": "operator", "dlq discard": "operator", "dlq export": "operator", "dlq redrive": "operator", "dlq note": "operator", "dlq resolve": "operator", "dlq restore": "operator", "dlq unmute": "operator", "ui": "operator",
 
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
 }

@@ -92,6 +92,7 @@ func New(d sqlrun.Driver, q sqlfile.Set, o Options) Tables {
 			Waiting:       sqlrun.Loaded(d, q, "waiting", &Waiting{}),
 			Moves:         sqlrun.Loaded(d, q, "moves", &sqladmin.Moves{}),
 			Corrections:   sqlrun.Loaded(d, q, "corrections", &sqladmin.Corrections{}),
+			Imports:       sqlrun.Loaded(d, q, "imports", &sqladmin.Imports{}),
 			Rehearsals:    sqlrun.Loaded(d, q, "rehearsals", &sqladmin.Rehearsals{}),
 			Limits:        sqlrun.Loaded(d, q, "limits", &sqladmin.Limits{}),
 			Instances:     sqlrun.Loaded(d, q, "instances", &sqlops.Instances{}),
