@@ -25,6 +25,10 @@ func TestCompletion(t *testing.T) {
 	if !strings.Contains(p.stdout.String(), "billing/orders.paid: charge k1") {
 		t.Errorf("no error: %s", &p.stdout)
 	}
+	completes(group, "dlq", "export", "a2")
+	if completes(":0", "dlq", "import", ""); strings.Contains(p.stdout.String(), group) { // the shell's own, of files
+		t.Errorf("%s", &p.stdout)
+	}
 	completes("", "dlq", "why", "b")
 	completes("", "dlq", "why", group, "")
 	completes("billing", "dlq", "ls", "--consumer", "")

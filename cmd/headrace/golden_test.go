@@ -57,7 +57,7 @@ func golden(name string, value any) any {
 			return "HOST"
 		case name == "warnings":
 			return oldAge.ReplaceAllString(value, "oldest 0s")
-		case name == "sql" || name == "go" || name == "window":
+		case name == "sql" || name == "go" || name == "window" || name == "sha256":
 			return strings.ToUpper(name)
 		}
 	}

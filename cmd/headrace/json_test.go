@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +35,9 @@ var jsonRuns = []struct {
 	{"dlq ls", "", exitDone},
 	{"dlq groups", "", exitDone},
 	{"dlq show", "1 --payload", exitDone},
+	{"dlq export", "1 2 --by ann", exitDone},
+	{"prepare", "dlq export 1 2 --unredacted --reason test --by ann --file FILE", exitDone},
+	{"dlq import", "FILE --reason test --yes", exitPartial},
 	{"dlq why", "a276 --handler orders.paid", exitDone},
 	{"dlq note", "a276 mended --assign ann", exitDone},
 	{"dlq mute", "a276 --for 1h", exitDone},
@@ -124,10 +128,12 @@ func TestJSON(t *testing.T) {
 	p.stdin = "k1\nk8\nk9\n"
 	var known []string
 	var b billing
+	file := filepath.Join(t.TempDir(), "letters")
 	for i, run := range append(slices.Clone(jsonRuns), redriveRuns...) {
 		if i == len(jsonRuns) {
 			b.start(p, "v1.2.3")
 		}
+		run.args = strings.Replace(run.args, "FILE", file, 1)
 		if run.command == "prepare" {
 			p.run(run.status, nil, strings.Fields(run.args)...)
 			continue

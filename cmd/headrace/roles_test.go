@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -120,11 +121,17 @@ func TestRoles(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.may("viewer", exitDone, "dlq why "+group)
+	whole := filepath.Join(t.TempDir(), "letters")
+	l.may("admin", exitDone, "dlq export 1 --unredacted --reason x --file "+whole)
+	l.may("operator", exitPartial, "dlq import "+whole+" --dry-run")
+	l.may("admin", exitPartial, "dlq import "+whole+" --reason x --yes") // its own database knows the message
+	l.may("operator", exitDone, "dlq export 1")
 	for line, role := range map[string]string{
 		"consumer pause billing": "operator", "consumer resume billing": "operator", "dlq show 1 --payload": "operator",
 		"system pause erp --for 1h --anyway": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
 		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
 		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id": "admin",
+		"dlq export 1": "operator", "dlq export 1 --unredacted --reason x": "admin", "dlq import " + whole + " --reason x --yes": "admin",
 	} {
 		l.may("viewer", exitNotPermitted, line)
 		if want := "it needs the role " + role + " of"; !strings.Contains(l.stderr.String(), want) {

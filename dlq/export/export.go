@@ -20,6 +20,7 @@ var ErrConsumers = errors.New("letters of two consumers: export those of one at 
 
 // Request says what to export.
 type Request struct {
+	// Filter chooses the letters, which are of one consumer.
 	Filter dlq.Filter
 	// By is who exports, and Reason why, for the audit.
 	By, Reason string

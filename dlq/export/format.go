@@ -56,13 +56,15 @@ type Letter struct {
 	Runs      []inbox.Attempt
 	Edits     []dlq.Edit
 	Decisions []dlq.Audit
-	Steps     []Step
+	// Steps are those of the message; none of a conflict, nor Runs.
+	Steps []Step
 }
 
 // Step is a step of a letter's message.
 type Step struct {
+	// Step is its name, System what it calls, "" for a signal, and State what is known of it.
 	Step   string       `json:"step"`
-	System string       `json:"system,omitempty"` // "" for a signal
+	System string       `json:"system,omitempty"`
 	State  ledger.State `json:"state"`
 }
 

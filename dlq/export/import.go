@@ -19,8 +19,9 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// Why letters are passed over, and how many.
+// Why is why letters are passed over.
 type Why struct {
+	// Why is for people, and Count how many letters it is of.
 	Why   string `json:"why"`
 	Count int    `json:"count"`
 }
@@ -49,6 +50,7 @@ type Survey struct {
 
 // Result is what an import has done.
 type Result struct {
+	// Imported counts letters, and Over those that are passed over.
 	Imported int
 	Over     []Why
 }

@@ -377,7 +377,9 @@ func TestExport(t *testing.T) {
 		d := enginetest.Delivery(f.h, "a", "")
 		d.Payload, d.Metadata = []byte(`{"password":"canary"}`), map[string]string{"Authorization": "canary"}
 		f.e.ProcessAll([]*task.Task{f.e.Task(f.h, d)})
-		recorded := func() int { return f.Count("SELECT count(*) FROM headrace_audit WHERE action = 'export' AND by_whom = 'ann'") }
+		recorded := func() int {
+			return f.Count("SELECT count(*) FROM headrace_audit WHERE action = 'export' AND by_whom = 'ann'")
+		}
 		if file := f.export(f.Store, dlq.Filter{}, redact.New()); bytes.Contains(file, []byte("canary")) || recorded() != 0 {
 			f.Errorf("%s", file)
 		}

@@ -102,6 +102,7 @@ var suite = []struct {
 	{"Requests", requestTests},
 	{"Audit", auditTests},
 	{"Corrections", correctionTests},
+	{"Imports", importTests},
 	{"Steps", stepTests},
 	{"Suspect", suspectTests},
 	{"Signals", signalTests},
