@@ -171,12 +171,18 @@ func Import(ctx context.Context, st store.Store, s Survey, o Order, file io.Read
 		}
 		return nil
 	}}
-	end, err := Read(file, func(Header) error { return nil }, b.add)
+	changed := fmt.Errorf("%w: it was changed while it was read", ErrFile)
+	end, err := Read(file, func(h Header) error {
+		if h != s.Header {
+			return changed
+		}
+		return nil
+	}, b.add)
 	if err == nil {
 		err = b.flush()
 	}
 	if err == nil && end != s.End {
-		err = fmt.Errorf("%w: it was changed while it was read", ErrFile)
+		err = changed
 	}
 	r.Over = over.list()
 	if r.Imported > 0 {
