@@ -67,7 +67,7 @@ func Life(rows []audit.Row) []Event {
 // decided says what was done.
 func decided(action string) string {
 	past := map[string]string{
-		"redrive": "Redriven", "discard": "Discarded", "restore": "Restored", "edit": "Edited", "reveal": "Values shown", "download": "Downloaded",
+		"redrive": "Redriven", "discard": "Discarded", "restore": "Restored", "edit": "Edited", "reveal": "Values shown", "download": "Downloaded", "import": "Imported", "export": "Exported",
 		"plan": "Planned", "apply": "Applied", "pause": "Paused", "resume": "Resumed", "cancel": "Cancelled",
 		"new": "New", "ongoing": "Ongoing", "escalating": "Escalating", "resolved": "Resolved", "regressed": "Regressed", "resolve": "Resolved", "mute": "Muted", "unmute": "Unmuted", "note": "Noted",
 	}
