@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -72,6 +73,15 @@ func TestOverviewSaysWhatFires(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.get("/")
+	f.wants(http.StatusOK, "no process of billing judges this 3 h ago")
+	process := instance.Instance{ID: "i-1", Consumer: "billing", Host: "pod-1", Build: "v1"}
+	if err := ops.Instances.Start(t.Context(), process); err != nil {
+		t.Fatal(err)
+	}
+	f.get("/")
+	if strings.Contains(f.text(), "judges") {
+		t.Error("a process runs: ", f.text())
+	}
 	f.wants(http.StatusOK, "3 firing", "1 of 2 sinks takes nothing", "error 7 messages wait headrace backlog groups --consumer billing 3 h ago –", "3 h ago slack",
 		"warning billing/orders.paid fails: <b>no</b>", "Steps leave bank alone , paused by ann", "maintenance")
 	for _, link := range []string{`href="/g/00000000000000ff?consumer=billing&amp;handler=orders.paid"`, `href="/consumers?consumer=billing"`, `href="/r/42"`} {
@@ -82,6 +92,15 @@ func TestOverviewSaysWhatFires(t *testing.T) {
 	if strings.Contains(f.body, "it is over") {
 		t.Error("what is over fires")
 	}
+	if err := ops.Instances.End(t.Context(), process.ID); err != nil {
+		t.Fatal(err)
+	}
+	sends[1].Failures, sends[1].Failing = 0, time.Time{}
+	if ok, err := ops.Conditions.Put(t.Context(), "", "", condition.Change{Sends: sends}); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	f.get("/")
+	f.wants(http.StatusOK, "3 firing no process of billing judges them", "no process of billing judges this since now", "no process last seen now")
 }
 
 // Each action has, beside its form, the command that does the same.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/watching"
 )
 
@@ -40,6 +43,8 @@ type alertView struct {
 	Ended    time.Time       `json:"ended_at,omitzero"`
 	Instance string          `json:"instance,omitempty"` // that reports it
 	Known    bool            `json:"known"`              // a person deals with it
+	Silent   bool            `json:"unjudged"`           // no process judges whether it still fires
+	Judged   time.Time       `json:"judged_at,omitzero"` // if so: when the last one did
 	Sinks    []sinkView      `json:"sinks"`
 }
 
@@ -60,13 +65,22 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 	if err != nil {
 		return err
 	}
+	judges, err := inspect.ReadJudges(ctx, st)
+	if err != nil {
+		return err
+	}
 	views, rows := []alertView{}, [][]string{}
+	silent := make(map[string]time.Time) // by consumer
 	for _, c := range list {
 		if c.State != condition.Firing && !all {
 			continue
 		}
-		v, got := alertView{c.Alert, c.State, c.Ended.UTC(), c.Instance, c.Known, []sinkView{}}, []string{}
+		v, got := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}, []string{}
 		v.Since = v.Since.UTC()
+		if v.Judged, v.Silent = judges.Silent(c); v.Silent {
+			v.Judged = v.Judged.UTC()
+			silent[c.Namespace] = v.Judged
+		}
 		for _, s := range sends {
 			if s.Key == c.Key {
 				v.Sinks = append(v.Sinks, sinkView{s.Sink, string(s.Phase), s.Error, s.Lost})
@@ -75,6 +89,13 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		}
 		views = append(views, v)
 		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), short(text(strings.Join(got, ", ")), 60), c.Command})
+	}
+	for _, consumer := range slices.Sorted(maps.Keys(silent)) {
+		since := ""
+		if at := silent[consumer]; !at.IsZero() {
+			since = " since " + when(at)
+		}
+		m.say("no process of %s judges its alerts%s: they stand as they were", text(consumer), since)
 	}
 	return m.emit("alerts", views, []string{"STATE", "SEVERITY", "KIND", "SINCE", "WHAT", "SINKS GOT", "NEXT"}, rows)
 }

@@ -37,4 +37,6 @@ func TestStatusWarnsOfAlerts(t *testing.T) {
 	put(alerts.RelayStalled, condition.Firing)
 	p.run(exitPartial, nil, "status")
 	p.wants("status", "billing: told by relay_stalled, since 20", ": headrace outbox status")
+	p.run(exitDone, nil, "alert", "ls")
+	p.wants("alert ls", "told by relay_stalled", "no process of billing judges its alerts: they stand as they were")
 }

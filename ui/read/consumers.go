@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ui/view"
 )
 
@@ -19,6 +20,8 @@ type Consumer struct {
 	Processes int
 	// Ended counts processes that ended unexpectedly.
 	Ended int
+	// Last is when the last of them ended, or gave its last sign of life; zero while one runs.
+	Last time.Time
 	// Pause is zero unless it is paused. Builds counts the processes that run.
 	Pause  instance.Pause
 	Builds map[string]int
@@ -64,6 +67,19 @@ func (c Consumer) Lag() string {
 // Waiting is how many messages wait.
 func (c Consumer) Waiting() int64 { return c.Depth.Ready + c.Depth.Delayed + c.Depth.Blocked }
 
+// last is when the last process ended, or gave its last sign of life; zero while one runs.
+func last(list []instance.Instance) (at time.Time) {
+	for _, i := range list {
+		if i.Alive() {
+			return time.Time{}
+		}
+		if seen := inspect.LastSign(i); seen.After(at) {
+			at = seen
+		}
+	}
+	return at
+}
+
 // Consumers reads the consumers, or the one called only, by name.
 func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) {
 	ops := r.Store.Operations()
@@ -105,6 +121,7 @@ func (r Reader) Consumers(ctx context.Context, only string) ([]Consumer, error) 
 		if row.Depth, err = r.Store.Backlog().Depth(ctx, row.Consumer); err != nil {
 			return nil, err
 		}
+		row.Last = last(row.Instances)
 		row.Seen, row.Work = ConsumerSeen(*row), instance.WorkOf(row.Instances)
 		list = append(list, *row)
 	}

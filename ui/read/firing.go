@@ -10,7 +10,10 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ledger"
+	"github.com/headrace/headrace/ui/view"
 )
 
 // firingShown is how many alerts the overview shows; the rest is counted.
@@ -22,6 +25,8 @@ type Firing struct {
 	// Listed counts. Others counts those that are not shown.
 	Alerts         []Alert
 	Listed, Others int
+	// Silent says of which alerts no process judges whether they still fire; "" of none.
+	Silent string
 	// Sinks counts those that got something, Failing those that take nothing now.
 	Sinks, Failing int64
 	// ParkedSteps need a person, SkippedSteps count as done, and PendingSteps are pending for an
@@ -39,6 +44,10 @@ type Alert struct {
 	condition.Condition
 	// Path is the page about it, with ByConsumer and ByHandler in its query; "" is the overview.
 	Path, ByConsumer, ByHandler string
+	// Silent says that no process judges any more whether it fires, and Judged when the last one did; zero if that is
+	// not known.
+	Silent bool
+	Judged time.Time
 	// Got says which sinks got it, as "webhook, slack".
 	Got string
 }
@@ -54,7 +63,12 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 	if err != nil {
 		return f, err
 	}
+	judges, err := inspect.ReadJudges(ctx, r.Store)
+	if err != nil {
+		return f, err
+	}
 	list = slices.DeleteFunc(list, func(c condition.Condition) bool { return c.State != condition.Firing })
+	f.Silent = silent(list, judges)
 	all := len(list)
 	list = slices.DeleteFunc(list, func(c condition.Condition) bool {
 		id := groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}
@@ -64,7 +78,7 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 	slices.SortStableFunc(list, func(a, b condition.Condition) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) })
 	f.Others = max(0, len(list)-firingShown)
 	for _, c := range list[:len(list)-f.Others] {
-		f.Alerts = append(f.Alerts, alertOf(c, sends))
+		f.Alerts = append(f.Alerts, alertOf(c, sends, judges))
 	}
 	sinks := make(map[string]bool)
 	for _, s := range sends {
@@ -85,10 +99,28 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 	return f, err
 }
 
+// silent says of which alerts no process judges whether they still fire.
+func silent(list []condition.Condition, judges inspect.Judges) string {
+	var of []string
+	for _, c := range list {
+		if _, silent := judges.Silent(c); silent && !slices.Contains(of, c.Namespace) {
+			of = append(of, c.Namespace)
+		}
+	}
+	switch len(of) {
+	case 0:
+		return ""
+	case 1:
+		return "no process of " + encode.Short(of[0], 24) + " judges them"
+	}
+	return "no process judges those of " + view.Plural(int64(len(of)), "consumer", "consumers")
+}
+
 // alertOf is a condition with the page about it.
-func alertOf(c condition.Condition, sends []condition.Send) Alert {
+func alertOf(c condition.Condition, sends []condition.Send, judges inspect.Judges) Alert {
 	path, of := condition.Page(c.Alert)
 	a := Alert{Condition: c, Path: path, ByConsumer: of.Get("consumer"), ByHandler: of.Get("handler")}
+	a.Judged, a.Silent = judges.Silent(c)
 	var got []string
 	for _, s := range sends {
 		if s.Key == c.Key && s.Phase != "" {
