@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -144,7 +145,7 @@ func kindsOf(hours []groups.Hour, c *Chart) map[string]string {
 	for _, h := range hours {
 		if _, known := kinds[h.Build]; !known {
 			kinds[h.Build] = fmt.Sprintf("b%d", len(kinds)%chartKinds)
-			c.Builds = append(c.Builds, Rect{Kind: kinds[h.Build], Says: Dash(h.Build)})
+			c.Builds = append(c.Builds, Rect{Kind: kinds[h.Build], Says: cmp.Or(h.Build, "no name")})
 		}
 	}
 	return kinds

@@ -34,6 +34,9 @@ type Facts struct {
 // Steps says how far a person is with a group: understand, fix, rehearse, redrive.
 func Steps(f Facts) []Step {
 	steps := []Step{f.understand(), f.fix(), f.rehearse(), f.redrive()}
+	if f.Group.Class == dlq.Conflict && f.Group.Open > 0 {
+		copy(steps, conflicts)
+	}
 	steps[0].Done = steps[1].Done || f.Group.Assignee != ""
 	for i := range steps {
 		if f.Group.Open > 0 && !steps[i].Done {
@@ -44,13 +47,23 @@ func Steps(f Facts) []Step {
 	return steps
 }
 
+// conflicts are the steps with letters that no build can mend.
+var conflicts = []Step{
+	{Name: "Understand", Head: "One key, two contents", Text: "The message that came first was handled. These came later under its key, and say something else."},
+	{Name: "Fix", Head: "The sender, or the key", Text: "If both messages are right, the key lacks what tells them apart."},
+	{Name: "Rehearse", Head: "Nothing to rehearse", Text: "Under the same key it is a conflict again."},
+}
+
 func (f Facts) understand() Step {
 	g := f.Group
 	s := Step{Name: "Understand", Head: "Since build " + encode.Short(g.FirstBuild, 24)}
 	if g.FirstBuild == "" {
-		s.Head = "No build is known"
+		s.Head = "Since " + minute(g.First)
 	}
 	s.Text = "The first letter came at " + Dash(minute(g.First)) + "."
+	if g.FirstBuild == "" {
+		s.Text = "That was the first letter. Its build has no name."
+	}
 	for _, b := range f.Builds {
 		if after := g.First.Sub(b.Started); b.Name != "" && b.Name == g.FirstBuild && !b.Started.IsZero() && after >= 0 {
 			s.Text = fmt.Sprintf("The first letter came %s after it started.", Span(after))

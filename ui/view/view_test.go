@@ -98,6 +98,8 @@ func TestSteps(t *testing.T) {
 		"it is planned":        {view.Facts{Group: open, Builds: []inspect.Build{fixed}, Processes: 2, Redrive: job.Redrive{ID: 1, State: job.Planned}}, 3},
 		"no letter is open":    {view.Facts{Group: groups.Group{}, Builds: []inspect.Build{fixed}}, -1},
 		"no process runs, yet": {view.Facts{Group: open}, 0},
+		"a conflict":           {view.Facts{Group: groups.Group{Open: 5, Class: dlq.Conflict}, Builds: []inspect.Build{fixed}, Processes: 2}, 0},
+		"someone looks at it":  {view.Facts{Group: groups.Group{Open: 5, Class: dlq.Conflict, Assignee: "ann"}, Builds: []inspect.Build{fixed}, Processes: 2}, 1},
 	} {
 		next := -1
 		for i, s := range view.Steps(tc.facts) {
