@@ -28,6 +28,7 @@ var routes = []route{
 	{http.MethodGet, "/steps", who.Viewer, stepsPage},
 	{http.MethodGet, "/outbox", who.Viewer, outboxes},
 	{http.MethodGet, "/audit", who.Viewer, auditPage},
+	{http.MethodGet, "/{nowhere...}", who.Viewer, nowhere},
 	// Their rows name messages of all handlers, and not only those that failed.
 	{http.MethodGet, "/backlog", who.Operator, backlogPage},
 	{http.MethodGet, "/inbox", who.Operator, inboxPage},

@@ -100,6 +100,9 @@ func (v *visit) fail(err error) {
 	}
 }
 
+// nowhere is each path that is no page.
+func nowhere(*visit) error { return refuse(http.StatusNotFound, "There is no such page.") }
+
 // number is the id in the path.
 func (v *visit) number() (int64, error) {
 	id, err := strconv.ParseInt(v.r.PathValue("id"), 10, 64)

@@ -141,13 +141,15 @@ func (n *night) run(build string, check func(paid) error) {
 	if err != nil {
 		n.Fatal(err)
 	}
-	consumer.Handle(c, "orders.paid", func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[paid]) error {
+	handle := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[paid]) error {
 		if err := check(m.Body); err != nil {
 			return err
 		}
 		_, err := tx.ExecContext(ctx, "INSERT INTO invoices VALUES ($1, $2)", m.Body.ID, m.Body.Total)
 		return err
-	})
+	}
+	consumer.Handle(c, "orders.paid", handle)
+	consumer.Handle(c, "orders.refunded", handle)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
@@ -176,11 +178,16 @@ func (n *night) eventually(what string, is func() bool) {
 // deliver delivers an order and waits until it is acknowledged.
 func (n *night) deliver(id string, total int, headers map[string]string) {
 	n.Helper()
+	n.deliverTo("orders.paid", id, total, headers)
+}
+
+func (n *night) deliverTo(topic, id string, total int, headers map[string]string) {
+	n.Helper()
 	body, err := json.Marshal(map[string]any{"id": id, "total": total, "email": "email-canary"})
 	if err != nil {
 		n.Fatal(err)
 	}
-	m := n.source.Deliver("orders.paid", id, body, headers)
+	m := n.source.Deliver(topic, id, body, headers)
 	if acked, err := memsource.Outcome(n.Context(), m); err != nil || !acked {
 		n.Fatalf("order %q: %v, %v", id, acked, err)
 	}
@@ -266,8 +273,18 @@ func (n *night) redrives() int {
 	return len(list)
 }
 
-// tokens is a file with one person a line, whose token is tokenOf of the name.
+// tokens knows people by their token, which is tokenOf of the name.
 func tokens(t *testing.T, people ...who.Person) login.Way {
+	t.Helper()
+	way, err := login.NewTokens(tokenFile(t, people...), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return way
+}
+
+// tokenFile is a file with one person a line.
+func tokenFile(t *testing.T, people ...who.Person) string {
 	t.Helper()
 	var text strings.Builder
 	for _, p := range people {
@@ -278,11 +295,7 @@ func tokens(t *testing.T, people ...who.Person) login.Way {
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	way, err := login.NewTokens(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return way
+	return path
 }
 
 func tokenOf(name string) string {

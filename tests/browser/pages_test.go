@@ -95,6 +95,12 @@ func (b *tab) look(n *night, path string) {
 	if status != http.StatusOK && status != http.StatusNotFound {
 		b.Errorf("%s: %d", path, status)
 	}
+	b.asAllOthers(path)
+}
+
+// asAllOthers looks at the page that is open.
+func (b *tab) asAllOthers(path string) {
+	b.Helper()
 	if guilty := run[[]string](b, innocent); len(guilty) > 0 {
 		b.Errorf("%s: not from a template: %q", path, guilty)
 	}
