@@ -33,9 +33,9 @@ func Transact(ctx context.Context, st Transactor, f func(*txn.Txn) error) error 
 	if err != nil {
 		return err
 	}
-	defer t.Rollback()
 	last, stop := sleep.Outlast(ctx, lastTime)
-	defer stop()
+	defer stop() // after Rollback, since it ends last
+	defer t.Rollback()
 	t.CutAfter(last)
 	if err := f(t); err != nil {
 		if txn.Classify(err) == txn.Connection || ctx.Err() != nil {
