@@ -36,6 +36,7 @@ Exit status 1 if there is no such letter, 3 if some of the ids are not open.`,
 	}
 	e := exportFlags{chosen: decideFlags{filter: addFilter(c), yes: true}}
 	e.chosen.filter.addState()
+	addLetter(c, &e.chosen.letter)
 	c.Flags().BoolVar(&e.chosen.all, "all", false, "every letter")
 	c.Flags().StringVar(&e.file, "file", "", "the `file` to write (default: stdout)")
 	c.Flags().BoolVar(&e.unredacted, "unredacted", false, "redact nothing")
@@ -47,7 +48,7 @@ Exit status 1 if there is no such letter, 3 if some of the ids are not open.`,
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			if err := wholeGroup(ctx, st, &r.Filter); err != nil {
+			if err := settleNamed(ctx, st, args, &r.Filter); err != nil {
 				return err
 			}
 			return m.export(ctx, st, &e, r)

@@ -14,8 +14,8 @@ import (
 
 // importFlags say how to import a file.
 type importFlags struct {
-	order       export.Order
-	yes, dryRun bool
+	order export.Order
+	yes   bool
 }
 
 func (m *Main) importCommand() *cobra.Command {
@@ -30,16 +30,16 @@ It needs an admin's login. Exit status 3 if letters were passed over, 5 if the f
 		Example: "  headrace dlq import letters.ndjson --reason 'move to eu-2'",
 	}
 	var f importFlags
-	c.Flags().BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	c.Flags().BoolVar(&f.dryRun, "dry-run", false, "only check the file, and say what would be imported")
+	yesFlag(c, &f.yes)
+	m.writes(c)
 	c.Flags().StringVar(&f.order.By, "by", "", "who imports them, for the audit trail (default: your user name)")
 	c.Flags().StringVar(&f.order.Reason, "reason", "", "why, for the audit trail")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if strings.TrimSpace(f.order.Reason) == "" && !f.dryRun {
+		if strings.TrimSpace(f.order.Reason) == "" && !m.dryRun {
 			return usagef("import: say why with --reason")
 		}
 		f.order.By = operator(f.order.By)
-		if err := m.mayAsk(f.yes || f.dryRun, false); err != nil {
+		if err := m.mayAsk(f.yes, false); err != nil {
 			return err
 		}
 		file, err := regularFile(args[0])
@@ -85,8 +85,8 @@ func (m *Main) importFile(ctx context.Context, st openStore, f *importFlags, fil
 	if err != nil {
 		return err
 	}
-	if f.dryRun {
-		return m.printImport(s, export.Result{Imported: s.New, Over: s.Over}, true)
+	if m.dryRun {
+		return m.printImport(s, export.Result{Imported: s.New, Over: s.Over})
 	}
 	if err := export.May(ctx, st); err != nil {
 		return err
@@ -102,7 +102,7 @@ func (m *Main) importFile(ctx context.Context, st openStore, f *importFlags, fil
 			return err
 		}
 	}
-	return m.printImport(s, r, false)
+	return m.printImport(s, r)
 }
 
 // confirmImport says what an import means, and asks.
@@ -139,10 +139,10 @@ func (m *Main) importAll(ctx context.Context, st openStore, f *importFlags, s ex
 	return r, err
 }
 
-func (m *Main) printImport(s export.Survey, r export.Result, dryRun bool) error {
-	v := importView{DryRun: dryRun, Database: s.Database, Environment: s.Environment, Consumer: s.Consumer, Imported: r.Imported, Reasons: r.Over}
+func (m *Main) printImport(s export.Survey, r export.Result) error {
+	v := importView{DryRun: m.dryRun, Database: s.Database, Environment: s.Environment, Consumer: s.Consumer, Imported: r.Imported, Reasons: r.Over}
 	did := "imported"
-	if dryRun {
+	if m.dryRun {
 		did = "would be imported"
 	}
 	var rows [][]string
@@ -154,7 +154,10 @@ func (m *Main) printImport(s export.Survey, r export.Result, dryRun bool) error 
 	if err := m.emit("", v, nil, rows); err != nil {
 		return err
 	}
-	if r.Imported > 0 && !dryRun {
+	if m.dryRun {
+		return errDryRun
+	}
+	if r.Imported > 0 {
 		m.next("dlq groups --consumer %s", s.Consumer)
 	}
 	if v.PassedOver > 0 {

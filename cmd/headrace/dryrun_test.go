@@ -15,8 +15,9 @@ import (
 )
 
 // notDry are the commands that write, without --dry-run: a plan and a rehearsal change no message, and
-// are themselves what comes before; a test alert and the pages are nothing that could be counted.
-var notDry = []string{"redrive plan", "dlq rehearse", "alert test", "ui"}
+// are themselves what comes before; a test alert and the pages are nothing that could be counted; an
+// export writes a row of the audit.
+var notDry = []string{"redrive plan", "dlq rehearse", "dlq export", "alert test", "ui"}
 
 // reads write nothing.
 var reads = []string{
@@ -42,6 +43,7 @@ var dryRuns = map[string]struct {
 	"dlq discard":         {"--group a276 --reason x", "discard 4 letters"},
 	"dlq restore":         {"3 --reason x", "restore 1 letter"},
 	"dlq edit":            {"", ""}, // a process of the consumer checks it: see edit.txtar
+	"dlq import":          {"testdata/letters.ndjson", "1 letter would be imported"},
 	"backlog retry":       {"again", "retry 1 message of billing"},
 	"backlog cancel":      {"again --reason x", "cancel 1 message of billing"},
 	"redrive apply":       {"R-1 --reason x --anyway", "redrive 4 letters of billing, stages 1, 3"},
