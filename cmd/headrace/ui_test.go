@@ -120,7 +120,7 @@ func TestUI(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:8090", "192.0.2.1:8090", ":8090"} {
 		p.run(exitUsage, nil, "ui", "--listen", address)
 	}
-	p.run(exitFailed, nil, "ui", "--listen", "8090")
+	p.run(exitUsage, nil, "ui", "--listen", "8090")
 	p.run(exitUsage, nil, "ui", "--alerts", receiversFile(t, "slack"))
 }
 
