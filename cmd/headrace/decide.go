@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/inspect"
-	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -183,11 +181,10 @@ func (m *Main) warnOfSteps(ctx context.Context, st openStore, letter int64) erro
 	if err != nil {
 		return err
 	}
-	rows, err := st.Operations().Steps.List(ctx, l.ID())
+	rows, err := inspect.CalledAgain(ctx, st, &l)
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.System == "" || r.State == ledger.Failed })
 	if len(rows) > 0 {
 		m.say("warning: under a new key each step is called again. Under the key %s there were:", l.Delivery.Key)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -19,6 +20,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // editFlags say what an edit changes. - reads stdin.
@@ -88,7 +90,7 @@ func (m *Main) edit(ctx context.Context, st openStore, e *editFlags, id int64) e
 	if err != nil {
 		return err
 	}
-	changes := difference(before, after)
+	changes := inspect.Difference(before, after)
 	if len(changes) == 0 {
 		return fmt.Errorf("%w: the content is the same", errRefused)
 	}
@@ -135,20 +137,12 @@ func (m *Main) printEdit(a editing.Edited, changes []string) error {
 
 // afterEdit says what there is to know about an edit, and what comes next.
 func (m *Main) afterEdit(a editing.Edited) {
-	for _, c := range a.Copies {
-		as := "other content"
-		if c.Same {
-			as = "the content of this edit"
-		}
-		m.say("letter %d, %s, came under the same key with %s: the sender may have corrected the message. Apply one of them, and discard letter %d", c.LetterID, c.State, as, c.LetterID)
-	}
-	if a.Inbox != "" {
-		m.say("the message is %s already: a redrive closes the letter", a.Inbox)
+	for _, line := range a.Says() {
+		m.say("%s", line)
 	}
 	switch {
 	case a.DryRun:
 	case a.Key == "":
-		m.say("its handler finds no key in it: %s", a.Why)
 		m.next("dlq redrive %d --new-key KEY --reason WHY", a.LetterID)
 	case a.Rehearsable:
 		m.next("dlq rehearse %d", a.LetterID)
@@ -200,7 +194,7 @@ func (m *Main) read(file string) ([]byte, error) {
 
 // patch applies a patch in one of the two forms.
 func patch(payload, text []byte) ([]byte, error) {
-	if _, ok := value(payload); !ok {
+	if !json.Valid(payload) {
 		return nil, usagef("edit: the payload is no JSON: give --file")
 	}
 	switch text = bytes.TrimSpace(text); {

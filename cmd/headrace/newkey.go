@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/inspect"
 )
 
 // redriveNewKey redrives one letter under a key that a person gives: the only way to apply a message
@@ -36,7 +36,7 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 		if err != nil {
 			return err
 		}
-		if err := mayHaveKey(&l); err != nil {
+		if err := inspect.MayHaveKey(&l); err != nil {
 			return err
 		}
 		if l.Class == dlq.Conflict {
@@ -71,51 +71,24 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 	})
 }
 
-// mayHaveKey refuses a letter that may not have a new key.
-func mayHaveKey(l *dlq.Letter) error {
-	switch {
-	case l.State != dlq.Open:
-		return instance.Refuse("letter %d is %s", l.LetterID, l.State)
-	case l.Class != dlq.Conflict && !inbox.IsStandIn(l.Delivery.Key):
-		return instance.Refuse("letter %d has the key %s: only a conflict, or a letter without a key, may have another one", l.LetterID, l.Delivery.Key)
-	}
-	return nil
-}
-
 // sayFirst says what is known of the message that had a conflict's key first.
 func (m *Main) sayFirst(ctx context.Context, st openStore, l *dlq.Letter) error {
-	key := l.Delivery.Key
-	entries, err := st.Inbox().Find(ctx, key)
+	first, err := inspect.FirstOf(ctx, st, l)
 	if err != nil {
 		return err
 	}
-	said := "the first message under the key " + key + " is gone"
-	for _, e := range entries {
-		if e.ID == l.ID() {
-			said = fmt.Sprintf("the first message under the key %s is %s since %s", key, e.State, m.when(e.At))
-		}
+	said := "is gone"
+	if first.State != "" {
+		said = fmt.Sprintf("is %s since %s", first.State, m.when(first.At))
 	}
-	m.say("%s", said)
-	// Its content is known only where it is, or was, a letter.
-	letters, err := st.Letters().List(ctx, dlq.Filter{Key: key, Consumer: l.Consumer, Handler: l.Handler, AnyState: true}, 0, manyLetters)
-	if err != nil {
-		return err
-	}
-	for _, other := range letters {
-		if other.Class == dlq.Conflict || other.Delivery.Fingerprint != l.FirstFingerprint {
-			continue
-		}
-		first, err := st.Letters().Get(ctx, other.LetterID)
-		if err != nil {
-			return err
-		}
-		m.say("from letter %d of it, this one differs:", first.LetterID)
-		from, to := first.Message(), l.Message()
-		for _, place := range difference(dlq.Content{Payload: from.Payload, Metadata: from.Metadata}, dlq.Content{Payload: to.Payload, Metadata: to.Metadata}) {
-			m.say("  %s", place)
-		}
+	m.say("the first message under the key %s %s", l.Delivery.Key, said)
+	if first.LetterID == 0 {
+		m.say("what it said is not kept; its fingerprint was %s, and this one has %s", l.FirstFingerprint, l.Delivery.Fingerprint)
 		return nil
 	}
-	m.say("what it said is not kept; its fingerprint was %s, and this one has %s", l.FirstFingerprint, l.Delivery.Fingerprint)
+	m.say("from letter %d of it, this one differs:", first.LetterID)
+	for _, place := range first.Places {
+		m.say("  %s", place)
+	}
 	return nil
 }

@@ -52,6 +52,24 @@ type Copy struct {
 	Same bool `json:"same,omitempty"`
 }
 
+// Says is what a person should know of the edit besides its key, in sentences.
+func (a Edited) Says() (lines []string) {
+	for _, c := range a.Copies {
+		as := "other content"
+		if c.Same {
+			as = "the content of this edit"
+		}
+		lines = append(lines, fmt.Sprintf("letter %d, %s, came under the same key with %s: the sender may have corrected the message. Apply one of them, and discard letter %d", c.LetterID, c.State, as, c.LetterID))
+	}
+	if a.Inbox != "" {
+		lines = append(lines, fmt.Sprintf("the message is %s already: a redrive closes the letter", a.Inbox))
+	}
+	if a.Key == "" && !a.DryRun {
+		lines = append(lines, "its handler finds no key in it: "+a.Why)
+	}
+	return lines
+}
+
 // maxCopies bounds how many copies an answer has.
 const maxCopies = 10
 

@@ -1,4 +1,4 @@
-package main
+package inspect
 
 import (
 	"bytes"
@@ -15,8 +15,9 @@ import (
 // maxPlaces bounds how many places of a difference are named.
 const maxPlaces = 20
 
-// difference says where two contents differ, without what they say: JSON by its paths.
-func difference(a, b dlq.Content) (places []string) {
+// Difference says where two contents differ, without what they say: JSON by its paths. Nil says that
+// they are the same.
+func Difference(a, b dlq.Content) (places []string) {
 	for _, name := range slices.Sorted(maps.Keys(a.Metadata)) {
 		if value, ok := b.Metadata[name]; !ok {
 			places = append(places, "removed header "+name)
@@ -57,7 +58,10 @@ func size(payload []byte) string {
 	if payload == nil {
 		return "a tombstone"
 	}
-	return plural(len(payload), "byte", "bytes")
+	if len(payload) == 1 {
+		return "1 byte"
+	}
+	return strconv.Itoa(len(payload)) + " bytes"
 }
 
 // value parses JSON.
