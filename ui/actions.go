@@ -107,7 +107,7 @@ func (v *visit) await(id int64, show present) error {
 func answered(v *visit, r instance.Request, answer instance.Answer, show present) error {
 	var done redriving.Answer
 	switch r.Kind {
-	case rehearsal.Kind, intervene.RetryKind, editing.RestoreKind:
+	case rehearsal.Kind, intervene.RetryKind, intervene.CancelKind, editing.RestoreKind, editing.EditKind, editing.NewKeyKind:
 		if answer.State == instance.RequestDone {
 			return v.numbered("q", r.ID)
 		}

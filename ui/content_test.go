@@ -261,7 +261,7 @@ func TestNoProcess(t *testing.T) {
 		f.click(action)
 		f.wants(http.StatusServiceUnavailable, "no process of billing", "Nothing was done", "1 open letter")
 	}
-	f.send("POST", group+"/plan", url.Values{"seen": {strings.Repeat("x", 70<<10)}})
+	f.send("POST", group+"/plan", url.Values{"seen": {strings.Repeat("x", 401<<10)}})
 	f.wants(http.StatusBadRequest)
 
 	_, stop := f.run("v1.8.1", func(paid) error { return nil })

@@ -45,7 +45,8 @@ func (v *visit) showLetter(id int64, whole bool, status int) error {
 // content puts what may be seen of a message into d: all if it was revealed, otherwise what Redact
 // leaves, and that for operators only.
 func (v *visit) content(d *read.Letter, whole bool) {
-	c := Content{Payload: d.Delivery.Payload, Headers: d.Delivery.Metadata}
+	m := d.Message()
+	c := Content{Payload: m.Payload, Headers: m.Metadata}
 	switch {
 	case d.Hidden:
 		return
@@ -116,7 +117,7 @@ func downloadLetter(v *visit) error {
 		name := "letter-" + strconv.FormatInt(d.Letter.LetterID, 10) + ".txt"
 		v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 		v.w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
-		_, _ = v.w.Write(d.Letter.Delivery.Payload) // the reader is gone, or not
+		_, _ = v.w.Write(d.Letter.Message().Payload) // the reader is gone, or not
 		return nil
 	})
 }

@@ -3,8 +3,6 @@ package ui
 import (
 	"errors"
 	"net/http"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,11 +10,8 @@ import (
 	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/inspect"
-	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/view"
 	"github.com/headrace/headrace/ui/who"
@@ -75,51 +70,13 @@ func requestPage(v *visit) error {
 	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", d)
 }
 
-// traceID is the id of a trace.
-var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
-
-// find goes to what a person looks for: a redrive, a letter, a group, a trace or a key.
+// find goes to what a person looks for.
 func find(v *visit) error {
-	what := strings.TrimSpace(v.r.Form.Get("q"))
-	number := strings.TrimPrefix(strings.TrimPrefix(what, "R-"), "r-")
-	id, err := strconv.ParseInt(number, 10, 64)
-	isNumber := err == nil && id > 0 && len(number) < inspect.AllDigits
-	switch {
-	case what == "":
-		return v.redirect(v.s.root + "/search")
-	case isNumber && number != what:
-		return v.numbered("r", id)
-	case isNumber:
-		list, err := v.s.st.Letters().List(v.ctx(), dlq.Filter{IDs: []int64{id}, AnyState: true}, 0, 1)
-		if err != nil {
-			return err
-		}
-		if len(list) > 0 {
-			return v.numbered("l", id)
-		}
+	path, err := v.s.read.Find(v.ctx(), strings.TrimSpace(v.r.Form.Get("q")), v.who.Role.May(who.Operator))
+	if err != nil {
+		return err
 	}
-	if inspect.Digits(what) && len(what) <= inspect.AllDigits {
-		known, err := beginsGroup(v, what)
-		if err != nil {
-			return err
-		}
-		if known {
-			return v.redirect(v.s.root + "/g/" + what)
-		}
-	}
-	if traceID.MatchString(what) {
-		return v.redirect(view.To(v.s.root, "search", "text", what, "state", "any"))
-	}
-	if v.who.Role.May(who.Operator) {
-		return v.redirect(view.To(v.s.root, "inbox", "key", what))
-	}
-	return v.redirect(view.To(v.s.root, "search", "key", what, "state", "any"))
-}
-
-// beginsGroup reports whether a group's fingerprint begins with digits.
-func beginsGroup(v *visit, digits string) (bool, error) {
-	list, err := v.s.st.Operations().Groups.List(v.ctx(), groups.Filter{Closed: true})
-	return slices.ContainsFunc(list, func(g groups.Group) bool { return strings.HasPrefix(g.ErrorFingerprint, digits) }), err
+	return v.redirect(v.s.root + path)
 }
 
 // searchData is what the search shows.
@@ -139,7 +96,7 @@ func searchPage(v *visit) error {
 	if err != nil {
 		return refuse(http.StatusBadRequest, "%v.", err)
 	}
-	if !v.who.Role.May(who.Operator) && (f.Where != "" || f.Text != "" && !traceID.MatchString(f.Text)) {
+	if !v.who.Role.May(who.Operator) && (f.Where != "" || f.Text != "" && !read.IsTrace(f.Text)) {
 		return refuse(http.StatusForbidden, "To search in what messages say needs the role %s.", who.Operator)
 	}
 	from, err := cursor(v)
@@ -167,22 +124,11 @@ func showOutboxes(v *visit, status int) error {
 	if err != nil {
 		return err
 	}
-	list, err := v.s.st.Outbox().List(v.ctx(), "")
+	d, end, err := read.OutboxesOf(v.ctx(), v.s.st, v.r.Form.Get("outbox"), after, pageShown)
 	if err != nil {
 		return err
 	}
-	parked, err := v.s.st.Outbox().Parked(v.ctx(), v.r.Form.Get("outbox"), after, pageShown)
-	if err != nil {
-		return err
-	}
-	d := struct {
-		Outboxes []outbox.Status
-		Parked   []outbox.HeldRow
-		Next     string
-	}{Outboxes: list, Parked: parked}
-	if len(parked) == pageShown {
-		d.Next = next(v, parked[pageShown-1].RowID)
-	}
+	d.Next = next(v, end)
 	return v.page(status, "outbox", "Outbox", "outbox", d)
 }
 
@@ -195,23 +141,11 @@ func auditPage(v *visit) error {
 	if (f.Kind == "") != (f.Subject == "") {
 		return refuse(http.StatusBadRequest, "A subject is a kind and its id or name: give both, or none.")
 	}
-	rows, err := v.s.st.Operations().Audit.List(v.ctx(), f, from, pageShown)
+	d, end, err := read.AuditOf(v.ctx(), v.s.st, f, from, pageShown)
 	if err != nil {
 		return err
 	}
-	d := struct {
-		audit.Filter
-		Rows  []audit.Row
-		Kinds []string
-		Next  string
-		Flags string
-	}{Filter: f, Rows: rows, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.System, audit.Suspect}}
-	if f.Kind != "" {
-		d.Flags = view.Flags("subject", f.Kind+":"+f.Subject)
-	}
-	if len(rows) == pageShown {
-		d.Next = next(v, rows[pageShown-1].ID)
-	}
+	d.Next = next(v, end)
 	return v.page(http.StatusOK, "audit", "Audit", "audit", d)
 }
 

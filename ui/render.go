@@ -35,30 +35,14 @@ func parse(root string) views {
 		},
 		"plural": view.Plural, "span": view.Span, "clock": view.Clock, "digits": view.Digits, "rate": view.Rate, "took": view.Took, "short": encode.Short, "dash": view.Dash, "shell": view.Shell, "flags": view.Flags, "seen": view.Seen,
 		"ago": func(t time.Time) string { return view.Ago(t, time.Now()) }, "web": read.Web,
-		"inc": func(n int) int { return n + 1 }, "number": view.Number, "navigation": navigation, "nonce": rand.Text,
+		"inc": func(n int) int { return n + 1 }, "number": view.Number, "navigation": view.Navigation, "nonce": rand.Text,
 	}
 	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
 	all := make(views)
-	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared", "steps"} {
+	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared", "steps", "edit", "newkey", "cancel"} {
 		all[page] = template.Must(template.Must(base.Clone()).ParseFS(sources, "templates/"+page+".html"))
 	}
 	return all
-}
-
-// entry is one of the menu.
-type entry struct{ Path, Name string }
-
-// navigation is the menu of a person.
-func navigation(operates bool) []entry {
-	list := []entry{{"", "Overview"}, {"search", "Dead letters"}, {"redrives", "Redrives"}, {"consumers", "Consumers"}}
-	if operates {
-		list = append(list, entry{"backlog", "Backlog"})
-	}
-	list = append(list, entry{"steps", "Steps"}, entry{"outbox", "Outbox"})
-	if operates {
-		list = append(list, entry{"inbox", "Inbox"})
-	}
-	return append(list, entry{"audit", "Audit"})
 }
 
 // frame is what each page has, with the data D of its own.
@@ -68,8 +52,8 @@ type frame struct {
 	// Name is that of the database, CommandEnd the end of each command.
 	Name, CommandEnd string
 	Person           who.Person
-	// Operates says that the person may act.
-	Operates bool
+	// Operates says that the person may act, Administers that also what needs an admin.
+	Operates, Administers bool
 	// Note is what has just happened; "" for nothing. Bad says that it was refused.
 	Note string
 	Bad  bool
@@ -81,7 +65,7 @@ type frame struct {
 // page shows a page, or the part of it that is alive where htmx asks for that.
 func (v *visit) page(status int, name, title, nav string, data any) error {
 	f := frame{
-		Title: title, Nav: nav, Name: v.s.o.Name, CommandEnd: v.s.o.CommandEnd, Person: v.who, Operates: v.who.Role.May(who.Operator), D: data,
+		Title: title, Nav: nav, Name: v.s.o.Name, CommandEnd: v.s.o.CommandEnd, Person: v.who, Operates: v.who.Role.May(who.Operator), Administers: v.who.Role.May(who.Admin), D: data,
 		Note: v.note, Bad: status >= 400, Refresh: v.refresh,
 	}
 	part := "page"

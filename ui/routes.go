@@ -33,6 +33,13 @@ var routes = []route{
 	{http.MethodGet, "/backlog", who.Operator, backlogPage},
 	{http.MethodGet, "/inbox", who.Operator, inboxPage},
 
+	{http.MethodPost, "/l/{id}/editor", who.Admin, openEditor},
+	{http.MethodPost, "/l/{id}/edit", who.Admin, editLetter},
+	{http.MethodGet, "/l/{id}/newkey", who.Admin, newKeyPage},
+	{http.MethodPost, "/l/{id}/newkey", who.Admin, giveNewKey},
+	{http.MethodGet, "/backlog/{id}/cancel", who.Admin, cancelPage},
+	{http.MethodPost, "/backlog/{id}/cancel", who.Admin, cancelMessage},
+
 	{http.MethodPost, "/g/{fingerprint}/rehearse", who.Operator, rehearseGroup},
 	{http.MethodPost, "/g/{fingerprint}/plan", who.Operator, planGroup},
 	{http.MethodPost, "/g/{fingerprint}/discard", who.Operator, discardGroup},

@@ -52,17 +52,6 @@ type Content struct {
 // loopback are the names of this machine for itself.
 var loopback = []string{"localhost", "127.0.0.1", "::1"}
 
-// security is what each answer says to the browser.
-var security = map[string]string{
-	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-		"form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-	"X-Content-Type-Options":     "nosniff",
-	"X-Frame-Options":            "DENY",
-	"Referrer-Policy":            "same-origin",
-	"Cross-Origin-Opener-Policy": "same-origin",
-	"Cache-Control":              "no-store",
-}
-
 // New returns the pages of a database. It starts nothing, and is safe for concurrent use. st stays
 // open as long as it is served.
 func New(st store.Store, o Options) http.Handler {
@@ -85,20 +74,13 @@ func New(st store.Store, o Options) http.Handler {
 		w.Header().Set("Cache-Control", "max-age=600")
 		files.ServeHTTP(w, r)
 	})
-	guarded := http.NewCrossOriginProtection().Handler(mux)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for name, value := range security {
-			w.Header().Set(name, value)
-		}
-		switch {
-		case !login.Named(s.o.Hosts, r.Host):
-			http.Error(w, "this host name is not one of those that are served; headrace ui --host adds one", http.StatusMisdirectedRequest)
-		case o.Identify == nil:
+	if o.Identify == nil {
+		mux = http.NewServeMux()
+		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 			http.Error(w, "each request is refused: Options.Identify is not set", http.StatusForbidden)
-		default:
-			guarded.ServeHTTP(w, r)
-		}
-	})
+		})
+	}
+	return login.Guard(o.Hosts, mux)
 }
 
 // server serves the pages.

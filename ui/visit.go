@@ -7,18 +7,12 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/headrace/headrace/dlq"
-	"github.com/headrace/headrace/dlq/groups"
-	"github.com/headrace/headrace/dlq/job"
-	"github.com/headrace/headrace/dlq/search"
-	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/store/txn"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
 
-// maxForm bounds the body of a request.
-const maxForm = 64 << 10
+// maxForm bounds the body of a request: an edit of 64 KiB, of which each byte may take six.
+const maxForm = 400 << 10
 
 // visit is one request by a person.
 type visit struct {
@@ -74,23 +68,13 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 // fail shows an error.
 func (v *visit) fail(err error) {
 	status, says := http.StatusInternalServerError, "Something went wrong, and the log says what. Nothing is known of what was done."
-	known, isKnown := errors.AsType[*statusError](err)
-	switch {
-	case isKnown:
+	if known, ok := errors.AsType[*statusError](err); ok {
 		status, says = known.status, known.says
-	case errors.Is(err, dlq.ErrNotFound), errors.Is(err, groups.ErrNotFound), errors.Is(err, job.ErrNotFound):
-		status, says = http.StatusNotFound, err.Error()
-	case errors.Is(err, instance.ErrNoAnswer), errors.Is(err, instance.ErrLost):
-		status, says = http.StatusServiceUnavailable, err.Error()
-	case errors.Is(err, instance.ErrRefused):
-		status, says = http.StatusConflict, "Refused: "+err.Error()
-	case errors.Is(err, search.ErrWhere), errors.Is(err, instance.ErrInvalid):
-		status, says = http.StatusBadRequest, err.Error()
-	case txn.NotPermitted(err):
-		status, says = http.StatusForbidden, "The login of the database may not do this: run the pages with the role operator of headrace migrate grants."
-	case v.ctx().Err() != nil:
+	} else if is, what := read.Status(err); is != 0 {
+		status, says = is, what
+	} else if v.ctx().Err() != nil {
 		return // the person is gone
-	default:
+	} else {
 		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)
 	}
 	v.note = says

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ui/view"
 )
@@ -40,8 +41,8 @@ type Letter struct {
 	Content         view.Payload
 	Headers         map[string]string
 	Blank           []string
-	// Idle is as in Group.
-	Idle bool
+	// Idle is as in Group. MayHaveKey says that it may have a new key.
+	Idle, MayHaveKey bool
 	// Seen and SeenPlan are what the forms carry: SeenPlan those of plan and discard.
 	Seen, SeenPlan string
 }
@@ -55,7 +56,8 @@ func (r Reader) Letter(ctx context.Context, detail redrive.Detail) (d Letter, er
 		return d, err
 	}
 	d.Events = view.Timeline(chain, detail.Attempts, trail)
-	d.HeaderNames = slices.Sorted(maps.Keys(l.Delivery.Metadata))
+	d.MayHaveKey = inspect.MayHaveKey(&l) == nil
+	d.HeaderNames = slices.Sorted(maps.Keys(l.Message().Metadata))
 	if !d.Hidden {
 		if d.Steps, err = r.Store.Operations().Steps.List(ctx, l.ID()); err != nil {
 			return d, err
@@ -79,7 +81,7 @@ func (r Reader) Letter(ctx context.Context, detail redrive.Detail) (d Letter, er
 // LetterSeen reads what the forms of a letter carry.
 func (r Reader) LetterSeen(ctx context.Context, l dlq.Letter) (seen, plan string, err error) {
 	newest, err := r.NewestRedrive(ctx, l.Consumer)
-	return view.Seen(l.State, l.ChangedAt), view.Seen(l.State, l.ChangedAt, newest), err
+	return view.Seen(l.State, l.ChangedAt, l.Rev), view.Seen(l.State, l.ChangedAt, l.Rev, newest), err
 }
 
 // chain returns the letters of a message, the first one first, with the decisions on them.

@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 
 	"github.com/headrace/headrace/dlq/groups"
@@ -25,6 +26,9 @@ type Request struct {
 	// Redrive is what it has made or changed; 0 for none. Did says what else it has done.
 	Redrive int64
 	Did     string
+	// Says is what else is to be known, in sentences, and Letters are those that it was about or made.
+	Says    []string
+	Letters []int64
 	// Report is that of a rehearsal, nil otherwise, and Reasons are its results, put together;
 	// Passes says that all would pass.
 	Report  *rehearsal.Report
@@ -52,7 +56,7 @@ func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
 		return d, r.report(ctx, d)
 	}
 	if err := d.read(); err != nil {
-		d.Error = err.Error()
+		d.Error, d.Letters = err.Error(), nil
 	}
 	return d, nil
 }
@@ -68,6 +72,18 @@ func (d *Request) read() (err error) {
 		var done editing.Restored
 		err = d.Answer.Read(&done)
 		d.Did = view.Plural(int64(done.Done), "letter is", "letters are") + " open again"
+	case editing.EditKind:
+		var done editing.Edited
+		err = d.Answer.Read(&done)
+		d.Did, d.Says, d.Letters = fmt.Sprintf("letter %d has rev %d, key %s", done.LetterID, done.Rev, view.Dash(done.Key)), done.Says(), []int64{done.LetterID}
+	case editing.NewKeyKind:
+		var done editing.NewKey
+		err = d.Answer.Read(&done)
+		d.Did, d.Letters = fmt.Sprintf("letter %d is redriven under the key %s", done.LetterID, done.Key), []int64{done.LetterID}
+	case intervene.CancelKind:
+		var done intervene.Answer
+		err = d.Answer.Read(&done)
+		d.Did, d.Letters = view.Plural(int64(done.Done), "message is", "messages are")+" cancelled", done.Letters
 	default:
 		var done redriving.Answer
 		err = d.Answer.Read(&done)

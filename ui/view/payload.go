@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/headrace/headrace/internal/jsontext"
@@ -54,6 +55,13 @@ func PayloadOf(body []byte) Payload {
 		p.Form, p.Tokens, p.Cut = "bytes", []Token{{Text: hex.Dump(shown)}}, len(body)-len(shown)
 	}
 	return p
+}
+
+// Editable reports whether a form sends a text back as it is: it is UTF-8, and a browser neither hides
+// nor changes a character of it. It is at most MaxPayload long.
+func Editable(body []byte) bool {
+	s := string(body)
+	return len(body) <= MaxPayload && utf8.Valid(body) && !strings.Contains(s, "\r") && Visible(s) == s
 }
 
 // cutRune removes a character at the end that was cut.

@@ -15,8 +15,7 @@ const (
 	Viewer Role = iota + 1
 	// Operator also acts: rehearse, redrive, discard, mute, pause, reveal, and the like.
 	Operator
-	// Admin may do what the command keeps for admins (edits, a new key, cancelling); the pages
-	// name those commands.
+	// Admin also edits a letter, gives it a new key, and cancels a message that waits.
 	Admin
 )
 
