@@ -10,7 +10,6 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/router"
-	"github.com/headrace/headrace/retry"
 	"github.com/headrace/headrace/store"
 )
 
@@ -96,24 +95,13 @@ func checkAttach(r *message.Router, st store.Store, config Config) error {
 		return fmt.Errorf("%s: the Router is nil", config.Name)
 	case st == nil || mistake.Nil(st) != nil:
 		return fmt.Errorf("%s: the store is nil", config.Name)
-	case config.Source != nil:
-		return fmt.Errorf("%s: option Config.Source is set: the Router subscribes, leave it nil", config.Name)
-	case config.Sink == nil:
-		return fmt.Errorf("%s: option Config.Sink is nil: give the Publisher for what handlers return, since the Router publishes nothing any more", config.Name)
-	case config.MaxBatch != 0:
-		return fmt.Errorf("%s: option Config.MaxBatch is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
-	case config.BatchTime != 0:
-		return fmt.Errorf("%s: option Config.BatchTime is set: a handler of a Router gets one message at a time, leave it 0", config.Name)
-	case config.set().Lost:
-		return fmt.Errorf("%s: option Config.Retry is set, with Overrides[%q], but a handler of a Router has no lease that could be lost: leave the override out", config.Name, retry.Lost)
-	case len(config.Systems) > 0:
-		return fmt.Errorf("%s: option Config.Systems is set: a handler of a Router has no steps, leave it nil", config.Name)
-	case config.Rehearsable:
-		return fmt.Errorf("%s: option Config.Rehearsable is set: a handler of a Router cannot be rehearsed, leave it false", config.Name)
 	case r.IsRunning() || r.IsClosed():
 		return fmt.Errorf("%s: the Router runs already, or was closed: attach before Router.Run", config.Name)
 	case len(r.Handlers()) == 0:
 		return fmt.Errorf("%s: the Router has no handlers: attach after AddHandler and AddConsumerHandler", config.Name)
+	}
+	if err := config.set().Attached(); err != nil {
+		return fmt.Errorf("%s: %w", config.Name, err)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -156,19 +155,11 @@ func (c *Consumer) add(r *registration) {
 	if r.setSource(c.config.Source) {
 		c.sourced = true
 	}
-	if err := cmp.Or(encode.Topic("the topic", r.Topic), encode.Name("handler name", r.Name)); err != nil {
-		r.mistake("%w", err)
-	}
-	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local) {
+	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local, c.config.DrainTimeout) {
 		r.mistake("%w", err)
 	}
 	if slices.Contains(r.given, "Rehearsable") && (r.Alone || r.Leased != nil) {
 		r.mistake("Rehearsable: a handler that is Alone, or of HandleLeased, is for calls of other systems and cannot be rehearsed")
-	}
-	if r.Leased != nil {
-		for _, err := range r.Leased.Plan.CutOff(r.Timeout, c.config.DrainTimeout) {
-			r.mistake("%w", err)
-		}
 	}
 	for _, err := range r.mistakes {
 		c.mistakes = append(c.mistakes, fmt.Errorf("%q: %w", r.Name, err))
@@ -180,6 +171,9 @@ func (c *Consumer) add(r *registration) {
 			c.config.Logger.Warn("a step with Park or Skip comes before one with Retry or Probe: if that one fails for good, the call was made already; put it last", "handler", r.Name, "step", early, "before", before)
 		}
 	}
-	r.Check = c.checkOf(r)
+	r.Check = c.checkOf(r.Handler, r.Topic, r.Source)
+	if in := r.Ingest; in != nil {
+		in.Check = c.checkOf(r.Handler, in.Queue, in.Source)
+	}
 	c.rt.Add(r.Handler)
 }

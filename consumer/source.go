@@ -6,6 +6,7 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 
+	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/mistake"
 	"github.com/headrace/headrace/internal/runtime"
@@ -107,13 +108,29 @@ type Redeliverer interface {
 func From(source message.Subscriber) Option {
 	return func(r *registration) {
 		r.once("From")
-		if source == nil {
-			r.mistake("From(nil): give a Watermill Subscriber")
-		} else if err := mistake.Nil(source); err != nil {
-			r.mistake("From: %w", err)
+		if err := mistake.Source("From", source); err != nil {
+			r.mistake("%w", err)
 			return
 		}
 		r.Source = source
+	}
+}
+
+// Ingest takes the messages of a dead-letter queue that the broker fills itself, beside those
+// of the handler's own source. read knows their headers: see package dlq/from.
+//
+// The handler's Key tells whether a message was taken before: then it is a duplicate. If not,
+// it becomes a dead letter of class ingested, with what the broker says of it as its error,
+// which can be redriven. It is acknowledged after the commit. A message that read takes for
+// another consumer's is acknowledged, and nothing else.
+func Ingest(queue string, source message.Subscriber, read from.Reader) Option {
+	return func(r *registration) {
+		r.once("Ingest")
+		if err := mistake.Source("Ingest", source); err != nil {
+			r.mistake("%w", err)
+			return
+		}
+		r.Ingest = &runtime.Ingest{Queue: queue, Source: source, Read: read}
 	}
 }
 
@@ -163,14 +180,13 @@ func (r *registration) setSource(source message.Subscriber) (taken bool) {
 // under way; deaths caused by other messages and outages come on top.
 const deliveries = 10
 
-// checkOf tells the source of r of its registration, and returns a function that checks at
-// the start whether the source meets r's demands; nil if it has no limits of its own.
-func (c *Consumer) checkOf(r *registration) func(context.Context) error {
-	h := r.Handler
-	if s, ok := h.Source.(Registrar); ok {
-		s.Registered(h.Topic)
+// checkOf tells source of the registration of h for topic, and returns a function that checks
+// at the start whether source meets h's demands; nil if it has no limits of its own.
+func (c *Consumer) checkOf(h *runtime.Handler, topic string, source message.Subscriber) func(context.Context) error {
+	if s, ok := source.(Registrar); ok {
+		s.Registered(topic)
 	}
-	limited, ok := h.Source.(Checker)
+	limited, ok := source.(Checker)
 	if !ok {
 		return nil
 	}
@@ -181,5 +197,5 @@ func (c *Consumer) checkOf(r *registration) func(context.Context) error {
 		InFlight:       c.config.MaxInFlight,
 		Key:            h.Key,
 	}
-	return func(ctx context.Context) error { return limited.Check(ctx, h.Topic, d) }
+	return func(ctx context.Context) error { return limited.Check(ctx, topic, d) }
 }

@@ -39,6 +39,8 @@ const (
 	// Parked: a step of the message needs a person (package ledger): it cannot be redriven
 	// before the step is resolved.
 	Parked Class = "parked"
+	// Ingested: its broker gave it up, and it was taken from the broker's own dead-letter queue.
+	Ingested Class = "ingested"
 	// Cancelled: a person took it out of the backlog. It belongs to no group's state, and no
 	// alert tells of it.
 	Cancelled Class = "cancelled"
@@ -46,7 +48,7 @@ const (
 
 // Classes returns all classes.
 func Classes() []Class {
-	return []Class{Exhausted, Permanent, Conflict, Undecodable, Crashed, Parked, Cancelled}
+	return []Class{Exhausted, Permanent, Conflict, Undecodable, Crashed, Parked, Ingested, Cancelled}
 }
 
 // Letter is a complete message that was given up.

@@ -27,7 +27,13 @@ type rabbit struct{ kind amqp.Kind }
 // the kinds of queue is the declaration, which a child does not make.
 var conformed = rabbit{amqp.Quorum}
 
-func TestMain(m *testing.M) { brokertest.Main(m, conformed) }
+func TestMain(m *testing.M) {
+	if text := os.Getenv(ingestVariable); text != "" {
+		fmt.Fprintln(os.Stderr, ingestAndDie(text))
+		os.Exit(1)
+	}
+	brokertest.Main(m, conformed)
+}
 
 //evidence:amqp
 func TestConformanceQuorum(t *testing.T) {

@@ -4,7 +4,7 @@ package archtest
 var (
 	// Domain is what everything else speaks: types, rules, and interfaces in these types.
 	Domain = Set{
-		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/export", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./dlq/search", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./redact", "./retry", "./store", "./store/txn", "./ui/who", "./alerts/sinks", "./alerts/condition",
+		".", "./alerts", "./audit", "./backlog", "./codec", "./codec/cloudevents", "./dlq", "./dlq/from", "./dlq/export", "./dlq/groups", "./dlq/job", "./dlq/redrive", "./dlq/search", "./inbox", "./instance", "./ledger", "./ledger/resolve", "./outbox", "./redact", "./retry", "./store", "./store/txn", "./ui/who", "./alerts/sinks", "./alerts/condition",
 		"./internal/attempt", "./internal/encode", "./internal/gather", "./internal/header", "./internal/inspect", "./internal/jsontext", "./internal/shard", "./internal/sleep",
 	}
 	// Leaves are packages of the domain that know no other package of ours.

@@ -91,13 +91,14 @@ func (l *Log) Failed(f *outcome.Failure) {
 }
 
 // Refused logs a dead letter of a message that no handler was called for: nothing can decode
-// it, it has no key, or its key belongs to another message. Others are failures.
+// it, it has no key, its broker gave it up, or its key belongs to another message. Others are
+// failures.
 func (l *Log) Refused(letter *dlq.Letter) {
 	next := task.Dead
 	switch letter.Class {
 	case dlq.Conflict:
 		next = task.Conflict
-	case dlq.Undecodable:
+	case dlq.Undecodable, dlq.Ingested:
 	default:
 		return
 	}

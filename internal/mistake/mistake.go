@@ -1,31 +1,79 @@
 package mistake
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/internal/task"
 )
 
 // Handler returns what is wrong with a handler beside those that are registered. local says that
-// it takes local events.
-func Handler(h *runtime.Handler, registered []*runtime.Handler, local bool) (mistakes []error) {
+// it takes local events, and drain is the consumer's DrainTimeout.
+func Handler(h *runtime.Handler, registered []*runtime.Handler, local bool, drain time.Duration) (mistakes []error) {
+	if err := cmp.Or(encode.Topic("the topic", h.Topic), encode.Name("handler name", h.Name)); err != nil {
+		mistakes = append(mistakes, err)
+	}
+	if h.Leased != nil {
+		mistakes = append(mistakes, h.Leased.Plan.CutOff(h.Timeout, drain)...)
+	}
+	if err := ingest(h, registered); err != nil {
+		mistakes = append(mistakes, err)
+	}
 	for _, other := range registered {
 		switch {
 		case other.Name == h.Name:
 			mistakes = append(mistakes, errors.New("there is another handler of that name: use consumer.Name"))
 		case local && other.Topic == h.Topic && other.Source == nil:
 			mistakes = append(mistakes, fmt.Errorf("handler %q already takes the local events of topic %q: use two consumers, or one handler that calls both", other.Name, h.Topic))
-		case other.Topic == h.Topic && Same(other.Source, h.Source):
+		case other.Topic == h.Topic && Same(other.Source, h.Source), other.Ingest != nil && other.Ingest.Queue == h.Topic && Same(other.Ingest.Source, h.Source):
 			mistakes = append(mistakes, fmt.Errorf("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
 				"only some: use two consumers, or one handler that calls both", other.Name, h.Topic))
 		}
 	}
 	return mistakes
+}
+
+// ingest returns what is wrong with the dead-letter queue of a handler; nil if it has none.
+func ingest(h *runtime.Handler, registered []*runtime.Handler) error {
+	in := h.Ingest
+	if in == nil {
+		return nil
+	}
+	if err := encode.Topic("the queue", in.Queue); err != nil {
+		return fmt.Errorf("Ingest: %w", err)
+	}
+	if in.Read == nil {
+		return fmt.Errorf("Ingest(%q): the from.Reader is nil: give one of package dlq/from", in.Queue)
+	}
+	if in.Queue == h.Topic && Same(in.Source, h.Source) {
+		return fmt.Errorf("Ingest(%q): it is the topic of the handler: give the queue in which the broker puts what it gave up", in.Queue)
+	}
+	for _, other := range registered {
+		if other.Topic == in.Queue && Same(other.Source, in.Source) || other.Ingest != nil && other.Ingest.Queue == in.Queue && Same(other.Ingest.Source, in.Source) {
+			return fmt.Errorf("Ingest(%q): handler %q already takes the messages of that queue from this source, and each of the two would get only some", in.Queue, other.Name)
+		}
+	}
+	return nil
+}
+
+// Source returns an error if the source of an option is nil.
+func Source(option string, source message.Subscriber) error {
+	if source == nil {
+		return fmt.Errorf("%s(nil): give a Watermill Subscriber", option)
+	}
+	if err := Nil(source); err != nil {
+		return fmt.Errorf("%s: %w", option, err)
+	}
+	return nil
 }
 
 // Consumer is a consumer of this program.

@@ -179,7 +179,7 @@ func (r *Recorder) refuse(ctx context.Context, t *txn.Txn, messages []Message, i
 		m := &messages[i]
 		switch in.Messages[i] {
 		case Dead:
-			letters = append(letters, r.letter(m.Item, dlq.Undecodable, dlq.Describe(m.Bad, nil, r.Redact)))
+			letters = append(letters, r.letter(m.Item, refusal(m.Bad), dlq.Describe(m.Bad, nil, r.Redact)))
 		case Conflict:
 			letters = append(letters, r.conflict(m.Item, m.Bad, in.Entries[i].Fingerprint))
 		default:

@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
@@ -91,7 +92,7 @@ func (r *Recorder) decide(ctx context.Context, t *txn.Txn, failed []*Failure) er
 		case Stale:
 			f.Outcome = task.Stale
 		case Undecodable:
-			f.dead(dlq.Undecodable)
+			f.dead(refusal(f.Err))
 		case Crashed:
 			f.dead(dlq.Crashed)
 		case Rerun:
@@ -152,6 +153,14 @@ func (r *Recorder) arrived(ctx context.Context, t *txn.Txn, f *Failure) error {
 		}
 	}
 	return nil
+}
+
+// refusal is the class of a message that no handler is called for because of err.
+func refusal(err error) dlq.Class {
+	if death := (*from.Death)(nil); errors.As(err, &death) {
+		return dlq.Ingested
+	}
+	return dlq.Undecodable
 }
 
 func (f *Failure) dead(class dlq.Class) {

@@ -12,45 +12,42 @@ import (
 	"github.com/headrace/headrace/internal/task"
 )
 
-// receive subscribes to the topic of h and passes its deliveries to the engine until the
+// receive subscribes to the topic of in and passes its deliveries to the engine until the
 // consumer stops. If the broker refuses, or closes the channel before that, the consumer
 // stops with an error.
-func (r *Run) receive(h *Handler) {
-	if h.Source == nil {
-		return // see localDelivery
-	}
+func (r *Run) receive(h *Handler, in inlet) {
 	if !r.local.wait(r.Stopping) || !r.rt.Pause.Wait(r.Stopping) {
 		return
 	}
-	messages, err := h.sub.Open(r.Stopping, func() (<-chan *message.Message, error) { return r.subscribe(h) })
+	messages, err := in.sub.Open(r.Stopping, func() (<-chan *message.Message, error) { return r.subscribe(in) })
 	if err != nil && r.Stopping.Err() != nil {
 		return // the stop ended the Subscribe
 	}
 	if err != nil {
-		h.sub.Set("failed")
-		r.fail(fmt.Errorf("subscribe to %q: %w", h.Topic, err))
+		in.sub.Set("failed")
+		r.fail(fmt.Errorf("subscribe to %q: %w", in.topic, err))
 		return
 	}
-	r.Watch(r.Stopping, h.sub, h.Source)
-	ended := h.sub.Forward(r.Stopping, h.Source, messages, func(m *message.Message) bool {
-		r.accept(h, m)
+	r.Watch(r.Stopping, in.sub, in.source)
+	ended := in.sub.Forward(r.Stopping, in.source, messages, func(m *message.Message) bool {
+		r.accept(h, in, m)
 		return true
 	})
 	if ended && r.Stopping.Err() == nil {
-		h.sub.Set("ended")
+		in.sub.Set("ended")
 		r.Alert(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
-		r.fail(fmt.Errorf("topic %q: %w", h.Topic, ErrSubscriptionEnded))
+		r.fail(fmt.Errorf("topic %q: %w", in.topic, ErrSubscriptionEnded))
 	}
 }
 
 // subscribe subscribes, after the source has confirmed that it meets the demands.
-func (r *Run) subscribe(h *Handler) (<-chan *message.Message, error) {
-	if h.Check != nil {
-		if err := h.Check(r.Stopping); err != nil {
+func (r *Run) subscribe(in inlet) (<-chan *message.Message, error) {
+	if in.check != nil {
+		if err := in.check(r.Stopping); err != nil {
 			return nil, err
 		}
 	}
-	return h.Source.Subscribe(r.Subscribed, h.Topic)
+	return in.source.Subscribe(r.Subscribed, in.topic)
 }
 
 // Watch asks source, until ctx ends, whether its broker serves sub. It does not block; a
@@ -60,13 +57,19 @@ func (r *Run) Watch(ctx context.Context, sub *subscription.Subscription, source 
 }
 
 // accept turns m into a task of h when there is room for it.
-func (r *Run) accept(h *Handler, m *message.Message) {
+func (r *Run) accept(h *Handler, in inlet, m *message.Message) {
 	size := int64(len(m.Payload))
 	if !r.Budget.Take(size) {
 		m.Nack()
 		return
 	}
-	r.Process(h.Task(m, h.Topic, h.Source), h, func(o task.Outcome) {
+	t := in.task(m)
+	if t == nil { // another consumer's
+		r.Budget.Give(size)
+		m.Ack()
+		return
+	}
+	r.Process(t, h, func(o task.Outcome) {
 		r.Budget.Give(size)
 		if o == task.Released {
 			r.giveBack(m)

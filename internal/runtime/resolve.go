@@ -17,15 +17,26 @@ import (
 // body. It never fails: a message that cannot be resolved becomes a task that ends as an undecodable
 // dead letter, with the complete message.
 func (h *Handler) Task(m *message.Message, topic string, source message.Subscriber) *task.Task {
+	t := h.received(m, topic)
+	h.identify(t, m, source)
+	return t
+}
+
+// received returns a task for m, without its key.
+func (h *Handler) received(m *message.Message, topic string) *task.Task {
 	t := &task.Task{Handler: h.Handler, Context: m.Context(), Delivery: inbox.Received(m, h.Scope, topic)}
 	t.Receipt = h.Telemetry.Receive(m.Context(), &t.Delivery)
+	return t
+}
+
+// identify resolves t, which m became, or sets Bad.
+func (h *Handler) identify(t *task.Task, m *message.Message, source message.Subscriber) {
 	key, unreadable := h.Key, headrace.ArrivalFrom(m.Context()).Unreadable
 	if unreadable != nil { // its bytes must not be used as its key
 		key = func(*headrace.Delivery) (string, error) { return "", unreadable }
 	}
 	t.Bad = h.resolve(t, key, source)
 	t.Receipt.Taken(t.Bad != nil)
-	return t
 }
 
 // redeliverer is a consumer.Redeliverer.

@@ -36,8 +36,10 @@ func (rt *Runtime) asks() bool {
 		return false
 	}
 	return slices.ContainsFunc(rt.handlers, func(h *Handler) bool {
-		_, asks := h.Source.(topicRetainer)
-		return asks
+		return slices.ContainsFunc(h.inlets(), func(in inlet) bool {
+			_, asks := in.source.(topicRetainer)
+			return asks
+		})
 	})
 }
 
@@ -69,23 +71,36 @@ func (rt *Runtime) Prunes() (plan inbox.Plan, on bool, err error) {
 
 // declared is the longest time for which one of the sources can deliver a message again;
 // 0 if one of them does not declare it, as those of a Router, or if a handler is local: a
-// program may write an event again at any time.
+// program may write an event again at any time. A message of a dead-letter queue has been in
+// the handler's own before.
 func (rt *Runtime) declared() time.Duration {
 	longest := time.Duration(0)
 	for _, h := range rt.handlers {
-		var declared time.Duration
-		switch source := h.Source.(type) {
-		case topicRetainer:
-			declared = source.TopicRetention(h.Topic)
-		case retainer:
-			declared = source.Retention()
-		}
-		if declared <= 0 {
+		if h.Source == nil {
 			return 0
 		}
-		longest = max(longest, declared)
+		total := time.Duration(0)
+		for _, in := range h.inlets() {
+			declared := in.declared()
+			if declared <= 0 {
+				return 0
+			}
+			total += declared
+		}
+		longest = max(longest, total)
 	}
 	return longest
+}
+
+// declared is for how long the source can deliver a message again; 0 if it does not say.
+func (in *inlet) declared() time.Duration {
+	switch source := in.source.(type) {
+	case topicRetainer:
+		return source.TopicRetention(in.topic)
+	case retainer:
+		return source.Retention()
+	}
+	return 0
 }
 
 // startPruning removes old rows, if their age limit is known, until the run stops. Brokers

@@ -63,7 +63,9 @@ func (rt *Runtime) Run(ctx context.Context) error {
 	}
 	r.StartBacklog()
 	for _, h := range rt.handlers {
-		r.Receivers.Go(func() { r.receive(h) })
+		for _, in := range h.inlets() {
+			r.Receivers.Go(func() { r.receive(h, in) })
+		}
 	}
 	<-r.Stopping.Done()
 	stopped := r.Finish()

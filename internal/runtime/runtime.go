@@ -70,6 +70,8 @@ type Handler struct {
 	OrderKey    func(*headrace.Delivery) string
 	// Source is its subscriber; nil for none.
 	Source message.Subscriber
+	// Ingest is the broker's dead-letter queue that it takes letters from; nil for none.
+	Ingest *Ingest
 	// Check tests whether Source meets the handler's demands; may be nil.
 	Check func(ctx context.Context) error
 	// Concurrency is how many batches run at once.
@@ -109,6 +111,9 @@ func (rt *Runtime) Add(h *Handler) {
 	rt.handlers = append(rt.handlers, h)
 	if h.Topic != "" {
 		h.sub = rt.Subscriptions.Add(h.Topic, h.Name)
+	}
+	if h.Ingest != nil {
+		h.Ingest.sub = rt.Subscriptions.Add(h.Ingest.Queue, h.Name)
 	}
 }
 

@@ -37,6 +37,29 @@ func (o Options) Publishing() error {
 	return nil
 }
 
+// Attached returns an error if an option is set that a handler of a Router cannot have, or if
+// Sink is not set.
+func (o Options) Attached() error {
+	for _, one := range []struct {
+		name string
+		set  bool
+		why  string
+	}{
+		{"Source", o.Source, "is set: the Router subscribes, leave it nil"},
+		{"Sink", !o.Sink, "is nil: give the Publisher for what handlers return, since the Router publishes nothing any more"},
+		{"MaxBatch", o.MaxBatch, "is set: a handler of a Router gets one message at a time, leave it 0"},
+		{"BatchTime", o.BatchTime, "is set: a handler of a Router gets one message at a time, leave it 0"},
+		{"Retry", o.Lost, "is set, with Overrides[\"lost\"], but a handler of a Router has no lease that could be lost: leave the override out"},
+		{"Systems", len(o.Systems) > 0, "is set: a handler of a Router has no steps, leave it nil"},
+		{"Rehearsable", o.Rehearsable, "is set: a handler of a Router cannot be rehearsed, leave it false"},
+	} {
+		if one.set {
+			return fmt.Errorf("option Config.%s %s", one.name, one.why)
+		}
+	}
+	return nil
+}
+
 // Of returns an error if an option has no effect on any of the handlers. sourced says that
 // one of them has Config.Source.
 func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {

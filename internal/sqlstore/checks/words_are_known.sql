@@ -12,7 +12,7 @@ FROM (
     UNION ALL
     SELECT 'letter ' || state || ' ' || class FROM {{schema}}.headrace_dead_letters
     WHERE state NOT IN ('open', 'redriven', 'discarded')
-        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked', 'cancelled')
+        OR class NOT IN ('exhausted', 'permanent', 'conflict', 'undecodable', 'crashed', 'parked', 'ingested', 'cancelled')
     UNION ALL
     SELECT 'group ' || state FROM {{schema}}.headrace_groups
     WHERE state NOT IN ('new', 'ongoing', 'escalating', 'resolved', 'regressed')
