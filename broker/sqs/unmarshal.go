@@ -41,6 +41,9 @@ func read(m *types.Message, q queue, sns bool) (*message.Message, headrace.Arriv
 	if a.Unreadable = err; err == nil && known(metadata[BodyAttribute]) {
 		delete(metadata, BodyAttribute)
 	}
+	if source := m.Attributes[string(types.MessageSystemAttributeNameDeadLetterQueueSourceArn)]; source != "" {
+		metadata[DeadLetterSourceKey] = source
+	}
 	msg := message.NewMessage(id, payload)
 	msg.Metadata = metadata
 	return msg, a, facts

@@ -18,6 +18,9 @@ const (
 	// BodyAttribute is the encoding of a payload that SQS would reject: "base64", or
 	// "empty".
 	BodyAttribute = "_headrace_body"
+	// DeadLetterSourceKey is a metadata entry, on messages of a dead-letter queue: the ARN of
+	// the queue from which SQS moved the message. SQS lets no sender use the name.
+	DeadLetterSourceKey = "AWS.DeadLetterQueueSourceArn"
 )
 
 const (
