@@ -18,6 +18,7 @@ import (
 	"github.com/headrace/headrace/codec/cloudevents"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
@@ -99,6 +100,7 @@ func TestNilPointers(t *testing.T) {
 	for want, option := range map[string]consumer.Option{
 		"option 1 of 1 is nil":                             nil,
 		"From: it holds a *memsource.Source that is nil":   consumer.From(source),
+		"Ingest: it holds a *memsource.Source that is nil": consumer.Ingest("dead", source, from.RabbitMQ()),
 		"Codec: it holds a *cloudevents.Codec that is nil": consumer.Codec((*cloudevents.Codec)(nil)),
 	} {
 		c := b.consumer(b.config())
@@ -219,6 +221,7 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Rehearsable": {consumer.Rehearsable(), []string{"HandleLeased"}},
 		"Concurrency": {consumer.Concurrency(2), nil},
 		"Local":       {consumer.Local(), []string{"Local"}}, // given twice there
+		"Ingest":      {consumer.Ingest("dead", b.src, from.RabbitMQ()), nil},
 	}
 	everyOption(t, slices.Collect(maps.Keys(cases)))
 	for name, c := range cases {

@@ -20,6 +20,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
@@ -256,7 +257,7 @@ func TestOptionGivenTwice(t *testing.T) {
 		"Retry": consumer.Retry(retry.Policy{}), "Codec": consumer.Codec(codec.JSON()), "Key": consumer.Key(inbox.MessageID()),
 		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "From": consumer.From(b.src), "Intake": consumer.Intake(),
 		"Concurrency": consumer.Concurrency(2), "Local": consumer.Local(), "Lease": consumer.Lease(time.Minute),
-		"Steps": consumer.Steps(charged), "Rehearsable": consumer.Rehearsable(), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
+		"Steps": consumer.Steps(charged), "Rehearsable": consumer.Rehearsable(), "Ingest": consumer.Ingest("dead", b.src, from.RabbitMQ()), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
 	}
 	everyOption(t, slices.Collect(maps.Keys(options)))
 	for name, o := range options {

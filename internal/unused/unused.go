@@ -64,7 +64,7 @@ func (o Options) Attached() error {
 // one of them has Config.Source.
 func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
 	has := func(is func(h *runtime.Handler) bool) bool { return slices.ContainsFunc(handlers, is) }
-	received := has(func(h *runtime.Handler) bool { return h.Source != nil })
+	received := has(func(h *runtime.Handler) bool { return h.Source != nil || h.Ingest != nil })
 	leased := has(func(h *runtime.Handler) bool { return h.Leased != nil })
 	batched := has(func(h *runtime.Handler) bool { return !h.Alone || h.Intake || h.Leased != nil })
 	rehearsed := has(func(h *runtime.Handler) bool { return !h.Alone && h.Leased == nil })
