@@ -7,12 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ThreeDotsLabs/watermill/message"
+
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/fault"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -183,4 +186,40 @@ func TestIngestRefuses(t *testing.T) {
 func two(c *consumer.Consumer, b *bundle, o consumer.Option) {
 	consumer.Handle(c, topic, insert, consumer.Ingest("dead", b.src, from.RabbitMQ()))
 	consumer.Handle(c, "orders.lost", insert, o)
+}
+
+// A message of a dead-letter queue is not acknowledged before its letter is committed.
+//
+//evidence:ingest
+func TestIngestAcknowledgesAfterTheCommit(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		m := message.NewMessage("new", []byte(`{"n":1}`))
+		early := make(chan bool, 100)
+		st := fault.Store(b.st, func(p fault.Point) error {
+			if p != fault.LetterBeforeCommit {
+				return nil
+			}
+			select {
+			case <-m.Acked():
+				early <- true
+			default:
+				early <- false
+			}
+			return nil
+		})
+		c, err := consumer.New("test", st, b.config())
+		if err != nil {
+			b.Fatal(err)
+		}
+		consumer.Handle(c, topic, insert, consumer.Ingest(deadQueue, b.src, from.RabbitMQ()))
+		b.start(c)
+		b.src.DeliverMessage(deadQueue, m)
+		if <-early {
+			b.Error("acknowledged before the commit")
+		}
+		b.acked(m)
+		if state := b.state("new"); state != inbox.Dead {
+			b.Errorf("its state is %q", state)
+		}
+	})
 }
