@@ -74,6 +74,10 @@
 // Give it a dead-letter exchange; dead-lettering by the broker is at most once unless its
 // policy says otherwise.
 //
+// A quorum queue declared seconds before its only node was killed may have no leader: the sink
+// says "not confirmed in time". `rabbitmqctl eval "ra:trigger_election({'%2F_QUEUE', node()})."`
+// mends it.
+//
 // Prefetch counts messages, and the broker has no limit in bytes: a subscription holds up
 // to Prefetch times the largest message, and the process about twice that.
 //

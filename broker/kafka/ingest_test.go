@@ -55,20 +55,8 @@ func TestIngest(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = st.Close() })
-	err = b.client(func(c *kgo.Client) error {
-		return c.ProduceSync(t.Context(),
-			springRecord(b.topic, dead, "billing", 7, `{"id":"lost"}`),
-			springRecord(b.topic, dead, "shipping", 7, `{"id":"lost"}`),
-			springRecord("another", dead, "billing", 1, `{"id":"another"}`),
-			springRecord(b.topic, dead, "billing", 7, `{"id":"lost"}`), // written twice, as after a crash of Spring's
-		).FirstErr()
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	type order struct {
-		ID string `json:"id"`
-	}
+	b.springs(dead)
+	type order struct{ ID string }
 	var applied []string
 	source := b.source(nil)
 	c, err := consumer.New("billing", st, consumer.Config{Source: source, Key: inbox.JSON("id"), Concurrency: 1, Logger: slog.New(slog.DiscardHandler)})
@@ -82,15 +70,7 @@ func TestIngest(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- c.Run(ctx) }()
-	until := func(what string, f func() bool) {
-		t.Helper()
-		for end := time.Now().Add(patience); !f(); time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("in vain: %s", what)
-			}
-		}
-	}
-	until("all are acknowledged", func() bool {
+	b.until("all are acknowledged", func() bool {
 		left, err := b.Left(t.Context(), dead)
 		return err == nil && left == 0
 	})
@@ -113,7 +93,7 @@ func TestIngest(t *testing.T) {
 	if _, err := admin.Redrive(t.Context(), redrive.Request{Filter: dlq.Filter{Key: "lost"}, By: "ann", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	until("the letter is applied", func() bool { return c.Stats().BacklogApplied == 1 })
+	b.until("the letter is applied", func() bool { return c.Stats().BacklogApplied == 1 })
 	cancel()
 	if err := <-ended; err != nil || !slices.Equal(applied, []string{"lost"}) {
 		t.Errorf("applied %v; Run: %v", applied, err)
@@ -121,5 +101,31 @@ func TestIngest(t *testing.T) {
 	report, err := st.Check(t.Context())
 	if err != nil || slices.ContainsFunc(report.Rules, func(r store.RuleResult) bool { return r.Violations > 0 }) {
 		t.Errorf("check: %+v, %v", report, err)
+	}
+}
+
+// springs are what Spring's recoverer has written into dead for two groups and two topics.
+func (b *bundle) springs(dead string) {
+	b.Helper()
+	err := b.client(func(c *kgo.Client) error {
+		return c.ProduceSync(b.Context(),
+			springRecord(b.topic, dead, "billing", 7, `{"id":"lost"}`),
+			springRecord(b.topic, dead, "shipping", 7, `{"id":"lost"}`),
+			springRecord("another", dead, "billing", 1, `{"id":"another"}`),
+			springRecord(b.topic, dead, "billing", 7, `{"id":"lost"}`), // written twice, as after a crash of Spring's
+		).FirstErr()
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// until waits for what only the broker or the consumer knows, and does not tell.
+func (b *bundle) until(what string, f func() bool) {
+	b.Helper()
+	for end := time.Now().Add(patience); !f(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(end) {
+			b.Fatalf("in vain: %s", what)
+		}
 	}
 }

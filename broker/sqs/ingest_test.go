@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,18 +31,7 @@ import (
 //
 //evidence:ingest
 func TestIngest(t *testing.T) {
-	dead := newQueue(t, false)
-	arn, err := dead.client.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &dead.url, AttributeNames: []types.QueueAttributeName{"QueueArn"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newQueue(t, false, "RedrivePolicy", fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn.Attributes["QueueArn"]))
-	st, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), sqlite.Options{Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-
+	b, dead, st := setupIngest(t)
 	var applied []string // by one handler at a time
 	run := func() (c *consumer.Consumer, stop func()) {
 		source := b.source(sqs.SourceOptions{UnsafeRedrivePolicy: true})
@@ -71,19 +61,7 @@ func TestIngest(t *testing.T) {
 
 	lost := b.sendInput(&awssqs.SendMessageInput{QueueUrl: &b.url, MessageBody: aws.String("lost")})
 	b.sendInput(&awssqs.SendMessageInput{QueueUrl: &b.url, MessageBody: aws.String("applied"), MessageAttributes: id})
-	b.until("both are moved", func() bool { // the receive after the first that gives none
-		out, err := b.client.ReceiveMessage(t.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &b.url, MaxNumberOfMessages: 10})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range out.Messages {
-			if _, err := b.client.ChangeMessageVisibility(t.Context(), &awssqs.ChangeMessageVisibilityInput{QueueUrl: &b.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		moved, err := b.client.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &dead.url, AttributeNames: []types.QueueAttributeName{"ApproximateNumberOfMessages"}})
-		return err == nil && moved.Attributes["ApproximateNumberOfMessages"] == "2"
-	})
+	b.moved(dead, 2)
 	c, stop = run()
 	b.until("the dead letters are read", func() bool { s := c.Stats(); return s.Dead == 1 && s.Duplicates == 1 })
 	letters, err := redrive.New(st).List(t.Context(), dlq.Filter{Class: dlq.Ingested}, 0, 10)
@@ -115,4 +93,39 @@ func (b *bundle) until(what string, f func() bool) {
 			b.Fatalf("in vain: %s", what)
 		}
 	}
+}
+
+// moved has SQS move n messages to dead: it does at the receive after the first.
+func (b *bundle) moved(dead *bundle, n int) {
+	b.Helper()
+	b.until("the messages are moved", func() bool {
+		out, err := b.client.ReceiveMessage(b.Context(), &awssqs.ReceiveMessageInput{QueueUrl: &b.url, MaxNumberOfMessages: 10})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, m := range out.Messages {
+			if _, err := b.client.ChangeMessageVisibility(b.Context(), &awssqs.ChangeMessageVisibilityInput{QueueUrl: &b.url, ReceiptHandle: m.ReceiptHandle}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		moved, err := b.client.GetQueueAttributes(b.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &dead.url, AttributeNames: []types.QueueAttributeName{"ApproximateNumberOfMessages"}})
+		return err == nil && moved.Attributes["ApproximateNumberOfMessages"] == strconv.Itoa(n)
+	})
+}
+
+// setupIngest makes a queue, that to which SQS moves what is received twice, and a database.
+func setupIngest(t *testing.T) (b, dead *bundle, st *sqlite.Store) {
+	t.Helper()
+	dead = newQueue(t, false)
+	arn, err := dead.client.GetQueueAttributes(t.Context(), &awssqs.GetQueueAttributesInput{QueueUrl: &dead.url, AttributeNames: []types.QueueAttributeName{"QueueArn"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b = newQueue(t, false, "RedrivePolicy", fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"1"}`, arn.Attributes["QueueArn"]))
+	st, err = sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), sqlite.Options{Migrate: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = st.Close() })
+	return b, dead, st
 }
