@@ -48,6 +48,16 @@ func (m *Main) locate() (database, error) {
 	return db, nil
 }
 
+// dsnFrom says where the DSN comes from.
+func (m *Main) dsnFrom() string {
+	for _, name := range []string{"dsn", "dsn-file"} {
+		if m.flags.set.Changed(name) {
+			return "--" + name
+		}
+	}
+	return "HEADRACE_DSN"
+}
+
 func (m *Main) rawDSN() (string, error) {
 	env := strings.TrimSpace(m.Getenv("HEADRACE_DSN"))
 	switch {

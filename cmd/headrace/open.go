@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // openStore is a store with the other interfaces that the command needs.
@@ -65,8 +66,11 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 
 func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(openStore) error) (err error) {
 	st, err := db.open(ctx, m.flags.schema, unchecked)
-	if err != nil {
-		return fmt.Errorf("%w (%s)", err, db.shown)
+	switch {
+	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err):
+		return fmt.Errorf("%w (%s, from %s)", err, db.shown, m.dsnFrom())
+	case err != nil:
+		return fmt.Errorf("%w (%s, from %s): is that the database, does it run, and can this machine reach it?", err, db.shown, m.dsnFrom())
 	}
 	defer func() {
 		if closed := st.Close(); closed != nil {
