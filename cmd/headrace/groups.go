@@ -83,7 +83,7 @@ func (m *Main) printGroups(views []groupView) error {
 			short(g.Consumer+"/"+g.Handler, 50), string(g.Class), strconv.FormatInt(g.LastLetter, 10), short(text(g.Sample), 60),
 		})
 	}
-	return m.emit("groups", views, []string{"GROUP", "STATE", "OPEN", "LAST", "SINCE", "BUILDS", "HANDLER", "CLASS", "LETTER", "ERROR"}, rows)
+	return m.emit("groups", views, []string{"ERROR FINGERPRINT", "STATE", "OPEN", "LAST", "SINCE", "BUILDS", "SCOPE", "CLASS", "LETTER", "ERROR"}, rows)
 }
 
 // stateOfGroup is a state in words, with the mute.

@@ -198,7 +198,7 @@ type groupPage struct {
 	lookView
 }
 
-var groupColumns = []string{"GROUP", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "LETTER", "ERROR"}
+var groupColumns = []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "LETTER", "ERROR"}
 
 func (m *Main) groupRows(groups []dlq.Group) [][]string {
 	rows := make([][]string, 0, len(groups))
