@@ -77,7 +77,7 @@ func TestDryRun(t *testing.T) {
 		p.seed(s[0], s[1])
 	}
 	p.run(exitDone, nil, "dlq", "discard", "--direct", "3", "--reason", "x", "--yes")
-	planned(p)
+	planned(p, "")
 	before := p.dump()
 	var known []string
 	walk(New().root(), func(name string, c *cobra.Command) {
@@ -128,7 +128,7 @@ func TestDryRunIsRefused(t *testing.T) {
 	p.seed("instance", "billing")
 	p.seed("dead", "2")
 	p.seed("schedule", "nightly")
-	planned(p)
+	planned(p, "")
 	for line, want := range map[string]int{
 		"redrive apply R-2 --reason x": exitRefused, "redrive pause R-1 --reason x": exitRefused, "redrive resume R-2": exitRefused,
 		"schedule fire unknown": exitFailed, "backlog cancel k1 --reason x": exitRefused, "steps resolve billing/h k s --done --reason x": exitFailed,
@@ -139,13 +139,13 @@ func TestDryRunIsRefused(t *testing.T) {
 }
 
 // planned makes a plan, R-1, and redrives that run and are paused, R-2 and R-3.
-func planned(p *program) {
+func planned(p *program, schema string) {
 	p.Helper()
 	db, err := parseDSN(p.dsn)
 	if err != nil {
 		p.Fatal(err)
 	}
-	st, err := db.open(p.Context(), "", false)
+	st, err := db.open(p.Context(), schema, false)
 	if err != nil {
 		p.Fatal(err)
 	}
