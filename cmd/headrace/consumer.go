@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 func (m *Main) consumerCommand() *cobra.Command {
@@ -176,7 +177,9 @@ also holds for processes that start later, until headrace consumer resume.`,
 			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
 				return err
 			}
-			return m.emit("", map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
+			err = m.emit("", map[string]any{"consumer": args[0], "paused": first}, nil, [][]string{{args[0] + " is paused"}})
+			m.next("consumer resume %s", migrate.Quote(args[0]))
+			return err
 		})
 	})
 	return c

@@ -46,7 +46,9 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 			if g, err = m.oneGroup(ctx, st, dlq.Filter{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}); err != nil {
 				return err
 			}
-			return m.emit("", groupView{g, g.Open}, nil, [][]string{{short(g.ErrorFingerprint, 16) + " " + said}})
+			err = m.emit("", groupView{g, g.Open}, nil, [][]string{{short(g.ErrorFingerprint, 16) + " " + said}})
+			m.nextWhy([]groupView{{g, g.Open}})
+			return err
 		})
 	})
 	return c

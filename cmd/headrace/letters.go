@@ -36,7 +36,13 @@ func (m *Main) showCommand() *cobra.Command {
 			if m.json() {
 				return m.emitJSON("", view)
 			}
-			return m.printDetail(view)
+			if err := m.printDetail(view); err != nil {
+				return err
+			}
+			if view.State == dlq.Open && view.Group != "" {
+				m.next("dlq why %s%s", short(view.Group, 16), chosen(dlq.Filter{Consumer: view.Consumer, Handler: view.Handler}))
+			}
+			return nil
 		})
 	})
 	return c

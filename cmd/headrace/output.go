@@ -159,7 +159,7 @@ func text(s string) string {
 
 // next says which command comes next.
 func (m *Main) next(words string, args ...any) {
-	if !m.json() {
+	if m.flags.format.value == "table" {
 		m.say("next: %s", m.command(fmt.Sprintf(words, args...)))
 	}
 }

@@ -102,6 +102,9 @@ and where to go on.`,
 				return err
 			}
 			m.came(r, int64(len(page.Letters)), page.Progress)
+			if len(page.Letters) > 0 {
+				m.next("dlq show %d", page.Letters[0].LetterID)
+			}
 			if page.Cursor != 0 {
 				return nil
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -107,7 +108,9 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 			if !changed {
 				m.say("it is paused for longer already: see %s", m.command("system ls"))
 			}
-			return m.emit("", map[string]any{"system": args[0], "paused": changed}, nil, [][]string{{args[0] + " is paused"}})
+			err = m.emit("", map[string]any{"system": args[0], "paused": changed}, nil, [][]string{{args[0] + " is paused"}})
+			m.next("system resume %s", migrate.Quote(args[0]))
+			return err
 		})
 	})
 	return c
