@@ -41,7 +41,7 @@ func TestEachCommandAsEachRole(t *testing.T) {
 	tried := 0
 	for _, run := range slices.Concat(jsonRuns, redriveRuns) {
 		role := roles[run.command]
-		if role == "" || role == "owner" || run.command == "prepare" || run.command == "ui" {
+		if role == "" || role == "owner" || run.command == "prepare" || run.command == "ui" || run.command == "dlq import" { // an import needs a file first
 			continue
 		}
 		args, ok := otherArgs[run.command]

@@ -273,11 +273,7 @@ func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) erro
 	if m.json() {
 		return m.emitJSON("", v)
 	}
-	head, err := m.headline(ctx, st)
-	if err != nil {
-		return err
-	}
-	if err := m.line("%s", head); err != nil {
+	if err := m.printHeadline(ctx, st); err != nil {
 		return err
 	}
 	var rows [][]string
@@ -319,7 +315,7 @@ func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) erro
 	section("SYSTEMS", pausedSystems(v.Systems))
 	section("WARNINGS", warn)
 	if len(rows) == 0 {
-		err = m.line("nothing here yet: no consumer has run on this database; start one, and look again")
+		err := m.line("nothing here yet: no consumer has run on this database; start one, and look again")
 		m.next("status")
 		return err
 	}

@@ -30,3 +30,11 @@ func (m *Main) headline(ctx context.Context, st openStore) (string, error) {
 	}
 	return fmt.Sprintf("%s: %s version %d   %s", db.shown, kind, version, time.Now().UTC().Format("15:04:05 MST")), nil
 }
+
+func (m *Main) printHeadline(ctx context.Context, st openStore) error {
+	head, err := m.headline(ctx, st)
+	if err != nil {
+		return err
+	}
+	return m.line("%s", head)
+}
