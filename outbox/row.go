@@ -128,10 +128,10 @@ type TopicStatus struct {
 const (
 	// MaxTopicRows is how many rows of each shard Topics reads of the ready ones, and of the held
 	// ones.
-	MaxTopicRows = 5
+	MaxTopicRows = 2
 	// MaxRows is up to how many rows of a kind List counts for one outbox: a page that asks every few
 	// seconds must not read a long one.
-	MaxRows = 10_000
+	MaxRows = 4_000
 )
 
 // Status says how much an outbox holds, and who publishes it. Of more than MaxRows of a kind only
