@@ -41,7 +41,7 @@ const (
 	MaxResult = 1 << 20
 
 	// MaxCount bounds what Admin.Count counts of each state.
-	MaxCount = 10_000
+	MaxCount = 5_000
 
 	maxName = 128 // bytes of a step's name, its system, and an item of Of
 )
