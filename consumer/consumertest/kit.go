@@ -15,18 +15,21 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/store/txn"
+	"github.com/headrace/headrace/webhook"
 )
 
 // Kit is a test of one consumer. Make one with New. Only the goroutine of the test may
 // call its methods. Those that assert or wait end the test or mark it as failed, and show
 // the expectation, the rows of the tables and what happened.
 type Kit struct {
-	t      testing.TB
-	place  *place
-	wire   Wire
-	broker *broker
-	story  *story
-	pulse  *pulse
+	t testing.TB
+	// patience is how long Settle and Post wait without any progress.
+	patience time.Duration
+	place    *place
+	wire     Wire
+	broker   *broker
+	story    *story
+	pulse    *pulse
 
 	supervisors sync.WaitGroup
 	committing  atomic.Int64 // commits under way
@@ -73,7 +76,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 		t.Fatalf("consumertest.New: the Wire is nil")
 	}
 	k := &Kit{
-		t: t, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
+		t: t, patience: patience, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
 		delays: make(map[inbox.ID][]time.Duration), postponed: make(map[inbox.ID]time.Duration), systems: make(map[*System]bool), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}
@@ -146,12 +149,12 @@ func (k *Kit) within(reads bool, f func(ctx context.Context, tx *sql.Tx) error) 
 // Deliver hands each of the messages to the broker, which delivers them to the running
 // process. It does not wait: see Settle. To deliver a message several times, pass it
 // several times. It ends the test if no handler takes the topic of a message from the
-// broker.
+// broker, or if the topic is that of a webhook: see Post.
 func (k *Kit) Deliver(ms ...Message) {
 	k.t.Helper()
 	k.start(1)
 	for _, m := range ms {
-		k.check(m)
+		k.checkBroker(m)
 		k.broker.send(m)
 	}
 }
@@ -169,7 +172,7 @@ func (k *Kit) DeliverAtOnce(n int, m Message) {
 		k.t.Fatalf("DeliverAtOnce: n is %d: it must be at least 1", n)
 	}
 	k.start(n)
-	k.check(m)
+	k.checkBroker(m)
 	k.broker.sendTogether(m, n)
 }
 
@@ -180,6 +183,30 @@ func (k *Kit) Redeliver(m Message) {
 	k.Settle()
 	k.Deliver(m)
 	k.Settle()
+}
+
+// checkBroker is check for what the kit's broker delivers. It ends the test for webhooks too.
+func (k *Kit) checkBroker(m Message) {
+	k.t.Helper()
+	k.check(m)
+	k.mu.Lock()
+	consumers := k.consumers
+	k.mu.Unlock()
+	posted := false
+	for _, c := range consumers {
+		for _, h := range c.Runtime().Handlers() {
+			if h.Topic != m.Topic && h.Topic != "" || h.Source == nil {
+				continue
+			}
+			if _, hook := h.Source.(*webhook.Source); !hook {
+				return
+			}
+			posted = true
+		}
+	}
+	if posted {
+		k.t.Fatalf("topic %q is that of a webhook, and comes from no broker: send it with Kit.Post, to the path of its endpoint: %s", m.Topic, m)
+	}
 }
 
 // check ends the test if m would wait for ever, as far as a process shows that started.

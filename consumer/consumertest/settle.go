@@ -11,7 +11,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// patience is how long Settle waits without any progress.
+// patience is how long Settle and Post wait without any progress, in a test of a user.
 const patience = 30 * time.Second
 
 // Settle waits until no work is left: each delivery is acknowledged, the backlog is
@@ -30,8 +30,9 @@ func (k *Kit) Settle() {
 	k.start(1)
 	end, cancel := k.deadline()
 	defer cancel()
-	idle := time.NewTimer(patience)
+	idle := time.NewTimer(k.patience)
 	defer idle.Stop()
+	var last string
 	for {
 		felt := k.pulse.felt()
 		left, err := k.left()
@@ -40,6 +41,11 @@ func (k *Kit) Settle() {
 			k.told = true
 			k.mu.Unlock()
 			k.t.Fatalf("Settle: %v\n%s", err, k.tell())
+		}
+		// The relays of a consumer beat as long as it runs: that alone is no progress.
+		if now := k.progress(left); now != last {
+			last = now
+			idle.Reset(k.patience)
 		}
 		if len(left) == 0 {
 			select {
@@ -51,14 +57,22 @@ func (k *Kit) Settle() {
 		}
 		select {
 		case <-felt:
-			idle.Reset(patience)
 		case <-idle.C:
-			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", patience, indent(left), k.tell())
+			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", k.patience, indent(left), k.tell())
 		case <-end.Done():
 			k.t.Fatalf("Settle: the test's time is over, and this is left:%s\n%s", indent(left), k.tell())
 		}
 	}
 }
+
+// progress differs if anything has happened: other work is left, or the story has gone on.
+func (k *Kit) progress(left []string) string {
+	left = slices.DeleteFunc(slices.Clone(left), func(line string) bool { return strings.HasSuffix(line, underWay) })
+	return fmt.Sprint(k.story.length(), left)
+}
+
+// underWay ends the line of left for commits, most of which change nothing.
+const underWay = "commits are under way"
 
 // deadline ends shortly before the test's own deadline, which leaves time for the report.
 func (k *Kit) deadline() (context.Context, context.CancelFunc) {
@@ -94,7 +108,7 @@ func (k *Kit) left() ([]string, error) {
 		}
 	}
 	if n := k.committing.Load(); n > 0 {
-		left = append(left, fmt.Sprintf("%d commits are under way", n))
+		left = append(left, fmt.Sprintf("%d %s", n, underWay))
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -19,6 +19,13 @@ func (s *story) add(format string, args ...any) {
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
+// length is how many lines the story has.
+func (s *story) length() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.lines)
+}
+
 // maxStory is how many lines a failure shows.
 const maxStory = 40
 

@@ -88,7 +88,7 @@ func (k *Kit) server() *process {
 	k.start(1)
 	end, cancel := k.deadline()
 	defer cancel()
-	idle := time.NewTimer(patience)
+	idle := time.NewTimer(k.patience)
 	defer idle.Stop()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
@@ -109,7 +109,7 @@ func (k *Kit) server() *process {
 		select {
 		case <-look.C: // a subscription begins without a beat of the pulse
 		case <-idle.C:
-			k.t.Fatalf("Post: no process has been ready for %s\n%s", patience, k.tell())
+			k.t.Fatalf("Post: no process has been ready for %s\n%s", k.patience, k.tell())
 		case <-end.Done():
 			k.t.Fatalf("Post: the test's time is over, and no process is ready\n%s", k.tell())
 		}

@@ -219,6 +219,37 @@ func TestPostAnswers(t *testing.T) {
 	})
 }
 
+// A webhook comes from no broker: a test that delivers it fails at once, whatever else the
+// consumer has.
+func TestDeliverOfAWebhook(t *testing.T) {
+	hook := hooks(func(c *consumer.Consumer, s *webhook.Source) {
+		consumer.Handle(c, "orders.paid", book, consumer.From(s))
+		consumer.Handle(c, "orders.booked", book, consumer.Local())
+	})
+	for _, deliver := range []func(k *consumertest.Kit){
+		func(k *consumertest.Kit) { k.Deliver(signed()) },
+		func(k *consumertest.Kit) { k.DeliverAtOnce(2, signed()) },
+	} {
+		says(t, verdict(func(t testing.TB) { deliver(kit(t, consumertest.SQLite(), hook)) }), "Kit.Post", "orders.paid")
+	}
+}
+
+// Settle ends although relays look for work all the time.
+func TestSettleEndsBesideRelays(t *testing.T) {
+	const patience, enough = 200 * time.Millisecond, 5 * time.Second
+	stop, end := context.WithTimeout(t.Context(), enough)
+	defer end()
+	says(t, verdict(func(t testing.TB) {
+		k := kit(t, consumertest.SQLite(), localOnly(false))
+		t.Cleanup(end)
+		k.Strand(consumertest.JSON("nobody", "m", order{"1", 1}), patience, stop.Done())
+		k.Settle()
+	}), "Settle: nothing has happened for 200ms", "is not taken")
+	if errors.Is(stop.Err(), context.DeadlineExceeded) {
+		t.Errorf("Settle has waited until the relays stopped, %s", enough)
+	}
+}
+
 // A Wire without a server.
 func TestPostWithoutServer(t *testing.T) {
 	said := verdict(func(t testing.TB) { kit(t, consumertest.SQLite(), wire).Post("/hooks/shop", signed()) })
