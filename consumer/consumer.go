@@ -32,8 +32,8 @@ type Consumer struct {
 }
 
 // New returns a consumer that does not run yet. name is part of the scope of every key
-// that it has ever handled, so it must not change. It contains no slash and is at most
-// 120 bytes. The error names the invalid option.
+// that it has ever handled, so it must not change. It contains no slash, no blank at an edge and
+// no control or format character, and is at most 120 bytes. The error names the invalid option.
 func New(name string, st store.Store, config Config) (*Consumer, error) {
 	if err := encode.ConsumerName(name); err != nil {
 		return nil, fmt.Errorf("consumer: %w", err)

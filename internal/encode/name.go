@@ -11,7 +11,8 @@ import (
 // maxNameBytes is the longest name of a consumer or handler.
 const maxNameBytes = 120
 
-// Name returns an error if name is not valid, or nil. what is used in the error.
+// Name returns an error if name is not valid, or nil. what is used in the error. Each name is
+// another identity, so one that an environment variable gave a newline is refused.
 func Name(what, name string) error {
 	switch {
 	case name == "":
@@ -20,6 +21,20 @@ func Name(what, name string) error {
 		return fmt.Errorf("%s is longer than %d bytes", what, maxNameBytes)
 	case !Clean(name):
 		return fmt.Errorf("%s %q is not text", what, name)
+	}
+	return printed(what, name)
+}
+
+// printed returns an error if name has a blank at an edge, or a control or format character: a
+// name that looks like another and is not.
+func printed(what, name string) error {
+	switch {
+	case strings.TrimSpace(name) != name:
+		return fmt.Errorf("%s %q begins or ends with a blank", what, name)
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return fmt.Errorf("%s %q has a control character", what, name)
+	case strings.ContainsFunc(name, func(r rune) bool { return unicode.Is(unicode.Cf, r) }):
+		return fmt.Errorf("%s %q has a format character, which is not seen", what, name)
 	}
 	return nil
 }
@@ -36,7 +51,7 @@ func OutboxName(name string) error { return noSlash("Options.Outbox", name) }
 const MaxTopic = 1 << 10
 
 // Topic returns an error if name is not valid for a topic, or nil. what is used in the
-// error. A blank at an edge, or a control character, is a typing mistake, and few brokers
+// error. A blank at an edge, or a control or format character, is a typing mistake, and few brokers
 // reject it: they have another topic of that name, or make one.
 func Topic(what, name string) error {
 	switch err := Check(what, name, MaxTopic); {
@@ -44,12 +59,8 @@ func Topic(what, name string) error {
 		return fmt.Errorf("%s is empty", what)
 	case err != nil:
 		return err
-	case strings.TrimSpace(name) != name:
-		return fmt.Errorf("%s %q begins or ends with a blank", what, name)
-	case strings.ContainsFunc(name, unicode.IsControl):
-		return fmt.Errorf("%s %q has a control character", what, name)
 	}
-	return nil
+	return printed(what, name)
 }
 
 func noSlash(what, name string) error {

@@ -19,7 +19,7 @@ import (
 // Handler returns what is wrong with a handler beside those that are registered. local says that
 // it takes local events, and drain is the consumer's DrainTimeout.
 func Handler(h *runtime.Handler, registered []*runtime.Handler, local bool, drain time.Duration) (mistakes []error) {
-	if err := cmp.Or(encode.Topic("the topic", h.Topic), encode.Name("handler name", h.Name)); err != nil {
+	if err := cmp.Or(encode.Topic("the topic", h.Topic), encode.Name("handler name (option consumer.Name)", h.Name)); err != nil {
 		mistakes = append(mistakes, err)
 	}
 	if h.Leased != nil {

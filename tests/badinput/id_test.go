@@ -3,7 +3,9 @@ package badinput
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +20,8 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/retry"
+	"github.com/headrace/headrace/store/postgres"
+	"github.com/headrace/headrace/store/sqlite"
 )
 
 func many(n int) map[string]string {
@@ -218,13 +222,38 @@ func TestTopics(t *testing.T) {
 	})
 }
 
+// Names that look like another: each would be another identity, so that a newline in an
+// environment variable doubled the effects.
+func TestNamesThatAreRefused(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		for name, want := range map[string]string{
+			" a": "begins or ends with a blank", "a ": "begins or ends with a blank", "a\n": "begins or ends with a blank", "a\u00a0": "begins or ends with a blank",
+			"a\x1bb": "has a control character", "a\u200b": "has a format character", "\ufeffa": "has a format character",
+		} {
+			_, made := consumer.New(name, b.st, b.config())
+			c, err := consumer.New("test", b.st, b.config())
+			if err != nil {
+				b.Fatal(err)
+			}
+			consumer.Handle(c, raw, apply[order], consumer.Name(name))
+			_, opened := sqlite.Open(b.Context(), filepath.Join(b.TempDir(), "hr.db"), sqlite.Options{Migrate: true, Outbox: name})
+			_, openedToo := postgres.Open(b.Context(), "postgres://nobody@127.0.0.1:1/none", postgres.Options{Outbox: name})
+			for option, err := range map[string]error{"name": made, "option consumer.Name": c.Err(), "Options.Outbox": opened, "postgres: Options.Outbox": openedToo} {
+				if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), option) || !strings.Contains(err.Error(), strconv.Quote(name)) {
+					b.Errorf("%s %q: %v, want %q", option, name, err, want)
+				}
+			}
+		}
+	})
+}
+
 // Bad input 32, refused: no topic, and names that are no names.
 //
 //evidence:bad-input
 func TestTopicsThatAreRefused(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		for topic, want := range map[string]string{
-			"": "the topic is empty", strings.Repeat("t", 300): "handler name is longer than 120 bytes", "a\x00b": "not valid UTF-8", "a\xff": "not valid UTF-8",
+			"": "the topic is empty", strings.Repeat("t", 300): "handler name (option consumer.Name) is longer than 120 bytes", "a\x00b": "not valid UTF-8", "a\xff": "not valid UTF-8",
 			" a": "begins or ends with a blank", "a\n": "begins or ends with a blank", "a\x1bb": "has a control character",
 		} {
 			c, err := consumer.New("test", b.st, b.config())
