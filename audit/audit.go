@@ -17,6 +17,8 @@ const (
 	Message  = "message"  // by its key; the detail says which one, and what of it
 	Suspect  = "suspect"  // suspect mode, which has no name
 	System   = "system"   // by its name
+	Outbox   = "outbox"   // by its name
+	Database = "database" // by its id, the new one
 )
 
 // Row is one thing that was done. By, Reason and Detail are cut to a few kilobytes.

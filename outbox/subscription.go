@@ -74,7 +74,7 @@ type Subscriptions interface {
 	// Unclaimed. The others, which are gone, were copied for subscribed consumers when they
 	// were published. What a sink had refused is ready. If a process publishes the outbox, or waits for its turn, it changes nothing,
 	// and the error matches ErrPublished.
-	Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error)
+	Localize(ctx context.Context, name string, topics []string, by string) (unclaimed, gone int, err error)
 	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.
 	List(ctx context.Context, consumer string) ([]Subscription, error)
 	// Move gives the subscriptions and the line of one consumer to another, in one
@@ -82,12 +82,12 @@ type Subscriptions interface {
 	// an instance of from runs (see package instance), or one works on its line, Move changes
 	// nothing, and the error matches ErrRuns: an event that it has just taken would be
 	// handled under both names. The inbox, backlog and dead letters of from stay as they are.
-	Move(ctx context.Context, from, to string) (Changed, error)
+	Move(ctx context.Context, from, to, by string) (Changed, error)
 	// Remove deletes the consumer's subscriptions to topics (all, if there are none given).
 	// If events of these topics wait on its line it deletes them too if rows is true;
 	// otherwise it changes nothing, and the error matches ErrRowsWait. If an instance of the
 	// consumer runs, and one has had a handler for one of the topics within Unseen, Remove
 	// changes nothing, and the error matches ErrRuns: the process would subscribe again, and
 	// the events in between would not reach it.
-	Remove(ctx context.Context, consumer string, topics []string, rows bool) (Changed, error)
+	Remove(ctx context.Context, consumer string, topics []string, rows bool, by string) (Changed, error)
 }

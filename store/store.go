@@ -196,8 +196,8 @@ type Schema interface {
 	// this build cannot run on the schema, or not any more.
 	Check(ctx context.Context) (id string, err error)
 	// NewID gives the database a new id, and returns it. Idempotency keys change with it:
-	// it is for a copy that becomes a database of its own.
-	NewID(ctx context.Context) (id string, err error)
+	// it is for a copy that becomes a database of its own. The audit says who did it.
+	NewID(ctx context.Context, by string) (id string, err error)
 }
 
 // Meta is what a database says of its schema.

@@ -31,36 +31,6 @@ Exit status: 0 none is missing, 1 one is missing, or it failed, 2 wrong usage.`
 		command("print", "print the SQL of all migrations", m.migratePrint), m.grantsCommand(), m.newIDCommand())
 }
 
-func (m *Main) newIDCommand() *cobra.Command {
-	return m.writes(&cobra.Command{
-		Use: "new-id", Short: "make a copied database one of its own", Args: noArgs,
-		Long: `Gives the database a new id, after a copy of it has become another environment. The
-idempotency keys that handlers send to other systems are computed from the id: until then
-those of the copy are the same as those of the original. Do not use it on a database that
-was restored in place, because the other systems know its keys. Processes that run read
-the new id within seconds.`,
-		RunE: m.do(func(ctx context.Context, _ []string) error {
-			return m.withStore(ctx, func(st openStore) error {
-				was, err := st.Operations().Schema.Check(ctx)
-				if err != nil {
-					return err
-				}
-				if err := m.would(1, "give the database a new id; it has %s", was); err != nil {
-					return err
-				}
-				id, err := st.Operations().Schema.NewID(ctx)
-				if err != nil {
-					return err
-				}
-				if m.json() {
-					return m.emitJSON("", map[string]string{"id": id})
-				}
-				return m.line("the database has the new id %s", id)
-			})
-		}),
-	})
-}
-
 func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
 	if m.dryRun {
 		return m.wouldMigrate(ctx, mg)

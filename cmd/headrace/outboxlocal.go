@@ -26,10 +26,14 @@ that is subscribed to the topic gets them, or the first ones that subscribe late
 were published are removed: they were written for its consumers then. It is refused while a process publishes the outbox.`,
 	}
 	name := c.Flags().String("outbox", outbox.DefaultName, "the outbox")
+	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	var yes bool
 	yesFlag(c, &yes)
 	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.mayAsk(yes, false); err != nil {
+			return err
+		}
 		return m.withStore(ctx, func(st openStore) error {
 			list, err := st.Outbox().Topics(ctx, *name)
 			if err != nil {
@@ -51,14 +55,14 @@ were published are removed: they were written for its consumers then. It is refu
 			if err := m.confirm(yes, "give %s of the outbox %s to local handlers, and never publish them?", plural(n, "event", "events"), short(*name, 40)); err != nil {
 				return err
 			}
-			return m.makeLocal(ctx, st.Operations().Subscriptions, *name, args)
+			return m.makeLocal(ctx, st.Operations().Subscriptions, *name, args, operator(*by))
 		})
 	})
 	return c
 }
 
-func (m *Main) makeLocal(ctx context.Context, s outbox.Subscriptions, name string, topics []string) error {
-	local, removed, err := s.Localize(ctx, name, topics)
+func (m *Main) makeLocal(ctx context.Context, s outbox.Subscriptions, name string, topics []string, by string) error {
+	local, removed, err := s.Localize(ctx, name, topics, by)
 	if errors.Is(err, outbox.ErrPublished) {
 		return fmt.Errorf("nothing was done: see %s: %w", m.command("outbox status"), err)
 	}

@@ -130,7 +130,7 @@ func TestRoles(t *testing.T) {
 		"consumer pause billing": "operator", "consumer resume billing": "operator", "dlq show 1 --payload": "operator",
 		"system pause erp --for 1h --anyway": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
 		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
-		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id": "admin",
+		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id --yes": "admin",
 		"dlq export 1": "operator", "dlq export 1 --unredacted --reason x": "admin", "dlq import " + whole + " --reason x --yes": "admin",
 	} {
 		l.may("viewer", exitNotPermitted, line)

@@ -80,10 +80,14 @@ handled: a message that comes again is applied again. Messages in the backlog of
 wait for a process that is called FROM. So let FROM work its backlog off, and redrive or discard its letters, before
 you stop it and move.`,
 	}
+	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	var yes bool
 	yesFlag(c, &yes)
 	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.mayAsk(yes, false); err != nil {
+			return err
+		}
 		return m.withStore(ctx, func(st openStore) error {
 			if err := m.sayWhatStays(ctx, st, args[0], args[1]); err != nil {
 				return err
@@ -94,7 +98,7 @@ you stop it and move.`,
 			if err := m.confirm(yes, "give the subscriptions and events of %s to %s?", short(args[0], 40), short(args[1], 40)); err != nil {
 				return err
 			}
-			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1])
+			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1], operator(*by))
 			switch {
 			case errors.Is(err, outbox.ErrRuns):
 				return fmt.Errorf("nothing was done: stop the processes of %s first (one that was killed counts for %s): see %s: %w",
@@ -181,10 +185,14 @@ and one has had a local handler for one of the topics within 2 minutes, because 
 miss what is published until then. Stop it, or deploy it without the handler and wait for 2 minutes.`,
 	}
 	events := c.Flags().Bool("events", false, "also delete the events that wait")
+	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	var yes bool
 	yesFlag(c, &yes)
 	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
+		if err := m.mayAsk(yes, false); err != nil {
+			return err
+		}
 		return m.withStore(ctx, func(st openStore) error {
 			if err := m.wouldChange(ctx, st, "end", args[0], args[1:], *events); err != nil {
 				return err
@@ -192,7 +200,7 @@ miss what is published until then. Stop it, or deploy it without the handler and
 			if err := m.confirm(yes, "end subscriptions of %s?", short(args[0], 40)); err != nil {
 				return err
 			}
-			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events)
+			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events, operator(*by))
 			switch {
 			case errors.Is(err, outbox.ErrRuns):
 				return fmt.Errorf("nothing was done: a process of %s runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see %s and %s: %w",

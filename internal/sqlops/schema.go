@@ -3,6 +3,8 @@ package sqlops
 import (
 	"context"
 
+	"github.com/headrace/headrace/audit"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store/txn"
@@ -10,7 +12,10 @@ import (
 
 // Schema implements store.Schema.
 type Schema struct {
-	sqlrun.Table[struct{ Read, Renew string }]
+	sqlrun.Table[struct {
+		Read, Renew string
+		Record      string `sql:"audit_record"`
+	}]
 	// Name is the schema's name, "" for none, and Scripts the migrations that this build needs.
 	Name    string
 	Scripts []migrate.Script
@@ -25,8 +30,18 @@ func (s *Schema) Check(ctx context.Context) (id string, err error) {
 	return row.ID, migrate.Fits(row, s.Scripts, s.Name)
 }
 
-func (s *Schema) NewID(ctx context.Context) (id string, err error) {
+func (s *Schema) NewID(ctx context.Context, by string) (id string, err error) {
 	defer sqlrun.Wrap("give the database a new id", &err)
-	err = s.Transact(ctx, func(t *txn.Txn) error { return t.QueryRowContext(ctx, s.SQL.Renew).Scan(&id) })
+	err = s.Transact(ctx, func(t *txn.Txn) error {
+		row, err := migrate.Scan(t.QueryRowContext(ctx, s.SQL.Read))
+		if err != nil {
+			return err
+		}
+		if err := t.QueryRowContext(ctx, s.SQL.Renew).Scan(&id); err != nil {
+			return err
+		}
+		_, err = t.ExecContext(ctx, s.SQL.Record, audit.Database, id, "new-id", encode.Text(by, sqlrun.MaxName), "", 0, "it was "+row.ID)
+		return err
+	})
 	return id, err
 }

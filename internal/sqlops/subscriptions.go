@@ -3,10 +3,13 @@ package sqlops
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/shard"
@@ -21,6 +24,8 @@ type Subscriptions struct {
 		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
 		Runs, Handled, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
+
+		Record string `sql:"audit_record"`
 
 		LockShards, LocalRefusedGone, SweepCopy, SweepCopyHeld string `sql:"optional"`
 	}]
@@ -67,7 +72,7 @@ func (s *Subscriptions) Sweep(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-func (s *Subscriptions) Localize(ctx context.Context, name string, topics []string) (unclaimed, gone int, err error) {
+func (s *Subscriptions) Localize(ctx context.Context, name string, topics []string, by string) (unclaimed, gone int, err error) {
 	defer sqlrun.Wrap("make events local", &err)
 	if err := sqlrun.Identity(append(topics, name)...); err != nil {
 		return 0, 0, err
@@ -96,8 +101,10 @@ func (s *Subscriptions) Localize(ctx context.Context, name string, topics []stri
 			return err
 		}
 		unclaimed, err = total(ctx, t, args, s.SQL.LocalRows, s.SQL.LocalDelayed)
-		unclaimed += refused
-		return err
+		if unclaimed += refused; err != nil || unclaimed+gone == 0 {
+			return err
+		}
+		return s.record(ctx, t, audit.Outbox, name, "local", by, fmt.Sprintf("%d events, and %d removed that subscribers have got%s", unclaimed, gone, ofTopics(topics)))
 	})
 	if err != nil {
 		return 0, 0, err
@@ -112,7 +119,7 @@ func (s *Subscriptions) List(ctx context.Context, consumer string) (list []outbo
 	})
 }
 
-func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outbox.Changed, err error) {
+func (s *Subscriptions) Move(ctx context.Context, from, to, by string) (changed outbox.Changed, err error) {
 	defer sqlrun.Wrap("move subscriptions", &err)
 	if err := cmp.Or(encode.ConsumerName(from), encode.ConsumerName(to)); err != nil {
 		return changed, err
@@ -134,8 +141,10 @@ func (s *Subscriptions) Move(ctx context.Context, from, to string) (changed outb
 		if err := sqlrun.Steps(ctx, t, args, s.SQL.MoveTwice, s.SQL.MoveTwiceHeld); err != nil {
 			return err
 		}
-		changed.Rows, err = total(ctx, t, args, s.SQL.MoveRows, s.SQL.MoveRowsHeld)
-		return err
+		if changed.Rows, err = total(ctx, t, args, s.SQL.MoveRows, s.SQL.MoveRowsHeld); err != nil || changed == (outbox.Changed{}) {
+			return err
+		}
+		return s.record(ctx, t, audit.Consumer, from, "move", by, fmt.Sprintf("to %s: %d subscriptions, %d events", to, changed.Subscriptions, changed.Rows))
 	})
 	return changed, err
 }
@@ -188,7 +197,7 @@ func (s *Subscriptions) lock(ctx context.Context, t *txn.Txn, name string) (free
 	return free, err
 }
 
-func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []string, rows bool) (changed outbox.Changed, err error) {
+func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []string, rows bool, by string) (changed outbox.Changed, err error) {
 	defer sqlrun.Wrap("remove subscriptions", &err)
 	if err := cmp.Or(encode.ConsumerName(consumer), sqlrun.Identity(topics...)); err != nil {
 		return changed, err
@@ -205,9 +214,27 @@ func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []st
 		if err == nil && changed.Rows > 0 && !rows {
 			err = outbox.ErrRowsWait // and the transaction is rolled back
 		}
-		return err
+		if err != nil || changed == (outbox.Changed{}) {
+			return err
+		}
+		return s.record(ctx, t, audit.Consumer, consumer, "unsubscribe", by,
+			fmt.Sprintf("%d subscriptions, with %d events%s", changed.Subscriptions, changed.Rows, ofTopics(topics)))
 	})
 	return changed, err
+}
+
+// record writes who changed subscriptions, in t.
+func (s *Subscriptions) record(ctx context.Context, t *txn.Txn, kind, subject, action, by, detail string) error {
+	_, err := t.ExecContext(ctx, s.SQL.Record, kind, subject, action, encode.Text(by, sqlrun.MaxName), "", 0, encode.Text(detail, sqlrun.MaxError))
+	return err
+}
+
+// ofTopics ends the detail of a change to these topics, or to all.
+func ofTopics(topics []string) string {
+	if len(topics) == 0 {
+		return ", of all topics"
+	}
+	return ", of " + strings.Join(topics, ", ")
 }
 
 // total returns how many rows the statements changed.

@@ -2,9 +2,11 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -17,7 +19,7 @@ func subscriptionsMoved(b *bundle) {
 	rows[1].Event.Delay = time.Hour
 	b.publish(rows...)
 	for _, want := range []outbox.Changed{{Subscriptions: 2, Rows: 3}, {}} {
-		if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got != want {
+		if got, err := b.subscriptions().Move(b.ctx, "old", "new", "ann"); err != nil || got != want {
 			b.Errorf("moved %+v, %v, want %+v", got, err, want)
 		}
 	}
@@ -35,7 +37,7 @@ func subscriptionsMoved(b *bundle) {
 // moveRefused wants a Move of old to new to change nothing.
 func (b *bundle) moveRefused(why string) {
 	b.Helper()
-	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new", "ann"); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
 		b.Errorf("%s: moved %+v, %v", why, got, err)
 	}
 	b.wantOn(b.line("new"), "", 0)
@@ -53,9 +55,10 @@ func subscriptionsMovedRunning(b *bundle) {
 	b.must(instances.Beat(b.ctx, "i", instance.Work{}))
 	b.moveRefused("one instance runs")
 	b.must(instances.End(b.ctx, "i"))
-	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got != (outbox.Changed{Subscriptions: 1, Rows: 2}) {
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new", "ann"); err != nil || got != (outbox.Changed{Subscriptions: 1, Rows: 2}) {
 		b.Errorf("moved %+v, %v", got, err)
 	}
+	b.wantAudit(audit.Consumer, "old", "move ann: to new: 1 subscriptions, 2 events")
 }
 
 // subscriptionsMovedBusy: a process without a beat has taken rows of the line.
@@ -67,7 +70,7 @@ func subscriptionsMovedBusy(b *bundle) {
 		b.must(err)
 		b.moveRefused("a transaction has a shard")
 	})
-	if got, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil || got.Rows != 2 {
+	if got, err := b.subscriptions().Move(b.ctx, "old", "new", "ann"); err != nil || got.Rows != 2 {
 		b.Errorf("moved %+v, %v", got, err)
 	}
 }
@@ -96,7 +99,7 @@ func subscriptionsMovedHeld(b *bundle) {
 		b.must(err)
 		b.must(b.line("new").Delete(b.ctx, t, shard, []int64{rows[2].RowID})) // it has been handled
 	})
-	if _, err := b.subscriptions().Move(b.ctx, "old", "new"); err != nil {
+	if _, err := b.subscriptions().Move(b.ctx, "old", "new", "ann"); err != nil {
 		b.Error(err)
 	}
 	b.wantOn(b.line("new"), "0 1", 1)
@@ -115,7 +118,7 @@ func subscriptionsRemoved(b *bundle) {
 	b.publish(rows...)
 	remove := func(rows bool, want outbox.Changed, refused error, topics ...string) {
 		b.Helper()
-		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, rows); !errors.Is(err, refused) || got != want {
+		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, rows, "ann"); !errors.Is(err, refused) || got != want {
 			b.Errorf("removed %+v, %v, want %+v, %v", got, err, want, refused)
 		}
 	}
@@ -130,6 +133,8 @@ func subscriptionsRemoved(b *bundle) {
 	b.wantOn(b.Store.Outbox(), "0 2", 1)
 	b.publish(headraceLocal("t"))
 	b.wantOn(b.line(""), "9", 0)
+	b.wantAudit(audit.Consumer, "a", "unsubscribe ann: 1 subscriptions, with 1 events, of all topics",
+		"unsubscribe ann: 1 subscriptions, with 2 events, of t", "unsubscribe ann: 1 subscriptions, with 0 events, of v")
 }
 
 // subscriptionsRemovedRunning: the process would subscribe again, and the events in between
@@ -148,7 +153,7 @@ func subscriptionsRemovedRunning(b *bundle) {
 	b.publish(rowsOf("t", "k", 0, 2)...)
 	refused := func(rows bool, topics ...string) {
 		b.Helper()
-		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, rows); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
+		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, rows, "ann"); !errors.Is(err, outbox.ErrRuns) || got != (outbox.Changed{}) {
 			b.Errorf("removed %v: %+v, %v", topics, got, err)
 		}
 	}
@@ -163,7 +168,7 @@ func subscriptionsRemovedRunning(b *bundle) {
 	b.wantOn(b.line("a"), "0 1", 0)
 	removed := func(want outbox.Changed, topics ...string) {
 		b.Helper()
-		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, true); err != nil || got != want {
+		if got, err := b.subscriptions().Remove(b.ctx, "a", topics, true, "ann"); err != nil || got != want {
 			b.Errorf("removed %v: %+v, %v, want %+v", topics, got, err, want)
 		}
 	}
@@ -171,6 +176,18 @@ func subscriptionsRemovedRunning(b *bundle) {
 	removed(outbox.Changed{}, "none")
 	b.must(instances.End(b.ctx, "i"))
 	removed(outbox.Changed{Subscriptions: 1, Rows: 2})
+}
+
+// wantAudit wants what was done to a subject, newest first.
+func (b *bundle) wantAudit(kind, subject string, want ...string) {
+	b.Helper()
+	var got []string
+	for _, r := range b.audit(audit.Filter{Kind: kind, Subject: subject}, 0, 10) {
+		got = append(got, r.Action+" "+r.By+": "+r.Detail)
+	}
+	if !slices.Equal(got, want) {
+		b.Errorf("the audit of %s %s has %q, want %q", kind, subject, got, want)
+	}
 }
 
 func headraceLocal(topic string) outbox.Row {
@@ -184,7 +201,7 @@ func subscriptionsInvalid(b *bundle) {
 	if err := b.subscriptions().Subscribe(b.ctx, map[string][]string{"a": {"t\x00"}}); err == nil {
 		b.Error("a NUL was accepted")
 	}
-	if _, err := b.subscriptions().Move(b.ctx, "a", ""); err == nil {
+	if _, err := b.subscriptions().Move(b.ctx, "a", "", "ann"); err == nil {
 		b.Error("an empty name was accepted")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store/txn"
@@ -13,7 +14,7 @@ import (
 // localize wants Localize of the store's outbox to change so many rows.
 func (b *bundle) localize(unclaimed, gone int, topics ...string) {
 	b.Helper()
-	u, g, err := b.subscriptions().Localize(b.ctx, b.Store.Outbox().Name(), topics)
+	u, g, err := b.subscriptions().Localize(b.ctx, b.Store.Outbox().Name(), topics, "ann")
 	if b.must(err); u != unclaimed || g != gone {
 		b.Errorf("%d are unclaimed and %d gone, want %d and %d", u, g, unclaimed, gone)
 	}
@@ -55,6 +56,7 @@ func subscriptionsLocalized(b *bundle) {
 	b.wantOn(b.line("early"), "6 7 8", 1)
 	b.wantOn(b.line("soon"), "0 1 2 3 5", 1)
 	b.localize(0, 0)
+	b.wantAudit(audit.Outbox, box.Name(), "local ann: 5 events, and 5 removed that subscribers have got, of all topics")
 }
 
 func subscriptionsLocalizedTopic(b *bundle) {
@@ -70,7 +72,7 @@ func subscriptionsLocalizedRefused(b *bundle) {
 	relays := b.Store.Operations().Relays
 	_, err := relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box, Sink: "s"}, instance.Missed)
 	b.must(err)
-	if _, _, err := b.subscriptions().Localize(b.ctx, box, nil); !errors.Is(err, outbox.ErrPublished) {
+	if _, _, err := b.subscriptions().Localize(b.ctx, box, nil, "ann"); !errors.Is(err, outbox.ErrPublished) {
 		b.Errorf("a relay runs: %v", err)
 	}
 	b.wantOn(b.Store.Outbox(), "0 1", 0)

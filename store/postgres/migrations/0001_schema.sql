@@ -284,7 +284,7 @@ CREATE TABLE {{schema}}.headrace_letter_edits (
 -- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
     id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    subject_kind text COLLATE "C" NOT NULL, -- letter, consumer, group, redrive, message, request, system, suspect
+    subject_kind text COLLATE "C" NOT NULL, -- letter, consumer, group, redrive, message, request, system, suspect, outbox, database
     subject      text COLLATE "C" NOT NULL, -- its id or name; '' where there is one only
     action       text NOT NULL,
     by_whom      text NOT NULL, -- as the person says

@@ -276,7 +276,7 @@ CREATE TABLE {{schema}}.headrace_letter_edits (
 -- Who did what, to what, and why. Rows are only added; those of a letter go with it.
 CREATE TABLE {{schema}}.headrace_audit (
     id           INTEGER PRIMARY KEY AUTOINCREMENT,
-    subject_kind TEXT NOT NULL, -- letter, consumer, group, redrive, message, request, system, suspect
+    subject_kind TEXT NOT NULL, -- letter, consumer, group, redrive, message, request, system, suspect, outbox, database
     subject      TEXT NOT NULL, -- its id or name; '' where there is one only
     action       TEXT NOT NULL,
     by_whom      TEXT NOT NULL, -- as the person says
