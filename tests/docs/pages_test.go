@@ -81,7 +81,11 @@ func TestLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range append(all, root+"README.md", root+"CONTRIBUTING.md", root+"CHANGELOG.md") {
+	examples, err := filepath.Glob(root + "examples/*/README.md")
+	if err != nil || len(examples) == 0 {
+		t.Fatal("no page of an example is found: ", err)
+	}
+	for _, path := range append(append(all, examples...), root+"README.md", root+"CONTRIBUTING.md", root+"CHANGELOG.md") {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
