@@ -139,6 +139,7 @@ func (l *Line) logUnhandled(topic string) {
 		return
 	}
 	l.unhandled[topic] = true
-	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if no release has it any more, delete them and the subscription with headrace subscription remove CONSUMER TOPIC --events",
+	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if another service has it, give the two consumers two names; if another release has it, keep that running until it has them; "+
+		"only if none has it, end the subscription, which loses them: headrace subscription remove CONSUMER TOPIC --events",
 		"topic", topic)
 }
