@@ -149,7 +149,8 @@ func (k *Kit) pastOutbox(e Event) (n int) {
 // published, not one for each delivery or attempt. Copies of an event (same ID) count as
 // one. It also fails if the event did not come from the outbox, such as one that a
 // handler hands to the Sink itself. A pattern without a Topic ignores the copies of dead
-// letters.
+// letters. Local events (headrace.Event.Local, and all of a consumer without a Sink) are not
+// published: they are not seen here.
 func (k *Kit) Published(want Event) {
 	k.t.Helper()
 	k.Settle()
@@ -160,7 +161,8 @@ func (k *Kit) Published(want Event) {
 				"Sink itself publishes in each attempt, and what is rolled back too. Use tx.Publish.\n%s", n, list[0], k.tell())
 		}
 	case 0:
-		k.t.Errorf("Published: no event fits: %s\n%s", want, k.shownEvents())
+		k.t.Errorf("Published: no event fits: %s\n%s\nLocal events, as all are of a consumer without a Sink, are not published and not seen here: "+
+			"assert the effects of their handlers.", want, k.shownEvents())
 	default:
 		k.t.Errorf("Published: %d events fit, want one: %s\n%s\nEvents of a Tx leave once; these were published for several messages, "+
 			"or past the Tx.\n%s", len(list), want, k.shownEvents(), k.tell())
