@@ -41,10 +41,13 @@ type jsonCodec struct {
 }
 
 // JSON returns the codec for JSON, read and written by encoding/json. It accepts exactly
-// one JSON value: anything but white space after it is an error.
+// one JSON value: anything but white space after it is an error. A nil option panics.
 func JSON(options ...JSONOption) Codec {
 	c := &jsonCodec{}
-	for _, o := range options {
+	for i, o := range options {
+		if o == nil {
+			panic(fmt.Sprintf("codec.JSON: option %d is nil", i+1))
+		}
 		o(c)
 	}
 	return c

@@ -259,3 +259,12 @@ func TestRequiredNames(t *testing.T) {
 		}()
 	}
 }
+
+func TestNilOption(t *testing.T) {
+	defer func() {
+		if said := recover(); said != "codec.JSON: option 2 is nil" {
+			t.Errorf("it says %v", said)
+		}
+	}()
+	codec.JSON(codec.Strict(), nil)
+}

@@ -143,7 +143,7 @@ type Config struct {
 	Redact func(text string) string
 	// Environment names the deployment that this process belongs to, such as "production"
 	// or "staging": for people, in dead letters, headrace status and alerts. Default: the
-	// environment variable HEADRACE_ENVIRONMENT, else none.
+	// environment variable HEADRACE_ENVIRONMENT, else none; alerts then have the name of the database.
 	Environment string
 	// Build names the build of the program, in attempts, dead letters, headrace status and
 	// alerts. Give each release another one. Default: the environment variable

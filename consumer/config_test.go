@@ -144,6 +144,7 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"two steps have the name", func(c *consumer.Consumer) {
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, charged))
 		}},
+		{"Steps: there is no step", func(c *consumer.Consumer) { consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps()) }},
 		{"no Recover", func(c *consumer.Consumer) {
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(ledger.Step[string]{Name: "a", System: "b"}))
 		}},

@@ -20,8 +20,11 @@ type Plan struct {
 }
 
 // New returns the plan of a handler, or an error if two steps share a name, now or
-// formerly.
+// formerly, or there is none.
 func New(declared ...ledger.Declared) (*Plan, error) {
+	if len(declared) == 0 {
+		return nil, errors.New("there is no step: declare those that the handler does, or leave Steps out")
+	}
 	p := &Plan{names: []string{}}
 	for _, d := range declared {
 		if d == nil {

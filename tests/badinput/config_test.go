@@ -33,13 +33,13 @@ import (
 var notHere = map[int]string{
 	18: "nothing is exported as CSV; the command writes tables and JSON",
 	38: "of the command: --since 30 is refused, cmd/headrace/filter_test.go; in Go see TestConfig",
-	39: "no broker adapter is built yet: only the caller knows the broker's own deadline (Config.HandlerTimeout says so)",
+	39: "each adapter checks what its broker allows (broker/*); of another Source only the caller knows the deadline (Config.HandlerTimeout says so)",
 	41: "there is no configuration file: the compiler refuses an unknown field, and cmd/headrace/testdata/script/usage.txtar an unknown flag",
 	42: "of the command: cmd/headrace/testdata/script/dsn.txtar, the flag goes first and says so",
-	45: "the ledger, which has steps, is not built yet",
-	48: "there is no admin page yet, so nothing is bound",
+	45: "of the ledger: ledger/spec_test.go and consumer/config_test.go refuse steps that cannot be",
+	48: "of the admin pages: cmd/headrace/ui_test.go, the address without a port and without a sign-in",
 	49: "of the command: cmd/headrace/testdata/script/dsn.txtar warns of a file that everybody can read; the secret of a webhook is in TestWebhooks",
-	51: "no broker adapter is built yet",
+	51: "of the broker adapters: their tests in broker/*",
 }
 
 // refusal is a case: a change of the smallest configuration that works, and the words of
