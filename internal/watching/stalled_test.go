@@ -55,7 +55,7 @@ func TestStalledTopics(t *testing.T) {
 		if got := stalled(); len(got) != 1 || len(got["gone"]) != 1 || got["gone"][0].Topic != "t" || got["gone"][0].Events != 1 {
 			f.Errorf("%+v", got)
 		}
-		if _, err := subscriptions.Remove(f.Context(), "gone", nil, true); err != nil {
+		if _, err := subscriptions.Remove(f.Context(), "gone", nil, true, "ann"); err != nil {
 			f.Fatal(err)
 		}
 		if got := stalled(); len(got) > 0 {
