@@ -33,6 +33,9 @@ func (m *Main) showCommand() *cobra.Command {
 				return m.letterMissing(ctx, st, err, args[0])
 			}
 			eyes.body(&view.bodyView)
+			if view.Edited != nil {
+				eyes.body(view.Edited)
+			}
 			if m.json() {
 				return m.emitJSON("", view)
 			}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -239,6 +241,9 @@ func (line *letterLine) letter() (*Letter, error) {
 	return l, err
 }
 
+// group is an error fingerprint. A letter without an error has none.
+var group = regexp.MustCompile(`^([0-9a-f]{16})?$`)
+
 // check refuses what names no message, or what no rule of the tables allows.
 func (line *letterLine) check() error {
 	for _, name := range []struct {
@@ -266,8 +271,10 @@ func (line *letterLine) check() error {
 		return fmt.Errorf("its class %q is unknown", encode.Short(string(line.Class), 80))
 	case !slices.Contains([]dlq.State{dlq.Open, dlq.Redriven, dlq.Discarded}, line.State):
 		return fmt.Errorf("its state %q is unknown", encode.Short(string(line.State), 80))
-	case line.Attempts < 0 || line.Redrives < 0:
-		return errors.New("a number is less than 0")
+	case !group.MatchString(line.Group):
+		return fmt.Errorf("its error fingerprint %q is not 16 hexadecimal digits", encode.Short(line.Group, 80))
+	case line.ID <= 0 || min(line.Attempts, line.Redrives) < 0 || max(line.Attempts, line.Redrives) > math.MaxInt32:
+		return errors.New("a number is out of range")
 	case (line.Edited == nil) != (len(line.Edits) == 0):
 		return errors.New("its edits have no content, or a content has no edit")
 	}

@@ -161,7 +161,7 @@ func writeFile(t *testing.T, name string) {
 		t.Fatal(err)
 	}
 	for n := range 12 {
-		l := export.Letter{Letter: dlq.Letter{State: dlq.Open, Class: dlq.Permanent, Consumer: "billing", Handler: "orders", Delivery: headrace.Delivery{
+		l := export.Letter{Letter: dlq.Letter{LetterID: int64(n + 1), State: dlq.Open, Class: dlq.Permanent, Consumer: "billing", Handler: "orders", Delivery: headrace.Delivery{
 			Scope: "billing/orders", Key: fmt.Sprint(n), Fingerprint: "f", Topic: "orders", Payload: bytes.Repeat([]byte("x"), 100_000),
 		}}}
 		if err := w.Letter(&l); err != nil {
