@@ -273,7 +273,7 @@ func settleNamed(ctx context.Context, st openStore, args []string, f *dlq.Filter
 			f.IDs, f.ErrorFingerprint = nil, group
 		}
 	}
-	return wholeGroup(ctx, st, f)
+	return settleGroup(ctx, st, f)
 }
 
 // userName returns the name of the user who runs the command.

@@ -204,12 +204,29 @@ func (m *Main) oneGroup(ctx context.Context, st redrive.Store, f dlq.Filter) (gr
 	if len(list) == 0 {
 		return groups.Group{}, m.found(0, f)
 	}
-	if len(list) > 1 {
-		var names []string
-		for _, g := range list {
-			names = append(names, fmt.Sprintf("%s/%s (%s)", g.Consumer, g.Handler, plural(g.Open, "letter", "letters")))
-		}
-		return groups.Group{}, usagef("%s: several handlers have such letters, choose with --consumer or --handler: %s", f.ErrorFingerprint, strings.Join(names, ", "))
+	return list[0], ofOneHandler(list)
+}
+
+// ofOneHandler returns an error if groups with one fingerprint are those of several handlers.
+func ofOneHandler(list []groups.Group) error {
+	if len(list) < 2 {
+		return nil
 	}
-	return list[0], nil
+	var names []string
+	for _, g := range list {
+		names = append(names, fmt.Sprintf("%s/%s (%s)", g.Consumer, g.Handler, plural(g.Open, "letter", "letters")))
+	}
+	return usagef("%s: several handlers have such letters, choose with --consumer or --handler: %s", list[0].ErrorFingerprint, strings.Join(names, ", "))
+}
+
+// settleGroup is wholeGroup for a decision on letters, which are then of one handler.
+func settleGroup(ctx context.Context, st redrive.Store, f *dlq.Filter) error {
+	if err := wholeGroup(ctx, st, f); err != nil || f.ErrorFingerprint == "" {
+		return err
+	}
+	list, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint})
+	if err != nil {
+		return err
+	}
+	return ofOneHandler(list)
 }

@@ -91,7 +91,7 @@ again.`,
 
 // plan asks the consumer of the letters for a plan, and returns its id.
 func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by string) (int64, error) {
-	if err := wholeGroup(ctx, st, &p.Filter); err != nil {
+	if err := settleGroup(ctx, st, &p.Filter); err != nil {
 		return 0, err
 	}
 	names, err := consumersOf(ctx, st, p.Filter)
