@@ -67,6 +67,12 @@ func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any)
 	}
 }
 
+// Reaches returns nil if a process of the consumer runs that may take a request, and else the error of
+// Ask. It asks for nothing.
+func (a Asker) Reaches(ctx context.Context, consumer string) error {
+	return a.unanswered(ctx, Request{Consumer: consumer}, false)
+}
+
 // Start asks, and does not wait: Look finds the answer by the id that it returns. The error
 // matches ErrNoAnswer as that of Ask.
 func (a Asker) Start(ctx context.Context, r Request, valid time.Duration) (int64, error) {

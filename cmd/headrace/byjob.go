@@ -46,16 +46,33 @@ func (m *Main) byJob(ctx context.Context, d *decideFlags, args []string, kind jo
 		}
 		switch few := f.IDs != nil && len(f.IDs) <= fewLetters; {
 		case m.dryRun:
-			total, err := countChosen(ctx, redrive.New(st), f)
-			if err != nil {
-				return err
+			err := m.wouldAsk(ctx, st, f, verb)
+			if errors.Is(err, errFound) && d.all {
+				return nil // there is nothing to do
 			}
-			return m.wouldDecide(f, verb, total)
+			return err
 		case few:
 			return m.decideFew(ctx, st, d, f.IDs, kind)
 		}
 		return m.decideMany(ctx, st, d, f, kind)
 	})
+}
+
+// wouldAsk is the dry run of byJob: it refuses what the processes could not be asked for.
+func (m *Main) wouldAsk(ctx context.Context, st openStore, f dlq.Filter, verb string) error {
+	name, err := m.oneConsumer(ctx, st, f)
+	if err != nil {
+		return err
+	}
+	total, err := redrive.New(st).Count(ctx, f)
+	if err != nil {
+		return err
+	}
+	o := st.Operations()
+	if err := (instance.Asker{Requests: o.Requests, Instances: o.Instances}).Reaches(ctx, name); err != nil {
+		return m.namesDirect(err, verb)
+	}
+	return m.wouldDecide(f, verb, total)
 }
 
 // decideMany plans a redrive, asks the user, applies it and watches it.

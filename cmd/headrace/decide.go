@@ -123,7 +123,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if err := settleNamed(ctx, st, args, &f); err != nil {
 			return err
 		}
-		total, err := countChosen(ctx, admin, f)
+		total, err := m.countChosen(ctx, admin, f)
 		if err != nil {
 			return err
 		}
@@ -164,9 +164,10 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 	})
 }
 
-// countChosen returns how many letters f chooses: ids are not looked up.
-func countChosen(ctx context.Context, admin *redrive.Admin, f dlq.Filter) (int64, error) {
-	if f.IDs != nil {
+// countChosen returns how many letters f chooses. But for a dry run ids are not looked up: the decision
+// says what became of each.
+func (m *Main) countChosen(ctx context.Context, admin *redrive.Admin, f dlq.Filter) (int64, error) {
+	if f.IDs != nil && !m.dryRun {
 		return int64(len(f.IDs)), nil
 	}
 	return admin.Count(ctx, f)

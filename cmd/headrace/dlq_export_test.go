@@ -55,7 +55,7 @@ func writeLetters(t *testing.T, name string, first, n int) {
 		w, err := export.NewWriter(to, export.Header{Database: "d", Schema: 1, Consumer: "billing", By: "ann"})
 		for i := first; err == nil && i < first+n; i++ {
 			err = w.Letter(&export.Letter{Letter: dlq.Letter{
-				State: dlq.Open, Class: dlq.Permanent, Consumer: "billing", Handler: "orders", ErrorFingerprint: "abcd",
+				LetterID: int64(i + 1), State: dlq.Open, Class: dlq.Permanent, Consumer: "billing", Handler: "orders", ErrorFingerprint: "abcd000000000000",
 				Delivery: headrace.Delivery{Scope: "billing/orders", Key: fmt.Sprint(i), Fingerprint: "f", Topic: "orders", Payload: []byte("{}")},
 			}})
 		}

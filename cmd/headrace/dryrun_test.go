@@ -133,9 +133,15 @@ func TestDryRunIsRefused(t *testing.T) {
 		"redrive apply R-2 --reason x": exitRefused, "redrive pause R-1 --reason x": exitRefused, "redrive resume R-2": exitRefused,
 		"schedule fire unknown": exitFailed, "backlog cancel k1 --reason x": exitRefused, "steps resolve billing/h k s --done --reason x": exitFailed,
 		"dlq mute ffff": exitFailed, "system pause erp --for 1h": exitRefused,
+		"dlq discard 99 --reason x": exitFailed, "dlq redrive 99 --direct": exitFailed, "dlq redrive --handler none": exitFailed,
 	} {
 		p.run(want, nil, append(strings.Fields(line), "--dry-run")...)
 	}
+	p = newProgram(t) // where no process runs
+	p.seed("dead", "2")
+	p.run(exitRefused, nil, "dlq", "redrive", "1", "--dry-run")
+	p.run(exitRefused, nil, "dlq", "discard", "--all", "--reason", "x", "--dry-run")
+	p.run(exitDone, nil, "dlq", "discard", "--direct", "--all", "--reason", "x", "--dry-run")
 }
 
 // planned makes a plan, R-1, and redrives that run and are paused, R-2 and R-3.

@@ -94,23 +94,29 @@ func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by stri
 	if err := settleGroup(ctx, st, &p.Filter); err != nil {
 		return 0, err
 	}
-	names, err := consumersOf(ctx, st, p.Filter)
-	if err != nil {
+	var err error
+	if p.Filter.Consumer, err = m.oneConsumer(ctx, st, p.Filter); err != nil {
 		return 0, err
-	}
-	switch len(names) {
-	case 0:
-		m.say("nothing was done: no open letter matches%s", describe(p.Filter))
-		return 0, errFound
-	case 1:
-		p.Filter.Consumer = names[0]
-	default:
-		return 0, usagef("these are letters of several consumers, choose with --consumer: %s", strings.Join(names, ", "))
 	}
 	p.Says = inspect.Words(p.Filter)
 	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
 	answer, err := ask[redriving.Answer](ctx, st, r, p, instance.Valid)
 	return answer.ID, err
+}
+
+// oneConsumer returns the consumer of the open letters of f.
+func (m *Main) oneConsumer(ctx context.Context, st openStore, f dlq.Filter) (string, error) {
+	names, err := consumersOf(ctx, st, f)
+	switch {
+	case err != nil:
+		return "", err
+	case len(names) == 0:
+		m.say("nothing was done: no open letter matches%s", describe(f))
+		return "", errFound
+	case len(names) > 1:
+		return "", usagef("these are letters of several consumers, choose with --consumer: %s", strings.Join(names, ", "))
+	}
+	return names[0], nil
 }
 
 // consumersOf returns the consumers that have open letters of f. Cancelled ones are in no group.

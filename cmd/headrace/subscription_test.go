@@ -126,7 +126,7 @@ func TestEventsWithoutAPublisher(t *testing.T) {
 	if _, err := st.DB().ExecContext(t.Context(), "DELETE FROM headrace_relays"); err != nil {
 		t.Fatal(err)
 	}
-	p.run(exitRefused, func(m *Main) { m.Stdin = strings.NewReader("n\n") }, "outbox", "local", "orders.paid")
+	p.run(exitUsage, func(m *Main) { m.Stdin = strings.NewReader("n\n") }, "outbox", "local", "orders.paid") // which no terminal said
 	p.run(exitDone, nil, "outbox", "local", "orders.paid", "--yes")
 	if got := p.stdout.String(); !strings.Contains(got, "1 event is local") {
 		t.Error(got)
