@@ -77,6 +77,26 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// Whom the audit cannot name, or who has a role that is none, may do nothing, and the log says that Identify is wrong.
+func TestPeopleThatCannotBeNamed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for _, p := range []who.Person{{Role: who.Admin}, {Name: "x\x00y", Role: who.Admin}, {Name: "x\xff", Role: who.Admin}, {Name: strings.Repeat("x", 5000), Role: who.Admin}, {Name: "ann", Role: 99}, {Name: "ann", Role: -1}} {
+		f.me = p
+		for _, path := range []string{"/", "/audit"} {
+			f.get(path)
+			f.wants(http.StatusForbidden, "You may not look at this.")
+		}
+		if log := f.logged.String(); !strings.Contains(log, "Identify returned the ") || len(log) > 1000 {
+			t.Errorf("%.20q: the log says %s", p.Name, log)
+		}
+		f.logged.Reset()
+	}
+	if who.Role(99).May(who.Viewer) {
+		t.Error("a role that is none may look")
+	}
+}
+
 // Other sites cannot act, other names of the host are not served, and every answer says what a
 // browser may do with it.
 func TestOtherSites(t *testing.T) {

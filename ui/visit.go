@@ -42,7 +42,7 @@ func refuse(status int, format string, args ...any) error {
 // serve finds out who asks and whether that person may, and answers.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 	v := &visit{s: s, w: w, r: r}
-	person, err := s.o.Identify(r)
+	person, err := who.Ask(s.o.Identify, r)
 	switch {
 	case errors.Is(err, who.ErrUnknown):
 		err = refuse(http.StatusUnauthorized, "You are not signed in.")

@@ -6,10 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/headrace/headrace/ui/who"
 )
@@ -18,8 +15,7 @@ const (
 	// SecretHeader is the header in which a proxy proves itself.
 	SecretHeader = "Headrace-Proxy-Secret"
 
-	leastSecret = 20  // bytes of a secret or a token
-	maxName     = 200 // bytes
+	leastSecret = 20 // bytes of a secret or a token
 )
 
 // ProxyOptions says what a proxy sends.
@@ -68,7 +64,7 @@ func (p *Proxy) Identify(r *http.Request) (who.Person, error) {
 		return who.Person{}, who.ErrUnknown
 	}
 	names := r.Header.Values(p.o.User)
-	if len(names) != 1 || !fit(names[0]) {
+	if len(names) != 1 || !who.Fit(names[0]) {
 		return who.Person{}, who.ErrUnknown
 	}
 	person := who.Person{Name: names[0]}
@@ -90,12 +86,6 @@ func (p *Proxy) proven(r *http.Request) bool {
 	}
 	hash := sha256.Sum256([]byte(strings.Join(r.Header.Values(SecretHeader), ",")))
 	return subtle.ConstantTimeCompare(hash[:], p.secret[:]) == 1
-}
-
-// fit reports whether the name of a person may be written into the audit.
-func fit(name string) bool {
-	return name != "" && len(name) <= maxName && utf8.ValidString(name) && name == strings.TrimSpace(name) &&
-		!slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsGraphic(r) })
 }
 
 // Handler refuses requests that the proxy does not vouch for.

@@ -161,7 +161,7 @@ func parseLine(words []string) (t token, why string) {
 	if len(words) != 3 {
 		return t, fmt.Sprintf("%d words, not a name, a role and a SHA-256", len(words))
 	}
-	if t.Name = words[0]; !fit(t.Name) {
+	if t.Name = words[0]; !who.Fit(t.Name) {
 		return t, "the name is too long, or has characters that cannot be seen"
 	}
 	var ok bool
