@@ -167,9 +167,21 @@ func TestRestoreAndRetry(t *testing.T) {
 	<-handled
 	f.get("/backlog")
 	f.wants(http.StatusOK, "not yet", "headrace backlog retry --consumer billing --handler orders.paid --group ")
-	f.click("/retry")
+	path, fields := f.form("/retry")
+	f.send("POST", path, fields)
 	f.wants(http.StatusOK, "1 message is due now")
-	<-handled
+	first := f.at
+	f.send("POST", path, fields) // a second click
+	if <-handled; f.at != first {
+		f.Errorf("a second click led to %s, the first one to %s", f.at, first)
+	}
+	fields.Set("seen", "what was before") // a stale tab
+	fields.Set("form", "another tab")
+	f.send("POST", path, fields)
+	f.wants(http.StatusConflict, "nothing was done")
+	fields.Set("group", "00000000000000ff") // of which nothing waits
+	f.send("POST", path, fields)
+	f.wants(http.StatusConflict, "nothing was done")
 	f.get("/backlog")
 	if strings.Contains(f.body, "disabled") {
 		f.Error("a process runs, and cannot be asked")

@@ -33,16 +33,6 @@ func cursor(v *visit) (int64, error) {
 	return n, nil
 }
 
-// next is the same list from a cursor on; "" at its end.
-func next(v *visit, cursor int64) string {
-	if cursor == 0 {
-		return ""
-	}
-	q := v.r.URL.Query()
-	q.Set("cursor", strconv.FormatInt(cursor, 10))
-	return v.r.URL.Path + "?" + q.Encode()
-}
-
 func overview(v *visit) error {
 	d, err := v.s.read.Overview(v.ctx())
 	if err != nil {
@@ -108,7 +98,7 @@ func searchPage(v *visit) error {
 		return err
 	}
 	d := searchData{
-		Filter: make(map[string]string), Flags: flags, Letters: page.Letters, Looked: page.Looked, Of: page.Of, Next: next(v, page.Cursor),
+		Filter: make(map[string]string), Flags: flags, Letters: page.Letters, Looked: page.Looked, Of: page.Of, Next: view.Next(v.r.URL, page.Cursor),
 		States: []string{"open", "redriven", "discarded", "any"}, Classes: dlq.Classes(),
 	}
 	for name := range v.r.URL.Query() {
@@ -128,7 +118,7 @@ func showOutboxes(v *visit, status int) error {
 	if err != nil {
 		return err
 	}
-	d.Next = next(v, end)
+	d.Next = view.Next(v.r.URL, end)
 	return v.page(status, "outbox", "Outbox", "outbox", d)
 }
 
@@ -145,7 +135,7 @@ func auditPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	d.Next = next(v, end)
+	d.Next = view.Next(v.r.URL, end)
 	return v.page(http.StatusOK, "audit", "Audit", "audit", d)
 }
 
@@ -171,7 +161,7 @@ func showBacklog(v *visit, status int) error {
 	if err != nil {
 		return err
 	}
-	d.Rows, d.Next = rows, next(v, end)
+	d.Rows, d.Next = rows, view.Next(v.r.URL, end)
 	if from == 0 {
 		if d.Groups, err = v.s.read.BacklogGroups(v.ctx(), f); err != nil {
 			return err

@@ -151,7 +151,7 @@ func TestPagesBelowAPath(t *testing.T) {
 }
 
 // What htmx reads is ours alone: routes of constant words and numbers. Nothing else in a template
-// runs, or is a style.
+// runs, or is a style. Each form says what the person saw.
 func TestTemplatesHoldNoData(t *testing.T) {
 	t.Parallel()
 	routeOnly := regexp.MustCompile(`^(every [0-9]+s|outerHTML|\{\{at( "[a-z]+"| \.ID)*\}\})$`)
@@ -164,6 +164,11 @@ func TestTemplatesHoldNoData(t *testing.T) {
 		for _, value := range attributeValues(string(text)) {
 			if !routeOnly.MatchString(value) {
 				t.Errorf("%s: htmx reads %q", path, value)
+			}
+		}
+		for _, form := range strings.Split(string(text), `method="post"`)[1:] {
+			if form, _, _ = strings.Cut(form, "</form>"); !strings.Contains(form, `{{template "seen" `) {
+				t.Errorf("%s: a form does not say what the person saw: %s", path, form)
 			}
 		}
 		if bad := forbidden.FindString(string(text)); bad != "" {

@@ -43,7 +43,7 @@ func showSteps(v *visit, whole bool, status int) error {
 	}
 	d.Revealed = whole
 	if slices.ContainsFunc(d.Lists, func(l read.StepList) bool { return l.More }) && rows < read.MostSteps {
-		d.Next = next(v, int64(rows))
+		d.Next = view.Next(v.r.URL, int64(rows))
 	}
 	return v.page(status, "steps", "Steps", "steps", d)
 }

@@ -49,14 +49,11 @@ type Content struct {
 	Hidden []string
 }
 
-// loopback are the names of this machine for itself.
-var loopback = []string{"localhost", "127.0.0.1", "::1"}
-
 // New returns the pages of a database. It starts nothing, and is safe for concurrent use. st stays
 // open as long as it is served.
 func New(st store.Store, o Options) http.Handler {
 	if o.Hosts == nil {
-		o.Hosts = loopback
+		o.Hosts = login.Loopback()
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

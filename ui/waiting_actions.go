@@ -13,13 +13,19 @@ import (
 
 // retryGroup makes the messages of a handler due that wait after the same failure.
 func retryGroup(v *visit) error {
-	form := v.r.PostForm
-	args := intervene.Args{Handler: form.Get("handler"), ErrorFingerprint: form.Get("group")}
-	consumer := form.Get("consumer")
+	get := v.r.PostForm.Get
+	consumer, args := get("consumer"), intervene.Args{Handler: get("handler"), ErrorFingerprint: get("group")}
 	if consumer == "" || args.Handler == "" || args.ErrorFingerprint == "" {
 		return refuse(http.StatusBadRequest, "Which messages? Choose a group of the list.")
 	}
+	seen, err := v.s.read.RetrySeen(v.ctx(), consumer, args)
+	if err != nil {
+		return err
+	}
 	show := func(status int) error { return showBacklog(v, status) }
+	if stale, err := v.stale(seen, show); stale || err != nil {
+		return err
+	}
 	return v.ask(instance.Request{Kind: intervene.RetryKind, Consumer: consumer}, args, instance.Valid, show)
 }
 

@@ -32,6 +32,9 @@ func Listen(address string, way Way) (net.Listener, error) {
 	return net.ListenTCP("tcp", at)
 }
 
+// Loopback returns the names of this machine for itself.
+func Loopback() []string { return []string{"localhost", "127.0.0.1", "::1"} }
+
 // Names returns the names by which browsers may call: that of the address, on loopback its other names too, and more.
 // None has a port. They are for ui.Options.Hosts: other names are refused, so that a page elsewhere cannot reach us under
 // its own name (DNS rebinding).
@@ -46,7 +49,7 @@ func Names(address string, more []string) []string {
 		names = append(names, host)
 	}
 	if host == "localhost" || ip.IsLoopback() {
-		names = append(names, "localhost", "127.0.0.1", "::1")
+		names = append(names, Loopback()...)
 	}
 	return names
 }

@@ -47,3 +47,13 @@ func To(root, path string, pairs ...string) string {
 	}
 	return path
 }
+
+// Next is the same list from a cursor on; "" at its end.
+func Next(list *url.URL, cursor int64) string {
+	if cursor == 0 {
+		return ""
+	}
+	q := list.Query()
+	q.Set("cursor", strconv.FormatInt(cursor, 10))
+	return list.Path + "?" + q.Encode()
+}
