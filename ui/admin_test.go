@@ -257,7 +257,10 @@ func TestCancelOnThePage(t *testing.T) {
 			f.Errorf("%+v", l)
 		}
 		f.get("/l/1")
-		f.wants(http.StatusOK, "Cancelled by ann", "wrong price")
+		f.wants(http.StatusOK, "Cancelled by ann", "wrong price", "/ cancelled / 1")
+		if strings.Contains(f.body, `href="/g/`) { // it belongs to none
+			f.Errorf("the page leads to a group: %s", f.body)
+		}
 		stop()
 	})
 }
