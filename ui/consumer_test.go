@@ -67,7 +67,7 @@ func TestOverviewSaysWhatFires(t *testing.T) {
 	redrive := fires(strings.Repeat("d", 64), alerts.Alert{Kind: alerts.RedrivePaused, Severity: alerts.Warning, Consumer: "billing", Topic: "R-42", Title: "R-42 has paused"})
 	over := fires(strings.Repeat("c", 64), alerts.Alert{Kind: alerts.OutboxLag, Severity: alerts.Critical, Title: "it is over"})
 	over.State, over.Ended = condition.Resolved, time.Now()
-	sends := []condition.Send{{Key: group.Key, Sink: "slack", Phase: alerts.Firing, Sent: time.Now()}, {Key: lag.Key, Sink: "pagerduty", Failures: 3, Failing: time.Now(), Error: "no answer"}}
+	sends := []condition.Send{{Key: group.Key, Sink: "slack", Phase: alerts.Firing, Sent: time.Now()}, {Key: lag.Key, Sink: "pagerduty", Lost: 1, Down: time.Now(), Due: time.Now().Add(24 * time.Hour), Error: "status 400"}}
 	if ok, err := ops.Conditions.Put(t.Context(), "", "", condition.Change{Conditions: []condition.Condition{group, lag, redrive, over}, Sends: sends}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -97,7 +97,7 @@ func TestOverviewSaysWhatFires(t *testing.T) {
 	if err := ops.Instances.End(t.Context(), process.ID); err != nil {
 		t.Fatal(err)
 	}
-	sends[1].Failures, sends[1].Failing = 0, time.Time{}
+	sends[1].Down = time.Time{}
 	if ok, err := ops.Conditions.Put(t.Context(), "", "", condition.Change{Sends: sends}); err != nil || !ok {
 		t.Fatal(ok, err)
 	}

@@ -81,6 +81,9 @@ type Send struct {
 	Failing  time.Time
 	Due      time.Time
 	Error    string
+	// Down is when the first try failed since the sink took anything, also of another condition.
+	// That it was given up does not end it.
+	Down time.Time
 	// Lost counts alerts that were given up.
 	Lost int64
 }

@@ -139,8 +139,14 @@ func (s Send) Took(phase alerts.Phase, c Condition, now time.Time) Send {
 // set, or it was tried for a day, it is lost: a Resolved is given up, and what fires is sent with
 // the next day's.
 func (s Send) Failed(phase alerts.Phase, c Condition, now time.Time, wait time.Duration, why string, final bool) Send {
+	if s.Failures > 0 && s.Failing.Before(c.Since) { // of an incident of before, which it was not told
+		s.Failures, s.Down = 0, time.Time{}
+	}
 	if s.Failures == 0 {
 		s.Failing = now
+	}
+	if s.Down.IsZero() {
+		s.Down = now
 	}
 	s.Failures, s.Due, s.Error = s.Failures+1, now.Add(wait), why
 	if !final && now.Sub(s.Failing) < lostTime {
@@ -151,4 +157,14 @@ func (s Send) Failed(phase alerts.Phase, c Condition, now time.Time, wait time.D
 		s.Phase, s.Due = alerts.Resolved, time.Time{}
 	}
 	return s
+}
+
+// Fails reports whether s, a row of c, says that its sink takes nothing: it was given up, or it is
+// still to be sent. What needs no telling any more says nothing of a sink that may be well by now.
+func (s Send) Fails(c Condition, now time.Time) bool {
+	if s.Down.IsZero() || s.Failures == 0 {
+		return !s.Down.IsZero()
+	}
+	s.Due = time.Time{}
+	return Next(c, s, now) != "" || s.Open() && c.State == Firing // or it is repeated (see Repeat)
 }

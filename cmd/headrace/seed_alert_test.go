@@ -30,7 +30,7 @@ func alertsOf(consumer string) condition.Change {
 		Conditions: []condition.Condition{fires, over},
 		Sends: []condition.Send{
 			{Key: "7f3a", Sink: "slack", Phase: alerts.Again, Severity: alerts.Error, Count: 3, Sent: at},
-			{Key: "7f3a", Sink: "pagerduty", Failures: 2, Failing: at, Due: at, Error: "pagerduty: status 503", Lost: 1},
+			{Key: "7f3a", Sink: "pagerduty", Failures: 2, Failing: at, Down: at, Due: at, Error: "pagerduty: status 503", Lost: 1},
 			{Key: "0c0c", Sink: "slack", Phase: alerts.Resolved, Severity: alerts.Critical, Count: 1, Sent: at},
 		},
 	}

@@ -102,7 +102,7 @@ func (s *Conditions) Put(ctx context.Context, name, owner string, c condition.Ch
 		}
 		for _, x := range c.Sends {
 			args := []any{
-				x.Key, x.Sink, string(x.Phase), string(x.Severity), x.Count, s.Time(x.Sent), x.Failures, s.Time(x.Failing), s.Time(x.Due),
+				x.Key, x.Sink, string(x.Phase), string(x.Severity), x.Count, s.Time(x.Sent), x.Failures, s.Time(x.Failing), s.Time(x.Down), s.Time(x.Due),
 				encode.Text(x.Error, sqlrun.MaxError), x.Lost,
 			}
 			if err := sqlrun.Steps(ctx, t, args, s.SQL.PutSend); err != nil {
@@ -136,7 +136,7 @@ func (s *Conditions) Sends(ctx context.Context, namespace, sink string, all bool
 	return sqlrun.Collect(ctx, s.Reader(), s.SQL.Sends, []any{namespace, sink, all}, func(x *condition.Send) []any {
 		return []any{
 			&x.Key, &x.Sink, &x.Phase, &x.Severity, &x.Count, (*sqlrun.Instant)(&x.Sent), &x.Failures, (*sqlrun.Instant)(&x.Failing),
-			(*sqlrun.Instant)(&x.Due), &x.Error, &x.Lost,
+			(*sqlrun.Instant)(&x.Down), (*sqlrun.Instant)(&x.Due), &x.Error, &x.Lost,
 		}
 	})
 }

@@ -35,7 +35,7 @@ type facts struct {
 	pause           instance.Pause
 	redrives        []job.Redrive
 	steps           map[ledger.State]int64
-	sends           []condition.Send
+	sends           []condition.Send // by which sinks fail
 	errorText       bool
 	self            string         // the id of this process
 	reports         []alerts.Alert // what it says of itself
@@ -314,8 +314,8 @@ func because(title, why string) string {
 func (f *facts) sinks() (list []condition.Finding) {
 	failing := make(map[string]time.Time)
 	for _, s := range f.sends {
-		if first := failing[s.Sink]; !s.Failing.IsZero() && (first.IsZero() || s.Failing.Before(first)) {
-			failing[s.Sink] = s.Failing
+		if first := failing[s.Sink]; !s.Down.IsZero() && (first.IsZero() || s.Down.Before(first)) {
+			failing[s.Sink] = s.Down
 		}
 	}
 	for name, since := range failing {

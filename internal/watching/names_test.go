@@ -94,7 +94,7 @@ func TestSinkThatIsGone(t *testing.T) {
 			Alert: alerts.Alert{Key: "k", Kind: alerts.StepParked, Severity: alerts.Error, Consumer: "c", Since: now}, Namespace: "c", State: condition.Firing, BaseAt: now,
 		}}}
 		for _, sink := range []string{"sink", "gone"} {
-			change.Sends = append(change.Sends, condition.Send{Key: "k", Sink: sink, Failures: 3, Failing: now.Add(-time.Hour), Due: now, Error: "no answer"})
+			change.Sends = append(change.Sends, condition.Send{Key: "k", Sink: sink, Failures: 3, Failing: now.Add(-time.Hour), Down: now.Add(-time.Hour), Due: now, Error: "no answer"})
 		}
 		if ok, err := p.store().Put(t.Context(), "", "", change); err != nil || !ok {
 			t.Fatal(ok, err)

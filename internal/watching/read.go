@@ -61,7 +61,13 @@ func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
 	f.redrives, errs[4] = ops.Redrives.List(ctx, f.consumer, jobs)
 	f.steps, errs[5] = ops.StepAdmin.Count(ctx, f.consumer, 0)
 	f.sends, errs[6] = w.store().Sends(ctx, f.consumer, "", false)
-	f.sends = slices.DeleteFunc(f.sends, func(s condition.Send) bool { return w.o.Callers[s.Sink] == nil }) // a sink of before
+	of := make(map[string]condition.Condition, len(f.current))
+	for _, c := range f.current {
+		of[c.Key] = c
+	}
+	f.sends = slices.DeleteFunc(f.sends, func(s condition.Send) bool { // a sink of before, or a failure of before
+		return w.o.Callers[s.Sink] == nil || !s.Fails(of[s.Key], f.now)
+	})
 	if slices.ContainsFunc(f.current, func(c condition.Condition) bool { return c.Instance != "" }) {
 		var err error
 		if f.instances, err = ops.Instances.List(ctx, f.consumer); err != nil {

@@ -20,7 +20,8 @@ type sender struct {
 	sink   string
 	caller *alerting.Caller
 	wake   *outbox.Signal
-	calls  []time.Time // within the last minute
+	calls  []time.Time               // within the last minute
+	known  map[string]condition.Send // by key: as it was read last, and what was written since
 }
 
 // due is an alert to be sent.
@@ -109,12 +110,12 @@ func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list
 	if err != nil {
 		return nil, err
 	}
-	byKey := make(map[string]condition.Send, len(sends))
+	s.known = make(map[string]condition.Send, len(sends))
 	for _, x := range sends {
-		byKey[x.Key] = x
+		s.known[x.Key] = x
 	}
 	for _, c := range conditions {
-		x, ok := byKey[c.Key]
+		x, ok := s.known[c.Key]
 		if !ok {
 			x = condition.Send{Key: c.Key, Sink: s.sink}
 		}
@@ -152,14 +153,32 @@ func (s *sender) pass(ctx context.Context, name string, d due, now, at time.Time
 	if failed != nil && ctx.Err() != nil {
 		return false, nil // it is tried by the next process
 	}
+	d.send.Down = s.known[d.Key].Down // it took another since, or not
+	written := s.up(d.Key)
 	next := d.send.Took(d.phase, d.Condition, at)
 	if failed != nil {
 		refusal, _ := errors.AsType[*alerts.SendError](failed)
 		next = d.send.Failed(d.phase, d.Condition, at, alerting.Delay(d.send.Failures+1, failed), alerting.Reason(failed), refusal != nil && refusal.Refused)
+		written = nil
+	}
+	written = append(written, next)
+	for _, x := range written {
+		s.known[x.Key] = x
 	}
 	ctx, cancel := outlast(ctx)
 	defer cancel()
-	return s.w.store().Put(ctx, name, s.w.o.Owner, condition.Change{Sends: []condition.Send{next}})
+	return s.w.store().Put(ctx, name, s.w.o.Owner, condition.Change{Sends: written})
+}
+
+// up returns the other rows that say that the sink takes nothing, without that: it took what has the key.
+func (s *sender) up(key string) (list []condition.Send) {
+	for _, x := range s.known {
+		if x.Key != key && !x.Down.IsZero() {
+			x.Down = time.Time{}
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // alert is what is sent of d.

@@ -164,7 +164,7 @@ var kinds = map[alerts.Kind]struct {
 	alerts.StepParked:     {alerts.Error, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Parked: 2} }},
 	alerts.StepDoubled:    {alerts.Critical, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.Doubled: 1} }},
 	alerts.StepSkipped:    {alerts.Warning, 0, func(f *facts) { f.steps = map[ledger.State]int64{ledger.SkippedNow: 1} }},
-	alerts.SinkFailing:    {alerts.Warning, 0, func(f *facts) { f.sends = []condition.Send{{Sink: "other", Failing: f.now.Add(-time.Hour)}} }},
+	alerts.SinkFailing:    {alerts.Warning, 0, func(f *facts) { f.sends = []condition.Send{{Sink: "other", Down: f.now.Add(-time.Hour)}} }},
 	alerts.OutboxLag: {alerts.Critical, 2 * time.Minute, func(f *facts) {
 		f.outboxes = []outbox.Status{{Outbox: "o", Ready: 5, Oldest: 2 * time.Minute, Relays: 1}}
 	}},

@@ -68,7 +68,7 @@ func testConditionPut(b *bundle) {
 	}
 	c := failingCondition("k")
 	send := condition.Send{
-		Key: "k", Sink: "slack", Phase: alerts.Firing, Severity: alerts.Warning, Count: 1, Sent: c.Since, Failures: 2, Failing: c.Since, Due: c.Since, Error: "busy", Lost: 1,
+		Key: "k", Sink: "slack", Phase: alerts.Firing, Severity: alerts.Warning, Count: 1, Sent: c.Since, Failures: 2, Failing: c.Since, Down: c.Since.Add(-time.Hour), Due: c.Since, Error: "busy", Lost: 1,
 	}
 	put := func(change condition.Change) {
 		b.Helper()

@@ -67,28 +67,21 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 	if err != nil {
 		return f, err
 	}
+	all := slices.Clone(list)
 	list = slices.DeleteFunc(list, func(c condition.Condition) bool { return c.State != condition.Firing })
 	f.Silent = silent(list, judges)
-	all := len(list)
+	fires := len(list)
 	list = slices.DeleteFunc(list, func(c condition.Condition) bool {
 		id := groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}
 		return c.Kind == alerts.GroupFailing && slices.ContainsFunc(shown, func(g GroupRow) bool { return g.ID == id })
 	})
-	f.Listed = all - len(list)
+	f.Listed = fires - len(list)
 	slices.SortStableFunc(list, func(a, b condition.Condition) int { return cmp.Compare(b.Severity.Rank(), a.Severity.Rank()) })
 	f.Others = max(0, len(list)-firingShown)
 	for _, c := range list[:len(list)-f.Others] {
 		f.Alerts = append(f.Alerts, alertOf(c, sends, judges))
 	}
-	sinks := make(map[string]bool)
-	for _, s := range sends {
-		sinks[s.Sink] = sinks[s.Sink] || !s.Failing.IsZero()
-	}
-	for _, failing := range sinks {
-		if f.Sinks++; failing {
-			f.Failing++
-		}
-	}
+	f.countSinks(all, sends)
 	counts, err := ops.StepAdmin.Count(ctx, "", time.Hour)
 	if err != nil {
 		return f, err
@@ -97,6 +90,30 @@ func (r Reader) firing(ctx context.Context, shown []GroupRow) (f Firing, err err
 	f.Systems, err = ops.Systems.List(ctx)
 	f.Systems = slices.DeleteFunc(f.Systems, func(p ledger.SystemPause) bool { return p.Left <= 0 })
 	return f, err
+}
+
+// goneTime is how long after its time a try is awaited: a process with another sink makes none.
+const goneTime = time.Hour
+
+// countSinks counts the sinks, and those that take nothing.
+func (f *Firing) countSinks(list []condition.Condition, sends []condition.Send) {
+	now, failing, of := time.Now(), make(map[string]bool), make(map[string]condition.Condition, len(list))
+	for _, c := range list {
+		of[c.Key] = c
+	}
+	for _, s := range sends {
+		failing[s.Sink] = failing[s.Sink] || s.Fails(of[s.Key], now) && now.Before(s.Due.Add(goneTime))
+	}
+	for _, c := range list {
+		if _, known := failing[c.Topic]; known && c.Kind == alerts.SinkFailing && c.State == condition.Firing {
+			failing[c.Topic] = true
+		}
+	}
+	for _, fails := range failing {
+		if f.Sinks++; fails {
+			f.Failing++
+		}
+	}
 }
 
 // silent says of which alerts no process judges whether they still fire.

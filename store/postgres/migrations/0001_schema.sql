@@ -565,6 +565,7 @@ CREATE TABLE {{schema}}.headrace_sends (
     sent_at     timestamptz,
     failures    bigint NOT NULL,
     failing_at  timestamptz,
+    down_at     timestamptz, -- since when the sink takes nothing, of this or of another condition
     due_at      timestamptz,
     error       text NOT NULL,
     lost        bigint NOT NULL,

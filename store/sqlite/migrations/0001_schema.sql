@@ -541,6 +541,7 @@ CREATE TABLE {{schema}}.headrace_sends (
     sent_at     INTEGER,
     failures    INTEGER NOT NULL,
     failing_at  INTEGER,
+    down_at     INTEGER, -- since when the sink takes nothing, of this or of another condition
     due_at      INTEGER,
     error       TEXT NOT NULL,
     lost        INTEGER NOT NULL,
