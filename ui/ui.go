@@ -24,7 +24,8 @@ type Options struct {
 	Identify func(*http.Request) (Person, error)
 	// Redact returns what of a message may be seen before it is revealed. Default: nothing.
 	Redact func(Content) Content
-	// Hosts are the names by which browsers may call, without a port. Default: loopback names.
+	// Hosts are the names by which browsers may call, without a port; by another one they get 421.
+	// The address that a connection came to is one of them. Default: loopback names.
 	Hosts []string
 	// Path is where the pages are mounted, with a slash at both ends. Default: "/".
 	Path string

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -105,6 +106,10 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	} else if err != nil {
 		return err
 	}
+	if len(hosts) == 0 {
+		_ = l.Close()
+		return usagef("--listen %s has no name, and browsers that call by a name would be refused: give --host with the name in their address bar", f.listen)
+	}
 	var alerting sync.WaitGroup
 	defer alerting.Wait()
 	watching, end := context.WithCancel(work)
@@ -114,13 +119,16 @@ func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
 	if link, ok := way.(*login.Link); ok {
 		path = link.Path()
 	}
-	return serve(work, l, login.ByName(hosts, pages), func() { m.say("%s", served(l.Addr(), path)) })
+	return serve(work, l, login.ByName(hosts, pages), func() { m.say("%s", served(l.Addr(), hosts, path)) })
 }
 
 // served is where the pages are.
-func served(at net.Addr, path string) string {
+func served(at net.Addr, hosts []string, path string) string {
 	if at.Network() == "unix" {
 		return "unix:" + at.String()
+	}
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "http://" + net.JoinHostPort(hosts[0], strconv.Itoa(tcp.Port)) + path
 	}
 	return "http://" + at.String() + path
 }

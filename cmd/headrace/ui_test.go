@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -121,6 +122,18 @@ func TestUI(t *testing.T) {
 		p.run(exitUsage, nil, "ui", "--listen", address)
 	}
 	p.run(exitUsage, nil, "ui", "--listen", "8090")
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	if err := os.WriteFile(tokens, fmt.Appendf(nil, "ann viewer %x\n", sha256.Sum256([]byte("x"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, address := range []string{":0", "0.0.0.0:0", "[::]:0"} { // no browser could call
+		if p.run(exitUsage, nil, "ui", "--listen", address, "--tokens", tokens); !strings.Contains(p.stderr.String(), "--host") {
+			t.Errorf("%s: %s", address, &p.stderr)
+		}
+	}
+	if at := served(&net.TCPAddr{IP: net.IPv6unspecified, Port: 8090}, []string{"ui.example"}, "/"); at != "http://ui.example:8090/" {
+		t.Error(at)
+	}
 	p.run(exitUsage, nil, "ui", "--alerts", receiversFile(t, "slack"))
 }
 

@@ -1,6 +1,7 @@
 package login
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -273,4 +275,26 @@ func fileOf(t *testing.T, text string) string {
 	path := filepath.Join(t.TempDir(), "tokens")
 	write(t, path, text)
 	return path
+}
+
+// The address that a connection came to is no name that another site can take.
+func TestByTheAddressOfTheConnection(t *testing.T) {
+	pages := ByName([]string{"ui.example"}, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	v4, v6 := &net.TCPAddr{IP: net.IPv4(10, 0, 0, 5), Port: 8090}, &net.TCPAddr{IP: net.ParseIP("fe80::5"), Port: 8090, Zone: "eth0"}
+	for _, c := range []struct {
+		local net.Addr
+		host  string
+		want  int
+	}{
+		{v4, "ui.example", 200}, {v4, "10.0.0.5:8090", 200}, {v4, "10.0.0.5", 200}, {v4, "[::ffff:10.0.0.5]:8090", 200}, {v6, "[fe80::5]:8090", 200}, {v6, "[fe80::5]", 200},
+		{v4, "10.0.0.6:8090", 421}, {v4, "10.0.0.5.evil.example:8090", 421}, {v4, "evil.example", 421}, {v4, "167772165", 421}, {v4, "", 421}, {v6, "10.0.0.5", 421},
+		{nil, "10.0.0.5", 421}, {&net.UnixAddr{Name: "10.0.0.5"}, "10.0.0.5", 421},
+	} {
+		r := httptest.NewRequestWithContext(context.WithValue(t.Context(), http.LocalAddrContextKey, c.local), http.MethodGet, "/", nil)
+		r.Host = c.host
+		w := httptest.NewRecorder()
+		if pages.ServeHTTP(w, r); w.Code != c.want || c.want == 421 && !strings.Contains(w.Body.String(), "Options.Hosts") {
+			t.Errorf("%q to %v: %d %s", c.host, c.local, w.Code, w.Body)
+		}
+	}
 }
