@@ -147,7 +147,7 @@ func (m *Main) afterEdit(a editing.Edited) {
 	case a.Rehearsable:
 		m.next("dlq rehearse %d", a.LetterID)
 	default:
-		m.next("dlq redrive %d", a.LetterID)
+		m.next("dlq redrive %d --reason WHY", a.LetterID)
 	}
 }
 

@@ -54,16 +54,24 @@ func TestNotPermitted(t *testing.T) {
 	p.run(exitNotPermitted, nil, "status", "--schema", schema)
 }
 
-// A file that cannot be opened is not permitted either.
+// A file that cannot be opened, or written, is not permitted either. SQLite has no roles.
 func TestNotPermittedFile(t *testing.T) {
-	m := New()
-	var stderr strings.Builder
-	m.Stderr, m.started = &stderr, true
-	err := fmt.Errorf("open: %w", &os.PathError{Op: "open", Path: "test.db", Err: os.ErrPermission})
-	if got := m.exit(err, "headrace status"); got != exitNotPermitted {
-		t.Errorf("%d: %s", got, stderr.String())
+	for _, err := range []error{&os.PathError{Op: "open", Path: "test.db", Err: os.ErrPermission}, readOnly{}} {
+		m := New()
+		var stderr strings.Builder
+		m.Stderr, m.started = &stderr, true
+		got := m.exit(fmt.Errorf("open: %w", err), "headrace status")
+		if says := stderr.String(); got != exitNotPermitted || strings.Contains(says, "role") || strings.Contains(says, "may not write") != (err == readOnly{}) {
+			t.Errorf("%d: %s", got, says)
+		}
 	}
 }
+
+// readOnly is SQLITE_READONLY.
+type readOnly struct{}
+
+func (readOnly) Error() string { return "attempt to write a readonly database" }
+func (readOnly) Code() int     { return 8 }
 
 // The help, the package and the docs have the same table.
 func TestExitTable(t *testing.T) {

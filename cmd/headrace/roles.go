@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -42,8 +43,19 @@ type roleError struct {
 func (e *roleError) Error() string { return e.err.Error() }
 func (e *roleError) Unwrap() error { return e.err }
 
-// needs says which role an error about rights is for; the command is its whole path.
+// needs says which role an error about rights is for; the command is its whole path. Roles are
+// PostgreSQL's.
 func needs(err error, command string) string {
+	type ofServer interface {
+		error
+		SQLState() string
+	}
+	if _, ok := errors.AsType[ofServer](err); !ok {
+		if errors.Is(err, fs.ErrPermission) {
+			return ""
+		}
+		return "; this user may not write the database's file or its folder, and SQLite writes there to read, too"
+	}
 	_, words, _ := strings.Cut(command, " ")
 	role := roles[words]
 	if other, ok := errors.AsType[*roleError](err); ok {
