@@ -6,13 +6,18 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
+	"github.com/headrace/headrace/ui/answer"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
 
 // maxForm bounds the body of a request: an edit of 64 KiB, of which each byte may take six.
 const maxForm = 400 << 10
+
+// visitTime bounds what the database takes for a request: proxies wait for a minute.
+const visitTime = 30 * time.Second
 
 // visit is one request by a person.
 type visit struct {
@@ -27,20 +32,15 @@ type visit struct {
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
-// statusError is an error with its status.
-type statusError struct {
-	status int
-	says   string
-}
-
-func (e *statusError) Error() string { return e.says }
-
 func refuse(status int, format string, args ...any) error {
-	return &statusError{status, fmt.Sprintf(format, args...)}
+	return &answer.Refusal{Status: status, Says: fmt.Sprintf(format, args...)}
 }
 
 // serve finds out who asks and whether that person may, and answers.
 func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
+	ctx, end := context.WithTimeout(r.Context(), visitTime)
+	defer end()
+	r = r.WithContext(ctx)
 	v := &visit{s: s, w: w, r: r}
 	person, err := who.Ask(s.o.Identify, r)
 	switch {
@@ -67,14 +67,11 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 
 // fail shows an error.
 func (v *visit) fail(err error) {
-	status, says := http.StatusInternalServerError, "Something went wrong, and the log says what. Nothing is known of what was done."
-	if known, ok := errors.AsType[*statusError](err); ok {
-		status, says = known.status, known.says
-	} else if is, what := read.Status(err); is != 0 {
-		status, says = is, what
-	} else if v.ctx().Err() != nil {
+	status, says, ours := answer.Status(v.r, err)
+	if status == 0 {
 		return // the person is gone
-	} else {
+	}
+	if ours {
 		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)
 	}
 	v.note = says
