@@ -74,9 +74,14 @@ type posted struct {
 	GeneratorURL string            `json:"generatorURL,omitempty"`
 }
 
+// Wants reports whether an alert is for this receiver: of another one Send does nothing.
+func (m *alertmanager) Wants(a alerts.Alert) bool {
+	return a.Phase == alerts.Resolved || m.callers[0].Wants(a) && !a.Kind.Good()
+}
+
 // Send posts an alert to all, also when one fails.
 func (m *alertmanager) Send(ctx context.Context, a alerts.Alert) error {
-	if a.Phase != alerts.Resolved && (!m.callers[0].wants(a) || a.Kind.Good()) {
+	if !m.Wants(a) {
 		return nil
 	}
 	content, err := json.Marshal(posts(a, time.Now()))

@@ -107,8 +107,8 @@ func address(key string, callers ...*caller) string {
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
 
-// wants reports whether an alert matters enough.
-func (c *caller) wants(a alerts.Alert) bool {
+// Wants reports whether an alert matters enough: of another one Send does nothing.
+func (c *caller) Wants(a alerts.Alert) bool {
 	return cmp.Or(a.Severity, alerts.Warning).Rank() >= c.least.Rank()
 }
 

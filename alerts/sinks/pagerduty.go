@@ -76,9 +76,14 @@ type (
 	}
 )
 
+// Wants reports whether an alert is for this receiver: of another one Send does nothing.
+func (p pagerDuty) Wants(a alerts.Alert) bool {
+	return a.Phase == alerts.Resolved || p.caller.Wants(a) && !a.Kind.Good()
+}
+
 // Send triggers or resolves an incident.
 func (p pagerDuty) Send(ctx context.Context, a alerts.Alert) error {
-	if a.Phase != alerts.Resolved && (!p.wants(a) || a.Kind.Good()) {
+	if !p.Wants(a) {
 		return nil
 	}
 	content, err := json.Marshal(p.event(a))

@@ -51,7 +51,7 @@ type (
 
 // Send posts a message.
 func (s slack) Send(ctx context.Context, a alerts.Alert) error {
-	if !s.wants(a) {
+	if !s.Wants(a) {
 		return nil
 	}
 	content, err := json.Marshal(slackBody(a))

@@ -94,7 +94,7 @@ func (w *webhook) Send(ctx context.Context, a alerts.Alert) error { return w.sen
 
 // send sends the body of an alert, signed.
 func (w *webhook) send(ctx context.Context, a alerts.Alert, body func(alerts.Alert) ([]byte, error)) error {
-	if !w.wants(a) {
+	if !w.Wants(a) {
 		return nil
 	}
 	content, err := body(a)

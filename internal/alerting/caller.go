@@ -34,6 +34,8 @@ type Caller struct {
 	Called func(kind alerts.Kind, ok bool)
 	// Every is that of a sink that is alerts.Repeated; 0 of another.
 	Every time.Duration
+	// Wants reports whether the sink sends an alert: of another one its success says nothing. Nil is for all.
+	Wants func(a alerts.Alert) bool
 
 	hook   alerts.Hook
 	logger *slog.Logger

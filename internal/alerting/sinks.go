@@ -30,6 +30,9 @@ func NewSinks(consumer string, o alerts.Options, logger *slog.Logger, called fun
 		if r, ok := sink.(alerts.Repeated); ok {
 			caller.Every = r.Every()
 		}
+		if choosy, ok := sink.(interface{ Wants(a alerts.Alert) bool }); ok { // those of alerts/sinks
+			caller.Wants = choosy.Wants
+		}
 		s.Callers[idOf(consumer, sink)] = caller
 		s.dispatchers = append(s.dispatchers, NewDispatcher(caller, o))
 	}

@@ -14,7 +14,10 @@ type again struct{ alerts.Hook }
 
 func (again) Every() time.Duration { return time.Minute }
 
-// What a sink is sent is in the words of the templates, and a sink that forgets says after how long.
+func (again) Wants(a alerts.Alert) bool { return a.Kind == alerts.Paused }
+
+// What a sink is sent is in the words of the templates, and a sink that forgets says after how long,
+// and one that does not send all says what.
 func TestSinks(t *testing.T) {
 	var got alerts.Alert
 	o := alerts.Options{
@@ -27,7 +30,7 @@ func TestSinks(t *testing.T) {
 	if err := caller.Call(t.Context(), alerts.Alert{Kind: alerts.Paused, Consumer: "c", Text: "ours"}); err != nil {
 		t.Fatal(err)
 	}
-	if got.Title != "paused of c" || got.Text != "ours" || caller.Every != time.Minute {
+	if got.Title != "paused of c" || got.Text != "ours" || caller.Every != time.Minute || caller.Wants(alerts.Alert{}) || !caller.Wants(got) {
 		t.Errorf("%+v, every %s", got, caller.Every)
 	}
 }

@@ -149,12 +149,16 @@ func (s *sender) room(now time.Time) int {
 // pass calls the sink, and records what it said of d at the time at. It reports false if another
 // process sends by now.
 func (s *sender) pass(ctx context.Context, name string, d due, now, at time.Time) (more bool, err error) {
-	failed := s.caller.Call(ctx, d.alert(now))
+	a := d.alert(now)
+	failed := s.caller.Call(ctx, a)
 	if failed != nil && ctx.Err() != nil {
 		return false, nil // it is tried by the next process
 	}
 	d.send.Down = s.known[d.Key].Down // it took another since, or not
-	written := s.up(d.Key)
+	var written []condition.Send
+	if s.caller.Wants == nil || s.caller.Wants(a) {
+		written = s.up(d.Key)
+	}
 	next := d.send.Took(d.phase, d.Condition, at)
 	if failed != nil {
 		refusal, _ := errors.AsType[*alerts.SendError](failed)

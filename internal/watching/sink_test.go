@@ -54,7 +54,11 @@ func TestSinkIsWellAgain(t *testing.T) {
 		p.fail = &alerts.SendError{Reason: "no", Refused: true}
 		p.see(facts{now: at(52), consumer: "c", groups: one, steps: two, redrives: []job.Redrive{{ID: 1, State: job.Paused}}})
 		wants(70, at(52))
-		p.fail = nil // it takes another one, and the refused one only the next day
+		p.fail = nil
+		p.caller.Wants = func(a alerts.Alert) bool { return a.Kind == alerts.GroupFailing }
+		p.see(facts{now: at(70), consumer: "c", groups: one, steps: map[ledger.State]int64{ledger.Parked: 1, ledger.Doubled: 1}, redrives: []job.Redrive{{ID: 1, State: job.Paused}}})
+		wants(70, at(52)) // it took one that it does not even send
+		// It takes another one, and the refused one only the next day
 		p.see(facts{now: at(71), consumer: "c", groups: append(one, failing("02", noon)), steps: two, redrives: []job.Redrive{{ID: 1, State: job.Paused}}})
 		if got := said(p.told); got != "group_failing firing warning" {
 			t.Errorf("it took %s", got)
