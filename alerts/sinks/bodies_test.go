@@ -41,7 +41,10 @@ var incident = alerts.Alert{
 func with(a alerts.Alert, change func(a *alerts.Alert)) alerts.Alert { change(&a); return a }
 
 // resolved is the end of incident, after its severity rose.
-var resolved = with(incident, func(a *alerts.Alert) { a.ID, a.Phase, a.Severity = "a1-3", alerts.Resolved, alerts.Error })
+var resolved = with(incident, func(a *alerts.Alert) {
+	a.ID, a.Phase, a.Severity, a.Title = "a1-3", alerts.Resolved, alerts.Error, "Resolved: "+a.Title
+	a.Text = a.Title + "."
+})
 
 // sent returns what a sink posts for an alert.
 func sent(t *testing.T, make func(url string) (alerts.Sink, error), a alerts.Alert) (bodies [][]byte, header http.Header) {
@@ -60,6 +63,9 @@ func sent(t *testing.T, make func(url string) (alerts.Sink, error), a alerts.Ale
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	if w, ok := sink.(interface{ Wants(a alerts.Alert) bool }); !ok || w.Wants(a) != (len(bodies) > 0) {
+		t.Errorf("%T does not say what it sends", sink)
 	}
 	return bodies, header
 }

@@ -63,10 +63,11 @@ func (s slack) Send(ctx context.Context, a alerts.Alert) error {
 
 func slackBody(a alerts.Alert) slackMessage {
 	head := headline(a)
+	header := escape(head, slackHeader)
 	m := slackMessage{Text: escape(head, slackText), Blocks: []slackBlock{
-		{Type: "header", Text: &slackTextBlock{"plain_text", escape(head, slackHeader)}},
+		{Type: "header", Text: &slackTextBlock{"plain_text", header}},
 	}}
-	if a.Text != "" {
+	if a.Text != "" && (a.Text != a.Title+"." || strings.HasSuffix(header, "…")) { // else the header says it
 		m.Blocks = append(m.Blocks, section(escape(a.Text, slackSection)))
 	}
 	var fields []slackTextBlock

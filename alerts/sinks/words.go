@@ -21,7 +21,7 @@ func headline(a alerts.Alert) string {
 	case a.Phase == "" && a.Kind.Good():
 		what = "OK"
 	}
-	return what + ": " + cmp.Or(a.Title, a.Text, string(a.Kind))
+	return what + ": " + strings.TrimPrefix(cmp.Or(a.Title, a.Text, string(a.Kind)), "Resolved: ")
 }
 
 // fact is a value with its name.
