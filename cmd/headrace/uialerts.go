@@ -59,6 +59,9 @@ func readReceivers(file string) (r receivers, err error) {
 	if err := r.Validate(); err != nil {
 		return r, usagef("%s: %v", file, err)
 	}
+	if len(r.Sinks)+len(r.pulses) == 0 {
+		return r, usagef("%s has no receiver", file)
+	}
 	return r, nil
 }
 

@@ -49,6 +49,8 @@ func TestReceivers(t *testing.T) {
 		"allow 10.0.0.0/8 canary":            "line 1: it is not one of",
 		"slack https://a.example.com/canary\nslack https://b.example.com/canary": "has no name of its own",
 		"pages canary": "URL is not an address",
+		"":             "has no receiver",
+		"# slack https://canary.example.com\nallow 10.0.0.0/8\npages https://canary.example.com": "has no receiver",
 	} {
 		if _, err := readReceivers(receiversFile(t, text)); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%q: %v, want %q", text, err, want)
