@@ -359,7 +359,7 @@ func TestActionsOfAdmins(t *testing.T) {
 // hostile is a database whose process, letter and admin have names that try something.
 func hostile(t *testing.T) (*fixture, dlq.Letter) {
 	f := newFixture(t)
-	f.me = who.Person{Name: evil, Role: who.Admin}
+	f.me = who.Person{Name: visible(evil), Role: who.Admin}
 	l := letterOf(evil, "order-1")
 	l.Delivery.Payload = []byte(`<script>alert(1)</script></textarea><img src=x>`)
 	f.write(l)

@@ -123,7 +123,7 @@ func letterOf(text, key string) dlq.Letter {
 func TestHostileText(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	f.me.Name = evil
+	f.me.Name = visible(evil)
 	f.write(letterOf(evil, evil))
 	hostile := ledger.Row{
 		ID: inbox.ID{Scope: "billing/" + evil, Key: evil}, Step: evil, System: evil, State: ledger.Parked, ExternalID: evil, OtherID: evil, Error: evil, Reason: evil, Result: []byte(evil),

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
@@ -271,4 +272,14 @@ func (f *fixture) letters() []dlq.Letter {
 		f.Fatal(err)
 	}
 	return list
+}
+
+// visible is what of a text may be a name.
+func visible(text string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsGraphic(r) {
+			return -1
+		}
+		return r
+	}, text)
 }

@@ -49,7 +49,7 @@ func ingest(h *runtime.Handler, registered []*runtime.Handler) error {
 		return nil
 	}
 	if err := encode.Topic("the queue", in.Queue); err != nil {
-		return fmt.Errorf("Ingest: %w", err)
+		return fmt.Errorf("option Ingest: %w", err)
 	}
 	if in.Read == nil {
 		return fmt.Errorf("Ingest(%q): the from.Reader is nil: give one of package dlq/from", in.Queue)

@@ -71,9 +71,9 @@ func Ask(identify func(*http.Request) (Person, error), r *http.Request) (Person,
 	case err != nil:
 		return Person{}, err
 	case !Fit(p.Name):
-		return Person{}, fmt.Errorf("Identify returned the name %.60q: it must have 1 to %d bytes, all of them visible UTF-8, and no space at an end", p.Name, maxName)
+		return Person{}, fmt.Errorf("function Identify returned the name %.60q: it must have 1 to %d bytes, all of them visible UTF-8, and no space at an end", p.Name, maxName)
 	case p.Role < 0 || p.Role > Admin:
-		return Person{}, fmt.Errorf("Identify returned the role %d of %q: there is no such role", p.Role, p.Name)
+		return Person{}, fmt.Errorf("function Identify returned the role %d of %q: there is no such role", p.Role, p.Name)
 	}
 	return p, nil
 }
