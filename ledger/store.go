@@ -101,6 +101,10 @@ type Row struct {
 	Sent time.Time
 }
 
+// MayHaveCalled reports whether its system may have carried out the call, so that it would be made
+// again under another key: it is no signal, and the call has not failed.
+func (r Row) MayHaveCalled() bool { return r.System != "" && r.State != Failed }
+
 // LacksResult reports whether the step was carried out, and a person must give the result,
 // which could not be kept, or was not given. Such a step is Parked.
 func (r Row) LacksResult() bool { return r.State == Parked && r.Via != "" }

@@ -24,7 +24,6 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/fault"
-	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -73,13 +72,8 @@ func onSQLite(t *testing.T, path string) (store.Store, *sql.DB) {
 func onPostgres(t *testing.T) (store.Store, *sql.DB) {
 	t.Helper()
 	dsn, schema := pgstore.New(t)
-	db := pgtest.OpenDB(t, pgstore.Driver(t), dsn)
-	st, err := postgres.New(t.Context(), db, postgres.Options{Schema: schema, Migrate: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return st, db
+	st := pgstore.Open(t, dsn, postgres.Options{Schema: schema, Migrate: true})
+	return st, st.DB()
 }
 
 // reject has the broker give up what is sent.

@@ -11,6 +11,12 @@ import (
 // askEvery is the time between two looks at an answer, or at a job.
 const askEvery = 200 * time.Millisecond
 
+// askerOf asks the processes of the store's consumers.
+func askerOf(st openStore) instance.Asker {
+	o := st.Operations()
+	return instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}
+}
+
 // ask asks the processes of a consumer, and waits for the answer. Errors are those of
 // instance.Asker.
 func ask[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
@@ -22,8 +28,7 @@ func askLong[A any](ctx context.Context, st openStore, r instance.Request, args 
 	if r, err = r.With(args); err != nil {
 		return answer, err
 	}
-	o := st.Operations()
-	asker := instance.Asker{Requests: o.Requests, Instances: o.Instances, Every: askEvery}
+	asker := askerOf(st)
 	asker.Taken = func(a instance.Answer) {
 		var done A
 		if a.Value != nil && json.Unmarshal(a.Value, &done) == nil {

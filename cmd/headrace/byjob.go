@@ -68,8 +68,7 @@ func (m *Main) wouldAsk(ctx context.Context, st openStore, f dlq.Filter, verb st
 	if err != nil {
 		return err
 	}
-	o := st.Operations()
-	if err := (instance.Asker{Requests: o.Requests, Instances: o.Instances}).Reaches(ctx, name); err != nil {
+	if err := askerOf(st).Reaches(ctx, name); err != nil {
 		return m.namesDirect(err, verb)
 	}
 	return m.wouldDecide(f, verb, total)

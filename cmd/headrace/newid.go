@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/headrace/headrace/instance"
 )
 
 func (m *Main) newIDCommand() *cobra.Command {
@@ -73,7 +71,7 @@ func (m *Main) sayWhoRuns(ctx context.Context, st openStore) error {
 	}
 	var running []string
 	for _, i := range list {
-		if i.Ended.IsZero() && !i.Dead(instance.Missed) && !slices.Contains(running, i.Consumer) {
+		if i.Alive() && !slices.Contains(running, i.Consumer) {
 			running = append(running, i.Consumer)
 		}
 	}

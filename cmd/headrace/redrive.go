@@ -79,21 +79,26 @@ again.`,
 			p.Kind = job.Discarding
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			id, err := m.plan(ctx, st, p, operator(*by))
-			if err != nil {
+			if err := settleGroup(ctx, st, &p.Filter); err != nil {
 				return err
 			}
-			return m.showPlanAlone(ctx, st, id)
+			return m.planAlone(ctx, st, p, operator(*by))
 		})
 	})
 	return c
 }
 
+// planAlone makes a plan that nothing applies yet, and shows it.
+func (m *Main) planAlone(ctx context.Context, st openStore, p redriving.Plan, by string) error {
+	id, err := m.plan(ctx, st, p, by)
+	if err != nil {
+		return err
+	}
+	return m.showPlanAlone(ctx, st, id)
+}
+
 // plan asks the consumer of the letters for a plan, and returns its id.
 func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by string) (int64, error) {
-	if err := settleGroup(ctx, st, &p.Filter); err != nil {
-		return 0, err
-	}
 	var err error
 	if p.Filter.Consumer, err = m.oneConsumer(ctx, st, p.Filter); err != nil {
 		return 0, err

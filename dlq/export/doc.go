@@ -25,7 +25,7 @@
 // # Rules
 //
 // [Export] keeps one letter in memory, and redacts payloads and headers (package redact) unless it is
-// told not to. A redacted file cannot be imported: a redrive would apply what nobody sent.
+// told not to. A redacted file cannot be imported: a redrive would apply what was never sent.
 //
 // [Look] reads and checks the whole file, and writes nothing. [Import] reads it again. A letter is
 // imported where the inbox has no row for its message: inbox row (dead), attempts, letter, newest

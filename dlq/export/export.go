@@ -38,11 +38,7 @@ const page = 500
 // nothing if there is no letter: Count is 0 then. Letters that are decided on meanwhile may be
 // missing. schema is how many migrations the database has.
 func Export(ctx context.Context, st store.Store, schema int, r Request, w io.Writer) (End, error) {
-	newest, err := st.Letters().Window(ctx, dlq.Filter{AnyState: true}, dlq.Span{}, 1, false)
-	if err != nil || newest.Looked == 0 {
-		return End{}, err
-	}
-	walk, err := search.NewOldest(ctx, st.Letters(), r.Filter, dlq.Span{Below: newest.Above + 2})
+	walk, err := search.NewOldestNow(ctx, st.Letters(), r.Filter)
 	if err != nil {
 		return End{}, err
 	}

@@ -71,7 +71,7 @@ type Step struct {
 }
 
 // called reports whether a redrive could call a step that was called before.
-func (s Step) called() bool { return s.System != "" && s.State != ledger.Failed }
+func (s Step) called() bool { return ledger.Row{System: s.System, State: s.State}.MayHaveCalled() }
 
 // line is a line of a file.
 type line struct {

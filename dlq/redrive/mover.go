@@ -71,11 +71,7 @@ func (m *mover) run(ctx context.Context) error {
 // chosen moves the letters that a filter chooses. They are found as a list of them is, and
 // then taken by their ids.
 func (m *mover) chosen(ctx context.Context, f dlq.Filter) error {
-	newest, err := m.Admin.st.Letters().Window(ctx, dlq.Filter{}, dlq.Span{}, 1, false)
-	if err != nil || newest.Looked == 0 {
-		return wrap("find the newest letter", err)
-	}
-	walk, err := search.NewOldest(ctx, m.Admin.st.Letters(), f, dlq.Span{Below: newest.Above + 2})
+	walk, err := search.NewOldestNow(ctx, m.Admin.st.Letters(), f)
 	if err != nil {
 		return fmt.Errorf("find letters: %w", err)
 	}

@@ -24,6 +24,18 @@ func NewOldest(ctx context.Context, st dlq.Windows, f dlq.Filter, within dlq.Spa
 	return &Oldest{st: st, f: f, left: within, size: first(f)}, err
 }
 
+// NewOldestNow returns a walk over the letters of f that are there now: none that come meanwhile.
+func NewOldestNow(ctx context.Context, st dlq.Windows, f dlq.Filter) (*Oldest, error) {
+	newest, err := st.Window(ctx, dlq.Filter{AnyState: true}, dlq.Span{}, 1, false)
+	switch {
+	case err != nil:
+		return nil, err
+	case newest.Looked == 0:
+		return &Oldest{end: true}, nil
+	}
+	return NewOldest(ctx, st, f, dlq.Span{Below: newest.Above + 2})
+}
+
 // Next returns the ids of the next letters, at most limit, lowest first. Fewer are the last.
 func (o *Oldest) Next(ctx context.Context, limit int) ([]int64, error) {
 	for len(o.ids) < limit && !o.end {

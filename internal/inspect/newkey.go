@@ -67,5 +67,5 @@ func FirstOf(ctx context.Context, st store.Store, l *dlq.Letter) (f First, err e
 // CalledAgain returns the steps that the message of a letter calls again under a new key.
 func CalledAgain(ctx context.Context, st store.Store, l *dlq.Letter) ([]ledger.Row, error) {
 	rows, err := st.Operations().Steps.List(ctx, l.ID())
-	return slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.System == "" || r.State == ledger.Failed }), err
+	return slices.DeleteFunc(rows, func(r ledger.Row) bool { return !r.MayHaveCalled() }), err
 }

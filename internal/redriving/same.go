@@ -10,7 +10,7 @@ import (
 // newest is how many redrives are looked at for a plan of the same letters.
 const newest = 100
 
-// same returns the first plan of the same letters that somebody has made since the person looked, before the
+// same returns the first plan of the same letters that was made since the person looked, before the
 // redrive called before, or at all if that is 0. It reports false if there is none.
 func (e *Engine) same(ctx context.Context, p Plan, before int64) (first job.Redrive, found bool, err error) {
 	if p.Since == nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/headrace/headrace/audit"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store/txn"
@@ -40,7 +39,7 @@ func (s *Schema) NewID(ctx context.Context, by string) (id string, err error) {
 		if err := t.QueryRowContext(ctx, s.SQL.Renew).Scan(&id); err != nil {
 			return err
 		}
-		_, err = t.ExecContext(ctx, s.SQL.Record, audit.Database, id, "new-id", encode.Text(by, sqlrun.MaxName), "", 0, "it was "+row.ID)
+		_, err = t.ExecContext(ctx, s.SQL.Record, sqlrun.Recorded(audit.Row{Kind: audit.Database, Subject: id, Action: "new-id", By: by, Detail: "it was " + row.ID})...)
 		return err
 	})
 	return id, err

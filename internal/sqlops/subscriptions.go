@@ -225,7 +225,7 @@ func (s *Subscriptions) Remove(ctx context.Context, consumer string, topics []st
 
 // record writes who changed subscriptions, in t.
 func (s *Subscriptions) record(ctx context.Context, t *txn.Txn, kind, subject, action, by, detail string) error {
-	_, err := t.ExecContext(ctx, s.SQL.Record, kind, subject, action, encode.Text(by, sqlrun.MaxName), "", 0, encode.Text(detail, sqlrun.MaxError))
+	_, err := t.ExecContext(ctx, s.SQL.Record, sqlrun.Recorded(audit.Row{Kind: kind, Subject: subject, Action: action, By: by, Detail: detail})...)
 	return err
 }
 

@@ -20,8 +20,7 @@ func (s *Audit) Record(ctx context.Context, t *txn.Txn, r audit.Row) (err error)
 	if err := sqlrun.Identity(r.Kind, r.Subject, r.Action); err != nil {
 		return err
 	}
-	_, err = t.ExecContext(ctx, s.SQL.Record, r.Kind, r.Subject, r.Action,
-		encode.Text(r.By, sqlrun.MaxName), encode.Text(r.Reason, sqlrun.MaxError), r.RedriveID, encode.Text(r.Detail, sqlrun.MaxError))
+	_, err = t.ExecContext(ctx, s.SQL.Record, sqlrun.Recorded(r)...)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/encode"
 )
@@ -85,5 +86,29 @@ func IDs(ids []inbox.ID) []any {
 	return []any{
 		Texts(ids, func(id *inbox.ID) string { return id.Scope }),
 		Texts(ids, func(id *inbox.ID) string { return id.Key }),
+	}
+}
+
+// Attempts are the columns of failed runs, from scope to trace_state, but for their numbers.
+func Attempts(attempts []inbox.Attempt) []any {
+	type attempt = inbox.Attempt
+	return []any{
+		Texts(attempts, func(a *attempt) string { return a.Scope }),
+		Texts(attempts, func(a *attempt) string { return a.Key }),
+		Named(attempts, func(a *attempt) string { return a.Class }),
+		Texts(attempts, func(a *attempt) string { return encode.Text(a.Error, MaxError) }),
+		Named(attempts, func(a *attempt) string { return a.ErrorType }),
+		Numbers(attempts, func(a *attempt) int64 { return a.Duration.Microseconds() }),
+		Named(attempts, func(a *attempt) string { return a.Host }),
+		Named(attempts, func(a *attempt) string { return a.Build }),
+		Texts(attempts, func(a *attempt) string { return Trace(a.Trace.Parent) }),
+		Texts(attempts, func(a *attempt) string { return Trace(a.Trace.State) }),
+	}
+}
+
+// Recorded are the arguments of audit_record for r.
+func Recorded(r audit.Row) []any {
+	return []any{
+		r.Kind, r.Subject, r.Action, encode.Text(r.By, MaxName), encode.Text(r.Reason, MaxError), r.RedriveID, encode.Text(r.Detail, MaxError),
 	}
 }

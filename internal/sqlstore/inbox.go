@@ -102,20 +102,7 @@ func (s *Inbox) AddAttempts(ctx context.Context, t *txn.Txn, attempts []inbox.At
 }
 
 func attemptColumns(attempts []inbox.Attempt) []any {
-	type attempt = inbox.Attempt
-	return []any{
-		sqlrun.Texts(attempts, func(a *attempt) string { return a.Scope }),
-		sqlrun.Texts(attempts, func(a *attempt) string { return a.Key }),
-		sqlrun.Named(attempts, func(a *attempt) string { return a.Class }),
-		sqlrun.Texts(attempts, func(a *attempt) string { return encode.Text(a.Error, sqlrun.MaxError) }),
-		sqlrun.Named(attempts, func(a *attempt) string { return a.ErrorType }),
-		sqlrun.Numbers(attempts, func(a *attempt) int64 { return a.Duration.Microseconds() }),
-		sqlrun.Named(attempts, func(a *attempt) string { return a.Host }),
-		sqlrun.Named(attempts, func(a *attempt) string { return a.Build }),
-		sqlrun.Texts(attempts, func(a *attempt) string { return sqlrun.Trace(a.Trace.Parent) }),
-		sqlrun.Texts(attempts, func(a *attempt) string { return sqlrun.Trace(a.Trace.State) }),
-		sqlrun.Numbers(attempts, func(a *attempt) int64 { return max(a.Ago, 0).Microseconds() }),
-	}
+	return append(sqlrun.Attempts(attempts), sqlrun.Numbers(attempts, func(a *inbox.Attempt) int64 { return max(a.Ago, 0).Microseconds() }))
 }
 
 func (s *Inbox) Attempts(ctx context.Context, id inbox.ID) (list []inbox.Attempt, err error) {

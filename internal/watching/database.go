@@ -125,8 +125,7 @@ func (f *facts) unowned() (list []condition.Finding) {
 	for _, d := range f.depths {
 		n := d.Ready + d.Delayed + d.Blocked
 		taken := slices.ContainsFunc(f.instances, func(i instance.Instance) bool {
-			runs := i.Ended.IsZero() && !i.Dead(instance.Missed)
-			return runs && i.Consumer == d.Consumer && (i.Handlers == nil || slices.Contains(i.Handlers, d.Handler))
+			return i.Alive() && i.Consumer == d.Consumer && (i.Handlers == nil || slices.Contains(i.Handlers, d.Handler))
 		})
 		if n == 0 || taken {
 			continue

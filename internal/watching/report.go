@@ -185,6 +185,6 @@ func (f *facts) reported() (list []condition.Finding) {
 // says reports whether the process that reported c, which is not this one, still does.
 func (f *facts) says(c condition.Condition) bool {
 	return c.Instance != f.self && c.Quiet.IsZero() && slices.ContainsFunc(f.instances, func(i instance.Instance) bool {
-		return i.ID == c.Instance && i.Ended.IsZero() && !i.Dead(instance.Missed)
+		return i.ID == c.Instance && i.Alive()
 	})
 }
