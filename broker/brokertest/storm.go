@@ -7,6 +7,8 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
+
+	"github.com/headrace/headrace/internal/freeport"
 )
 
 // owners: processes start and stop under load, so that a message has two owners for a
@@ -47,8 +49,12 @@ func resets(s *bundle) {
 // proxy starts a proxy before the broker, until the test ends.
 func (s *bundle) proxy() *toxiproxy.Proxy {
 	s.Helper()
+	address, err := freeport.Address()
+	if err != nil {
+		s.Fatal(err)
+	}
 	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	p := toxiproxy.NewProxy(server, s.topic, "127.0.0.1:0", s.b.Addr())
+	p := toxiproxy.NewProxy(server, s.topic, address, s.b.Addr())
 	if err := p.Start(); err != nil {
 		s.Fatalf("toxiproxy: %v", err)
 	}

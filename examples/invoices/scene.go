@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/examples/internal/person"
+	"github.com/headrace/headrace/internal/freeport"
 )
 
 // scene is what the program does beside its two child processes.
@@ -47,7 +48,7 @@ const longestRun = 400 * time.Millisecond
 // play lets the shop send all orders, while the worker is killed, and waits until every
 // order is done.
 func (s *scene) play(ctx context.Context, systems string, out io.Writer) error {
-	address, err := child.FreeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return err
 	}
@@ -103,7 +104,7 @@ func say(w io.Writer, format string, args ...any) {
 
 // start starts a child at an address of its own, and returns that.
 func (o *options) start(role string) (*child.Process, string, error) {
-	address, err := child.FreeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, "", err
 	}

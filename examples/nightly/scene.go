@@ -13,6 +13,7 @@ import (
 	"github.com/headrace/headrace/examples/internal/child"
 	"github.com/headrace/headrace/examples/internal/database"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/freeport"
 	"github.com/headrace/headrace/ledger/resolve"
 	"github.com/headrace/headrace/reconcile"
 	"github.com/headrace/headrace/schedule"
@@ -45,7 +46,7 @@ func (o *options) scene(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	s := &scene{options: o, db: db}
-	if s.address, err = child.FreeAddress(); err != nil {
+	if s.address, err = freeport.Address(); err != nil {
 		return err
 	}
 	s.shop = newShop("http://" + s.address + "/hooks/orders")

@@ -62,15 +62,6 @@ func (p *Process) Stop() error {
 	return nil
 }
 
-// FreeAddress returns an address that is free at present.
-func FreeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
 // UntilParentEnds returns a context that ends when the parent does, or closes our input.
 func UntilParentEnds(ctx context.Context) context.Context {
 	ctx, stop := context.WithCancel(ctx)

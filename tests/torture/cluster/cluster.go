@@ -8,7 +8,7 @@ import (
 	_ "embed" // the statement
 	"errors"
 	"fmt"
-	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"os/user"
@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/lib/pq" // and driver "postgres"
+
+	"github.com/headrace/headrace/internal/freeport"
 )
 
 // ErrNone matches the error of New where no PostgreSQL is installed.
@@ -103,12 +105,11 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 }
 
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return int(netip.MustParseAddrPort(address).Port()), nil
 }
 
 func (c *Cluster) configure() error {
