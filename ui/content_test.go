@@ -282,9 +282,8 @@ func TestNoProcess(t *testing.T) {
 }
 
 // A plan is applied once, a rehearsal that fails says why, and a discard asks for a reason.
-//
-// Not parallel: a process has one rehearsal at a time.
 func TestDecisions(t *testing.T) {
+	t.Parallel()
 	f := newFixture(t)
 	f.fail(2)
 	_, stop := f.run("v1.8.0", func(p paid) error { return errors.New("still negative") })

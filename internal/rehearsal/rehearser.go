@@ -62,6 +62,8 @@ type Rehearser struct {
 	single bool // a transaction blocks all other writers
 	limit  time.Duration
 
+	underway sync.Mutex // held by the one rehearsal of this consumer here
+
 	mu   sync.Mutex
 	ends map[string]string // why handlers that have ended the transaction are not rehearsed
 }
@@ -83,12 +85,6 @@ func New(o Options) *Rehearser {
 	return r
 }
 
-// underway is held by the one rehearsal of this process.
-var (
-	underway    sync.Mutex
-	errUnderWay = instance.Refuse("this process has another rehearsal under way: try again in a minute")
-)
-
 // Act does what q asks for, a request of kind Kind, and returns a Report. The error matches
 // instance.ErrRefused if no letter was rehearsed.
 func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
@@ -99,10 +95,10 @@ func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	if args.Count < 0 || max(args.Count, len(args.Letters)) > Most {
 		return nil, instance.Refuse("a rehearsal is for 1 to %d letters", Most)
 	}
-	if !underway.TryLock() {
-		return nil, errUnderWay
+	if !r.underway.TryLock() {
+		return nil, instance.Refuse("this process has another rehearsal under way: try again in a minute")
 	}
-	defer underway.Unlock()
+	defer r.underway.Unlock()
 	start := time.Now()
 	ids, of, err := r.choose(ctx, q.Consumer, args)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -108,15 +107,9 @@ func (f *fixture) ask(args rehearsal.Args) (rehearsal.Report, error) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for { // the tests of a process share its one rehearsal
-		answer, err := f.r.Act(f.Context(), instance.Request{Kind: rehearsal.Kind, Consumer: enginetest.Consumer, Args: text, By: "ann"})
-		if err != nil && rehearsal.UnderWay(err) {
-			time.Sleep(time.Millisecond)
-			continue
-		}
-		report, _ := answer.(rehearsal.Report)
-		return report, err
-	}
+	answer, err := f.r.Act(f.Context(), instance.Request{Kind: rehearsal.Kind, Consumer: enginetest.Consumer, Args: text, By: "ann"})
+	report, _ := answer.(rehearsal.Report)
+	return report, err
 }
 
 // rehearse rehearses all letters, and fails the test on an error.
