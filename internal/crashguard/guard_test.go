@@ -181,6 +181,7 @@ func TestNothingIsMarkedWithoutAnUncleanEnd(t *testing.T) {
 func TestMarks(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		o := options()
+		o.Missed = 3 * time.Second / 2 // which it marks at least: time enough for both marks on a slow machine
 		start(f, "first", o).die()
 		p := start(f, "second", o)
 		if !p.Marking() || !p.Advises() {
