@@ -151,7 +151,7 @@ func TestRestoreAndRetry(t *testing.T) {
 	f.get("/l/1")
 	f.click("/discard")
 	f.click("/apply", "reason", "a test order")
-	f.eventually("the letter is discarded", func() bool { f.get("/l/1"); return strings.Contains(f.text(), "discarded") })
+	f.eventually("the letter can be restored", func() bool { f.get("/l/1"); return strings.Contains(f.body, `/restore"`) })
 	f.click("/restore")
 	f.wants(http.StatusBadRequest, "Say why")
 	f.get("/l/1")

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/cenkalti/backoff/v4"
+
 	"github.com/headrace/headrace/internal/fault"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -101,7 +103,7 @@ func do(ctx context.Context, o Order, d *death) error {
 	if o.Role == Hog {
 		return hog(ctx, o)
 	}
-	st, closing, err := Open(ctx, o.Store, o.DSN, false)
+	st, closing, err := openPatiently(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -115,6 +117,20 @@ func do(ctx context.Context, o Order, d *death) error {
 		return prunes(ctx, wrapped)
 	}
 	return work(ctx, wrapped, o, d.at)
+}
+
+// patience is how long a child waits for a server that has just been killed.
+const patience = 30 * time.Second
+
+// openPatiently opens the store of a child, as a supervisor would that starts it until it runs.
+func openPatiently(ctx context.Context, o Order) (st store.Store, closing func() error, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = backoff.Retry(func() (err error) {
+		st, closing, err = Open(ctx, o.Store, o.DSN, false)
+		return err
+	}, backoff.WithContext(backoff.NewConstantBackOff(200*time.Millisecond), ctx))
+	return st, closing, err
 }
 
 // Open opens the store of a child, or of the parent.
