@@ -32,8 +32,6 @@ const (
 	DefaultMostShare   = 0.05
 
 	leastTime = time.Second
-	// page is how many keys one query asks for.
-	page = 1000
 	// leastForShare is how many items make a share that says something.
 	leastForShare = 20
 	// maxHeld is how many missing items one run can start.
@@ -41,6 +39,9 @@ const (
 	// maxKeys is how many keys the report names.
 	maxKeys = 100
 )
+
+// page is how many keys one query asks for. Tests have smaller ones.
+var page = 1000
 
 // Origin is the value of the header intent.OriginHeader of what a Job starts.
 const Origin = "reconcile"

@@ -204,11 +204,11 @@ func TestOutage(t *testing.T) {
 //evidence:reconcile
 func TestSourceFails(t *testing.T) {
 	onEachStore(t, func(b *bed) {
-		b.sell(5*time.Hour, numbers(1, 1010)...)
-		b.job.MostMissing, b.job.MostShare = 10_000, 1
+		b.sell(5*time.Hour, numbers(1, 110)...)
+		b.job.MostMissing, b.job.MostShare = 1000, 1
 		fails := 2
 		b.read = func(n int) error {
-			if n == 1005 && fails > 0 {
+			if n == 105 && fails > 0 {
 				fails--
 				if c := b.count("SELECT count(*) FROM headrace_inbox WHERE scope = 'billing/orders.paid'"); c != 0 {
 					b.Errorf("%d were started", c)
@@ -217,8 +217,8 @@ func TestSourceFails(t *testing.T) {
 			}
 			return nil
 		}
-		b.says(b.tick(), 1010, 1010, 1010)
-		b.once(numbers(1, 1010)...)
+		b.says(b.tick(), 110, 110, 110)
+		b.once(numbers(1, 110)...)
 	})
 }
 
