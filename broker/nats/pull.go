@@ -20,6 +20,8 @@ const (
 	pullGrace = 1500 * time.Millisecond
 	// restTime is the pause after the server rejected a request.
 	restTime = time.Second
+	// reconnectTime is how often to look whether a lost connection is back.
+	reconnectTime = 100 * time.Millisecond
 )
 
 // isMessage tells a stored message, which has a subject for its acknowledgement, from the
@@ -27,11 +29,21 @@ const (
 // into them.
 func isMessage(raw *natsgo.Msg) bool { return raw.Reply != "" }
 
-// ask requests as many messages as there is room for, one request at a time.
+// ask requests as many messages as there is room for, one request at a time. The client
+// and the network may keep requests for a server that is away, which then serves them all:
+// without a connection none is made, and after one without an answer only for a message.
 func (b *subscription) ask() {
 	room := min(b.source.o.Window-len(b.held), b.batch)
 	if b.asked > 0 || b.resting || room <= 0 || b.paused.Load() {
 		return
+	}
+	if nc := b.source.link.nc; !nc.IsConnected() && !nc.IsClosed() {
+		b.resting = true
+		b.timer.Reset(reconnectTime)
+		return
+	}
+	if b.unanswered > 0 {
+		room = 1
 	}
 	room, bytes := b.roomBytes(room)
 	if room == 0 {
