@@ -28,8 +28,7 @@ func TestSweepLeavesOwners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := newSubscription(s, t.Context(), stream, 1)
-	defer u.cancel()
+	u := newSubscription(s, stream, 1)
 	if err := u.makeGroup(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -71,7 +71,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	if err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	u := newSubscription(s, ctx, stream, s.window(topic))
+	u := newSubscription(s, stream, s.window(topic))
 	asked, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	if err := u.makeGroup(asked); err != nil {
@@ -85,6 +85,7 @@ func (s *Source) Subscribe(ctx context.Context, topic string) (<-chan *message.M
 	if s.closing.Err() != nil {
 		return nil, ErrClosed
 	}
+	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.gate = s.gates.Of(topic)
 	s.subs.Add(topic, u)
 	s.running.Go(func() {

@@ -49,13 +49,13 @@ type subscription struct {
 	questions chan func()
 }
 
-func newSubscription(s *Source, ctx context.Context, stream string, window int) *subscription {
+// newSubscription returns a subscription that needs ctx and cancel to run.
+func newSubscription(s *Source, stream string, window int) *subscription {
 	u := &subscription{
 		o: s.o, client: s.o.Client, stream: stream, closing: s.closing, log: s.o.Logger.With("stream", stream),
 		out: make(chan *message.Message), window: make(chan struct{}, window),
 		questions: make(chan func()),
 	}
-	u.ctx, u.cancel = context.WithCancel(ctx)
 	u.reads, u.claims = u.outage("read from Redis"), u.outage("claim entries of Redis")
 	u.wholes = u.outage("read all fields of entries of Redis")
 	u.flight = newFlight(u)
