@@ -53,9 +53,6 @@
 // from the subscription's mark, and from the bottom a tenth of the time: messages that
 // were given back or committed late may then come 5 s later.
 //
-// A Window counts messages, not bytes: a subscription may hold Window times the largest
-// payload, and reads as much at once.
-//
 // If the network drops all packets, calls end by their timeouts and the connection is
 // closed under the driver, since lib/pq waits as long as TCP does. A call that waits even
 // then, in lib/pq's handshake or while sending much data, is abandoned until the driver

@@ -85,7 +85,8 @@ func scan(rows *sql.Rows) (taken []*delivery, err error) {
 		}
 		m := message.NewMessage(untext(uuid), payload)
 		m.Metadata = unmarshal(metadata)
-		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC(), size: len(payload)})
+		size := len(uuid) + len(orderKey) + len(metadata) + len(payload)
+		taken = append(taken, &delivery{id: id, msg: m, orderKey: untext(orderKey), sent: sent.UTC(), size: size})
 	}
 	return taken, rows.Err()
 }

@@ -21,9 +21,9 @@ type SourceOptions struct {
 	// Window is how many messages each subscription holds at most, 1 to 10,000. Default
 	// 256.
 	Window int
-	// MaxBytes is how many bytes of payload a subscription may hold. The next read asks for
-	// as many messages as are likely to fit, by the size of those before, so messages that
-	// are larger exceed it once. Default 64 MiB.
+	// MaxBytes is how many bytes of payload and metadata a subscription may hold. The next
+	// read asks for as many messages as are likely to fit, by the size of those before, so
+	// messages that are larger exceed it once. Default 64 MiB.
 	MaxBytes int64
 	// Lease is how long a process may give no sign of life before others get its
 	// messages, at least 1 s. Default 30 s.

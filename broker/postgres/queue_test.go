@@ -261,7 +261,12 @@ func TestMaxBytes(t *testing.T) {
 	}
 	defer func() { _ = sink.Close() }()
 	for n := range 40 {
-		if err := sink.Publish(topic, message.NewMessage(fmt.Sprint(n), make([]byte, 100_000))); err != nil {
+		m := message.NewMessage(fmt.Sprint(n), make([]byte, 100_000))
+		if n%2 == 0 {
+			m = message.NewMessage(fmt.Sprint(n), nil)
+			m.Metadata["header"] = strings.Repeat("x", 100_000)
+		}
+		if err := sink.Publish(topic, m); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,9 +45,9 @@ type SourceOptions struct {
 	// InFlight is how many entries of a subscription may be read and not yet settled, at
 	// most 100,000. Default: 512, or Demands.InFlight if that is more.
 	InFlight int
-	// MaxBytes is how many bytes of payload a subscription may have read and not yet
-	// settled. The next read asks for as many entries as are likely to fit, by the size of
-	// those before, so entries that are larger exceed it once. Default 64 MiB.
+	// MaxBytes is how many bytes of payload and metadata a subscription may have read and
+	// not yet settled. The next read asks for as many entries as are likely to fit, by the
+	// size of those before, so entries that are larger exceed it once. Default 64 MiB.
 	MaxBytes int64
 	// Delete removes an entry from the stream with its acknowledgement. Only for streams
 	// that no other group reads.

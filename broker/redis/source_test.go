@@ -428,19 +428,24 @@ func TestCheck(t *testing.T) {
 // to fit.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()
-	b := newStream(t)
-	payload := strings.Repeat("x", 100_000)
-	for range 60 {
-		b.add("payload", payload)
-	}
-	messages := b.subscribe(b.source(redis.SourceOptions{MaxBytes: 1 << 20, ClaimAfter: time.Minute}))
-	var held []*message.Message
-	for range 11 {
-		held = append(held, b.next(messages))
-	}
-	b.none(messages, 300*time.Millisecond)
-	for range 49 {
-		held[0].Ack()
-		held = append(held[1:], b.next(messages))
+	large := strings.Repeat("x", 100_000)
+	for name, fields := range map[string][]string{"payload": {"payload", large}, "metadata": {"payload", "x", "header", large}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newStream(t)
+			for range 60 {
+				b.add(fields...)
+			}
+			messages := b.subscribe(b.source(redis.SourceOptions{MaxBytes: 1 << 20, ClaimAfter: time.Minute}))
+			var held []*message.Message
+			for range 11 {
+				held = append(held, b.next(messages))
+			}
+			b.none(messages, 300*time.Millisecond)
+			for range 49 {
+				held[0].Ack()
+				held = append(held[1:], b.next(messages))
+			}
+		})
 	}
 }

@@ -222,7 +222,16 @@ func (u *subscription) hold(e *goredis.XMessage, repeating []string) *held {
 	}
 	ctx, cancel := context.WithCancel(headrace.WithArrival(u.ctx, a))
 	msg.SetContext(ctx)
-	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now(), size: len(msg.Payload)}
+	return &held{id: e.ID, msg: msg, cancel: cancel, said: time.Now(), size: sizeOf(msg)}
+}
+
+// sizeOf is how many bytes of m its sender wrote.
+func sizeOf(m *message.Message) int {
+	n := len(m.UUID) + len(m.Payload)
+	for name, value := range m.Metadata {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // watch waits until the entry is settled, or the subscription ends.
