@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 
@@ -75,6 +76,9 @@ type SourceOptions struct {
 	UnsafeVolatile bool
 }
 
+// entryID is the form of an entry's id; the number after the time may be missing.
+var entryID = regexp.MustCompile(`^[0-9]{1,20}(-[0-9]{1,20})?$`)
+
 func (o SourceOptions) validate() error {
 	claimAfter := cmp.Or(o.ClaimAfter, defaultClaimAfter)
 	for _, d := range []struct {
@@ -98,6 +102,8 @@ func (o SourceOptions) validate() error {
 		return errors.New("option SourceOptions.Client is missing: give go-redis' redis.NewClient(…)")
 	case strings.TrimSpace(o.Group) == "":
 		return errors.New("option SourceOptions.Group is missing: name the consumer group that shares the streams' entries")
+	case o.Start != "" && o.Start != "$" && !entryID.MatchString(o.Start):
+		return fmt.Errorf("option SourceOptions.Start is %q: it may be \"0\", \"$\", or the id of an entry, as in \"1700000000000-0\"", o.Start)
 	case o.MaxBytes < 0:
 		return fmt.Errorf("option SourceOptions.MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
 	case o.InFlight < 0 || o.InFlight > flightMost:

@@ -368,9 +368,15 @@ func TestOptions(t *testing.T) {
 		"SourceOptions.NackDelay":  {Client: client, Group: "g", NackDelay: time.Minute},
 		"SourceOptions.Block":      {Client: client, Group: "g", Block: -1},
 		"SourceOptions.InFlight":   {Client: client, Group: "g", InFlight: -1},
+		"SourceOptions.Start":      {Client: client, Group: "g", Start: "beginning"},
 	} {
 		if _, err := redis.NewSource(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
+		}
+	}
+	for _, start := range []string{"0", "$", "0-0", "1700000000000", "1700000000000-12"} {
+		if _, err := redis.NewSource(redis.SourceOptions{Client: client, Group: "g", Start: start}); err != nil {
+			t.Errorf("Start %q: %v", start, err)
 		}
 	}
 	for want, o := range map[string]redis.SinkOptions{
