@@ -57,6 +57,18 @@
 // topic id, produced records fail or succeed one by one, idempotence and all in-sync
 // replicas are defaults, and it has three dependencies instead of two dozen.
 //
+// # What a group cannot do here
+//
+// A subscription reads one topic: kgo.ConsumeRegex is refused, since a handler, its limits
+// and its position belong to a topic. Register a handler for each in a loop, and start the
+// program again for a new one.
+//
+// Static membership (kgo.InstanceID) is refused: each subscription is a member of its own,
+// and of two members with one id the group ends the first. It is to spare a group two
+// rebalances when a process starts again, and there is little to spare: partitions move one
+// by one while the others are read, a Source that is closed leaves at once, and a process
+// that is killed is missed after SessionTimeout.
+//
 // # Caveats
 //
 // Order holds for the records of one key within a partition, as long as the number of
