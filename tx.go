@@ -170,6 +170,7 @@ func (tx *Tx) Nested(ctx context.Context, f Effects) (err error) {
 	// set, and a rollback could go to another one of the same name.
 	own := context.WithoutCancel(ctx)
 	if err := tx.txn.Savepoint(nestedSavepoint).Set(own); err != nil {
+		tx.left.ran(err)
 		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	kept, finished, failed, open := kept{len(tx.events), tx.answer}, false, tx.left.failed, tx.left.open()
@@ -210,6 +211,7 @@ func (tx *Tx) undo(ctx context.Context, k kept) error {
 		err = s.Release(ctx)
 	}
 	if err != nil {
+		tx.left.ran(err)
 		return tx.refuse(fmt.Errorf("nested: %w", err))
 	}
 	return nil
