@@ -154,6 +154,8 @@ func (f Facts) handler() Decision {
 		return Split
 	case f.Late: // the end of its context may have ended the connection too
 		return Fail
+	case f.Lost && f.Messages > 1 && f.Reruns >= MaxReruns: // an earlier message may have lost it without noticing
+		return Split
 	case f.Lost:
 		return f.free()
 	case f.Elsewhere:

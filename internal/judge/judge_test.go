@@ -38,6 +38,7 @@ phase=handler lost store=not-asked             => ask
 phase=handler lost store=away                  => hold
 phase=handler lost unclear                     => split
 phase=handler lost late                        => fail
+phase=handler lost reruns=2 n=many             => split
 phase=handler lost reruns=2                    => fail
 phase=handler lost                             => rerun
 phase=handler unclear                          => split
