@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -35,8 +36,7 @@ func (n Native) OutOfSight() error {
 
 // Raw calls f with the driver's connection, and no other call uses the connection
 // meanwhile: a call of f's, or another Raw, fails with ErrTxBusy. It fails once the
-// transaction has given the connection back. The error is f's own, which must not be
-// driver.ErrBadConn.
+// transaction has given the connection back. The error is f's own, and so is a panic.
 func (n Native) Raw(f func(driverConn any) error) error {
 	if n.tx == nil {
 		return ErrNoTx
@@ -69,12 +69,22 @@ func (n Native) Savepoint() { n.tx.txn.Savepoint("").Count() }
 // find out that the function uses the transaction.
 type rawCall struct{ runs atomic.Bool }
 
+// run passes a panic of f on when the lock is free again: database/sql would keep it, and
+// wait for the end of the transaction.
 func (c *rawCall) run(t *txn.Txn, f func(driverConn any) error) error {
 	if !c.runs.CompareAndSwap(false, true) {
 		return ErrTxBusy
 	}
 	defer c.runs.Store(false)
-	return t.Raw(f)
+	var panicked *attempt.Panic
+	err := t.Raw(func(conn any) (err error) {
+		panicked, err = attempt.Catch(func() error { return f(conn) })
+		return err
+	})
+	if panicked != nil {
+		panic(panicked)
+	}
+	return err
 }
 
 // free returns ErrTxBusy while a function runs.

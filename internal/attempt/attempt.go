@@ -7,7 +7,8 @@ import (
 	"runtime/debug"
 )
 
-// Panic is a panic that was caught.
+// Panic is a panic that was caught. Code that has to go on first may panic with it again:
+// Catch then returns the first one.
 type Panic struct {
 	Value any
 	Stack []byte
@@ -21,7 +22,8 @@ func Catch(f func() error) (p *Panic, err error) {
 		if returned {
 			return
 		}
-		if v := recover(); v != nil {
+		v := recover()
+		if p, _ = v.(*Panic); p == nil && v != nil {
 			p = &Panic{Value: v, Stack: debug.Stack()}
 		}
 	}()

@@ -106,16 +106,28 @@ func (t *Txn) ID() string { return t.id }
 func (t *Txn) SQL() *sql.Tx { return t.tx }
 
 // Raw calls f with the driver's connection while the transaction is open. f must not keep
-// it.
-func (t *Txn) Raw(f func(driverConn any) error) error {
-	return t.conn.Raw(func(conn any) error {
-		if late, ok := conn.(interface{ Begun() error }); ok { // its BEGIN waits for a statement
-			if err := late.Begun(); err != nil {
-				return err
-			}
-		}
-		return f(conn)
+// it, nor panic.
+//
+// database/sql does not see f's error: after driver.ErrBadConn it would wait here for the
+// end of the transaction, which is the caller's.
+func (t *Txn) Raw(f func(driverConn any) error) (err error) {
+	closed := t.conn.Raw(func(conn any) error {
+		err = raw(conn, f)
+		return nil
 	})
+	if closed != nil {
+		return closed
+	}
+	return err
+}
+
+func raw(conn any, f func(driverConn any) error) error {
+	if late, ok := conn.(interface{ Begun() error }); ok { // its BEGIN waits for a statement
+		if err := late.Begun(); err != nil {
+			return err
+		}
+	}
+	return f(conn)
 }
 
 // Guarded returns ctx without its end, for our own short statements in t: until stop is
