@@ -6,6 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/headrace/headrace/internal/attempt"
 )
 
 // pgxRows are rows of a pgxTx.
@@ -32,6 +34,40 @@ func (r *pgxRows) end() (failed bool) {
 	}
 	_, failed = errors.AsType[*pgconn.PgError](r.Rows.Err())
 	return failed || r.Rows.Conn() != nil && r.Rows.Conn().IsClosed()
+}
+
+// copySource keeps a panic of from for the handler's goroutine: pgx calls it in another one,
+// where a panic would end the process.
+type copySource struct {
+	from     pgx.CopyFromSource
+	panicked *attempt.Panic
+}
+
+func (s *copySource) call(f func()) {
+	if s.panicked == nil {
+		s.panicked, _ = attempt.Catch(func() error { f(); return nil })
+	}
+}
+
+// Next implements pgx.CopyFromSource.
+func (s *copySource) Next() (more bool) {
+	s.call(func() { more = s.from.Next() })
+	return more
+}
+
+// Values implements pgx.CopyFromSource.
+func (s *copySource) Values() (values []any, err error) {
+	s.call(func() { values, err = s.from.Values() })
+	return values, err
+}
+
+// Err implements pgx.CopyFromSource.
+func (s *copySource) Err() (err error) {
+	s.call(func() { err = s.from.Err() })
+	if s.panicked != nil {
+		return errors.New("the source of CopyFrom panicked")
+	}
+	return err
 }
 
 // failedRows are closed rows with that error.

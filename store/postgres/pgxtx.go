@@ -143,10 +143,14 @@ func (t *pgxTx) Exec(ctx context.Context, query string, args ...any) (tag pgconn
 
 // CopyFrom implements pgx.Tx. from must not use the transaction (headrace.ErrTxBusy).
 func (t *pgxTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (n int64, err error) {
+	source := &copySource{from: from}
 	err = t.wrote(func() error {
-		n, err = t.tx.CopyFrom(ctx, table, columns, from)
+		n, err = t.tx.CopyFrom(ctx, table, columns, source)
 		return err
 	})
+	if source.panicked != nil {
+		panic(source.panicked)
+	}
 	return n, err
 }
 
