@@ -66,8 +66,8 @@ func (l lexer) forbidden(query string) (found refusal) {
 				found = refusal{verb: "DECLARE WITH HOLD", session: true, lasting: true}
 			}
 		case "DO": // its body is quoted
-			if strings.Contains(strings.ToLower(rest), "set_config") {
-				found = refusal{verb: "set_config", session: true, lasting: true}
+			if inside := inBlock.FindString(strings.ToLower(rest)); inside != "" {
+				found = refusal{verb: "DO with " + strings.TrimSpace(lastWord.FindString(inside)), session: true, lasting: true}
 			}
 		case "SET":
 			ends := second == "LOCAL" || second == "TRANSACTION" || second == "CONSTRAINTS"
@@ -94,6 +94,15 @@ func local(query string) bool {
 }
 
 var localConfig = regexp.MustCompile(`set_config"?\s*\([^()]*,\s*true\s*\)`)
+
+// inBlock finds what changes the session in a DO, whose language is not known: the
+// functions, temporary tables, and verbs that begin a statement or are given to EXECUTE.
+// lastWord is the word that it was.
+var (
+	inBlock = regexp.MustCompile(`\bset_config|\bpg_(?:try_)?advisory_lock(?:_shared)?\b|\b(?:create|into)\s+(?:local\s+|global\s+)?temp(?:orary)?\b` +
+		`|(?:;|\$|\b(?:begin|then|else|loop)\s|\bexecute\s+(?:format\s*\(\s*)?')\s*(?:set|reset|discard|listen|load)\s`)
+	lastWord = regexp.MustCompile(`\w+\s*$`)
+)
 
 // calls returns the refusal of the sessionFunctions that query calls, or the zero refusal.
 func (l lexer) calls(query string) (found refusal) {

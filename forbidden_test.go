@@ -38,7 +38,9 @@ func TestAllowed(t *testing.T) {
 		`SELECT "; COMMIT"`, "SELECT $$; COMMIT$$", "SELECT $b$; COMMIT; $$ $b$, 1", "SELECT 1 -- ; COMMIT", "SELECT 1 /* ; COMMIT */",
 		`SELECT E'\'; COMMIT'`, `SELECT E'a''b\'; COMMIT'`, "SELECT 1;", "SELECT 1; -- COMMIT", "SELECT 1; /* COMMIT */",
 		"DECLARE c CURSOR FOR SELECT 1", "SELECT 'INTO TEMP'", "SELECT 1 /* INTO */ AS temp", "INSERT INTO temp SELECT 1", "WITH a AS (SELECT 1) INSERT INTO temp SELECT * FROM a", "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT commit FROM begin", "COMMITTED", "COPY t FROM STDIN", "SELECT $1; SELECT $2",
-		"SELECT 'unterminated; COMMIT", "SELECT $$unterminated; COMMIT", "LOCK TABLE t", "DO $$ BEGIN PERFORM 1; END $$", "SELECT 'a\\'", "SELECT $", "SELECT $$",
+		"SELECT 'unterminated; COMMIT", "SELECT $$unterminated; COMMIT", "LOCK TABLE t", "DO $$ BEGIN PERFORM 1; END $$", "SELECT 'a\\'",
+		"DO $$ BEGIN UPDATE t SET a = 1; IF true THEN UPDATE t SET local = 2; END IF; PERFORM pg_advisory_xact_lock(1); END $$",
+		"DO $$ BEGIN INSERT INTO t VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2; RAISE NOTICE 'set'; END $$", "SELECT $", "SELECT $$",
 		"UPDATE t SET set = 1", "SELECT CASE WHEN a THEN b END",
 	} {
 		if got := forbidden(query); got.verb != "" {
@@ -56,6 +58,10 @@ func TestForbiddenUnlessAlone(t *testing.T) {
 		"ATTACH 'x' AS y", "DETACH y", "SELECT 1; SET ROLE other", "SELECT set_config('app.tenant', $1, true)",
 		"SELECT 1 FROM pg_catalog.Set_Config('a', 'b', false)", "CREATE TEMP TABLE t (a int)", "create temporary view v AS SELECT 1",
 		"PREPARE p AS SELECT 1", "DEALLOCATE ALL", "deallocate p", "LOAD 'auto_explain'", "SELECT 1 AS a INTO TEMP t", "WITH a AS (SELECT 1) SELECT * INTO /**/ LOCAL temporary t FROM a",
+		"DO $$ BEGIN SET LOCAL search_path = a; END $$", "DO $$BEGIN PERFORM 1;set role a; END$$", "DO $$ BEGIN IF true THEN RESET ALL; END IF; END $$",
+		"DO $$ BEGIN EXECUTE 'SET LOCAL ROLE ' || a; END $$", "DO $$ BEGIN EXECUTE format('SET ROLE %I', a); END $$", "DO LANGUAGE plpgsql 'BEGIN SET ROLE a; END'",
+		"DO $$ BEGIN PERFORM pg_advisory_lock(1); END $$", "DO $$ BEGIN PERFORM pg_try_advisory_lock_shared(1); END $$", "DO $$ BEGIN CREATE TEMP TABLE t (a int); END $$",
+		"DO $$ BEGIN PERFORM Set_Config('a', 'b', true); END $$",
 		"DECLARE c CURSOR WITH HOLD FOR SELECT 1", "CREATE TABLE pg_temp.t (a int)", "SELECT 1; SELECT 1 INTO TEMP t",
 	} {
 		if got := forbidden(query); got.verb == "" || !got.session {
