@@ -35,6 +35,7 @@ type present func(status int) error
 // stale reports whether what the form says the person saw is not the present state, after it has
 // shown that; a form that was sent before leads where it led then.
 func (v *visit) stale(seen string, show present) (bool, error) {
+	v.present = show
 	if form := once(v); form != "" {
 		id, err := v.asker().Requests.Asked(v.ctx(), form)
 		if err != nil {

@@ -28,7 +28,7 @@ func onPage[F any](v *visit, reads func(context.Context, read.Reader, int64) (F,
 // typed asks for what was typed into the form. What is refused, by wrong already if that is not "", stays there.
 func typed(v *visit, f *admin.Form, wrong string, show present, r instance.Request, args any) error {
 	now := f.Seen
-	f.Seen, f.Reason = v.r.PostForm.Get("seen"), v.r.PostForm.Get("reason")
+	f.Seen = v.r.PostForm.Get("seen")
 	f.Stale = f.Seen != now
 	if stale, err := v.stale(now, show); stale || err != nil {
 		return err

@@ -71,20 +71,20 @@ func resolveGroup(v *visit) error {
 }
 
 func muteGroup(v *visit) error {
-	var span time.Duration
-	var letters int64
-	var err error
-	if text := v.r.PostForm.Get("for"); text != "" {
-		if span, err = time.ParseDuration(text); err != nil || span <= 0 || span > 90*24*time.Hour {
-			return refuse(http.StatusBadRequest, "A group is muted for at most 90 days.")
-		}
-	}
-	if text := v.r.PostForm.Get("letters"); text != "" {
-		if letters, err = strconv.ParseInt(text, 10, 64); err != nil || letters < 1 {
-			return refuse(http.StatusBadRequest, "The number of letters is at least 1.")
-		}
-	}
 	return v.changeGroup(seenMute, func(id groups.ID) error {
+		var span time.Duration
+		var letters int64
+		var err error
+		if text := v.r.PostForm.Get("for"); text != "" {
+			if span, err = time.ParseDuration(text); err != nil || span <= 0 || span > 90*24*time.Hour {
+				return refuse(http.StatusBadRequest, "A group is muted for at most 90 days.")
+			}
+		}
+		if text := v.r.PostForm.Get("letters"); text != "" {
+			if letters, err = strconv.ParseInt(text, 10, 64); err != nil || letters < 1 {
+				return refuse(http.StatusBadRequest, "The number of letters is at least 1.")
+			}
+		}
 		m := groups.Mute{MutedBy: v.who.Name, EvenIfWorse: v.r.PostForm.Get("worse") != ""}
 		return v.s.st.Operations().Groups.Mute(v.ctx(), id, m, span, letters)
 	})
@@ -98,13 +98,13 @@ func unmuteGroup(v *visit) error {
 }
 
 func noteGroup(v *visit) error {
-	form := v.r.PostForm
-	assignee, link := strings.TrimSpace(form.Get("assignee")), strings.TrimSpace(form.Get("link"))
-	text := strings.TrimSpace(strings.ReplaceAll(form.Get("note"), "\r\n", "\n"))
-	if link != "" && read.Web(link) == "" {
-		return refuse(http.StatusBadRequest, "The link is not one of http or https.")
-	}
 	return v.changeGroup(seenNote, func(id groups.ID) error {
+		form := v.r.PostForm
+		assignee, link := strings.TrimSpace(form.Get("assignee")), strings.TrimSpace(form.Get("link"))
+		text := strings.TrimSpace(strings.ReplaceAll(form.Get("note"), "\r\n", "\n"))
+		if link != "" && read.Web(link) == "" {
+			return refuse(http.StatusBadRequest, "The link is not one of http or https.")
+		}
 		return v.s.st.Operations().Groups.Note(v.ctx(), id, groups.Note{By: v.who.Name, Assignee: &assignee, Text: &text, Link: &link})
 	})
 }

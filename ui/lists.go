@@ -12,6 +12,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/search"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/ui/asked"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/view"
 	"github.com/headrace/headrace/ui/who"
@@ -47,7 +48,7 @@ func requestPage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	d, err := v.s.read.Request(v.ctx(), id)
+	d, err := asked.Read(v.ctx(), v.s.read, id)
 	switch {
 	case errors.Is(err, instance.ErrGone):
 		return refuse(http.StatusNotFound, "There is no request with this number, or retention has removed it.")
@@ -56,8 +57,15 @@ func requestPage(v *visit) error {
 	case d.Redrive != 0:
 		return v.numbered("r", d.Redrive)
 	}
+	back, err := d.Back(v.ctx(), v.s.read, v.who)
+	if err != nil {
+		return err
+	}
 	v.refresh = !d.Done && d.Error == ""
-	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", d)
+	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", struct {
+		*asked.Request
+		Form asked.Form
+	}{d, back})
 }
 
 // find goes to what a person looks for.

@@ -106,15 +106,15 @@ func onSystem(v *visit, do func(name string) (bool, error), otherwise string) er
 }
 
 func pauseSystem(v *visit) error {
-	why, err := reason(v)
-	if err != nil {
-		return err
-	}
-	span, err := time.ParseDuration(v.r.PostForm.Get("for"))
-	if err != nil || span < time.Second || span > ledger.MaxPause {
-		return refuse(http.StatusBadRequest, "A system is paused for at most %d days.", ledger.MaxPause/(24*time.Hour))
-	}
 	return onSystem(v, func(name string) (bool, error) {
+		why, err := reason(v)
+		if err != nil {
+			return false, err
+		}
+		span, err := time.ParseDuration(v.r.PostForm.Get("for"))
+		if err != nil || span < time.Second || span > ledger.MaxPause {
+			return false, refuse(http.StatusBadRequest, "A system is paused for at most %d days.", ledger.MaxPause/(24*time.Hour))
+		}
 		systems := v.s.st.Operations().Systems
 		if known, err := systems.Known(v.ctx(), name); err != nil || !known {
 			return false, err

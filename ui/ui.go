@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/ui/frame"
 	"github.com/headrace/headrace/ui/login"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
@@ -61,7 +62,7 @@ func New(st store.Store, o Options) http.Handler {
 	}
 	o.Path = "/" + strings.Trim(o.Path, "/")
 	s := &server{
-		st: st, o: o, read: read.Reader{Store: st, TraceURL: o.TraceURL, RunbookURL: o.RunbookURL}, root: strings.TrimSuffix(o.Path, "/"), views: parse(strings.TrimSuffix(o.Path, "/")),
+		st: st, o: o, read: read.Reader{Store: st, TraceURL: o.TraceURL, RunbookURL: o.RunbookURL}, root: strings.TrimSuffix(o.Path, "/"), views: frame.Parse(sources, strings.TrimSuffix(o.Path, "/")),
 	}
 	mux := http.NewServeMux()
 	for _, r := range routes {
@@ -87,5 +88,5 @@ type server struct {
 	o     Options
 	read  read.Reader
 	root  string // Options.Path without the slash at its end
-	views views
+	views frame.Views
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/ui/answer"
+	"github.com/headrace/headrace/ui/asked"
+	"github.com/headrace/headrace/ui/frame"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -28,6 +30,9 @@ type visit struct {
 	// note is shown at the top of the page; refresh makes it ask again.
 	note    string
 	refresh bool
+	// present shows the present state, once what the person decided on is known. typed is what was typed before.
+	present present
+	typed   *frame.Typed
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
@@ -42,6 +47,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 	defer end()
 	r = r.WithContext(ctx)
 	v := &visit{s: s, w: w, r: r}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	unread := r.ParseForm() // first, so that a person who is refused gets back what was typed
 	person, err := who.Ask(s.o.Identify, r)
 	switch {
 	case errors.Is(err, who.ErrUnknown):
@@ -53,10 +60,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 		err = refuse(http.StatusForbidden, "This needs the role %s, and yours is %s.", to.needs, person.Role)
 	default:
 		v.who = person
-		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
-		if err = r.ParseForm(); err != nil || !read.Texts(r.Form) {
+		if unread != nil || !read.Texts(r.Form) {
 			err = refuse(http.StatusBadRequest, "The form cannot be read.")
-		} else {
+		} else if err = recall(v); err == nil {
 			err = to.do(v)
 		}
 	}
@@ -65,7 +71,23 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 	}
 }
 
-// fail shows an error.
+// recall takes what was typed from a request of the same person that was not done, if the address names it.
+func recall(v *visit) error {
+	id, err := strconv.ParseInt(v.r.Form.Get("typed"), 10, 64)
+	if err != nil {
+		return nil
+	}
+	q, _, found, err := v.s.st.Operations().Requests.Get(v.ctx(), id)
+	if err != nil || !found || q.By != v.who.Name {
+		return err
+	}
+	if f := asked.FormOf(q); v.r.URL.Path == v.s.root+"/"+f.Path {
+		v.typed = frame.TypedInto(f.Name, f.Fields)
+	}
+	return nil
+}
+
+// fail shows an error: with the present state of what the person decided on, where that is known.
 func (v *visit) fail(err error) {
 	status, says, ours := answer.Status(v.r, err)
 	if status == 0 {
@@ -75,6 +97,11 @@ func (v *visit) fail(err error) {
 		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)
 	}
 	v.note = says
+	if present := v.present; present != nil && v.ctx().Err() == nil {
+		if v.present = nil; present(status) == nil {
+			return
+		}
+	}
 	v.r.Header.Del("HX-Request") // errors are whole pages, which htmx leaves out
 	if err := v.page(status, "error", http.StatusText(status), "", nil); err != nil {
 		v.s.o.Log.ErrorContext(v.ctx(), "headrace: a page failed", "path", v.r.URL.Path, "error", err)

@@ -24,7 +24,7 @@ var (
 	// Adapters connect to brokers, to senders of webhooks, and to callers.
 	Adapters = Set{"./broker/...", "./intent", "./reconcile", "./schedule", "./webhook"}
 	// Pages show a database to people. They speak to its processes as the command does.
-	Pages = Set{"./ui", "./ui/admin", "./ui/answer", "./ui/login", "./ui/read", "./ui/view"}
+	Pages = Set{"./ui", "./ui/admin", "./ui/answer", "./ui/asked", "./ui/frame", "./ui/login", "./ui/read", "./ui/view"}
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.

@@ -19,8 +19,8 @@ import (
 
 // Form is what the page of an action of admins has besides what it is about.
 type Form struct {
-	// Seen is what the form carries, and Reason what was typed as the reason.
-	Seen, Reason string
+	// Seen is what the form carries.
+	Seen string
 	// Why says why it cannot be done here; "" if it can.
 	Why string
 	// Stale says that what it is about has changed since the person saw it.

@@ -2,7 +2,7 @@
 //
 // # Nouns
 //
-// A [Reader] reads a [Group], a [Letter], a [Redrive], a [Request], [Steps], or the [Overview].
+// A [Reader] reads a [Group], a [Letter], a [Redrive], [Steps], or the [Overview].
 //
 // # Rules
 //

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/store"
 )
@@ -38,4 +39,17 @@ func fill(template string, pairs ...string) string {
 		pairs[i] = url.PathEscape(pairs[i])
 	}
 	return Web(strings.NewReplacer(pairs...).Replace(template))
+}
+
+// Texts reports whether all values of a form or an address are texts that a database may be asked
+// for: valid UTF-8 without NUL.
+func Texts(form url.Values) bool {
+	for _, values := range form {
+		for _, value := range values {
+			if !encode.Clean(value) {
+				return false
+			}
+		}
+	}
+	return true
 }

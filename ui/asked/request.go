@@ -1,18 +1,17 @@
-package read
+package asked
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
-	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/rehearsal"
+	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/view"
 )
 
@@ -37,12 +36,12 @@ type Request struct {
 	// Group is what was rehearsed, nil if it was no group; SeenPlan is for the form of its plan.
 	Group    *groups.Group
 	SeenPlan string
-	// Idle is as in Group.
+	// Idle is as in read.Group.
 	Idle bool
 }
 
-// Request reads what became of a request. The error matches instance.ErrGone if there is none.
-func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
+// Read reads what became of a request. The error matches instance.ErrGone if there is none.
+func Read(ctx context.Context, r read.Reader, id int64) (d *Request, err error) {
 	ops := r.Store.Operations()
 	d = &Request{}
 	d.Request, d.Answer, d.Done, err = instance.Asker{Requests: ops.Requests, Instances: ops.Instances}.Look(ctx, id)
@@ -53,7 +52,7 @@ func (r Reader) Request(ctx context.Context, id int64) (d *Request, err error) {
 	case err != nil || !d.Done:
 		return d, err
 	case d.Kind == rehearsal.Kind:
-		return d, r.report(ctx, d)
+		return d, d.report(ctx, r)
 	}
 	if err := d.read(); err != nil {
 		d.Error, d.Letters = err.Error(), nil
@@ -93,7 +92,7 @@ func (d *Request) read() (err error) {
 }
 
 // report reads the answer of a rehearsal.
-func (r Reader) report(ctx context.Context, d *Request) error {
+func (d *Request) report(ctx context.Context, r read.Reader) error {
 	var args rehearsal.Args
 	if err := d.Request.Read(&args); err != nil {
 		return err
@@ -119,17 +118,4 @@ func (r Reader) report(ctx context.Context, d *Request) error {
 	seen, err := r.GroupSeen(ctx, list[0])
 	d.Group, d.SeenPlan = &list[0], seen.SeenPlan
 	return err
-}
-
-// Texts reports whether all values of a form or an address are texts that a database may be asked
-// for: valid UTF-8 without NUL.
-func Texts(form url.Values) bool {
-	for _, values := range form {
-		for _, value := range values {
-			if !encode.Clean(value) {
-				return false
-			}
-		}
-	}
-	return true
 }

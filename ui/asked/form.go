@@ -1,0 +1,83 @@
+package asked
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/redriving"
+	"github.com/headrace/headrace/ui/read"
+	"github.com/headrace/headrace/ui/who"
+)
+
+// Form is where a request was typed, and what.
+type Form struct {
+	// Path is that of its page, without a slash in front. Name is the last word of where it is sent.
+	Path, Name string
+	// Needs is the role for it.
+	Needs who.Role
+	// Fields are what was typed.
+	Fields url.Values
+	// Seen is what a person has to have seen who opens the page; "" if anyone may open it.
+	Seen string
+}
+
+// FormOf is the form of a request; its Path is "" if nothing was typed, or its page is not known.
+func FormOf(q instance.Request) (f Form) {
+	f = Form{Needs: who.Operator, Fields: url.Values{"reason": {q.Reason}}}
+	var of struct {
+		ID       int64   `json:"id"`
+		LetterID int64   `json:"letter_id"`
+		Letters  []int64 `json:"letter_ids"`
+		Payload  []byte  `json:"payload"`
+		Key      string  `json:"key"`
+	}
+	if q.Read(&of) != nil {
+		return Form{}
+	}
+	names := map[string]string{redriving.KindApply: "apply", redriving.KindPause: "pause", redriving.KindCancel: "cancel"}
+	switch f.Name = names[q.Kind]; {
+	case f.Name != "":
+		f.Path = "r/" + strconv.FormatInt(of.ID, 10)
+	case q.Kind == editing.RestoreKind && len(of.Letters) == 1:
+		f.Name, f.Path = "restore", fmt.Sprint("l/", of.Letters[0])
+	case q.Kind == editing.EditKind:
+		f.Name, f.Path, f.Needs = "edit", fmt.Sprint("l/", of.LetterID, "/editor"), who.Admin
+		f.Fields.Set("payload", string(of.Payload))
+	case q.Kind == editing.NewKeyKind:
+		f.Name, f.Path, f.Needs = "newkey", fmt.Sprint("l/", of.LetterID, "/newkey"), who.Admin
+		f.Fields.Set("key", of.Key)
+	}
+	return f
+}
+
+// Back is the form to which the page of d leads a person back; its Path is "" if it leads to none.
+func (d *Request) Back(ctx context.Context, r read.Reader, p who.Person) (f Form, err error) {
+	if d.Error == "" || d.By != p.Name {
+		return f, nil
+	}
+	if f = FormOf(d.Request); f.Path == "" || !p.Role.May(f.Needs) {
+		return Form{}, nil
+	}
+	if f.Name == "edit" { // it is opened by a form, too
+		var edit editing.Edit
+		if err := d.Request.Read(&edit); err != nil {
+			return Form{}, nil
+		}
+		l, err := r.Store.Letters().Get(ctx, edit.LetterID)
+		if errors.Is(err, dlq.ErrNotFound) {
+			return Form{}, nil
+		}
+		if err != nil {
+			return f, err
+		}
+		f.Seen, _, err = r.LetterSeen(ctx, l)
+		return f, err
+	}
+	return f, nil
+}
