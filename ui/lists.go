@@ -115,6 +115,24 @@ func searchPage(v *visit) error {
 	return v.page(http.StatusOK, "search", "Dead letters", "search", d)
 }
 
+// groupsPage lists groups with open letters, or those that are resolved.
+func groupsPage(v *visit) error {
+	from, err := cursor(v)
+	if err != nil {
+		return err
+	}
+	state := v.r.Form.Get("state")
+	if state != "" && state != "open" && state != "resolved" {
+		return refuse(http.StatusBadRequest, "The state of groups is open or resolved.")
+	}
+	d, end, err := v.s.read.Groups(v.ctx(), v.r.Form.Get("consumer"), state == "resolved", from, pageShown)
+	if err != nil {
+		return err
+	}
+	d.Next = view.Next(v.r.URL, end)
+	return v.page(http.StatusOK, "groups", "Groups", "search", d)
+}
+
 func outboxes(v *visit) error { return showOutboxes(v, http.StatusOK) }
 
 func showOutboxes(v *visit, status int) error {

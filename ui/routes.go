@@ -16,6 +16,7 @@ type route struct {
 // routes are all of them, but for the assets, which hold no data.
 var routes = []route{
 	{http.MethodGet, "/{$}", who.Viewer, overview},
+	{http.MethodGet, "/groups", who.Viewer, groupsPage},
 	{http.MethodGet, "/g/{fingerprint}", who.Viewer, group},
 	{http.MethodGet, "/g/{fingerprint}/shared", who.Viewer, sharedPage},
 	{http.MethodGet, "/l/{id}", who.Viewer, letter},

@@ -62,29 +62,13 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request, to route) {
 		v.who = person
 		if unread != nil || !read.Texts(r.Form) {
 			err = refuse(http.StatusBadRequest, "The form cannot be read.")
-		} else if err = recall(v); err == nil {
+		} else if v.typed, err = asked.Recall(v.ctx(), s.st.Operations().Requests, r, s.root, person.Name); err == nil {
 			err = to.do(v)
 		}
 	}
 	if err != nil {
 		v.fail(err)
 	}
-}
-
-// recall takes what was typed from a request of the same person that was not done, if the address names it.
-func recall(v *visit) error {
-	id, err := strconv.ParseInt(v.r.Form.Get("typed"), 10, 64)
-	if err != nil {
-		return nil
-	}
-	q, _, found, err := v.s.st.Operations().Requests.Get(v.ctx(), id)
-	if err != nil || !found || q.By != v.who.Name {
-		return err
-	}
-	if f := asked.FormOf(q); v.r.URL.Path == v.s.root+"/"+f.Path {
-		v.typed = frame.TypedInto(f.Name, f.Fields)
-	}
-	return nil
 }
 
 // fail shows an error: with the present state of what the person decided on, where that is known.

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/store"
 )
 
 // groupView is a group as JSON. Count is how many open letters it has, as where a filter chooses some.
@@ -34,6 +35,7 @@ looks for them.`,
 	filter := addFilter(c)
 	filter.addState()
 	look := addLook(c)
+	resolved := c.Flags().Bool("resolved", false, "the groups that are resolved, also those without open letters, the last one first")
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		f, err := filter.parse(time.Now())
 		if err != nil {
@@ -43,10 +45,17 @@ looks for them.`,
 			if err := wholeGroup(ctx, st, &f); err != nil {
 				return err
 			}
-			if !f.WholeGroups() {
+			switch {
+			case *resolved && !f.WholeGroups():
+				return usagef("--resolved goes with --consumer, --handler and --group only")
+			case !f.WholeGroups():
 				return m.searchGroups(ctx, st, f, look)
 			}
-			views, err := viewGroups(ctx, st, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint})
+			list := inspect.Groups
+			if *resolved {
+				list = inspect.Resolved
+			}
+			views, err := viewGroups(ctx, st, list, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint})
 			if err != nil {
 				return err
 			}
@@ -65,11 +74,11 @@ looks for them.`,
 	return c
 }
 
-// viewGroups returns the groups of f, muted and resolved ones last.
-func viewGroups(ctx context.Context, st openStore, f groups.Filter) ([]groupView, error) {
-	list, err := inspect.Groups(ctx, st, f)
-	views := make([]groupView, len(list))
-	for i, g := range list {
+// viewGroups returns the groups of f in the order of list.
+func viewGroups(ctx context.Context, st openStore, list func(context.Context, store.Store, groups.Filter) ([]groups.Group, error), f groups.Filter) ([]groupView, error) {
+	all, err := list(ctx, st, f)
+	views := make([]groupView, len(all))
+	for i, g := range all {
 		views[i] = groupView{g, g.Open}
 	}
 	return views, err

@@ -15,6 +15,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
+	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -87,7 +88,7 @@ func (m *Main) status(ctx context.Context, st openStore) (v statusView, err erro
 	if err != nil {
 		return v, err
 	}
-	if v.Failing, err = viewGroups(ctx, st, groups.Filter{}); err != nil {
+	if v.Failing, err = viewGroups(ctx, st, inspect.Groups, groups.Filter{}); err != nil {
 		return v, err
 	}
 	if v.Cancelled, err = st.Letters().Count(ctx, dlq.Filter{Class: dlq.Cancelled}); err != nil {

@@ -40,6 +40,15 @@ func Groups(ctx context.Context, st store.Store, f groups.Filter) ([]groups.Grou
 	return list, err
 }
 
+// Resolved returns the groups of f that are resolved, also without open letters: the one that was resolved last first.
+func Resolved(ctx context.Context, st store.Store, f groups.Filter) ([]groups.Group, error) {
+	f.Closed = true
+	list, err := st.Operations().Groups.List(ctx, f)
+	list = slices.DeleteFunc(list, func(g groups.Group) bool { return g.State != groups.Resolved })
+	slices.SortStableFunc(list, func(a, b groups.Group) int { return b.ResolvedAt.Compare(a.ResolvedAt) })
+	return list, err
+}
+
 func rank(g groups.Group, now time.Time) int {
 	switch {
 	case g.Muted(now):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/redriving"
+	"github.com/headrace/headrace/ui/frame"
 	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
@@ -80,4 +82,21 @@ func (d *Request) Back(ctx context.Context, r read.Reader, p who.Person) (f Form
 		return f, err
 	}
 	return f, nil
+}
+
+// Recall is what a person typed into the form of a request of theirs, if the address of r names that and is its page,
+// below root; otherwise nil.
+func Recall(ctx context.Context, requests instance.Requests, r *http.Request, root, person string) (*frame.Typed, error) {
+	id, err := strconv.ParseInt(r.Form.Get("typed"), 10, 64)
+	if err != nil {
+		return nil, nil
+	}
+	q, _, found, err := requests.Get(ctx, id)
+	if err != nil || !found || q.By != person {
+		return nil, err
+	}
+	if f := FormOf(q); r.URL.Path == root+"/"+f.Path {
+		return frame.TypedInto(f.Name, f.Fields), nil
+	}
+	return nil, nil
 }

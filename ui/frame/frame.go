@@ -32,7 +32,7 @@ func Parse(sources fs.FS, root string) Views {
 	}
 	base := template.Must(template.New("base").Funcs(funcs).ParseFS(sources, "templates/base.html", "templates/parts.html"))
 	all := make(Views)
-	for _, page := range []string{"overview", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared", "steps", "edit", "newkey", "cancel"} {
+	for _, page := range []string{"overview", "groups", "group", "letter", "redrive", "request", "search", "redrives", "consumers", "outbox", "audit", "backlog", "inbox", "error", "choose", "shared", "steps", "edit", "newkey", "cancel"} {
 		all[page] = template.Must(template.Must(base.Clone()).ParseFS(sources, "templates/"+page+".html"))
 	}
 	return all
