@@ -49,8 +49,11 @@ func (o Options) Validate() error {
 	}
 	names := make(map[string]bool)
 	for _, s := range o.Sinks {
-		if s == nil || s.Name() == "" || names[s.Name()] {
-			return errors.New("option Sinks: a sink is nil, or has no name of its own")
+		switch {
+		case s == nil || s.Name() == "":
+			return errors.New("option Sinks: a sink is nil, or has no name")
+		case names[s.Name()]:
+			return fmt.Errorf("option Sinks: two are called %.40q and cannot be told apart: give one of them another name, as Options.Name of package sinks", s.Name())
 		}
 		names[s.Name()] = true
 	}

@@ -39,8 +39,9 @@ func (m *Main) uiCommand() *cobra.Command {
 Processes of consumers send their alerts. That a consumer has none left no process of it can tell: with --alerts, this
 command does, and tells what concerns the whole database while no process judges that. The file has a line for each receiver:
   slack URL | pagerduty KEY | pagerduty-eu KEY | alertmanager URL… | webhook URL SECRET | heartbeat URL
-and may have "pages URL", the address of these pages for links, and "allow NETWORK" (10.0.0.0/8), for receivers in your own
-network, also by http. Of a receiver that is a sink of the consumers, too, each alert is sent once. HEADRACE_ENVIRONMENT is
+Behind its kind a receiver may have name=NAME, and two of a kind must, as in "slack name=ops URL": headrace alert ls tells them apart
+by it. The file may have "pages URL", the address of these pages for links, and "allow NETWORK" (10.0.0.0/8), for receivers in your own
+network, also by http. Of a receiver that is a sink of the consumers, too, by the same name, each alert is sent once. HEADRACE_ENVIRONMENT is
 that of the consumers.`,
 		Example: "  headrace ui --listen 127.0.0.1:8090",
 	}

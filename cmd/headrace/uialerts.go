@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -21,8 +24,15 @@ import (
 // receivers are who is told of alerts.
 type receivers struct {
 	alerts.Options
-	pulses []*sinks.Pulse
+	pulses []pulse
 	limits sinks.Options
+	lines  map[string]int // by name: the line of a receiver
+}
+
+// pulse is a heartbeat with its name, for the log.
+type pulse struct {
+	*sinks.Pulse
+	name string
 }
 
 // readReceivers reads a file with a line for each: its kind, and what it needs; "" has none. Errors
@@ -52,7 +62,7 @@ func readReceivers(file string) (r receivers, err error) {
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") || words[0] == "allow" && len(words) == 2 {
 			continue
 		}
-		if err := r.add(words[0], words[1:]); err != nil {
+		if err := r.add(i+1, words[0], words[1:]); err != nil {
 			return r, usagef("%s, line %d: %v", file, i+1, err)
 		}
 	}
@@ -65,10 +75,37 @@ func readReceivers(file string) (r receivers, err error) {
 	return r, nil
 }
 
-var errNoReceiver = errors.New("it is not one of slack URL, pagerduty KEY, pagerduty-eu KEY, alertmanager URL…, webhook URL SECRET, heartbeat URL, allow NETWORK, pages URL")
+var errNoReceiver = errors.New("it is not one of slack URL, pagerduty KEY, pagerduty-eu KEY, alertmanager URL…, webhook URL SECRET, heartbeat URL, allow NETWORK, pages URL; a receiver may have name=NAME behind its kind")
+
+// fitName is what names a receiver: in the tables, in alert ls and as a label of metrics.
+var fitName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,40}$`)
+
+// named takes the name of a receiver from what its line says: that of its kind if it gives none. Two of a file have two.
+func (r *receivers) named(line int, kind string, args []string) (name string, rest []string, err error) {
+	name, rest = strings.TrimSuffix(kind, "-eu"), args
+	if len(args) > 0 && strings.HasPrefix(args[0], "name=") {
+		if name, rest = strings.TrimPrefix(args[0], "name="), args[1:]; !fitName.MatchString(name) {
+			return "", nil, errors.New("a name has 1 to 40 letters, digits, - and _")
+		}
+	}
+	if before := r.lines[name]; before != 0 {
+		return "", nil, fmt.Errorf("it cannot be told apart from line %d: name one of them, as in %s name=ops", before, kind)
+	}
+	if r.lines == nil {
+		r.lines = make(map[string]int)
+	}
+	r.lines[name] = line
+	return name, rest, nil
+}
 
 // add adds what a line says.
-func (r *receivers) add(kind string, args []string) (err error) {
+func (r *receivers) add(line int, kind string, args []string) (err error) {
+	limits := r.limits
+	if slices.Contains([]string{"slack", "pagerduty", "pagerduty-eu", "alertmanager", "webhook", "heartbeat"}, kind) {
+		if limits.Name, args, err = r.named(line, kind, args); err != nil {
+			return err
+		}
+	}
 	one := ""
 	if len(args) > 0 {
 		one = args[0]
@@ -76,23 +113,23 @@ func (r *receivers) add(kind string, args []string) (err error) {
 	var sink alerts.Sink
 	switch {
 	case kind == "alertmanager" && len(args) > 0:
-		sink, err = sinks.Alertmanager(args, r.limits)
+		sink, err = sinks.Alertmanager(args, limits)
 	case kind == "webhook" && (len(args) == 2 || len(args) == 3):
-		sink, err = sinks.WebhookV2(one, args[1:], r.limits)
+		sink, err = sinks.WebhookV2(one, args[1:], limits)
 	case len(args) != 1:
 		return errNoReceiver
 	case kind == "slack":
-		sink, err = sinks.Slack(one, r.limits)
+		sink, err = sinks.Slack(one, limits)
 	case kind == "pagerduty":
-		sink, err = sinks.PagerDuty(sinks.PagerDutyUS, one, r.limits)
+		sink, err = sinks.PagerDuty(sinks.PagerDutyUS, one, limits)
 	case kind == "pagerduty-eu":
-		sink, err = sinks.PagerDuty(sinks.PagerDutyEU, one, r.limits)
+		sink, err = sinks.PagerDuty(sinks.PagerDutyEU, one, limits)
 	case kind == "pages":
 		r.URL = one
 		return nil
 	case kind == "heartbeat":
-		pulse, err := sinks.Heartbeat(one, r.limits)
-		r.pulses = append(r.pulses, pulse)
+		p, err := sinks.Heartbeat(one, limits)
+		r.pulses = append(r.pulses, pulse{p, limits.Name})
 		return err
 	default:
 		return errNoReceiver
@@ -113,9 +150,9 @@ func (r receivers) watch(ctx context.Context, st store.Store, environment string
 	})
 	var tasks sync.WaitGroup
 	tasks.Go(func() { w.Run(ctx) })
-	for _, pulse := range r.pulses {
+	for _, p := range r.pulses {
 		tasks.Go(func() {
-			pulse.Run(ctx, func() error { return st.Ping(ctx) }, func(err error) { logger.Warn("the heartbeat was not taken", "error", err) })
+			p.Run(ctx, func() error { return st.Ping(ctx) }, func(err error) { logger.Warn("the heartbeat was not taken", "heartbeat", p.name, "error", err) })
 		})
 	}
 	tasks.Wait()

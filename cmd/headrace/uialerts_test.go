@@ -40,14 +40,31 @@ func TestReceivers(t *testing.T) {
 	if got := strings.Join(names, " "); err != nil || got != "slack pagerduty alertmanager webhook" || len(r.pulses) != 1 || r.URL != "https://headrace.example.com" {
 		t.Errorf("%s, %+v, %v", got, r, err)
 	}
+	r, err = readReceivers(receiversFile(t, "slack name=on-call_1 https://a.example.com/x\nslack name=ops https://b.example.com/x\nslack https://c.example.com/x\nheartbeat name=hc https://c.example.com/x\nheartbeat https://d.example.com/x\n"))
+	names = nil
+	for _, s := range r.Sinks {
+		names = append(names, s.Name())
+	}
+	if got := strings.Join(names, " "); err != nil || got != "on-call_1 ops slack" || len(r.pulses) != 2 || r.pulses[0].name != "hc" || r.pulses[1].name != "heartbeat" {
+		t.Errorf("%s, %+v, %v", got, r, err)
+	}
 	for text, want := range map[string]string{
+		"slack https://a.example.com/x\npagerduty " + strings.Repeat("k", 32) + "\npagerduty-eu " + strings.Repeat("c", 32): "line 3: it cannot be told apart from line 2: name one of them, as in pagerduty-eu name=ops",
+		"heartbeat https://a.example.com/canary\nheartbeat https://b.example.com/canary":                                    "line 2: it cannot be told apart from line 1: name one of them",
+		"slack name=ops https://a.example.com/canary\nwebhook name=ops https://b.example.com/canary " + webhookSecret:       "line 2: it cannot be told apart from line 1",
+		"slack name=webhook https://a.example.com/canary\nwebhook https://b.example.com/canary " + webhookSecret:            "line 2: it cannot be told apart from line 1",
+		"slack name=a/canary https://a.example.com/canary":                                                                  "line 1: a name has 1 to 40",
+		"slack name= https://a.example.com/canary":                                                                          "line 1: a name has 1 to 40",
+		"slack name=" + strings.Repeat("n", 41) + " https://a.example.com/canary":                                           "line 1: a name has 1 to 40",
+		"pages name=x https://a.example.com/canary":                                                                         "line 1: it is not one of",
+		"slack name=ops":                     "line 1: it is not one of",
 		"slack https://10.0.0.7/canary":      "line 1: ",
 		"\nslack http://canary.example.com":  "line 2: ",
 		"webhook https://canary.example.com": "line 1: it is not one of slack URL",
 		"pager canary":                       "line 1: it is not one of",
 		"allow canary":                       "line 1: no network",
 		"allow 10.0.0.0/8 canary":            "line 1: it is not one of",
-		"slack https://a.example.com/canary\nslack https://b.example.com/canary": "has no name of its own",
+		"slack https://a.example.com/canary\nslack https://b.example.com/canary": "line 2: it cannot be told apart from line 1: name one of them, as in slack name=ops",
 		"pages canary": "URL is not an address",
 		"":             "has no receiver",
 		"# slack https://canary.example.com\nallow 10.0.0.0/8\npages https://canary.example.com": "has no receiver",
