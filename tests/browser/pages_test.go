@@ -116,13 +116,21 @@ func (b *tab) asAllOthers(path string) {
 	if wide := run[int](b, longName); wide > 1200 {
 		b.Errorf("%s: with a long name the header is %d pixels wide of 1200", path, wide)
 	}
+	if cut := run[int](b, roleCut); cut > 0 {
+		b.Errorf("%s: with a long name %d pixels of the role are cut", path, cut)
+	}
 	for _, fault := range b.seen() {
 		b.Errorf("%s: %s", path, fault)
 	}
 }
 
 // longName is how wide the header is where the database has a long name, as its address.
-const longName = `(document.querySelector(".env>.nw").textContent = "postgres://postgres@127.0.0.1:5432/orders?sslmode=disable", document.querySelector("header.top").scrollWidth)`
+const longName = `(document.querySelector(".db").textContent = "postgres://postgres@127.0.0.1:5432/orders?sslmode=disable", document.querySelector("header.top").scrollWidth)`
+
+// roleCut is how much of the role in the header is not seen.
+const roleCut = `(() => { const role = document.querySelector(".who b"); if (!role) return 0;
+	const seen = role.parentNode.getBoundingClientRect();
+	return Math.ceil(Math.max(0, role.getBoundingClientRect().right - Math.min(seen.right, innerWidth), role.getBoundingClientRect().width - role.parentNode.clientWidth)) })()`
 
 // narrow makes the window so many pixels wide.
 func narrow(pixels int64) chromedp.Action[chromedp.Void] {
