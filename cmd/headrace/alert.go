@@ -75,7 +75,7 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		if c.State != condition.Firing && !all {
 			continue
 		}
-		v, got := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}, []string{}
+		v := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}
 		v.Since = v.Since.UTC()
 		if v.Judged, v.Silent = judges.Silent(c); v.Silent {
 			v.Judged = v.Judged.UTC()
@@ -84,11 +84,10 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		for _, s := range sends {
 			if s.Key == c.Key {
 				v.Sinks = append(v.Sinks, sinkView{s.Sink, string(s.Phase), s.Error, s.Lost})
-				got = append(got, s.Sink+": "+cmp.Or(s.Error, string(s.Phase)))
 			}
 		}
 		views = append(views, v)
-		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), short(text(strings.Join(got, ", ")), 60), c.Command})
+		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), text(sinksGot(v.Sinks)), c.Command})
 	}
 	for _, consumer := range slices.Sorted(maps.Keys(silent)) {
 		since := ""
@@ -98,6 +97,31 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		m.say("no process of %s judges its alerts%s: they stand as they were", text(consumer), since)
 	}
 	return m.emit("alerts", views, []string{"STATE", "SEVERITY", "KIND", "SINCE", "WHAT", "SINKS GOT", "NEXT"}, rows)
+}
+
+// sinksGot says what sinks got, in the width of a cell: of many it counts them, and says why the first of those that fail does.
+func sinksGot(list []sinkView) string {
+	const width = 60
+	all, failing := make([]string, len(list)), []string{}
+	for i, s := range list {
+		kind, reason, _ := strings.Cut(s.Error, ": ") // an error begins with the kind of its sink
+		if !strings.HasPrefix(s.Sink, kind) {
+			reason = s.Error
+		}
+		all[i] = s.Sink + ": " + cmp.Or(reason, s.Error, s.Got)
+		if s.Error != "" {
+			failing = append(failing, all[i])
+		}
+	}
+	says := strings.Join(all, ", ")
+	if len(list) < 2 || len(says) <= width {
+		return short(says, width)
+	}
+	says = fmt.Sprintf("%d sinks", len(list))
+	if len(failing) == 0 {
+		return says + ": -o json lists them"
+	}
+	return short(fmt.Sprintf("%s, %d failing: %s", says, len(failing), failing[0]), width)
 }
 
 func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) error {

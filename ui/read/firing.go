@@ -48,8 +48,9 @@ type Alert struct {
 	// not known.
 	Silent bool
 	Judged time.Time
-	// Got says which sinks got it, as "webhook, slack".
-	Got string
+	// Got says which sinks got it, as "webhook, slack", and Sinks counts them.
+	Got   string
+	Sinks int64
 }
 
 // firing reads what fires beside the groups that are shown, and the steps and systems that wait for a person.
@@ -144,6 +145,6 @@ func alertOf(c condition.Condition, sends []condition.Send, judges inspect.Judge
 			got = append(got, s.Sink)
 		}
 	}
-	a.Got = strings.Join(got, ", ")
+	a.Got, a.Sinks = strings.Join(got, ", "), int64(len(got))
 	return a
 }
