@@ -125,6 +125,9 @@ func sinksGot(list []sinkView) string {
 }
 
 func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) error {
+	if err := knownConsumer(ctx, st, consumer, ""); err != nil {
+		return err
+	}
 	answer, err := ask[[]watching.Tested](ctx, st, instance.Request{Kind: watching.TestKind, Consumer: consumer}, struct{}{}, instance.Valid)
 	if err != nil {
 		return fmt.Errorf("alert test: %w", err)

@@ -43,7 +43,10 @@ func (m *Main) auditCommand() *cobra.Command {
 				rows = rows[:most.n]
 				m.say("there are more: --before %d", rows[most.n-1].ID)
 			}
-			return m.emitAudit(rows)
+			if err := m.emitAudit(rows); err != nil || len(rows) > 0 || f.Kind != audit.Consumer {
+				return err
+			}
+			return knownConsumer(ctx, st, f.Subject, "")
 		})
 	})
 	return m.parent("audit", "look at what people did", c)

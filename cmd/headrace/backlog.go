@@ -88,7 +88,10 @@ search ends after two seconds and says where to go on.`,
 			if next != 0 {
 				m.say("there may be more: --after %d", next)
 			}
-			return m.emitRows(rows)
+			if err := m.emitRows(rows); err != nil || len(rows) > 0 {
+				return err
+			}
+			return knownConsumer(ctx, st, f.Consumer, f.Handler)
 		})
 	})
 	return c
@@ -194,11 +197,14 @@ as many of one as of another: 30+ is at least 30. With --group it counts those o
 			if err := m.emit("groups", views, []string{"ERROR FINGERPRINT", "COUNT", "CONSUMER", "HANDLER", "DUE", "ID", "ERROR"}, rows); err != nil {
 				return err
 			}
-			if len(groups) == 0 && f.ErrorFingerprint != "" {
-				m.say("no message waits after such a failure")
-				return errFound
+			if len(groups) > 0 {
+				return nil
 			}
-			return nil
+			if err := knownConsumer(ctx, st, f.Consumer, f.Handler); err != nil || f.ErrorFingerprint == "" {
+				return err
+			}
+			m.say("no message waits after such a failure")
+			return errFound
 		})
 	})
 	return c

@@ -58,6 +58,9 @@ func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, 
 
 // moveRows asks a process, and prints what it has done.
 func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, args intervene.Args, participle string) (err error) {
+	if err := knownConsumer(ctx, st, r.Consumer, args.Handler); err != nil {
+		return err
+	}
 	of := backlog.Filter{Consumer: r.Consumer, Handler: args.Handler, ErrorFingerprint: args.ErrorFingerprint}
 	if err := wholeRowGroup(ctx, st, &of); err != nil {
 		return err

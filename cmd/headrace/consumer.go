@@ -63,6 +63,9 @@ func (m *Main) consumerListCommand() *cobra.Command {
 				if err := m.printConsumers(views); err != nil || len(views) > 0 || len(args) == 0 {
 					return err
 				}
+				if err := knownConsumer(ctx, st, args[0], ""); err != nil {
+					return err
+				}
 				m.say("no process and no pause of %q is known", args[0])
 				return errFound
 			})
@@ -149,13 +152,24 @@ func (m *Main) pauseCommand() *cobra.Command {
 		Use: "pause CONSUMER", Short: "stop all processes of a consumer from taking messages", Args: one("CONSUMER"),
 		Long: `Marks the consumer as paused. Within about two seconds its processes stop reading their source
 and the backlog; they finish the messages that they have, and go on publishing events. The mark
-also holds for processes that start later, until headrace consumer resume.`,
+also holds for processes that start later, until headrace consumer resume.
+
+Exit status 5 if no consumer of this name is known.`,
 		Example: "  headrace consumer pause billing --reason 'the bank is down'",
 	}
 	by := m.writes(c).Flags().String("by", "", "who pauses it (default: your user name)")
 	reason := c.Flags().String("reason", "", "why, for people who find it paused")
+	anyway := c.Flags().Bool("anyway", false, "also if no consumer of this name is known")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if err := instance.CheckConsumer(args[0]); err != nil {
+				return usagef("%v", err)
+			}
+			if !*anyway {
+				if err := mayPause(ctx, st, args[0]); err != nil {
+					return err
+				}
+			}
 			if err := m.wouldConsumer(ctx, st, "pause", args[0]); err != nil {
 				return err
 			}
@@ -198,6 +212,9 @@ func (m *Main) resumeCommand() *cobra.Command {
 				return err
 			}
 			if !was {
+				if err := knownConsumer(ctx, st, args[0], ""); err != nil {
+					return err
+				}
 				m.say("it was not paused")
 				return errFound
 			}
@@ -205,6 +222,15 @@ func (m *Main) resumeCommand() *cobra.Command {
 		})
 	})
 	return c
+}
+
+// mayPause refuses to pause a consumer that is not known.
+func mayPause(ctx context.Context, st openStore, name string) error {
+	err := knownConsumer(ctx, st, name, "")
+	if unknown, ok := errors.AsType[*unknownName](err); ok {
+		return fmt.Errorf("%w: %v. If it is still to start for the first time, add --anyway", errRefused, unknown)
+	}
+	return err
 }
 
 // wouldConsumer is would for the processes of a consumer.

@@ -128,7 +128,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 			return err
 		}
 		if total == 0 { // there is nothing to ask about
-			return m.report(d, f, redrive.Result{}, participle, nil)
+			return m.report(ctx, st, d, f, redrive.Result{}, participle, nil)
 		}
 		if d.limit.n > 0 {
 			total = min(total, int64(d.limit.n))
@@ -152,7 +152,7 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if err != nil && work.Err() != nil {
 			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.Done, "letter", "letters"))
 		}
-		if err := m.report(d, f, done, participle, err); err != nil || d.limit.n == 0 {
+		if err := m.report(ctx, st, d, f, done, participle, err); err != nil || d.limit.n == 0 {
 			return err
 		}
 		left, err := admin.Count(ctx, f)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -19,7 +20,7 @@ type outcome struct {
 
 // report prints the result, also if it ended early. It is no success if chosen letters were
 // not found; with --all, finding none is a success.
-func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, participle string, failed error) error {
+func (m *Main) report(ctx context.Context, st openStore, d *decideFlags, f dlq.Filter, done redrive.Result, participle string, failed error) error {
 	var printed error
 	if m.json() {
 		o := outcome{Skipped: done.Skipped, Skips: done.Skips}
@@ -45,8 +46,7 @@ func (m *Main) report(d *decideFlags, f dlq.Filter, done redrive.Result, partici
 		}
 		return errFound
 	case done.Done == 0 && !d.all:
-		m.say("nothing was done: no open letter matches%s", describe(f))
-		return errFound
+		return m.nothing(ctx, st, f, "nothing was done: no open letter matches")
 	}
 	return nil
 }

@@ -110,8 +110,7 @@ func (m *Main) export(ctx context.Context, st openStore, e *exportFlags, r expor
 	case err != nil:
 		return err
 	case end.Count == 0:
-		m.say("no letter matches%s", describe(r.Filter))
-		return errFound
+		return m.nothing(ctx, st, r.Filter, "no letter matches")
 	}
 	if e.file != "" {
 		says := [][]string{{fmt.Sprintf("%s exported to %s", plural(end.Count, "letter", "letters"), e.file)}}

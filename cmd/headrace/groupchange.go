@@ -47,8 +47,7 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 				return err
 			}
 			err = m.emit("", groupView{g, g.Open}, nil, [][]string{{short(g.ErrorFingerprint, 16) + " " + said}})
-			m.nextWhy([]groupView{{g, g.Open}})
-			return err
+			return errors.Join(err, m.nextWhy(ctx, st, g))
 		})
 	})
 	return c

@@ -59,16 +59,16 @@ looks for them.`,
 			if err != nil {
 				return err
 			}
-			if err := m.printGroups(views); err != nil {
+			if err := m.emit("groups", views, groupColumns, m.groupRows(views)); err != nil {
 				return err
 			}
 			if err := m.sayLate(ctx, st); err != nil {
 				return err
 			}
 			if len(views) > 0 {
-				m.nextWhy(views)
+				return m.nextWhy(ctx, st, views[0].Group)
 			}
-			return m.found(len(views), f)
+			return m.found(ctx, st, len(views), f)
 		})
 	})
 	return c
@@ -84,7 +84,10 @@ func viewGroups(ctx context.Context, st openStore, list func(context.Context, st
 	return views, err
 }
 
-func (m *Main) printGroups(views []groupView) error {
+// groupColumns are the same for all ways to choose letters: COUNT is how many of a group are chosen.
+var groupColumns = []string{"ERROR FINGERPRINT", "STATE", "COUNT", "LAST", "SINCE", "BUILDS", "SCOPE", "CLASS", "LETTER", "ERROR"}
+
+func (m *Main) groupRows(views []groupView) [][]string {
 	rows := make([][]string, 0, len(views))
 	for _, g := range views {
 		rows = append(rows, []string{
@@ -92,7 +95,7 @@ func (m *Main) printGroups(views []groupView) error {
 			short(g.Consumer+"/"+g.Handler, 50), string(g.Class), strconv.FormatInt(g.LastLetter, 10), short(text(g.Sample), 60),
 		})
 	}
-	return m.emit("groups", views, []string{"ERROR FINGERPRINT", "STATE", "OPEN", "LAST", "SINCE", "BUILDS", "SCOPE", "CLASS", "LETTER", "ERROR"}, rows)
+	return rows
 }
 
 // stateOfGroup is a state in words, with the mute.
@@ -141,17 +144,15 @@ func (m *Main) sayLate(ctx context.Context, st openStore) error {
 	return err
 }
 
-// nextWhy leads to the first group. Where others share its fingerprint, options choose it.
-func (m *Main) nextWhy(views []groupView) {
-	first := views[0]
-	words := "dlq why " + short(first.ErrorFingerprint, 16)
-	for _, v := range views[1:] {
-		if v.ErrorFingerprint == first.ErrorFingerprint {
-			words += chosen(dlq.Filter{Consumer: first.Consumer, Handler: first.Handler})
-			break
-		}
+// nextWhy leads to a group; to a letter of it if it has no state, as cancelled letters have none.
+func (m *Main) nextWhy(ctx context.Context, st openStore, g groups.Group) error {
+	if g.State == "" {
+		m.next("dlq show %d", g.LastLetter)
+		return nil
 	}
-	m.next("%s", words)
+	words, err := inspect.GroupWords(ctx, st, g.ID, migrate.Quote)
+	m.next("dlq why %s", words)
+	return err
 }
 
 // chosen are the options that choose the consumer and the handler of f.
@@ -202,7 +203,7 @@ func wholeFingerprint(digits *string, known func() ([]string, error)) error {
 }
 
 // oneGroup returns the group of f, with or without open letters.
-func (m *Main) oneGroup(ctx context.Context, st redrive.Store, f dlq.Filter) (groups.Group, error) {
+func (m *Main) oneGroup(ctx context.Context, st openStore, f dlq.Filter) (groups.Group, error) {
 	if err := wholeGroup(ctx, st, &f); err != nil {
 		return groups.Group{}, err
 	}
@@ -211,7 +212,7 @@ func (m *Main) oneGroup(ctx context.Context, st redrive.Store, f dlq.Filter) (gr
 		return groups.Group{}, err
 	}
 	if len(list) == 0 {
-		return groups.Group{}, m.found(0, f)
+		return groups.Group{}, m.found(ctx, st, 0, f)
 	}
 	return list[0], ofOneHandler(list)
 }

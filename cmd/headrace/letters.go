@@ -51,16 +51,6 @@ func (m *Main) showCommand() *cobra.Command {
 	return c
 }
 
-// found returns errFound if a given group does not exist. With other filters an empty
-// list is a valid result.
-func (m *Main) found(n int, f dlq.Filter) error {
-	if n > 0 || f.ErrorFingerprint == "" {
-		return nil
-	}
-	m.say("no letter matches%s", describe(f))
-	return errFound
-}
-
 // describe returns the filter in words.
 func describe(f dlq.Filter) string {
 	words := inspect.Words(f)

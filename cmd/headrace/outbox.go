@@ -38,8 +38,14 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting),
 				})
 			}
-			if err := m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows); err != nil || m.json() {
+			if err := m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows); err != nil {
 				return err
+			}
+			if len(list) == 0 {
+				return knownBox(ctx, st, *name)
+			}
+			if m.flags.format.value != "table" {
+				return nil
 			}
 			var waiting []string
 			for _, b := range list {
@@ -87,7 +93,10 @@ func (m *Main) parkedCommand() *cobra.Command {
 				held = held[:most.n]
 				m.say("there are more: --after %d", held[most.n-1].RowID)
 			}
-			return m.emitParked(held)
+			if err := m.emitParked(held); err != nil || len(held) > 0 {
+				return err
+			}
+			return knownBox(ctx, st, *name)
 		})
 	})
 	return c
@@ -132,7 +141,12 @@ from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 		if err != nil {
 			return err
 		}
-		return m.withStore(ctx, func(st openStore) error { return m.unpark(ctx, st.Outbox(), *name, rows, yes) })
+		return m.withStore(ctx, func(st openStore) error {
+			if err := knownBox(ctx, st, *name); err != nil {
+				return err
+			}
+			return m.unpark(ctx, st.Outbox(), *name, rows, yes)
+		})
 	})
 	return c
 }

@@ -64,7 +64,12 @@ for your own schedule. It may be stopped at any time, and run while consumers ru
 				return err
 			}
 		}
-		return m.withStore(ctx, func(st openStore) error { return m.prune(ctx, st.Operations().Pruner, f, plan) })
+		return m.withStore(ctx, func(st openStore) error {
+			if err := knownConsumer(ctx, st, f.consumer, ""); err != nil {
+				return err
+			}
+			return m.prune(ctx, st.Operations().Pruner, f, plan)
+		})
 	})
 	return c
 }

@@ -116,8 +116,7 @@ func (m *Main) oneConsumer(ctx context.Context, st openStore, f dlq.Filter) (str
 	case err != nil:
 		return "", err
 	case len(names) == 0:
-		m.say("nothing was done: no open letter matches%s", describe(f))
-		return "", errFound
+		return "", m.nothing(ctx, st, f, "nothing was done: no open letter matches")
 	case len(names) > 1:
 		return "", usagef("these are letters of several consumers, choose with --consumer: %s", strings.Join(names, ", "))
 	}

@@ -260,7 +260,10 @@ func (m *Main) redriveListCommand() *cobra.Command {
 				}
 				rows = append(rows, []string{v.Name, string(v.Kind), string(v.State), v.Consumer, m.when(v.Planned), by, strconv.FormatInt(v.Count, 10), text(v.outcomes()), short(text(v.Why), 60)})
 			}
-			return m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows)
+			if err := m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows); err != nil || len(list) > 0 {
+				return err
+			}
+			return knownConsumer(ctx, st, *consumer, "")
 		})
 	})
 	return c

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/search"
 )
 
@@ -50,16 +52,20 @@ type lookView struct {
 
 func viewLook(p search.Progress) lookView { return lookView(p) }
 
-// came says how far a search came that did not reach the end.
-func (m *Main) came(r search.Request, found int64, p search.Progress) {
+// came is the end of a search: it says how far it came if that is not the end.
+func (m *Main) came(ctx context.Context, st openStore, r search.Request, found int64, p search.Progress) error {
 	if p.Cursor == 0 {
-		return
+		return m.found(ctx, st, int(found), r.Filter)
 	}
 	in := "newest"
 	if r.Cursor != 0 {
 		in = "next"
 	}
 	m.say("%d found in the %s %d of about %d; go on with --cursor %d, or walk to the end with --all-pages", found, in, p.Looked, p.Of, p.Cursor)
+	if found > 0 {
+		return nil
+	}
+	return m.knownOf(ctx, st, r.Filter)
 }
 
 // letterPage is a page of letters as JSON.
@@ -101,14 +107,10 @@ and where to go on.`,
 			if err := m.emitLetters(letterPage{viewLetters(page.Letters), viewLook(page.Progress)}, true); err != nil {
 				return err
 			}
-			m.came(r, int64(len(page.Letters)), page.Progress)
 			if len(page.Letters) > 0 {
 				m.next("dlq show %d", page.Letters[0].LetterID)
 			}
-			if page.Cursor != 0 {
-				return nil
-			}
-			return m.found(len(page.Letters), f)
+			return m.came(ctx, st, r, int64(len(page.Letters)), page.Progress)
 		})
 	})
 	return c
@@ -140,7 +142,7 @@ func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) erro
 	if err != nil {
 		return err
 	}
-	return m.found(found, r.Filter)
+	return m.found(ctx, st, found, r.Filter)
 }
 
 // emitPart prints letters as a part of the one object of JSON that a letterPage is, and emitEnd its end:
@@ -197,21 +199,25 @@ func (m *Main) emitLetters(page letterPage, first bool) error {
 
 // groupPage is a page of groups as JSON.
 type groupPage struct {
-	Groups []dlq.Group `json:"groups"`
+	Groups []groupView `json:"groups"`
 	lookView
 }
 
-var groupColumns = []string{"ERROR FINGERPRINT", "COUNT", "CLASS", "CONSUMER", "HANDLER", "FIRST", "LAST", "LETTER", "ERROR"}
-
-func (m *Main) groupRows(groups []dlq.Group) [][]string {
-	rows := make([][]string, 0, len(groups))
-	for _, g := range groups {
-		rows = append(rows, []string{
-			text(g.ErrorFingerprint), strconv.FormatInt(g.Count, 10), string(g.Class), short(g.Consumer, 30), short(g.Handler, 30),
-			m.when(g.First), m.when(g.Last), strconv.FormatInt(g.SampleID, 10), short(text(g.Sample), 60),
-		})
+// chosenGroups are groups of which a filter chooses letters: those it chooses are counted, and the newest of
+// them is shown. Cancelled letters are in no group that has a state.
+func chosenGroups(ctx context.Context, st openStore, f dlq.Filter, list []dlq.Group) ([]groupView, error) {
+	known, err := st.Operations().Groups.List(ctx, groups.Filter{Consumer: f.Consumer, Handler: f.Handler, ErrorFingerprint: f.ErrorFingerprint, Closed: true})
+	views := make([]groupView, len(list))
+	for i, g := range list {
+		id := groups.ID{Consumer: g.Consumer, Handler: g.Handler, ErrorFingerprint: g.ErrorFingerprint}
+		views[i] = groupView{groups.Group{ID: id, First: g.First, FirstLetter: g.SampleID}, g.Count}
+		if at := slices.IndexFunc(known, func(k groups.Group) bool { return k.ID == id }); at >= 0 {
+			views[i].Group = known[at]
+		}
+		v := &views[i].Group
+		v.Class, v.Last, v.LastLetter, v.Sample = g.Class, g.Last, g.SampleID, g.Sample
 	}
-	return rows
+	return views, err
 }
 
 // searchGroups prints groups that are not counted as a whole.
@@ -221,19 +227,21 @@ func (m *Main) searchGroups(ctx context.Context, st openStore, f dlq.Filter, loo
 	if err != nil {
 		return err
 	}
-	if page.Groups == nil {
-		page.Groups = []dlq.Group{}
+	views, err := chosenGroups(ctx, st, f, page.Groups)
+	if err != nil {
+		return err
 	}
-	if err := emitPage(m, groupPage{page.Groups, viewLook(page.Progress)}, page.Groups, groupColumns, m.groupRows(page.Groups)); err != nil {
+	if err := emitPage(m, groupPage{views, viewLook(page.Progress)}, views, groupColumns, m.groupRows(views)); err != nil {
 		return err
 	}
 	var letters int64
-	for _, g := range page.Groups {
+	for _, g := range views {
 		letters += g.Count
 	}
-	m.came(r, letters, page.Progress)
-	if page.Cursor != 0 {
-		return nil
+	if len(views) > 0 {
+		if err := m.nextWhy(ctx, st, views[0].Group); err != nil {
+			return err
+		}
 	}
-	return m.found(len(page.Groups), f)
+	return m.came(ctx, st, r, letters, page.Progress)
 }

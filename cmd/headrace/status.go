@@ -324,7 +324,7 @@ func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) erro
 		return err
 	}
 	if len(v.Failing) > 0 {
-		m.nextWhy(v.Failing)
+		return m.nextWhy(ctx, st, v.Failing[0].Group)
 	}
 	return nil
 }

@@ -42,7 +42,10 @@ func (m *Main) subscriptionListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.emitSubscriptions(list)
+				if err := m.emitSubscriptions(list); err != nil || len(list) > 0 {
+					return err
+				}
+				return knownConsumer(ctx, st, consumer, "")
 			})
 		}),
 	}

@@ -59,6 +59,17 @@ func rank(g groups.Group, now time.Time) int {
 	return 0
 }
 
+// GroupWords names a group in a command: by its fingerprint, and by its consumer and handler where another
+// one shares that. quote quotes a name for a shell.
+func GroupWords(ctx context.Context, st store.Store, g groups.ID, quote func(string) string) (string, error) {
+	words := g.ErrorFingerprint
+	same, err := st.Operations().Groups.List(ctx, groups.Filter{ErrorFingerprint: g.ErrorFingerprint, Closed: true})
+	if len(same) > 1 {
+		words += " --consumer " + quote(g.Consumer) + " --handler " + quote(g.Handler)
+	}
+	return words, err
+}
+
 // Sample returns the newest letter of a group, an older one if only that is open; 0 if
 // retention has removed it.
 func Sample(ctx context.Context, st store.Store, g groups.Group) (int64, error) {
