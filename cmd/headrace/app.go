@@ -35,7 +35,8 @@ type Main struct {
 	NoPager bool
 
 	out     *bufio.Writer
-	dryRun  bool // see writes
+	path    string // of the command, without the program's name
+	dryRun  bool   // see writes
 	paged   *pager
 	flags   globalFlags
 	started bool // errors before that are wrong usage

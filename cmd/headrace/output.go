@@ -21,18 +21,13 @@ func (m *Main) oneObject() bool { return m.flags.format.value == "json" }
 func (m *Main) lines() bool { return m.flags.format.value == "ndjson" }
 
 // emit prints value as JSON; or header and rows as a table, whose cells may contain any text;
-// or of each row the first cell, which is a name. name is as in envelope; a list of that
+// or the names of its items (itemNames). name is as in envelope; a list of that
 // name is one line for each item where JSON is one.
 func (m *Main) emit(name string, value any, header []string, rows [][]string) error {
 	list := reflect.ValueOf(value)
 	switch {
-	case m.flags.format.value == "name":
-		for _, row := range rows {
-			if err := m.line("%s", row[0]); err != nil {
-				return err
-			}
-		}
-		return nil
+	case m.namesOnly():
+		return m.emitNames(value)
 	case !m.json():
 		return m.table(header, rows)
 	case !m.lines() || name == "" || list.Kind() != reflect.Slice:

@@ -66,7 +66,7 @@ func (m *Main) root() *cobra.Command {
 	flags.StringVar(&m.flags.dsnFile, "dsn-file", "", "a file that holds the database's DSN")
 	flags.StringVar(&m.flags.schema, "schema", "", "the schema of the tables (PostgreSQL; default public)")
 	flags.StringVar(&m.flags.redact, "redact", "", "a file with more rules of what to redact in payloads, headers and results")
-	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item)")
+	flags.VarP(&m.flags.format, "output", "o", "how to print: table, json, ndjson (one object a line), or name (of each item of a list)")
 	m.flags.progress = choice{value: "auto", of: []string{"auto", "ndjson"}}
 	flags.Var(&m.flags.progress, "progress", "how to show the progress of long work on stderr: auto, or ndjson (one object a line)")
 	flags.BoolVar(&m.flags.utc, "utc", false, "show times in UTC, and not how long ago they were")
@@ -127,6 +127,10 @@ func mostOne(what string) cobra.PositionalArgs {
 // do returns a RunE: errors before it runs are wrong usage.
 func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
+		m.path = pathOf(c)
+		if err := m.hasNames(c); err != nil {
+			return err
+		}
 		m.started = true
 		if m.paged = m.pager(); m.paged != nil {
 			m.out.Reset(closedPipe{m.paged})
