@@ -112,8 +112,9 @@ func (s *Source) window(topic string) int {
 }
 
 // Close ends all subscriptions and waits for their goroutines: for a read under way
-// (Block), and for Redis to record settlements, at most CloseTimeout. It may be called
-// again.
+// (Block), and for Redis to record settlements, at most CloseTimeout. If Redis is silent it
+// takes up to the client's timeouts longer, which are 10 s beside Block for a read. It may
+// be called again.
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
