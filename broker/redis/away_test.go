@@ -40,3 +40,24 @@ func TestSubscribeLeavesNothing(t *testing.T) {
 	// The client tries to connect for a second longer.
 	goleak.VerifyNone(t, before, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
+
+// A source that is closed takes its own name out of the group, and no name that begins with
+// it. Guard: subscription.remove.
+func TestCloseRemovesItsOwnName(t *testing.T) {
+	b := newStream(t)
+	one, other := b.source(redis.SourceOptions{Name: "worker-1"}), b.source(redis.SourceOptions{Name: "worker-10"})
+	for _, s := range []*redis.Source{one, other} {
+		messages := b.subscribe(s)
+		b.add("payload", "x")
+		b.next(messages).Ack()
+		b.emptied()
+		s.Pause(b.topic) // it reads no more, which would make it a consumer again
+	}
+	if err := one.Close(); err != nil {
+		t.Fatal(err)
+	}
+	list, err := b.client.XInfoConsumers(t.Context(), b.topic, "group").Result()
+	if err != nil || len(list) != 1 || list[0].Name != "worker-10" {
+		t.Errorf("%+v, %v", list, err)
+	}
+}

@@ -59,9 +59,17 @@ func (u *subscription) sweep(ctx context.Context, prefix string, silent time.Dur
 		if c.Pending > 0 || c.Idle < silent || !strings.HasPrefix(c.Name, prefix) {
 			continue
 		}
-		if err := sweepScript.Run(ctx, u.client, []string{u.stream}, u.o.Group, c.Name).Err(); err != nil {
-			return fmt.Errorf("remove consumer %q of stream %q: %w", c.Name, u.stream, err)
+		if err := u.remove(ctx, c.Name); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// remove removes the consumer of this name, if it has no pending entries.
+func (u *subscription) remove(ctx context.Context, name string) error {
+	if err := sweepScript.Run(ctx, u.client, []string{u.stream}, u.o.Group, name).Err(); err != nil {
+		return fmt.Errorf("remove consumer %q of stream %q: %w", name, u.stream, err)
 	}
 	return nil
 }

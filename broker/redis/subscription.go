@@ -90,7 +90,7 @@ func (u *subscription) run() {
 	u.flight.stop()
 	if settling.Err() == nil {
 		last, done := context.WithTimeout(settling, u.o.CloseTimeout)
-		_ = u.sweep(last, u.o.Name, 0) // the next source that starts also sweeps
+		_ = u.remove(last, u.o.Name) // the next source that starts also sweeps
 		done()
 	}
 	close(u.out)
