@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -71,6 +72,24 @@ func TestSwitchedTransactionStopsTheConsumer(t *testing.T) {
 		"Commit, and an error": func(_ context.Context, tx *headrace.Tx) error {
 			raw, err := tx.SQL()
 			return errors.Join(err, raw.Commit(), errBoom)
+		},
+		"statements, and an error": func(ctx context.Context, tx *headrace.Tx) error {
+			return errors.Join(endTransaction(ctx, tx), errBoom)
+		},
+		"statements, and the end of the goroutine": func(ctx context.Context, tx *headrace.Tx) error {
+			if err := endTransaction(ctx, tx); err != nil {
+				return err
+			}
+			runtime.Goexit()
+			return nil
+		},
+		"Commit, and the end of the goroutine": func(_ context.Context, tx *headrace.Tx) error {
+			raw, err := tx.SQL()
+			if err := errors.Join(err, raw.Commit()); err != nil {
+				return err
+			}
+			runtime.Goexit()
+			return nil
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

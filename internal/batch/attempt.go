@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/breaker"
 	"github.com/headrace/headrace/internal/execute"
 	"github.com/headrace/headrace/internal/judge"
@@ -131,17 +130,11 @@ func (a *attempt) execute() *trouble {
 		return nil
 	}
 	tr := &trouble{Trouble: a.x.Trouble(), part: a.part}
-	a.t.Rollback()
-	if err := a.t.Lost(); errors.Is(err, sql.ErrTxDone) {
-		tr.Facts.Switched, tr.Err = true, switched(err)
-	} else if err != nil {
-		tr.Facts.Lost = true
-	}
+	ctx, cancel := a.p.Own()
+	defer cancel()
+	tr.Rollback(ctx, a.t, a.x.SessionChanged())
 	return tr
 }
-
-// switched is the error of a transaction that a handler has ended through Tx.SQL.
-func switched(err error) error { return fmt.Errorf("%w: %w", inbox.ErrSwitched, err) }
 
 // lost is the trouble of a handler that did not return.
 func (a *attempt) lost(l *runner.Lost) *trouble {
@@ -149,17 +142,20 @@ func (a *attempt) lost(l *runner.Lost) *trouble {
 	if a.stuck = l.Stuck; l.Stuck {
 		c.LeftBehind()
 		a.t.Discard()
-	} else {
-		a.t.Rollback()
 	}
 	err := l.Err
 	if a.p.cancelled.Err() != nil && l.Stuck { // abandoned because of a stop: no failure of the message
 		err = fmt.Errorf("%w: %w", err, context.Canceled)
 	}
 	tr := &trouble{part: a.part, Trouble: &execute.Trouble{Err: err, Known: a.x.Failures(), Facts: judge.Facts{
-		Phase: judge.Handler, Lost: a.t.Lost() != nil, Late: l.Stuck, Messages: 1, Unclear: len(c.Tasks()) > 1,
+		Phase: judge.Handler, Lost: l.Stuck, Late: l.Stuck, Messages: 1, Unclear: len(c.Tasks()) > 1,
 		Cancelled: a.p.cancelled.Err() != nil,
 	}}}
+	if !l.Stuck {
+		ctx, cancel := a.p.Own()
+		defer cancel()
+		tr.Rollback(ctx, a.t, c.SessionChanged())
+	}
 	if tasks := c.Tasks(); len(tasks) == 1 {
 		tr.Culprits = []*outcome.Failure{{Task: tasks[0], Err: err, Took: tasks[0].Handler.Timeout}}
 	}
@@ -178,7 +174,7 @@ func (a *attempt) commit() *trouble {
 	if a.x.SessionChanged() { // our own statements need the session's role and settings
 		if err := a.t.Restore(ctx); err != nil {
 			if errors.Is(err, sql.ErrTxDone) {
-				err = switched(err)
+				err = execute.Switched(err)
 			}
 			return a.afterHandlers(judge.Record, err, breaker.Claims)
 		}

@@ -189,6 +189,10 @@ func (c *Call) returned(r runner.Result) {
 	}
 }
 
+// SessionChanged reports whether the call may have changed the session, or ended the
+// transaction.
+func (c *Call) SessionChanged() bool { return c.tx.SessionChanged() }
+
 // LeftBehind records that the call did not return, and closes its Tx.
 func (c *Call) LeftBehind() {
 	_ = c.tx.Close()

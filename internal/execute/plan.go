@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 
@@ -66,6 +67,22 @@ func (tr *Trouble) Unblamed() error {
 	}
 	return errors.New("a handler failed while the store was away")
 }
+
+// Rollback rolls t back, and sets the facts that this shows. session says that a handler may
+// have changed the session: it may have ended the transaction, too.
+func (tr *Trouble) Rollback(ctx context.Context, t *txn.Txn, session bool) {
+	tr.Facts.Switched = session && txn.Switched(ctx, t)
+	t.Rollback()
+	err := t.Lost()
+	if tr.Facts.Switched = tr.Facts.Switched || errors.Is(err, sql.ErrTxDone); tr.Facts.Switched {
+		tr.Err = Switched(errors.Join(err, tr.Err))
+	} else if err != nil {
+		tr.Facts.Lost = true
+	}
+}
+
+// Switched is the error of a transaction that a handler has ended by itself.
+func Switched(err error) error { return fmt.Errorf("%w: %w", inbox.ErrSwitched, err) }
 
 // PassedOver wraps an error of our own statement that a handler's failed statement
 // caused.

@@ -113,6 +113,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 		Alive:         q.Get("txn_alive"),
 		CheckDeferred: q.Get("txn_check_deferred"),
 		Restore:       q.Get("txn_restore"),
+		Switched:      s.switched,
 	}
 	if ofPGX { // its own cache is for the handlers' statements
 		s.begin.Script = []any{pgx.QueryExecModeSimpleProtocol}

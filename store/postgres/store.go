@@ -162,6 +162,12 @@ func switched(err error) bool {
 	return ok && e.SQLState() == "22P02"
 }
 
+// switched is txn.Options.Switched.
+func (s *Store) switched(ctx context.Context, t *txn.Txn) bool {
+	_, err := t.SQL().ExecContext(ctx, s.same, t.ID())
+	return switched(err)
+}
+
 // notSealed describes the error of a statement in front of COMMIT; nil stays nil.
 func notSealed(err error) error {
 	switch {

@@ -79,6 +79,17 @@ func TryCommit(ctx context.Context, t *Txn) error {
 	return t.o.TryCommit(ctx, t)
 }
 
+// Switched reports whether the database runs another transaction than that of SetID, or
+// none: a handler has ended it. It is false where the database does not answer that.
+func Switched(ctx context.Context, t *Txn) bool {
+	if t.o.Switched == nil || t.id == "" || t.ended {
+		return false
+	}
+	ctx, stop := Guarded(ctx, t)
+	defer stop()
+	return t.o.Switched(ctx, t)
+}
+
 // Outcome returns what the error of COMMIT says, or that of a statement with a commit of its
 // own: an error that matches ErrRolledBack or ErrCommitUnknown. nil stays nil.
 func (o *Options) Outcome(err error) error {

@@ -41,6 +41,8 @@ type Options struct {
 	// CheckDeferred are the statements of Txn.CheckDeferred, Restore those of
 	// Txn.Restore; "" if the database cannot do that.
 	CheckDeferred, Restore string
+	// Switched does what the function Switched says; nil if no handler can end a transaction.
+	Switched func(ctx context.Context, t *Txn) bool
 	// TryCommit does what the function TryCommit says, except for the rollback, for a database without
 	// CheckDeferred.
 	TryCommit func(ctx context.Context, t *Txn) error
