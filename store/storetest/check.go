@@ -190,9 +190,8 @@ var plants = map[string]func(*bundle){
 var constrained = map[string][]string{
 	"shards_in_range": {
 		"UPDATE {{schema}}.headrace_backlog SET shard = 64", "UPDATE {{schema}}.headrace_backlog SET shard = -1",
-		"UPDATE {{schema}}.headrace_outbox SET shard = 64", "UPDATE {{schema}}.headrace_outbox_held SET shard = 64",
+		"UPDATE {{schema}}.headrace_outbox_held SET shard = 64",
 	},
-	"keys_within_bounds":   {"UPDATE {{schema}}.headrace_inbox SET key = ''"},
 	"backlog_place_is_one": {"UPDATE {{schema}}.headrace_backlog SET place = id - 1"},
 }
 
