@@ -22,7 +22,7 @@ import (
 type inboxStore struct {
 	*sqlstore.Inbox
 	lately share // lost claims
-	sql    struct{ Claim, ClaimBounded, ClaimOne, ClaimLost string }
+	sql    struct{ Claim, ClaimBounded, ClaimOne, ClaimOneLost, ClaimLost string }
 }
 
 // errVanished says that a key was lost, again and again, to rows that were gone before
@@ -220,21 +220,15 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 	if c.request.Waiting {
 		state = inbox.Waiting
 	}
-	var keys, prints string
-	switch {
-	case len(claims) == 1 && lockTimeout > 0:
-		query, keys, prints = c.s.sql.ClaimOne, claims[0].Key, claims[0].Fingerprint
-	case lockTimeout > 0:
-		query = c.s.sql.ClaimBounded
-		fallthrough
-	default:
-		keys = texts(claims, func(c *placed) string { return c.Key })
-		prints = texts(claims, func(c *placed) string { return c.Fingerprint })
+	idle, limit := sqlrun.Millis(c.request.Limits.Idle), sqlrun.Millis(c.request.Limits.Statement)
+	if len(claims) == 1 && lockTimeout > 0 {
+		return c.one(ctx, &claims[0], string(state), idle, limit, sqlrun.Millis(lockTimeout))
 	}
-	args := make([]any, 0, 7)
-	args = append(args, scope, keys, prints, string(state), sqlrun.Millis(c.request.Limits.Idle), sqlrun.Millis(c.request.Limits.Statement))
+	keys := texts(claims, func(c *placed) string { return c.Key })
+	prints := texts(claims, func(c *placed) string { return c.Fingerprint })
+	args := []any{scope, keys, prints, string(state), idle, limit}
 	if lockTimeout > 0 {
-		args = append(args, sqlrun.Millis(lockTimeout))
+		query, args = c.s.sql.ClaimBounded, append(args, sqlrun.Millis(lockTimeout))
 	}
 	var id string
 	var n int        // that were won
@@ -253,6 +247,24 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 			c.answers[claims[i].at] = inbox.Claimed{Result: inbox.Won}
 		}
 	}
+	return nil
+}
+
+// one runs the claim for one message, with times in ms.
+func (c *claiming) one(ctx context.Context, claim *placed, state string, idle, limit, lockTimeout int64) error {
+	var id string
+	var settings sql.NullString
+	err := c.t.QueryRowContext(ctx, c.s.sql.ClaimOne, claim.Scope, claim.Key, claim.Fingerprint, state, idle, limit, lockTimeout).Scan(&id, &settings)
+	switch {
+	case err == nil:
+		c.answers[claim.at] = inbox.Claimed{Result: inbox.Won}
+	case errors.Is(err, sql.ErrNoRows):
+		err = c.t.QueryRowContext(ctx, c.s.sql.ClaimOneLost, idle, limit).Scan(&id, &settings)
+	}
+	if err != nil {
+		return err
+	}
+	c.t.SetID(id)
 	return nil
 }
 

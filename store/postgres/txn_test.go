@@ -44,7 +44,7 @@ func TestReadCommittedWhateverTheDefault(t *testing.T) {
 }
 
 // DESIGN §3 Claim: the timeout of a group's claim never reaches a handler, not even
-// where the session has one of its own, and a single claim sets none.
+// where the session has one of its own, and whether or not a single claim is won.
 //
 //evidence:session
 func TestLockTimeoutDoesNotLeak(t *testing.T) {
@@ -54,6 +54,11 @@ func TestLockTimeoutDoesNotLeak(t *testing.T) {
 			b := setup(t, driver, "&lock_timeout=7s", postgres.Options{})
 			holder := b.begin()
 			b.claim(holder, inbox.ClaimRequest{}, "held")
+			done := b.begin()
+			b.claim(done, inbox.ClaimRequest{}, "done")
+			if err := b.Commit(t.Context(), done, nil); err != nil {
+				t.Fatal(err)
+			}
 			r := inbox.ClaimRequest{LockTimeout: 20 * time.Millisecond, Limits: txn.Limits{Idle: 90 * time.Second}}
 			for _, c := range []struct {
 				name string
@@ -63,6 +68,7 @@ func TestLockTimeoutDoesNotLeak(t *testing.T) {
 				{"all won", []string{"b", "a"}, []inbox.Result{inbox.Won, inbox.Won}},
 				{"one busy", []string{"z", "held", "c"}, []inbox.Result{inbox.Won, inbox.Busy, inbox.Won}},
 				{"single", []string{"d"}, []inbox.Result{inbox.Won}},
+				{"single, lost", []string{"done"}, []inbox.Result{inbox.Lost}},
 			} {
 				x := b.begin()
 				for i, got := range b.claim(x, r, c.keys...) {

@@ -22,6 +22,7 @@ var (
 		"queries/outbox_not_subscribed.sql":     "watermill-sql knows no SQLite",
 		"queries/inbox_claim_bounded.sql":       "no other transaction holds a key while a transaction of SQLite is open",
 		"queries/inbox_claim_one.sql":           "a statement of SQLite is for one message",
+		"queries/inbox_claim_one_lost.sql":      "a statement of SQLite is for one message",
 		"queries/outbox_insert_one.sql":         "a statement of SQLite is for one event",
 		"queries/migrations_create_schema.sql":  "SQLite has one schema for each file",
 		"queries/migrations_has_schema.sql":     "SQLite has one schema for each file",
