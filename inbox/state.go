@@ -26,7 +26,8 @@ func (s State) Ended() bool { return s == Done || s == Discarded }
 
 // ID names a message: Key is unique within Scope.
 type ID struct {
-	Scope, Key string
+	Scope string `json:"scope"`
+	Key   string `json:"key"`
 }
 
 // Entry is an inbox row.

@@ -153,14 +153,16 @@ type Sender interface {
 type Sent struct {
 	// ID is the message, Step the whole name of the signal, with its item; Value is JSON, of
 	// at most MaxResult bytes.
-	ID    inbox.ID
-	Step  string
-	Value []byte
+	ID    inbox.ID `json:"id"`
+	Step  string   `json:"step"`
+	Value []byte   `json:"value"`
 	// Awaited takes it only if the message waits for it. Early takes it also for a message
 	// that is not known yet (Signal.SendEarly).
-	Awaited, Early bool
-	// By and Reason say who sends it, and why; may be "".
-	By, Reason string
+	Awaited bool `json:"awaited,omitempty"`
+	Early   bool `json:"early,omitempty"`
+	// By and Reason say who sends it, and why, and are in the audit; may be "".
+	By     string `json:"-"`
+	Reason string `json:"-"`
 }
 
 // Same reports whether a recorded value is the same JSON, whose order of fields does not

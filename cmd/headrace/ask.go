@@ -3,8 +3,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 )
 
@@ -37,4 +43,57 @@ func askLong[A any](ctx context.Context, st openStore, r instance.Request, args 
 	}
 	err = asker.Ask(ctx, r, valid, &answer)
 	return answer, err
+}
+
+// asking is what a command asks the processes of a consumer for, or does itself with --direct.
+type asking struct {
+	instance.Request
+	words  string // those of the command
+	direct bool
+}
+
+// asks gives a command the flags of one that asks.
+func (m *Main) asks(c *cobra.Command, kind, words string) *asking {
+	a := &asking{Request: instance.Request{Kind: kind}, words: words}
+	c.Flags().BoolVar(&a.direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs")
+	c.Flags().StringVar(&a.By, "by", "", "who decides, for the audit trail (default: your user name)")
+	c.Flags().StringVar(&a.Reason, "reason", "", "why, for the audit trail")
+	m.writes(c)
+	return a
+}
+
+// message returns the message that is asked about, whose consumer is asked.
+func (a *asking) message(scope, key string) (inbox.ID, error) {
+	consumer, _, ok := strings.Cut(scope, "/")
+	if !ok {
+		return inbox.ID{}, usagef("%s: SCOPE is CONSUMER/HANDLER, and not %q", a.words, scope)
+	}
+	a.Consumer, a.By = consumer, operator(a.By)
+	return inbox.ID{Scope: scope, Key: key}, nil
+}
+
+// reaches refuses a dry run where no process could be asked.
+func (m *Main) reaches(ctx context.Context, st openStore, a *asking) error {
+	if !m.dryRun || a.direct {
+		return nil
+	}
+	return m.namesDirect(askerOf(st).Reaches(ctx, a.Consumer), a.words)
+}
+
+// carryOut has a process of the consumer do it, or this command, by do.
+func carryOut[A, B any](ctx context.Context, m *Main, st openStore, a *asking, args A, do func(context.Context, instance.Request, A) (B, error)) (B, error) {
+	if a.direct {
+		return do(ctx, a.Request, args)
+	}
+	answer, err := ask[B](ctx, st, a.Request, args, instance.Valid)
+	return answer, m.namesDirect(err, a.words)
+}
+
+// namesDirect adds to the error that no process answers what an admin can do with the command of these
+// words.
+func (m *Main) namesDirect(err error, words string) error {
+	if errors.Is(err, instance.ErrNoAnswer) {
+		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: headrace %s --direct", err, words)
+	}
+	return err
 }

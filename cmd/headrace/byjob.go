@@ -69,7 +69,7 @@ func (m *Main) wouldAsk(ctx context.Context, st openStore, f dlq.Filter, verb st
 		return err
 	}
 	if err := askerOf(st).Reaches(ctx, name); err != nil {
-		return m.namesDirect(err, verb)
+		return m.namesDirect(err, "dlq "+verb)
 	}
 	return m.wouldDecide(f, verb, total)
 }
@@ -81,7 +81,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 		return nil // there is nothing to do
 	}
 	if err != nil {
-		return m.namesDirect(err, string(kind))
+		return m.namesDirect(err, "dlq "+string(kind))
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err == nil && !m.json() {
@@ -108,14 +108,6 @@ func (m *Main) applyPlan(ctx context.Context, st openStore, d *decideFlags, r jo
 	return err
 }
 
-// namesDirect adds to the error that no process answers what an admin can do.
-func (m *Main) namesDirect(err error, verb string) error {
-	if errors.Is(err, instance.ErrNoAnswer) {
-		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: headrace dlq %s --direct", err, verb)
-	}
-	return err
-}
-
 // decideFew decides on letters at once, and waits for what becomes of them.
 func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids []int64, kind job.Kind) error {
 	f, others, err := openOnes(ctx, st, ids)
@@ -133,7 +125,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	o.Stages, o.PauseAt = nil, 100
 	id, err := m.plan(ctx, st, redriving.Plan{Kind: kind, Filter: f, Options: o}, d.by)
 	if err != nil {
-		return m.namesDirect(err, string(kind))
+		return m.namesDirect(err, "dlq "+string(kind))
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err != nil {

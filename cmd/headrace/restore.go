@@ -89,7 +89,7 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 		a, err = (&editing.Desk{Store: st.Store}).Restore(ctx, r, args)
 	} else {
 		a, err = askLong(ctx, st, r, args, instance.Valid, func(soFar editing.Restored) { bar.step(soFar.Done) })
-		err = m.namesDirect(err, editing.RestoreKind)
+		err = m.namesDirect(err, "dlq "+editing.RestoreKind)
 	}
 	bar.end()
 	if direct && txn.NotPermitted(err) {

@@ -25,7 +25,7 @@ var roles = map[string]string{
 	"outbox parked": "operator", "outbox unpark": "operator", "schedule fire": "operator", "steps find": "operator", "steps ls": "operator",
 	"system pause": "operator", "system resume": "operator",
 
-	"dlq edit": "admin", "dlq import": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "admin", "steps erase": "admin",
+	"dlq edit": "admin", "dlq import": "admin", "migrate new-id": "admin", "outbox local": "admin", "prune": "consumer", "steps erase": "admin",
 	"steps resolve": "admin", "steps send": "admin", "subscription move": "admin", "subscription remove": "admin", "suspect begin": "admin", "suspect end": "admin",
 
 	"backlog cancel": "admin", "alert test": "operator", "backlog retry": "operator", "dlq rehearse": "operator",

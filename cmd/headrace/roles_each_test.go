@@ -10,14 +10,15 @@ import (
 // request asked by the role that may.
 var asked = []string{
 	"alert test", "backlog cancel", "backlog retry", "dlq discard", "dlq edit", "dlq redrive", "dlq rehearse", "dlq restore",
-	"redrive apply", "redrive cancel", "redrive pause", "redrive plan", "redrive resume",
+	"redrive apply", "redrive cancel", "redrive pause", "redrive plan", "redrive resume", "steps erase", "steps resolve", "steps send",
 }
 
 // otherArgs are of commands whose arguments of TestJSON lead to nothing here.
 var otherArgs = map[string]string{
 	"intent show": "billing/orders.paid k1", "system pause": "bank --for 1h --anyway", "dlq rehearse": "1", "dlq edit": "1 --header edited=yes --reason test --yes",
 	"dlq restore": "4 --reason test --yes", "dlq discard": "3 --reason test --yes", "dlq redrive": "1 --reason test --yes",
-	"dlq show": "1", "redrive resume": "R-3", "redrive plan": "--consumer billing",
+	"steps resolve": "billing/orders.paid s1 payout --done --reason test --yes", "steps send": "billing/orders.paid w1 approval true",
+	"steps erase": "billing/orders.paid s2 --reason gdpr --yes", "dlq show": "1", "redrive resume": "R-3", "redrive plan": "--consumer billing",
 }
 
 // Each command works with the role that has the fewest rights for it, and the role below may not do what it does.
@@ -30,14 +31,14 @@ func TestEachCommandAsEachRole(t *testing.T) {
 	t.Parallel()
 	l := newLogins(t)
 	owner := l.dsn
-	for _, s := range [][2]string{{"dead", "5"}, {"parked", "2"}, {"retried", "gone"}, {"retried", "again"}, {"subscription", "shipping"}, {"schedule", "nightly"}, {"signal", "w1"}, {"instance", "billing"}} {
+	for _, s := range [][2]string{{"dead", "5"}, {"parked", "2"}, {"retried", "gone"}, {"retried", "again"}, {"subscription", "shipping"}, {"schedule", "nightly"}, {"steps", "s1"}, {"steps", "s2"}, {"signal", "w1"}, {"instance", "billing"}} {
 		if err := seedDB(owner, l.schema, s[0], s[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
 	planned(l.program, l.schema)
 	l.may("admin", exitDone, "dlq discard --direct 4 --reason x --yes")
-	below := map[string]string{"operator": "viewer", "admin": "operator"}
+	below := map[string]string{"operator": "viewer", "admin": "operator", "consumer": "admin"}
 	tried := 0
 	for _, run := range slices.Concat(jsonRuns, redriveRuns) {
 		role := roles[run.command]

@@ -21,6 +21,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/retry"
@@ -129,8 +131,9 @@ func TestRoles(t *testing.T) {
 	for line, role := range map[string]string{
 		"consumer pause billing": "operator", "consumer resume billing": "operator", "dlq show 1 --payload": "operator",
 		"system pause erp --for 1h --anyway": "operator", "check": "operator", "inbox show k2": "operator", "backlog ls": "operator", "steps ls": "operator",
-		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "admin",
+		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "consumer",
 		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id --yes": "admin",
+		"steps send --direct billing/orders k2 approval true --early": "admin",
 		"dlq export 1": "operator", "dlq export 1 --unredacted --reason x": "admin", "dlq import " + whole + " --reason x --yes": "admin",
 	} {
 		l.may("viewer", exitNotPermitted, line)
@@ -153,7 +156,7 @@ func TestRoles(t *testing.T) {
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq restore --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
-	l.may("admin", exitDone, "prune --source-retention 1h")
+	l.may("consumer", exitDone, "prune --source-retention 1h")
 	l.may("admin", exitDone, "check")
 	askAs(l)
 }
@@ -222,6 +225,13 @@ func consumeAs(l *logins) {
 	for c.Stats().Dead == 0 {
 		time.Sleep(time.Millisecond)
 	}
+	const send = "steps send billing/orders k2 approval true --early"
+	l.may("operator", exitNotPermitted, send)
+	l.may("admin", exitDone, send+" --by ann") // by the process, which wrote who asked, and by which login
+	var by string
+	if err := l.owner.QueryRow("SELECT by_whom || ', ' || db_user FROM headrace_audit WHERE action = 'send'").Scan(&by); err != nil || by != fmt.Sprintf("ann as %[1]s_admin_login, %[1]s_consumer_login", l.schema) {
+		l.Errorf("a signal is sent by %s, %v", by, err)
+	}
 	stop()
 	if err := <-ended; err != nil {
 		l.Error(err)
@@ -256,7 +266,7 @@ func askAs(l *logins) {
 			l.Errorf("%+v, %v", a, err)
 		}
 	}
-	for _, kind := range []string{"edit", "newkey", "cancel-message", "anything"} {
+	for _, kind := range []string{editing.EditKind, editing.NewKeyKind, intervene.CancelKind, intervene.ResolveKind, intervene.SendKind, intervene.EraseKind, "anything"} {
 		if _, err := operator.Ask(l.Context(), instance.Request{Kind: kind, Consumer: "billing"}, time.Minute); !txn.NotPermitted(err) {
 			l.Errorf("an operator asks for %s: %v", kind, err)
 		}
@@ -277,6 +287,9 @@ func askAs(l *logins) {
 		"INSERT INTO headrace_audit (subject_kind, subject, action, by_whom, reason, db_user) VALUES ('letter', '1', 'redrive', 'ann', '', 'ann')",
 	} {
 		l.refused("operator", statement)
+	}
+	for _, statement := range []string{"DELETE FROM headrace_audit", "UPDATE headrace_audit SET by_whom = 'ann'", "UPDATE headrace_requests SET state = 'done'", "SET ROLE " + l.schema + "_consumer"} {
+		l.refused("admin", statement)
 	}
 	for _, statement := range []string{
 		"SELECT payload FROM headrace_dead_letters", "SELECT metadata FROM headrace_backlog", "SELECT result FROM headrace_steps", "SELECT args FROM headrace_requests",

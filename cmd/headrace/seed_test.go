@@ -17,6 +17,7 @@ import (
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/storetest"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -221,12 +222,16 @@ func (s seeder) steps(key string) error {
 	if err := s.dead(l); err != nil {
 		return err
 	}
+	minute := "60000000"
+	if _, ok := s.st.Store.(*postgres.Store); ok {
+		minute = "interval '1 minute'"
+	}
 	for _, r := range []ledger.Row{
 		{Step: "invoice", System: "erp\x1b[2J", State: ledger.Done, Via: ledger.ViaCall, ExternalID: "inv_1", Result: []byte(`{"number":"result-canary"}`)},
 		{Step: "payout", System: "bank", State: ledger.Parked, Error: "the outcome of a call is unknown"},
 	} {
 		_, err := s.t.ExecContext(s.ctx, `INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, via, external_id, result, error, first_call_at, last_call_at, settled_at, changed_at)
-			SELECT scope, key, $3, $4, $5, 'c', '', $6, $7, $8, $9, changed_at, changed_at, changed_at + 60000000, changed_at FROM headrace_inbox WHERE scope = $1 AND key = $2`,
+			SELECT scope, key, $3, $4, $5, 'c', '', $6, $7, $8, $9, changed_at, changed_at, changed_at + `+minute+`, changed_at FROM headrace_inbox WHERE scope = $1 AND key = $2`,
 			l.ID().Scope, l.ID().Key, r.Step, r.System, r.State, r.Via, r.ExternalID, r.Result, r.Error)
 		if err != nil {
 			return err

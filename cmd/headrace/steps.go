@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,9 +11,9 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
-	"github.com/headrace/headrace/ledger/resolve"
 )
 
 func (m *Main) stepsCommand() *cobra.Command {
@@ -95,50 +96,51 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 func (m *Main) stepsEraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps, and its answer", Args: exactly("SCOPE", "KEY"),
-		Long: `Removes the results of the steps of a message that is done or discarded, those that they share with other messages
-(Memo), and its answer, as personal data.
+		Long: `Has a process of the consumer remove the results of the steps of a message that is done or discarded, those that they
+share with other messages (Memo), and its answer, as personal data. It needs an admin.
 That the steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
 		Example: "  headrace steps erase billing/orders.paid order:10492 --reason 'request of the customer, ticket 812'",
 	}
-	by := c.Flags().String("by", "", "who does it, for the audit trail (default: your user name)")
-	reason := c.Flags().String("reason", "", "why, for the audit trail")
+	a := m.asks(c, intervene.EraseKind, "steps erase")
 	var yes bool
 	yesFlag(c, &yes)
-	m.writes(c)
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
-		if *reason == "" {
-			return usagef("steps erase: say why with --reason")
+		id, err := a.message(args[0], args[1])
+		if err == nil && a.Reason == "" {
+			err = usagef("steps erase: say why with --reason")
 		}
-		if err := m.mayAsk(yes, false); err != nil {
+		if err == nil {
+			err = m.mayAsk(yes, false)
+		}
+		if err != nil {
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			id := inbox.ID{Scope: args[0], Key: args[1]}
-			if err := m.wouldErase(ctx, st, id); err != nil {
+			if err := m.wouldErase(ctx, st, a, id); err != nil {
 				return err
 			}
 			if err := m.confirm(yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
 				return err
 			}
-			n, err := resolve.New(st).Erase(ctx, id, operator(*by), *reason)
+			erased, err := carryOut(ctx, m, st, a, id, (&intervene.Desk{Store: st.Store}).Erase)
 			if err != nil {
 				return err
 			}
-			if n == 0 {
+			if erased.Done == 0 {
 				m.say("nothing was erased: the message has no results, or is neither done nor discarded")
 				return errFound
 			}
-			if m.json() {
-				return m.emitJSON("erased", n)
-			}
-			return m.line("%d erased", n)
+			return m.emit("", erased, nil, [][]string{{fmt.Sprintf("%d erased", erased.Done)}})
 		})
 	})
 	return c
 }
 
 // wouldErase is would for the results of a message.
-func (m *Main) wouldErase(ctx context.Context, st openStore, id inbox.ID) error {
+func (m *Main) wouldErase(ctx context.Context, st openStore, a *asking, id inbox.ID) error {
+	if err := m.reaches(ctx, st, a); err != nil {
+		return err
+	}
 	rows, err := st.Operations().Steps.List(ctx, id)
 	if err != nil {
 		return err

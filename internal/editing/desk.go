@@ -3,7 +3,6 @@ package editing
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
@@ -30,25 +29,11 @@ type Desk struct {
 }
 
 // Actions do what people ask, by the kind of the request.
-func (d *Desk) Actions() map[string]func(context.Context, instance.Request) (any, error) {
-	return map[string]func(context.Context, instance.Request) (any, error){
-		EditKind:    action(d.Edit),
-		NewKeyKind:  action(d.NewKey),
-		RestoreKind: action(d.Restore),
-	}
-}
-
-// action decodes the Args of a request, which needs a reason.
-func action[A, B any](do func(context.Context, instance.Request, A) (B, error)) func(context.Context, instance.Request) (any, error) {
-	return func(ctx context.Context, q instance.Request) (any, error) {
-		var args A
-		if err := q.Read(&args); err != nil {
-			return nil, err
-		}
-		if strings.TrimSpace(q.Reason) == "" {
-			return nil, instance.Refuse("it needs a reason")
-		}
-		return do(ctx, q, args)
+func (d *Desk) Actions() map[string]instance.Action {
+	return map[string]instance.Action{
+		EditKind:    instance.Does(d.Edit).Explained(),
+		NewKeyKind:  instance.Does(d.NewKey).Explained(),
+		RestoreKind: instance.Does(d.Restore).Explained(),
 	}
 }
 

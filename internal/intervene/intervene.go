@@ -15,10 +15,13 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// The kinds of requests.
+// The kinds of requests. Those for steps may lead to another call of a system: they are an admin's.
 const (
-	RetryKind  = "retry"
-	CancelKind = "cancel-message"
+	RetryKind   = "retry"
+	CancelKind  = "cancel-message"
+	ResolveKind = "resolve-step"
+	SendKind    = "send-signal"
+	EraseKind   = "erase-steps"
 )
 
 // MaxKeys is how many keys a request may have.
@@ -49,37 +52,45 @@ type Skip struct {
 	Why string `json:"why"`
 }
 
-// Desk does what is asked. It is safe for concurrent use. All fields are required.
+// Desk does what is asked. It is safe for concurrent use.
 type Desk struct {
-	Store    store.Store
+	Store store.Store
+	// Instance is this process. Resolve, Send and Erase do not need it.
 	Instance instance.Instance
+}
+
+// Actions do what people ask, by the kind of the request.
+func (d *Desk) Actions() map[string]instance.Action {
+	return map[string]instance.Action{
+		RetryKind: instance.Does(d.Retry), CancelKind: instance.Does(d.Cancel),
+		ResolveKind: instance.Does(d.Resolve), SendKind: instance.Does(d.Send), EraseKind: instance.Does(d.Erase),
+	}
 }
 
 // lockTime bounds the wait for a message that is being handled. It is shorter than PostgreSQL's
 // deadlock_timeout, so that a person never makes a worker's transaction fail.
 const lockTime = 500 * time.Millisecond
 
-// Retry makes messages due now: requests of kind RetryKind. Its value is an Answer. The error
-// matches instance.ErrRefused if none of them waits for its time.
-func (d *Desk) Retry(ctx context.Context, q instance.Request) (any, error) {
-	args, err := read(q)
-	if err != nil {
-		return nil, err
+// Retry makes messages due now: requests of kind RetryKind. The error matches
+// instance.ErrRefused if none of them waits for its time.
+func (d *Desk) Retry(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
+	if err := args.check(); err != nil {
+		return a, err
 	}
 	if len(args.Keys) == 0 && args.Handler == "" && args.ErrorFingerprint == "" {
-		return nil, instance.Refuse("which messages? give keys, a group or a handler")
+		return a, instance.Refuse("which messages? give keys, a group or a handler")
 	}
 	moves := d.Store.Operations().Moves
 	f := backlog.Filter{Consumer: q.Consumer, Handler: args.Handler, ErrorFingerprint: args.ErrorFingerprint}
 	before, err := moves.Find(ctx, q.Consumer, args.Keys)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	n, err := moves.Retry(ctx, f, args.Keys)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
-	a := Answer{Done: n, More: n == backlog.MaxRetry, Skips: missing(args.Keys, before)}
+	a = Answer{Done: n, More: n == backlog.MaxRetry, Skips: missing(args.Keys, before)}
 	for _, row := range before {
 		if row.Wait.Status != "delayed" {
 			a.Skips = append(a.Skips, Skip{row.Delivery.Key, "it is " + row.Wait.Status})
@@ -92,19 +103,18 @@ func (d *Desk) Retry(ctx context.Context, q instance.Request) (any, error) {
 	return a, nil
 }
 
-// Cancel makes messages dead letters of class cancelled: requests of kind CancelKind. Its value
-// is an Answer. The error matches instance.ErrRefused if none of them was cancelled.
-func (d *Desk) Cancel(ctx context.Context, q instance.Request) (any, error) {
-	args, err := read(q)
-	if err != nil {
-		return nil, err
+// Cancel makes messages dead letters of class cancelled: requests of kind CancelKind. The error
+// matches instance.ErrRefused if none of them was cancelled.
+func (d *Desk) Cancel(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
+	if err := args.check(); err != nil {
+		return a, err
 	}
 	if len(args.Keys) == 0 {
-		return nil, instance.Refuse("which messages? give their keys")
+		return a, instance.Refuse("which messages? give their keys")
 	}
 	rows, err := d.Store.Operations().Moves.Find(ctx, q.Consumer, args.Keys)
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	handlers := make(map[string][]string)
 	for _, row := range rows {
@@ -112,7 +122,7 @@ func (d *Desk) Cancel(ctx context.Context, q instance.Request) (any, error) {
 			handlers[row.Delivery.Key] = append(handlers[row.Delivery.Key], row.Handler)
 		}
 	}
-	a := Answer{Skips: missing(args.Keys, rows)}
+	a.Skips = missing(args.Keys, rows)
 	for _, row := range rows {
 		of := handlers[row.Delivery.Key]
 		if args.Handler != "" && row.Handler != args.Handler {
@@ -205,14 +215,11 @@ func (d *Desk) move(ctx context.Context, t *txn.Txn, q instance.Request, row *ba
 // release more.
 const releaseLimit = 64
 
-func read(q instance.Request) (args Args, err error) {
-	if err := q.Read(&args); err != nil {
-		return args, err
+func (a *Args) check() error {
+	if len(a.Keys) > MaxKeys {
+		return instance.Refuse("%d keys are more than %d", len(a.Keys), MaxKeys)
 	}
-	if len(args.Keys) > MaxKeys {
-		return args, instance.Refuse("%d keys are more than %d", len(args.Keys), MaxKeys)
-	}
-	return args, nil
+	return nil
 }
 
 // missing returns a Skip for each key that has no row.

@@ -2,7 +2,6 @@ package intervene_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -52,15 +51,9 @@ func (f *fixture) handler(name string) *task.Handler {
 	return h
 }
 
-func (f *fixture) ask(do func(context.Context, instance.Request) (any, error), args intervene.Args) (intervene.Answer, error) {
+func (f *fixture) ask(do func(context.Context, instance.Request, intervene.Args) (intervene.Answer, error), args intervene.Args) (intervene.Answer, error) {
 	f.Helper()
-	text, err := json.Marshal(args)
-	if err != nil {
-		f.Fatal(err)
-	}
-	value, err := do(f.Context(), instance.Request{Consumer: enginetest.Consumer, Args: text, By: "ann", Reason: "wrong price"})
-	a, _ := value.(intervene.Answer)
-	return a, err
+	return do(f.Context(), instance.Request{Consumer: enginetest.Consumer, By: "ann", Reason: "wrong price"}, args)
 }
 
 // A message that waits for its time runs now, and its attempts are what they were.

@@ -18,11 +18,6 @@ import (
 	"github.com/headrace/headrace/internal/telemetry"
 )
 
-// Action does what a request asks. Its value is sent to the person as JSON. An error that
-// matches instance.ErrRefused says that nothing was changed. ctx ends when the process
-// stops.
-type Action func(ctx context.Context, r instance.Request) (value any, err error)
-
 const (
 	// lookEvery is the time between two looks for requests.
 	lookEvery = time.Second
@@ -38,7 +33,7 @@ const (
 type desk struct {
 	requests instance.Requests
 	self     instance.Instance
-	actions  map[string]Action
+	actions  map[string]instance.Action
 	upkeep   *telemetry.Upkeep
 	logger   *slog.Logger
 

@@ -21,7 +21,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // process runs the desk of a process of the consumer, until the test or stop ends it.
-func process(f *enginetest.Fixture, id string, st store.Store, actions map[string]Action) (stop func()) {
+func process(f *enginetest.Fixture, id string, st store.Store, actions map[string]instance.Action) (stop func()) {
 	f.Helper()
 	self := instance.Instance{ID: id, Consumer: enginetest.Consumer, Host: "pod-" + id, Build: "v1"}
 	if err := f.Store.Operations().Instances.Start(f.Context(), self); err != nil {
@@ -50,7 +50,7 @@ func ask(f *enginetest.Fixture, kind string, out any) error {
 
 func TestAProcessAnswers(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
-		process(f, "1", f.Store, map[string]Action{
+		process(f, "1", f.Store, map[string]instance.Action{
 			"echo": func(_ context.Context, r instance.Request) (any, error) { return r.By + string(r.Args), nil },
 			"refuse": func(context.Context, instance.Request) (any, error) {
 				return nil, fmt.Errorf("%w: expired", instance.ErrRefused)
@@ -82,7 +82,7 @@ func TestAProcessAnswers(t *testing.T) {
 func TestOneActionOfAKindRuns(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		begun, end := make(chan int64), make(chan struct{})
-		process(f, "1", f.Store, map[string]Action{
+		process(f, "1", f.Store, map[string]instance.Action{
 			"rehearse": func(_ context.Context, r instance.Request) (any, error) {
 				begun <- r.ID
 				<-end
@@ -120,7 +120,7 @@ func TestOneActionOfAKindRuns(t *testing.T) {
 func TestProgress(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		seen := make(chan struct{})
-		process(f, "1", f.Store, map[string]Action{
+		process(f, "1", f.Store, map[string]instance.Action{
 			"restore": func(ctx context.Context, _ instance.Request) (any, error) {
 				instance.Progress(ctx, "half of it")
 				<-seen
@@ -168,7 +168,7 @@ func (s slowStore) Operations() store.Operations {
 //evidence:requests
 func TestARequestThatWasTakenTooLateIsRefused(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
-		process(f, "1", slowStore{f.Store}, map[string]Action{
+		process(f, "1", slowStore{f.Store}, map[string]instance.Action{
 			"plan": func(context.Context, instance.Request) (any, error) { f.Error("done too late"); return nil, nil },
 		})
 		if err := ask(f, "plan", nil); !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), "too long") {
@@ -181,7 +181,7 @@ func TestARequestThatWasTakenTooLateIsRefused(t *testing.T) {
 func TestAStoppingProcessAnswers(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
 		begun := make(chan struct{})
-		stop := process(f, "1", f.Store, map[string]Action{
+		stop := process(f, "1", f.Store, map[string]instance.Action{
 			"plan": func(ctx context.Context, _ instance.Request) (any, error) {
 				close(begun)
 				<-ctx.Done()
@@ -226,7 +226,7 @@ func TestNobodyAnswers(t *testing.T) {
 		says(ask(f, "plan", nil), instance.ErrNoAnswer, "there were 2 until", "the last beat on pod-")
 
 		// One runs, of an older release; it takes the request and dies.
-		process(f, "3", f.Store, map[string]Action{"other": nil})
+		process(f, "3", f.Store, map[string]instance.Action{"other": nil})
 		answered := make(chan error, 1)
 		go func() { answered <- ask(f, "plan", nil) }()
 		self := instance.Instance{ID: "3", Consumer: enginetest.Consumer, Host: "pod-3", Build: "v1"}
@@ -250,7 +250,7 @@ func TestNobodyAnswers(t *testing.T) {
 // A request whose kind no process knows is not done later either.
 func TestATimeThatIsOver(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
-		process(f, "1", f.Store, map[string]Action{"other": nil})
+		process(f, "1", f.Store, map[string]instance.Action{"other": nil})
 		ctx, cancel := context.WithTimeout(f.Context(), enginetest.Bound)
 		defer cancel()
 		err := asker(f).Ask(ctx, instance.Request{Kind: "plan", Consumer: enginetest.Consumer}, time.Millisecond, nil)

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/internal/editing"
+	"github.com/headrace/headrace/internal/intervene"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -25,7 +26,7 @@ type Options struct {
 	// Paused reports whether a person has paused the consumer.
 	Paused func() bool
 	// Actions do what is asked, by the kind of the request.
-	Actions map[string]Action
+	Actions map[string]instance.Action
 	// Upkeep records what is done; nil records nothing.
 	Upkeep *telemetry.Upkeep
 	// Watch judges what is wrong, and sends the alerts; nil is without.
@@ -41,14 +42,11 @@ func Run(ctx context.Context, o Options) {
 	tasks.Go(func() { redrives.Run(ctx) })
 	actions := maps.Clone(o.Actions)
 	if actions == nil {
-		actions = make(map[string]Action)
+		actions = make(map[string]instance.Action)
 	}
-	for kind, do := range redrives.Actions() {
-		actions[kind] = do
-	}
-	for kind, do := range (&editing.Desk{Store: o.Store, Handlers: o.Handlers}).Actions() {
-		actions[kind] = do
-	}
+	maps.Copy(actions, redrives.Actions())
+	maps.Copy(actions, (&editing.Desk{Store: o.Store, Handlers: o.Handlers}).Actions())
+	maps.Copy(actions, (&intervene.Desk{Store: o.Store, Instance: o.Instance}).Actions())
 	if o.Watch != nil {
 		actions[watching.TestKind] = o.Watch.Test
 	}

@@ -22,8 +22,8 @@ type Which struct {
 }
 
 // Actions do what people ask, by the kind of the request. Each answers with the redrive (Answer).
-func (e *Engine) Actions() map[string]func(context.Context, instance.Request) (any, error) {
-	return map[string]func(context.Context, instance.Request) (any, error){
+func (e *Engine) Actions() map[string]instance.Action {
+	return map[string]instance.Action{
 		KindPlan: action(func(ctx context.Context, r instance.Request, p Plan) (job.Redrive, error) {
 			return e.Plan(ctx, p, r.By)
 		}),
@@ -50,17 +50,10 @@ type Answer struct {
 	Count int64     `json:"count"`
 }
 
-// action decodes the Args of a request.
-func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, error)) func(context.Context, instance.Request) (any, error) {
-	return func(ctx context.Context, r instance.Request) (any, error) {
-		var args A
-		if err := r.Read(&args); err != nil {
-			return nil, err
-		}
+// action answers with the redrive.
+func action[A any](do func(context.Context, instance.Request, A) (job.Redrive, error)) instance.Action {
+	return instance.Does(func(ctx context.Context, r instance.Request, args A) (Answer, error) {
 		done, err := do(ctx, r, args)
-		if err != nil {
-			return nil, err
-		}
-		return Answer{ID: done.ID, State: done.State, Count: done.Count}, nil
-	}
+		return Answer{ID: done.ID, State: done.State, Count: done.Count}, err
+	})
 }

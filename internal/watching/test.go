@@ -24,7 +24,7 @@ type Tested struct {
 }
 
 // Test sends an alert that fires, and one that is resolved, to each sink, and returns what they
-// said. It is a maintenance.Action.
+// said. It is an instance.Action.
 func (w *Watch) Test(ctx context.Context, _ instance.Request) (any, error) {
 	answers := []Tested{}
 	for _, name := range slices.Sorted(maps.Keys(w.o.Callers)) {

@@ -48,22 +48,23 @@ const (
 // Resolution is a person's decision on a step.
 type Resolution struct {
 	// ID is the message, Step the whole name of the step, Verdict what became of it.
-	ID      inbox.ID
-	Step    string
-	Verdict Verdict
+	ID      inbox.ID `json:"id"`
+	Step    string   `json:"step"`
+	Verdict Verdict  `json:"verdict"`
 	// ExternalID and Result are of Done: what it made, and its result as JSON. A step
 	// that has a result needs it, or the next run comes back to this person. It may be
 	// given later.
-	ExternalID string
-	Result     []byte
+	ExternalID string `json:"external_id,omitempty"`
+	Result     []byte `json:"result,omitempty"`
 	// By and Reason go into the audit trail, and both are required.
-	By, Reason string
+	By     string `json:"-"`
+	Reason string `json:"-"`
 	// Hold leaves the message's dead letter open.
-	Hold bool
+	Hold bool `json:"hold,omitempty"`
 	// Force decides on a step that is done, and on one whose call the system may still work
 	// on, by the step's Timeout and FindAfter when it was made. It does not have a message run that
 	// is done or discarded: only Done is allowed there.
-	Force bool
+	Force bool `json:"force,omitempty"`
 }
 
 // Outcome says what a resolution did.
@@ -93,8 +94,8 @@ const tries = 5
 // that is committed or ctx ends. If COMMIT has no answer, the error matches
 // txn.ErrCommitUnknown: look at the step.
 func (a *Admin) Resolve(ctx context.Context, r Resolution) (o Outcome, err error) {
-	if err := r.check(); err != nil {
-		return Outcome{}, fmt.Errorf("resolve: %w: %w", ErrInvalid, err)
+	if err := r.Check(); err != nil {
+		return Outcome{}, err
 	}
 	for range tries {
 		o = Outcome{}
@@ -109,7 +110,15 @@ func (a *Admin) Resolve(ctx context.Context, r Resolution) (o Outcome, err error
 	return o, nil
 }
 
-func (r *Resolution) check() error {
+// Check returns an error that matches ErrInvalid if r is none, whatever the state of its step.
+func (r *Resolution) Check() error {
+	if err := r.wrong(); err != nil {
+		return fmt.Errorf("resolve: %w: %w", ErrInvalid, err)
+	}
+	return nil
+}
+
+func (r *Resolution) wrong() error {
 	switch {
 	case r.ID.Scope == "" || r.ID.Key == "" || r.Step == "":
 		return errors.New("it names no step: scope, key and step are required")
@@ -140,7 +149,10 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	case err != nil:
 		return err
 	case !found:
-		return a.notFound(ctx, r)
+		if _, err := a.Step(ctx, r.ID, r.Step); err != nil {
+			return err
+		}
+		return fmt.Errorf("%w: %s has begun just now", ErrNotFound, r.Step)
 	}
 	if err := r.allowed(&row, message); err != nil {
 		return err
@@ -166,21 +178,27 @@ func (a *Admin) resolve(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	return a.redrive(ctx, t, r, o)
 }
 
-// notFound is the error for a step that is not recorded. It may be under a former name.
-func (a *Admin) notFound(ctx context.Context, r Resolution) error {
-	rows, err := a.st.Operations().Steps.List(ctx, r.ID)
+// Step returns the row of a step. The error matches ErrNotFound if it is not recorded, and names those
+// that are: it may be under a former name.
+func (a *Admin) Step(ctx context.Context, id inbox.ID, step string) (ledger.Row, error) {
+	rows, err := a.st.Operations().Steps.List(ctx, id)
 	if err != nil {
-		return err
+		return ledger.Row{}, err
 	}
-	err = fmt.Errorf("%w: %s of %s %s", ErrNotFound, r.Step, r.ID.Scope, r.ID.Key)
 	names := make([]string, 0, len(rows))
-	for _, row := range rows[:min(len(rows), 20)] {
-		names = append(names, strconv.Quote(row.Step))
+	for _, row := range rows {
+		if row.Step == step {
+			return row, nil
+		}
+		if len(names) < 20 {
+			names = append(names, strconv.Quote(row.Step))
+		}
 	}
+	err = fmt.Errorf("%w: %s of %s %s", ErrNotFound, step, id.Scope, id.Key)
 	if len(names) > 0 {
 		err = fmt.Errorf("%w: its steps are %s", err, strings.Join(names, ", "))
 	}
-	return err
+	return ledger.Row{}, err
 }
 
 // allowed returns an error that matches ErrRefused if the state of the step, or that of its

@@ -86,7 +86,13 @@ func (a *Admin) send(ctx context.Context, t *txn.Txn, s ledger.Sent) error {
 		return err
 	case !sent:
 		return errAgain
-	case row == 0:
+	}
+	if s.By != "" {
+		if err := a.audit(ctx, t, s.ID, "send", s.By, s.Reason, fmt.Sprintf("signal %s of %s", s.Step, s.ID.Scope)); err != nil {
+			return err
+		}
+	}
+	if row == 0 {
 		return nil
 	}
 	return signals.Due(ctx, t, row)

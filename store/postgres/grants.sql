@@ -20,8 +20,9 @@ GRANT SELECT ON {{schema}}.headrace_subscriptions, {{schema}}.headrace_inbox, {{
 GRANT INSERT ON {{schema}}.headrace_outbox, {{schema}}.headrace_outbox_held TO {{role}}_publisher;
 GRANT USAGE ON SEQUENCE {{schema}}.headrace_outbox_id TO {{role}}_publisher;
 
--- The consumer does the work, and changes no table.
-GRANT USAGE ON SEQUENCE {{schema}}.headrace_backlog_id, {{schema}}.headrace_outbox_id, {{schema}}.headrace_dead_letters_id TO {{role}}_consumer;
+-- The consumer does the work, and changes no table. The admin may do it in its place (--direct).
+GRANT USAGE ON SEQUENCE {{schema}}.headrace_backlog_id, {{schema}}.headrace_outbox_id, {{schema}}.headrace_dead_letters_id
+TO {{role}}_consumer, {{role}}_admin;
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     {{schema}}.headrace_answers,
     {{schema}}.headrace_attempts,
@@ -51,8 +52,9 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     {{schema}}.headrace_systems,
     {{schema}}.headrace_versions,
     {{schema}}.headrace_watches
-TO {{role}}_consumer;
--- It takes requests, and makes none. What is in the audit stays, but for the trail of old letters.
+TO {{role}}_consumer, {{role}}_admin;
+-- It takes requests, and makes none. The audit is append-only for every role but this one: its
+-- retention removes letters and edits that are old, and the rows of the audit about those letters.
 GRANT SELECT, DELETE, UPDATE (state, instance, taken_by, answer, error) ON {{schema}}.headrace_requests TO {{role}}_consumer;
 GRANT SELECT, DELETE, INSERT (subject_kind, subject, action, by_whom, reason, redrive_id, detail) ON {{schema}}.headrace_audit TO {{role}}_consumer;
 GRANT SELECT, DELETE, INSERT ON {{schema}}.headrace_letter_edits TO {{role}}_consumer;
@@ -102,8 +104,10 @@ GRANT INSERT, UPDATE, DELETE ON {{schema}}.headrace_conditions, {{schema}}.headr
 GRANT UPDATE (fired_at, fired_by) ON {{schema}}.headrace_schedules TO {{role}}_operator;
 GRANT UPDATE (reason, due_at, attempts) ON {{schema}}.headrace_outbox_held TO {{role}}_operator;
 
--- The admin is operator and consumer, and decides about the messages themselves.
-GRANT {{role}}_consumer, {{role}}_operator TO {{role}}_admin;
+-- The admin is an operator, and decides about the messages themselves. It is no member of the
+-- consumer, so that it removes nothing from the audit, and answers no request.
+GRANT {{role}}_operator TO {{role}}_admin;
+GRANT INSERT ON {{schema}}.headrace_letter_edits TO {{role}}_admin;
 GRANT UPDATE ON {{schema}}.headrace_meta TO {{role}}_admin;
 
 -- The viewer sees where messages are, and not what they say.
