@@ -18,6 +18,7 @@ const (
 	Suspect  = "suspect"  // suspect mode, which has no name
 	System   = "system"   // by its name
 	Outbox   = "outbox"   // by its name
+	Schedule = "schedule" // by its name
 	Database = "database" // by its id, the new one
 )
 

@@ -17,7 +17,7 @@ type Request struct {
 	Kind string
 	// Consumer is asked. Build and Host choose among its processes; empty is any.
 	Consumer, Build, Host string
-	// Args are JSON.
+	// Args are JSON. Those with content of a message are null when it is answered.
 	Args []byte
 	// By says who asks, Reason why. DBUser is the login that asked; the database sets it.
 	By, Reason, DBUser string

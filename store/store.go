@@ -133,8 +133,8 @@ type Schedules interface {
 	// ticks if Cron and Zone are those of s, at most every half minute. The Name is "" if
 	// nothing is recorded.
 	Beat(ctx context.Context, s Schedule) (Schedule, error)
-	// Fire asks the processes for a tick, and reports false if there is no such schedule, or
-	// its Fired is not last any more.
+	// Fire asks the processes for a tick, with an audit row, and reports false if there is no such
+	// schedule, or its Fired is not last any more.
 	Fire(ctx context.Context, name, by string, last time.Time) (bool, error)
 	// Get returns what is recorded of one, and whether anything is.
 	Get(ctx context.Context, name string) (Schedule, bool, error)

@@ -11,7 +11,7 @@ import (
 )
 
 // subjects are the forms of --subject.
-const subjects = "letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID, outbox:NAME, database:ID or suspect"
+const subjects = "letter:ID, group:ERROR-FINGERPRINT, redrive:ID, consumer:NAME, system:NAME, message:KEY, request:ID, outbox:NAME, schedule:NAME, database:ID or suspect"
 
 func (m *Main) auditCommand() *cobra.Command {
 	c := &cobra.Command{

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/store"
@@ -13,7 +14,10 @@ import (
 
 // Schedules implements store.Schedules.
 type Schedules struct {
-	sqlrun.Table[struct{ Declare, Get, List, Seen, Fire, Checked string }]
+	sqlrun.Table[struct {
+		Declare, Get, List, Seen, Fire, Checked string
+		Record                                  string `sql:"audit_record"`
+	}]
 }
 
 // seenEvery is how often a process notes that it makes ticks.
@@ -49,8 +53,8 @@ func (s *Schedules) Fire(ctx context.Context, name, by string, last time.Time) (
 	if !encode.Clean(name) {
 		return false, nil // no row has such a name
 	}
-	n, err := s.Write(ctx, s.SQL.Fire, name, encode.Text(by, sqlrun.MaxName), s.Time(last))
-	return n > 0, err
+	by = encode.Text(by, sqlrun.MaxName)
+	return s.WriteRecorded(ctx, s.SQL.Fire, []any{name, by, s.Time(last)}, s.SQL.Record, audit.Schedule, name, "fire", by, "", 0, "")
 }
 
 func (s *Schedules) Compared(ctx context.Context, q headrace.DBTX, name string, c store.Comparison) (err error) {

@@ -55,7 +55,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
 TO {{role}}_consumer, {{role}}_admin;
 -- It takes requests, and makes none. The audit is append-only for every role but this one: its
 -- retention removes letters and edits that are old, and the rows of the audit about those letters.
-GRANT SELECT, DELETE, UPDATE (state, instance, taken_by, answer, error) ON {{schema}}.headrace_requests TO {{role}}_consumer;
+GRANT SELECT, DELETE, UPDATE (args, state, instance, taken_by, answer, error) ON {{schema}}.headrace_requests TO {{role}}_consumer;
 GRANT SELECT, DELETE, INSERT (subject_kind, subject, action, by_whom, reason, redrive_id, detail) ON {{schema}}.headrace_audit TO {{role}}_consumer;
 GRANT SELECT, DELETE, INSERT ON {{schema}}.headrace_letter_edits TO {{role}}_consumer;
 

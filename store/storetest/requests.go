@@ -11,6 +11,7 @@ import (
 var requestTests = []test{
 	{name: "a request is taken once, done, and answered once", run: requestLife},
 	{name: "it is taken by a process that it names, which knows its kind", run: requestChoice},
+	{name: "what it has of a message goes with the answer", run: requestContent},
 	{name: "it is not taken after its time", run: requestOver},
 	{name: "of many processes each request has one", run: requestRace},
 	{name: "a form that is sent twice asks once", run: requestOnce},
@@ -109,6 +110,25 @@ func requestChoice(b *bundle) {
 	} {
 		if got := b.takeRequest(c.self, c.kinds...); got != c.want {
 			b.Errorf("%s: took %d, not %d", c.name, got, c.want)
+		}
+	}
+}
+
+// What a request says of a message's content goes when it is answered.
+//
+//evidence:requests
+func requestContent(b *bundle) {
+	for kind, want := range map[string]string{"edit": "null", "resolve-step": "null", "send-signal": "null", "erase-steps": `{"key":"k"}`} {
+		id := b.ask(instance.Request{Kind: kind, Consumer: "billing", Args: []byte(`{"key":"k"}`)}, time.Minute)
+		b.takeRequest(pod1, kind)
+		for _, state := range []instance.RequestState{instance.RequestTaken, instance.RequestDone} {
+			if r, _ := b.asked(id); string(r.Args) != `{"key":"k"}` {
+				b.Errorf("%s, not answered: %s", kind, r.Args)
+			}
+			b.must(b.Store.Operations().Requests.Answer(b.ctx, id, pod1, instance.Answer{State: state, Value: []byte("1")}))
+		}
+		if r, _ := b.asked(id); string(r.Args) != want {
+			b.Errorf("%s, answered: %s", kind, r.Args)
 		}
 	}
 }

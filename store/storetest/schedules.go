@@ -3,6 +3,7 @@ package storetest
 import (
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -119,6 +120,7 @@ func scheduleFired(b *bundle) {
 	b.shift(time.Second)
 	fire("nightly", row.Fired, true)
 	fire("nightly", row.Fired, false)
+	b.wantAudit(audit.Schedule, "nightly", "fire ana: ", "fire ana: ")
 }
 
 func scheduleChecked(b *bundle) {

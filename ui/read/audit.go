@@ -20,7 +20,7 @@ type Audit struct {
 
 // AuditOf reads what the page of the audit shows, from a row on, and where it goes on; 0 at the end.
 func AuditOf(ctx context.Context, st store.Store, f audit.Filter, from int64, limit int) (d Audit, end int64, err error) {
-	d = Audit{Filter: f, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.System, audit.Outbox, audit.Database, audit.Suspect}}
+	d = Audit{Filter: f, Kinds: []string{audit.Letter, audit.Group, audit.Redrive, audit.Consumer, audit.Message, audit.Request, audit.System, audit.Schedule, audit.Outbox, audit.Database, audit.Suspect}}
 	if f.Kind != "" {
 		d.Flags = view.Flags("subject", f.Kind+":"+f.Subject)
 	}
