@@ -226,7 +226,9 @@ func consumeAs(l *logins) {
 		time.Sleep(time.Millisecond)
 	}
 	const send = "steps send billing/orders k2 approval true --early"
-	l.may("operator", exitNotPermitted, send)
+	if got := l.status("operator", append(strings.Fields(send), "--schema", l.schema)); got != exitNotPermitted {
+		l.Errorf("an operator who sends a signal gets %d: %s", got, &l.stderr)
+	}
 	l.may("admin", exitDone, send+" --by ann") // by the process, which wrote who asked, and by which login
 	var by string
 	if err := l.owner.QueryRow("SELECT by_whom || ', ' || db_user FROM headrace_audit WHERE action = 'send'").Scan(&by); err != nil || by != fmt.Sprintf("ann as %[1]s_admin_login, %[1]s_consumer_login", l.schema) {
