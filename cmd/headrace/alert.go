@@ -13,8 +13,10 @@ import (
 
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
+	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/watching"
 )
 
@@ -77,6 +79,13 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		}
 		v := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}
 		v.Since = v.Since.UTC()
+		if c.Kind == alerts.GroupFailing && c.ErrorFingerprint != "" {
+			words, err := inspect.GroupWords(ctx, st, groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}, migrate.Quote)
+			if err != nil {
+				return err
+			}
+			v.Command = "headrace dlq why " + words
+		}
 		if v.Judged, v.Silent = judges.Silent(c); v.Silent {
 			v.Judged = v.Judged.UTC()
 			silent[c.Namespace] = v.Judged
@@ -87,7 +96,7 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 			}
 		}
 		views = append(views, v)
-		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), text(sinksGot(v.Sinks)), c.Command})
+		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), text(sinksGot(v.Sinks)), v.Command})
 	}
 	for _, consumer := range slices.Sorted(maps.Keys(silent)) {
 		since := ""
@@ -95,6 +104,9 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 			since = " since " + when(at)
 		}
 		m.say("no process of %s judges its alerts%s: they stand as they were", text(consumer), since)
+	}
+	if i := slices.IndexFunc(views, func(v alertView) bool { return v.State == condition.Firing && v.Command != "" }); i >= 0 {
+		defer m.next("%s", strings.TrimPrefix(views[i].Command, "headrace "))
 	}
 	return m.emit("alerts", views, []string{"STATE", "SEVERITY", "KIND", "SINCE", "WHAT", "SINKS GOT", "NEXT"}, rows)
 }
@@ -141,6 +153,7 @@ func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) er
 	if err := m.emit("sinks", answer, []string{"SINK", "FIRING", "RESOLVED"}, rows); err != nil {
 		return err
 	}
+	m.next("alert ls")
 	if failed {
 		return errIncomplete
 	}

@@ -10,7 +10,9 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 func (m *Main) backlogCommand() *cobra.Command {
@@ -88,8 +90,12 @@ search ends after two seconds and says where to go on.`,
 			if next != 0 {
 				m.say("there may be more: --after %d", next)
 			}
-			if err := m.emitRows(rows); err != nil || len(rows) > 0 {
+			if err := m.emitRows(rows); err != nil {
 				return err
+			}
+			if len(rows) > 0 {
+				m.next("backlog show %d", rows[0].RowID)
+				return nil
 			}
 			return knownConsumer(ctx, st, f.Consumer, f.Handler)
 		})
@@ -198,6 +204,7 @@ as many of one as of another: 30+ is at least 30. With --group it counts those o
 				return err
 			}
 			if len(groups) > 0 {
+				m.next("backlog ls%s --group %s", chosen(dlq.Filter{Consumer: groups[0].Consumer, Handler: groups[0].Handler}), groups[0].ErrorFingerprint)
 				return nil
 			}
 			if err := knownConsumer(ctx, st, f.Consumer, f.Handler); err != nil || f.ErrorFingerprint == "" {
@@ -248,7 +255,15 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 			if m.json() {
 				return m.emitJSON("", v)
 			}
-			return m.printRow(v)
+			if err := m.printRow(v); err != nil || v.Key == "" {
+				return err
+			}
+			if v.Status == "delayed" {
+				m.next("backlog retry%s -- %s", chosen(dlq.Filter{Consumer: v.Consumer, Handler: v.Handler}), migrate.Quote(v.Key))
+			} else {
+				m.next("inbox show -- %s", migrate.Quote(v.Key))
+			}
+			return nil
 		})
 	})
 	return c

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/intervene"
 )
@@ -97,6 +98,8 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 	}
 	if len(a.Letters) > 0 {
 		m.next("dlq show %d", a.Letters[0])
+	} else {
+		m.next("backlog ls%s", chosen(dlq.Filter{Consumer: r.Consumer, Handler: args.Handler}))
 	}
 	return nil
 }

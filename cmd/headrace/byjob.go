@@ -28,6 +28,9 @@ type decidedView struct {
 	State   job.State      `json:"state,omitempty"`
 	Why     string         `json:"why,omitempty"` // why it has paused, or what it waits for
 	Letters []redrivenView `json:"letters_of_redrive"`
+
+	id       int64
+	consumer string
 }
 
 // byJob has the processes of the consumer decide on the chosen letters.
@@ -141,6 +144,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	if err != nil {
 		return err
 	}
+	v.id, v.consumer = id, r.Consumer
 	v.Redrive, v.State, v.Why, v.Letters = job.Name(id), r.State, r.Why, append(v.Letters, became...)
 	if err := m.printDecided(v, kind); err != nil {
 		return err
@@ -277,6 +281,12 @@ func (m *Main) printDecided(v decidedView, kind job.Kind) error {
 		m.next("redrive watch %s", v.Redrive)
 	case v.State == job.Paused:
 		m.next("redrive show %s", v.Redrive)
+	case v.State == job.Done && kind == job.Discarding:
+		m.nextDiscarded(v.id, v.consumer)
+	default:
+		if i := slices.IndexFunc(v.Letters, func(l redrivenView) bool { return l.Key != "" }); i >= 0 { // it exists
+			m.next("dlq show %d", v.Letters[i].LetterID)
+		}
 	}
 	return nil
 }

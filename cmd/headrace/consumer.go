@@ -60,8 +60,16 @@ func (m *Main) consumerListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := m.printConsumers(views); err != nil || len(views) > 0 || len(args) == 0 {
+				if err := m.printConsumers(views); err != nil {
 					return err
+				}
+				if i := slices.IndexFunc(views, func(v *consumerView) bool { return v.Paused }); i >= 0 {
+					m.next("consumer resume %s", migrate.Quote(views[i].Consumer))
+				} else if len(views) > 0 {
+					m.next("status")
+				}
+				if len(views) > 0 || len(args) == 0 {
+					return nil
 				}
 				if err := knownConsumer(ctx, st, args[0], ""); err != nil {
 					return err
@@ -218,7 +226,9 @@ func (m *Main) resumeCommand() *cobra.Command {
 				m.say("it was not paused")
 				return errFound
 			}
-			return m.emit("", map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			err = m.emit("", map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			m.next("consumer ls %s", migrate.Quote(args[0]))
+			return err
 		})
 	})
 	return c

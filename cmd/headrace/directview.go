@@ -45,6 +45,12 @@ func (m *Main) report(ctx context.Context, st openStore, d *decideFlags, f dlq.F
 			return fmt.Errorf("%w: a step needs a person: see %s", errRefused, m.command("steps "+migrate.Quote(done.Skips[i].Key)))
 		}
 		return errFound
+	case done.Done > 0 && participle == "discarded":
+		m.next("dlq groups%s", chosen(dlq.Filter{Consumer: f.Consumer}))
+		return nil
+	case done.Done > 0:
+		m.next("backlog ls%s", chosen(dlq.Filter{Consumer: f.Consumer}))
+		return nil
 	case done.Done == 0 && !d.all:
 		return m.nothing(ctx, st, f, "nothing was done: no open letter matches")
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/dlq/export"
+	"github.com/headrace/headrace/dlq/groups"
+	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -117,6 +120,19 @@ func (m *Main) export(ctx context.Context, st openStore, e *exportFlags, r expor
 		if err := m.emit("", exportView{e.file, !e.unredacted, end}, nil, says); err != nil {
 			return err
 		}
+	}
+	switch {
+	case e.unredacted && e.file != "":
+		m.next("dlq import %s --reason WHY", migrate.Quote(e.file))
+		m.say("with the DSN of the database to import it to")
+	case r.Filter.ErrorFingerprint != "":
+		words, err := inspect.GroupWords(ctx, st, groups.ID{Consumer: r.Filter.Consumer, Handler: r.Filter.Handler, ErrorFingerprint: r.Filter.ErrorFingerprint}, migrate.Quote)
+		if err != nil {
+			return err
+		}
+		m.next("dlq why %s", words)
+	default:
+		m.next("dlq groups")
 	}
 	if missing := len(r.Filter.IDs) - end.Count; missing > 0 {
 		m.say("%s: there is no such letter, or its state is another one (--state any)", plural(missing, "id is left out", "ids are left out"))

@@ -144,17 +144,6 @@ func (m *Main) sayLate(ctx context.Context, st openStore) error {
 	return err
 }
 
-// nextWhy leads to a group; to a letter of it if it has no state, as cancelled letters have none.
-func (m *Main) nextWhy(ctx context.Context, st openStore, g groups.Group) error {
-	if g.State == "" {
-		m.next("dlq show %d", g.LastLetter)
-		return nil
-	}
-	words, err := inspect.GroupWords(ctx, st, g.ID, migrate.Quote)
-	m.next("dlq why %s", words)
-	return err
-}
-
 // chosen are the options that choose the consumer and the handler of f.
 func chosen(f dlq.Filter) (options string) {
 	if f.Consumer != "" {

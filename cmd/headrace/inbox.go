@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -81,7 +83,24 @@ func (m *Main) showKey(ctx context.Context, st openStore, key string) error {
 		m.say("no message with this key was ever taken, or its record was pruned")
 		return errFound
 	}
+	if err == nil {
+		m.nextEntry(views)
+	}
 	return err
+}
+
+// nextEntry leads to what became of a message that was given up, or waits.
+func (m *Main) nextEntry(views []entryView) {
+	for _, v := range views {
+		switch consumer, handler, _ := strings.Cut(v.Scope, "/"); {
+		case v.State == inbox.Dead && len(v.Letters) > 0:
+			m.next("dlq show %d", slices.Max(v.Letters))
+			return
+		case v.State == inbox.Waiting:
+			m.next("backlog ls%s", chosen(dlq.Filter{Consumer: consumer, Handler: handler}))
+			return
+		}
+	}
 }
 
 // viewEntry returns an inbox row as JSON. letters are those of its key.

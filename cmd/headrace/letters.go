@@ -42,9 +42,7 @@ func (m *Main) showCommand() *cobra.Command {
 			if err := m.printDetail(view); err != nil {
 				return err
 			}
-			if view.State == dlq.Open && view.Group != "" {
-				m.next("dlq why %s%s", short(view.Group, 16), chosen(dlq.Filter{Consumer: view.Consumer, Handler: view.Handler}))
-			}
+			m.nextLetter(view)
 			return nil
 		})
 	})

@@ -46,6 +46,7 @@ func (m *Main) migrateUp(ctx context.Context, mg store.Migrator) error {
 	if len(applied) == 0 && !m.json() {
 		return m.line("nothing to apply")
 	}
+	m.next("status")
 	return nil
 }
 
@@ -77,7 +78,8 @@ func (m *Main) migrateStatus(ctx context.Context, mg store.Migrator) error {
 	if missing == 0 {
 		return nil
 	}
-	m.say("%s missing: run `%s`", plural(missing, "migration is", "migrations are"), m.command("migrate up"))
+	m.say("%s missing", plural(missing, "migration is", "migrations are"))
+	m.next("migrate up")
 	return errFound
 }
 

@@ -45,7 +45,7 @@ func TestMemory(t *testing.T) {
 			stop := c.serve()
 			defer stop()
 			for _, args := range []string{
-				"dlq ls --all-pages -o ndjson", "dlq ls --all-pages", "dlq ls --all-pages -o json", "dlq ls --topic nosuch --all-pages", "dlq groups --topic orders --all-pages",
+				"dlq ls --all-pages -o ndjson", "dlq ls --all-pages", "dlq ls --all-pages -o json", "dlq ls --host nosuch --all-pages", "dlq groups --topic orders --all-pages",
 				"redrive plan --consumer billing", "redrive show R-2", "redrive letters R-2 --limit 10000 -o json",
 				"dlq discard --handler h3 --yes --reason known", "redrive show R-3", "redrive watch R-3", "dlq restore R-3 --yes --reason wrong",
 				"dlq discard --handler h5 --yes --reason known", "dlq restore --direct R-4 --yes --reason wrong",

@@ -38,7 +38,7 @@ func (c *crowded) views() (list []view) {
 		"status": exitPartial, "dlq groups": 0, "dlq why " + fingerprint: 0, "dlq why " + fingerprint + " -o json": 0, "dlq show " + id: 0, "dlq ls": 0, "dlq ls --state any": 0,
 		"dlq ls --consumer billing": 0, "dlq ls --handler h3": 0, "dlq ls --topic orders": 0, "dlq ls --class exhausted": 0, "dlq ls --group " + fingerprint: 0,
 		"dlq ls --key dead" + id: 0, "dlq ls --since 24h": 0, "dlq ls --until 29d": 0, "dlq ls --build v1.1": 0, "dlq ls --host pod-3": 0,
-		"dlq ls --text nosuch": 0, "dlq ls --header tenant=no": 0, "dlq ls --where $.total<0": 0, "dlq ls --topic nosuch": 0,
+		"dlq ls --text nosuch": 0, "dlq ls --header tenant=no": 0, "dlq ls --where $.total<0": 0, "dlq ls --host nosuch": 0,
 		"dlq groups --topic orders": 0, "dlq groups --since 24h": 0,
 		"redrive ls": 0, "redrive show R-1": 0, "redrive letters R-1": 0, "redrive letters R-1 --state queued": 0,
 		"backlog ls": 0, "backlog ls --group " + fingerprint: 0, "backlog groups": 0, "backlog show 100": 0, "inbox show message7": 0,

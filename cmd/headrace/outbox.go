@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/outbox"
 )
 
@@ -53,6 +54,9 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 					waiting = append(waiting, m.unpublishedWarnings(b)...)
 				}
 			}
+			if i := slices.IndexFunc(list, func(b boxView) bool { return b.Parked > 0 }); i >= 0 {
+				defer m.next("outbox parked --outbox %s", migrate.Quote(list[i].Outbox))
+			}
 			return m.section("WAITING FOR A PUBLISHER", waiting)
 		})
 	})
@@ -93,8 +97,12 @@ func (m *Main) parkedCommand() *cobra.Command {
 				held = held[:most.n]
 				m.say("there are more: --after %d", held[most.n-1].RowID)
 			}
-			if err := m.emitParked(held); err != nil || len(held) > 0 {
+			if err := m.emitParked(held); err != nil {
 				return err
+			}
+			if len(held) > 0 {
+				m.next("outbox unpark %d", held[0].RowID)
+				return nil
 			}
 			return knownBox(ctx, st, *name)
 		})
@@ -194,6 +202,7 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows [
 		m.say("%s not parked", plural(view.Skipped, "row is", "rows are"))
 		return errIncomplete
 	}
+	m.next("outbox status")
 	return nil
 }
 

@@ -154,7 +154,7 @@ func text(s string) string {
 
 // next says which command comes next.
 func (m *Main) next(words string, args ...any) {
-	if m.flags.format.value == "table" {
+	if m.flags.format.value == "table" && m.out.Flush() == nil { // else there is no reader
 		m.say("next: %s", m.command(fmt.Sprintf(words, args...)))
 	}
 }

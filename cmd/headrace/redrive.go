@@ -205,7 +205,7 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 				planned := r // an applied one is in its first stage
 				r, err := m.tries(st, r).Apply(ctx, a, operator(*by), *reason)
 				if err != nil {
-					return err
+					return m.nextRefused(ctx, st, a.ID, err)
 				}
 				how := ""
 				if r.Kind == job.Redriving {
@@ -214,7 +214,7 @@ the command watches it, and may be ended. Exit status 3 if letters failed again 
 				return m.would(planned.Queued(), "%s %s of %s%s", r.Kind, plural(planned.Queued(), "letter", "letters"), r.Consumer, how)
 			}
 			if err := m.apply(ctx, st, r, a, operator(*by), *reason, wait.d); err != nil {
-				return err
+				return m.nextRefused(ctx, st, r.ID, err)
 			}
 			if *detach {
 				return m.showRedrive(ctx, st, r.ID)

@@ -73,28 +73,28 @@ func (m *Main) printResolved(ctx context.Context, st openStore, r job.Redrive) e
 }
 
 // printFailed says of letters that failed again where they are now, and returns the group of the last one.
-func (m *Main) printFailed(ctx context.Context, st openStore, failed []redrivenView) (group string, err error) {
+func (m *Main) printFailed(ctx context.Context, st openStore, failed []redrivenView) (group groups.ID, err error) {
 	var ids []int64
 	for _, e := range failed {
 		ids = append(ids, e.Next)
 	}
 	if len(ids) == 0 {
-		return "", nil
+		return group, nil
 	}
 	letters, err := redrive.New(st).List(ctx, dlq.Filter{IDs: ids, AnyState: true}, 0, len(ids))
 	if err != nil {
-		return "", err
+		return group, err
 	}
 	for _, e := range failed {
 		says, where := "", ""
 		for _, l := range letters {
 			if l.LetterID == e.Next {
-				group, where = l.ErrorFingerprint, short(text(l.Error), 60)
+				group, where = groups.ID{Consumer: l.Consumer, Handler: l.Handler, ErrorFingerprint: l.ErrorFingerprint}, short(text(l.Error), 60)
 				says = ", in group " + short(text(l.ErrorFingerprint), 16) + ": "
 			}
 		}
 		if err := m.line("  letter %d failed again as letter %d%s%s", e.LetterID, e.Next, says, where); err != nil {
-			return "", err
+			return group, err
 		}
 	}
 	return group, nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -72,7 +73,19 @@ func (m *Main) redriveLettersCommand() *cobra.Command {
 				}
 				rows = append(rows, []string{strconv.FormatInt(v.LetterID, 10), string(v.Outcome), next, m.when(v.Due), short(v.Key, 40), short(text(v.Why), 80)})
 			}
-			return m.emit("letters_of_redrive", views, []string{"LETTER", "OUTCOME", "NEXT", "DUE", "KEY", "WHY"}, rows)
+			if err := m.emit("letters_of_redrive", views, []string{"LETTER", "OUTCOME", "NEXT", "DUE", "KEY", "WHY"}, rows); err != nil {
+				return err
+			}
+			dead := slices.IndexFunc(views, func(v redrivenView) bool { return v.Next > 0 })
+			switch skipped := slices.IndexFunc(views, func(v redrivenView) bool { return v.Outcome == job.Skipped }); {
+			case dead >= 0:
+				m.next("dlq show %d", views[dead].Next)
+			case skipped >= 0:
+				m.next("dlq show %d", views[skipped].LetterID)
+			default:
+				m.next("redrive show %s", job.Name(r.ID))
+			}
+			return nil
 		})
 	})
 	return c

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // redriveView is a redrive as JSON.
@@ -100,6 +102,8 @@ func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error 
 	r, err := m.showPlan(ctx, st, id)
 	if err == nil && r.Now.Before(r.Expires) {
 		m.next("redrive apply %s --reason WHY", job.Name(id))
+	} else if err == nil {
+		err = m.nextPlan(ctx, st, r)
 	}
 	return err
 }
@@ -198,16 +202,19 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 		return err
 	}
 	switch {
-	case r.State == job.Done && group != "":
-		m.next("dlq why %s", short(group, 16))
+	case r.State == job.Done && group.ErrorFingerprint != "":
+		words, err := inspect.GroupWords(ctx, st, group, migrate.Quote)
+		m.next("dlq why %s", words)
+		return err
 	case len(v.Failed) > 0:
 		m.next("dlq show %d", v.Failed[len(v.Failed)-1].Next)
 	case r.State == job.Running:
 		m.next("redrive watch %s", v.Name)
+	case r.State.Ended():
+		return m.nextEnded(ctx, st, r)
 	}
 	if r.State == job.Paused {
-		m.next("redrive resume %s", v.Name)
-		m.say("or: %s", m.command("redrive cancel "+v.Name+" --reason WHY"))
+		return m.nextPaused(ctx, st, r)
 	}
 	return nil
 }
@@ -260,10 +267,15 @@ func (m *Main) redriveListCommand() *cobra.Command {
 				}
 				rows = append(rows, []string{v.Name, string(v.Kind), string(v.State), v.Consumer, m.when(v.Planned), by, strconv.FormatInt(v.Count, 10), text(v.outcomes()), short(text(v.Why), 60)})
 			}
-			if err := m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows); err != nil || len(list) > 0 {
+			if err := m.emit("redrives", views, []string{"REDRIVE", "KIND", "STATE", "CONSUMER", "PLANNED", "BY", "COUNT", "OUTCOMES", "WHY"}, rows); err != nil {
 				return err
 			}
-			return knownConsumer(ctx, st, *consumer, "")
+			if len(list) == 0 {
+				return knownConsumer(ctx, st, *consumer, "")
+			}
+			first := max(0, slices.IndexFunc(list, func(r job.Redrive) bool { return !r.State.Ended() }))
+			m.next("redrive show %s", views[first].Name)
+			return nil
 		})
 	})
 	return c

@@ -91,8 +91,12 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 		m.nextFailure(report)
 		return errIncomplete
 	}
-	if err == nil && args.Filter.ErrorFingerprint != "" {
+	switch {
+	case err != nil:
+	case args.Filter.ErrorFingerprint != "":
 		m.next("%s %s%s", next, args.Filter.ErrorFingerprint, chosen(of))
+	default:
+		m.next("dlq redrive %s --reason WHY", strings.ReplaceAll(joinIDs(args.Letters), ",", ""))
 	}
 	return err
 }

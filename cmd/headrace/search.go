@@ -65,7 +65,7 @@ func (m *Main) came(ctx context.Context, st openStore, r search.Request, found i
 	if found > 0 {
 		return nil
 	}
-	return m.knownOf(ctx, st, r.Filter)
+	return knownConsumer(ctx, st, r.Filter.Consumer, r.Filter.Handler)
 }
 
 // letterPage is a page of letters as JSON.
@@ -118,9 +118,12 @@ and where to go on.`,
 
 // listAll prints all letters, page by page, so that it never holds more than one page.
 func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) error {
-	found := 0
+	found, newest := 0, int64(0)
 	show := func(letters []dlq.Letter) (err error) {
 		page := letterPage{Letters: viewLetters(letters)}
+		if found == 0 && len(letters) > 0 {
+			newest = letters[0].LetterID
+		}
 		if m.oneObject() {
 			err = m.emitPart(page.Letters, found == 0)
 		} else {
@@ -141,6 +144,9 @@ func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) erro
 	}
 	if err != nil {
 		return err
+	}
+	if found > 0 {
+		m.next("dlq show %d", newest)
 	}
 	return m.found(ctx, st, found, r.Filter)
 }

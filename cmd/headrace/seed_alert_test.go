@@ -13,8 +13,8 @@ func alertsOf(consumer string) condition.Change {
 	fires := condition.Condition{
 		Alert: alerts.Alert{
 			Key: "7f3a", Kind: alerts.GroupFailing, Phase: alerts.Firing, Severity: alerts.Error, Consumer: consumer, Handler: "orders.paid",
-			Environment: "production", Database: "shop", Schema: "public", Build: "v1.2.3", Class: "exhausted", ErrorFingerprint: "a276",
-			Title: consumer + "/orders.paid fails: no\x1b[2J customer #", Text: "It fails.", Error: "no customer #", Command: "headrace dlq why a276", Count: 3, Since: at,
+			Environment: "production", Database: "shop", Schema: "public", Build: "v1.2.3", Class: "exhausted", ErrorFingerprint: "a2760b6d90f6c678",
+			Title: consumer + "/orders.paid fails: no\x1b[2J customer #", Text: "It fails.", Error: "no customer #", Command: "headrace dlq why a2760b6d90f6c678", Count: 3, Since: at,
 			Links: []alerts.Link{{Name: "group", URL: "https://ops.example.com/g/a276"}},
 		},
 		Namespace: consumer, State: condition.Firing, Known: true, Base: 3, BaseAt: at,

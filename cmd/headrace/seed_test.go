@@ -26,6 +26,7 @@ import (
 //
 //	seed dead N         N letters of billing/orders.paid, keys k1…kN, two attempts each
 //	seed dead-later 1   one more, with the key later
+//	seed dead-other 1   one of another consumer, with the same error fingerprint
 //	seed dead-digits 1  one whose error fingerprint begins with digits
 //	seed conflict KEY   another message under KEY, and its letter
 //	seed evil           a letter whose every text tries something with a terminal
@@ -112,6 +113,10 @@ func (s seeder) write(what, arg string) error {
 			}
 		}
 		return nil
+	case "dead-other":
+		l := deadLetter("other")
+		l.Consumer, l.Handler, l.Delivery.Scope, l.ErrorFingerprint = "mailer", "orders.refunded", "mailer/orders.refunded", deadLetter("k1").ErrorFingerprint
+		return s.dead(l)
 	case "dead-digits":
 		return s.dead(digitsLetter())
 	case "dead-later":

@@ -69,7 +69,9 @@ type changedView struct {
 
 func (m *Main) emitChanged(c outbox.Changed, what string) error {
 	text := fmt.Sprintf("%s and %s %s", plural(c.Subscriptions, "subscription", "subscriptions"), plural(c.Rows, "event", "events"), what)
-	return m.emit("", changedView{c.Subscriptions, c.Rows}, nil, [][]string{{text}})
+	err := m.emit("", changedView{c.Subscriptions, c.Rows}, nil, [][]string{{text}})
+	m.next("subscription ls")
+	return err
 }
 
 func (m *Main) subscriptionMoveCommand() *cobra.Command {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,9 @@ func (m *Main) systemCommand() *cobra.Command {
 				list, err := st.Operations().Systems.List(ctx)
 				if err != nil {
 					return err
+				}
+				if i := slices.IndexFunc(list, func(p ledger.SystemPause) bool { return p.Left > 0 }); i >= 0 {
+					defer m.next("system resume %s", migrate.Quote(list[i].System))
 				}
 				return m.printSystems(list)
 			})
@@ -132,7 +136,9 @@ func (m *Main) systemResumeCommand() *cobra.Command {
 				m.say("it was not paused")
 				return errFound
 			}
-			return m.emit("", map[string]any{"system": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			err = m.emit("", map[string]any{"system": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
+			m.next("system ls")
+			return err
 		})
 	})
 	return c

@@ -36,7 +36,7 @@ type whyView struct {
 	// Shared is what its letters share, if that was asked for.
 	Shared *inspect.Shared `json:"shared,omitempty"`
 
-	chosen string // the options that chose it
+	words string // that name it in a command
 }
 
 func (m *Main) whyCommand() *cobra.Command {
@@ -74,7 +74,9 @@ letters of that fingerprint, --consumer and --handler choose.`,
 			if m.json() {
 				return m.emitJSON("", v)
 			}
-			v.chosen = chosen(of)
+			if v.words, err = inspect.GroupWords(ctx, st, g.ID, migrate.Quote); err != nil {
+				return err
+			}
 			return m.printWhy(v)
 		})
 	})
@@ -216,7 +218,7 @@ func (m *Main) printWhyLetter(v whyView) error {
 		m.next("steps %s", migrate.Quote(l.Key))
 	case v.Open > 0 && v.Class == dlq.Conflict:
 		m.next("dlq redrive %d --new-key KEY --reason WHY", l.ID)
-		m.say("another message had its key first; to give it up: %s", m.command("dlq discard "+v.ErrorFingerprint+v.chosen+" --reason WHY"))
+		m.say("another message had its key first; to give it up: %s", m.command("dlq discard "+v.words+" --reason WHY"))
 	case v.Open > 0 && slices.ContainsFunc(v.Builds, inspect.Build.Fixed):
 		m.next("%s", v.trial())
 	case v.Open > 0:
@@ -230,9 +232,9 @@ func (m *Main) printWhyLetter(v whyView) error {
 // first stage of its redrive is the trial.
 func (v *whyView) trial() string {
 	if v.Class == dlq.Crashed {
-		return "redrive plan " + v.ErrorFingerprint + v.chosen
+		return "redrive plan " + v.words
 	}
-	return "dlq rehearse " + v.ErrorFingerprint + v.chosen
+	return "dlq rehearse " + v.words
 }
 
 // saysBuild tells what a build has to do with the group.

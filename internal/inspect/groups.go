@@ -64,8 +64,11 @@ func rank(g groups.Group, now time.Time) int {
 func GroupWords(ctx context.Context, st store.Store, g groups.ID, quote func(string) string) (string, error) {
 	words := g.ErrorFingerprint
 	same, err := st.Operations().Groups.List(ctx, groups.Filter{ErrorFingerprint: g.ErrorFingerprint, Closed: true})
-	if len(same) > 1 {
-		words += " --consumer " + quote(g.Consumer) + " --handler " + quote(g.Handler)
+	if len(same) > 1 && g.Consumer != "" {
+		words += " --consumer " + quote(g.Consumer)
+	}
+	if len(same) > 1 && g.Handler != "" {
+		words += " --handler " + quote(g.Handler)
 	}
 	return words, err
 }
