@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,8 +72,8 @@ if all do.`,
 // restore asks the user, and then a process unless direct, and prints its answer. About n letters are
 // chosen.
 func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, direct bool) error {
-	if err := m.would(n, "restore %s", plural(n, "letter", "letters")); err != nil {
-		return err
+	if m.dryRun {
+		return m.wouldRestore(ctx, st, r, args, direct)
 	}
 	question := "restore " + plural(n, "letter", "letters") + "?"
 	if name := job.Name(args.RedriveID); !yes && n > manyLetters {
@@ -107,6 +108,7 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 	case err != nil:
 		return err
 	case a.Skipped > 0:
+		m.next("dlq show %d", a.Skips[0].LetterID)
 		return errIncomplete
 	case len(args.IDs) == 1:
 		m.next("dlq show %d", args.IDs[0])
@@ -114,4 +116,25 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 		m.next("dlq groups --consumer %s", r.Consumer)
 	}
 	return nil
+}
+
+// wouldRestore is would for a restore: it is refused as that would be.
+func (m *Main) wouldRestore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, direct bool) error {
+	if !direct {
+		if err := askerOf(st).Reaches(ctx, r.Consumer); err != nil {
+			return m.namesDirect(err, editing.RestoreKind)
+		}
+	}
+	a, err := (&editing.Desk{Store: st.Store}).Try(ctx, r, args)
+	if err != nil {
+		return err
+	}
+	for _, skip := range a.Skips {
+		m.say("letter %d: %s", skip.LetterID, skip.Why)
+	}
+	err = m.would(int64(a.Done), "restore %s", plural(a.Done, "letter", "letters"))
+	if a.Skipped > 0 && errors.Is(err, errDryRun) {
+		return errIncomplete
+	}
+	return err
 }

@@ -26,6 +26,8 @@ type Desk struct {
 	Store store.Store
 	// Handlers are those of the consumer in this process.
 	Handlers []*task.Handler
+
+	tries bool // see Try
 }
 
 // Actions do what people ask, by the kind of the request.

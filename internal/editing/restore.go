@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -64,6 +65,14 @@ func (d *Desk) Restore(ctx context.Context, q instance.Request, args Restore) (r
 	return r, err
 }
 
+// Try returns what Restore would, and writes nothing. Of a redrive it does not look whether messages came
+// again since.
+func (d *Desk) Try(ctx context.Context, q instance.Request, args Restore) (Restored, error) {
+	try := *d
+	try.tries = true
+	return try.Restore(ctx, q, args)
+}
+
 // restoreJob restores the letters of a discard.
 func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *Restored) error {
 	j, err := d.Store.Operations().Redrives.Get(ctx, id)
@@ -96,7 +105,7 @@ func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *
 		}
 		instance.Progress(ctx, r)
 	}
-	if r.Done == 0 {
+	if r.Done == 0 || d.tries {
 		return nil
 	}
 	return store.Transact(ctx, d.Store, func(t *txn.Txn) error {
@@ -108,6 +117,9 @@ func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *
 
 // restore restores letters in a transaction, and counts them.
 func (d *Desk) restore(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
+	if d.tries {
+		return d.try(ctx, q, redriveID, ids, r)
+	}
 	var moved []dlq.Letter
 	var refused []redrive.Skip
 	err := store.Transact(ctx, d.Store, func(t *txn.Txn) (err error) {
@@ -129,9 +141,53 @@ func (d *Desk) restore(ctx context.Context, q instance.Request, redriveID int64,
 		}
 		refused = append(refused, others...)
 	}
-	r.Skipped += len(refused)
-	r.Skips = append(r.Skips, refused[:min(len(refused), maxSkips-len(r.Skips))]...)
+	r.skip(refused...)
 	return nil
+}
+
+// try counts what restore would restore.
+func (d *Desk) try(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
+	letters, err := d.Store.Letters().List(ctx, dlq.Filter{IDs: ids, Consumer: q.Consumer, State: dlq.Discarded}, 0, len(ids))
+	if err != nil {
+		return err
+	}
+	left := slices.Clone(ids)
+	for _, l := range letters {
+		left = slices.DeleteFunc(left, func(id int64) bool { return id == l.LetterID })
+		now := inbox.Discarded
+		if redriveID == 0 && l.Class != dlq.Conflict { // which has no message of its own
+			if now, err = d.stateOf(ctx, l); err != nil {
+				return err
+			}
+		}
+		if now == inbox.Discarded {
+			r.Done++
+			continue
+		}
+		r.skip(redrive.Skip{LetterID: l.LetterID, Why: "its message is " + string(now)})
+	}
+	if len(left) == 0 {
+		return nil
+	}
+	others, err := d.others(ctx, q, left)
+	r.skip(others...)
+	return err
+}
+
+// stateOf is the state of a letter's message; that of the letter if retention has removed the message.
+func (d *Desk) stateOf(ctx context.Context, l dlq.Letter) (inbox.State, error) {
+	entries, err := d.Store.Inbox().Find(ctx, l.Delivery.Key)
+	for _, e := range entries {
+		if e.ID == l.ID() {
+			return e.State, nil
+		}
+	}
+	return inbox.Discarded, err
+}
+
+func (r *Restored) skip(list ...redrive.Skip) {
+	r.Skipped += len(list)
+	r.Skips = append(r.Skips, list[:min(len(list), maxSkips-len(r.Skips))]...)
 }
 
 // others says why letters were not restored.
