@@ -36,6 +36,7 @@ type Main struct {
 
 	out     *bufio.Writer
 	path    string // of the command, without the program's name
+	role    string // that the command needs, as in roles
 	dryRun  bool   // see writes
 	paged   *pager
 	flags   globalFlags

@@ -77,5 +77,8 @@ func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(ope
 			err = errors.Join(err, fmt.Errorf("close the database: %w", closed))
 		}
 	}()
+	if err := m.mayTry(ctx, st); err != nil {
+		return err
+	}
 	return f(st)
 }

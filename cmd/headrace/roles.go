@@ -34,6 +34,37 @@ var roles = map[string]string{
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
 }
 
+// roleOf is the role of a command with its flags.
+func roleOf(c *cobra.Command) string {
+	for _, flag := range []string{"direct", "new-key"} {
+		if f := c.Flags().Lookup(flag); f != nil && f.Changed {
+			return "admin"
+		}
+	}
+	return roles[pathOf(c)]
+}
+
+// errRights is what the server would answer to a login that may not do what a dry run tries.
+type errRights struct{}
+
+func (errRights) Error() string    { return "this login may not do it" }
+func (errRights) SQLState() string { return "42501" }
+
+// mayTry refuses a dry run to a login without the rights of the deed: it writes nothing by which the server
+// would refuse it.
+func (m *Main) mayTry(ctx context.Context, st openStore) error {
+	database, ok := st.Store.(interface {
+		May(ctx context.Context, role string) (bool, error)
+	})
+	if !ok || !m.dryRun || m.role != "operator" && m.role != "admin" {
+		return nil
+	}
+	if may, err := database.May(ctx, m.role); err != nil || may {
+		return err
+	}
+	return &roleError{m.role, errRights{}}
+}
+
 // roleError is the error of a part of a command that needs another role.
 type roleError struct {
 	role string

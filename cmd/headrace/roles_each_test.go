@@ -56,6 +56,12 @@ func TestEachCommandAsEachRole(t *testing.T) {
 				t.Errorf("%s as %s exits with %d: %s", run.command, lower, got, &l.stderr)
 			}
 			tried++
+			if c, _, err := New().root().Find(strings.Fields(run.command)); err != nil || c.Flags().Lookup("dry-run") == nil {
+				continue
+			}
+			if got := l.status(lower, append(slices.Clone(words), "--dry-run")); got != exitNotPermitted {
+				t.Errorf("%s --dry-run as %s exits with %d: %s", run.command, lower, got, &l.stderr)
+			}
 		}
 		if slices.Contains(asked, run.command) {
 			continue

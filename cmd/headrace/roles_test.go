@@ -125,7 +125,8 @@ func TestRoles(t *testing.T) {
 	l.may("viewer", exitDone, "dlq why "+group)
 	whole := filepath.Join(t.TempDir(), "letters")
 	l.may("admin", exitDone, "dlq export 1 --unredacted --reason x --file "+whole)
-	l.may("operator", exitDone, "dlq import "+whole+" --dry-run")
+	l.may("operator", exitNotPermitted, "dlq import "+whole+" --dry-run")
+	l.may("admin", exitDone, "dlq import "+whole+" --dry-run")
 	l.may("admin", exitPartial, "dlq import "+whole+" --reason x --yes") // its own database knows the message
 	l.may("operator", exitDone, "dlq export 1")
 	for line, role := range map[string]string{

@@ -128,6 +128,7 @@ func mostOne(what string) cobra.PositionalArgs {
 func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		m.path = pathOf(c)
+		m.role = roleOf(c)
 		if err := m.hasNames(c); err != nil {
 			return err
 		}

@@ -32,6 +32,7 @@ type Store struct {
 	insert      inserts
 	ping        string
 	same        string
+	may         string
 	refusal     string // to subscribe to the outbox
 	tables
 }

@@ -33,6 +33,7 @@ var (
 		"queries/txn_check_deferred.sql":        "SQLite checks deferred constraints at COMMIT alone",
 		"queries/letters_list_bare.sql":         "SQLite has no logins",
 		"queries/letters_groups_bare.sql":       "SQLite has no logins",
+		"queries/roles_may.sql":                 "SQLite has no roles",
 		"queries/txn_restore.sql":               "SQLite has no roles, and no settings of a transaction",
 	}
 	onlySQLite = map[string]string{
