@@ -114,9 +114,7 @@ func (s seeder) write(what, arg string) error {
 		}
 		return nil
 	case "dead-other":
-		l := deadLetter("other")
-		l.Consumer, l.Handler, l.Delivery.Scope, l.ErrorFingerprint = "mailer", "orders.refunded", "mailer/orders.refunded", deadLetter("k1").ErrorFingerprint
-		return s.dead(l)
+		return s.dead(otherLetter())
 	case "dead-digits":
 		return s.dead(digitsLetter())
 	case "dead-later":
@@ -185,6 +183,13 @@ func conflictLetter(key string) dlq.Letter {
 	l.Class, l.FirstFingerprint, l.Attempts = dlq.Conflict, l.Delivery.Fingerprint, 0
 	l.ErrorFingerprint = "c0c0c0c0c0c0c0c0"
 	l.Delivery.Fingerprint += "-other"
+	return l
+}
+
+// otherLetter is one of another handler, with the same error fingerprint.
+func otherLetter() dlq.Letter {
+	l := deadLetter("other")
+	l.Consumer, l.Handler, l.Delivery.Scope, l.ErrorFingerprint = "mailer", "orders.refunded", "mailer/orders.refunded", deadLetter("k1").ErrorFingerprint
 	return l
 }
 

@@ -28,8 +28,9 @@ type facts struct {
 	// Of a consumer; its name is not "".
 	consumer        string
 	groups          []groups.Group
-	part            bool      // groups are only those that may have begun to fail
-	oldest, unmuted time.Time // the oldest open letter, and the oldest one that is not muted
+	commands        map[groups.ID]string // that show groups
+	part            bool                 // groups are only those that may have begun to fail
+	oldest, unmuted time.Time            // the oldest open letter, and the oldest one that is not muted
 	openLetters     time.Duration
 	depth           backlog.Depth
 	pause           instance.Pause
@@ -223,7 +224,7 @@ func (f *facts) group(g groups.Group) condition.Finding {
 	if c.Error != "" {
 		title += ": " + c.Error
 	}
-	return say(c, title, what, "headrace dlq why "+g.ErrorFingerprint[:min(len(g.ErrorFingerprint), 16)])
+	return say(c, title, what, cmp.Or(f.commands[g.ID], "headrace dlq why "+g.ErrorFingerprint[:min(len(g.ErrorFingerprint), 16)]))
 }
 
 // planned reports whether a person has planned a redrive of the group.

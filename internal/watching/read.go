@@ -53,7 +53,9 @@ func (w *Watch) groups(ctx context.Context, f *facts) (err error) {
 func (w *Watch) consumerFacts(ctx context.Context, f *facts) error {
 	ops := w.o.Store.Operations()
 	var errs [7]error
-	errs[0] = w.groups(ctx, f)
+	if errs[0] = w.groups(ctx, f); errs[0] == nil {
+		errs[0] = w.commands(ctx, f)
+	}
 	f.oldest, f.unmuted, errs[1] = w.store().Oldest(ctx, f.consumer)
 	f.depth, errs[2] = w.o.Store.Backlog().Counts.Depth(ctx, f.consumer)
 	f.pause, errs[3] = ops.Pauses.Get(ctx, f.consumer)
