@@ -37,7 +37,10 @@ type Main struct {
 	out     *bufio.Writer
 	path    string // of the command, without the program's name
 	role    string // that the command needs, as in roles
-	dryRun  bool   // see writes
+	refused bool   // the command will say so, and later what comes next
+	later   string
+	reads   bool // the command writes nothing
+	dryRun  bool // see writes
 	paged   *pager
 	flags   globalFlags
 	started bool // errors before that are wrong usage

@@ -53,7 +53,8 @@ func (m *Main) complete(of lister, first bool) cobra.CompletionFunc {
 		if err != nil || first && len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		if _, err := os.Stat(db.sqlite); db.sqlite != "" && errors.Is(err, fs.ErrNotExist) {
+		m.reads = true
+		if _, err := os.Stat(strings.TrimSuffix(db.sqlite, forReading)); db.sqlite != "" && errors.Is(err, fs.ErrNotExist) {
 			return nil, cobra.ShellCompDirectiveNoFileComp // it would be made
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)

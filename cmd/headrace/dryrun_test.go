@@ -19,13 +19,6 @@ import (
 // export writes a row of the audit.
 var notDry = []string{"redrive plan", "dlq rehearse", "dlq export", "alert test", "ui"}
 
-// reads write nothing.
-var reads = []string{
-	"alert ls", "audit ls", "backlog groups", "backlog ls", "backlog show", "consumer ls", "dlq groups", "dlq ls", "dlq show", "dlq why",
-	"inbox missing", "inbox show", "intent show", "migrate grants", "migrate print", "migrate status", "outbox parked", "outbox status",
-	"redrive letters", "redrive ls", "redrive show", "redrive watch", "schedule ls", "status", "steps find", "steps ls", "subscription ls", "system ls", "version",
-}
-
 // dryRuns try each command that writes, and say what it would do.
 var dryRuns = map[string]struct {
 	args, would string
@@ -151,7 +144,7 @@ func planned(p *program, schema string) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	st, err := db.open(p.Context(), schema, false)
+	st, err := New().open(p.Context(), db, schema, false)
 	if err != nil {
 		p.Fatal(err)
 	}

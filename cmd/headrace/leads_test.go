@@ -100,7 +100,7 @@ func (p *program) status(args []string) int {
 	p.stdout.Reset()
 	p.stderr.Reset()
 	m := New()
-	m.Stdin, m.Stdout, m.Stderr = strings.NewReader(""), &p.stdout, &p.stderr
+	m.Stdin, m.Stdout, m.Stderr = strings.NewReader(p.stdin), &p.stdout, &p.stderr
 	m.Getenv, m.NoPager = func(string) string { return p.dsn }, true
 	return m.Run(p.Context(), args)
 }

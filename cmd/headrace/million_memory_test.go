@@ -67,7 +67,7 @@ func (c *crowded) serve() (stop func()) {
 	c.Helper()
 	db, err := parseDSN(c.dsn)
 	c.must(err)
-	st, err := db.open(context.Background(), "", false)
+	st, err := New().open(context.Background(), db, "", false)
 	c.must(err)
 	p, err := consumer.New("billing", st.Store, consumer.Config{
 		Build: "v1.9", Codec: codec.Raw(), Logger: slog.New(slog.DiscardHandler), Alert: func(context.Context, alerts.Alert) error { return nil },

@@ -117,7 +117,7 @@ func (c *crowded) in(f func(openStore) error) {
 	c.Helper()
 	db, err := parseDSN(c.dsn)
 	c.must(err)
-	st, err := db.open(context.Background(), "", false)
+	st, err := New().open(context.Background(), db, "", false)
 	c.must(err)
 	c.must(errors.Join(f(st), st.Close()))
 }

@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
-	"github.com/headrace/headrace/store/sqlite"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -27,12 +27,12 @@ type openStore struct {
 const maxConns = 4
 
 // open opens the database. unchecked skips the check of its tables.
-func (db database) open(ctx context.Context, schema string, unchecked bool) (openStore, error) {
+func (m *Main) open(ctx context.Context, db database, schema string, unchecked bool) (openStore, error) {
 	if db.postgres != "" {
 		st, err := postgres.Open(ctx, db.postgres, postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
 		return openStore{st, st, st, st}, err
 	}
-	st, err := sqlite.Open(ctx, db.sqlite, sqlite.Options{Unchecked: unchecked})
+	st, err := m.openSQLite(ctx, db.sqlite, unchecked)
 	return openStore{st, st, st, st}, err
 }
 
@@ -53,7 +53,7 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(db.sqlite); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(strings.TrimSuffix(db.sqlite, forReading)); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
 		dir, err := os.MkdirTemp("", "headrace")
 		if err != nil {
 			return fmt.Errorf("make a scratch file: %w", err)
@@ -65,7 +65,7 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 }
 
 func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(openStore) error) (err error) {
-	st, err := db.open(ctx, m.flags.schema, unchecked)
+	st, err := m.open(ctx, db, m.flags.schema, unchecked)
 	switch {
 	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err):
 		return fmt.Errorf("%w (%s, from %s)", err, db.shown, m.dsnFrom())

@@ -150,7 +150,7 @@ func (n *night) open() {
 	if err != nil {
 		n.Fatal(err)
 	}
-	st, err := db.open(n.Context(), n.schema, false)
+	st, err := New().open(n.Context(), db, n.schema, false)
 	if err != nil {
 		n.Fatal(err)
 	}

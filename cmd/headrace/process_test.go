@@ -26,7 +26,7 @@ func process(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	db, err := parseDSN(ts.Getenv("HEADRACE_DSN"))
 	ts.Check(err)
-	st, err := db.open(context.Background(), ts.Getenv("SCHEMA"), false)
+	st, err := New().open(context.Background(), db, ts.Getenv("SCHEMA"), false)
 	ts.Check(err)
 	c, err := consumer.New("billing", st.Store, consumer.Config{
 		Build: args[0], Codec: codec.Raw(), Rehearsable: args[0] != "!", Logger: slog.New(slog.DiscardHandler), Alert: func(context.Context, alerts.Alert) error { return nil },

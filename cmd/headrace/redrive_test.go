@@ -36,7 +36,7 @@ func (b *billing) start(p *program, build string) {
 		p.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	st, err := db.open(ctx, "", false)
+	st, err := New().open(ctx, db, "", false)
 	if err != nil {
 		p.Fatal(err)
 	}

@@ -85,7 +85,7 @@ func needs(err error, command string) string {
 		if errors.Is(err, fs.ErrPermission) {
 			return ""
 		}
-		return "; this user may not write the database's file or its folder, and SQLite writes there to read, too"
+		return "; this user may not write the database's file or its folder"
 	}
 	_, words, _ := strings.Cut(command, " ")
 	role := roles[words]

@@ -25,7 +25,7 @@ const long = `headrace looks after a database that headrace consumers work on.
 
 The database is named by HEADRACE_DSN, by --dsn-file, or by --dsn (which others can see in
 the list of processes): postgres://user@host:5432/database, "host=… user=… dbname=…", or
-sqlite:FILE.
+sqlite:FILE; sqlite:FILE?mode=ro only reads.
 
 Exit status:
 `
@@ -128,7 +128,7 @@ func mostOne(what string) cobra.PositionalArgs {
 func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		m.path = pathOf(c)
-		m.role = roleOf(c)
+		m.role, m.reads = roleOf(c), onlyReads(c)
 		if err := m.hasNames(c); err != nil {
 			return err
 		}

@@ -56,7 +56,7 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	if err != nil {
 		return err
 	}
-	st, err := db.open(ctx, schema, false)
+	st, err := New().open(ctx, db, schema, false)
 	if err != nil {
 		return err
 	}

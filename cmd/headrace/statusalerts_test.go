@@ -16,7 +16,7 @@ func TestStatusWarnsOfAlerts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st, err := db.open(t.Context(), "", false)
+	st, err := New().open(t.Context(), db, "", false)
 	if err != nil {
 		t.Fatal(err)
 	}

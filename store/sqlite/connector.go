@@ -21,6 +21,7 @@ type connector struct {
 	driver.Connector
 	gate *gate // nil for connections that only read
 	busy time.Duration
+	mode string // of the file
 }
 
 // Connect implements driver.Connector. It retries while the file is locked: SQLite does
@@ -69,6 +70,9 @@ func (k connector) wrap(ctx context.Context, opened driver.Conn) (*conn, error) 
 		{"foreign_keys", "1"},
 		{"query_only", strconv.Itoa(bit(k.gate == nil))},
 	} {
+		if k.mode == asItIs && p.name == "journal_mode" {
+			continue // there is no log
+		}
 		got, err := readPragma(ctx, n, p.name)
 		if err != nil {
 			return nil, fmt.Errorf("read pragma %s: %w", p.name, err)

@@ -34,7 +34,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 	if err := checkLibrary(ctx); err != nil {
 		return nil, err
 	}
-	g, err := gateOf(abs, o.Migrate || o.Unchecked)
+	g, err := gateOf(abs, o.Migrate || o.Unchecked && !o.ReadOnly)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func Open(ctx context.Context, path string, o Options) (_ *Store, err error) {
 // probe checks the schema on a read-only connection that does not change the journal
 // mode.
 func (s *Store) probe(ctx context.Context) (err error) {
-	k, err := driversqlite.NewConnector(uri(s.path, "rw", "busy_timeout(5000)", "query_only(1)"))
+	k, err := driversqlite.NewConnector(uri(s.path, s.mode, "busy_timeout(5000)", "query_only(1)"))
 	if err != nil {
 		return err
 	}
@@ -67,18 +67,23 @@ const readCache = "cache_size(-512)"
 
 // connect makes the pools. It opens no connection.
 func connect(abs string, g *gate, o Options) (*Store, error) {
-	writes, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout)...))
+	s := &Store{path: abs, mode: "rw", gate: g, busy: o.BusyTimeout}
+	if o.ReadOnly {
+		if err := s.readOnly(); err != nil {
+			return nil, err
+		}
+	}
+	writes, err := driversqlite.NewConnector(uri(abs, s.mode, pragmas(o.BusyTimeout)...))
 	if err != nil {
 		return nil, err
 	}
-	reads, err := driversqlite.NewConnector(uri(abs, "rw", pragmas(o.BusyTimeout, "query_only(1)", readCache)...))
+	reads, err := driversqlite.NewConnector(uri(abs, s.mode, pragmas(o.BusyTimeout, "query_only(1)", readCache)...))
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{path: abs, gate: g, busy: o.BusyTimeout}
-	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
-	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout})
-	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout})
+	s.work = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout, mode: s.mode})
+	s.user = sql.OpenDB(connector{Connector: writes, gate: g, busy: o.BusyTimeout, mode: s.mode})
+	s.read = sql.OpenDB(connector{Connector: reads, busy: o.BusyTimeout, mode: s.mode})
 	// One transaction has the turn. The other connection is for the next one while the
 	// pool still takes the first back, and for preparing statements.
 	limit(s.work, 2)
@@ -109,6 +114,9 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		if err := s.probe(ctx); err != nil {
 			return err
 		}
+	}
+	if o.ReadOnly {
+		return s.read.PingContext(ctx)
 	}
 	// The first connection that writes finds out whether it is allowed to.
 	return s.work.PingContext(ctx)

@@ -26,6 +26,10 @@ type Options struct {
 	// step, and makes the file if there is none. Other calls fail while the tables do not
 	// fit.
 	Unchecked bool
+	// ReadOnly opens the file for reading alone, as for a process that may not write it or its
+	// directory. Begin fails. A file that no other process has open is read as it is: if one
+	// opens it meanwhile, what was read may be wrong, and Close says so.
+	ReadOnly bool
 	// BusyTimeout bounds the wait for a lock that another process holds if the context
 	// has no deadline: when a transaction begins, and in every statement outside of one.
 	// In whole milliseconds. Default: 5 s.
@@ -57,6 +61,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Migrate && o.Unchecked {
 		return o, errors.New("Options.Migrate and Options.Unchecked contradict each other")
+	}
+	if o.Migrate && o.ReadOnly {
+		return o, errors.New("Options.Migrate and Options.ReadOnly contradict each other")
 	}
 	if o.ReadConns < 0 {
 		return o, fmt.Errorf("Options.ReadConns is %d; it must not be negative", o.ReadConns)

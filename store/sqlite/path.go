@@ -37,6 +37,10 @@ func uri(abs, mode string, pragmas ...string) string {
 		p = "/" + p // a volume on Windows
 	}
 	values := url.Values{"mode": {mode}, "_pragma": pragmas}
+	if mode == asItIs {
+		values.Set("mode", "ro")
+		values.Set("immutable", "1")
+	}
 	return "file://" + (&url.URL{Path: p}).EscapedPath() + "?" + values.Encode()
 }
 

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 // store.Store, store.Migrator and store.Checker.
 type Store struct {
 	path string
+	mode string // how connections open it
 	gate *gate
 	busy time.Duration
 
@@ -30,6 +32,7 @@ type Store struct {
 	abandoned  txn.Abandoned
 	closing    sync.Once
 	closed     error
+	before     fs.FileInfo // see unchanged
 
 	text  sqlstore.Text
 	book  book
@@ -134,7 +137,7 @@ func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.statements.Close()
 		err := s.awaitAbandoned()
-		s.closed = errors.Join(err, s.work.Close(), s.user.Close(), s.read.Close())
+		s.closed = errors.Join(err, s.work.Close(), s.user.Close(), s.read.Close(), s.unchanged())
 		s.gate.close()
 	})
 	return s.closed
