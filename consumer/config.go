@@ -48,7 +48,8 @@ type Config struct {
 	// are only for local handlers (headrace.Event.Local), and no copies of dead letters are
 	// made. Consumers of one store in one process share one sink. If
 	// other processes publish the same outbox to another sink, this one waits until they
-	// have ended.
+	// have ended. If another consumer published it first, Run returns outbox.ErrOwned, unless
+	// both have one Relay.SinkID.
 	Sink message.Publisher
 	// Relay tunes the publishing; its zero value has its own defaults. Consumers of one
 	// store in one process share one relay, with the options of the one that starts first.

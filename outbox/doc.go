@@ -25,7 +25,8 @@
 // own publisher), in the transaction in each message's context ([WithTx]).
 //
 // An outbox has a name, that of its store's Options.Outbox. Rows are written to the outbox
-// of the store and published by relays of that outbox, to one sink at a time: see [SinkID].
+// of the store and published by relays of that outbox, to one sink at a time: see [SinkID]. It
+// belongs to the consumers that publish it first: see [Relays].
 //
 // # Caveats
 //

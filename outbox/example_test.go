@@ -45,7 +45,7 @@ func Example() {
 	defer func() { _ = st.Close() }()
 
 	broker := printer{printed: make(chan struct{})}
-	r, err := relay.New(st, broker, relay.Options{})
+	r, err := relay.New(st, broker, relay.Options{SinkID: "kafka in Frankfurt"})
 	if err != nil {
 		log.Fatal(err)
 	}

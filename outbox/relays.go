@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -13,9 +14,15 @@ const DefaultName = "default"
 type Relay struct {
 	// ID is made by the process, and never used again.
 	ID string
-	// Outbox is the name of the outbox, and Sink identifies where it is published to.
+	// Outbox is the name of the outbox, and Sink identifies where it is published to. Known
+	// says that two relays with this Sink publish to one place; otherwise it is only the
+	// kind of the sink.
 	Outbox string
 	Sink   string
+	Known  bool
+	// Consumers are the consumers that the relay publishes for; a relay without one has its
+	// Name here.
+	Consumers []string
 	// Host is the machine's name; "" if unknown.
 	Host string
 }
@@ -23,21 +30,34 @@ type Relay struct {
 // Relays are the relays of a database. Drivers implement it. Each method is one
 // transaction, and waits for the database until ctx ends.
 type Relays interface {
+	// Claim records that the consumers of r own its outbox. The first relay of an outbox may
+	// claim it. Later, one of the consumers that own it may, and one whose Sink is Known and is
+	// that of an owner; for another one it changes nothing, and the error matches ErrOwned.
+	// Owners stay when their processes have ended.
+	Claim(ctx context.Context, r Relay) error
 	// Serve records that r lives, and returns "" if it may publish. Otherwise another relay
 	// of the outbox, with the sink that is returned, may: it was there first, and was heard
-	// of less than missed ago. Call it again and again; each call is a beat.
+	// of less than missed ago. Call it again and again; each call is a beat. It claims the
+	// outbox as Claim does.
 	Serve(ctx context.Context, r Relay, missed time.Duration) (other string, err error)
 	// End records that the relay called id has ended.
 	End(ctx context.Context, id string) error
 }
 
+// ErrOwned matches the error for a relay of an outbox that other consumers own.
+var ErrOwned = errors.New("other consumers own it")
+
 // SinkID identifies a sink, so that one outbox is not published to two of them: what the
-// sink's own method SinkID() string returns, and otherwise its Go type, since a Watermill
-// Publisher has no address. It is stored and shown: a SinkID has no password, user or token
-// in it.
-func SinkID(sink any) string {
-	if s, ok := sink.(interface{ SinkID() string }); ok {
-		return s.SinkID()
+// sink's own method SinkID() string returns. If it has none, known is false, and id only tells
+// it from sinks of another kind: what its method SinkKind() string returns, or its Go type,
+// since a Watermill Publisher has no address. Both are stored and shown: they have no password,
+// user or token in them.
+func SinkID(sink any) (id string, known bool) {
+	switch s := sink.(type) {
+	case interface{ SinkID() string }:
+		return s.SinkID(), true
+	case interface{ SinkKind() string }:
+		return s.SinkKind(), false
 	}
-	return fmt.Sprintf("%T", sink)
+	return fmt.Sprintf("%T", sink), false
 }

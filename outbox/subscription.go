@@ -77,8 +77,8 @@ type Subscriptions interface {
 	Localize(ctx context.Context, name string, topics []string, by string) (unclaimed, gone int, err error)
 	// List returns the subscriptions of a consumer, or of all for "", by consumer and topic.
 	List(ctx context.Context, consumer string) ([]Subscription, error)
-	// Move gives the subscriptions and the line of one consumer to another, in one
-	// transaction: the consumer was renamed. An event that is on both lines stays once. If
+	// Move gives the subscriptions and the line of one consumer to another, and makes it an
+	// owner of the outboxes that the first one owns, in one transaction: the consumer was renamed. An event that is on both lines stays once. If
 	// an instance of from runs (see package instance), or one works on its line, Move changes
 	// nothing, and the error matches ErrRuns: an event that it has just taken would be
 	// handled under both names. The inbox, backlog and dead letters of from stay as they are.

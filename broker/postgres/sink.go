@@ -56,8 +56,9 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	return &Sink{ask: &asking{db: o.DB}, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup, schema: o.Schema}, nil
 }
 
-// SinkID identifies the schema, for the relay. The database is not known from its pool.
-func (s *Sink) SinkID() string { return "postgres schema " + s.schema }
+// SinkKind names the schema, for the relay. The database is not known from its pool, so it is
+// no identity: see relay.Options.SinkID.
+func (s *Sink) SinkKind() string { return "postgres schema " + s.schema }
 
 // row is a message in the document of publish.sql.
 type row struct {

@@ -82,9 +82,9 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	return &Sink{o: o, shared: c, queues: map[string]target{}}, nil
 }
 
-// SinkID identifies the region and the endpoint, for the relay. The account is not known
-// from the client.
-func (s *Sink) SinkID() string {
+// SinkKind names the region and the endpoint, for the relay. The account is not known from the
+// client, so it is no identity: see relay.Options.SinkID.
+func (s *Sink) SinkKind() string {
 	c, ok := s.o.Client.(interface{ Options() awssqs.Options })
 	if !ok {
 		return fmt.Sprintf("sqs %T", s.o.Client)

@@ -41,11 +41,16 @@ func (r *Run) startRelay() (err error) {
 			parked(p)
 		}
 	}
-	shared, leave, err := relay.Acquire(rt.Store, rt.Sink, o)
+	shared, leave, err := relay.Acquire(r.Stopping, rt.Store, rt.Sink, rt.Name, o)
 	if err != nil {
 		return err
 	}
-	forget := shared.Watch(r.alerts.Relay)
+	forget := shared.Watch(func(cause error) {
+		if errors.Is(cause, relay.ErrOwned) { // the database did not answer at the start
+			r.fail(cause)
+		}
+		r.alerts.Relay(cause)
+	})
 	r.leave = func(ctx context.Context) error {
 		forget()
 		return leave(ctx)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,27 +28,75 @@ const (
 	beatEvery = 3 * time.Second
 	lookEvery = time.Second
 	beatTime  = 5 * time.Second
+	joinTries = 4
+	joinPause = 200 * time.Millisecond
 	endTime   = 2 * time.Second
 )
 
 // Place is a relay's place among those of its outbox. May may be called concurrently.
 type Place struct {
 	relays outbox.Relays
-	self   outbox.Relay
 	logger *slog.Logger
 	report func(error)
 
+	begin sync.Once
+	begun chan struct{} // closed when the first consumer has joined
+
 	mu    sync.Mutex
+	self  outbox.Relay
 	until time.Time // it may publish, if that is known to hold until then
 	fails bool      // the latest beat failed
 }
 
-// New returns the place of a relay that publishes the outbox called name to sink. report is
-// called with an error that matches ErrWaiting each time that the relay may not publish,
-// and with nil when it may.
-func New(relays outbox.Relays, name string, sink any, logger *slog.Logger, report func(error)) *Place {
-	self := outbox.Relay{ID: uuid.NewString(), Outbox: name, Sink: outbox.SinkID(sink), Host: attempt.Host()}
-	return &Place{relays: relays, self: self, logger: logger, report: report}
+// New returns the place of a relay, whose ID and Host it sets. report is called with an error
+// that matches ErrWaiting each time that the relay may not publish, with one that matches
+// outbox.ErrOwned each time that other consumers own the outbox, and with nil when it may.
+func New(relays outbox.Relays, self outbox.Relay, logger *slog.Logger, report func(error)) *Place {
+	self.ID, self.Host = uuid.NewString(), attempt.Host()
+	p := &Place{relays: relays, self: self, logger: logger, report: report, begun: make(chan struct{})}
+	if len(self.Consumers) > 0 {
+		p.begin.Do(func() { close(p.begun) })
+	}
+	return p
+}
+
+// Join adds a consumer that the relay publishes for, and claims the outbox for it. The first
+// one begins the beats. The error matches outbox.ErrOwned. Any other failure of the database is
+// left to the beats.
+func (p *Place) Join(ctx context.Context, consumer string) error {
+	p.mu.Lock()
+	if !slices.Contains(p.self.Consumers, consumer) {
+		p.self.Consumers = append(slices.Clone(p.self.Consumers), consumer)
+	}
+	p.mu.Unlock()
+	bounded, cancel := context.WithTimeout(ctx, beatTime)
+	defer cancel()
+	err := p.claim(bounded)
+	// Two processes with the same consumers may begin at once, each with another one of them.
+	for range joinTries {
+		if !errors.Is(err, outbox.ErrOwned) || !sleep.For(bounded, joinPause) {
+			break
+		}
+		err = p.claim(bounded)
+	}
+	if errors.Is(err, outbox.ErrOwned) {
+		return owned(err)
+	}
+	p.begin.Do(func() { close(p.begun) })
+	return nil
+}
+
+func (p *Place) claim(ctx context.Context) error {
+	p.mu.Lock()
+	self := p.self
+	p.mu.Unlock()
+	return p.relays.Claim(ctx, self)
+}
+
+// owned adds to err, which matches outbox.ErrOwned, what a person can do.
+func owned(err error) error {
+	return fmt.Errorf("relay: %w. If they and this consumer publish to one broker, set Config.Relay.SinkID to one text for all of them; if not, give each service an "+
+		"outbox (Options.Outbox of the store); if this is a new name of one of them: headrace subscription move OLD NEW", err)
 }
 
 // May reports whether the relay may publish now.
@@ -57,8 +106,13 @@ func (p *Place) May() bool {
 	return time.Now().Before(p.until)
 }
 
-// Run beats until ctx ends, and then gives the place up.
+// Run beats from the first Join until ctx ends, and then gives the place up.
 func (p *Place) Run(ctx context.Context) {
+	select {
+	case <-p.begun:
+	case <-ctx.Done():
+		return
+	}
 	for pause := lookEvery; ; pause = lookEvery {
 		p.beat(ctx)
 		if p.May() {
@@ -84,17 +138,22 @@ func (p *Place) Run(ctx context.Context) {
 func (p *Place) beat(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
+	p.mu.Lock()
+	self := p.self
+	p.mu.Unlock()
 	began := time.Now()
-	other, err := p.relays.Serve(bounded, p.self, instance.Missed)
+	other, err := p.relays.Serve(bounded, self, instance.Missed)
 	if ctx.Err() != nil {
 		return
 	}
 	begins, first := p.learn(began, other, err)
 	switch {
+	case errors.Is(err, outbox.ErrOwned):
+		p.report(owned(err))
 	case first:
 		p.logger.Error("relay: cannot record that it runs, and publishes nothing until it can; trying again", "error", encode.Said(err))
 	case err == nil && other != "":
-		p.report(fmt.Errorf("relay: %w: outbox %q: its live relays have the sink %s, and this one has %s", ErrWaiting, p.self.Outbox, other, p.self.Sink))
+		p.report(fmt.Errorf("relay: %w: outbox %q: its live relays have the sink %s, and this one has %s", ErrWaiting, self.Outbox, other, self.Sink))
 	case begins:
 		p.report(nil)
 	}

@@ -2,6 +2,9 @@ package sqlops
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
@@ -14,7 +17,7 @@ import (
 // Relays implements outbox.Relays.
 type Relays struct {
 	sqlrun.Table[struct {
-		Other, Beat, End, Forget string
+		Owners, Own, Other, Beat, End, Forget string
 
 		Lock string `sql:"optional"` // there is none where a transaction has the whole database
 	}]
@@ -29,14 +32,65 @@ const (
 	forgetAfter = time.Hour
 )
 
+func (s *Relays) Claim(ctx context.Context, r outbox.Relay) (err error) {
+	defer sqlrun.Wrap("claim the outbox", &err)
+	return s.Transact(ctx, func(t *txn.Txn) error { return s.claim(ctx, t, r) })
+}
+
+// owner is a consumer that owns an outbox. sink is its SinkID, or "".
+type owner struct{ consumer, sink string }
+
+func (o owner) String() string {
+	if o.sink == "" {
+		return fmt.Sprintf("%q", o.consumer)
+	}
+	return fmt.Sprintf("%q with the sink %s", o.consumer, o.sink)
+}
+
+// claim locks the outbox of r until t ends, and makes r's consumers its owners.
+func (s *Relays) claim(ctx context.Context, t *txn.Txn, r outbox.Relay) error {
+	if err := sqlrun.Steps(ctx, t, []any{shard.Lock("relays", s.Schema, r.Outbox), sqlrun.Millis(lockIdle)}, s.SQL.Lock); err != nil {
+		return err
+	}
+	// A statement of its own, so that it sees the commits of the previous holder.
+	owners, err := sqlrun.Collect(ctx, t, s.SQL.Owners, []any{r.Outbox}, func(o *owner) []any { return []any{&o.consumer, &o.sink} })
+	if err != nil {
+		return err
+	}
+	sink := ""
+	if r.Known {
+		sink = encode.Text(r.Sink, sqlrun.MaxName)
+	}
+	mine := func(o owner) bool { return slices.Contains(r.Consumers, o.consumer) || r.Known && o.sink == sink }
+	if len(owners) > 0 && !slices.ContainsFunc(owners, mine) {
+		return fmt.Errorf("%w: %q is the outbox of %s", outbox.ErrOwned, r.Outbox, names(owners))
+	}
+	for _, consumer := range r.Consumers {
+		if slices.Contains(owners, owner{consumer, sink}) {
+			continue
+		}
+		if err := sqlrun.Steps(ctx, t, []any{r.Outbox, consumer, sink}, s.SQL.Own); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func names(owners []owner) string {
+	var all []string
+	for _, o := range owners {
+		all = append(all, o.String())
+	}
+	return strings.Join(all, ", ")
+}
+
 func (s *Relays) Serve(ctx context.Context, r outbox.Relay, missed time.Duration) (other string, err error) {
 	defer sqlrun.Wrap("serve the outbox", &err)
 	sink := encode.Text(r.Sink, sqlrun.MaxName)
 	err = s.Transact(ctx, func(t *txn.Txn) error {
-		if err := sqlrun.Steps(ctx, t, []any{shard.Lock("relays", s.Schema, r.Outbox), sqlrun.Millis(lockIdle)}, s.SQL.Lock); err != nil {
+		if err := s.claim(ctx, t, r); err != nil {
 			return err
 		}
-		// A statement of its own, so that it sees the commits of the previous holder.
 		if err := t.QueryRowContext(ctx, s.SQL.Other, r.ID, r.Outbox, sink, sqlrun.Micros(missed)).Scan(&other); err != nil {
 			return err
 		}

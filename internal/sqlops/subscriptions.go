@@ -21,7 +21,7 @@ import (
 // Subscriptions implements outbox.Subscriptions.
 type Subscriptions struct {
 	sqlrun.Table[struct {
-		Subscribe, List, Sweep, SweepHeld, Move, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
+		Subscribe, List, Sweep, SweepHeld, Move, MoveOwner, MoveTwice, MoveTwiceHeld, MoveRows, MoveRowsHeld, Remove, RemoveRows, RemoveRowsHeld string
 
 		Runs, Handled, Published, LocalGone, LocalGoneHeld, LocalRefused, LocalRows, LocalDelayed string
 
@@ -132,7 +132,7 @@ func (s *Subscriptions) Move(ctx context.Context, from, to, by string) (changed 
 			return err
 		}
 		args := []any{from, to}
-		if err := sqlrun.Steps(ctx, t, args, s.SQL.Move); err != nil {
+		if err := sqlrun.Steps(ctx, t, args, s.SQL.Move, s.SQL.MoveOwner); err != nil {
 			return err
 		}
 		if changed.Subscriptions, err = sqlrun.Affected(t.ExecContext(ctx, s.SQL.Remove, append(s.Many([]string{}), from)...)); err != nil {

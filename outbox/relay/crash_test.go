@@ -44,7 +44,7 @@ func child() {
 	}
 	if err == nil {
 		var r *relay.Relay
-		if r, err = relay.New(st, &mortalSink{orders: o}, relay.Options{Concurrency: 1}); err == nil {
+		if r, err = relay.New(st, &mortalSink{orders: o}, relay.Options{Concurrency: 1, SinkID: "file"}); err == nil {
 			err = r.Run(context.Background())
 		}
 	}

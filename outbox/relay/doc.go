@@ -16,7 +16,7 @@
 // two.
 //
 // A relay publishes the outbox of its store, and no other. While live relays of that outbox
-// publish to another sink (outbox.SinkID), it waits until they have ended, or have not been
+// publish to another sink (Options.SinkID), it waits until they have ended, or have not been
 // heard of for instance.Missed.
 //
 // The rows of an order are published one after the other, by RowID, and none is skipped:

@@ -44,7 +44,7 @@ func Example() {
 	defer func() { _ = st.Close() }()
 
 	sink := make(broker, 10)
-	r, err := relay.New(st, sink, relay.Options{})
+	r, err := relay.New(st, sink, relay.Options{SinkID: "kafka in Frankfurt"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestRunOnAFrozenNetwork(t *testing.T) {
 				t.Fatal(err)
 			}
 			sink := make(signalling, 100)
-			r, err := relay.New(st, sink, relay.Options{StopTimeout: time.Second})
+			r, err := relay.New(st, sink, relay.Options{StopTimeout: time.Second, SinkID: "file"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,14 +16,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
-	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/outbox/relay"
 	"github.com/headrace/headrace/store/postgres"
 	"github.com/headrace/headrace/store/sqlite"
 )
-
-// otherSink is a sink of another type, and so another sink.
-type otherSink struct{ *fakeSink }
 
 // onOutboxes runs test on each database, with bundles on stores whose outboxes have these
 // names.
@@ -154,21 +150,21 @@ func TestARelayWithAnotherSinkWaits(t *testing.T) {
 		stalls := make(chan error, 100)
 		o := b.options()
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		o.OnStalled = func(err error) { stalls <- err }
-		later, err := relay.New(b.st, otherSink{b.sink}, o)
+		o.OnStalled, o.SinkID = func(err error) { stalls <- err }, "another"
+		later, err := relay.New(b.st, b.sink, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- later.Run(ctx) }()
-		if err := receive(t, stalls); !errors.Is(err, relay.ErrWaiting) || !strings.Contains(err.Error(), "fakeSink") || !later.Stalled() {
+		if err := receive(t, stalls); !errors.Is(err, relay.ErrWaiting) || !strings.Contains(err.Error(), "the test's") || !later.Stalled() {
 			t.Errorf("the later relay says %v", err)
 		}
 		b.publish(series("t", "", "while", 100)...)
 		a.ob.Wake()
 		a.untilEmpty()
-		if s := b.status(); s.Relays != 1 || s.Waiting != 1 || s.Sink != outbox.SinkID(a.sink) {
+		if s := b.status(); s.Relays != 1 || s.Waiting != 1 || s.Sink != "the test's" {
 			t.Errorf("while it waits: %+v", s)
 		}
 		stop()

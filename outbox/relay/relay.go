@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,6 +38,10 @@ var ErrStuck = publish.ErrStuck
 // outbox publish to another sink: this one waits until those have ended.
 var ErrWaiting = serving.ErrWaiting
 
+// ErrOwned matches the error of Acquire, and that OnStalled is called with, if the outbox
+// belongs to other consumers: see Options.SinkID.
+var ErrOwned = outbox.ErrOwned
+
 // errHung is the error of a Run that abandoned a goroutine.
 var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
 
@@ -60,7 +65,7 @@ type Relay struct {
 
 // New returns a relay from st to sink that does not run yet. sink is any Watermill
 // Publisher whose Publish returns after the broker has the messages; the relay never
-// closes it. The error names an invalid option.
+// closes it. The error names an invalid option; SinkID is required if sink has none.
 func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 	if st == nil {
 		return nil, errors.New("relay: the store is required")
@@ -68,8 +73,30 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 	if sink == nil {
 		return nil, errors.New("relay: the sink is required")
 	}
+	o.SinkID = cmp.Or(o.SinkID, known(sink))
+	if o.SinkID == "" {
+		return nil, fmt.Errorf("relay: Options.SinkID is required, since a %T has no method SinkID: name its broker, so that relays of another service do not publish this outbox", sink)
+	}
+	o.Name = cmp.Or(o.Name, "relay")
+	return newRelay(st, sink, []string{o.Name}, o)
+}
+
+// known returns the identity of a sink that has one, or "".
+func known(sink message.Publisher) string {
+	if id, ok := outbox.SinkID(sink); ok {
+		return id
+	}
+	return ""
+}
+
+// newRelay returns a relay that publishes for consumers, whose sink may have no identity.
+func newRelay(st Store, sink message.Publisher, consumers []string, o Options) (*Relay, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
+	}
+	self := outbox.Relay{Outbox: st.Outbox().Name(), Sink: o.SinkID, Known: true, Consumers: consumers}
+	if o.SinkID == "" {
+		self.Sink, self.Known = outbox.SinkID(sink)
 	}
 	o = o.withDefaults()
 	t, err := telemetry.New(o.TracerProvider, o.MeterProvider)
@@ -82,7 +109,7 @@ func New(st Store, sink message.Publisher, o Options) (*Relay, error) {
 			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
 		}),
 	}
-	r.place = serving.New(st.Operations().Relays, st.Outbox().Name(), sink, o.Logger, r.mayPublish)
+	r.place = serving.New(st.Operations().Relays, self, o.Logger, r.mayPublish)
 	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
 	return r, nil
 }

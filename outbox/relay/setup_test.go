@@ -124,6 +124,7 @@ func (b *bundle) options() relay.Options {
 	return relay.Options{
 		Backoff: retry.Backoff{Initial: 5 * time.Millisecond, Max: 20 * time.Millisecond, Factor: 2},
 		MaxPoll: 100 * time.Millisecond,
+		SinkID:  "the test's",
 		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }

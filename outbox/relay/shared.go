@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,39 +34,55 @@ var relays = struct {
 	stopping map[*outbox.Signal]chan struct{} // closed when the relay that was stopped last has ended
 }{open: make(map[*outbox.Signal]*shared), stopping: make(map[*outbox.Signal]chan struct{})}
 
-// Acquire returns the relay of st in this process. It runs from the first Acquire to the
-// last release, with the options of the first. The error matches ErrOtherSink if the relay has
-// another sink.
+// Acquire returns the relay of st in this process, for a consumer. It runs from the first
+// Acquire to the last release, with the options of the first. The error matches ErrOtherSink if
+// the relay has another sink, and ErrOwned if the outbox belongs to other consumers. It waits
+// for the database for at most 5 s. If that does not answer, OnStalled may be called with ErrOwned
+// later.
 //
 // Only the last release blocks: it waits until Run has returned or ctx ends, and returns
 // the error of Run or ctx. Later calls do nothing.
-func Acquire(st Store, sink message.Publisher, o Options) (r *Relay, release func(ctx context.Context) error, err error) {
-	if st == nil {
-		return nil, nil, errors.New("relay: the store is required")
+func Acquire(ctx context.Context, st Store, sink message.Publisher, consumer string, o Options) (r *Relay, release func(ctx context.Context) error, err error) {
+	if st == nil || sink == nil {
+		return nil, nil, errors.New("relay: the store and the sink are required")
 	}
 	key := st.Outbox().Signal()
-	relays.mu.Lock()
-	defer relays.mu.Unlock()
-	s := relays.open[key]
-	if s == nil {
-		if s, err = start(st, sink, o, key); err != nil {
-			return nil, nil, err
-		}
-	} else if !same(s.sink, sink) {
-		return nil, nil, fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
+	s, err := enter(st, sink, o, key)
+	if err != nil {
+		return nil, nil, err
 	}
-	s.users++
 	var once sync.Once
-	return s.relay, func(ctx context.Context) (err error) {
+	release = func(ctx context.Context) (err error) {
 		once.Do(func() { err = s.release(ctx, key) })
 		return err
-	}, nil
+	}
+	if err := s.relay.place.Join(ctx, consumer); err != nil {
+		return nil, nil, errors.Join(err, release(context.WithoutCancel(ctx)))
+	}
+	return s.relay, release, nil
+}
+
+// enter adds a user to the relay of the store, and starts one if there is none.
+func enter(st Store, sink message.Publisher, o Options, key *outbox.Signal) (s *shared, err error) {
+	relays.mu.Lock()
+	defer relays.mu.Unlock()
+	s = relays.open[key]
+	if s == nil {
+		if s, err = start(st, sink, o, key); err != nil {
+			return nil, err
+		}
+	} else if !same(s.sink, sink) {
+		return nil, fmt.Errorf("%w (%T, %T)", ErrOtherSink, s.sink, sink)
+	}
+	s.users++
+	return s, nil
 }
 
 // start runs a relay after the previous one has ended. The last release waits for its
 // goroutine.
 func start(st Store, sink message.Publisher, o Options, key *outbox.Signal) (*shared, error) {
-	r, err := New(st, sink, o)
+	o.SinkID = cmp.Or(o.SinkID, known(sink))
+	r, err := newRelay(st, sink, nil, o)
 	if err != nil {
 		return nil, err
 	}

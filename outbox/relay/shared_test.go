@@ -21,18 +21,18 @@ import (
 func TestTheSharedRelay(t *testing.T) {
 	onEach(t, func(b *bundle) {
 		ctx := context.Background()
-		first, release1, err := relay.Acquire(b.st, b.sink, b.options())
+		first, release1, err := relay.Acquire(ctx, b.st, b.sink, "billing", b.options())
 		if err != nil {
 			b.Fatal(err)
 		}
-		second, release2, err := relay.Acquire(b.st, b.sink, relay.Options{})
+		second, release2, err := relay.Acquire(ctx, b.st, b.sink, "billing", relay.Options{})
 		if err != nil || second != first {
 			b.Fatalf("a second relay was made: %v", err)
 		}
-		if _, _, err := relay.Acquire(b.st, &freeSink{}, relay.Options{}); !errors.Is(err, relay.ErrOtherSink) {
+		if _, _, err := relay.Acquire(ctx, b.st, &freeSink{}, "billing", relay.Options{}); !errors.Is(err, relay.ErrOtherSink) {
 			b.Errorf("another sink: %v, want ErrOtherSink", err)
 		}
-		if _, _, err := relay.Acquire(b.st, incomparable{}, relay.Options{}); !errors.Is(err, relay.ErrOtherSink) {
+		if _, _, err := relay.Acquire(ctx, b.st, incomparable{}, "billing", relay.Options{}); !errors.Is(err, relay.ErrOtherSink) {
 			b.Errorf("a sink that cannot be compared: %v, want ErrOtherSink", err)
 		}
 		if err := release1(ctx); err != nil {
@@ -49,7 +49,7 @@ func TestTheSharedRelay(t *testing.T) {
 		if err := first.Run(cancelled()); err != nil {
 			b.Errorf("the relay still runs after the last release: %v", err)
 		}
-		_, release3, err := relay.Acquire(b.st, &freeSink{}, relay.Options{})
+		_, release3, err := relay.Acquire(ctx, b.st, &freeSink{}, "billing", relay.Options{})
 		if err != nil {
 			b.Fatalf("another sink, after the last release: %v", err)
 		}
@@ -74,9 +74,10 @@ func (incomparable) Close() error                              { return nil }
 // store begins after the old one has ended.
 func TestAReleaseThatHasToWait(t *testing.T) {
 	onEach(t, func(b *bundle) {
+		ctx := context.Background()
 		hung := b.hang("t")
 		defer hung()
-		_, release, err := relay.Acquire(b.st, b.sink, b.options())
+		_, release, err := relay.Acquire(ctx, b.st, b.sink, "billing", b.options())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestAReleaseThatHasToWait(t *testing.T) {
 		if err := release(cancelled()); !errors.Is(err, context.Canceled) {
 			b.Errorf("release under a cancelled context: %v", err)
 		}
-		_, release, err = relay.Acquire(b.st, b.sink, b.options())
+		_, release, err = relay.Acquire(ctx, b.st, b.sink, "billing", b.options())
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -112,14 +113,18 @@ func TestOptionsAreChecked(t *testing.T) {
 		"MinPoll":        {MinPoll: time.Minute, MaxPoll: time.Second},
 		"Backoff":        {Backoff: retry.Backoff{Initial: time.Minute, Max: time.Second}},
 	} {
+		o.SinkID = "free"
 		if _, err := relay.New(st, &freeSink{}, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := relay.New(st, nil, relay.Options{}); err == nil {
+	if _, err := relay.New(st, &freeSink{}, relay.Options{}); err == nil || !strings.Contains(err.Error(), "SinkID") {
+		t.Errorf("a sink without an identity: %v", err)
+	}
+	if _, err := relay.New(st, nil, relay.Options{SinkID: "free"}); err == nil {
 		t.Error("no sink was accepted")
 	}
-	if _, err := relay.New(nil, &freeSink{}, relay.Options{}); err == nil {
+	if _, err := relay.New(nil, &freeSink{}, relay.Options{SinkID: "free"}); err == nil {
 		t.Error("no store was accepted")
 	}
 }

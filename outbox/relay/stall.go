@@ -2,12 +2,14 @@ package relay
 
 import (
 	"cmp"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/outbox"
 )
 
 // The pause between two tries of a shard while the relay is stalled.
@@ -155,7 +157,9 @@ func (s *stall) wait(why error) {
 	s.waits = why
 	is := s.cause()
 	s.mu.Unlock()
-	if why != nil && waited == nil {
+	if errors.Is(why, outbox.ErrOwned) && waited == nil {
+		s.o.Logger.Error("relay: publishes nothing", "error", why)
+	} else if why != nil && waited == nil {
 		s.o.Logger.Error("relay: waits until the relays with another sink have ended; give outboxes names if two services share the database", "error", why)
 	} else if why == nil && waited != nil {
 		s.o.Logger.Info("relay: the relays with another sink have ended, and this one publishes")

@@ -78,6 +78,7 @@ var scans = map[string]string{
 	"instances_forget_suspects": "the suspects, which are few",
 	"marks_list":                "the instances of a consumer: one a process, of one day",
 	"marks_suspects":            "the suspects, which are few",
+	"relays_owners":             "the consumers that publish an outbox",
 	"relays_forget":             "the relays, one a process, of one hour",
 	"pauses_get":                "one row: (consumer=?) is the whole primary key",
 	"prune_newest_cut":          "two rows: (consumer=?) is the whole primary key",

@@ -1,6 +1,8 @@
 package storetest
 
 import (
+	"errors"
+	"strings"
 	"time"
 
 	"github.com/headrace/headrace/outbox"
@@ -8,13 +10,14 @@ import (
 
 var relayTests = []test{
 	{name: "one sink is served at a time", run: relaysServe},
+	{name: "an outbox belongs to its consumers", run: relaysOwn},
 	{name: "a relay that is not heard of loses its place", run: relaysMissed},
 }
 
 // serve expects that the relay may publish, or waits for that other sink.
 func (b *bundle) serve(id, name, sink, other string) {
 	b.Helper()
-	got, err := b.Store.Operations().Relays.Serve(b.ctx, outbox.Relay{ID: id, Outbox: name, Sink: sink, Host: "mill-1"}, time.Minute)
+	got, err := b.Store.Operations().Relays.Serve(b.ctx, outbox.Relay{ID: id, Outbox: name, Sink: sink, Host: "mill-1", Consumers: []string{"billing"}}, time.Minute)
 	if err != nil || got != other {
 		b.Errorf("%s: %q, %v, want %q", id, got, err, other)
 	}
@@ -58,4 +61,44 @@ func relaysMissed(b *bundle) {
 	b.shift(3 * time.Hour)
 	b.serve("last", "o", "nats", "")
 	b.wantRelays(1, 0, "nats")
+}
+
+// relaysOwn: an outbox stays with the consumers that published it first, also while none of
+// their processes runs. Others join them by the sink's identity alone.
+func relaysOwn(b *bundle) {
+	relays := b.Store.Operations().Relays
+	relay := func(sink string, known bool, consumers ...string) outbox.Relay {
+		return outbox.Relay{ID: strings.Join(consumers, "+"), Outbox: "o", Sink: sink, Known: known, Consumers: consumers}
+	}
+	for _, step := range []struct {
+		relay outbox.Relay
+		owned bool // by others
+	}{
+		{relay("*kafka.Publisher", false, "billing"), false},
+		{relay("*kafka.Publisher", false, "shipping"), true},
+		{relay("*nats.Publisher", false, "billing", "search"), false}, // billing owns it, and search joins
+		{relay("kafka:a", true, "shipping"), true},
+		{relay("*kafka.Publisher", false, "search"), false},
+		{relay("kafka:a", true, "billing"), false},
+		{relay("kafka:b", true, "shipping"), true},
+		{relay("kafka:a", false, "shipping"), true}, // a Go type is no identity
+		{relay("kafka:a", true, "shipping"), false},
+		{relay("kafka:b", true, "shipping"), false}, // it moves to another sink
+	} {
+		err := relays.Claim(b.ctx, step.relay)
+		if errors.Is(err, outbox.ErrOwned) != step.owned || !step.owned && err != nil {
+			b.Errorf("%+v: %v, want that others own it: %t", step.relay, err, step.owned)
+		}
+		_, err = relays.Serve(b.ctx, step.relay, time.Minute)
+		if errors.Is(err, outbox.ErrOwned) != step.owned || !step.owned && err != nil {
+			b.Errorf("%+v serves: %v, want that others own it: %t", step.relay, err, step.owned)
+		}
+		b.must(relays.End(b.ctx, step.relay.ID))
+	}
+	_, err := b.Store.Operations().Subscriptions.Move(b.ctx, "billing", "invoicing", "anna")
+	b.must(err)
+	b.must(relays.Claim(b.ctx, relay("*kafka.Publisher", false, "invoicing")))
+	elsewhere := relay("*kafka.Publisher", false, "stock")
+	elsewhere.Outbox = "p"
+	b.must(relays.Claim(b.ctx, elsewhere))
 }

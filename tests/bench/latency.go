@@ -87,7 +87,7 @@ func runLatency(apart bool) func(context.Context, *lab, amount) (Figure, error) 
 		warm := n / 5
 		out := &metered{events: make([]committed, warm+n), number: totalOf, all: make(chan struct{})}
 		out.left.Store(int64(warm + n))
-		r, err := relay.New(st, out, relay.Options{Logger: l.config.Logger})
+		r, err := relay.New(st, out, relay.Options{SinkID: "bench", Logger: l.config.Logger})
 		if err != nil {
 			return Figure{}, err
 		}

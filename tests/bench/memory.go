@@ -149,7 +149,7 @@ func (l *lab) childDrain(ctx context.Context, rows int) (figure Figure, err erro
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	out := newBitSink(rows)
-	r, err := relay.New(st, out, relay.Options{})
+	r, err := relay.New(st, out, relay.Options{SinkID: "bench"})
 	if err != nil {
 		return Figure{}, err
 	}

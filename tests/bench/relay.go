@@ -69,7 +69,7 @@ func (l *lab) relayed(ctx context.Context, rows int, open func(context.Context) 
 		return Figure{}, fmt.Errorf("fill the outbox: %w", err)
 	}
 	out := newSink(rows)
-	r, err := relay.New(st, out, relay.Options{Logger: l.config.Logger})
+	r, err := relay.New(st, out, relay.Options{SinkID: "bench", Logger: l.config.Logger})
 	if err != nil {
 		return Figure{}, err
 	}

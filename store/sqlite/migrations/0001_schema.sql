@@ -166,6 +166,15 @@ CREATE TABLE {{schema}}.headrace_relays (
     beat_at    INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Whose events an outbox holds: the consumers that publish it. It outlives their processes, so
+-- that another service does not publish what waits while they are down.
+CREATE TABLE {{schema}}.headrace_outbox_owners (
+    outbox   TEXT NOT NULL,
+    consumer TEXT NOT NULL, -- or the name of a relay without a consumer
+    sink     TEXT NOT NULL, -- its SinkID; '' if it has none
+    PRIMARY KEY (outbox, consumer)
+) STRICT, WITHOUT ROWID;
+
 -- What leased handlers have done to other systems: a row for each step of a message. It
 -- goes with the message's row in the inbox.
 CREATE TABLE {{schema}}.headrace_steps (
