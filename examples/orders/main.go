@@ -15,8 +15,9 @@ func main() { os.Exit(story.Main(bill, os.Args[1:], os.Stdin, os.Stdout, os.Stde
 // itself; here the story of the example does, and makes some handlers fail.
 func bill(ctx context.Context, w story.World) error {
 	c, err := billing.New(w.Store, consumer.Config{
-		Build:  "v1.0.0", // names this program in dead letters, on the pages and in alerts
-		Source: w.Source, Sink: w.Sink,
+		Build:       "v1.0.0", // names this program in dead letters, on the pages and in alerts
+		Rehearsable: true,     // its handler calls no other system
+		Source:      w.Source, Sink: w.Sink,
 		Logger: w.Logger, MeterProvider: w.Meters, MaxInFlight: w.MaxInFlight,
 	}, w.Orders, w.Faulty(billing.WriteInvoice(w.Confirmations)))
 	if err != nil {

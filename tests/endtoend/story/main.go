@@ -20,7 +20,7 @@ type options struct {
 	dsn  string
 	json bool
 	log  bool
-	// metrics is where they are served; hold keeps the consumer running to look at them.
+	// metrics is where they are served; hold keeps the consumer running, to look at them or to redrive dead letters.
 	metrics string
 	hold    bool
 }
@@ -69,7 +69,7 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 	flags.StringVar(&o.dsn, "dsn", "", "use this PostgreSQL database, postgres://…, instead of SQLite")
 	flags.BoolVar(&o.json, "json", false, "print the figures as one JSON object, and nothing else")
 	flags.StringVar(&o.metrics, "metrics", "", "serve metrics for Prometheus on this host:port while it runs")
-	flags.BoolVar(&o.hold, "hold", false, "with -metrics, go on until Ctrl-C when everything is settled")
+	flags.BoolVar(&o.hold, "hold", false, "go on until Ctrl-C when everything is settled")
 	flags.BoolVar(&o.log, "v", false, "show what the consumer logs")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -91,8 +91,6 @@ func parseFlags(args []string, stderr io.Writer) (options, error) {
 		return o, errors.New("-db and -dsn exclude each other")
 	case set["metrics"] && o.metrics == "":
 		return o, errors.New("-metrics is empty; give host:port")
-	case o.hold && o.metrics == "":
-		return o, errors.New("-hold is for looking at metrics; give -metrics too")
 	case o.metrics != "":
 		return o, checkAddress(o.metrics)
 	}

@@ -15,6 +15,8 @@ import (
 	exporter "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
 	sdk "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // metrics serves what headrace tells OpenTelemetry as Prometheus reads it. headrace itself knows the API only: the
@@ -94,8 +96,12 @@ func (m *metrics) close() error {
 }
 
 // hold keeps the consumer running when all is settled, until the user has seen enough.
-func hold(ctx context.Context, ended <-chan error, stderr io.Writer) (consumerEnded bool, err error) {
+// file is its SQLite file, if it has a name to open it by.
+func hold(ctx context.Context, ended <-chan error, file string, stderr io.Writer) (consumerEnded bool, err error) {
 	fmt.Fprintln(stderr, "orders: everything is settled; Ctrl-C ends it and prints the figures")
+	if file != "" {
+		fmt.Fprintf(stderr, "orders: look at it in another terminal: HEADRACE_DSN=%s go run ./cmd/headrace ui\n", migrate.Quote("sqlite:"+file))
+	}
 	select {
 	case <-ctx.Done():
 		return false, nil

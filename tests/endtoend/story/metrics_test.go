@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -96,6 +97,31 @@ func TestMetricsAreTheFigures(t *testing.T) {
 	}
 }
 
+// With -hold a process goes on that redrives what the pages ask for, and says how to open them.
+func TestHold(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "shop.db")
+	cmd := child(t, "-db", file, "-hold", "-json", "-n", "40")
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := ""
+	for lines := bufio.NewScanner(stderr); lines.Scan(); {
+		if strings.Contains(lines.Text(), "another terminal") {
+			said = lines.Text()
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err != nil || !strings.Contains(said, "HEADRACE_DSN='sqlite:"+file+"' go run ./cmd/headrace ui") {
+		t.Errorf("%s, %v", said, err)
+	}
+}
+
 func TestMetricsAddress(t *testing.T) {
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,7 +136,6 @@ func TestMetricsAddress(t *testing.T) {
 		{[]string{"-metrics", "9464"}, exitUsage, `-metrics "9464" is no address; give host:port`},
 		{[]string{"-metrics", "127.0.0.1:99999"}, exitUsage, "the port is not in 0..65535"},
 		{[]string{"-metrics", ""}, exitUsage, "-metrics is empty"},
-		{[]string{"-hold"}, exitUsage, "-hold is for looking at metrics; give -metrics too"},
 		{[]string{"-metrics", taken.Addr().String()}, exitFailed, "address already in use"},
 	} {
 		r := runChild(t, nil, append(c.args, "-n", "1")...)

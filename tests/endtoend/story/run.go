@@ -110,7 +110,7 @@ func newSession(ctx context.Context, db *database, webhooks stream, o options, s
 	log := slog.New(slog.NewTextHandler(s.progress, &slog.HandlerOptions{Level: level}))
 	s.source.log = log
 	if o.hold {
-		s.hold = func(ctx context.Context, ended <-chan error) (bool, error) { return hold(ctx, ended, s.progress) }
+		s.hold = func(ctx context.Context, ended <-chan error) (bool, error) { return hold(ctx, ended, o.db, s.progress) }
 	}
 	s.world = World{
 		Store: db, Source: s.source, Sink: sink{j}, Orders: topic, Confirmations: confirmations,
