@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/txn"
@@ -86,11 +87,15 @@ type NewKey struct {
 }
 
 // NewKey sends a letter under a new key: requests of kind NewKeyKind. The error matches
-// instance.ErrRefused if nothing was changed.
+// instance.ErrRefused if nothing was changed. A person types the key, or copies it: one that looks like another and is
+// not is refused, unless the letter's own key has such characters, since keys of other systems may.
 func (d *Desk) NewKey(ctx context.Context, q instance.Request, args NewKey) (NewKey, error) {
 	l, h, err := d.open(ctx, q, args.LetterID, args.Rev)
 	if err != nil {
 		return args, err
+	}
+	if unseen := encode.Seen("the new key", args.Key); unseen != nil && encode.Seen("", l.Delivery.Key) == nil {
+		return args, instance.Refuse("%v: type it anew", unseen)
 	}
 	if l.Class != dlq.Conflict {
 		if !inbox.IsStandIn(l.Delivery.Key) {

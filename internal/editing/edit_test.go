@@ -252,7 +252,7 @@ func TestNewKey(t *testing.T) {
 			return err
 		}
 		conflict := f.letter(`{"id":"A","total":2}`)
-		for key, says := range map[string]string{"A": "taken by another message", "": "give", "stand-in:x": "stand-in"} {
+		for key, says := range map[string]string{"A": "taken by another message", "": "give", "stand-in:x": "stand-in", "A\u200b2": "not seen", " A2": "blank", "A\n2": "control"} {
 			f.refused(newKey(conflict, key), says)
 		}
 		if err := newKey(conflict, "A2"); err != nil {
@@ -276,5 +276,9 @@ func TestNewKey(t *testing.T) {
 		f.edited(keyed, `{"id":"K","total":6}`)
 		f.refused(newKey(f.get(keyed.LetterID), "K2"), "finds the key K in it")
 		f.effects("A 1", "A2 2", "N 5")
+		f.deliver(`{"id":"F\u200b","total":7}`) // another system has such keys
+		if err := newKey(f.letter(`{"id":"F\u200b","total":8}`), "F\u200b2"); err != nil {
+			f.Error(err)
+		}
 	})
 }

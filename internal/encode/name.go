@@ -22,12 +22,12 @@ func Name(what, name string) error {
 	case !Clean(name):
 		return fmt.Errorf("%s %q is not text", what, name)
 	}
-	return printed(what, name)
+	return Seen(what, name)
 }
 
-// printed returns an error if name has a blank at an edge, or a control or format character: a
+// Seen returns an error if name has a blank at an edge, or a control or format character: a
 // name that looks like another and is not.
-func printed(what, name string) error {
+func Seen(what, name string) error {
 	switch {
 	case strings.TrimSpace(name) != name:
 		return fmt.Errorf("%s %q begins or ends with a blank", what, name)
@@ -60,7 +60,7 @@ func Topic(what, name string) error {
 	case err != nil:
 		return err
 	}
-	return printed(what, name)
+	return Seen(what, name)
 }
 
 func noSlash(what, name string) error {
