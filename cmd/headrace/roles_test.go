@@ -226,15 +226,7 @@ func consumeAs(l *logins) {
 	for c.Stats().Dead == 0 {
 		time.Sleep(time.Millisecond)
 	}
-	const send = "steps send billing/orders k2 approval true --early"
-	if got := l.status("operator", append(strings.Fields(send), "--schema", l.schema)); got != exitNotPermitted {
-		l.Errorf("an operator who sends a signal gets %d: %s", got, &l.stderr)
-	}
-	l.may("admin", exitDone, send+" --by ann") // by the process, which wrote who asked, and by which login
-	var by string
-	if err := l.owner.QueryRow("SELECT by_whom || ', ' || db_user FROM headrace_audit WHERE action = 'send'").Scan(&by); err != nil || by != fmt.Sprintf("ann as %[1]s_admin_login, %[1]s_consumer_login", l.schema) {
-		l.Errorf("a signal is sent by %s, %v", by, err)
-	}
+	sendAs(l)
 	stop()
 	if err := <-ended; err != nil {
 		l.Error(err)
@@ -247,6 +239,19 @@ func consumeAs(l *logins) {
 		"UPDATE headrace_meta SET id = ''", "CREATE TABLE more (n integer)", "TRUNCATE headrace_inbox",
 	} {
 		l.refused("consumer", statement)
+	}
+}
+
+// sendAs sends a signal, which a process of the consumer does.
+func sendAs(l *logins) {
+	const send = "steps send billing/orders k2 approval true --early"
+	if got := l.status("operator", append(strings.Fields(send), "--schema", l.schema)); got != exitNotPermitted {
+		l.Errorf("an operator who sends a signal gets %d: %s", got, &l.stderr)
+	}
+	l.may("admin", exitDone, send+" --by ann") // the process wrote who asked, and by which login
+	var by string
+	if err := l.owner.QueryRow("SELECT by_whom || ', ' || db_user FROM headrace_audit WHERE action = 'send'").Scan(&by); err != nil || by != fmt.Sprintf("ann as %[1]s_admin_login, %[1]s_consumer_login", l.schema) {
+		l.Errorf("a signal is sent by %s, %v", by, err)
 	}
 }
 
