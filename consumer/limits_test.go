@@ -106,7 +106,7 @@ func TestStuckHandlerIsLeftBehind(t *testing.T) {
 				return nil
 			}
 			return insert(ctx, tx, m)
-		}, consumer.Timeout(50*time.Millisecond))
+		}, consumer.Timeout(time.Second))
 		b.start(c)
 		stuck := b.deliver("stuck", `{}`)
 		b.acked(stuck, b.deliver("other", `{}`))

@@ -205,6 +205,12 @@ func TestTerminatedBackends(t *testing.T) {
 	cancel()
 	<-ended
 	b.db.SetMaxIdleConns(-1) // the test asks on no connection that was killed
+	b.Cleanup(func() {
+		if b.Failed() {
+			b.Logf("%d effects of %d, %d messages that wait, %d in the backlog; %+v", b.count("SELECT count(*) FROM effects"), want,
+				b.count("SELECT count(*) FROM headrace_inbox WHERE state = 'waiting'"), b.count("SELECT count(*) FROM headrace_backlog"), c.Stats())
+		}
+	})
 	b.eventually("all are applied", func() bool { return b.count("SELECT count(*) FROM effects") == want })
 	if s := c.Stats(); s.Dead != 0 || s.BacklogDead != 0 {
 		b.Errorf("an outage dead-lettered messages: %+v", s)
