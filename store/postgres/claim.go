@@ -41,6 +41,9 @@ func (s *inboxStore) Claim(ctx context.Context, t *txn.Txn, r inbox.ClaimRequest
 		if err := sqlrun.Identity(claim.Scope, claim.Key, claim.Fingerprint); err != nil {
 			return nil, err
 		}
+		if n := len(claim.Key); n == 0 || n > inbox.MaxKeyBytes {
+			return nil, fmt.Errorf("a key of %d bytes: it must have 1 to %d", n, inbox.MaxKeyBytes)
+		}
 		claims[i] = placed{claim, i}
 	}
 	slices.SortFunc(claims, func(a, b placed) int {

@@ -126,6 +126,9 @@ func (w *written) look(rows []outbox.Row) error {
 		if err := sqlrun.Identity(e.ID, e.Topic, e.OrderKey); err != nil {
 			return fmt.Errorf("%w: ID, Topic or OrderKey: %w", headrace.ErrInvalidEvent, err)
 		}
+		if s := rows[i].Shard; s < 0 || s >= outbox.Shards {
+			return fmt.Errorf("shard %d of %d", s, outbox.Shards)
+		}
 		if i == 0 {
 			w.topic = e.Topic
 		}

@@ -29,7 +29,7 @@ AS $headrace$ SELECT set_config('synchronous_commit', CASE
 -- Where each message is. The hot table: one row for every message, one index.
 -- Keys compare by bytes (COLLATE "C"), so that no locale joins two of them. Here and in the
 -- outbox no CHECK bounds them: each statement that inserts reads it anew from its text, a tenth of a
--- claim. headrace check has the rules.
+-- claim. The store checks them, and so does headrace check.
 CREATE TABLE {{schema}}.headrace_inbox (
     scope       text COLLATE "C" NOT NULL,
     key         text COLLATE "C" NOT NULL, -- 1 to 512 bytes
