@@ -106,6 +106,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 func (m *Main) applyPlan(ctx context.Context, st openStore, d *decideFlags, r job.Redrive) error {
 	err := m.apply(ctx, st, r, redriving.Apply{ID: r.ID, OpenCalls: d.openCalls}, d.by, d.reason, 0)
 	if errors.Is(err, instance.ErrRefused) {
+		m.refused = true
 		m.next("redrive show %s", job.Name(r.ID))
 	}
 	return err

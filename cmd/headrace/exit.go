@@ -74,6 +74,16 @@ var errPaused = errors.New("paused")
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
+// leadOn says what comes after a refusal.
+func (m *Main) leadOn(err error) {
+	switch m.refused = false; {
+	case m.later != "":
+		m.next("%s", m.later)
+	case errors.Is(err, instance.ErrNoAnswer):
+		m.next("consumer ls")
+	}
+}
+
 // exit prints err, the error of that command, and returns its exit status.
 func (m *Main) exit(err error, command string) int {
 	var usage *usageError
@@ -100,6 +110,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.Is(err, errRefused), errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, export.ErrFile), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
 		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
+		m.leadOn(err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
 		m.say("not permitted: %v%s", err, needs(err, command))

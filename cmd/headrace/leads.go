@@ -54,14 +54,10 @@ func (m *Main) nextLetter(v detailView) {
 
 // nextRefused leads on where a plan was not applied.
 func (m *Main) nextRefused(ctx context.Context, st openStore, id int64, err error) error {
-	switch {
-	case errors.Is(err, instance.ErrNoAnswer):
-		r, failed := st.Operations().Redrives.Get(ctx, id)
-		m.next("consumer ls %s", migrate.Quote(r.Consumer))
-		return errors.Join(err, failed)
-	case !errors.Is(err, instance.ErrRefused):
+	if !errors.Is(err, instance.ErrRefused) {
 		return err
 	}
+	m.refused = true
 	r, failed := st.Operations().Redrives.Get(ctx, id)
 	switch {
 	case failed != nil:

@@ -152,8 +152,12 @@ func text(s string) string {
 	return s
 }
 
-// next says which command comes next.
+// next says which command comes next; where the command is refused, after it has said that.
 func (m *Main) next(words string, args ...any) {
+	if m.refused {
+		m.later = fmt.Sprintf(words, args...)
+		return
+	}
 	if m.flags.format.value == "table" && m.out.Flush() == nil { // else there is no reader
 		m.say("next: %s", m.command(fmt.Sprintf(words, args...)))
 	}

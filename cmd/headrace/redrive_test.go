@@ -140,7 +140,7 @@ func TestRedriveGroup(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "3")
 	p.run(exitRefused, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes")
-	p.wants("no process", "refused: no process of billing answers; none ran in the last hour. Nothing was done. ", "headrace dlq redrive --direct")
+	p.wants("no process", "refused: no process of billing answers; none ran in the last hour. Nothing was done. ", "with --direct does it by itself", "next: headrace consumer ls\n")
 	var b billing
 	b.start(p, "v1")
 	p.run(exitUsage, quickly, "dlq", "redrive", "a276", "--yes")
@@ -161,7 +161,7 @@ func TestRedriveFew(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "4")
 	p.run(exitRefused, quickly, "dlq", "redrive", "1", "--reason", "again", "--yes")
-	p.wants("no process", "refused: no process of billing answers", "headrace dlq redrive --direct")
+	p.wants("no process", "refused: no process of billing answers", "with --direct does it by itself", "next: headrace consumer ls\n")
 	var b billing
 	b.start(p, "v1")
 	b.bad.Store("k2", true)

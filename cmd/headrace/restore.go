@@ -122,7 +122,7 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 func (m *Main) wouldRestore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, direct bool) error {
 	if !direct {
 		if err := askerOf(st).Reaches(ctx, r.Consumer); err != nil {
-			return m.namesDirect(err, editing.RestoreKind)
+			return m.namesDirect(err, "dlq "+editing.RestoreKind)
 		}
 	}
 	a, err := (&editing.Desk{Store: st.Store}).Try(ctx, r, args)

@@ -107,10 +107,11 @@ and where to go on.`,
 			if err := m.emitLetters(letterPage{viewLetters(page.Letters), viewLook(page.Progress)}, true); err != nil {
 				return err
 			}
-			if len(page.Letters) > 0 {
-				m.next("dlq show %d", page.Letters[0].LetterID)
+			if err := m.came(ctx, st, r, int64(len(page.Letters)), page.Progress); err != nil || len(page.Letters) == 0 {
+				return err
 			}
-			return m.came(ctx, st, r, int64(len(page.Letters)), page.Progress)
+			m.next("dlq show %d", page.Letters[0].LetterID)
+			return nil
 		})
 	})
 	return c
@@ -244,10 +245,8 @@ func (m *Main) searchGroups(ctx context.Context, st openStore, f dlq.Filter, loo
 	for _, g := range views {
 		letters += g.Count
 	}
-	if len(views) > 0 {
-		if err := m.nextWhy(ctx, st, views[0].Group); err != nil {
-			return err
-		}
+	if err := m.came(ctx, st, r, letters, page.Progress); err != nil || len(views) == 0 {
+		return err
 	}
-	return m.came(ctx, st, r, letters, page.Progress)
+	return m.nextWhy(ctx, st, views[0].Group)
 }
