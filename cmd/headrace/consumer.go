@@ -212,6 +212,13 @@ func (m *Main) resumeCommand() *cobra.Command {
 	by := m.writes(c).Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if m.dryRun {
+				if p, err := st.Operations().Pauses.Get(ctx, args[0]); err != nil {
+					return err
+				} else if !p.Lasts() {
+					return m.notPaused(ctx, st, args[0])
+				}
+			}
 			if err := m.wouldConsumer(ctx, st, "resume", args[0]); err != nil {
 				return err
 			}
@@ -220,11 +227,7 @@ func (m *Main) resumeCommand() *cobra.Command {
 				return err
 			}
 			if !was {
-				if err := knownConsumer(ctx, st, args[0], ""); err != nil {
-					return err
-				}
-				m.say("it was not paused")
-				return errFound
+				return m.notPaused(ctx, st, args[0])
 			}
 			err = m.emit("", map[string]any{"consumer": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
 			m.next("consumer ls %s", migrate.Quote(args[0]))
@@ -232,6 +235,15 @@ func (m *Main) resumeCommand() *cobra.Command {
 		})
 	})
 	return c
+}
+
+// notPaused is the end of a resume of a consumer that is not paused.
+func (m *Main) notPaused(ctx context.Context, st openStore, name string) error {
+	if err := knownConsumer(ctx, st, name, ""); err != nil {
+		return err
+	}
+	m.say("it was not paused")
+	return errFound
 }
 
 // mayPause refuses to pause a consumer that is not known.

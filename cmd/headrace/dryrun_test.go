@@ -27,10 +27,10 @@ var dryRuns = map[string]struct {
 	"migrate new-id":      {"", "give the database a new id"},
 	"check":               {"--repair counters", "count the letters of 1 group again"},
 	"consumer pause":      {"billing", "pause billing, of which 1 process runs"},
-	"consumer resume":     {"billing", "resume billing, of which 1 process runs"},
+	"consumer resume":     {"billing", ""}, // it runs
 	"dlq note":            {"a276 mended", "note on"},
 	"dlq mute":            {"a276 --for 1h", "mute"},
-	"dlq unmute":          {"a276", "end the mute of"},
+	"dlq unmute":          {"a276", ""}, // it is not muted
 	"dlq resolve":         {"a276", "resolve"},
 	"dlq redrive":         {"1 2 --yes --reason x", "redrive 2 letters"},
 	"dlq discard":         {"--group a276 --reason x", "discard 4 letters"},

@@ -105,6 +105,10 @@ with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 func (m *Main) unmuteCommand() *cobra.Command {
 	c := &cobra.Command{Use: "unmute GROUP", Short: "end the mute of a group", Args: one("GROUP")}
 	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
+		if m.dryRun && g.MutedBy == "" {
+			m.say("it was not muted")
+			return "", errFound
+		}
 		if err := m.wouldGroup("end the mute of", g); err != nil {
 			return "", err
 		}
