@@ -28,6 +28,14 @@ type DeliveryDecoder interface {
 	DecodeDelivery(d *headrace.Delivery, into any) error
 }
 
+// Typed is a Codec that reads some Go types only. Consumers refuse a handler of another type
+// when it is registered.
+type Typed interface {
+	Codec
+	// Reads returns an error if Decode cannot read any payload into what into points to.
+	Reads(into any) error
+}
+
 // ErrUndecodable matches the error of a payload that a codec cannot read. A retry will
 // not help.
 var ErrUndecodable = errors.New("undecodable payload")

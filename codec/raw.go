@@ -1,6 +1,9 @@
 package codec
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Raw returns the codec for bodies of type []byte and string, which are the unchanged
 // payload. It rejects every other type, and accepts every payload.
@@ -13,6 +16,15 @@ type raw struct{}
 
 // ContentType implements Codec.
 func (raw) ContentType() string { return "application/octet-stream" }
+
+// Reads implements Typed.
+func (raw) Reads(into any) error {
+	switch into.(type) {
+	case *[]byte, *string:
+		return nil
+	}
+	return fmt.Errorf("codec.Raw() gives a []byte or a string, and not a %s: use codec.JSON(), or a handler of []byte", strings.TrimPrefix(fmt.Sprintf("%T", into), "*"))
+}
 
 // Decode implements Codec.
 func (raw) Decode(payload []byte, into any) error {

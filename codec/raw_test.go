@@ -49,3 +49,19 @@ func TestRawTarget(t *testing.T) {
 		t.Errorf("encode: %v", err)
 	}
 }
+
+// A type that no payload fits is known before the first message.
+func TestRawReads(t *testing.T) {
+	typed, ok := codec.Raw().(codec.Typed)
+	if !ok {
+		t.Fatal("Raw does not say which types it reads")
+	}
+	for _, into := range []any{new([]byte), new(string)} {
+		if err := typed.Reads(into); err != nil {
+			t.Errorf("%T: %v", into, err)
+		}
+	}
+	if err := typed.Reads(new(struct{ N int })); err == nil || !strings.Contains(err.Error(), "codec.JSON()") {
+		t.Errorf("a struct: %v", err)
+	}
+}

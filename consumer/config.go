@@ -115,8 +115,9 @@ type Config struct {
 	// DrainTimeout is how long handlers may finish after the consumer began to stop. What
 	// they leave of it, and 5 s at least, is the relay's. Attach rejects one that is not
 	// shorter than the Router's CloseTimeout (30 s by default): after that, Router.Run
-	// returns even if handlers still run. Default 20 s: with handlers that observe their context a stop
-	// ends within Kubernetes' 30 s.
+	// returns even if handlers still run. Default 20 s: a stop then ends within
+	// Kubernetes' 30 s, also if handlers ignore their context and the sink hangs, which costs
+	// about 6 s more, unless the database hangs.
 	DrainTimeout time.Duration
 	// Rehearsable declares each handler Rehearsable, but for those that are Alone or leased:
 	// they cannot be. Attach rejects it. Default: false.

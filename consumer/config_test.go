@@ -138,6 +138,7 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"Local() and From", func(c *consumer.Consumer) {
 			consumer.Handle(c, topic, insert, consumer.From(b.src), consumer.Local())
 		}},
+		{"codec.Raw() gives a []byte or a string", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(codec.Raw())) }},
 		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
 		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil)) }},
 		{"SameWhen(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.SameWhen(nil)) }},

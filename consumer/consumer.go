@@ -78,9 +78,9 @@ func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 //
 // When ctx ends, the consumer begins nothing new. It gives deliveries that it has not
 // begun back to the broker, and work under way has Config.DrainTimeout to finish. With a
-// Sink the relay has what is left of it, and 5 s at least. If handlers ignore
-// their context, or the network drops the database's answers, Run returns at most about a
-// minute after those times. A consumer runs once.
+// Sink the relay has what is left of it, and 5 s at least. If handlers ignore their context, or
+// the sink hangs, Run returns about 6 s after that time, and at most about a minute after it if the
+// network drops the database's answers. A consumer runs once.
 //
 // A handler that is registered while it runs changes nothing of the run: that is logged, and
 // an error of Run when it ends (ErrRunning). Run returns an error at once if another consumer

@@ -57,9 +57,9 @@ func New(o Options) *Reporter {
 	return r
 }
 
-// Close ends the sinks, each with one more try, within Grace.
-func (r *Reporter) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), r.o.Grace)
+// Close ends the sinks, each with one more try, within limit.
+func (r *Reporter) Close(limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	return r.sinks.Close(ctx)
 }

@@ -78,7 +78,7 @@ func TestReporter(t *testing.T) {
 	<-ended
 	r.o.Breaker.OK()
 	r.Pausing("it is back")
-	if err := r.Close(); err != nil { // it sends what waits
+	if err := r.Close(time.Minute); err != nil { // it sends what waits
 		t.Error(err)
 	}
 	next(alerts.Resumed, "")

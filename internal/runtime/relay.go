@@ -21,7 +21,7 @@ func (r *Run) startRelay() (err error) {
 			err = errors.Join(err, r.closeGauges())
 		}
 	}()
-	if rt.Sink == nil {
+	if r.leave = func(time.Duration) error { return nil }; rt.Sink == nil {
 		return nil
 	}
 	o := rt.Relay
@@ -51,27 +51,11 @@ func (r *Run) startRelay() (err error) {
 		}
 		r.alerts.Relay(cause)
 	})
-	r.leave = func(ctx context.Context) error {
+	r.leave = func(limit time.Duration) error {
 		forget()
+		ctx, cancel := context.WithTimeout(context.Background(), limit)
+		defer cancel()
 		return leave(ctx)
 	}
 	return nil
-}
-
-// relayTime is the least time that the relay has at a stop, unless DrainTimeout is shorter.
-const relayTime = 5 * time.Second
-
-// relayLeft is how long the relay may take, that long after a stop began.
-func relayLeft(drain, gone time.Duration) time.Duration {
-	return max(drain-gone, min(drain, relayTime))
-}
-
-// leaveRelay waits for the relay for what is left of DrainTimeout since the stop began.
-func (r *Run) leaveRelay(began time.Time) error {
-	if r.leave == nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), relayLeft(r.rt.DrainTimeout, time.Since(began)))
-	defer cancel()
-	return r.leave(ctx)
 }

@@ -46,8 +46,10 @@ type Run struct {
 	instance instanceRun
 	gauges   *telemetry.Watch
 	upkeep   *telemetry.Upkeep
-	leave    func(context.Context) error // the shared relay; nil without a sink
-	forget   func()                      // that the process runs this consumer
+	leave    func(time.Duration) error // the shared relay; later calls do nothing
+	leaving  sync.WaitGroup            // a leave beside work that does not end; its error is left
+	left     error
+	forget   func() // that the process runs this consumer
 	backlog  *drain.Drain
 	workers  sync.WaitGroup // batches and the backlog's drain
 	calls    sync.WaitGroup // goroutines inside user functions
@@ -97,7 +99,7 @@ func (rt *Runtime) Start(ctx context.Context) (*Run, error) {
 	rt.Pause.OnChange = func() { r.alerts.Pausing("a person resumed the consumer, and it takes messages again") }
 	if err := r.startRelay(); err != nil {
 		r.end()
-		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.Close()))
+		return nil, fmt.Errorf("consumer %s: %w", rt.Name, errors.Join(err, r.alerts.Close(Grace)))
 	}
 	r.startWorkers()
 	rt.running.Store(true)

@@ -13,11 +13,13 @@ import (
 )
 
 // Finish ends everything, in the order of the package's rules. The run is stopping
-// already.
+// already. Unless the database hangs it takes DrainTimeout, Grace and two seconds at most:
+// what hangs hangs at the same time.
 func (r *Run) Finish() error {
 	defer r.end()
 	defer r.rt.running.Store(false)
-	began := time.Now()
+	drained := time.Now().Add(r.rt.DrainTimeout)
+	last := drained.Add(Grace)
 	r.Budget.Close()
 	var err error
 	// A Subscribe that hangs may need the end of its context.
@@ -30,26 +32,35 @@ func (r *Run) Finish() error {
 	for _, h := range r.rt.handlers {
 		h.dispatch.Stop()
 	}
-	hung := r.endWork()
-	if !within(&r.calls, Grace) {
+	hung := r.endWork(drained)
+	if !within(&r.calls, until(last)) {
 		err = errors.Join(err, fmt.Errorf("handlers still run: %s: %w (%s)", r.rt.left.Names(), ErrDrainTimeout, r.rt.DrainTimeout))
 	}
-	if !within(&r.Taken, Grace) {
+	if !within(&r.Taken, until(last)) {
 		err = errors.Join(err, errTaken)
 	}
 	r.unsubscribe()
 	r.nacks.Wait()
 	r.instance.end(hung == nil)
-	return errors.Join(err, hung, r.leaveRelay(began), r.closeGauges(), r.alerts.Close())
+	r.leaving.Wait()
+	left := r.leave(max(time.Until(drained), min(r.rt.DrainTimeout, Grace)))
+	return errors.Join(err, hung, r.left, left, r.closeGauges(), r.alerts.Close(until(last)))
 }
 
+// leastWait is the least time for the end of what may have ended long ago.
+const leastWait = time.Second
+
+// until returns how long it is until t, and leastWait at least.
+func until(t time.Time) time.Duration { return max(time.Until(t), leastWait) }
+
 // endWork waits for the batches and the backlog's drain, within the time limits of a
-// stop.
-func (r *Run) endWork() error {
-	if within(&r.workers, r.rt.DrainTimeout) {
+// stop. Their time is over at drained; then the relay begins to end beside them.
+func (r *Run) endWork(drained time.Time) error {
+	if within(&r.workers, time.Until(drained)) {
 		return nil
 	}
 	r.cancel()
+	r.leaving.Go(func() { r.left = r.leave(min(r.rt.DrainTimeout, Grace)) })
 	if within(&r.workers, RecordTime) {
 		return nil
 	}
