@@ -22,6 +22,9 @@
   document.addEventListener("submit", (e) => { if (e.target.method === "post") setTimeout(() => e.target.querySelectorAll("button").forEach((b) => { b.disabled = true; }), 0); });
   addEventListener("pageshow", () => { document.querySelectorAll("form button:not([data-off])").forEach((b) => { b.disabled = false; }); copies(); });
 
+  // On a phone the menu is wider than the window.
+  document.querySelector("nav.main [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
   const move = (by) => {
     const rows = [...document.querySelectorAll("[data-row]")];
     if (!rows.length) return;
