@@ -57,15 +57,11 @@ func requestPage(v *visit) error {
 	case d.Redrive != 0:
 		return v.numbered("r", d.Redrive)
 	}
-	back, err := d.Back(v.ctx(), v.s.read, v.who)
-	if err != nil {
-		return err
-	}
 	v.refresh = !d.Done && d.Error == ""
 	return v.page(http.StatusOK, "request", "Request "+view.Count(id), "search", struct {
 		*asked.Request
 		Form asked.Form
-	}{d, back})
+	}{d, d.Back(v.who)})
 }
 
 // find goes to what a person looks for.

@@ -2,18 +2,15 @@ package asked
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
 
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/ui/frame"
-	"github.com/headrace/headrace/ui/read"
 	"github.com/headrace/headrace/ui/who"
 )
 
@@ -25,18 +22,15 @@ type Form struct {
 	Needs who.Role
 	// Fields are what was typed.
 	Fields url.Values
-	// Seen is what a person has to have seen who opens the page; "" if anyone may open it.
-	Seen string
 }
 
-// FormOf is the form of a request; its Path is "" if nothing was typed, or its page is not known.
+// FormOf is the form of a request; its Path is "" if nothing was typed, its page is not known, or it is an edit, whose content a request does not keep.
 func FormOf(q instance.Request) (f Form) {
 	f = Form{Needs: who.Operator, Fields: url.Values{"reason": {q.Reason}}}
 	var of struct {
 		ID       int64   `json:"id"`
 		LetterID int64   `json:"letter_id"`
 		Letters  []int64 `json:"letter_ids"`
-		Payload  []byte  `json:"payload"`
 		Key      string  `json:"key"`
 	}
 	if q.Read(&of) != nil {
@@ -48,9 +42,6 @@ func FormOf(q instance.Request) (f Form) {
 		f.Path = "r/" + strconv.FormatInt(of.ID, 10)
 	case q.Kind == editing.RestoreKind && len(of.Letters) == 1:
 		f.Name, f.Path = "restore", fmt.Sprint("l/", of.Letters[0])
-	case q.Kind == editing.EditKind:
-		f.Name, f.Path, f.Needs = "edit", fmt.Sprint("l/", of.LetterID, "/editor"), who.Admin
-		f.Fields.Set("payload", string(of.Payload))
 	case q.Kind == editing.NewKeyKind:
 		f.Name, f.Path, f.Needs = "newkey", fmt.Sprint("l/", of.LetterID, "/newkey"), who.Admin
 		f.Fields.Set("key", of.Key)
@@ -59,29 +50,14 @@ func FormOf(q instance.Request) (f Form) {
 }
 
 // Back is the form to which the page of d leads a person back; its Path is "" if it leads to none.
-func (d *Request) Back(ctx context.Context, r read.Reader, p who.Person) (f Form, err error) {
+func (d *Request) Back(p who.Person) (f Form) {
 	if d.Error == "" || d.By != p.Name {
-		return f, nil
+		return f
 	}
 	if f = FormOf(d.Request); f.Path == "" || !p.Role.May(f.Needs) {
-		return Form{}, nil
+		return Form{}
 	}
-	if f.Name == "edit" { // it is opened by a form, too
-		var edit editing.Edit
-		if err := d.Request.Read(&edit); err != nil {
-			return Form{}, nil
-		}
-		l, err := r.Store.Letters().Get(ctx, edit.LetterID)
-		if errors.Is(err, dlq.ErrNotFound) {
-			return Form{}, nil
-		}
-		if err != nil {
-			return f, err
-		}
-		f.Seen, _, err = r.LetterSeen(ctx, l)
-		return f, err
-	}
-	return f, nil
+	return f
 }
 
 // Recall is what a person typed into the form of a request of theirs, if the address of r names that and is its page,
