@@ -83,6 +83,18 @@ func (d *Request) read() (err error) {
 		var done intervene.Answer
 		err = d.Answer.Read(&done)
 		d.Did, d.Letters = view.Plural(int64(done.Done), "message is", "messages are")+" cancelled", done.Letters
+	case intervene.ResolveKind:
+		var done intervene.Resolved
+		err = d.Answer.Read(&done)
+		d.Did = fmt.Sprintf("step %s is %s", done.Step, done.State)
+	case intervene.SendKind:
+		var done intervene.Sent
+		err = d.Answer.Read(&done)
+		d.Did = "signal " + done.Step + " is sent"
+	case intervene.EraseKind:
+		var done intervene.Erased
+		err = d.Answer.Read(&done)
+		d.Did = view.Plural(int64(done.Done), "result is", "results are") + " erased"
 	default:
 		var done redriving.Answer
 		err = d.Answer.Read(&done)
