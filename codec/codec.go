@@ -36,6 +36,14 @@ type Typed interface {
 	Reads(into any) error
 }
 
+// Reads returns an error if c is Typed and cannot read any payload into what into points to.
+func Reads(c Codec, into any) error {
+	if typed, ok := c.(Typed); ok {
+		return typed.Reads(into)
+	}
+	return nil
+}
+
 // ErrUndecodable matches the error of a payload that a codec cannot read. A retry will
 // not help.
 var ErrUndecodable = errors.New("undecodable payload")

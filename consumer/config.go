@@ -42,14 +42,13 @@ type Config struct {
 	// each handler with From or Local, and if each is, Run rejects a Source. Attach rejects
 	// it: the Router subscribes.
 	Source message.Subscriber
-	// Sink is where events of the outbox and the copies of dead letters are
-	// published: any Watermill Publisher whose Publish returns after the broker has
-	// the message. Default: none; then this process publishes nothing, its handlers' events
-	// are only for local handlers (headrace.Event.Local), and no copies of dead letters are
-	// made. Consumers of one store in one process share one sink. If
-	// other processes publish the same outbox to another sink, this one waits until they
-	// have ended. If another consumer published it first, Run returns outbox.ErrOwned, unless
-	// both have one Relay.SinkID.
+	// Sink is where events of the outbox and the copies of dead letters are published: any
+	// Watermill Publisher whose Publish returns after the broker has the message. Default: none;
+	// then this process publishes nothing, its handlers' events are only for local handlers
+	// (headrace.Event.Local), and no copies of dead letters are made. Consumers of one store in one
+	// process share one sink. If other processes publish the same outbox to another sink, this one
+	// waits until they have ended. If another consumer published it first, Run returns
+	// outbox.ErrOwned, unless both have one Relay.SinkID.
 	Sink message.Publisher
 	// Relay tunes the publishing; its zero value has its own defaults. Consumers of one
 	// store in one process share one relay, with the options of the one that starts first.
@@ -113,11 +112,9 @@ type Config struct {
 	// the run returns later. Default 30 s.
 	HandlerTimeout time.Duration
 	// DrainTimeout is how long handlers may finish after the consumer began to stop. What
-	// they leave of it, and 5 s at least, is the relay's. Attach rejects one that is not
-	// shorter than the Router's CloseTimeout (30 s by default): after that, Router.Run
-	// returns even if handlers still run. Default 20 s: a stop then ends within
-	// Kubernetes' 30 s, also if handlers ignore their context and the sink hangs, which costs
-	// about 6 s more, unless the database hangs.
+	// they leave of it, and 5 s at least, is the relay's. Attach rejects one that is not shorter than
+	// the Router's CloseTimeout (30 s by default): after that, Router.Run returns even if handlers still
+	// run. Default 20 s. If handlers ignore their context, or the sink hangs, a stop takes about 6 s more.
 	DrainTimeout time.Duration
 	// Rehearsable declares each handler Rehearsable, but for those that are Alone or leased:
 	// they cannot be. Attach rejects it. Default: false.

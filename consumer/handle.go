@@ -228,10 +228,8 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 		}
 		return body, nil
 	}
-	if typed, ok := r.codec.(codec.Typed); ok {
-		if err := typed.Reads(new(T)); err != nil {
-			r.mistake("Codec: %w", err)
-		}
+	if err := codec.Reads(r.codec, new(T)); err != nil {
+		r.mistake("Codec: %w", err)
 	}
 	r.Encoder = r.codec
 	c.add(r)
