@@ -95,7 +95,7 @@ func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 	sink := make(counter, 10)
 	states := make(chan error, 10)
 	r, err := New(silent{st, &silentOutbox{Outbox: st.Outbox()}}, sink, Options{
-		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
+		SinkID: "a counter", Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		OnError: func(err error) { states <- err },
 	})
 	if err != nil {

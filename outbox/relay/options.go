@@ -17,9 +17,8 @@ type Options struct {
 	// SinkID identifies where the sink publishes to, such as "kafka in Frankfurt". Relays of
 	// two consumers share an outbox only if their SinkIDs are equal: otherwise the later
 	// consumer's Run returns ErrOwned, since the relay of either would publish the events of both.
-	// It has no
-	// password, user or token in it. Default: what the sink's method SinkID() string returns,
-	// which those under broker/ have, but for postgres and sqs. Otherwise none: then only
+	// It has no password, user or token in it. Default: what the sink's method SinkID() string
+	// returns, which those under broker/ have, but for postgres and sqs. Otherwise none: then only
 	// processes of one consumer share the outbox, and New, which knows no consumer, requires it.
 	SinkID string
 	// Workers is how many shards are published at a time. Each uses a database connection
