@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/subscription"
 	"github.com/headrace/headrace/internal/task"
+	"github.com/headrace/headrace/retry"
 )
 
 // receive subscribes to the topic of in and passes its deliveries to the engine until the
@@ -29,10 +30,17 @@ func (r *Run) receive(h *Handler, in inlet) {
 		return
 	}
 	r.Watch(r.Stopping, in.sub, in.source)
+	goexit := true
+	defer func() {
+		if goexit { // a key function or a codec ended the goroutine
+			r.fail(fmt.Errorf("topic %q: in a key function or codec: %w", in.topic, retry.ErrGoexit))
+		}
+	}()
 	ended := in.sub.Forward(r.Stopping, in.source, messages, func(m *message.Message) bool {
 		r.accept(h, in, m)
 		return true
 	})
+	goexit = false
 	if ended && r.Stopping.Err() == nil {
 		in.sub.Set("ended")
 		r.Alert(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")
