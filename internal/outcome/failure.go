@@ -7,6 +7,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/judge"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
@@ -135,5 +136,8 @@ func (f *Failure) postpone() bool {
 const firstRerun = 50 * time.Millisecond
 
 // RerunPause is the pause before a free rerun, after that many earlier ones: each is four
-// times as long as the one before.
-func RerunPause(reruns int) time.Duration { return firstRerun << (2 * reruns) }
+// times as long as the one before, up to 800 ms. There may have been more than judge.MaxReruns:
+// each COMMIT without an answer counts, also that which was to record the rerun.
+func RerunPause(reruns int) time.Duration {
+	return firstRerun << (2 * min(reruns, judge.MaxReruns))
+}

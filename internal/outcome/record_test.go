@@ -201,7 +201,7 @@ func TestRerunsAreCounted(t *testing.T) {
 			}
 			return outcome.Batch{Applied: []*task.Task{one}}
 		})
-		for n, want := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond} {
+		for n, want := range []time.Duration{50 * time.Millisecond, 200 * time.Millisecond, 800 * time.Millisecond, 800 * time.Millisecond} {
 			if got := outcome.RerunPause(n); got != want {
 				f.Errorf("pause %s before rerun %d, want %s", got, n+1, want)
 			}
