@@ -25,9 +25,6 @@ var otherArgs = map[string]string{
 //
 //evidence:roles
 func TestEachCommandAsEachRole(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it runs all commands twice")
-	}
 	t.Parallel()
 	l := newLogins(t)
 	owner := l.dsn

@@ -26,7 +26,7 @@ func (s *Store) Grants(prefix string) (string, error) {
 	return strings.NewReplacer("{{schema}}", pq.QuoteIdentifier(s.book.schema), "{{role}}", prefix).Replace(grants), nil
 }
 
-// May reports whether the store's login has the rights of the role "operator" or "admin" of Grants: so
+// May reports whether the store's login has the rights of the role "operator", "admin" or "consumer" of Grants: so
 // a dry run can be refused as what it tries.
 func (s *Store) May(ctx context.Context, role string) (may bool, err error) {
 	if err := s.db.QueryRowContext(ctx, s.may, s.book.schema, role).Scan(&may); err != nil {
