@@ -166,8 +166,8 @@ func (f *fixture) askedLate(kind string, args any) int64 {
 	return id
 }
 
-// A request that was refused after the page had gone on leads back to its form, with what was typed: the person who asked,
-// and nobody else.
+// A request that was refused after the page had gone on leads the person who asked back to its form, with what was typed,
+// and no other person.
 func TestLateRefusalLeadsBack(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -75,9 +75,7 @@ type posted struct {
 }
 
 // Wants reports whether an alert is for this receiver: of another one Send does nothing.
-func (m *alertmanager) Wants(a alerts.Alert) bool {
-	return a.Phase == alerts.Resolved || m.callers[0].Wants(a) && !a.Kind.Good()
-}
+func (m *alertmanager) Wants(a alerts.Alert) bool { return m.callers[0].ends(a) }
 
 // Send posts an alert to all, also when one fails.
 func (m *alertmanager) Send(ctx context.Context, a alerts.Alert) error {

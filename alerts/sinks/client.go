@@ -112,6 +112,11 @@ func (c *caller) Wants(a alerts.Alert) bool {
 	return cmp.Or(a.Severity, alerts.Warning).Rank() >= c.least.Rank()
 }
 
+// ends is Wants for a receiver that ends by itself what it began: each end is for it, and what is only good news is not.
+func (c *caller) ends(a alerts.Alert) bool {
+	return a.Phase == alerts.Resolved || c.Wants(a) && !a.Kind.Good()
+}
+
 func client(o Options) *http.Client {
 	dialer := &net.Dialer{
 		// It sees the resolved address just before it is dialed, so a name that later

@@ -77,9 +77,7 @@ type (
 )
 
 // Wants reports whether an alert is for this receiver: of another one Send does nothing.
-func (p pagerDuty) Wants(a alerts.Alert) bool {
-	return a.Phase == alerts.Resolved || p.caller.Wants(a) && !a.Kind.Good()
-}
+func (p pagerDuty) Wants(a alerts.Alert) bool { return p.ends(a) }
 
 // Send triggers or resolves an incident.
 func (p pagerDuty) Send(ctx context.Context, a alerts.Alert) error {

@@ -1,7 +1,6 @@
 package postgres_test
 
 import (
-	"context"
 	"crypto/x509"
 	"database/sql"
 	"encoding/pem"
@@ -18,26 +17,16 @@ import (
 	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/postgres"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/tests/torture/cluster"
 )
 
 // A role with a password sends and receives over TLS; it is refused without TLS, and a
 // server that no authority knows is not accepted.
 func TestTLSAndUser(t *testing.T) {
 	setup(t)
-	dir := t.TempDir()
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	c, err := cluster.New(t.Context(), dir)
-	if errors.Is(err, cluster.ErrNone) {
-		t.Logf("not tested: %v", err)
-		return
-	}
+	c, dir, err := newCluster(t)
 	if err != nil {
-		t.Fatal(err)
+		t.Skip(err)
 	}
-	t.Cleanup(func() { _ = c.Stop(context.Background(), "immediate") })
 	s := server{c.DSN("postgres")}
 	if err := s.create(t.Context()); err != nil {
 		t.Fatal(err)

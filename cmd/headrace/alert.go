@@ -16,7 +16,6 @@ import (
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/inspect"
-	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/internal/watching"
 )
 
@@ -80,7 +79,7 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		v := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}
 		v.Since = v.Since.UTC()
 		if c.Kind == alerts.GroupFailing && c.ErrorFingerprint != "" {
-			words, err := inspect.GroupWords(ctx, st, groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint}, migrate.Quote)
+			words, err := groupWords(ctx, st, groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint})
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // askEvery is the time between two looks at an answer, or at a job.
@@ -26,7 +27,7 @@ func askerOf(st openStore) instance.Asker {
 // ask asks the processes of a consumer, and waits for the answer. Errors are those of
 // instance.Asker.
 func ask[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
-	return askLong(ctx, st, r, args, valid, func(A) {})
+	return askLong(ctx, st, r, args, valid, atOnce[A])
 }
 
 // askLong is ask for what may take long: soFar is called with what the process has done so far.
@@ -80,14 +81,22 @@ func (m *Main) reaches(ctx context.Context, st openStore, a *asking) error {
 	return m.namesDirect(askerOf(st).Reaches(ctx, a.Consumer), a.words)
 }
 
-// carryOut has a process of the consumer do it, or this command, by do.
-func carryOut[A, B any](ctx context.Context, m *Main, st openStore, a *asking, args A, do func(context.Context, instance.Request, A) (B, error)) (B, error) {
+// carryOut has a process of the consumer do it, or this command, by do. soFar is called with what a process has
+// done so far.
+func carryOut[A, B any](ctx context.Context, m *Main, st openStore, a *asking, args A, do func(context.Context, instance.Request, A) (B, error), soFar func(B)) (B, error) {
 	if a.direct {
-		return do(ctx, a.Request, args)
+		done, err := do(ctx, a.Request, args)
+		if txn.NotPermitted(err) {
+			err = &roleError{"admin", err}
+		}
+		return done, err
 	}
-	answer, err := ask[B](ctx, st, a.Request, args, instance.Valid)
+	answer, err := askLong(ctx, st, a.Request, args, instance.Valid, soFar)
 	return answer, m.namesDirect(err, a.words)
 }
+
+// atOnce is soFar of what a process does at once.
+func atOnce[A any](A) {}
 
 // namesDirect adds to the error that no process answers what an admin can do with the command of these
 // words.

@@ -54,7 +54,7 @@ func (m *Main) complete(of lister, first bool) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		m.reads = true
-		if _, err := os.Stat(strings.TrimSuffix(db.sqlite, forReading)); db.sqlite != "" && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(db.sqlite); db.sqlite != "" && errors.Is(err, fs.ErrNotExist) {
 			return nil, cobra.ShellCompDirectiveNoFileComp // it would be made
 		}
 		ctx, cancel := context.WithTimeout(c.Context(), completionTime)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/headrace/headrace/dlq/export"
 	"github.com/headrace/headrace/dlq/groups"
-	"github.com/headrace/headrace/internal/inspect"
 	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/store/txn"
 )
@@ -126,11 +125,10 @@ func (m *Main) export(ctx context.Context, st openStore, e *exportFlags, r expor
 		m.next("dlq import %s --reason WHY", migrate.Quote(e.file))
 		m.say("with the DSN of the database to import it to")
 	case r.Filter.ErrorFingerprint != "":
-		words, err := inspect.GroupWords(ctx, st, groups.ID{Consumer: r.Filter.Consumer, Handler: r.Filter.Handler, ErrorFingerprint: r.Filter.ErrorFingerprint}, migrate.Quote)
-		if err != nil {
+		id := groups.ID{Consumer: r.Filter.Consumer, Handler: r.Filter.Handler, ErrorFingerprint: r.Filter.ErrorFingerprint}
+		if err := m.nextOf(ctx, st, "dlq why", id); err != nil {
 			return err
 		}
-		m.next("dlq why %s", words)
 	default:
 		m.next("dlq groups")
 	}

@@ -10,9 +10,11 @@ import (
 
 // database says where the tables are.
 type database struct {
-	// postgres is a DSN for the driver, or sqlite the path of a file.
+	// postgres is a DSN for the driver, or sqlite the path of a file, which is opened for reading alone
+	// if readOnly.
 	postgres string
 	sqlite   string
+	readOnly bool
 	// shown is the DSN without its passwords; secrets are the passwords, as written and
 	// decoded.
 	shown   string
@@ -104,10 +106,11 @@ func (m *Main) readDSN(path string) (string, error) {
 // parseDSN parses a DSN. Its errors never repeat it: it may contain a password.
 func parseDSN(dsn string) (database, error) {
 	if path, ok := strings.CutPrefix(dsn, "sqlite:"); ok {
-		if path == "" {
+		db := database{shown: dsn}
+		if db.sqlite, db.readOnly = strings.CutSuffix(path, forReading); db.sqlite == "" {
 			return database{}, usagef("the DSN names no file: sqlite:FILE")
 		}
-		return database{sqlite: path, shown: "sqlite:" + path}, nil
+		return db, nil
 	}
 	if !strings.HasPrefix(dsn, "postgres://") && !strings.HasPrefix(dsn, "postgresql://") {
 		return parsePairs(dsn)

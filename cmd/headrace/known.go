@@ -139,12 +139,12 @@ func (m *Main) knownOf(ctx context.Context, st openStore, f dlq.Filter) error {
 		return err
 	}
 	page, err = search.Letters(ctx, st.Letters(), search.Request{Filter: dlq.Filter{AnyState: true}, Limit: listPage, Budget: m.Budget})
+	if err != nil {
+		return err
+	}
 	var topics []string
 	for _, l := range page.Letters {
 		topics = append(topics, l.Delivery.Topic)
-	}
-	if err != nil {
-		return err
 	}
 	return knownName("dead letter of a topic", f.Topic, topics)
 }
@@ -155,14 +155,14 @@ func knownBox(ctx context.Context, st openStore, name string) error {
 		return knownConsumer(ctx, st, consumer, "")
 	}
 	list, err := st.Outbox().List(ctx, "")
+	if err != nil {
+		return err
+	}
 	known := []string{outbox.DefaultName}
 	for _, s := range list {
 		if _, line := outbox.ConsumerOf(s.Outbox); !line {
 			known = append(known, s.Outbox)
 		}
-	}
-	if err != nil {
-		return err
 	}
 	return knownName("outbox", name, known)
 }

@@ -14,15 +14,27 @@ import (
 	"github.com/headrace/headrace/internal/migrate"
 )
 
+// groupWords names a group in a command.
+func groupWords(ctx context.Context, st openStore, id groups.ID) (string, error) {
+	return inspect.GroupWords(ctx, st, id, migrate.Quote)
+}
+
+// nextOf leads to a command of a group.
+func (m *Main) nextOf(ctx context.Context, st openStore, command string, id groups.ID) error {
+	words, err := groupWords(ctx, st, id)
+	if err == nil {
+		m.next("%s %s", command, words)
+	}
+	return err
+}
+
 // nextWhy leads to a group; to a letter of it if it has no state, as cancelled letters have none.
 func (m *Main) nextWhy(ctx context.Context, st openStore, g groups.Group) error {
 	if g.State == "" {
 		m.next("dlq show %d", g.LastLetter)
 		return nil
 	}
-	words, err := inspect.GroupWords(ctx, st, g.ID, migrate.Quote)
-	m.next("dlq why %s", words)
-	return err
+	return m.nextOf(ctx, st, "dlq why", g.ID)
 }
 
 // nextGroup leads to the group that a redrive was planned for; to all of its consumer if it has none.
@@ -31,9 +43,7 @@ func (m *Main) nextGroup(ctx context.Context, st openStore, r job.Redrive, comma
 		m.next("dlq groups --consumer %s", migrate.Quote(r.Consumer))
 		return nil
 	}
-	words, err := inspect.GroupWords(ctx, st, groups.ID{Consumer: r.Consumer, Handler: r.Handler, ErrorFingerprint: r.ErrorFingerprint}, migrate.Quote)
-	m.next("%s %s", command, words)
-	return err
+	return m.nextOf(ctx, st, command, groups.ID{Consumer: r.Consumer, Handler: r.Handler, ErrorFingerprint: r.ErrorFingerprint})
 }
 
 // nextLetter leads on from a letter.

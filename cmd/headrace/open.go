@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/headrace/headrace/store"
 	"github.com/headrace/headrace/store/postgres"
@@ -32,7 +31,7 @@ func (m *Main) open(ctx context.Context, db database, schema string, unchecked b
 		st, err := postgres.Open(ctx, db.postgres, postgres.Options{Schema: schema, Unchecked: unchecked, MaxConns: maxConns})
 		return openStore{st, st, st, st}, err
 	}
-	st, err := m.openSQLite(ctx, db.sqlite, unchecked)
+	st, err := m.openSQLite(ctx, db, unchecked)
 	return openStore{st, st, st, st}, err
 }
 
@@ -53,13 +52,13 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(strings.TrimSuffix(db.sqlite, forReading)); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(db.sqlite); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
 		dir, err := os.MkdirTemp("", "headrace")
 		if err != nil {
 			return fmt.Errorf("make a scratch file: %w", err)
 		}
 		defer func() { _ = os.RemoveAll(dir) }()
-		db.sqlite = filepath.Join(dir, "empty.db")
+		db.sqlite, db.readOnly = filepath.Join(dir, "empty.db"), false
 	}
 	return m.with(ctx, db, true, func(st openStore) error { return f(st) })
 }

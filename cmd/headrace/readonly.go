@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,18 +38,17 @@ const forReading = "?mode=ro"
 
 // openSQLite opens a file. Who may not write it, or asks for it with the DSN, opens it for reading alone:
 // that is enough for commands that only read.
-func (m *Main) openSQLite(ctx context.Context, path string, unchecked bool) (*sqlite.Store, error) {
-	o := sqlite.Options{Unchecked: unchecked}
-	path, o.ReadOnly = strings.CutSuffix(path, forReading)
+func (m *Main) openSQLite(ctx context.Context, db database, unchecked bool) (*sqlite.Store, error) {
+	o := sqlite.Options{Unchecked: unchecked, ReadOnly: db.readOnly}
 	if o.ReadOnly && !m.reads {
 		return nil, fmt.Errorf("%w: the DSN ends with %s, and this command writes", fs.ErrPermission, forReading)
 	}
-	st, err := sqlite.Open(ctx, path, o)
+	st, err := sqlite.Open(ctx, db.sqlite, o)
 	if err == nil || !m.reads || o.ReadOnly || errors.Is(err, store.ErrSchema) || ctx.Err() != nil {
 		return st, err
 	}
 	o.ReadOnly = true
-	if st, failed := sqlite.Open(ctx, path, o); failed == nil {
+	if st, failed := sqlite.Open(ctx, db.sqlite, o); failed == nil {
 		return st, nil
 	}
 	return nil, err

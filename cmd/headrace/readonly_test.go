@@ -6,11 +6,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/headrace/headrace/internal/unprivileged"
 )
 
 // Who may only read the file, or asks for no more with the DSN, has all commands that only read, while a
@@ -18,11 +18,7 @@ import (
 func TestReadOnlyFile(t *testing.T) {
 	for name, live := range map[string]bool{"live": true, "cold": false} {
 		t.Run(name, func(t *testing.T) {
-			dir, err := os.MkdirTemp("", "headrace")
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(dir) })
+			dir := unprivileged.Dir(t)
 			path := filepath.Join(dir, "shop.db")
 			p := &program{T: t, dsn: "sqlite:" + path, stdin: "k1\nk9\n"}
 			p.run(exitDone, nil, "migrate", "up")
@@ -47,7 +43,7 @@ func TestReadOnlyFile(t *testing.T) {
 			if err := errors.Join(err, os.Chmod(dir, 0o755)); err != nil {
 				t.Fatal(err)
 			}
-			asNobody(t, func() { p.readsAll() })
+			unprivileged.Run(t, func() { p.readsAll() })
 			p.dsn += forReading
 			p.readsAll()
 			p.dsn = strings.TrimSuffix(p.dsn, forReading)
@@ -76,24 +72,4 @@ func (p *program) readsAll() {
 			p.Errorf("%s exits with %d: %s", line, got, &p.stderr)
 		}
 	}
-}
-
-// asNobody runs f with no rights on files but those of nobody: root could write everything.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		f()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if err := syscall.Setfsuid(65534); err != nil {
-			t.Error(err)
-			return
-		}
-		f()
-	}()
-	<-done
 }

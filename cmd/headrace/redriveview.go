@@ -12,7 +12,6 @@ import (
 
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/inspect"
-	"github.com/headrace/headrace/internal/migrate"
 )
 
 // redriveView is a redrive as JSON.
@@ -203,9 +202,7 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 	}
 	switch {
 	case r.State == job.Done && group.ErrorFingerprint != "":
-		words, err := inspect.GroupWords(ctx, st, group, migrate.Quote)
-		m.next("dlq why %s", words)
-		return err
+		return m.nextOf(ctx, st, "dlq why", group)
 	case len(v.Failed) > 0:
 		m.next("dlq show %d", v.Failed[len(v.Failed)-1].Next)
 	case r.State == job.Running:

@@ -97,7 +97,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 	case args.Filter.ErrorFingerprint != "":
 		m.next("%s %s%s", next, args.Filter.ErrorFingerprint, chosen(of))
 	default:
-		m.next("dlq redrive %s --reason WHY", strings.ReplaceAll(joinIDs(args.Letters), ",", ""))
+		m.next("dlq redrive %s --reason WHY", strings.Trim(fmt.Sprint(args.Letters), "[]"))
 	}
 	return err
 }

@@ -10,9 +10,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/dlq/redrive"
-	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
-	"github.com/headrace/headrace/store/txn"
 )
 
 func (m *Main) restoreCommand() *cobra.Command {
@@ -24,13 +22,9 @@ the consumer does it. - reads ids from stdin, one a line. Exit status 3 if some 
 if all do.`,
 		Example: "  headrace dlq restore 187 188 --reason 'the wrong group'\n  headrace dlq restore R-43 --reason 'the wrong group'",
 	}
-	var r instance.Request
-	var yes, direct bool
-	c.Flags().BoolVar(&direct, "direct", false, "by this command, with an admin's login, where no process of the consumer runs")
+	r := m.asks(c, editing.RestoreKind, "dlq "+editing.RestoreKind)
+	var yes bool
 	yesFlag(c, &yes)
-	m.writes(c)
-	c.Flags().StringVar(&r.By, "by", "", "who decides, for the audit trail (default: your user name)")
-	c.Flags().StringVar(&r.Reason, "reason", "", "why, for the audit trail")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		switch {
 		case len(args) == 0:
@@ -38,14 +32,14 @@ if all do.`,
 		case strings.TrimSpace(r.Reason) == "":
 			return usagef("restore: say why with --reason")
 		}
-		r.Kind, r.By = editing.RestoreKind, operator(r.By)
+		r.By = operator(r.By)
 		if len(args) == 1 && strings.HasPrefix(strings.ToUpper(args[0]), "R-") {
 			if err := m.mayAsk(yes, false); err != nil {
 				return err
 			}
 			return m.withRedrive(ctx, args[0], func(st openStore, j job.Redrive) error {
 				r.Consumer = j.Consumer
-				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes, direct)
+				return m.restore(ctx, st, r, editing.Restore{RedriveID: j.ID}, j.Succeeded, yes)
 			})
 		}
 		ids, err := m.askFor(args, yes)
@@ -63,17 +57,16 @@ if all do.`,
 			if err != nil {
 				return err
 			}
-			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes, direct)
+			return m.restore(ctx, st, r, editing.Restore{IDs: ids}, n, yes)
 		})
 	})
 	return c
 }
 
-// restore asks the user, and then a process unless direct, and prints its answer. About n letters are
-// chosen.
-func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, n int64, yes, direct bool) error {
+// restore asks the user, has it done, and prints the answer. About n letters are chosen.
+func (m *Main) restore(ctx context.Context, st openStore, r *asking, args editing.Restore, n int64, yes bool) error {
 	if m.dryRun {
-		return m.wouldRestore(ctx, st, r, args, direct)
+		return m.wouldRestore(ctx, st, r, args)
 	}
 	question := "restore " + plural(n, "letter", "letters") + "?"
 	if name := job.Name(args.RedriveID); !yes && n > manyLetters {
@@ -84,18 +77,8 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 		return err
 	}
 	bar := m.progress("restored", n)
-	var a editing.Restored
-	var err error
-	if direct {
-		a, err = (&editing.Desk{Store: st.Store}).Restore(ctx, r, args)
-	} else {
-		a, err = askLong(ctx, st, r, args, instance.Valid, func(soFar editing.Restored) { bar.step(soFar.Done) })
-		err = m.namesDirect(err, "dlq "+editing.RestoreKind)
-	}
+	a, err := carryOut(ctx, m, st, r, args, (&editing.Desk{Store: st.Store}).Restore, func(soFar editing.Restored) { bar.step(soFar.Done) })
 	bar.end()
-	if direct && txn.NotPermitted(err) {
-		err = &roleError{"admin", err}
-	}
 	if err != nil {
 		return err
 	}
@@ -119,13 +102,11 @@ func (m *Main) restore(ctx context.Context, st openStore, r instance.Request, ar
 }
 
 // wouldRestore is would for a restore: it is refused as that would be.
-func (m *Main) wouldRestore(ctx context.Context, st openStore, r instance.Request, args editing.Restore, direct bool) error {
-	if !direct {
-		if err := askerOf(st).Reaches(ctx, r.Consumer); err != nil {
-			return m.namesDirect(err, "dlq "+editing.RestoreKind)
-		}
+func (m *Main) wouldRestore(ctx context.Context, st openStore, r *asking, args editing.Restore) error {
+	if err := m.reaches(ctx, st, r); err != nil {
+		return err
 	}
-	a, err := (&editing.Desk{Store: st.Store}).Try(ctx, r, args)
+	a, err := (&editing.Desk{Store: st.Store}).Try(ctx, r.Request, args)
 	if err != nil {
 		return err
 	}

@@ -81,8 +81,9 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 			return err
 		}
 	}
-	if r.By, r.Reason = f.By, f.Reason; r.Check() != nil {
-		return r.Check()
+	r.By, r.Reason = f.By, f.Reason
+	if err := r.Check(); err != nil {
+		return err
 	}
 	if err := m.mayAsk(f.yes, f.result == "-"); err != nil {
 		return err
@@ -97,7 +98,7 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		if err := m.confirm(f.yes, "%s: step %s of %s %s?", what, r.Step, r.ID.Scope, r.ID.Key); err != nil {
 			return err
 		}
-		a, err := carryOut(ctx, m, st, f.asking, r, (&intervene.Desk{Store: st.Store}).Resolve)
+		a, err := carryOut(ctx, m, st, f.asking, r, (&intervene.Desk{Store: st.Store}).Resolve, atOnce)
 		if err != nil {
 			return err
 		}

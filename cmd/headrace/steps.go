@@ -122,7 +122,7 @@ That the steps were done stays recorded, with the ids of what they made, so that
 			if err := m.confirm(yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
 				return err
 			}
-			erased, err := carryOut(ctx, m, st, a, id, (&intervene.Desk{Store: st.Store}).Erase)
+			erased, err := carryOut(ctx, m, st, a, id, (&intervene.Desk{Store: st.Store}).Erase, atOnce)
 			if err != nil {
 				return err
 			}

@@ -74,7 +74,7 @@ letters of that fingerprint, --consumer and --handler choose.`,
 			if m.json() {
 				return m.emitJSON("", v)
 			}
-			if v.words, err = inspect.GroupWords(ctx, st, g.ID, migrate.Quote); err != nil {
+			if v.words, err = groupWords(ctx, st, g.ID); err != nil {
 				return err
 			}
 			return m.printWhy(v)

@@ -28,7 +28,7 @@ var (
 	// Wiring chooses and connects; it may import anything.
 	Wiring = Set{"./cmd/...", "./examples/...", "./scripts/...", "./tests/..."}
 	// Suites are called by tests only, and may import what tests import.
-	Suites = Set{"./store/storetest", "./consumer/consumertest", "./broker/brokertest", "./internal/pgtest/...", "./internal/memsource", "./internal/fault", "./internal/enginetest", "./internal/freeport"}
+	Suites = Set{"./store/storetest", "./consumer/consumertest", "./broker/brokertest", "./internal/pgtest/...", "./internal/memsource", "./internal/fault", "./internal/enginetest", "./internal/freeport", "./internal/unprivileged"}
 	// Tools check the tree.
 	Tools = Set{"./internal/archtest"}
 )

@@ -187,8 +187,7 @@ func (r *Reporter) Relay(cause error) {
 		return
 	case errors.Is(cause, relay.ErrWaiting):
 		text = "other processes publish this outbox to another sink: this one publishes nothing until those have ended, and its events go there; if they are of another service, give each an outbox of its own (Options.Outbox): see headrace outbox status"
-	}
-	if errors.Is(cause, relay.ErrOwned) {
+	case errors.Is(cause, relay.ErrOwned):
 		text = cause.Error()
 	}
 	a := r.alert(alerts.RelayStalled, nil, text)

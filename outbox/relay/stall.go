@@ -157,11 +157,12 @@ func (s *stall) wait(why error) {
 	s.waits = why
 	is := s.cause()
 	s.mu.Unlock()
-	if errors.Is(why, outbox.ErrOwned) && waited == nil {
+	switch {
+	case errors.Is(why, outbox.ErrOwned) && waited == nil:
 		s.o.Logger.Error("relay: publishes nothing", "error", why)
-	} else if why != nil && waited == nil {
+	case why != nil && waited == nil:
 		s.o.Logger.Error("relay: waits until the relays with another sink have ended; give outboxes names if two services share the database", "error", why)
-	} else if why == nil && waited != nil {
+	case why == nil && waited != nil:
 		s.o.Logger.Info("relay: the relays with another sink have ended, and this one publishes")
 	}
 	if (was == nil) != (is == nil) {

@@ -7,10 +7,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"syscall"
 	"testing"
 
+	"github.com/headrace/headrace/internal/unprivileged"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -27,7 +26,7 @@ func TestReadOnly(t *testing.T) {
 		{"unreadable", 0, 0o777},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := reachable(t)
+			dir := unprivileged.Dir(t)
 			path := filepath.Join(dir, "test.db")
 			s := openAt(t, path, Options{Migrate: true})
 			if err := s.Close(); err != nil {
@@ -37,7 +36,7 @@ func TestReadOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o777) })
-			asNobody(t, func() {
+			unprivileged.Run(t, func() {
 				for _, o := range []Options{{}, {Migrate: true}, {Unchecked: true}} {
 					wantRefused(t, path, o)
 				}
@@ -58,7 +57,7 @@ func TestOptionReadOnly(t *testing.T) {
 		{"file, live", 0o444, 0o777, true}, {"both, live", 0o444, 0o555, true}, {"nothing, live", 0o666, 0o777, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := reachable(t)
+			dir := unprivileged.Dir(t)
 			path := filepath.Join(dir, "test.db")
 			writer := openAt(t, path, Options{Migrate: true})
 			mustExec(t, writer, "CREATE TABLE seen (n INTEGER)")
@@ -78,7 +77,7 @@ func TestOptionReadOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = os.Chmod(dir, 0o777) })
-			asNobody(t, func() { readsOnly(t, path, writer, c.live) })
+			unprivileged.Run(t, func() { readsOnly(t, path, writer, c.live) })
 		})
 	}
 }
@@ -124,39 +123,4 @@ func TestReadWhileItChanges(t *testing.T) {
 	if _, err := Open(t.Context(), path, Options{ReadOnly: true, Migrate: true}); err == nil {
 		t.Error("it migrates")
 	}
-}
-
-// reachable returns a temporary directory that every user can enter.
-func reachable(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "headrace")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-// asNobody runs f on a thread that has no rights on files but those of nobody;
-// root could write everything.
-func asNobody(t *testing.T, f func()) {
-	t.Helper()
-	if os.Geteuid() != 0 {
-		f()
-		return
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
-		if err := syscall.Setfsuid(65534); err != nil {
-			t.Error(err)
-			return
-		}
-		f()
-	}()
-	<-done
 }

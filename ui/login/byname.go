@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 )
 
 // ByName gives next the requests whose Host header is one of names, or the address that the connection came to, which no
@@ -26,10 +25,6 @@ func byAddress(r *http.Request) bool {
 	if !ok {
 		return false
 	}
-	name, _, err := net.SplitHostPort(r.Host)
-	if err != nil {
-		name = strings.Trim(r.Host, "[]")
-	}
-	ip, err := netip.ParseAddr(name)
+	ip, err := netip.ParseAddr(nameOf(r.Host))
 	return err == nil && ip.Unmap() == local.AddrPort().Addr().Unmap().WithZone("")
 }

@@ -56,10 +56,15 @@ func Names(address string, more []string) []string {
 
 // Named reports whether the Host header of a request is one of names.
 func Named(names []string, host string) bool {
+	name := nameOf(host)
+	return slices.ContainsFunc(names, func(one string) bool { return strings.EqualFold(one, name) })
+}
+
+// nameOf returns the name or address in a Host header.
+func nameOf(host string) string {
 	name, _, err := net.SplitHostPort(host)
 	if err != nil {
 		name = host
 	}
-	name = strings.Trim(name, "[]")
-	return slices.ContainsFunc(names, func(one string) bool { return strings.EqualFold(one, name) })
+	return strings.Trim(name, "[]")
 }
