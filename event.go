@@ -26,8 +26,8 @@ type Event struct {
 	// lock the entity of the key before they publish. A leased handler that gets the events
 	// works on one of a key at a time, so choose a key that has few events at once.
 	OrderKey string
-	// Value is encoded as JSON (or by the consumer's codec) into the payload.
-	// One of Value and Payload is used: Payload wins if it is not nil.
+	// Value is encoded as JSON (or by the consumer's codec) into the payload. Set Value or
+	// Payload, not both.
 	Value any
 	// Payload is published unchanged.
 	Payload []byte
@@ -56,7 +56,7 @@ const maxName = encode.MaxTopic
 
 // ErrInvalidEvent matches the error of an invalid event: no topic, or one with a control
 // character or a blank at an edge; no payload, and no Tombstone; a Tombstone with a
-// payload; a value that cannot be encoded; a negative delay; an ID, Topic or OrderKey that
+// payload; both Value and Payload; a value that cannot be encoded; a negative delay; an ID, Topic or OrderKey that
 // is longer than 1 KiB, contains NUL or is not valid UTF-8.
 var ErrInvalidEvent = errors.New("invalid event")
 
@@ -128,6 +128,8 @@ func (e Event) payload(encoder Encoder) ([]byte, error) {
 	switch {
 	case e.Tombstone && (e.Payload != nil || e.Value != nil):
 		return nil, fmt.Errorf("%w: a Tombstone has neither Value nor Payload (topic %q)", ErrInvalidEvent, e.Topic)
+	case e.Payload != nil && e.Value != nil:
+		return nil, fmt.Errorf("%w: both Value (of type %T) and Payload are set, leave one of them out (topic %q)", ErrInvalidEvent, e.Value, e.Topic)
 	case e.Tombstone || e.Payload != nil:
 		return e.Payload, nil
 	case e.Value == nil:

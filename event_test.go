@@ -22,8 +22,7 @@ func TestEventEncode(t *testing.T) {
 	}{
 		"value":             {headrace.Event{Topic: "t", Value: map[string]int{"a": 1}}, nil, `{"a":1}`},
 		"payload":           {headrace.Event{Topic: "t", Payload: []byte("\x00\xff")}, nil, "\x00\xff"},
-		"both: payload":     {headrace.Event{Topic: "t", Payload: []byte("p"), Value: 1}, nil, "p"},
-		"empty payload":     {headrace.Event{Topic: "t", Payload: []byte{}, Value: 1}, nil, ""},
+		"empty payload":     {headrace.Event{Topic: "t", Payload: []byte{}}, nil, ""},
 		"own codec":         {headrace.Event{Topic: "t", Value: 1}, encoder{[]byte("own"), nil}, "own"},
 		"codec of nothing":  {headrace.Event{Topic: "t", Value: 1}, encoder{}, ""},
 		"longest names":     {headrace.Event{Topic: strings.Repeat("t", 1024), OrderKey: strings.Repeat("é", 512), Value: 1}, nil, "1"},
@@ -46,6 +45,12 @@ func TestEventEncode(t *testing.T) {
 	}
 	if got, _ := (headrace.Event{ID: "mine", Topic: "t", Value: 1}).Encode(nil); got.ID != "mine" {
 		t.Errorf("id %q", got.ID)
+	}
+	for _, payload := range []string{"p", ""} {
+		_, err := headrace.Event{Topic: "t", Payload: []byte(payload), Value: 1}.Encode(nil)
+		if want := "both Value (of type int) and Payload are set, leave one of them out (topic \"t\")"; !errors.Is(err, headrace.ErrInvalidEvent) || !strings.Contains(err.Error(), want) {
+			t.Errorf("both: %v", err)
+		}
 	}
 	if _, err := (headrace.Event{Topic: "t", Value: 1}).Encode(encoder{nil, broken}); !errors.Is(err, broken) {
 		t.Errorf("the codec's error is lost: %v", err)

@@ -16,6 +16,8 @@ type refusal struct {
 	session bool
 	// lasting says that the change may outlast the transaction.
 	lasting bool
+	// cursor says that the query declares a cursor; it is no refusal by itself.
+	cursor bool
 }
 
 // forbidden returns the first verb in query that a handler may not use, or the zero
@@ -47,6 +49,7 @@ func (l lexer) forbidden(query string) (found refusal) {
 	if strings.Contains(lower, "temp") && (l.contains(query, "INTO", "TEMP") || l.contains(query, "INTO", "TEMPORARY") || l.contains(query, "PG_TEMP", ".")) {
 		found = refusal{verb: "CREATE TEMPORARY", session: true, lasting: true}
 	}
+	cursor := false
 	for rest := query; ; {
 		verb, second, tail := l.nextStatement(rest)
 		switch verb {
@@ -62,6 +65,7 @@ func (l lexer) forbidden(query string) (found refusal) {
 				found = refusal{verb: "CREATE TEMPORARY", session: true, lasting: true}
 			}
 		case "DECLARE":
+			cursor = true
 			if l.contains(rest, "WITH", "HOLD") {
 				found = refusal{verb: "DECLARE WITH HOLD", session: true, lasting: true}
 			}
@@ -76,6 +80,7 @@ func (l lexer) forbidden(query string) (found refusal) {
 			found = refusal{verb: verb, session: true, lasting: true}
 		}
 		if tail == "" {
+			found.cursor = cursor
 			return found
 		}
 		rest = tail

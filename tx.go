@@ -284,14 +284,14 @@ func (tx *Tx) Newer(ctx context.Context, entity string, version int64) (bool, er
 }
 
 // Raw calls f with the driver's connection, for operations that database/sql lacks (pgx
-// CopyFrom). f must not use tx: then the error matches ErrTxBusy. Only for handlers
-// registered with consumer.Alone.
+// CopyFrom), in a goroutine of its own. f must not use tx: then the error matches ErrTxBusy. Only
+// for handlers registered with consumer.Alone.
 func (tx *Tx) Raw(f func(driverConn any) error) error {
 	if err := tx.alone(); err != nil {
 		return err
 	}
 	tx.left.outOfSight()
-	return tx.raw.run(tx.txn, f)
+	return tx.Native().RawApart(f)
 }
 
 // SQL returns the transaction as a *sql.Tx, for libraries that need one. Do not end it:
@@ -360,7 +360,9 @@ func (tx *Tx) allowed(query string) error {
 	if err := tx.raw.free(); err != nil {
 		return err
 	}
-	switch found := forbidden(query); {
+	found := forbidden(query)
+	tx.left.cursors = tx.left.cursors || found.cursor
+	switch {
 	case found.verb == "":
 	case !found.session:
 		return tx.refuse(fmt.Errorf("%w: %s", ErrForbidden, found.verb))

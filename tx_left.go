@@ -11,8 +11,9 @@ type leftovers struct {
 	// touched says that it ran a statement that may have written, session that it may
 	// have changed the session, and lasting that the change may outlast the transaction;
 	// failed that one of its statements failed and was not undone, everFailed that one may
-	// have failed, and unseen that one may have failed, or left rows open, out of sight.
-	touched, session, lasting, failed, everFailed, unseen bool
+	// have failed, and unseen that one may have failed, or left rows open, out of sight;
+	// cursors that one declared a cursor.
+	touched, session, lasting, failed, everFailed, unseen, cursors bool
 }
 
 func (l *leftovers) ran(err error) {
@@ -94,3 +95,7 @@ func (tx *Tx) SessionChanged() bool { return tx.left.session }
 // SessionOutlasts reports whether such a change may outlast the transaction, so that its
 // connection must not be used again. It is for engines.
 func (tx *Tx) SessionOutlasts() bool { return tx.left.lasting }
+
+// LeavesCursors reports whether the handler of tx may have left a cursor open, under a name
+// that the next handler of its transaction may want. It is for engines.
+func LeavesCursors(tx *Tx) bool { return tx.left.cursors && !tx.o.Alone }

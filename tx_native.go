@@ -36,12 +36,29 @@ func (n Native) OutOfSight() error {
 
 // Raw calls f with the driver's connection, and no other call uses the connection
 // meanwhile: a call of f's, or another Raw, fails with ErrTxBusy. It fails once the
-// transaction has given the connection back. The error is f's own, and so is a panic.
+// transaction has given the connection back. The error is f's own, and so is a panic. f must
+// not call runtime.Goexit.
 func (n Native) Raw(f func(driverConn any) error) error {
 	if n.tx == nil {
 		return ErrNoTx
 	}
 	return n.tx.raw.run(n.tx.txn, f)
+}
+
+// RawApart is Raw for an f that calls functions of the user. If f has called runtime.Goexit,
+// this ends the goroutine when the connection is free again.
+func (n Native) RawApart(f func(driverConn any) error) error {
+	end := func() {}
+	err := n.Raw(func(conn any) error {
+		var panicked *attempt.Panic
+		var err error
+		if panicked, end, err = attempt.Apart(func() error { return f(conn) }); panicked != nil {
+			panic(panicked)
+		}
+		return err
+	})
+	end()
+	return err
 }
 
 // Ran notes the result of a statement that may have written.
@@ -70,7 +87,7 @@ func (n Native) Savepoint() { n.tx.txn.Savepoint("").Count() }
 type rawCall struct{ runs atomic.Bool }
 
 // run passes a panic of f on when the lock is free again: database/sql would keep it, and
-// wait for the end of the transaction.
+// wait for the end of the transaction. After runtime.Goexit in f it waits for that too.
 func (c *rawCall) run(t *txn.Txn, f func(driverConn any) error) error {
 	if !c.runs.CompareAndSwap(false, true) {
 		return ErrTxBusy

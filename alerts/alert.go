@@ -11,8 +11,9 @@ import (
 // no payload, key, header or message id. The text of an error is in it only as Error says.
 type Alert struct {
 	// ID names this alert. It is the same each time that the alert is tried again, except for
-	// an alert of several Groups, which may contain other groups by then.
-	ID string `json:"id"`
+	// an alert of several Groups, which may contain other groups by then. Sinks always get one;
+	// "headrace alert ls" shows conditions, which have none.
+	ID string `json:"id,omitempty"`
 	// Key names the incident: the same for its Firing, Again and Resolved, also from another
 	// process, and different in every database and environment. It has 64 hexadecimal digits.
 	Key string `json:"key,omitempty"`

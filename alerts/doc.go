@@ -11,20 +11,20 @@
 //
 // A hook never blocks or rolls back work: it is called in its own goroutine.
 //
-// Conditions (see Bounds) are judged from the tables, by one process at a time. Each sink is
-// told when one fires, when it is worse, and when it is resolved; at least once, and in order.
+// One process at a time finds conditions (see Bounds) in the tables. Each sink gets an alert
+// when a condition fires, gets worse, and is resolved: at least once, and in order.
 //
-// What a process reports of itself (a paused consumer, an ended subscription, a stuck handler, a
-// stalled relay, a broker that is away) is a condition, too, until the process says that it is
-// over, or has ended. If the database is away, it goes to the hook without it, and has no Key and
-// no Phase; that it is over is then an alert of a Good kind.
+// What a process reports of itself (a paused consumer, an ended subscription, a stuck handler,
+// a stalled relay, a broker that is away) is a condition, too, until the process says that it
+// is over, or has ended. If the database is away, the report goes to the hook directly, without
+// Key and Phase. Its end is then an alert of a Good kind.
 //
 // The first of such alerts of a group is sent at once. Those that follow within [Options].Quiet
-// are sent as one, with their count. At most Options.PerMinute are sent in a minute, and
-// the last of them sums up the rest. Conditions are not summed up: what is more waits for the next
-// minute, the severest first. Their ends do not wait. If an alert ends the last one sent (resumed after
-// paused, or the other way round), it is sent after 5 seconds and does not wait for
-// Quiet.
+// are sent as one, with their count. At most Options.PerMinute are sent in a minute, and the
+// last of them sums up the rest. Conditions are not summed up: those above the limit wait for
+// the next minute, the most severe first. Their ends are sent at once. If an alert ends the
+// last one sent (resumed after paused, or the other way round), it is sent after 5 seconds and
+// does not wait for Quiet.
 //
 // An alert contains names, counts and text of ours: never a payload, a header, a key, an id of
 // a message, or a secret. Alert.Error is the text of an error without what varies.

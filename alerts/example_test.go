@@ -34,7 +34,7 @@ func ExampleLog() {
 		return a
 	}}))
 	hook := alerts.Log(logger)
-	_ = hook(context.Background(), alerts.Alert{Kind: alerts.Paused, Consumer: "billing", Text: "the database does not take our statements"})
+	_ = hook(context.Background(), alerts.Alert{Kind: alerts.Paused, Consumer: "billing", Text: "the database cannot run our statements"})
 	// Output:
-	// level=WARN msg="alert: the database does not take our statements" kind=paused consumer=billing
+	// level=WARN msg="alert: the database cannot run our statements" kind=paused consumer=billing
 }

@@ -24,10 +24,10 @@ const (
 	SourceDown Kind = "source_down"
 	// SourceUp: brokers serve all subscriptions of a consumer again.
 	SourceUp Kind = "source_up"
-	// RelayStalled: the sink confirms nothing, or relays of the outbox with another sink
+	// RelayStalled: the sink confirms nothing or its broker is away, or relays of the outbox with another sink
 	// still run; events wait in the outbox.
 	RelayStalled Kind = "relay_stalled"
-	// RelayResumed: the sink of a stalled relay confirms again.
+	// RelayResumed: the relay is no longer stalled.
 	RelayResumed Kind = "relay_resumed"
 	// WebhookRefused: an endpoint of package webhook has refused every request for five
 	// minutes, most often because the secret does not fit. Topic is the endpoint's. It is over when

@@ -21,9 +21,9 @@ type Sink interface {
 	Send(ctx context.Context, a Alert) error
 }
 
-// Addressed is a Sink that says where it sends. Each process that has one of the same name and
-// Address shares what it was told: a receiver hears once of what concerns a whole database. A sink
-// that is not Addressed is that of its consumer alone.
+// Addressed is a Sink that says where it sends. Processes whose sinks have the same name and
+// Address share the record of what was sent, so a receiver gets each alert about the whole
+// database once. A sink that is not Addressed belongs to its consumer alone.
 type Addressed interface {
 	Sink
 	// Address differs for each receiver and for each choice of what it gets. It is short, holds no

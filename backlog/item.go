@@ -131,7 +131,7 @@ type Poll struct {
 
 // MaxDepth is up to how many rows of a status are counted for one consumer: a gauge that is
 // asked every few seconds must not read a long backlog.
-const MaxDepth = 10_000
+const MaxDepth = 3_000
 
 // MaxOldest is up to how many ready rows of each shard Depths looks at.
 const MaxOldest = 4

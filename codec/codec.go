@@ -36,12 +36,26 @@ type Typed interface {
 	Reads(into any) error
 }
 
-// Reads returns an error if c is Typed and cannot read any payload into what into points to.
-func Reads(c Codec, into any) error {
-	if typed, ok := c.(Typed); ok {
-		return typed.Reads(into)
+// SelfDecoder is a body that reads its payload by itself, whatever the codec of its handler is,
+// because the format is not the program's to choose: a tick of package schedule.
+type SelfDecoder interface {
+	// DecodePayload reads payload. Its errors are as those of Codec.Decode.
+	DecodePayload(payload []byte) error
+}
+
+// Decoder returns the function that reads deliveries into values of the type that like points
+// to, or an error if c is Typed and cannot.
+func Decoder(c Codec, like any) (decode func(d *headrace.Delivery, into any) error, err error) {
+	if _, ok := like.(SelfDecoder); ok {
+		return func(d *headrace.Delivery, into any) error { return into.(SelfDecoder).DecodePayload(d.Payload) }, nil
 	}
-	return nil
+	if typed, ok := c.(Typed); ok {
+		err = typed.Reads(like)
+	}
+	if whole, ok := c.(DeliveryDecoder); ok {
+		return whole.DecodeDelivery, err
+	}
+	return func(d *headrace.Delivery, into any) error { return c.Decode(d.Payload, into) }, err
 }
 
 // ErrUndecodable matches the error of a payload that a codec cannot read. A retry will

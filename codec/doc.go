@@ -4,7 +4,8 @@
 //
 // A [Codec] decodes a payload and encodes a value: [JSON] (the default) or [Raw]. An
 // [Error] says where and why a payload could not be decoded. A [DeliveryDecoder] reads the
-// headers too, as the codec of package cloudevents does.
+// headers too, as the codec of package cloudevents does. A [SelfDecoder] is a body that no
+// codec reads.
 //
 // # Rules
 //

@@ -21,6 +21,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/mistake"
+	"github.com/headrace/headrace/internal/reporting"
 	"github.com/headrace/headrace/internal/runtime"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
@@ -153,7 +154,8 @@ type Config struct {
 	// their number. It never logs payloads or header values. Default: slog.Default.
 	Logger *slog.Logger
 	// Alert receives alerts that a person should look at, in its own goroutine, as one of the
-	// sinks of Alerts (see alerts.Sink). Default: alerts.Log(Logger) if Alerts has no Sinks.
+	// sinks of Alerts (see alerts.Sink). Default if Alerts has no Sinks: alerts.Log(Logger), without
+	// the outages of the database, which Logger has with their cause.
 	Alert alerts.Hook
 	// Alerts say which sinks receive alerts, when, and how many. The zero value has its own
 	// defaults.
@@ -255,7 +257,7 @@ func (c Config) withDefaults() Config {
 		c.DeadLetterTopic = func(string) string { return "" }
 	}
 	if c.Alert == nil && len(c.Alerts.Sinks) == 0 {
-		c.Alert = alerts.Log(c.Logger) // an alert names its consumer by itself
+		c.Alert = reporting.Log(c.Logger) // an alert names its consumer by itself
 	}
 	c.Logger = c.Logger.With("consumer", c.Name)
 	if c.Alert != nil {

@@ -141,6 +141,7 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"codec.Raw() gives a []byte or a string", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(codec.Raw())) }},
 		{"Codec(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Codec(nil)) }},
 		{"Key(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Key(nil)) }},
+		{"OrderKey(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.OrderKey(nil)) }},
 		{"SameWhen(nil", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.SameWhen(nil)) }},
 		{"two steps have the name", func(c *consumer.Consumer) {
 			consumer.HandleLeased(c, topic, leasedNothing, consumer.Steps(charged, charged))
@@ -215,6 +216,7 @@ func TestOptionsThatAWayInIgnores(t *testing.T) {
 		"Codec":       {consumer.Codec(codec.JSON()), nil},
 		"Key":         {consumer.Key(inbox.MessageID()), nil},
 		"SameWhen":    {consumer.SameWhen(inbox.Fields("id")), nil},
+		"OrderKey":    {consumer.OrderKey(noOrder), nil},
 		"Intents":     {consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), codec.JSON()), nil},
 		"From":        {consumer.From(b.src), []string{"Local"}},
 		"Intake":      {consumer.Intake(), []string{"HandleLeased", "Local"}},

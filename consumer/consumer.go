@@ -82,10 +82,10 @@ func (c *Consumer) Runtime() *runtime.Runtime { return c.rt }
 // the sink hangs, Run returns about 6 s after that time, and at most about a minute after it if the
 // network drops the database's answers. A consumer runs once.
 //
-// A handler that is registered while it runs changes nothing of the run: that is logged, and
-// an error of Run when it ends (ErrRunning). Run returns an error at once if another consumer
-// of this name runs in this process on the same store with other handlers. With the same
-// handlers the two are as two processes are.
+// A handler that is registered while it runs changes nothing of the run: that is logged, and an
+// error of Run when it ends (ErrRunning). Run returns an error at once if another consumer of
+// this name runs in this process on the same store with other handlers. With the same handlers
+// the two work like two processes.
 func (c *Consumer) Run(ctx context.Context) error {
 	if c.router != nil {
 		return fmt.Errorf("consumer %s: it is attached to a Router: call the Router's Run", c.Name())

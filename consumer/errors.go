@@ -15,10 +15,8 @@ var ErrSubscriptionEnded = runtime.ErrSubscriptionEnded
 
 // ErrUnavailable matches an error of a source's Check or Subscribe if the broker cannot be
 // reached, does not answer, or says that it cannot serve now: Run is not ready, stays alive
-// and tries again. Any other error is the broker's refusal and ends Run, and so is one that
-// the source does not know: waiting for what only a person can mend would hide it, while a
-// process that ends is seen, and is started again where that helps. A source wraps it:
-// fmt.Errorf("%w: %w", consumer.ErrUnavailable, err).
+// and tries again. Any other error ends Run: a problem that only a person can fix must not stay
+// hidden. A source wraps it: fmt.Errorf("%w: %w", consumer.ErrUnavailable, err).
 var ErrUnavailable = subscription.ErrUnavailable
 
 // ErrDrainTimeout matches the error of Run when handlers were still running after

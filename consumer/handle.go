@@ -44,6 +44,17 @@ func (r *registration) once(option string) {
 	r.given = append(r.given, option)
 }
 
+// valued makes the option of this name, whose value must not be nil.
+func valued(name string, isSet bool, apply func(r *registration)) Option {
+	return func(r *registration) {
+		if r.once(name); !isSet {
+			r.mistake("%s(nil)", name)
+			return
+		}
+		apply(r)
+	}
+}
+
 // mistake records a mistake, which Run returns.
 func (r *registration) mistake(format string, args ...any) {
 	r.mistakes = append(r.mistakes, fmt.Errorf(format, args...))
@@ -113,43 +124,30 @@ func Retry(p retry.Policy) Option {
 
 // Codec overrides Config.Codec.
 func Codec(c codec.Codec) Option {
-	return func(r *registration) {
-		r.once("Codec")
-		if c == nil {
-			r.mistake("Codec(nil)")
-			return
-		} else if err := mistake.Nil(c); err != nil {
+	return valued("Codec", c != nil, func(r *registration) {
+		if err := mistake.Nil(c); err != nil {
 			r.mistake("Codec: %w", err)
 			return
 		}
 		r.codec = c
-	}
+	})
 }
 
 // Key overrides Config.Key.
 func Key(key inbox.KeyFunc) Option {
-	return func(r *registration) {
-		r.once("Key")
-		if key == nil {
-			r.mistake("Key(nil)")
-			return
-		}
-		r.Key = key
-	}
+	return valued("Key", key != nil, func(r *registration) { r.Key = key })
+}
+
+// OrderKey overrides Config.OrderKey.
+func OrderKey(key func(d *headrace.Delivery) string) Option {
+	return valued("OrderKey", key != nil, func(r *registration) { r.OrderKey = key })
 }
 
 // SameWhen overrides Config.SameWhen: two messages of one key are the same message when
 // their fingerprints are equal, as with inbox.Fields("id", "total"). Otherwise the second
 // is a conflict, which becomes a dead letter.
 func SameWhen(fingerprint inbox.FingerprintFunc) Option {
-	return func(r *registration) {
-		r.once("SameWhen")
-		if fingerprint == nil {
-			r.mistake("SameWhen(nil)")
-			return
-		}
-		r.Fingerprint = fingerprint
-	}
+	return valued("SameWhen", fingerprint != nil, func(r *registration) { r.Fingerprint = fingerprint })
 }
 
 // Intents is for package intent: programs call Kind.Option. It is Name, Key and SameWhen in
@@ -217,9 +215,9 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 	if missing {
 		r.mistake("the function is nil")
 	}
-	decode := func(d *headrace.Delivery, into any) error { return r.codec.Decode(d.Payload, into) }
-	if whole, ok := r.codec.(codec.DeliveryDecoder); ok {
-		decode = whole.DecodeDelivery
+	decode, err := codec.Decoder(r.codec, new(T))
+	if err != nil {
+		r.mistake("Codec: %w", err)
 	}
 	r.Decode = func(d *headrace.Delivery) (any, error) {
 		var body T
@@ -227,9 +225,6 @@ func register[T any](c *Consumer, topic string, missing, batch bool, run func(co
 			return nil, err
 		}
 		return body, nil
-	}
-	if err := codec.Reads(r.codec, new(T)); err != nil {
-		r.mistake("Codec: %w", err)
 	}
 	r.Encoder = r.codec
 	c.add(r)

@@ -249,13 +249,16 @@ func everyOption(t *testing.T, said []string) {
 	}
 }
 
+// noOrder is an order key that no message has.
+func noOrder(*headrace.Delivery) string { return "" }
+
 // An option that is given twice is refused: one of the two would be ignored.
 func TestOptionGivenTwice(t *testing.T) {
 	b := setupSQLite(t)
 	options := map[string]consumer.Option{
 		"Name": consumer.Name("other"), "Alone": consumer.Alone(), "Timeout": consumer.Timeout(time.Minute),
 		"Retry": consumer.Retry(retry.Policy{}), "Codec": consumer.Codec(codec.JSON()), "Key": consumer.Key(inbox.MessageID()),
-		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "From": consumer.From(b.src), "Intake": consumer.Intake(),
+		"SameWhen": consumer.SameWhen(inbox.Fields("id")), "OrderKey": consumer.OrderKey(noOrder), "From": consumer.From(b.src), "Intake": consumer.Intake(),
 		"Concurrency": consumer.Concurrency(2), "Local": consumer.Local(), "Lease": consumer.Lease(time.Minute),
 		"Steps": consumer.Steps(charged), "Rehearsable": consumer.Rehearsable(), "Ingest": consumer.Ingest("dead", b.src, from.RabbitMQ()), "Intents": consumer.Intents("test", "other", inbox.MessageID(), inbox.Payload(), nil),
 	}

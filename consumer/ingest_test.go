@@ -144,7 +144,7 @@ func TestRetentionOfADeadLetterQueue(t *testing.T) {
 		want error
 		says string
 	}{
-		"both":     {48 * time.Hour, inbox.ErrWindow, "72h0m0s of the source"},
+		"both":     {48 * time.Hour, inbox.ErrWindow, "3 days of the source"},
 		"says not": {0, inbox.ErrSourceRetention, "SourceRetention"},
 	} {
 		b := setupSQLite(t)

@@ -188,11 +188,16 @@ func (b *bundle) worker() *consumer.Consumer {
 	return c
 }
 
-// freeze stops c while it has no transaction: on SQLite its lock would stop everybody.
+// freeze stops c while it has no transaction: on SQLite its lock would stop everybody. A process that was
+// sent SIGSTOP runs on for a moment, in which it may begin one: only then is its state looked at.
 func (b *bundle) freeze(c *leaseChild) {
 	b.Helper()
 	b.eventually("a freeze outside of transactions", func() bool {
 		c.signal(syscall.SIGSTOP)
+		var status syscall.WaitStatus
+		if _, err := syscall.Wait4(c.cmd.Process.Pid, &status, syscall.WUNTRACED, nil); err != nil || !status.Stopped() {
+			b.Fatalf("the process has not stopped: %v, %v", status, err)
+		}
 		ctx, cancel := context.WithTimeout(b.Context(), leaseTerm/30)
 		defer cancel()
 		t, err := b.st.Begin(ctx)

@@ -23,9 +23,9 @@ func TestRetentionOfSeveralSources(t *testing.T) {
 		want error
 		says string
 	}{
-		"longer":   {48 * time.Hour, inbox.ErrWindow, "48h0m0s of the source"},
-		"shorter":  {time.Hour, inbox.ErrWindow, "24h0m0s of the source"},
-		"brief":    {time.Nanosecond, inbox.ErrWindow, "24h0m0s of the source"},
+		"longer":   {48 * time.Hour, inbox.ErrWindow, "2 days of the source"},
+		"shorter":  {time.Hour, inbox.ErrWindow, "1 day of the source"},
+		"brief":    {time.Nanosecond, inbox.ErrWindow, "1 day of the source"},
 		"says not": {0, inbox.ErrSourceRetention, "SourceRetention"},
 	} {
 		t.Run(name, func(t *testing.T) {

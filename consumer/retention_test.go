@@ -125,7 +125,7 @@ func TestRetentionOfEachTopic(t *testing.T) {
 		consumer.Handle(made, "slow", insert, consumer.Retry(retry.Policy{MaxAttempts: 1}))
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // a run that is not refused
 		defer cancel()
-		if err := made.Run(ctx); !errors.Is(err, want) || want == inbox.ErrWindow && !strings.Contains(err.Error(), "24h0m0s of the source") {
+		if err := made.Run(ctx); !errors.Is(err, want) || want == inbox.ErrWindow && !strings.Contains(err.Error(), "1 day of the source") {
 			t.Errorf("slow is kept for %s: %v, want %v", slow, err, want)
 		}
 	}
@@ -142,8 +142,8 @@ func TestRetentionIsRefusedAtTheStart(t *testing.T) {
 		want     error
 		says     []string
 	}{
-		"too short":         {0, inbox.Retention{SourceRetention: time.Hour, Window: time.Hour}, inbox.ErrWindow, []string{"Config.Retention", "2h0m15.003s of retries", "168h0m0s of closed letters"}},
-		"declared":          {24 * time.Hour, inbox.Retention{Window: 25 * time.Hour}, inbox.ErrWindow, []string{"24h0m0s of the source"}},
+		"too short":         {0, inbox.Retention{SourceRetention: time.Hour, Window: time.Hour}, inbox.ErrWindow, []string{"Config.Retention", "2 h 15 s of retries", "7 days of closed letters"}},
+		"declared":          {24 * time.Hour, inbox.Retention{Window: 25 * time.Hour}, inbox.ErrWindow, []string{"1 day of the source"}},
 		"source not known":  {0, inbox.Retention{Window: 1000 * time.Hour}, inbox.ErrSourceRetention, []string{"SourceRetention"}},
 		"declares nothing":  {-1, inbox.Retention{DeadLetters: time.Hour}, inbox.ErrSourceRetention, nil},
 		"open letters soon": {time.Hour, inbox.Retention{OpenLetters: 2 * time.Hour}, inbox.ErrWindow, []string{"OpenLetters"}},

@@ -18,10 +18,10 @@ import (
 type Demands struct {
 	// HandlerTimeout is the longest that one run of the handler may take.
 	HandlerTimeout time.Duration
-	// Hold is how long a delivery may stay unsettled in normal operation: its immediate
+	// AckWait is how long a delivery may stay unsettled in normal operation: its immediate
 	// runs, one after another, and the wait for a connection and a commit. In an outage
 	// of the database it takes longer; the broker then only delivers it again.
-	Hold time.Duration
+	AckWait time.Duration
 	// Deliveries is how often the broker must be willing to deliver a message. A failed
 	// attempt does not cause a delivery, since it is in the database; deaths of the
 	// process and outages do.
@@ -192,7 +192,7 @@ func (c *Consumer) checkOf(h *runtime.Handler, topic string, source message.Subs
 	}
 	d := Demands{
 		HandlerTimeout: h.Timeout,
-		Hold:           time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
+		AckWait:        time.Duration(1+h.Policy.Immediate)*(h.Timeout+runtime.Grace) + runtime.RecordTime,
 		Deliveries:     deliveries,
 		InFlight:       c.config.MaxInFlight,
 		Key:            h.Key,

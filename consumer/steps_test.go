@@ -233,7 +233,7 @@ func TestHiddenParkedStep(t *testing.T) {
 			b.Fatalf("%+v, %v", result, err)
 		}
 		outcome, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{
-			ID: inbox.ID{Scope: "test/" + topic, Key: "a"}, Step: "payout", Verdict: resolve.Done, Result: []byte(`"po_1"`), By: "ana", Reason: "it is there",
+			ID: inbox.ID{Scope: "test/" + topic, Key: "a"}, Step: "payout", Decision: resolve.Done, Result: []byte(`"po_1"`), By: "ana", Reason: "it is there",
 		})
 		if err != nil || !outcome.Redriven {
 			b.Fatalf("%+v, %v", outcome, err)

@@ -135,7 +135,7 @@ func TestUnpublishedEventsAreLogged(t *testing.T) {
 		if strings.Count(text, "no process publishes it") != 1 || !strings.Contains(text, "topic="+topic+" events=1") || !strings.Contains(text, "headrace outbox local") {
 			t.Errorf("logged: %s", text)
 		}
-		relay := outbox.Relay{ID: "r", Outbox: b.st.Outbox().Name(), Sink: "s"}
+		relay := outbox.Relay{ID: "r", Outbox: b.st.Outbox().Name(), Sink: "s", Consumers: []string{"c"}}
 		if _, err := b.st.Operations().Relays.Serve(b.Context(), relay, time.Minute); err != nil {
 			b.Fatal(err)
 		}

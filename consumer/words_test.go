@@ -137,7 +137,7 @@ func TestLogsHaveNoWordsOfAHandlerInAnOutage(t *testing.T) {
 				if err := b.halt(); err != nil {
 					b.Error(err)
 				}
-				if text := logs.String(); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "the database does not take our statements") {
+				if text := logs.String(); strings.Contains(text, "s3cr3t") || !strings.Contains(text, "the database cannot run our statements") {
 					b.Errorf("the logs:\n%s", text)
 				}
 			})

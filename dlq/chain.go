@@ -70,28 +70,19 @@ func typeOf(links []error) string {
 // RPC have.
 func codeOf(links []error) (string, error) {
 	for _, err := range links {
-		if c := code(err); c != "" {
+		if c := codeOfOne(err); c != "" {
 			return c, err
 		}
 	}
 	return "", nil
 }
 
-func code(err error) (c string) {
+// codeOfOne is encode.Code, "" if the method panics.
+func codeOfOne(err error) (c string) {
 	defer func() {
 		if recover() != nil {
 			c = ""
 		}
 	}()
-	switch e := err.(type) {
-	case interface{ SQLState() string }:
-		return e.SQLState()
-	case interface{ ErrorCode() string }:
-		return e.ErrorCode()
-	case interface{ Code() string }:
-		return e.Code()
-	case interface{ Code() int }:
-		return fmt.Sprint(e.Code())
-	}
-	return ""
+	return encode.Code(err)
 }

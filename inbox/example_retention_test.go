@@ -27,7 +27,7 @@ func ExampleRetention_Plan() {
 	fmt.Println(err)
 	// Output:
 	// 371h55m42s <nil>
-	// retention is too short: Window is 168h0m0s and must exceed 338h7m0s (168h0m0s of the source + 2h7m0s of retries + 168h0m0s of closed letters); leave it 0 to have it computed
+	// retention is too short: Window is 7 days and must exceed 14 days 2 h 7 min (7 days of the source + 2 h 7 min of retries + 7 days of closed letters); leave it 0 to have it computed
 }
 
 // Which of the orders that the shop knows have never arrived?

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/headrace/headrace/internal/encode"
 )
 
 // Retention says how long records of handled messages are kept. Its zero value keeps
@@ -68,7 +70,7 @@ func (r Retention) Validate() error {
 		case f.d > 0 && f.d < time.Millisecond:
 			return fmt.Errorf("%s is %s: give it a unit, as in 24*time.Hour", f.name, f.d)
 		case f.d > longest:
-			return fmt.Errorf("%s is %s: more than %s is a mistake", f.name, f.d, longest)
+			return fmt.Errorf("%s is %s: more than %s is a mistake", f.name, encode.Span(f.d), encode.Span(longest))
 		}
 	}
 	return nil
@@ -88,18 +90,18 @@ func (r Retention) Plan(retries time.Duration) (Plan, error) {
 	p := Plan{Window: r.Window, DeadLetters: cmp.Or(r.DeadLetters, DefaultDeadLetters), OpenLetters: r.OpenLetters}
 	back := r.SourceRetention + min(retries, longest)
 	least := back + p.DeadLetters
-	returns := fmt.Sprintf("%s of the source + %s of retries", r.SourceRetention, retries)
-	all := fmt.Sprintf("%s (%s + %s of closed letters)", least, returns, p.DeadLetters)
+	returns := fmt.Sprintf("%s of the source + %s of retries", encode.Span(r.SourceRetention), encode.Span(retries))
+	all := fmt.Sprintf("%s (%s + %s of closed letters)", encode.Span(least), returns, encode.Span(p.DeadLetters))
 	switch {
 	case least > longest:
 		return Plan{}, fmt.Errorf("%w: no window exceeds %s", ErrWindow, all)
 	case p.Window == 0:
 		p.Window = least + max(least/10, time.Hour)
 	case p.Window <= least:
-		return Plan{}, fmt.Errorf("%w: Window is %s and must exceed %s; leave it 0 to have it computed", ErrWindow, p.Window, all)
+		return Plan{}, fmt.Errorf("%w: Window is %s and must exceed %s; leave it 0 to have it computed", ErrWindow, encode.Span(p.Window), all)
 	}
 	if p.OpenLetters != 0 && p.OpenLetters <= back {
-		return Plan{}, fmt.Errorf("%w: OpenLetters is %s and must exceed %s (%s): the message could come back", ErrWindow, p.OpenLetters, back, returns)
+		return Plan{}, fmt.Errorf("%w: OpenLetters is %s and must exceed %s (%s): the message could come back", ErrWindow, encode.Span(p.OpenLetters), encode.Span(back), returns)
 	}
 	return p, nil
 }

@@ -53,11 +53,11 @@ func TestRetentionIsRefused(t *testing.T) {
 		"source unknown": {inbox.Retention{Window: day}, 0, inbox.ErrSourceRetention, nil},
 		"too short": {
 			inbox.Retention{SourceRetention: 7 * day, DeadLetters: day, Window: 193 * time.Hour}, time.Hour, inbox.ErrWindow,
-			[]string{"Window is 193h0m0s", "exceed 193h0m0s", "168h0m0s of the source", "1h0m0s of retries", "24h0m0s of closed letters"},
+			[]string{"Window is 8 days 1 h", "exceed 8 days 1 h", "7 days of the source", "1 h of retries", "1 day of closed letters"},
 		},
 		"open letters too short": {
 			inbox.Retention{SourceRetention: 7 * day, OpenLetters: 169 * time.Hour}, time.Hour, inbox.ErrWindow,
-			[]string{"OpenLetters is 169h0m0s", "exceed 169h0m0s"},
+			[]string{"OpenLetters is 7 days 1 h", "exceed 7 days 1 h"},
 		},
 		"retries without end": {inbox.Retention{SourceRetention: day}, math.MaxInt64, inbox.ErrWindow, []string{"of retries"}},
 		"negative":            {inbox.Retention{SourceRetention: day, DeadLetters: -1}, 0, nil, []string{"DeadLetters is negative"}},

@@ -94,6 +94,9 @@ func (a Asker) Look(ctx context.Context, id int64) (r Request, answer Answer, do
 		err = fmt.Errorf("request %d %w", id, ErrGone)
 	case answer.State == RequestWaiting && r.Left < -TakeTime:
 		err = a.unanswered(ctx, r, true)
+	case answer.State == RequestExpired:
+		err = silence(fmt.Sprintf("request %d (%s) has expired: no process of %s took it by %s. Nothing was done",
+			id, r.Kind, r.Consumer, r.Until.Local().Format("2006-01-02 15:04")))
 	case answer.State == RequestTaken:
 		err = a.lost(ctx, id, r, answer)
 	default:

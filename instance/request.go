@@ -17,7 +17,8 @@ type Request struct {
 	Kind string
 	// Consumer is asked. Build and Host choose among its processes; empty is any.
 	Consumer, Build, Host string
-	// Args are JSON. Those with content of a message are null when it is answered.
+	// Args are JSON. Those with content of a message are null when it is answered, and all are an hour
+	// after Until.
 	Args []byte
 	// By says who asks, Reason why. DBUser is the login that asked; the database sets it.
 	By, Reason, DBUser string
@@ -67,6 +68,7 @@ const (
 	RequestDone    RequestState = "done"
 	RequestRefused RequestState = "refused" // nothing was changed
 	RequestFailed  RequestState = "failed"
+	RequestExpired RequestState = "expired" // no process took it, and nothing was done
 )
 
 // Answer is what became of a request.
@@ -112,6 +114,9 @@ type Requests interface {
 	Answer(ctx context.Context, id int64, self Instance, a Answer) error
 	// Get returns a request and what became of it. It reports false if there is none.
 	Get(ctx context.Context, id int64) (Request, Answer, bool, error)
+	// Expire ends the waiting requests whose time has been over for longer than age, and removes the Args of
+	// those and of the ones that were taken and not answered.
+	Expire(ctx context.Context, age time.Duration) error
 	// Forget removes the requests whose time has been over for longer than age.
 	Forget(ctx context.Context, age time.Duration) error
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrTooManyWaiters matches the error of an Await beyond Options.MaxWaiters.
-var ErrTooManyWaiters = errors.New("too many wait for intents")
+var ErrTooManyWaiters = errors.New("too many callers wait for intents")
 
 const (
 	// firstLook and lastLook are the least and the longest time between two looks for a

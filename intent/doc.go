@@ -16,10 +16,10 @@
 //
 // # Rules
 //
-// Start is one commit: the row of the inbox and that of the backlog. The same key with the
-// same content is the same intent, in any state, for as long as the consumer keeps its
-// messages. The same key with other content is [ErrConflict], and writes nothing: the caller
-// is there to be told, so there is no dead letter.
+// Start is one commit: the row of the inbox and that of the backlog. The same key with the same
+// content is the same intent, in any state, for as long as the consumer keeps its messages. The
+// same key with other content is [ErrConflict], and writes nothing. There is no dead letter,
+// because the caller gets the error.
 //
 // The consumer asks its own key function before it handles an intent. If that gives another
 // key, because two programs have different Kinds, the intent is an undecodable dead letter,

@@ -144,11 +144,11 @@ func (h *handler[T]) decode(r *http.Request, body []byte, into *T) error {
 	if c == nil {
 		c = codec.JSON()
 	}
-	if whole, ok := c.(codec.DeliveryDecoder); ok {
-		d := headrace.Delivery{Payload: body, Metadata: map[string]string{headrace.ContentTypeHeader: r.Header.Get("Content-Type")}}
-		return whole.DecodeDelivery(&d, into)
+	decode, err := codec.Decoder(c, into)
+	if err != nil {
+		return err
 	}
-	return c.Decode(body, into)
+	return decode(&headrace.Delivery{Payload: body, Metadata: map[string]string{headrace.ContentTypeHeader: r.Header.Get("Content-Type")}}, into)
 }
 
 // read returns the body.

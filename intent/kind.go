@@ -14,10 +14,10 @@ import (
 	"github.com/headrace/headrace/internal/encode"
 )
 
-// Kind says what an intent with a value T is: whose handler does it, which key it has, and
-// when two are the same. One Kind, the same in every program, gives one intent one key on
-// every way in: the consumer registers its handler with Option, and other programs start
-// intents with it. It is safe for concurrent use; its fields must not change.
+// Kind says what an intent with a value T is: whose handler does it, which key it has, and when
+// two are the same. The consumer registers its handler with Option, and other programs start
+// intents with the same Kind, so that an intent has the same key from every source. It is safe
+// for concurrent use; its fields must not change.
 type Kind[T any] struct {
 	// Consumer and Handler name the consumer and its handler, as in consumer.New and
 	// consumer.Name. Required.

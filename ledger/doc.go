@@ -1,6 +1,6 @@
-// Package ledger records what a leased handler does to systems outside of the database,
-// call by call: a run after a crash, a timeout or a redrive repeats nothing that is known
-// to be done, and does with the rest what the handler declares.
+// Package ledger records each call that a leased handler makes to another system. A run after a
+// crash, a timeout or a redrive repeats no call that is known to be done. After a call with an
+// unknown outcome it does what the handler has declared.
 //
 // # Nouns
 //
@@ -10,9 +10,9 @@
 //
 // # Rules
 //
-// Before a call its row says "pending", in a commit of its own that the holder of the
-// message's lease alone can make. After it the row says what came of it. A row that still
-// says "pending" later is open: nobody knows what the call did.
+// Before a call its row says "pending", in a commit of its own that only the holder of the
+// message's lease can make. After the call the row says what came of it. A row that still says
+// "pending" later is open: it is unknown what the call did.
 //
 // An error without a mark means that the outcome is unknown. [Refused] says that the
 // system answered that it did nothing, [NotSent] that this request did nothing although an
@@ -32,8 +32,8 @@
 //
 // # Caveats
 //
-// Effects happen once inside one database. Outside of it the ledger can do what the other
-// system allows: where that neither drops repetitions nor can be searched, a call whose
+// Effects happen once inside one database. Outside of it the ledger can only do what the other
+// system allows. If that system neither drops repetitions nor can be searched, a call whose
 // outcome is unknown is lost (Skip) or waits for a person (Park).
 //
 // Mistakes that no check can find: Forever for a call that is no upsert; Skip for money;

@@ -91,9 +91,9 @@ func Refused(err error) error { return mark(CertainlyRefused, err) }
 // next call has the same key. nil stays nil.
 func NotSent(err error) error { return mark(CertainlyNotSent, err) }
 
-// Exists marks err as the system's word that it has carried the call out before: Find
-// says what it made. It is not for a 409 that says that a request with this key is under
-// way. nil stays nil.
+// Exists marks err as the system's answer that it has carried the call out before: Find says
+// what that call made. It is not for a 409 that says that a request with this key is under way.
+// nil stays nil.
 func Exists(err error) error { return mark(AlreadyExists, err) }
 
 // AskPerson is an error with which a step asks a person: it has done nothing, and its

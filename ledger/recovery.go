@@ -21,7 +21,7 @@ const (
 	// Park leaves the step to a person: the message becomes a dead letter of class
 	// parked.
 	Park Recovery = "park"
-	// Skip goes on as if the step were done: rather never than twice.
+	// Skip goes on as if the step were done: the call may be missing, but is not made twice.
 	Skip Recovery = "skip"
 )
 
@@ -41,7 +41,7 @@ const (
 	MaxResult = 1 << 20
 
 	// MaxCount bounds what Admin.Count counts of each state.
-	MaxCount = 5_000
+	MaxCount = 3_000
 
 	maxName = 128 // bytes of a step's name, its system, and an item of Of
 )

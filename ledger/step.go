@@ -16,11 +16,11 @@ import (
 // package, and name it in consumer.Steps of its handler. It is a value: Of and Input
 // return changed copies.
 //
-// T is kept as JSON, and builds before and after this one read it. So a release may add
-// fields to T, which are zero in older results, or remove some, and not both to one struct: a
-// recorded result that T cannot read, or that has a field which T does not know while T has
-// another, as after a rename, is a permanent error of Do. Fields with omitempty are
-// compared only where they are set.
+// T is kept as JSON, and builds before and after this one read it. So a release may add fields
+// to a struct in T, which are zero in older results, or remove some, but not both. Do returns a
+// permanent error for a recorded result that T cannot read. It also does so if the result has a
+// field that T does not know while T has a field that the result lacks, as after a rename.
+// Fields with omitempty are compared only if they are set.
 type Step[T any] struct {
 	// Name identifies the step within its message. Required, unique in its handler, at
 	// most 128 bytes without a slash. It must not change while messages are under way,
@@ -42,19 +42,19 @@ type Step[T any] struct {
 	// reference that the call left there. What it returns with true becomes the step's
 	// result. Required for Probe.
 	Find func(ctx context.Context, c *Call) (result T, found bool, err error)
-	// FindAfter is how long the system may go on with a call that nobody waits for any
+	// FindAfter is how long the system may go on with a call that no process waits for any
 	// more: until then a Find that finds nothing is not believed, and a person's
 	// `headrace steps resolve --again` is refused. Default: a minute.
 	FindAfter time.Duration
 	// Timeout bounds one call, and one Find. Default: 10 s.
 	Timeout time.Duration
 	// Memo is how long a result is shared: for that time the steps of other messages with the
-	// same System, Name and Input get it, and make no call. Who asks meanwhile waits, or its
-	// message is put off. It is for calls that only cost money, as those of a language model:
-	// with Retry, a KeyWindow of Forever and an Input, which names all that the answer depends
-	// on: the model, the prompt, the tenant, and the version of T. "headrace steps erase" of one of the
-	// messages removes it; others keep the result that they have.
-	// Default: nothing is shared.
+	// same System, Name and Input get it, and make no call. A step that asks meanwhile waits,
+	// or its message is postponed. It is for calls that only cost money, as those of a language
+	// model: with Retry, a KeyWindow of Forever and an Input, which names all that the answer
+	// depends on: the model, the prompt, the tenant, and the version of T. "headrace steps
+	// erase" of one of the messages removes it; others keep the result that they have. Default:
+	// nothing is shared.
 	Memo time.Duration
 
 	item    string

@@ -73,22 +73,23 @@ type Row struct {
 	// CallID is random. It names the latest call, or in state Done the one that returned
 	// the result.
 	CallID string
-	// InputHash is the hash of Input; "" without, and where a person's word counts for any.
+	// InputHash is the hash of Input; "" without, and if a person's decision counts for any
+	// input.
 	InputHash string
 	// Result is the result's JSON. It is nil if there is none, and where a list leaves it
 	// out: Size is its length, -1 if there is none.
 	Result []byte
 	Size   int
 	// ExternalID is what Call.SetID was given. OtherID is what a second call made that
-	// nobody wanted; "" if there was none.
+	// was not wanted; "" if there was none.
 	ExternalID, OtherID string
 	// Via is "" unless the step is Done, or LacksResult.
 	Via Via
 	// Error is that of the latest call, or the reason why a person must decide.
 	Error string
-	// Age is how long ago the first call of the generation began, of a signal how long ago its
-	// time was over (less than 0 while it is not), Idle the latest, and
-	// Changed when the row changed, by the database's clock.
+	// Age is how long ago the first call of the generation began, and Idle how long ago the
+	// latest did. For a signal Age is how long ago its time was over; it is negative before
+	// that. Changed is when the row changed, by the database's clock.
 	Age, Idle time.Duration
 	Changed   time.Time
 	// Unsettled is how much longer the system may work on a call; not above 0 if that is over.
@@ -134,8 +135,8 @@ type Store interface {
 	// done without its result (LacksResult). With a lease, it must still be held; the
 	// zero Lease is for the one that has made the call.
 	RecordOutcome(ctx context.Context, l backlog.Lease, r Row) (bool, error)
-	// RecordDouble records r.OtherID: what a second call of the step made. The first one
-	// stays. By and Reason are "" then: what a person has decided before is no word on it.
+	// RecordDouble records r.OtherID: what a second call of the step made. The first one stays.
+	// By and Reason are "" then: an earlier decision of a person is not about it.
 	RecordDouble(ctx context.Context, r Row) (bool, error)
 	// Open returns the first step of a message that is pending, parked or awaiting, as q sees it,
 	// or else one that is not failed and whose name, without its item, is none of known; and

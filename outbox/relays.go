@@ -27,6 +27,14 @@ type Relay struct {
 	Host string
 }
 
+// Owner is who owns an outbox.
+type Owner struct {
+	// Outbox is its name, and Consumer that of the consumer, or of a relay without one.
+	Outbox, Consumer string
+	// Sink is the SinkID with which it published last; "" if its sink has none.
+	Sink string
+}
+
 // Relays are the relays of a database. Drivers implement it. Each method is one
 // transaction, and waits for the database until ctx ends.
 type Relays interface {
@@ -40,12 +48,19 @@ type Relays interface {
 	// of less than missed ago. Call it again and again; each call is a beat. It claims the
 	// outbox as Claim does.
 	Serve(ctx context.Context, r Relay, missed time.Duration) (other string, err error)
+	// Owners returns who owns the outbox, or each outbox if it is "", sorted by outbox and consumer.
+	Owners(ctx context.Context, outbox string) ([]Owner, error)
 	// End records that the relay called id has ended.
 	End(ctx context.Context, id string) error
 }
 
 // ErrOwned matches the error for a relay of an outbox that other consumers own.
 var ErrOwned = errors.New("other consumers own it")
+
+// ErrTooLarge matches the error of a sink's Publish for a message that is too large for its
+// broker: it would be refused again. So this refusal spends an attempt of the event also if
+// the sink confirms nothing else; any other error could then be an outage.
+var ErrTooLarge = errors.New("too large for the broker")
 
 // SinkID identifies a sink, so that one outbox is not published to two of them: what the
 // sink's own method SinkID() string returns. If it has none, known is false, and id only tells

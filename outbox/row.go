@@ -131,7 +131,7 @@ const (
 	MaxTopicRows = 2
 	// MaxRows is up to how many rows of a kind List counts for one outbox: a page that asks every few
 	// seconds must not read a long one.
-	MaxRows = 4_000
+	MaxRows = 3_000
 )
 
 // Status says how much an outbox holds, and who publishes it. Of more than MaxRows of a kind only

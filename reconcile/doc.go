@@ -1,5 +1,5 @@
-// Package reconcile compares the inbox with a source of truth, on a schedule: what a shop, a
-// bank or an ERP has, and no message ever said. It reports what is missing, or starts it.
+// Package reconcile compares the inbox with a source of truth, such as a shop, a bank or an
+// ERP, on a schedule. It reports the items that have no message, or starts them.
 //
 //	reconcile.Handle(c, ticks, reconcile.Job[Order]{
 //		Name: "reconcile.orders", Kind: OrdersPaid, Source: paidOrders, Lookback: 48 * time.Hour, Missing: reconcile.Enqueue,

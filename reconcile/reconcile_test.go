@@ -132,7 +132,7 @@ func TestWrongKey(t *testing.T) {
 		if n := b.count("SELECT count(*) FROM headrace_inbox"); n != 31 {
 			b.Errorf("%d messages", n)
 		}
-		_, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{ID: l[0].ID(), Step: "limit", Verdict: resolve.Done, By: "ana", Reason: "a mistake"})
+		_, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{ID: l[0].ID(), Step: "limit", Decision: resolve.Done, By: "ana", Reason: "a mistake"})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -166,7 +166,7 @@ func TestLimit(t *testing.T) {
 					b.once()
 					return
 				}
-				_, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{ID: l[0].ID(), Step: "limit", Verdict: resolve.Done, By: "ana", Reason: "the sender was down"})
+				_, err := resolve.New(b.st).Resolve(b.Context(), resolve.Resolution{ID: l[0].ID(), Step: "limit", Decision: resolve.Done, By: "ana", Reason: "the sender was down"})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -124,7 +124,7 @@ func (r *Rules) rule(line string) error {
 		r.values = append(r.values, re)
 		return nil
 	}
-	return fmt.Errorf("%q is none of path, header and value", kind)
+	return fmt.Errorf("%q is not path, header or value", kind)
 }
 
 // path leads to members of JSON objects.

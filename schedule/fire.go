@@ -19,8 +19,9 @@ var (
 )
 
 // Fire asks the processes for a tick of the schedule of that name now. It comes within seconds
-// where one runs, and else when one starts. While the last one that was asked for waits, is put
-// off or works, the error matches ErrBusy: people click twice. It does not wait for the tick.
+// if a process runs, and otherwise when one starts. While the last tick that was asked for
+// waits, is postponed or runs, the error matches ErrBusy, so a second click has no effect. It
+// does not wait for the tick.
 func Fire(ctx context.Context, st store.Store, name, by string) error {
 	row, err := Idle(ctx, st, name)
 	if err != nil {

@@ -50,6 +50,7 @@ const maxName = 200
 type known struct {
 	Schedule
 	calendar *calendar
+	handled  bool // the Source's mu protects it
 }
 
 // parse checks a Schedule.
@@ -89,7 +90,7 @@ func (s Schedule) parse() (*known, error) {
 			a = b
 		}
 	}
-	return &known{s, c}, nil
+	return &known{Schedule: s, calendar: c}, nil
 }
 
 // ID is the id of a tick's message: the name, and its time in UTC.

@@ -2,24 +2,22 @@ package schedule
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
-	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/consumer"
-	"github.com/headrace/headrace/internal/alerting"
-	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/store"
 )
 
@@ -52,6 +50,8 @@ type Source struct {
 	close     context.CancelFunc
 	running   sync.WaitGroup
 	mu        sync.Mutex
+	registers bool         // a consumer has registered a handler
+	unused    *time.Timer  // logs that nothing subscribes
 	ahead     atomic.Int64 // of the database's clock, in ns
 	// pace is how often the database is asked for the time, and for orders of people; again is
 	// the pause after an error.
@@ -61,6 +61,7 @@ type Source struct {
 var (
 	_ message.Subscriber = (*Source)(nil)
 	_ consumer.Checker   = (*Source)(nil)
+	_ consumer.Registrar = (*Source)(nil)
 )
 
 // NewSource returns a source of schedules in a database. An error names the schedule and the
@@ -97,8 +98,43 @@ func NewSource(st store.Store, o Options) (*Source, error) {
 		metric.WithUnit("s"), metric.WithDescription("How long after its time the newest tick was handed over.")); err != nil {
 		return nil, fmt.Errorf("schedule: option Options.MeterProvider: %w", err)
 	}
+	s.logger = outage.Logger(s.logger, func() bool {
+		ctx, cancel := context.WithTimeout(s.closing, pingTime)
+		defer cancel()
+		return st.Ping(ctx) != nil
+	})
 	s.closing, s.close = context.WithCancel(context.Background())
+	s.unused = time.AfterFunc(unusedAfter, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.warnUnhandled()
+	})
 	return s, nil
+}
+
+const (
+	// pingTime bounds a ping that tells an outage from a mistake.
+	pingTime = 2 * time.Second
+	// unusedAfter is how long a program may take to subscribe to a schedule.
+	unusedAfter = time.Minute
+)
+
+// Registered records that the schedule has a handler. It does not block. The consumer calls it.
+func (s *Source) Registered(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k := s.known[name]; k != nil {
+		k.handled, s.registers = true, true
+	}
+}
+
+// warnUnhandled logs the schedules whose ticks no handler takes. The caller holds s.mu.
+func (s *Source) warnUnhandled() {
+	for _, name := range slices.Sorted(maps.Keys(s.known)) {
+		if !s.known[name].handled {
+			s.logger.Warn("no handler takes the ticks of a schedule: register one with schedule.Handle before Run, or take it out of Options.Schedules", "schedule", name)
+		}
+	}
 }
 
 // Check returns an error if there is no schedule of that name. It does not block. The
@@ -120,7 +156,8 @@ func (s *Source) TopicRetention(name string) time.Duration {
 
 // Subscribe makes the ticks of a schedule from now on, and those to be caught up. The channel
 // is closed when ctx ends or the Source is closed; ticks that were handed over wait for their
-// acknowledgement. It does not block: while the database is away there are no ticks.
+// acknowledgement. It does not block: while the database is away there are no ticks. The first
+// call logs the schedules that no handler takes, if a consumer makes it.
 func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Message, error) {
 	if err := s.Check(ctx, name, consumer.Demands{}); err != nil {
 		return nil, err
@@ -130,6 +167,9 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 	if s.closing.Err() != nil {
 		return nil, ErrClosed
 	}
+	if s.known[name].handled = true; s.unused.Stop() && s.registers { // a Router does not register
+		s.warnUnhandled()
+	}
 	if s.instead != nil {
 		if _, err := s.schedules.Declare(ctx, s.known[name].row()); err != nil {
 			return nil, err
@@ -138,6 +178,7 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	sub := &subscription{Source: s, known: s.known[name], watcher: s.watch[name], ctx: ctx, out: make(chan *message.Message)}
+	sub.reads.Fails, sub.reads.Works = "no ticks: the schedule cannot be read; trying again", "the schedule can be read again, and ticks come"
 	s.running.Go(func() {
 		defer cancel()
 		defer context.AfterFunc(s.closing, cancel)()
@@ -150,6 +191,7 @@ func (s *Source) Subscribe(ctx context.Context, name string) (<-chan *message.Me
 func (s *Source) Close() error {
 	s.mu.Lock()
 	s.close()
+	s.unused.Stop()
 	s.mu.Unlock()
 	s.running.Wait()
 	return nil
@@ -185,8 +227,12 @@ func (s *Source) TickMessage(name string, at time.Time) (*message.Message, error
 	return Tick{Name: name, At: at}.message(), nil
 }
 
-// Hurry is for tests of this module: the source asks the database for the time without pause.
-func (s *Source) Hurry() { s.pace, s.again = 2*time.Millisecond, 2*time.Millisecond }
+// Hurry is for tests of this module: the source asks the database for the time without pause, and
+// is unused at once.
+func (s *Source) Hurry() {
+	s.pace, s.again = 2*time.Millisecond, 2*time.Millisecond
+	s.unused.Reset(s.pace)
+}
 
 // outdated reports whether the successor of a tick is due, and the schedule wants only the
 // newest.
@@ -197,196 +243,4 @@ func (s *Source) outdated(t Tick) bool {
 	}
 	next := k.calendar.next(t.At)
 	return !next.IsZero() && !next.After(time.Now().Add(time.Duration(s.ahead.Load())))
-}
-
-// subscription makes the ticks of one schedule.
-type subscription struct {
-	*Source
-	*known
-	ctx     context.Context
-	out     chan *message.Message
-	watcher func(store.Schedule) // may be nil
-	sending sync.WaitGroup
-	fired   time.Time // the last order of a person that was followed
-	foreign bool      // the schedule in the database is another one
-}
-
-// run makes ticks until ctx ends.
-func (s *subscription) run() {
-	defer close(s.out)
-	defer s.sending.Wait()
-	var last time.Time // the newest tick that was made, or need not be
-	for s.ctx.Err() == nil && last.IsZero() {
-		row, err := s.schedules.Declare(s.ctx, s.row())
-		if err != nil {
-			s.failed(err)
-			continue
-		}
-		s.catchUp(row)
-		last = row.Now
-	}
-	for s.ctx.Err() == nil {
-		next := s.calendar.next(last)
-		row, err := s.schedules.Beat(s.ctx, s.row())
-		if err == nil && row.Name == "" { // somebody has removed it
-			row, err = s.schedules.Declare(s.ctx, s.row())
-		}
-		if err != nil {
-			s.failed(err)
-			continue
-		}
-		s.ahead.Store(int64(time.Until(row.Now)))
-		if s.watcher != nil {
-			s.watcher(row)
-		}
-		s.follow(row)
-		due := next.Sub(row.Now)
-		if next.IsZero() || due > 0 {
-			if next.IsZero() || due > s.pace {
-				due = s.pace
-			}
-			sleep.For(s.ctx, due)
-			continue
-		}
-		switch {
-		case s.foreign:
-			last = next
-		case next.After(s.oldest(row)):
-			last = next
-			s.first(Tick{Name: s.Name, At: next})
-		default: // this process stood still, as on a suspended machine, and the inbox may have forgotten
-			s.catchUp(row)
-			last = row.Now
-		}
-	}
-}
-
-// oldest is a time before the ticks that may come.
-func (s *subscription) oldest(row store.Schedule) time.Time {
-	return later(row.Since, row.Now.Add(-s.Within))
-}
-
-// row is the schedule as this process has it.
-func (k *known) row() store.Schedule {
-	return store.Schedule{Name: k.Name, Cron: k.Cron, Zone: k.Zone, Within: k.Within}
-}
-
-func (s *subscription) failed(err error) {
-	if s.ctx.Err() != nil {
-		return
-	}
-	s.logger.Warn("no ticks: the database does not answer", "schedule", s.Name, "error", err)
-	sleep.For(s.ctx, s.again)
-}
-
-// catchUp makes the ticks that were due while this process did not run.
-func (s *subscription) catchUp(row store.Schedule) {
-	s.ahead.Store(int64(time.Until(row.Now)))
-	from := row.Now.Add(-s.Within)
-	if missed := s.calendar.next(later(row.Since, row.Seen)); !row.Seen.IsZero() && !missed.IsZero() && missed.Before(from) {
-		s.missed(missed, from)
-	}
-	var due []time.Time
-	for at := s.calendar.next(s.oldest(row)); !at.IsZero() && !at.After(row.Now); at = s.calendar.next(at) {
-		if due = append(due, at); s.CatchUp == Last {
-			due = due[len(due)-1:]
-		}
-	}
-	for _, at := range due {
-		if t := (Tick{Name: s.Name, At: at, Late: true}); at.After(row.Seen) {
-			s.first(t)
-		} else { // a process ran when it was due
-			s.make(t)
-		}
-	}
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// missed tells of ticks that are too old to be caught up.
-func (s *subscription) missed(first, before time.Time) {
-	s.logger.Error("ticks were missed: no process ran, and they are older than Within", "schedule", s.Name, "first", first, "before", before)
-	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
-	defer cancel()
-	a := alerts.Alert{Kind: alerts.ScheduleMissed, Topic: s.Name, Count: 1, Since: first, At: time.Now(),
-		Text: "ticks of a schedule were missed while no process ran, and are too old to be caught up: see headrace schedule ls"}
-	if err := s.alert(ctx, a); err != nil {
-		s.logger.Error("the alert of missed ticks was not sent", "schedule", s.Name, "error", alerting.Reason(err))
-	}
-}
-
-// follow makes the tick that a person asked for, and notes whether the schedule is ours.
-func (s *subscription) follow(row store.Schedule) {
-	foreign := row.Cron != s.Cron || row.Zone != s.Zone
-	if foreign && !s.foreign {
-		s.logger.Warn("no ticks: another process has changed the schedule", "schedule", s.Name, "cron", row.Cron, "zone", row.Zone)
-	}
-	s.foreign = foreign
-	if row.Fired.After(s.fired) && row.Now.Sub(row.Fired) < s.Within { // the inbox knows it for as long
-		if s.fired = row.Fired; !foreign {
-			s.make(Tick{Name: s.Name, At: row.Fired, Fired: true})
-		}
-	}
-}
-
-// first makes a tick that no process is known to have made, and tells how late that is.
-func (s *subscription) first(t Tick) {
-	if s.make(t) {
-		late := time.Now().Add(time.Duration(s.ahead.Load())).Sub(t.At)
-		s.lag.Record(context.Background(), max(late, 0).Seconds(), metric.WithAttributes(attribute.String("headrace.schedule", t.Name)))
-	}
-}
-
-// make hands a tick over, and again until it is acknowledged. It blocks until the consumer
-// has taken it; false if the subscription ends before.
-func (s *subscription) make(t Tick) bool {
-	m := s.hand(t)
-	if m == nil {
-		return false
-	}
-	s.sending.Go(func() {
-		for m != nil {
-			select {
-			case <-m.Acked():
-				return
-			case <-m.Nacked():
-				sleep.For(s.ctx, s.again)
-				m = s.hand(t)
-			case <-s.ctx.Done():
-				return
-			}
-		}
-	})
-	return true
-}
-
-// hand hands a message of t over; nil if the subscription ends before.
-func (s *subscription) hand(t Tick) *message.Message {
-	m := t.message()
-	select {
-	case s.out <- m:
-		return m
-	case <-s.ctx.Done():
-		return nil
-	}
-}
-
-// message returns the message of t.
-func (t Tick) message() *message.Message {
-	payload, err := json.Marshal(t)
-	if err != nil {
-		panic("schedule: " + err.Error()) // a name and a time always have a JSON form
-	}
-	id := ID(t.Name, t.At)
-	if t.Fired {
-		id = firedID(t.Name, t.At)
-	}
-	m := message.NewMessage(id, payload)
-	m.SetContext(headrace.WithArrival(context.Background(), headrace.Arrival{OrderKey: t.Name, Time: t.At}))
-	return m
 }

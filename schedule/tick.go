@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/codec"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/ledger"
@@ -22,12 +23,15 @@ type Tick struct {
 	Fired bool `json:"fired,omitempty"`
 }
 
+// DecodePayload implements codec.SelfDecoder: the codec of a consumer is for its other messages.
+func (t *Tick) DecodePayload(payload []byte) error { return codec.JSON().Decode(payload, t) }
+
 // Handle registers f for the ticks of the schedule of that name, of the source. Runs of one
 // schedule do not overlap: its ticks have one order key. With CatchUp Last, a tick whose
 // successor is due when it starts is skipped, so no queue builds up; f sees the newest.
 //
 // It is for work that fits in a transaction; for more, use HandleLeased. The options are those
-// of consumer.Handle, except From, Key and SameWhen.
+// of consumer.Handle, except From, Key, SameWhen and OrderKey.
 func Handle(c *consumer.Consumer, source *Source, name string, f func(ctx context.Context, tx *headrace.Tx, t Tick) error, options ...consumer.Option) {
 	run := func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[Tick]) error {
 		if source.outdated(m.Body) {
@@ -68,8 +72,9 @@ func (s *Source) options(more []consumer.Option) []consumer.Option {
 
 // Identity returns the options by which a handler knows a tick, for handlers that are
 // registered with package consumer and not with Handle or HandleLeased. A tick is known by its
-// id, whatever the consumer's own key is. One that comes again when a process starts says then
-// that it is late, and is the same message all the same.
+// id, whatever the consumer's own key is, and those of a schedule have one order key. One that
+// comes again when a process starts says then that it is late, and is the same message all the same.
 func Identity() []consumer.Option {
-	return []consumer.Option{consumer.Key(inbox.MessageID()), consumer.SameWhen(inbox.Fields("name", "at"))}
+	order := func(d *headrace.Delivery) string { return d.OrderKey }
+	return []consumer.Option{consumer.Key(inbox.MessageID()), consumer.SameWhen(inbox.Fields("name", "at")), consumer.OrderKey(order)}
 }

@@ -109,7 +109,7 @@ type Schedule struct {
 	Since time.Time
 	// Seen is when a process last made its ticks; zero if none has.
 	Seen time.Time
-	// Fired is when a person asked for a tick, and FiredBy who; zero if nobody has.
+	// Fired is when a person asked for a tick, and FiredBy who; zero if no person has.
 	Fired   time.Time
 	FiredBy string
 	// Checked is until when a source of truth was compared with the inbox (package

@@ -199,8 +199,11 @@ func TestUnpark(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.park()
+	if err := f.st.Operations().Relays.Claim(f.Context(), outbox.Relay{Outbox: f.st.Outbox().Name(), Consumers: []string{"billing", "<b>mailer"}}); err != nil {
+		f.Fatal(err)
+	}
 	f.get("/outbox")
-	f.wants(http.StatusOK, "refused", "headrace outbox unpark --all --outbox ")
+	f.wants(http.StatusOK, "refused", "headrace outbox unpark --all --outbox ", "<b>mailer, billing")
 	path, fields := f.form("/unpark")
 	f.send("POST", path, fields)
 	f.wants(http.StatusOK, "None.")

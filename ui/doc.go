@@ -1,5 +1,5 @@
-// Package ui shows a database of headrace in a browser: what fails, since when, and the way from
-// there to redriven letters.
+// Package ui shows a database of headrace in a browser: which messages fail, since when and
+// why. It also redrives them.
 //
 // # Nouns
 //
@@ -12,9 +12,9 @@
 // state if that has changed since. What changes messages is a request to the processes of the
 // consumer, as from the command; each action shows the command that does the same.
 //
-// Values of messages are hidden until an operator reveals them, which the audit tells. What
-// comes from messages and errors is text: it is escaped, and never part of a script, a style, or
-// an attribute of htmx.
+// Values of messages are hidden until an operator reveals them, which the audit trail records.
+// What comes from messages and errors is text: it is escaped, and never part of a script, a
+// style, or an attribute of htmx.
 //
 // # Caveats
 //

@@ -38,7 +38,7 @@ type Options struct {
 	// TraceURL shows a trace, with {trace} in place of its id; RunbookURL a handler, with
 	// {consumer} and {handler}. http and https only. Default: no link.
 	TraceURL, RunbookURL string
-	// Log gets errors that the person cannot mend. Default: slog.Default.
+	// Log gets errors that the person cannot fix. Default: slog.Default.
 	Log *slog.Logger
 }
 

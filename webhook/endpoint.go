@@ -35,10 +35,10 @@ type endpoint struct {
 	refusals refusals
 }
 
-// Endpoint returns the handler of a URL. Its requests become messages of the topic name. Register it
-// before the consumer runs; the mistakes that the package names are errors of Run. Mount it
-// under a path of its own and, if you like, for POST only. What stands before it must leave
-// the body as it is.
+// Endpoint returns the handler of a URL. Its requests become messages of the topic name.
+// Register it before the consumer runs; the mistakes that the package names are errors of Run.
+// Mount it under a path of its own and, if you like, for POST only. A middleware in front of it
+// must not change the body.
 //
 // A request blocks for at most Options.BodyTimeout and Options.AckTimeout. The handler may
 // be called concurrently.

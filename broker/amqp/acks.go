@@ -6,7 +6,7 @@ import "sync"
 // acks without a gap below them go in one frame. It is safe for concurrent use.
 type acks struct {
 	ch      settler
-	settled chan verdict
+	settled chan settlement
 	done    chan struct{} // closed when the goroutine has ended
 
 	mu     sync.RWMutex // guards closed against settle
@@ -19,14 +19,14 @@ type settler interface {
 	Nack(tag uint64, multiple, requeue bool) error
 }
 
-// verdict is the settlement of a delivery.
-type verdict struct {
+// settlement is how a delivery is settled.
+type settlement struct {
 	tag uint64
 	ack bool
 }
 
 func newAcks(ch settler, prefetch int) *acks {
-	a := &acks{ch: ch, settled: make(chan verdict, prefetch), done: make(chan struct{})}
+	a := &acks{ch: ch, settled: make(chan settlement, prefetch), done: make(chan struct{})}
 	go a.run()
 	return a
 }
@@ -37,7 +37,7 @@ func (a *acks) settle(tag uint64, ack bool) {
 	a.mu.RLock()
 	defer a.mu.RUnlock()
 	if !a.closed {
-		a.settled <- verdict{tag, ack}
+		a.settled <- settlement{tag, ack}
 	}
 }
 
@@ -76,7 +76,7 @@ func (a *acks) run() {
 
 // note stores an ack for later, and sends a nack. An error means that the channel is
 // closed; the broker then requeues what it was not told about.
-func note(ch settler, l *ledger, v verdict) {
+func note(ch settler, l *ledger, v settlement) {
 	if !v.ack {
 		_ = ch.Nack(v.tag, false, true) // see above
 	}

@@ -19,7 +19,7 @@ func TestLedgerSettlesNothingElse(t *testing.T) {
 			for _, tag := range order[:batch] {
 				ack := rapid.Bool().Draw(t, "ack")
 				rec.settled[tag] = ack
-				note(rec, &l, verdict{tag, ack})
+				note(rec, &l, settlement{tag, ack})
 			}
 			order = order[batch:]
 			send(rec, &l)

@@ -52,12 +52,12 @@ func (s *Source) told(v version) limits {
 
 func (s *Source) checkTimeout(found limits, d consumer.Demands) error {
 	limit := cmp.Or(found.timeout, s.o.ConsumerTimeout)
-	if limit == Unlimited || d.Hold < limit {
+	if limit == Unlimited || d.AckWait < limit {
 		return nil
 	}
 	return fmt.Errorf("a delivery may stay unsettled for %s, and the broker closes the channel after its consumer_timeout of %s: "+
 		"lower Config.HandlerTimeout, register the handler with HandleLeased, or raise consumer_timeout at the broker and say so with SourceOptions.ConsumerTimeout",
-		d.Hold.Round(time.Second), limit)
+		d.AckWait.Round(time.Second), limit)
 }
 
 // checkDeliveries checks the queue's delivery limit, which the protocol does not show.

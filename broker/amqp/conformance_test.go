@@ -3,6 +3,7 @@ package amqp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -171,6 +172,28 @@ func (r rabbit) Send(ctx context.Context, topic string, records ...brokertest.Re
 		}
 	}
 	return publish(ctx, topic, all...)
+}
+
+// Read implements brokertest.Broker.
+func (r rabbit) Read(ctx context.Context, topic string) (read brokertest.Record, err error) {
+	err = plain(ctx, func(ch *amqp091.Channel) error {
+		for {
+			d, found, err := ch.Get(topic, true)
+			if err != nil || ctx.Err() != nil {
+				return errors.Join(err, ctx.Err())
+			}
+			if !found {
+				time.Sleep(20 * time.Millisecond) // nothing signals it
+				continue
+			}
+			read = brokertest.Record{ID: d.MessageId, Payload: d.Body, Headers: map[string]string{}}
+			for name, value := range d.Headers {
+				read.Headers[name] = fmt.Sprint(value)
+			}
+			return nil
+		}
+	})
+	return read, err
 }
 
 func amqpPublish(ctx context.Context, topic string, rec brokertest.Record) error {

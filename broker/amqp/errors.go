@@ -20,9 +20,6 @@ var (
 	// ErrBlocked matches the error of Publish while the broker accepts no messages,
 	// because it is short of memory or disk.
 	ErrBlocked = errors.New("the broker takes no messages: it is short of memory or disk")
-	// ErrTooLarge matches the error of a message that the protocol cannot carry: its
-	// headers exceed a frame, or the name of one has more than 255 bytes.
-	ErrTooLarge = errors.New("too large for the protocol")
 )
 
 // PublishError is the error of Publish if the result of each message is known. It matches

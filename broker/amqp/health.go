@@ -11,9 +11,13 @@ import (
 	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/sleep"
+	"github.com/headrace/headrace/outbox/relay"
 )
 
-var _ consumer.HealthReporter = (*Source)(nil)
+var (
+	_ consumer.HealthReporter = (*Source)(nil)
+	_ relay.HealthReporter    = (*Sink)(nil)
+)
 
 // answerTime bounds how long Check and Subscribe wait for the broker.
 const answerTime = 4 * time.Second
@@ -33,23 +37,33 @@ func (s *subscription) Healthy(ctx context.Context) error {
 	})
 }
 
-// question runs f on a channel of the subscription's connection, and returns when that
-// takes longer than a broker may take to answer.
-func (s *subscription) question(ctx context.Context, f func(*amqp091.Channel) error) error {
+// Healthy implements relay.HealthReporter: the broker must open a channel, and take messages.
+func (s *Sink) Healthy(ctx context.Context) error {
+	err := s.link.accepts()
+	if err == nil {
+		err = s.link.question(ctx, func(*amqp091.Channel) error { return nil })
+	}
+	if err != nil {
+		return fmt.Errorf("amqp: %w", err)
+	}
+	return nil
+}
+
+// question runs f on a channel of the connection, and returns when that takes longer than a
+// broker may take to answer.
+func (l *link) question(ctx context.Context, f func(*amqp091.Channel) error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
 	defer cancel()
-	conn, err := s.source.link.get(ctx)
+	conn, err := l.get(ctx)
 	if err != nil {
 		return err
 	}
-	return s.source.link.within(ctx, conn, f)
+	return l.within(ctx, conn, f)
 }
 
 // reach is prepare, for no longer than the broker may take to answer.
 func (s *Source) reach(ctx context.Context, p place) (v version, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
-	defer cancel()
-	err = sure(ctx, func() error {
+	err = sure(ctx, func(ctx context.Context) error {
 		v, err = s.prepare(ctx, p)
 		return err
 	})
@@ -57,11 +71,17 @@ func (s *Source) reach(ctx context.Context, p place) (v version, err error) {
 }
 
 // sure calls open once more if it says that the broker refuses the credentials: the client
-// takes a connection that is lost at this point for that too.
-func sure(ctx context.Context, open func() error) error {
-	err := open()
+// takes a connection that is lost at this point for that too. Each call has answerTime: the
+// broker takes two seconds for such an answer.
+func sure(ctx context.Context, open func(context.Context) error) error {
+	once := func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, answerTime, errNoAnswer)
+		defer cancel()
+		return open(ctx)
+	}
+	err := once()
 	if hopeless(err) && sleep.For(ctx, firstPause) {
-		err = open()
+		err = once()
 	}
 	return err
 }

@@ -15,7 +15,7 @@ func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return 
 
 // Lag implements flow.Reporter.
 func (s *subscription) Lag(ctx context.Context) (n int64, err error) {
-	err = s.question(ctx, func(ch *amqp091.Channel) error {
+	err = s.source.link.question(ctx, func(ch *amqp091.Channel) error {
 		n, err = s.source.o.look(ch, s.place)
 		return err
 	})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/outbox"
 )
 
 // window is how many messages of a channel wait for their confirmation.
@@ -228,6 +230,9 @@ func (l *lane) why(err error) error {
 	}
 	if l.reason != nil {
 		err = l.reason
+	}
+	if refusal(err, amqp091.PreconditionFailed) != nil { // above the broker's max_message_size
+		err = fmt.Errorf("%w: %w", outbox.ErrTooLarge, err)
 	}
 	return fmt.Errorf("%w: %w", ErrNotConfirmed, err)
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // link is a connection that is made when it is needed. It is safe for concurrent use.
@@ -83,6 +85,14 @@ func (l *link) within(ctx context.Context, conn *amqp091.Connection, f func(*amq
 	case <-ctx.Done():
 		return fmt.Errorf("ask the broker of option Server.URL: %w", context.Cause(ctx))
 	}
+}
+
+// accepts returns ErrBlocked while the broker accepts no messages.
+func (l *link) accepts() error {
+	if l.blocked.Load() != nil {
+		return ErrBlocked
+	}
+	return nil
 }
 
 // current returns the attempt under way, the one with the connection, or a new one.
@@ -173,7 +183,7 @@ func (l *link) connect(d *dial) error {
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("connect to the broker of option Server.URL: %w", withoutURL(err))
+		return fmt.Errorf("connect to the broker of option Server.URL: %w", flow.WithoutURL(err))
 	}
 	d.conn = conn
 	return nil

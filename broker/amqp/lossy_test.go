@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-var modest = consumer.Demands{HandlerTimeout: time.Second, Hold: 5 * time.Second, Deliveries: 10, InFlight: 10}
+var modest = consumer.Demands{HandlerTimeout: time.Second, AckWait: 5 * time.Second, Deliveries: 10, InFlight: 10}
 
 // Rule: a queue that loses what the broker has confirmed is refused at start, by name,
 // where the management API tells; UnsafeLossy takes it.

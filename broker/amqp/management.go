@@ -13,6 +13,8 @@ import (
 
 	"github.com/headrace/headrace/internal/sleep"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // limits are the broker's limits for deliveries.
@@ -73,17 +75,17 @@ func (s *Source) ask(ctx context.Context, queue string, v version) (limits, erro
 func (s *Source) read(ctx context.Context, queue string) (queueInfo, error) {
 	uri, err := amqp091.ParseURI(s.o.URL)
 	if err != nil {
-		return queueInfo{}, withoutURL(err)
+		return queueInfo{}, flow.WithoutURL(err)
 	}
 	target := strings.TrimRight(s.o.Management, "/") + "/api/queues/" + url.PathEscape(uri.Vhost) + "/" + url.PathEscape(queue)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
-		return queueInfo{}, withoutURL(err)
+		return queueInfo{}, flow.WithoutURL(err)
 	}
 	once := &http.Transport{DisableKeepAlives: true} // it is used only at start
 	answer, err := (&http.Client{Transport: once}).Do(request)
 	if err != nil {
-		return queueInfo{}, withoutURL(err)
+		return queueInfo{}, flow.WithoutURL(err)
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
 	if answer.StatusCode != http.StatusOK {

@@ -77,7 +77,7 @@ func TestCheck(t *testing.T) {
 	_, err := b.admin.QueueDeclare(limited, true, false, false, false, map[string]any{"x-queue-type": "quorum", "x-delivery-limit": int32(5)})
 	b.must(err)
 	t.Cleanup(func() { _, _ = b.channel().QueueDelete(limited, false, false, false) })
-	d := consumer.Demands{HandlerTimeout: 30 * time.Second, Hold: 2 * time.Minute, Deliveries: 10, InFlight: 512}
+	d := consumer.Demands{HandlerTimeout: 30 * time.Second, AckWait: 2 * time.Minute, Deliveries: 10, InFlight: 512}
 	for name, c := range map[string]struct {
 		o    amqp.SourceOptions
 		want string // "" for none
@@ -110,15 +110,18 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// Rule: a wrong password is an error at once, not an outage.
+// Rule: a wrong password is an error at once, not an outage. Guard: sure.
 func TestWrongPassword(t *testing.T) {
 	b := setup(t)
 	server := b.server()
 	server.URL = strings.Replace(server.URL, "guest:guest", "guest:canary-secret", 1)
 	server.Timeout = patience
 	began := time.Now()
-	_, err := b.source(amqp.SourceOptions{Server: server}).Subscribe(b.ctx, b.queue)
-	if err == nil || errors.Is(err, b.ctx.Err()) || time.Since(began) > patience/2 {
-		t.Errorf("after %s: %v", time.Since(began), err)
+	source := b.source(amqp.SourceOptions{Server: server})
+	_, err := source.Subscribe(b.ctx, b.queue)
+	for _, err := range []error{err, source.Check(b.ctx, b.queue, consumer.Demands{})} {
+		if err == nil || errors.Is(err, b.ctx.Err()) || errors.Is(err, consumer.ErrUnavailable) || time.Since(began) > patience/2 {
+			t.Errorf("after %s: %v", time.Since(began), err)
+		}
 	}
 }

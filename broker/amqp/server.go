@@ -12,6 +12,8 @@ import (
 	"time"
 
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // Server is the broker's address and how to connect. URL is required.
@@ -25,10 +27,10 @@ type Server struct {
 	// TLS is used for an amqps URL. Default: the system's authorities, and the URL's host.
 	TLS *tls.Config
 	// Heartbeat is how often both sides send a sign of life; after three missing ones the
-	// connection counts as lost. At least 1 s. Default 10 s.
+	// connection counts as lost. 1 s to 1 h. Default 10 s.
 	Heartbeat time.Duration
 	// Timeout bounds one attempt to connect, and one write: a broker without memory or
-	// disk stops reading. Default 10 s.
+	// disk stops reading. At most 1 h. Default 10 s.
 	Timeout time.Duration
 	// Logger logs once when a connection is lost or cannot be made, and once when it is
 	// restored. Default: slog.Default().
@@ -49,15 +51,14 @@ func (s Server) validate() error {
 	switch {
 	case s.URL == "":
 		return errors.New("option Server.URL is empty: give amqp://user:password@host:5672/vhost")
-	case s.Heartbeat < 0 || s.Heartbeat > 0 && s.Heartbeat < time.Second:
-		return fmt.Errorf("option Server.Heartbeat is %s: the protocol counts in whole seconds, give at least 1 s", s.Heartbeat)
-	case s.Timeout < 0 || s.Timeout > 0 && s.Timeout < time.Millisecond:
-		return fmt.Errorf("option Server.Timeout is %s: give it a unit, as in 10*time.Second", s.Timeout)
+	}
+	if err := flow.Times(flow.Time{Name: "Server.Heartbeat", Value: s.Heartbeat, Least: time.Second}, flow.Time{Name: "Server.Timeout", Value: s.Timeout}); err != nil {
+		return err
 	}
 	uri, err := amqp091.ParseURI(s.URL)
 	switch {
 	case err != nil:
-		return fmt.Errorf("option Server.URL: %w", withoutURL(err))
+		return fmt.Errorf("option Server.URL: %w", flow.WithoutURL(err))
 	case uri.CertFile != "" || uri.KeyFile != "" || uri.CACertFile != "":
 		return errors.New("option Server.URL names files of certificates: give Server.TLS instead")
 	case s.TLS != nil && uri.Scheme != "amqps":
@@ -86,16 +87,6 @@ func (s Server) target() (string, *tls.Config) {
 	}
 	plain.Scheme, plain.Host = "amqp", net.JoinHostPort(uri.Host, strconv.Itoa(uri.Port))
 	return plain.String(), secure
-}
-
-// withoutURL returns err without the URL, which contains a password and which errors of
-// package url repeat.
-func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return wrapped.Err
-	}
-	return err
 }
 
 func set[T comparable](field *T, otherwise T) {

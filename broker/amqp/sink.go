@@ -9,6 +9,8 @@ import (
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	amqp091 "github.com/rabbitmq/amqp091-go"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SinkOptions configure a Sink. Server.URL is required.
@@ -17,8 +19,8 @@ type SinkOptions struct {
 	Topology
 
 	// ConfirmTimeout is how long the broker may take to confirm messages. It must be
-	// below the relay's PublishTimeout, so that the sink does not count as stuck. Default
-	// 15 s.
+	// below the relay's PublishTimeout, so that the sink does not count as stuck. At most
+	// 1 h. Default 15 s.
 	ConfirmTimeout time.Duration
 	// Channels is how many calls of Publish run at once, each on its own channel, so that
 	// a message for which the broker ends the channel does not affect another call.
@@ -41,8 +43,8 @@ func (o SinkOptions) validate() error {
 	if err := errors.Join(o.Server.validate(), o.Topology.validate()); err != nil {
 		return err
 	}
-	if o.ConfirmTimeout < 0 || o.ConfirmTimeout > 0 && o.ConfirmTimeout < time.Millisecond {
-		return fmt.Errorf("option SinkOptions.ConfirmTimeout is %s: give it a unit, as in 15*time.Second", o.ConfirmTimeout)
+	if err := flow.Times(flow.Time{Name: "SinkOptions.ConfirmTimeout", Value: o.ConfirmTimeout}); err != nil {
+		return err
 	}
 	if o.Channels < 0 || o.Channels > 1000 {
 		return fmt.Errorf("option SinkOptions.Channels is %d: it may be 1 to 1,000, and 0 gives the default", o.Channels)
@@ -107,8 +109,8 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if err != nil {
 		return fmt.Errorf("amqp: %w", err)
 	}
-	if s.link.blocked.Load() != nil {
-		return fmt.Errorf("amqp: %w", ErrBlocked)
+	if err := s.link.accepts(); err != nil {
+		return fmt.Errorf("amqp: %w", err)
 	}
 	ctx := messages[0].Context()
 	select {

@@ -9,6 +9,7 @@ import (
 	amqp091 "github.com/rabbitmq/amqp091-go"
 
 	"github.com/headrace/headrace/broker/amqp"
+	"github.com/headrace/headrace/outbox"
 )
 
 func msg(id, payload string) *message.Message {
@@ -109,7 +110,7 @@ func TestTooLargeHeaders(t *testing.T) {
 	named.Metadata.Set(strings.Repeat("n", 256), "x")
 	err := sink.Publish(b.queue, msg("1", "a"), wide, named, msg("2", "b"))
 	var failed *amqp.PublishError
-	if !errors.As(err, &failed) || !errors.Is(err, amqp.ErrTooLarge) || len(failed.Failures) != 2 ||
+	if !errors.As(err, &failed) || !errors.Is(err, outbox.ErrTooLarge) || len(failed.Failures) != 2 ||
 		failed.Failures[0].Index != 1 || failed.Failures[1].Index != 2 {
 		t.Fatalf("headers that the protocol cannot carry: %v", err)
 	}

@@ -63,6 +63,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	return o
 }
 
+// day is the longest pause that is no mistake.
+const day = 24 * time.Hour
+
 func (o SourceOptions) validate() error {
 	if err := errors.Join(o.Server.validate(), o.Topology.validate()); err != nil {
 		return err
@@ -74,17 +77,17 @@ func (o SourceOptions) validate() error {
 		return errors.New("option SourceOptions.Management is no URL: give http://user:password@host:15672")
 	}
 	for _, n := range []struct {
-		name  string
-		value time.Duration
+		name        string
+		value, most time.Duration
 	}{
-		{"NackPause", o.NackPause}, {"PauseHold", o.PauseHold}, {"MissingGrace", o.MissingGrace},
-		{"ConsumerTimeout", o.ConsumerTimeout}, {"KeptFor", o.KeptFor},
+		{"NackPause", o.NackPause, day}, {"PauseHold", o.PauseHold, day}, {"MissingGrace", o.MissingGrace, day},
+		{"ConsumerTimeout", o.ConsumerTimeout, 365 * day}, {"KeptFor", o.KeptFor, 36500 * day},
 	} {
 		if n.name == "ConsumerTimeout" && n.value == Unlimited {
 			continue
 		}
-		if n.value < 0 || n.value > 0 && n.value < time.Millisecond {
-			return fmt.Errorf("option SourceOptions.%s is %s: give it a unit, as in 30*time.Second", n.name, n.value)
+		if err := flow.Times(flow.Time{Name: "SourceOptions." + n.name, Value: n.value, Most: n.most}); err != nil {
+			return err
 		}
 	}
 	return nil

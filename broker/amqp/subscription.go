@@ -39,9 +39,7 @@ func (s *subscription) setPaused(paused bool) {
 
 // begin opens the first session.
 func (s *subscription) begin() (first *session, err error) {
-	ctx, cancel := context.WithTimeoutCause(s.ctx, answerTime, errNoAnswer)
-	defer cancel()
-	err = sure(ctx, func() error {
+	err = sure(s.ctx, func(ctx context.Context) error {
 		first, err = s.open(ctx)
 		return err
 	})

@@ -28,6 +28,9 @@ type Broker interface {
 	// with the broker's own command line client or its plain client library. It returns
 	// when the broker has them.
 	Send(ctx context.Context, topic string, records ...Record) error
+	// Read reads one message of topic, which no Source reads, like a reader without Watermill
+	// and headrace. It waits until there is one.
+	Read(ctx context.Context, topic string) (Record, error)
 	// Left is how many messages of topic the Sources have not acknowledged, including
 	// those that they hold. It may be slightly out of date.
 	Left(ctx context.Context, topic string) (int, error)
@@ -35,7 +38,7 @@ type Broker interface {
 	Addr() string
 }
 
-// Record is a message of a foreign sender.
+// Record is a message of a foreign sender, or as a foreign reader gets it.
 type Record struct {
 	// ID is the id in the broker's own field for it (message-id, Nats-Msg-Id); "" sets
 	// none. A broker without such a field ignores it.
@@ -79,6 +82,9 @@ type Features struct {
 	// Ordered: a single Source delivers the messages of one Key in the order in which
 	// they were sent, while none is nacked.
 	Ordered bool
+	// Keys: the key of a foreign sender's Record is the message's order key. False: the broker
+	// has none, or sets it by no field that others know.
+	Keys bool
 	// Tombstones: a nil payload arrives as nil. False: as an empty one.
 	Tombstones bool
 

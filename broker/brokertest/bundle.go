@@ -196,8 +196,20 @@ func (s *bundle) nothingLeft() {
 // others.
 func (s *bundle) undecodable(n int) []dlq.Letter {
 	s.Helper()
+	letters := s.letters(n)
+	for _, l := range letters {
+		if l.Class != dlq.Undecodable {
+			s.Errorf("letter %d is %s: %s", l.LetterID, l.Class, l.Error)
+		}
+	}
+	return letters
+}
+
+// letters waits for n dead letters.
+func (s *bundle) letters(n int) []dlq.Letter {
+	s.Helper()
 	var letters []dlq.Letter
-	s.eventually(fmt.Sprintf("%d undecodable dead letters", n), func() (string, bool) {
+	s.eventually(fmt.Sprintf("%d dead letters", n), func() (string, bool) {
 		var err error
 		if letters, err = s.st.Letters().List(context.Background(), dlq.Filter{}, 0, 1000); err != nil {
 			return err.Error(), false
@@ -213,9 +225,6 @@ func (s *bundle) undecodable(n int) []dlq.Letter {
 			s.Fatal(err)
 		}
 		letters[i] = whole
-		if l.Class != dlq.Undecodable {
-			s.Errorf("letter %d is %s: %s", l.LetterID, l.Class, l.Error)
-		}
 	}
 	return letters
 }

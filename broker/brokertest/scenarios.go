@@ -14,6 +14,7 @@ var scenarios = []scenario{
 	{"pause", nil, paused},
 	{"stop in a handler", nil, stopped},
 	{"what we send", nil, roundTrip},
+	{"copies of dead letters", nil, copies},
 	{"no topic, and too large", nil, refused},
 	{"recreated", recreatable, recreated},
 	{"removed", recreatable, removed},
@@ -22,6 +23,7 @@ var scenarios = []scenario{
 	{"killed", nil, killed},
 	{"changing owners", nil, owners},
 	{"broker is away", nil, away},
+	{"broker is away from the sink", nil, sinkAway},
 	{"connection resets", nil, resets},
 	{"server restarts", func(f Features) string { return unless(f.Restart != nil, "it cannot be restarted here") }, restarted},
 }

@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -101,8 +102,8 @@ func refused(s *bundle) {
 		}
 		if n == 5 && s.f.TooLarge > 0 {
 			large := fmt.Appendf(nil, `{"n":0,"pad":"%s"}`, strings.Repeat("x", s.f.TooLarge))
-			if err := sink.Publish(s.topic, message.NewMessage("large", large)); err == nil {
-				s.Errorf("to publish %d bytes is no error", len(large))
+			if err := sink.Publish(s.topic, message.NewMessage("large", large)); !errors.Is(err, outbox.ErrTooLarge) {
+				s.Errorf("to publish %d bytes: %v, want outbox.ErrTooLarge", len(large), err)
 			}
 			add(s.topic, large)
 			rows++

@@ -45,13 +45,16 @@ func (p patient) Request(ctx context.Context, question kmsg.Request) (kmsg.Respo
 	}
 }
 
-// describe asks for topic, once.
-func describe(ctx context.Context, client kmsg.Requestor, topic string) (*kmsg.MetadataResponse, error) {
+// describe asks for topics, once. Without any it asks whether a broker answers.
+func describe(ctx context.Context, client kmsg.Requestor, topics ...string) (*kmsg.MetadataResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
 	ask := kmsg.NewPtrMetadataRequest()
-	t := kmsg.NewMetadataRequestTopic()
-	t.Topic = kmsg.StringPtr(topic)
-	ask.Topics = append(ask.Topics, t)
+	ask.Topics = []kmsg.MetadataRequestTopic{} // nil would ask for all
+	for _, topic := range topics {
+		t := kmsg.NewMetadataRequestTopic()
+		t.Topic = kmsg.StringPtr(topic)
+		ask.Topics = append(ask.Topics, t)
+	}
 	return ask.RequestWith(ctx, client)
 }

@@ -28,8 +28,10 @@ func (b *budget) free(n int) {
 
 const (
 	// A fetch asks for as many bytes at first, and between leastFetch and mostFetch once
-	// it is known how well the topic is compressed; of one partition for mostOfOne.
-	leastFetch = 16 << 10
+	// it is known how well the topic is compressed; of one partition for mostOfOne. The
+	// least is what some batches of zeros take: 900 kB in 120 bytes. A batch that is
+	// larger comes all the same.
+	leastFetch = 1 << 10
 	mostFetch  = 16 << 20
 	mostOfOne  = 1 << 20
 	// fetchShare is the inverse of a fetch's share of the budget, decompressed.

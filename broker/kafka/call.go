@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"github.com/headrace/headrace/outbox"
 )
 
 // ErrUnanswered matches the error of a message without an answer in time. The brokers may
@@ -36,6 +39,9 @@ func newCall(messages int) *call {
 
 // answer records the result of message i.
 func (c *call) answer(i int, err error) {
+	if errors.Is(err, kerr.MessageTooLarge) {
+		err = fmt.Errorf("%w: %w", outbox.ErrTooLarge, err)
+	}
 	c.mu.Lock()
 	if !c.over {
 		c.answered[i], c.failed[i] = true, err

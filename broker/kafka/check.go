@@ -48,12 +48,12 @@ func (s *Source) Check(ctx context.Context, topic string, d consumer.Demands) er
 func (s *Source) demand(topic string, d consumer.Demands) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	longest := max(s.hold[topic], d.Hold)
+	longest := max(s.ackWait[topic], d.AckWait)
 	if r := s.options.RebalanceTimeout; r > 0 && r <= longest {
 		return fmt.Errorf("kafka: option RebalanceTimeout is %s, and a delivery may be held for %s (its runs of at most %s, and their commit): "+
 			"make it longer, or leave it 0", r, longest, d.HandlerTimeout)
 	}
-	s.hold[topic] = longest
+	s.ackWait[topic] = longest
 	return nil
 }
 

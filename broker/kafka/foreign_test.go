@@ -121,3 +121,20 @@ func (s server) hostile() []brokertest.Hostile {
 func (s server) produce(ctx context.Context, topic string, records ...*kgo.Record) error {
 	return s.client(func(c *kgo.Client) error { return c.ProduceSync(ctx, records...).FirstErr() }, kgo.DefaultProduceTopic(topic))
 }
+
+// Read implements brokertest.Broker with a plain client.
+func (s server) Read(ctx context.Context, topic string) (r brokertest.Record, err error) {
+	err = s.client(func(c *kgo.Client) error {
+		fetched := c.PollRecords(ctx, 1)
+		if err := fetched.Err(); err != nil {
+			return err
+		}
+		record := fetched.Records()[0]
+		r = brokertest.Record{Key: string(record.Key), Payload: record.Value, Headers: map[string]string{}}
+		for _, h := range record.Headers {
+			r.Headers[h.Key] = string(h.Value)
+		}
+		return nil
+	}, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	return r, err
+}

@@ -9,9 +9,13 @@ import (
 
 	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/outbox/relay"
 )
 
-var _ consumer.HealthReporter = (*Source)(nil)
+var (
+	_ consumer.HealthReporter = (*Source)(nil)
+	_ relay.HealthReporter    = (*Sink)(nil)
+)
 
 // Healthy implements consumer.HealthReporter: the group must keep the member and take its
 // offsets, and the topic and a leader of each partition must be there. The brokers are
@@ -45,6 +49,14 @@ func (s *subscription) ask(ctx context.Context) error {
 		if failed != nil {
 			return fmt.Errorf("the brokers do not serve the topic: %w", failed)
 		}
+	}
+	return nil
+}
+
+// Healthy implements relay.HealthReporter: a broker must answer.
+func (s *Sink) Healthy(ctx context.Context) error {
+	if _, err := describe(ctx, s.client); err != nil {
+		return fmt.Errorf("kafka: %w", flow.Reach(err, "SinkOptions.Brokers"))
 	}
 	return nil
 }

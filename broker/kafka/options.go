@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SourceOptions configure a Source. A zero field has the default that its comment names.
@@ -30,13 +32,13 @@ type SourceOptions struct {
 	// partition at least, decompressed. At least 1 MiB. Default 64 MiB.
 	MaxBytes int64
 	// CommitInterval is how often positions are committed to the group. Records settled
-	// since then come again after a crash. Default 1 s.
+	// since then come again after a crash. 1 ms to 1 minute. Default 1 s.
 	CommitInterval time.Duration
 	// NackPause is the shortest wait before a record that was given back is handed over
-	// again. Its partition hands over no other record meanwhile. Default 250 ms.
+	// again. Its partition hands over no other record meanwhile. 1 ms to 1 h. Default 250 ms.
 	NackPause time.Duration
 	// CloseTimeout is how long Close, or the end of Subscribe's context, waits for handed
-	// over records; after half of it the messages' contexts end. Default 5 s.
+	// over records; after half of it the messages' contexts end. 1 ms to 1 h. Default 5 s.
 	CloseTimeout time.Duration
 
 	// SessionTimeout is how long the group waits for a member's heartbeat before it
@@ -44,7 +46,7 @@ type SourceOptions struct {
 	SessionTimeout time.Duration
 	// RebalanceTimeout is how long a member has to release a revoked partition; its
 	// handlers must finish within it. Default a minute, or one and a half times the
-	// longest Demands.Hold of the consumer's handlers, if that is longer.
+	// longest Demands.AckWait of the consumer's handlers, if that is longer.
 	RebalanceTimeout time.Duration
 
 	// Retention is the longest time for which the topics keep a record; TopicRetention
@@ -80,8 +82,6 @@ type NewTopic struct {
 
 const (
 	defaultRebalanceTimeout = time.Minute
-	// leastTime is the shortest sensible time: a shorter one is a number without a unit.
-	leastTime = time.Millisecond
 	// leastBytes is the least MaxBytes.
 	leastBytes = 1 << 20
 )
@@ -108,10 +108,12 @@ func (o SourceOptions) validate() error {
 	if o.NewTopic.Partitions < 0 || o.NewTopic.Replicas < 0 {
 		return fmt.Errorf("option NewTopic is negative (%d partitions, %d replicas): 0 gives the cluster's default", o.NewTopic.Partitions, o.NewTopic.Replicas)
 	}
-	return checkTimes(map[string]time.Duration{
-		"CommitInterval": o.CommitInterval, "NackPause": o.NackPause, "CloseTimeout": o.CloseTimeout,
-		"SessionTimeout": o.SessionTimeout, "RebalanceTimeout": o.RebalanceTimeout, "Retention": o.Retention,
-	})
+	const day = 24 * time.Hour
+	return flow.Times(
+		flow.Time{Name: "CommitInterval", Value: o.CommitInterval, Most: time.Minute}, flow.Time{Name: "NackPause", Value: o.NackPause},
+		flow.Time{Name: "CloseTimeout", Value: o.CloseTimeout}, flow.Time{Name: "SessionTimeout", Value: o.SessionTimeout, Most: day},
+		flow.Time{Name: "RebalanceTimeout", Value: o.RebalanceTimeout, Most: day}, flow.Time{Name: "Retention", Value: o.Retention, Most: 36500 * day},
+	)
 }
 
 func checkBrokers(brokers []string) error {
@@ -121,18 +123,6 @@ func checkBrokers(brokers []string) error {
 	for _, b := range brokers {
 		if b == "" {
 			return errors.New("option Brokers has an empty address: give host:port")
-		}
-	}
-	return nil
-}
-
-func checkTimes(times map[string]time.Duration) error {
-	for name, d := range times {
-		switch {
-		case d < 0:
-			return fmt.Errorf("option %s is negative (%s): 0 gives the default", name, d)
-		case d > 0 && d < leastTime:
-			return fmt.Errorf("option %s is %s: give it a unit, as in 10*time.Second", name, d)
 		}
 	}
 	return nil
@@ -155,9 +145,9 @@ func (o SourceOptions) withDefaults() SourceOptions {
 	return o
 }
 
-// rebalanceTimeout is the timeout for handlers that may hold a delivery for hold.
-func (o SourceOptions) rebalanceTimeout(hold time.Duration) time.Duration {
-	return cmp.Or(o.RebalanceTimeout, max(defaultRebalanceTimeout, hold+hold/2))
+// rebalanceTimeout is the timeout for handlers that keep a delivery for ackWait.
+func (o SourceOptions) rebalanceTimeout(ackWait time.Duration) time.Duration {
+	return cmp.Or(o.RebalanceTimeout, max(defaultRebalanceTimeout, ackWait+ackWait/2))
 }
 
 // client returns the options of a client that consumes topic as a member of the group.

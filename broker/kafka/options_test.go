@@ -106,7 +106,7 @@ func TestOptionsThatCannotBe(t *testing.T) {
 // Source.demand, find, checkSession.
 func TestCheck(t *testing.T) {
 	b := setup(t, 1)
-	demands := consumer.Demands{HandlerTimeout: 30 * time.Second, Hold: 70 * time.Second, Deliveries: 10, InFlight: 512}
+	demands := consumer.Demands{HandlerTimeout: 30 * time.Second, AckWait: 70 * time.Second, Deliveries: 10, InFlight: 512}
 	if err := b.source(nil).Check(t.Context(), b.topic, demands); err != nil {
 		t.Error(err)
 	}

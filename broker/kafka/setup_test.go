@@ -75,7 +75,7 @@ func through(addr string) kgo.Opt {
 // Features implements brokertest.Broker.
 func (s server) Features() brokertest.Features {
 	return brokertest.Features{
-		Name: "kafka", Hostile: s.hostile(), Redelivery: 2 * session, InFlight: 100, Ordered: true, Tombstones: true, TooLarge: 2 << 20,
+		Name: "kafka", Hostile: s.hostile(), Redelivery: 2 * session, InFlight: 100, Ordered: true, Keys: true, Tombstones: true, TooLarge: 2 << 20,
 		Restart: func(ctx context.Context) error { return brokertest.Restart(ctx, "kafka") },
 		Delete:  s.Delete,
 	}

@@ -28,7 +28,7 @@ type SinkOptions struct {
 	// Timeout is how long a record may take before its publishing fails; Publish returns
 	// at most a second later. A record that was sent but not answered fails with
 	// ErrUnanswered, and the client continues to send it until it is answered or the Sink
-	// closes. Default 15 s, at least 1 s; less than the relay's PublishTimeout.
+	// closes. 1 s to 1 h, default 15 s; less than the relay's PublishTimeout.
 	Timeout time.Duration
 	// MaxMessageBytes is the size above which a message fails without being sent. If it
 	// is larger than the topic's limit (max.message.bytes), the broker refuses batches in
@@ -90,10 +90,10 @@ func (o SinkOptions) validate() error {
 	if err := checkBrokers(o.Brokers); err != nil {
 		return err
 	}
-	if o.MaxMessageBytes < 0 || o.Timeout > 0 && o.Timeout < time.Second {
-		return fmt.Errorf("option Timeout is %s and MaxMessageBytes %d: at least 1s and 0, which gives the default", o.Timeout, o.MaxMessageBytes)
+	if o.MaxMessageBytes < 0 {
+		return fmt.Errorf("option MaxMessageBytes is negative (%d): 0 gives the default", o.MaxMessageBytes)
 	}
-	if err := checkTimes(map[string]time.Duration{"Timeout": o.Timeout}); err != nil {
+	if err := flow.Times(flow.Time{Name: "Timeout", Value: o.Timeout, Least: time.Second}); err != nil {
 		return err
 	}
 	if err := o.checkAcks(); err != nil {

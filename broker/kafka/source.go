@@ -28,7 +28,7 @@ type Source struct {
 	closed    bool
 	sessions  map[*session]struct{}
 	paused    map[string]bool
-	hold      map[string]time.Duration // the longest Demands.Hold of a topic's handlers
+	ackWait   map[string]time.Duration // the longest Demands.AckWait of a topic's handlers
 	retention map[string]time.Duration // by topic, after the first request
 }
 
@@ -39,7 +39,7 @@ func NewSource(o SourceOptions) (*Source, error) {
 	}
 	s := &Source{
 		options: o.withDefaults(), sessions: make(map[*session]struct{}), paused: make(map[string]bool),
-		hold: make(map[string]time.Duration), retention: make(map[string]time.Duration), gone: goneTimeout,
+		ackWait: make(map[string]time.Duration), retention: make(map[string]time.Duration), gone: goneTimeout,
 	}
 	s.closing, s.shut = context.WithCancel(context.Background())
 	return s, nil

@@ -23,7 +23,7 @@ type subscription struct {
 // open begins a session. source.mu is held.
 func (s *subscription) open(values context.Context) (*session, error) {
 	o := s.source.options
-	member, err := newSession(context.WithoutCancel(values), s.topic, o, o.rebalanceTimeout(s.source.hold[s.topic]), s.out, s.log)
+	member, err := newSession(context.WithoutCancel(values), s.topic, o, o.rebalanceTimeout(s.source.ackWait[s.topic]), s.out, s.log)
 	if err == nil {
 		s.member.Store(member)
 	}
@@ -49,7 +49,7 @@ func (s *subscription) run(ctx context.Context, member *session) {
 		case running.Err() != nil:
 			return
 		case !errors.Is(err, errRecreated):
-			s.log.log.Error("the subscription ends: Kafka says what only a person can mend", "error", err)
+			s.log.log.Error("the subscription ends: only a person can fix this error of Kafka", "error", err)
 			return
 		}
 		if !s.madeAgain(running) {

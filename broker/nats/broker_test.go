@@ -117,6 +117,26 @@ func (s server) Send(ctx context.Context, topic string, records ...brokertest.Re
 	})
 }
 
+// Read implements brokertest.Broker.
+func (s server) Read(ctx context.Context, topic string) (r brokertest.Record, err error) {
+	err = s.with(func(js jetstream.JetStream) error {
+		c, err := js.CreateOrUpdateConsumer(ctx, topic, jetstream.ConsumerConfig{AckPolicy: jetstream.AckNonePolicy})
+		if err != nil {
+			return err
+		}
+		m, err := c.Next(jetstream.FetchContext(ctx))
+		if err != nil {
+			return err
+		}
+		r = brokertest.Record{ID: m.Headers().Get(natsgo.MsgIdHdr), Payload: m.Data(), Headers: map[string]string{}}
+		for name := range m.Headers() {
+			r.Headers[name] = m.Headers().Get(name)
+		}
+		return nil
+	})
+	return r, err
+}
+
 // Left implements brokertest.Broker.
 func (s server) Left(ctx context.Context, topic string) (left int, err error) {
 	err = s.with(func(js jetstream.JetStream) error {

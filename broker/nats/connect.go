@@ -3,11 +3,12 @@ package nats
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // link is a connection, ours or the caller's.
@@ -42,7 +43,7 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 			nc, err = natsgo.Connect(o.URL, append(options, natsgo.RetryOnFailedConnect(true))...)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("option URL: connect to NATS: %w", withoutURL(err))
+			return nil, fmt.Errorf("option URL: connect to NATS: %w", flow.WithoutURL(err))
 		}
 		l.nc, l.owned = nc, true
 	}
@@ -57,16 +58,6 @@ func connect(o Server, more ...jetstream.JetStreamOpt) (*link, error) {
 		return nil, fmt.Errorf("JetStream: %w", err)
 	}
 	return l, nil
-}
-
-// withoutURL returns err without the texts that errors of package url repeat: a whole
-// URL, or the invalid part of a password.
-func withoutURL(err error) error {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
-		return errors.New("it is no URL: in a user's name or password, signs such as '%', '/', '@' and ',' are to be escaped, as in %2F")
-	}
-	return err
 }
 
 func (l *link) close() {

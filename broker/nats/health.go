@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,10 +20,13 @@ var (
 	errUnconfirmed = errors.New("the server does not confirm acknowledgements")
 )
 
-// Healthy implements consumer.HealthReporter: the connection must be there, and the server
-// must give messages and confirm acknowledgements. It asks the server nothing if that has
-// answered a request within the last two seconds.
+// Healthy implements consumer.HealthReporter: the connection must be there, the server must
+// give messages and confirm acknowledgements, and its consumer must not be paused. It asks the
+// server nothing while messages come.
 func (s *Source) Healthy(ctx context.Context, topic string) error { return s.subs.Healthy(ctx, topic) }
+
+// Healthy implements relay.HealthReporter: the server must answer a ping.
+func (s *Sink) Healthy(ctx context.Context) error { return s.link.answers(ctx) }
 
 // Healthy implements flow.Reporter.
 func (b *subscription) Healthy(ctx context.Context) error {
@@ -37,7 +43,42 @@ func (b *subscription) Healthy(ctx context.Context) error {
 	if b.paused.Load() { // it makes no requests, and what was wrong may have been mended
 		return l.answers(ctx)
 	}
-	return b.health.Err(ctx, l.answers)
+	if err := b.health.Err(ctx, l.answers); err != nil {
+		return err
+	}
+	return b.suspension.err(ctx, b)
+}
+
+// suspension is what is known of a pause of the consumer on the server, which ends requests
+// for messages as if there were none.
+type suspension struct {
+	delivered atomic.Bool // a message has come since err was called last
+
+	mu    sync.Mutex
+	until *time.Time // nil if the consumer was not paused
+	asked time.Time
+}
+
+// suspensionAge is how long the answer that the consumer is not paused counts.
+const suspensionAge = 3 * time.Second
+
+// err returns an error while the server has paused the consumer. It asks for the consumer
+// unless a message has come lately; credentials without the right to ask see no pause.
+func (p *suspension) err(ctx context.Context, b *subscription) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if came := p.delivered.Swap(false); p.until == nil && (came || time.Since(p.asked) < suspensionAge) {
+		return nil
+	}
+	p.asked = time.Now()
+	info, err := b.info(ctx)
+	if p.until = nil; err == nil && info.Paused {
+		p.until = info.Config.PauseUntil
+	}
+	if p.until == nil {
+		return nil
+	}
+	return fmt.Errorf("the consumer %s of stream %s is paused on the server until %s: nats consumer resume %[2]s %[1]s", b.consumer, b.stream, p.until.Format(time.RFC3339))
 }
 
 // connected returns why there is no connection; nil if there is one.
@@ -54,7 +95,7 @@ func (l *link) connected() error {
 // last is the connection's last error; never nil.
 func (l *link) last() error {
 	if err := l.nc.LastError(); err != nil {
-		return withoutURL(err)
+		return flow.WithoutURL(err)
 	}
 	return natsgo.ErrNoServers
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nats-io/nats.go/jetstream"
+
 	"github.com/headrace/headrace/consumer"
 )
 
@@ -15,9 +17,18 @@ func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return 
 
 // Lag implements flow.Reporter.
 func (b *subscription) Lag(ctx context.Context) (int64, error) {
+	info, err := b.info(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return int64(min(info.NumPending, 1<<62)), nil
+}
+
+// info asks the server for the consumer.
+func (b *subscription) info(ctx context.Context) (*jetstream.ConsumerInfo, error) {
 	c, err := b.source.link.js.Consumer(ctx, b.stream, b.consumer)
 	if err != nil {
-		return 0, fmt.Errorf("ask for the consumer: %w", err)
+		return nil, fmt.Errorf("ask for the consumer: %w", err)
 	}
-	return int64(min(c.CachedInfo().NumPending, 1<<62)), nil
+	return c.CachedInfo(), nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/broker/brokertest"
 	"github.com/headrace/headrace/broker/nats"
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/outbox"
 )
 
 // made makes the stream of a new topic, as change says, and returns the topic.
@@ -204,6 +205,25 @@ func TestRepetitionsThatAreGone(t *testing.T) {
 		}
 		if n := s.stored(t, topic); n != 3 {
 			t.Errorf("removed in way %d, and published again: %d are stored", i, n)
+		}
+	}
+}
+
+// What the server, its stream or its bound of headers can never take is said to be too large.
+//
+//evidence:parked
+func TestTooLarge(t *testing.T) {
+	t.Parallel()
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := s.made(t, func(c *jetstream.StreamConfig) { c.MaxMsgSize = 200_000 })
+	sink := newSink(t, nats.SinkOptions{Server: nats.Server{URL: s.url}})
+	wide := message.NewMessage("headers", nil)
+	wide.Metadata.Set("header", strings.Repeat("x", 70_000))
+	for _, m := range []*message.Message{
+		wide, message.NewMessage("stream", make([]byte, 300_000)), message.NewMessage("server", make([]byte, 2<<20)),
+	} {
+		if err := sink.Publish(topic, m); !errors.Is(err, outbox.ErrTooLarge) {
+			t.Errorf("%s: %v, want outbox.ErrTooLarge", m.UUID, err)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // Provision returns the configuration of a stream for a topic without one. Its Name is
@@ -51,14 +53,14 @@ type SourceOptions struct {
 	// subjects and headers; a larger message is fetched alone. Default 64 MiB.
 	MaxBytes int64
 	// AckWait is how long after the last sign of a process the server gives its messages
-	// to another one, at least 1 s. It is for consumers that the Source makes; an
+	// to another one, 1 s to 24 h. It is for consumers that the Source makes; an
 	// existing one must agree. Default 30 s, or that of the consumer on the server.
 	AckWait time.Duration
 	// MaxAckPending is how many messages all processes together hold: 1 keeps the order
 	// over all of them. It is for consumers that the Source makes. Default 16 Windows, at
 	// least 1,000.
 	MaxAckPending int
-	// NackDelay is how long a message that was given back stays away, at least 10 ms.
+	// NackDelay is how long a message that was given back stays away, 10 ms to 24 h.
 	// Default 1 s.
 	NackDelay time.Duration
 
@@ -74,7 +76,8 @@ type SinkOptions struct {
 	Server
 	// Provision makes missing streams. Default: a topic without one is an error.
 	Provision Provision
-	// PublishTimeout is how long a stream may take to confirm a message. Default 10 s.
+	// PublishTimeout is how long a stream may take to confirm a message, at most 1 h. Default
+	// 10 s.
 	PublishTimeout time.Duration
 	// UnsafeMemory accepts streams that lose confirmed messages when a server restarts.
 	UnsafeMemory bool
@@ -90,6 +93,7 @@ type SinkOptions struct {
 const (
 	leastAckWait   = time.Second
 	leastNackDelay = 10 * time.Millisecond
+	mostPause      = 24 * time.Hour
 	mostWindow     = 10_000
 )
 
@@ -114,14 +118,12 @@ func (o SourceOptions) validate() error {
 		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
 	case o.MaxBytes < 0:
 		return fmt.Errorf("option MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
-	case o.AckWait != 0 && o.AckWait < leastAckWait:
-		return fmt.Errorf("option AckWait is %s: below %s a short silence of the process would already count as its death", o.AckWait, leastAckWait)
 	case o.MaxAckPending < 0:
 		return fmt.Errorf("option MaxAckPending is negative (%d): 0 gives the default", o.MaxAckPending)
-	case o.NackDelay != 0 && o.NackDelay < leastNackDelay:
-		return fmt.Errorf("option NackDelay is %s: below %s a message that is given back would come again and again without a pause", o.NackDelay, leastNackDelay)
 	}
-	return nil
+	// With less a short silence of the process would already count as its death, and a message
+	// that is given back would come again and again without a pause.
+	return flow.Times(flow.Time{Name: "AckWait", Value: o.AckWait, Least: leastAckWait, Most: mostPause}, flow.Time{Name: "NackDelay", Value: o.NackDelay, Least: leastNackDelay, Most: mostPause})
 }
 
 func (o SourceOptions) withDefaults() SourceOptions {
@@ -147,10 +149,7 @@ func (o SinkOptions) validate() error {
 	if o.UnsafeUnchecked && o.Provision != nil {
 		return errors.New("option Provision: with UnsafeUnchecked no stream is looked for, so none is made; leave one of the two out")
 	}
-	if o.PublishTimeout != 0 && o.PublishTimeout < time.Millisecond {
-		return fmt.Errorf("option PublishTimeout is %s: give it a unit, as in 10*time.Second", o.PublishTimeout)
-	}
-	return nil
+	return flow.Times(flow.Time{Name: "PublishTimeout", Value: o.PublishTimeout})
 }
 
 func (o Server) logger() *slog.Logger {

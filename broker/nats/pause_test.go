@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +35,50 @@ func TestPauseAsksForNothing(t *testing.T) {
 		t.Errorf("delivered %d times, %d pending", info.Delivered.Consumer, info.NumPending)
 	}
 	source.Resume(topic)
+	select {
+	case m := <-messages:
+		m.Ack()
+	case <-time.After(30 * time.Second):
+		t.Error("no message comes")
+	}
+}
+
+// A consumer that an operator paused on the server gives no messages and ends requests as if
+// there were none: it is not healthy, until it is resumed. Guard: suspension.
+func TestAPausedConsumerIsNotHealthy(t *testing.T) {
+	s := server{brokertest.Variable(t, variable, "nats")}
+	topic := newTopic()
+	if err := s.Create(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	source := newSource(t, nats.SourceOptions{Server: nats.Server{URL: s.url}, Durable: "d"})
+	messages, err := source.Subscribe(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := func(f func(js jetstream.JetStream, name string) error) {
+		t.Helper()
+		if err := s.with(func(js jetstream.JetStream) error { return f(js, s.info(t, topic).Name) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	brokertest.AwaitHealthy(t, source, topic, true)
+	change(func(js jetstream.JetStream, name string) error {
+		_, err := js.PauseConsumer(t.Context(), topic, name, time.Now().Add(time.Hour))
+		return err
+	})
+	brokertest.AwaitHealthy(t, source, topic, false)
+	if err := source.Healthy(t.Context(), topic); err == nil || !strings.Contains(err.Error(), "nats consumer resume "+topic+" d_") {
+		t.Errorf("the error is %v", err)
+	}
+	if err := s.Send(t.Context(), topic, brokertest.Record{Payload: []byte("1")}); err != nil {
+		t.Fatal(err)
+	}
+	change(func(js jetstream.JetStream, name string) error {
+		_, err := js.ResumeConsumer(t.Context(), topic, name)
+		return err
+	})
+	brokertest.AwaitHealthy(t, source, topic, true)
 	select {
 	case m := <-messages:
 		m.Ack()

@@ -119,6 +119,7 @@ func (b *subscription) receive(raw *natsgo.Msg) (gone bool) {
 		return b.answer(raw)
 	}
 	b.well()
+	b.suspension.delivered.Store(true)
 	if b.asked > 0 {
 		b.asked--
 	}

@@ -12,6 +12,9 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 	natsgo "github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/headrace/headrace/outbox"
+	"github.com/headrace/headrace/outbox/relay"
 )
 
 // Sink publishes into streams. It is safe for concurrent use.
@@ -27,7 +30,10 @@ type Sink struct {
 	stopped sync.Once
 }
 
-var _ message.Publisher = (*Sink)(nil)
+var (
+	_ message.Publisher    = (*Sink)(nil)
+	_ relay.HealthReporter = (*Sink)(nil)
+)
 
 // atOnce is how many messages of one call wait for their confirmation together.
 const atOnce = 512
@@ -160,9 +166,23 @@ func (s *Sink) publish(topic string, messages []*message.Message) error {
 			s.forget(topic)
 			err = fmt.Errorf("%w (%w)", ErrNoStream, err)
 		}
+		if tooLarge(err) {
+			err = fmt.Errorf("%w: %w", outbox.ErrTooLarge, err)
+		}
 		return err
 	}
 	return s.repeated(topic, had)
+}
+
+// headersTooLarge is the server's error for headers of more than 64 KiB. The client has no name
+// for it.
+const headersTooLarge jetstream.ErrorCode = 10097
+
+// tooLarge reports whether the server or its stream takes no message of that size.
+func tooLarge(err error) bool {
+	var refused *jetstream.APIError
+	return errors.Is(err, natsgo.ErrMaxPayload) || errors.As(err, &refused) &&
+		(refused.ErrorCode == jetstream.JSErrCodeStreamMessageExceedsMaximum || refused.ErrorCode == headersTooLarge)
 }
 
 // forget makes the next Publish check the stream of topic again.

@@ -50,6 +50,7 @@ type subscription struct {
 	large    bool  // the next message waits until none is held
 
 	health      flow.Health
+	suspension  suspension
 	unanswered  int         // requests in a row; belongs to run
 	unconfirmed atomic.Bool // acknowledgements are not confirmed, which was logged
 }

@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"net/url"
 	"os"
@@ -113,7 +114,7 @@ func (s server) restart(ctx context.Context) error {
 // Features implements brokertest.Broker.
 func (s server) Features() brokertest.Features {
 	return brokertest.Features{
-		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Tombstones: true, Hostile: s.hostile(), Restart: s.restart,
+		Name: "postgres", Redelivery: time.Second, InFlight: 256, Ordered: true, Keys: true, Tombstones: true, Hostile: s.hostile(), Restart: s.restart,
 		Delete: func(ctx context.Context, topic string) error {
 			return s.with(func(db *sql.DB) error { return postgres.Remove(ctx, db, schema, topic, group) })
 		},
@@ -195,18 +196,43 @@ func (s server) Sink(addr string) (message.Publisher, error) {
 	return sink{made, db}, err
 }
 
+const insertAll = `INSERT INTO ` + schema + `.headrace_queue (topic, consumer_group, payload, metadata, uuid, order_key) VALUES ($1, 'suite', $2, $3, $4, $5)`
+
 const insert = `INSERT INTO ` + schema + `.headrace_queue (topic, consumer_group, payload) VALUES ($1, 'suite', $2)`
 
 // Send implements brokertest.Broker.
 func (s server) Send(ctx context.Context, topic string, records ...brokertest.Record) error {
 	return s.with(func(db *sql.DB) error {
 		for _, r := range records {
-			if _, err := db.ExecContext(ctx, insert, topic, r.Payload); err != nil {
+			headers, err := json.Marshal(r.Headers)
+			if err != nil {
+				return err
+			}
+			if _, err := db.ExecContext(ctx, insertAll, topic, r.Payload, headers, r.ID, r.Key); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// Read implements brokertest.Broker.
+func (s server) Read(ctx context.Context, topic string) (r brokertest.Record, err error) {
+	err = s.with(func(db *sql.DB) error {
+		for {
+			var metadata []byte
+			err := db.QueryRowContext(ctx, `SELECT uuid, order_key, payload, metadata FROM `+schema+`.headrace_queue WHERE topic = $1`, topic).
+				Scan(&r.ID, &r.Key, &r.Payload, &metadata)
+			if err == nil {
+				return json.Unmarshal(metadata, &r.Headers)
+			}
+			if !errors.Is(err, sql.ErrNoRows) || ctx.Err() != nil {
+				return err
+			}
+			time.Sleep(20 * time.Millisecond) // nothing signals it
+		}
+	})
+	return r, err
 }
 
 // Left implements brokertest.Broker.

@@ -15,8 +15,9 @@ import (
 
 var (
 	errNoTable  = errors.New("there is no table headrace_queue in option Schema")
-	errReadOnly = errors.New("the database is read-only: messages cannot be taken or settled")
+	errReadOnly = errors.New("the database is read-only: messages cannot be published, taken or settled")
 	errRights   = errors.New("the role may not SELECT, UPDATE and DELETE the rows of headrace_queue")
+	errInsert   = errors.New("the role may not INSERT rows into headrace_queue")
 )
 
 // Healthy implements consumer.HealthReporter: messages can be taken and settled. The
@@ -39,22 +40,47 @@ func (b *subscription) Healthy(ctx context.Context) error {
 
 // able asks the database whether messages can be taken and settled.
 func (b *subscription) able(ctx context.Context) error {
-	type answer struct{ writes, may bool }
-	a, err := ask(ctx, b.ask, initTime, func(ctx context.Context, conn *sql.Conn) (a answer, err error) {
-		err = conn.QueryRowContext(ctx, b.all.get("able"), b.o.Schema).Scan(&a.writes, &a.may)
-		return a, err
+	may, err := b.ask.able(ctx, b.all, b.o.Schema)
+	if err == nil && !may.take {
+		return errRights
+	}
+	return err
+}
+
+// Healthy implements relay.HealthReporter: messages can be published.
+func (s *Sink) Healthy(ctx context.Context) error {
+	may, err := s.ask.able(ctx, s.all, s.schema)
+	if err == nil && !may.publish {
+		err = errInsert
+	}
+	if err != nil {
+		return fmt.Errorf("postgres: %w", err)
+	}
+	return nil
+}
+
+// rights are what the role may do with messages.
+type rights struct{ take, publish bool }
+
+// able asks the database whether it writes, and for the rights.
+func (a *asking) able(ctx context.Context, all statements, schema string) (rights, error) {
+	type answer struct {
+		writes bool
+		rights
+	}
+	r, err := ask(ctx, a, initTime, func(ctx context.Context, conn *sql.Conn) (r answer, err error) {
+		err = conn.QueryRowContext(ctx, all.get("able"), schema).Scan(&r.writes, &r.take, &r.publish)
+		return r, err
 	})
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return errNoTable
+		return rights{}, errNoTable
 	case err != nil:
-		return fmt.Errorf("ask the database: %w", err)
-	case !a.writes:
-		return errReadOnly
-	case !a.may:
-		return errRights
+		return rights{}, fmt.Errorf("ask the database: %w", err)
+	case !r.writes:
+		return rights{}, errReadOnly
 	}
-	return nil
+	return r.rights, nil
 }
 
 // cannotServe are PostgreSQL's codes of a server that is there and cannot serve now, beside

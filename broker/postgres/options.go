@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // SourceOptions configure a Source.
@@ -26,16 +28,16 @@ type SourceOptions struct {
 	// messages that are larger exceed it once. Default 64 MiB.
 	MaxBytes int64
 	// Lease is how long a process may give no sign of life before others get its
-	// messages, at least 1 s. Default 30 s.
+	// messages, 1 s to 24 h. Default 30 s.
 	Lease time.Duration
-	// NackDelay is how long a message that was given back stays away, at least 10 ms.
+	// NackDelay is how long a message that was given back stays away, 10 ms to 24 h.
 	// Default 1 s.
 	NackDelay time.Duration
-	// Poll is the pause between two polls of an empty queue, at least 1 ms. Default 200
-	// ms.
+	// Poll is the pause between two polls of an empty queue, 1 ms to 1 minute. Default
+	// 200 ms.
 	Poll time.Duration
-	// CloseTimeout bounds the writing of settlements when a subscription ends, at least 1
-	// ms. Unwritten messages come again. Default 10 s.
+	// CloseTimeout bounds the writing of settlements when a subscription ends, 1 ms to
+	// 1 h. Unwritten messages come again. Default 10 s.
 	CloseTimeout time.Duration
 	// Logger logs outages, once each. No payloads. Default: slog.Default.
 	Logger *slog.Logger
@@ -48,7 +50,7 @@ type SinkOptions struct {
 	// Schema is the schema of the tables. Default: "public".
 	Schema string
 	// PublishTimeout bounds a call of Publish; if the network drops all packets it takes
-	// two seconds more. Default 10 s.
+	// two seconds more. At most 1 h. Default 10 s.
 	PublishTimeout time.Duration
 	// UnsafeNoGroup drops messages to a topic that no group subscribed to.
 	UnsafeNoGroup bool
@@ -57,7 +59,8 @@ type SinkOptions struct {
 const (
 	leastLease     = time.Second
 	leastNackDelay = 10 * time.Millisecond
-	leastPoll      = time.Millisecond
+	mostPause      = 24 * time.Hour
+	mostPoll       = time.Minute
 	mostWindow     = 10_000
 )
 
@@ -71,16 +74,14 @@ func (o SourceOptions) validate() error {
 		return fmt.Errorf("option Window is %d: it may be 1 to %d, 0 gives the default", o.Window, mostWindow)
 	case o.MaxBytes < 0:
 		return fmt.Errorf("option MaxBytes is negative (%d): 0 gives the default", o.MaxBytes)
-	case o.Lease != 0 && o.Lease < leastLease:
-		return fmt.Errorf("option Lease is %s: below %s a short silence of the process would already count as its death", o.Lease, leastLease)
-	case o.NackDelay != 0 && o.NackDelay < leastNackDelay:
-		return fmt.Errorf("option NackDelay is %s: below %s a message that is given back would come again and again without a pause", o.NackDelay, leastNackDelay)
-	case o.Poll != 0 && o.Poll < leastPoll:
-		return fmt.Errorf("option Poll is %s: give it a unit, as in 200*time.Millisecond", o.Poll)
-	case o.CloseTimeout != 0 && o.CloseTimeout < time.Millisecond:
-		return fmt.Errorf("option CloseTimeout is %s: give it a unit, as in 10*time.Second", o.CloseTimeout)
 	}
-	return nil
+	return flow.Times(
+		// With less a short silence of the process would already count as its death, and a message
+		// that is given back would come again and again without a pause.
+		flow.Time{Name: "Lease", Value: o.Lease, Least: leastLease, Most: mostPause},
+		flow.Time{Name: "NackDelay", Value: o.NackDelay, Least: leastNackDelay, Most: mostPause},
+		flow.Time{Name: "Poll", Value: o.Poll, Most: mostPoll}, flow.Time{Name: "CloseTimeout", Value: o.CloseTimeout},
+	)
 }
 
 func (o SourceOptions) withDefaults() SourceOptions {

@@ -11,6 +11,8 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/internal/flow"
+	"github.com/headrace/headrace/outbox/relay"
 )
 
 var (
@@ -23,7 +25,7 @@ var (
 // Sink puts messages into queues. It is safe for concurrent use.
 type Sink struct {
 	ask     *asking
-	publish string
+	all     statements
 	timeout time.Duration
 	drop    bool
 	schema  string
@@ -33,15 +35,18 @@ type Sink struct {
 	calls  sync.WaitGroup
 }
 
-var _ message.Publisher = (*Sink)(nil)
+var (
+	_ message.Publisher    = (*Sink)(nil)
+	_ relay.HealthReporter = (*Sink)(nil)
+)
 
 // NewSink returns a Sink. It does not connect; the first Publish does.
 func NewSink(o SinkOptions) (*Sink, error) {
-	switch {
-	case o.DB == nil:
+	if o.DB == nil {
 		return nil, errors.New("postgres.NewSink: option DB is nil")
-	case o.PublishTimeout != 0 && o.PublishTimeout < time.Millisecond:
-		return nil, fmt.Errorf("postgres.NewSink: option PublishTimeout is %s: give it a unit, as in 10*time.Second", o.PublishTimeout)
+	}
+	if err := flow.Times(flow.Time{Name: "PublishTimeout", Value: o.PublishTimeout}); err != nil {
+		return nil, fmt.Errorf("postgres.NewSink: %w", err)
 	}
 	if o.Schema == "" {
 		o.Schema = "public"
@@ -53,7 +58,7 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	if err != nil {
 		return nil, fmt.Errorf("postgres.NewSink: %w", err)
 	}
-	return &Sink{ask: &asking{db: o.DB}, publish: all.get("publish"), timeout: o.PublishTimeout, drop: o.UnsafeNoGroup, schema: o.Schema}, nil
+	return &Sink{ask: &asking{db: o.DB}, all: all, timeout: o.PublishTimeout, drop: o.UnsafeNoGroup, schema: o.Schema}, nil
 }
 
 // SinkKind names the schema, for the relay. The database is not known from its pool, so it is
@@ -89,7 +94,7 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if err != nil {
 		return fmt.Errorf("publish to %q: %w", topic, err)
 	}
-	n, err := s.ask.exec(context.Background(), s.timeout, s.publish, topic, string(document))
+	n, err := s.ask.exec(context.Background(), s.timeout, s.all.get("publish"), topic, string(document))
 	if err != nil {
 		return fmt.Errorf("publish to %q: %w", topic, err)
 	}

@@ -15,6 +15,10 @@ const (
 	writeTimes = 3
 	// together is how many settlements one statement writes.
 	together = 1000
+	// linger is how long a settlement waits for others while less than one message in few
+	// of those that are held is settled.
+	linger = 20 * time.Millisecond
+	few    = 8
 )
 
 // write writes settlements, as many at once as there are, and extends the leases of held
@@ -35,20 +39,40 @@ func (b *subscription) write() {
 	}
 }
 
-// more adds the settlements that are waiting.
+// more adds the settlements that are waiting, and those that come within linger while few of
+// the held messages are settled: a caller that handles one after the other has many messages
+// written by one statement, and a busy one does not wait for room.
 func (b *subscription) more(ds []*delivery) []*delivery {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
 	for len(ds) < together {
-		select {
-		case d, ok := <-b.settled:
-			if !ok {
-				return ds
-			}
-			ds = append(ds, d)
-		default:
+		var soon <-chan time.Time
+		if len(ds) < b.holding()/few {
+			soon = timer.C
+		}
+		d, ok := b.another(soon)
+		if !ok {
 			return ds
 		}
+		ds = append(ds, d)
 	}
 	return ds
+}
+
+// another returns the next settlement, if there is one, or one comes before soon.
+func (b *subscription) another(soon <-chan time.Time) (d *delivery, ok bool) {
+	select {
+	case d, ok = <-b.settled:
+		return d, ok
+	default:
+	}
+	if soon != nil {
+		select {
+		case d, ok = <-b.settled:
+		case <-soon:
+		}
+	}
+	return d, ok
 }
 
 // book writes the settlements of ds, and makes room.

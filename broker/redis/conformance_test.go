@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/vmihailenco/msgpack/v5"
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/broker/brokertest"
@@ -89,6 +91,29 @@ func (b broker) Send(ctx context.Context, topic string, records ...brokertest.Re
 		}
 	}
 	return nil
+}
+
+func (b broker) Read(ctx context.Context, topic string) (r brokertest.Record, err error) {
+	client := newClient(b.addr)
+	defer func() { _ = client.Close() }()
+	streams, err := client.XRead(ctx, &goredis.XReadArgs{Streams: []string{topic, "0"}, Count: 1, Block: time.Minute}).Result()
+	if err != nil {
+		return r, err
+	}
+	entry := streams[0].Messages[0]
+	r = brokertest.Record{ID: entry.ID, Headers: map[string]string{}}
+	for name, value := range entry.Values {
+		switch text := value.(string); name {
+		case redis.PayloadField:
+			r.Payload = []byte(text)
+		case redis.MetadataField: // the sender's own headers
+			err = msgpack.Unmarshal([]byte(text), &r.Headers)
+		}
+	}
+	for name, value := range entry.Values {
+		r.Headers[name] = value.(string)
+	}
+	return r, err
 }
 
 func (b broker) Left(ctx context.Context, topic string) (int, error) {

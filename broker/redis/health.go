@@ -4,13 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/headrace/headrace/broker/internal/flow"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/outbox/relay"
 )
+
+var _ relay.HealthReporter = (*Sink)(nil)
 
 var errSilent = errors.New("redis: the server does not answer")
 
@@ -76,13 +81,60 @@ const noEntry = "0-0"
 
 // alive asks whether the group is there, and whether Redis would write.
 func (u *subscription) alive() error {
-	if err := u.client.XAck(u.ctx, u.stream, u.o.Group, noEntry).Err(); err != nil {
+	if err := writes(u.ctx, u.client, u.stream, u.o.Group); err != nil {
 		return fmt.Errorf("cannot acknowledge entries to Redis: %s", encode.Said(err))
 	}
 	if err := u.client.XPending(u.ctx, u.stream, u.o.Group).Err(); err != nil {
 		return fmt.Errorf("cannot ask Redis for the group: %s", encode.Said(err))
 	}
 	return nil
+}
+
+// writes asks whether Redis would write: a replica refuses. It changes nothing, also where
+// there is no such stream or group.
+func writes(ctx context.Context, client goredis.UniversalClient, stream, group string) error {
+	return client.XAck(ctx, stream, group, noEntry).Err()
+}
+
+// sinkHealth is what a Sink needs to ask Redis.
+type sinkHealth struct {
+	stream atomic.Pointer[string] // that took the last entries; nil before the first
+	asks   atomic.Bool            // a question is under way
+	owned  sync.WaitGroup
+}
+
+// Healthy implements relay.HealthReporter: Redis must answer, and write to the stream to
+// which the sink has added last. Its error says so, too, while an earlier question has no
+// answer, which the client waits for longer than ctx.
+func (s *Sink) Healthy(ctx context.Context) error {
+	if s.closed.Load() {
+		return errClosed
+	}
+	if s.health.asks.Swap(true) {
+		return errSilent
+	}
+	answer := make(chan error, 1)
+	s.health.owned.Go(func() {
+		defer s.health.asks.Store(false)
+		answer <- s.ask(ctx)
+	})
+	select {
+	case err := <-answer:
+		return err
+	case <-ctx.Done():
+		return errSilent
+	}
+}
+
+func (s *Sink) ask(ctx context.Context) error {
+	err := s.o.Client.Ping(ctx).Err()
+	if stream := s.health.stream.Load(); err == nil && stream != nil {
+		err = writes(ctx, s.o.Client, *stream, "headrace")
+	}
+	if err == nil || goredis.HasErrorPrefix(err, "NOPERM") { // may only publish: that says nothing of Redis
+		return nil
+	}
+	return fmt.Errorf("redis: cannot ask the server: %s", encode.Said(err))
 }
 
 // reach adds to err what to check if Redis did not answer; then, and if Redis says that it

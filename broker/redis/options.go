@@ -13,6 +13,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 // flightMost bounds InFlight.
@@ -93,8 +95,8 @@ func (o SourceOptions) validate() error {
 		{"Retention", o.Retention, 0, 100 * 365 * 24 * time.Hour},
 		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
 	} {
-		if d.value != 0 && (d.value < d.least || d.value > d.most) {
-			return fmt.Errorf("option SourceOptions.%s is %s: it may be %s to %s, or 0 for the default", d.name, d.value, d.least, d.most)
+		if err := flow.Times(flow.Time{Name: "SourceOptions." + d.name, Value: d.value, Least: d.least, Most: d.most}); err != nil {
+			return err
 		}
 	}
 	switch {

@@ -41,7 +41,11 @@ const timeoutLeast = 100 * time.Millisecond
 type Sink struct {
 	o      SinkOptions
 	closed atomic.Bool
+	health sinkHealth
 }
+
+// errClosed is the error of a closed Sink.
+var errClosed = errors.New("redis: the sink is closed")
 
 var _ message.Publisher = (*Sink)(nil)
 
@@ -50,10 +54,11 @@ func NewSink(o SinkOptions) (*Sink, error) {
 	switch {
 	case o.Client == nil:
 		return nil, errors.New("redis: option SinkOptions.Client is missing: give go-redis' redis.NewClient(…)")
-	case o.Timeout != 0 && (o.Timeout < timeoutLeast || o.Timeout > time.Hour):
-		return nil, fmt.Errorf("redis: option SinkOptions.Timeout is %s: it may be %s to 1h, or 0 for the default", o.Timeout, timeoutLeast)
 	case o.UnsafeMaxLen < 0:
 		return nil, fmt.Errorf("redis: option SinkOptions.UnsafeMaxLen is %d: it may not be negative", o.UnsafeMaxLen)
+	}
+	if err := flow.Times(flow.Time{Name: "SinkOptions.Timeout", Value: o.Timeout, Least: timeoutLeast}); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
 	}
 	if o.Stream == nil {
 		o.Stream = func(topic string) string { return topic }
@@ -78,7 +83,7 @@ func (s *Sink) SinkID() string {
 // message.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if s.closed.Load() {
-		return errors.New("redis: the sink is closed")
+		return errClosed
 	}
 	if len(messages) == 0 {
 		return nil
@@ -107,12 +112,16 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	case err != nil:
 		return fmt.Errorf("redis: add to stream %q: %w", stream, flow.Reach(err, "SinkOptions.Client"))
 	}
+	if known := s.health.stream.Load(); known == nil || *known != stream {
+		s.health.stream.Store(&stream)
+	}
 	return nil
 }
 
-// Close makes later calls of Publish fail. It does not wait for calls under way, and
-// leaves the client open.
+// Close makes later calls of Publish fail. It does not wait for calls of Publish under way,
+// only for a question of Healthy (the client's timeouts), and leaves the client open.
 func (s *Sink) Close() error {
 	s.closed.Store(true)
+	s.health.owned.Wait()
 	return nil
 }

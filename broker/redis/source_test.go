@@ -211,6 +211,7 @@ func TestPauseDuringRead(t *testing.T) {
 	client := newClient(b.addr)
 	t.Cleanup(func() { _ = client.Close() })
 	s := b.source(redis.SourceOptions{Client: client, ClaimAfter: time.Minute})
+	paused := make(chan struct{}, 1)
 	client.AddHook(hook{after: func(cmd goredis.Cmder) {
 		entries := 0
 		switch c := cmd.(type) {
@@ -222,6 +223,10 @@ func TestPauseDuringRead(t *testing.T) {
 		}
 		if entries > 0 {
 			s.Pause(b.topic)
+			select {
+			case paused <- struct{}{}:
+			default: // it was said
+			}
 		}
 	}})
 	messages := b.subscribe(s)
@@ -229,7 +234,12 @@ func TestPauseDuringRead(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, func() { // while a handler waits
 			b.client.XAdd(context.Background(), &goredis.XAddArgs{Stream: b.topic, Values: []any{"payload", i}})
 		})
-		b.none(messages, 400*time.Millisecond)
+		select {
+		case m := <-messages:
+			t.Fatalf("a message came: %q", m.Payload)
+		case <-paused:
+		}
+		b.none(messages, 200*time.Millisecond)
 		s.Resume(b.topic)
 	}
 }

@@ -94,16 +94,16 @@ func (l limits) check(d consumer.Demands, o SourceOptions) error {
 		return err
 	}
 	switch {
-	case o.UnsafeNoHeartbeat && l.visibility < d.Hold:
-		return fmt.Errorf("queue %q gives a message to others after %s, and a handler may keep it for %s: raise VisibilityTimeout or SourceOptions.Visibility, lower the handler's timeout, or leave UnsafeNoHeartbeat", l.name, l.visibility, d.Hold)
-	case d.Hold > holdMost:
-		return fmt.Errorf("a handler may keep a message for %s, and SQS lets no receiver keep one for more than %s: lower the handler's timeout, or take the message into the backlog first", d.Hold, holdMost)
+	case o.UnsafeNoHeartbeat && l.visibility < d.AckWait:
+		return fmt.Errorf("queue %q gives a message to others after %s, and a handler may keep it for %s: raise VisibilityTimeout or SourceOptions.Visibility, lower the handler's timeout, or leave UnsafeNoHeartbeat", l.name, l.visibility, d.AckWait)
+	case d.AckWait > holdMost:
+		return fmt.Errorf("a handler may keep a message for %s, and SQS lets no receiver keep one for more than %s: lower the handler's timeout, or take the message into the backlog first", d.AckWait, holdMost)
 	case l.maxReceives != 0 && l.maxReceives < d.Deliveries && !o.UnsafeRedrivePolicy:
 		return fmt.Errorf("queue %q moves a message to its dead-letter queue after maxReceiveCount %d, and deaths of the process and outages may use up %d: raise it, remove the RedrivePolicy, since headrace keeps the dead letters, or set SourceOptions.UnsafeRedrivePolicy", l.name, l.maxReceives, d.Deliveries)
 	case l.retention > o.Retention:
 		return fmt.Errorf("queue %q keeps messages for %s, longer than SourceOptions.Retention %s, which the inbox was told: raise the option", l.name, l.retention, o.Retention)
-	case l.retention != 0 && l.retention < d.Hold:
-		return fmt.Errorf("queue %q removes messages after MessageRetentionPeriod %s, and a handler may keep one for %s: raise it", l.name, l.retention, d.Hold)
+	case l.retention != 0 && l.retention < d.AckWait:
+		return fmt.Errorf("queue %q removes messages after MessageRetentionPeriod %s, and a handler may keep one for %s: raise it", l.name, l.retention, d.AckWait)
 	}
 	return nil
 }

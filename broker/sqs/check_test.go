@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-var usual = consumer.Demands{HandlerTimeout: 30 * time.Second, Hold: 40 * time.Second, Deliveries: 10, InFlight: 64}
+var usual = consumer.Demands{HandlerTimeout: 30 * time.Second, AckWait: 40 * time.Second, Deliveries: 10, InFlight: 64}
 
 // TestCheck: the limits of a queue against what the consumer needs, each refused by name.
 // Guard: limits.check.
@@ -24,9 +24,9 @@ func TestCheck(t *testing.T) {
 		return []string{"RedrivePolicy", fmt.Sprintf(`{"deadLetterTargetArn":%q,"maxReceiveCount":"%d"}`, arn, n)}
 	}
 	long := usual
-	long.Hold = 13 * time.Hour
+	long.AckWait = 13 * time.Hour
 	patient := usual
-	patient.Hold = 2 * time.Minute
+	patient.AckWait = 2 * time.Minute
 	// ElasticMQ has no MessageRetentionPeriod, so it is put into its mouth.
 	keeps := func(seconds int, o sqs.SourceOptions) sqs.SourceOptions {
 		o.Client = &client{Client: dead.client, says: map[string]string{"MessageRetentionPeriod": fmt.Sprint(seconds)}}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"net/url"
 	"os"
 	"strings"
@@ -56,7 +57,7 @@ type fifo struct{ broker }
 
 func (f fifo) Features() brokertest.Features {
 	features := f.broker.Features()
-	features.Name, features.Ordered, features.Restart = "fifo", true, nil
+	features.Name, features.Ordered, features.Keys, features.Restart = "fifo", true, true, nil
 	return features
 }
 
@@ -131,6 +132,29 @@ func (b broker) send(ctx context.Context, topic, group string, body []byte, attr
 	}
 	_, err = b.client().SendMessage(ctx, in)
 	return err
+}
+
+func (b broker) Read(ctx context.Context, topic string) (r brokertest.Record, err error) {
+	from, err := b.url(ctx, topic)
+	if err != nil {
+		return r, err
+	}
+	for {
+		out, err := b.client().ReceiveMessage(ctx, &awssqs.ReceiveMessageInput{QueueUrl: from, WaitTimeSeconds: 20, MessageAttributeNames: []string{"All"}})
+		if err != nil {
+			return r, err
+		}
+		for _, m := range out.Messages {
+			r = brokertest.Record{ID: *m.MessageId, Payload: []byte(*m.Body), Headers: map[string]string{}}
+			for name, value := range m.MessageAttributes {
+				r.Headers[name] = aws.ToString(value.StringValue)
+			}
+			if rest := r.Headers[sqs.MetadataAttribute]; rest != "" { // beyond the ten
+				err = json.Unmarshal([]byte(rest), &r.Headers)
+			}
+			return r, err
+		}
+	}
 }
 
 func (b broker) Left(ctx context.Context, topic string) (int, error) {

@@ -50,7 +50,7 @@
 // # The sinks
 //
 // Publish returns nil only when the server has confirmed every entry of every batch. An
-// error means that some were not confirmed: a [RefusedError] names them; ErrTooLarge
+// error means that some were not confirmed: a [RefusedError] names them; outbox.ErrTooLarge
 // means that one cannot be sent, and none was. Publishing all again is safe, since they
 // keep their UUIDs.
 //

@@ -19,9 +19,9 @@ func (s *Source) Lag(ctx context.Context, topic string) (int64, error) { return 
 // Lag implements flow.Reporter.
 func (u *subscription) Lag(ctx context.Context) (int64, error) {
 	const waiting = types.QueueAttributeNameApproximateNumberOfMessages
-	text, err := u.attribute(ctx, waiting)
+	text, err := attribute(ctx, u.s.o.Client, u.l.queue, waiting)
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("cannot ask SQS for the queue: %s", code(err))
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,14 +13,11 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/outbox"
 )
 
 // attributesMost is how many attributes a message of SQS may have.
 const attributesMost = 10
-
-// ErrTooLarge matches the error of Publish for a message that is too large for its queue.
-// That Publish sent no message.
-var ErrTooLarge = errors.New("larger than the queue takes")
 
 // stringType is the type of every attribute that is sent.
 const stringType = "String"
@@ -43,7 +39,7 @@ func marshal(messages []*message.Message, fifo bool, limit int, o shared, topic 
 		made[i] = marshalOne(m)
 		made[i].index = i
 		if made[i].bytes > limit {
-			return nil, fmt.Errorf("message %d of %d has %d bytes with its attributes, and %d are allowed: %w", i+1, len(messages), made[i].bytes, limit, ErrTooLarge)
+			return nil, fmt.Errorf("message %d of %d has %d bytes with its attributes, and %d are allowed: %w", i+1, len(messages), made[i].bytes, limit, outbox.ErrTooLarge)
 		}
 		if fifo {
 			made[i].group, made[i].dedup = groupOf(o.orderKey(topic, m), m.UUID), dedupOf(m.UUID, o.byID)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"github.com/headrace/headrace/broker/internal/flow"
 )
 
 const (
@@ -86,8 +88,8 @@ func (o SourceOptions) validate() error {
 		{"Retention", o.Retention, time.Minute, retentionMost},
 		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
 	} {
-		if d.value != 0 && (d.value < d.least || d.value > d.most) {
-			return fmt.Errorf("option SourceOptions.%s is %s: it may be %s to %s, or 0 for the default", d.name, d.value, d.least, d.most)
+		if err := flow.Times(flow.Time{Name: "SourceOptions." + d.name, Value: d.value, Least: d.least, Most: d.most}); err != nil {
+			return err
 		}
 		if d.name != "CloseTimeout" && d.value%time.Second != 0 {
 			return fmt.Errorf("option SourceOptions.%s is %s: SQS counts in whole seconds", d.name, d.value)

@@ -25,13 +25,13 @@ const patience = time.Minute
 const variable = "HEADRACE_TEST_SQS"
 
 // newClient is the SDK's own client, which is also the foreign one of these tests.
-func newClient(endpoint string) *awssqs.Client {
+func newClient(endpoint string, more ...func(*awssqs.Options)) *awssqs.Client {
 	return awssqs.NewFromConfig(aws.Config{
 		Region: "elasticmq",
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "x", SecretAccessKey: "x"}, nil
 		}),
-	}, func(o *awssqs.Options) { o.BaseEndpoint = &endpoint })
+	}, append(more, func(o *awssqs.Options) { o.BaseEndpoint = &endpoint })...)
 }
 
 // bundle is a queue of the test's own.

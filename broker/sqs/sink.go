@@ -98,7 +98,7 @@ func (s *Sink) SinkKind() string {
 }
 
 // Publish sends the messages and returns when SQS has them. If a message cannot be sent
-// (ErrTooLarge) none is; if SQS rejects some, the error is a RefusedError. It runs under
+// (outbox.ErrTooLarge) none is; if SQS rejects some, the error is a RefusedError. It runs under
 // the context of the first message.
 func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	if len(messages) == 0 {
@@ -153,13 +153,11 @@ func (s *Sink) target(ctx context.Context, topic string) (target, error) {
 }
 
 func (s *Sink) size(ctx context.Context, q queue) int {
-	out, err := s.o.Client.GetQueueAttributes(ctx, &awssqs.GetQueueAttributesInput{
-		QueueUrl: &q.url, AttributeNames: []types.QueueAttributeName{types.QueueAttributeNameMaximumMessageSize},
-	})
+	size, err := attribute(ctx, s.o.Client, q, types.QueueAttributeNameMaximumMessageSize)
 	if err != nil {
 		return defaultSize
 	}
-	n, err := strconv.Atoi(out.Attributes[string(types.QueueAttributeNameMaximumMessageSize)])
+	n, err := strconv.Atoi(size)
 	if err != nil || n <= 0 {
 		return defaultSize
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/broker/sqs"
+	"github.com/headrace/headrace/outbox"
 )
 
 // received takes what the queue has with the SDK alone.
@@ -106,7 +107,7 @@ func TestTooLarge(t *testing.T) {
 	sink := b.sink(sqs.SinkOptions{})
 	large := message.NewMessage("large", []byte(strings.Repeat("x", 1<<20+1)))
 	small := message.NewMessage("small", []byte("x"))
-	if err := sink.Publish(b.topic, small, large); !errors.Is(err, sqs.ErrTooLarge) || strings.Contains(err.Error(), "xxx") {
+	if err := sink.Publish(b.topic, small, large); !errors.Is(err, outbox.ErrTooLarge) || strings.Contains(err.Error(), "xxx") {
 		t.Errorf("%.200v", err)
 	}
 	if n, err := left(t.Context(), b.client, b.url); n != 0 || err != nil {

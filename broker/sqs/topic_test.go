@@ -18,6 +18,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/broker/sqs"
+	"github.com/headrace/headrace/outbox"
 )
 
 // stub answers PublishBatch as SNS does, in its query protocol. A stub, since no server of
@@ -104,7 +105,7 @@ func TestTopicSink(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	large := message.NewMessage("id", []byte(strings.Repeat("x", 256<<10)))
-	if err := sink.Publish("orders", large); !errors.Is(err, sqs.ErrTooLarge) {
+	if err := sink.Publish("orders", large); !errors.Is(err, outbox.ErrTooLarge) {
 		t.Error(err)
 	}
 	if err := sink.Close(); err != nil {

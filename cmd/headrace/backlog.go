@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -66,9 +67,9 @@ const lookTime = 2 * time.Second
 func (m *Main) backlogListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "list messages that wait, oldest first", Args: noArgs,
-		Long: `Lists rows of the backlog by id. A ready row runs next; a delayed one when it is due; a blocked one
-after an earlier message of its order key; a leasable one waits for a lease, and a leased one has it. The
-search ends after two seconds and says where to go on.`,
+		Long: `Lists rows of the backlog by id. A ready row runs next. A delayed row runs when it is due. A blocked row
+runs after an earlier message of its order key. A leasable row waits for a lease, and a leased row has one.
+The search ends after two seconds and says where to continue.`,
 	}
 	f := addBacklogFilter(c)
 	status := choice{of: []string{"ready", "delayed", "blocked", "leasable", "leased"}}
@@ -175,9 +176,9 @@ type rowGroupView struct {
 func (m *Main) backlogGroupsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "groups", Short: "list why messages that wait have failed, most frequent first", Args: noArgs,
-		Long: fmt.Sprintf(`Groups the messages that wait after a failed attempt by handler and error fingerprint: failures that are
-retried, before they become dead letters. It looks at %d error fingerprints, and counts up to %d messages,
-as many of one as of another: 30+ is at least 30. With --group it counts those of one.`, backlog.MaxGroups, backlog.MaxCounted),
+		Long: fmt.Sprintf(`Groups the messages that wait for a retry by handler and error fingerprint, so you see failures before
+they become dead letters. It shows at most %d error fingerprints and counts at most %d messages, shared
+equally between them: 30+ means at least 30. With --group it counts the messages of one.`, backlog.MaxGroups, backlog.MaxCounted),
 	}
 	f := addBacklogFilter(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
@@ -238,6 +239,10 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 		}
 		return m.withStore(ctx, func(st openStore) error {
 			r, err := st.Operations().Waiting.Get(ctx, id)
+			if errors.Is(err, backlog.ErrNotFound) {
+				m.next("backlog ls")
+				return fmt.Errorf("no message waits under the id %d: it was handled or given up, or never waited; headrace inbox show KEY finds it", id)
+			}
 			if err != nil {
 				return err
 			}

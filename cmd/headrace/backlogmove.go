@@ -17,8 +17,8 @@ import (
 func (m *Main) backlogRetryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "retry [KEY...]", Short: "run messages now that wait for their next attempt",
-		Long: `Makes messages due now that wait for their time, at most 10000. It costs no attempt. Of a strict
-order key only the first message moves. Exit status 5 if none moved.`,
+		Long: `Makes delayed messages due now, at most 10000. This costs no attempt. Of a strict order key only the
+first message becomes due. Exit status 5 if no message did.`,
 		Example: "  headrace backlog retry shop:order:1049212:paid\n  headrace backlog retry --consumer billing --group 3f2a9c0d1e5b7788",
 	}
 	var args intervene.Args

@@ -13,12 +13,12 @@ import (
 func (m *Main) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "check", Short: "verify that the tables agree with each other", Args: noArgs,
-		Long: `Verifies the invariants that are visible in the tables, on one snapshot, and prints them. It
-reads whole tables, and changes nothing without --repair. Exit status 1 if a rule is broken; a warning is for a
-person to look at, and breaks nothing.
+		Long: `Checks the rules that must hold between the tables, on one snapshot, and prints the result. It reads
+whole tables, and changes nothing without --repair. Exit status 1 if a rule is broken. A warning breaks no
+rule, but a person should look at it.
 
---repair counters first counts the letters of all groups again: after a restore of data without the
-triggers of its tables, or with them twice. No letter can be written meanwhile.`,
+--repair counters first counts the letters of all groups again. Use it if data was restored while the
+triggers of the tables were missing or ran twice. No letter can be written meanwhile.`,
 	}
 	m.writes(c)
 	repair := &choice{of: []string{"counters"}}

@@ -178,10 +178,17 @@ Exit status 5 if no consumer of this name is known.`,
 					return err
 				}
 			}
+			pauses := st.Operations().Pauses
+			if m.dryRun {
+				if p, err := pauses.Get(ctx, args[0]); err != nil {
+					return err
+				} else if p.Lasts() {
+					return m.would(0, "leave %s as it is: paused by %s, %s", args[0], p.By, m.when(p.At))
+				}
+			}
 			if err := m.wouldConsumer(ctx, st, "pause", args[0]); err != nil {
 				return err
 			}
-			pauses := st.Operations().Pauses
 			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: operator(*by), Reason: *reason})
 			if errors.Is(err, instance.ErrInvalid) {
 				return usagef("%v", err)

@@ -50,19 +50,20 @@ func (m *Main) redriveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "redrive [ID... | - | GROUP]",
 		Short: "send the messages of open letters to their handlers again",
-		Long: `Has the processes of the consumer send the messages of open letters to their handlers again, with a
-new budget of attempts. Each letter is redriven once, also if several people do it at the same time;
-a message that was applied meanwhile is not applied again.
+		Long: `Asks the processes of the consumer to send the messages of open letters to their handlers again, with a
+new budget of attempts. Each letter is redriven once, even if several people do it at the same time.
+A message that was applied meanwhile is not applied again.
 
-Up to 100 letters that are named by their ids are sent at once; the command waits 5 s, and says what
-became of each. A GROUP, a filter, --all and more ids are redriven in stages, and watched: it is
-headrace redrive plan and headrace redrive apply in one. - reads ids from stdin, one a line.
+Up to 100 letters named by their ids are sent at once. The command waits 5 s and prints the outcome of
+each. A GROUP, a filter, --all, or more ids are redriven in stages and watched, as by headrace redrive plan
+and headrace redrive apply. - reads ids from stdin, one per line.
 
-A conflict needs --new-key, which applies it beside the message that had its key first. The handler of
-a letter under a stand-in key is asked for the message's own key again; --new-key gives one where it
-finds none. It is for one id, and needs an admin. Under a new key each step is called again: those under
-the old key are listed before. Exit status 1 if none of the chosen letters is open, 3 if some are
-not, or did not succeed, 5 if it is refused, as where no process runs, 6 if it has paused by itself.`,
+A conflict needs --new-key, which applies it as a message of its own. For a letter under a stand-in key
+the handler computes the message's own key again; use --new-key if it finds none. --new-key takes one id
+and needs an admin. Under a new key each step is called again: the command first lists those under the old key.
+
+Exit status 1 if none of the chosen letters is open, 3 if some are not or did not succeed, 5 if it is
+refused (for example because no process runs), 6 if the redrive has paused.`,
 		Example: "  headrace dlq redrive 17 18 --reason 'fixed in 1.4.2'\n  headrace dlq redrive 3f2a --reason 'fixed in 1.4.2'\n  headrace dlq ls -o name | headrace dlq redrive - --yes --reason again",
 	}
 	d := m.addDecide(c)
@@ -83,13 +84,13 @@ func (m *Main) discardCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "discard [ID... | - | GROUP] --reason WHY",
 		Short: "give up the messages of open letters",
-		Long: `Has a process of the consumer discard open letters: their messages are not handled any more, even if
-they are delivered again. The letters stay readable until retention removes them. A letter with a step
-whose call may have been carried out is skipped. With --open-calls it is discarded, too, and its step is closed.
+		Long: `Asks a process of the consumer to discard open letters. Their messages are not handled any more, even if
+they are delivered again. You can read the letters until retention removes them. A letter with a step
+whose call may have been carried out is skipped; --open-calls discards it too, and closes the step.
 
-Letters are chosen by ids, by a GROUP, by a filter, or by --all; - reads ids from stdin, one a line.
-Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused, as where
-no process runs.`,
+Choose letters by ids, by a GROUP, by a filter, or by --all; - reads ids from stdin, one per line.
+Exit status 1 if none of the chosen letters is open, 3 if some are not, 5 if it is refused (for example
+because no process runs).`,
 	}
 	d := m.addDecide(c)
 	addOpenCalls(c, &d.openCalls)
@@ -152,14 +153,16 @@ func (m *Main) decide(ctx context.Context, d *decideFlags, args []string, verb, 
 		if err != nil && work.Err() != nil {
 			err = fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, plural(done.Done, "letter", "letters"))
 		}
-		if err := m.report(ctx, st, d, f, done, participle, err); err != nil || d.limit.n == 0 {
-			return err
+		left, failed := int64(0), error(nil)
+		if err == nil && d.limit.n > 0 {
+			left, failed = admin.Count(ctx, f)
 		}
-		left, err := admin.Count(ctx, f)
-		if err != nil || left == 0 {
-			return err
+		if left > 0 {
+			m.say("%s left: the same command goes on with the rest", plural(left, "open letter is", "open letters are"))
 		}
-		m.say("%s left: the same command goes on with the rest", plural(left, "open letter is", "open letters are"))
+		if err := m.report(ctx, st, d, f, done, participle, err); err != nil || left == 0 {
+			return errors.Join(err, failed)
+		}
 		return errIncomplete
 	})
 }

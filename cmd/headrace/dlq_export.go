@@ -28,10 +28,10 @@ type exportFlags struct {
 func (m *Main) exportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "export [ID... | - | GROUP]", Short: "write dead letters of a consumer to a file",
-		Long: `Writes letters with all that is recorded about them as lines of JSON: a header, one letter a line, and a
-last line with their number and a SHA-256. Payloads and headers are redacted, for people to look at. With
---unredacted they are as they came: only such a file can be imported, it needs an admin's login, and the
-audit tells of it. The letters stay as they are. With --file, FILE is either whole or not there.
+		Long: `Writes letters with all that is recorded about them as lines of JSON: a header, one letter per line, and a
+last line with their number and a SHA-256. Payloads and headers are redacted. --unredacted writes them
+as they came: only such a file can be imported. It needs an admin's login and is recorded in the audit
+trail. The letters do not change. With --file, FILE is written whole or not at all.
 
 Exit status 1 if there is no such letter, 3 if some of the ids are not open.`,
 		Example: "  headrace dlq export 3f2a --file letters.ndjson\n  headrace dlq export --consumer billing --unredacted --reason 'move to eu-2' | gzip > letters.gz",

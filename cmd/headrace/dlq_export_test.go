@@ -27,13 +27,13 @@ func TestImportAsks(t *testing.T) {
 	}
 	writeLetters(t, file, 0, 2)
 	imports(exitRefused, "n")
-	if s := p.stderr.String(); !strings.Contains(s, "has never seen 2 keys") || !strings.Contains(s, "import 2 letters? [y/N]") {
+	if s := p.stderr.String(); !strings.Contains(s, "has never seen 2 keys") || !strings.Contains(s, "import 2 letters of billing? [y/N]") {
 		t.Errorf("%s", s)
 	}
 	imports(exitDone, "y")
 	writeLetters(t, file, 2, manyLetters+1)
 	imports(exitRefused, "y")
-	if s := p.stderr.String(); !strings.Contains(s, "import 1001 letters? Type billing to go on:") {
+	if s := p.stderr.String(); !strings.Contains(s, "import 1001 letters of billing? Type billing to go on:") {
 		t.Errorf("%s", s)
 	}
 	p.run(exitDone, nil, "dlq", "groups", "-o", "json")

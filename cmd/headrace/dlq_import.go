@@ -21,12 +21,12 @@ type importFlags struct {
 func (m *Main) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "import FILE --reason WHY", Short: "bring exported dead letters into this database", Args: one("FILE"),
-		Long: `Brings the open letters of an unredacted export into a database of the same consumer, where its inbox
-does not know their messages. The others are passed over, and counted. A redrive then applies the messages in
-this database: discard the letters in the other one. The whole file is read and checked first; a file that
-was cut or changed is refused. The same file again goes on with the rest, and imports nothing twice.
+		Long: `Imports the open letters of an unredacted export into another database of the same consumer. Letters whose
+message its inbox knows already are skipped and counted. A redrive then applies the messages in this
+database, so discard the letters in the other one. The whole file is checked first, and a file that was
+cut or changed is refused. To continue after an interruption, import the file again: nothing is imported twice.
 
-It needs an admin's login. Exit status 3 if letters were passed over, 5 if the file is refused.`,
+It needs an admin's login. Exit status 3 if letters were skipped, 5 if the file is refused.`,
 		Example: "  headrace dlq import letters.ndjson --reason 'move to eu-2'",
 	}
 	var f importFlags
@@ -113,9 +113,9 @@ func (m *Main) confirmImport(f *importFlags, s export.Survey) error {
 		m.say("passed over: %d, %s", why.Count, why.Why)
 	}
 	if s.New <= manyLetters || f.yes {
-		return m.confirm(f.yes, "import %s?", plural(s.New, "letter", "letters"))
+		return m.confirm(f.yes, "import %s of %s?", plural(s.New, "letter", "letters"), s.Consumer)
 	}
-	return m.confirmName(s.Consumer, func(answer string) bool { return answer == s.Consumer }, "import %d letters?", s.New)
+	return m.confirmName(s.Consumer, func(answer string) bool { return answer == s.Consumer }, "import %d letters of %s?", s.New, s.Consumer)
 }
 
 func (m *Main) importAll(ctx context.Context, st openStore, f *importFlags, s export.Survey, file *os.File) (export.Result, error) {

@@ -49,7 +49,7 @@ var dryRuns = map[string]struct {
 	"suspect begin":       {"--until 90m --reason x", "suspect the steps of all messages from before"},
 	"suspect end":         {"--reason x", ""}, // it is off
 	"system pause":        {"bank --for 1h", "pause bank for 1h"},
-	"system resume":       {"bank", "end the pause of bank"},
+	"system resume":       {"bank", ""}, // it is not paused
 	"schedule fire":       {"nightly", "ask for a tick of nightly"},
 	"outbox unpark":       {"--all", "publish 2 parked events again"},
 	"outbox local":        {"", "give"},
@@ -125,10 +125,21 @@ func TestDryRunIsRefused(t *testing.T) {
 	for line, want := range map[string]int{
 		"redrive apply R-2 --reason x": exitRefused, "redrive pause R-1 --reason x": exitRefused, "redrive resume R-2": exitRefused,
 		"schedule fire unknown": exitFailed, "backlog cancel k1 --reason x": exitRefused, "steps resolve billing/h k s --done --reason x": exitFailed,
-		"dlq mute ffff": exitFailed, "system pause erp --for 1h": exitRefused,
+		"dlq mute ffff": exitFailed, "system pause erp --for 1h": exitRefused, "system resume erp": exitFailed,
 		"dlq discard 99 --reason x": exitFailed, "dlq redrive 99 --direct": exitFailed, "dlq redrive --handler none": exitFailed,
 	} {
 		p.run(want, nil, append(strings.Fields(line), "--dry-run")...)
+	}
+	p.run(exitDone, nil, "consumer", "pause", "billing")
+	p.run(exitDone, nil, "system", "pause", "bank", "--for", "2h", "--anyway")
+	for line, says := range map[string]string{
+		"consumer pause billing": "would leave billing as it is: paused by", "consumer resume billing": "would resume billing",
+		"system pause bank --for 1h --anyway": "would leave bank as it is: paused until", "system pause bank --for 3h --anyway": "would pause bank for 3h",
+		"system resume bank": "would end the pause of bank",
+	} {
+		if p.run(exitDone, nil, append(strings.Fields(line), "--dry-run")...); !strings.Contains(p.stdout.String(), says) {
+			t.Errorf("%s: %s", line, p.stdout.String())
+		}
 	}
 	p = newProgram(t) // where no process runs
 	p.seed("dead", "2")

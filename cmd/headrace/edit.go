@@ -36,10 +36,10 @@ type editFlags struct {
 func (m *Main) editCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "edit ID --reason WHY", Short: "change what a dead letter says, for its redrive", Args: one("ID"),
-		Long: `Changes the content of an open letter: a redrive then sends the edited message, and the letter keeps
-the bytes that came. The content comes from a file, from a patch (RFC 6902 or RFC 7386), or from $EDITOR.
-A process of the consumer checks it, with the handler's own key function: another key would be another
-message, and is refused. A conflict cannot be edited. Exit status 5 if nothing was changed.`,
+		Long: `Changes the content of an open letter. A redrive then sends the edited message. The letter also keeps
+the original bytes. The content comes from a file, from a patch (RFC 6902 or RFC 7386), or from $EDITOR.
+A process of the consumer checks it with the handler's key function. If the edit would change the key,
+it is refused. A conflict cannot be edited. Exit status 5 if nothing was changed.`,
 		Example: "  headrace dlq edit 187 --reason 'wrong currency, INC-412'\n  headrace dlq edit 187 --patch - --reason INC-412 --yes <<< '{\"currency\":\"EUR\"}'",
 	}
 	var e editFlags

@@ -117,5 +117,8 @@ func (m *Main) exit(err error, command string) int {
 		return exitNotPermitted
 	}
 	m.say("%v", err)
+	if errors.Is(err, instance.ErrLost) {
+		m.next("consumer ls")
+	}
 	return exitFailed
 }

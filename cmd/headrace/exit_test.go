@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"net/url"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/pgtest"
 )
 
@@ -18,6 +20,8 @@ func TestExitStatus(t *testing.T) {
 	p.run(exitDone, nil, "dlq", "ls")
 	p.run(exitFailed, nil, "dlq", "show", "99")
 	p.run(exitUsage, nil, "dlq", "show", "one")
+	p.run(exitFailed, nil, "backlog", "show", "99")
+	p.wants("backlog show", "no message waits under the id 99", "next: headrace backlog ls")
 	p.seed("dead", "1")
 	p.run(exitPartial, nil, "status")
 	p.run(exitPartial, nil, "dlq", "redrive", "--direct", "1", "99", "--yes")
@@ -64,6 +68,18 @@ func TestNotPermittedFile(t *testing.T) {
 		if says := stderr.String(); got != exitNotPermitted || strings.Contains(says, "role") || strings.Contains(says, "may not write") != (err == readOnly{}) {
 			t.Errorf("%d: %s", got, says)
 		}
+	}
+}
+
+// Who asked a process that died looks at its consumer next.
+func TestExitLeadsOnAfterALostProcess(t *testing.T) {
+	m := New()
+	var stdout, stderr strings.Builder
+	m.Stdout, m.Stderr, m.started = &stdout, &stderr, true
+	m.flags.format.value = "table"
+	m.out = bufio.NewWriter(m.Stdout)
+	if got := m.exit(fmt.Errorf("pod-1: %w", instance.ErrLost), "headrace dlq rehearse"); got != exitFailed || !strings.HasSuffix(stderr.String(), "headrace: next: headrace consumer ls\n") {
+		t.Errorf("%d: %s", got, &stderr)
 	}
 }
 

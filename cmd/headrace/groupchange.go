@@ -60,13 +60,13 @@ func (m *Main) wouldGroup(does string, g groups.Group) error {
 
 func (m *Main) resolveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "resolve GROUP", Short: "say that the cause of a group is mended", Args: one("GROUP"),
-		Long: `The group is resolved, although letters of it may be open. A letter that comes later makes it regressed, unless
-a build older than that of --in wrote it, as an old process does during a rollout. The build of --in may be
-one that has not started yet; if it has not after 7 days, time decides. A group whose last letter is closed is resolved by itself.`,
+		Use: "resolve GROUP", Short: "say that the cause of a group is fixed", Args: one("GROUP"),
+		Long: `Marks the group as resolved, even if letters of it are open. A later letter makes it regressed, unless a build
+older than that of --in wrote it, as old processes do during a rollout. The build of --in may start later; if
+it has not started after 7 days, time decides. A group is also resolved when its last letter is closed.`,
 		Example: "  headrace dlq resolve 7f3a --in v1.8.1",
 	}
-	build := c.Flags().String("in", "", "the `build` that mends it (default: time decides)")
+	build := c.Flags().String("in", "", "the `build` that fixes it (default: time decides)")
 	return m.groupCommand(c, func(ctx context.Context, st openStore, g groups.Group, by string, _ []string) (string, error) {
 		said := "is resolved"
 		if *build != "" {
@@ -85,8 +85,8 @@ one that has not started yet; if it has not after 7 days, time decides. A group 
 func (m *Main) muteCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "mute GROUP", Short: "silence the alerts of a group for a while", Args: one("GROUP"),
-		Long: `A muted group is last in the lists, and still counted. It ends with --for or --letters, whichever comes first,
-with headrace dlq unmute, or when the group becomes regressed or escalating.`,
+		Long: `A muted group sends no alerts and comes last in lists, but is still counted. The mute ends with --for or --letters,
+whichever comes first, with headrace dlq unmute, or when the group becomes regressed or escalating.`,
 		Example: "  headrace dlq mute 7f3a --for 24h",
 	}
 	span := &age{}
@@ -123,8 +123,8 @@ func (m *Main) unmuteCommand() *cobra.Command {
 
 func (m *Main) noteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "note GROUP [TEXT]", Short: "note on a group who looks after it, a ticket, a text", Args: cobra.MinimumNArgs(1),
-		Long:    "Sets the parts that are given, and leaves the others; an empty one is removed. headrace audit ls --subject group:ERROR-FINGERPRINT has what was there before.",
+		Use: "note GROUP [TEXT]", Short: "write an assignee, a ticket or a text on a group", Args: cobra.MinimumNArgs(1),
+		Long:    "Sets the parts that you give and keeps the others; an empty part is removed. headrace audit ls --subject group:ERROR-FINGERPRINT shows earlier notes.",
 		Example: "  headrace dlq note 7f3a --assign ann --link https://tickets/INC-412 'the bank rejects negative totals'",
 	}
 	assign := c.Flags().String("assign", "", "who looks after it")

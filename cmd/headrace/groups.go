@@ -26,11 +26,10 @@ type groupView struct {
 
 func (m *Main) groupsCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "groups", Short: "list the reasons of failures with their states, most frequent first", Args: noArgs,
+		Use: "groups", Short: "list the groups of dead letters with their states, most frequent first", Args: noArgs,
 		Long: `Lists the groups of dead letters: those of one handler with the same error fingerprint. A group is new, ongoing,
 escalating, resolved or regressed. Muted groups, and resolved ones that still have open letters,
-come last. With other flags than --consumer, --handler and --group it counts the letters that they choose, as headrace dlq ls
-looks for them.`,
+come last. With filters other than --consumer, --handler and --group it counts the letters that match, like headrace dlq ls.`,
 	}
 	filter := addFilter(c)
 	filter.addState()

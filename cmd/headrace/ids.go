@@ -23,6 +23,19 @@ func (m *Main) askFor(args []string, yes bool) ([]int64, error) {
 	return m.readIDs(args)
 }
 
+// listed names ids for a question: the first ones, and how many more there are.
+func listed(ids []int64) string {
+	const most = 5
+	words := make([]string, 0, most)
+	for _, id := range ids[:min(most, len(ids))] {
+		words = append(words, strconv.FormatInt(id, 10))
+	}
+	if more := len(ids) - most; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(words, ", "), more)
+	}
+	return strings.Join(words, ", ")
+}
+
 // checkIDs returns an error for arguments that are neither ids nor "-".
 func checkIDs(args []string) error {
 	for _, arg := range args {

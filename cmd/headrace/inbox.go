@@ -16,7 +16,7 @@ import (
 
 func (m *Main) inboxCommand() *cobra.Command {
 	show := &cobra.Command{
-		Use: "show KEY", Short: "say where the messages with this key are, in every scope", Args: one("KEY"),
+		Use: "show KEY", Short: "show the messages with this key, in every scope", Args: one("KEY"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			return m.withStore(ctx, func(st openStore) error { return m.showKey(ctx, st, args[0]) })
 		}),

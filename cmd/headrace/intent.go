@@ -13,10 +13,10 @@ import (
 
 func (m *Main) intentCommand() *cobra.Command {
 	show := &cobra.Command{
-		Use: "show SCOPE KEY", Short: "say where an intent is, and what was answered", Args: exactly("SCOPE", "KEY"),
-		Long: `Shows an intent, or any other message: its state, failed runs, dead letters and steps. SCOPE is the consumer,
-a slash and the handler. Without a key function of its own, KEY is OWNER:KEY, where a colon or backslash inside
-either is escaped by a backslash. The answer is shown with --payload only.`,
+		Use: "show SCOPE KEY", Short: "show the state of an intent and its answer", Args: exactly("SCOPE", "KEY"),
+		Long: `Shows an intent, or any other message: its state, failed runs, dead letters and steps. SCOPE is
+CONSUMER/HANDLER. If the intent's Kind has no Key function, KEY is OWNER:KEY, with a backslash before each colon
+or backslash inside either. --payload also shows the answer.`,
 	}
 	shown := addContent(show, "the answer")
 	show.RunE = m.do(func(ctx context.Context, args []string) error {

@@ -158,7 +158,14 @@ func knownBox(ctx context.Context, st openStore, name string) error {
 	if err != nil {
 		return err
 	}
+	owners, err := st.Operations().Relays.Owners(ctx, "")
+	if err != nil {
+		return err
+	}
 	known := []string{outbox.DefaultName}
+	for _, o := range owners {
+		known = append(known, o.Outbox)
+	}
 	for _, s := range list {
 		if _, line := outbox.ConsumerOf(s.Outbox); !line {
 			known = append(known, s.Outbox)

@@ -49,9 +49,12 @@ func (m *Main) showCommand() *cobra.Command {
 	return c
 }
 
-// describe returns the filter in words.
+// describe returns the filter in words, in brackets.
 func describe(f dlq.Filter) string {
 	words := inspect.Words(f)
+	if len(f.IDs) > 0 { // which take no other filter
+		words = listed(f.IDs)
+	}
 	if words == "" {
 		return ""
 	}

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -142,7 +145,8 @@ var grows = map[string]bool{
 	"headrace_audit": true, "headrace_requests": true, "headrace_redrive_letters": true, "headrace_attempts": true, "headrace_steps": true, "headrace_group_hours": true,
 }
 
-// No view on SQLite takes much longer with many letters than with few, of the same number of groups.
+// No view on SQLite takes much more of the processor with many letters than with few, of the same number of groups. The
+// clock would tell of what else this machine does.
 //
 //evidence:group-views
 func TestViewsOnSQLite(t *testing.T) {
@@ -157,25 +161,32 @@ func TestViewsOnSQLite(t *testing.T) {
 	for i, v := range few.views() {
 		of := many.views()[i]
 		small, large := quickest(few, v), quickest(many, of)
-		t.Logf("%4d ms, and %4d ms with few: %s", large.Milliseconds(), small.Milliseconds(), of.name)
+		t.Logf("%4d ms of the processor, and %4d ms with few: %s", large.Milliseconds(), small.Milliseconds(), of.name)
 		most := 3*small + 100*time.Millisecond
 		if v.searches() { // it ends after the window with which its time is used up
 			most += 2 * search.DefaultBudget
 		}
 		if large > most {
-			t.Errorf("%s takes %s, and %s with few letters", of.name, large, small)
+			t.Errorf("%s takes %s of the processor, and %s with few letters", of.name, large, small)
 		}
 	}
 }
 
-// quickest is the shortest of three looks.
+// quickest is the least processor time of three looks, with what collecting garbage took.
 func quickest(c *crowded, v view) (took time.Duration) {
 	for range 3 {
-		began := time.Now()
+		began := processorTime(c)
 		c.look(v)
-		if t := time.Since(began); took == 0 || t < took {
+		if t := processorTime(c) - began; took == 0 || t < took {
 			took = t
 		}
 	}
 	return took
+}
+
+// processorTime is what this process has used so far.
+func processorTime(c *crowded) time.Duration {
+	var u syscall.Rusage
+	c.must(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

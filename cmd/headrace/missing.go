@@ -19,13 +19,13 @@ const missingPage = 1000
 func (m *Main) missingCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "missing SCOPE < KEYS",
-		Short: "print the keys from stdin, one a line, that the inbox never had",
-		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in a
-scope, which is CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet,
-or are older than retention; messages that wait, are dead or were discarded are not missing.
-With -o json it prints one JSON object a line. An unknown scope is an error, and no key is printed.
+		Short: "print the keys from stdin, one per line, that the inbox does not have",
+		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in the scope
+CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet, or are older than the
+retention. Messages that wait, are dead or were discarded are not missing. With -o json it prints one
+JSON object per line. An unknown scope is an error.
 
-Exit status: 0 no key is missing, 1 keys are missing, or it failed, 3 it ended early, 130 interrupted.`,
+Exit status 0 if no key is missing, 1 if keys are missing or it failed, 3 if it ended early, 130 if interrupted.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
 		Args:    one("SCOPE"),
 		RunE: m.do(func(ctx context.Context, args []string) error {

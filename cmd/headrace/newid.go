@@ -11,12 +11,11 @@ import (
 
 func (m *Main) newIDCommand() *cobra.Command {
 	c := m.writes(&cobra.Command{
-		Use: "new-id", Short: "make a copied database one of its own", Args: noArgs,
-		Long: `Gives the database a new id, after a copy of it has become another environment. The
-idempotency keys that handlers send to other systems are computed from the id: until then
-those of the copy are the same as those of the original. Do not use it on a database that
-was restored in place, because the other systems know its keys: a call that is made again
-would be carried out again. Processes that run read the new id within seconds.`,
+		Use: "new-id", Short: "give a copied database a new id", Args: noArgs,
+		Long: `Gives the database a new id. Run it on a copy that becomes another environment. The idempotency keys
+that handlers send to other systems are computed from the id, so without it those of the copy and the
+original are the same. Do not run it on a database that was restored in place: the other systems would not
+recognise a repeated call, and would carry it out again. Running processes read the new id within seconds.`,
 	})
 	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	var yes bool

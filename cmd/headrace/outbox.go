@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,15 +21,17 @@ func (m *Main) outboxCommand() *cobra.Command {
 func (m *Main) outboxStatusCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "status", Short: "count the events, show how long the oldest has waited, and who publishes", Args: noArgs,
-		Long: `Counts the events of each outbox: READY can be published now, DELAYED are delayed, or refused and tried
-again later, PARKED are refused too often and wait for headrace outbox unpark, BEHIND wait behind one
-of those. OLDEST is the age of the oldest ready event, and where no relay runs, of the oldest that is due or was refused. RELAYS is how many processes publish the outbox to
-SINK, and WAITING how many wait until those have ended, because they have another sink.`,
+		Long: `Counts the events of each outbox. READY events can be published now. DELAYED events are delayed, or were
+refused and are tried again later. PARKED events were refused too often and wait for headrace outbox unpark.
+BEHIND events wait behind one of those. OLDEST is the age of the oldest ready event; if no relay runs, of the
+oldest event that is due or was refused. RELAYS processes publish the outbox to SINK. WAITING processes have
+another sink and wait until those have ended. Only the OWNERS may publish it: the consumers that did
+first, and those with their sink.`,
 	}
 	name := outboxFlag(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
 		return m.withStore(ctx, func(st openStore) error {
-			list, err := boxes(ctx, st, *name)
+			list, err := ownedBoxes(ctx, st, *name)
 			if err != nil {
 				return fmt.Errorf("outbox status: %w", err)
 			}
@@ -36,10 +39,10 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 			for _, s := range list {
 				rows = append(rows, []string{
 					short(s.Outbox, 40), number(s.Ready), number(s.Delayed), number(s.Parked), number(s.Behind),
-					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting),
+					s.Oldest.Round(time.Millisecond).String(), number(s.Relays), short(text(s.Sink), 60), number(s.Waiting), short(text(strings.Join(s.Owners, ", ")), 60),
 				})
 			}
-			if err := m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING"}, rows); err != nil {
+			if err := m.emit("outboxes", list, []string{"OUTBOX", "READY", "DELAYED", "PARKED", "BEHIND", "OLDEST", "RELAYS", "SINK", "WAITING", "OWNERS"}, rows); err != nil {
 				return err
 			}
 			if len(list) == 0 {
@@ -61,6 +64,24 @@ SINK, and WAITING how many wait until those have ended, because they have anothe
 		})
 	})
 	return c
+}
+
+// ownedBoxes returns boxes with their owners, and those that hold nothing now.
+func ownedBoxes(ctx context.Context, st openStore, name string) ([]boxView, error) {
+	list, err := boxes(ctx, st, name)
+	if err != nil {
+		return nil, err
+	}
+	owners, err := st.Operations().Relays.Owners(ctx, name)
+	for _, o := range owners {
+		i := slices.IndexFunc(list, func(b boxView) bool { return b.Outbox == o.Outbox })
+		if i < 0 {
+			i, list = len(list), append(list, boxView{Status: outbox.Status{Outbox: o.Outbox}})
+		}
+		list[i].Owners = append(list[i].Owners, o.Consumer)
+	}
+	slices.SortFunc(list, func(a, b boxView) int { return strings.Compare(a.Outbox, b.Outbox) })
+	return list, err
 }
 
 // outboxFlag adds the flag that chooses an outbox.
@@ -160,7 +181,7 @@ from stdin, one a line. Exit status 1 if rows are named and none is parked.`,
 }
 
 func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows []int64, yes bool) error {
-	n, which := int64(len(rows)), plural(len(rows), "event", "events")
+	n, which := int64(len(rows)), plural(len(rows), "event", "events")+" ("+listed(rows)+")"
 	if rows == nil {
 		list, err := box.List(ctx, name)
 		if err != nil {
@@ -171,6 +192,9 @@ func (m *Main) unpark(ctx context.Context, box outbox.Admin, name string, rows [
 		}
 		yes = yes || n == 0 // there is nothing to ask about
 		which = plural(n, "parked event", "parked events")
+		if name != "" {
+			which += " of the outbox " + short(name, 40)
+		}
 	}
 	if err := m.would(n, "publish %s again", which); err != nil {
 		return err

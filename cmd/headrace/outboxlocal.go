@@ -20,10 +20,11 @@ type localView struct {
 func (m *Main) outboxLocalCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "local [TOPIC...]", Short: "give events that no process publishes to local handlers",
-		Long: `For a database without a broker. Events that a program published outside of a handler without
-headrace.Event.Local wait for a process with a Sink. This command makes those of the topics, or of all, local: every consumer
-that is subscribed to the topic gets them, or the first ones that subscribe later. Events whose topic had a subscription when they
-were published are removed: they were written for its consumers then. It is refused while a process publishes the outbox.`,
+		Long: `For a database without a broker. If a program publishes an event outside of a handler without
+headrace.Event.Local, the event waits for a process with a Sink. This command makes such events of the topics (or of
+all) local: the consumers that are subscribed to the topic get them, or the first ones that subscribe later. Events whose
+topic had a subscription when they were published are removed, since its consumers have copies. The command is refused
+while a process publishes the outbox.`,
 	}
 	name := c.Flags().String("outbox", outbox.DefaultName, "the outbox")
 	by := c.Flags().String("by", "", "who does it (default: your user name)")

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/prune"
 	"github.com/headrace/headrace/retry"
 )
@@ -29,14 +30,14 @@ func (m *Main) pruneCommand() *cobra.Command {
 		Use:   "prune --source-retention AGE",
 		Short: "remove old messages and closed letters",
 		Long: `Removes the records of messages that are done or discarded, and letters that were closed. The
-window, after which a message that comes back is applied again, must exceed the time for which
-the source can deliver a message again, the longest time of its retries, and the age of closed
-letters together; a shorter one is an error. By default it is computed.
+window must be longer than the time for which the source can deliver a message again, the longest time of
+its retries, and the age of closed letters together; a shorter one is an error. By default it is
+computed. A message that comes back after the window is applied again.
 
-Messages that wait, dead ones, and their open letters stay; --open-letters removes those, too.
-The removal of an open letter may make an older letter of its message due: the next run removes it.
-Consumers prune by themselves if they know their source's retention: this is for the others, and
-for your own schedule. It may be stopped at any time, and run while consumers run.`,
+Waiting messages, dead messages and their open letters are kept; --open-letters removes open letters too.
+When an open letter is removed, an older letter of its message may become due: the next run removes it.
+Consumers that know their source's retention prune by themselves. Use this command for the others, or on
+your own schedule. You may stop it at any time, and run it while consumers run.`,
 		Example: "  headrace prune --source-retention 7d --dry-run\n  headrace prune --source-retention 7d --retry-span 6h --window 30d",
 		Args:    noArgs,
 	}
@@ -106,7 +107,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	}
 	if m.dryRun {
 		view.Messages, view.Letters = found.Messages, found.Letters
-		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), view.Window)}})
+		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), encode.Span(plan.Window.Round(time.Minute)))}})
 	}
 	if plan.OpenLetters > 0 {
 		if err := m.confirm(f.yes, "remove %s, open ones among them?", amount(found)); err != nil {
@@ -121,7 +122,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	})
 	bar.end()
 	view.Messages, view.Letters = done.Messages, done.Letters
-	printed := m.emit("", view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), view.Window)}})
+	printed := m.emit("", view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), encode.Span(plan.Window.Round(time.Minute)))}})
 	switch {
 	case err != nil && work.Err() != nil:
 		return fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, amount(done))

@@ -31,9 +31,9 @@ const stopWait = 10 * time.Second
 func (m *Main) redrivePlanCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "plan [GROUP]", Short: "list the letters of a redrive, and check what it needs", Args: mostOne("GROUP"),
-		Long: `Lists open letters by id, and says what there is to know before they are redriven. Nothing is
-redriven yet. The list never changes: letters that come later are not on it. The plan may be applied
-for an hour, or --valid, by anybody.
+		Long: `Lists open letters by id, with what you should know before you redrive them. Nothing is redriven yet.
+The list never changes: later letters are not on it. Any operator may apply the plan within an hour, or
+within --valid.
 
 GROUP is an error fingerprint, or its first digits, at least 4. A process of the consumer makes the
 plan. Applied, the redrive sends one letter, then 10, 100, and the rest, and pauses when letters fail
@@ -179,9 +179,9 @@ func (m *Main) withRedrive(ctx context.Context, name string, f func(st openStore
 func (m *Main) redriveApplyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "apply R-N --reason WHY", Short: "start a planned redrive, and watch it", Args: one("redrive"),
-		Long: `Starts a redrive that was planned. It is refused if things have changed since then: the plan has
-expired, other builds run, or the fix does not work. The processes of the consumer do the redrive;
-the command watches it, and may be ended. Exit status 3 if letters failed again or were skipped,
+		Long: `Starts a planned redrive. It is refused if the plan has expired, if other builds run by now, or if the fix
+does not work. The processes of the consumer do the redrive. The command only watches it, and you may
+end the command. Exit status 3 if letters failed again or were skipped,
 5 if it is refused, 6 if it has paused by itself.`,
 		Example: "  headrace redrive apply R-42 --reason 'fixed in v1.8.1'",
 	}
@@ -269,7 +269,7 @@ func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, reques
 		return errIncomplete
 	}
 	if err != nil {
-		return err
+		return m.nextRefused(ctx, st, r.ID, err)
 	}
 	return m.showRedrive(ctx, st, r.ID)
 }
@@ -307,7 +307,7 @@ func (m *Main) stopCommand(name, shortly, kind string) *cobra.Command {
 
 func (m *Main) redriveResumeCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "resume R-N", Short: "let a paused redrive go on: it begins its stage again", Args: one("redrive"),
+		Use: "resume R-N", Short: "continue a paused redrive at the beginning of its stage", Args: one("redrive"),
 	}
 	var a redriving.Resume
 	m.writes(c)

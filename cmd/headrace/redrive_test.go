@@ -123,6 +123,8 @@ func TestRedrivePath(t *testing.T) {
 	p.run(exitDone, quickly, "redrive", "resume", "R-1")
 	p.run(exitPartial, quickly, "redrive", "watch", "R-1")
 	p.wants("the end", "R-1 done", "28 succeeded, 2 failed again", "applied by bo", "letter 7 failed again as letter 31, in group ", "next: headrace dlq why ")
+	p.run(exitRefused, quickly, "redrive", "resume", "R-1")
+	p.wants("resume a done one", "refused: R-1 is done", "next: headrace redrive show R-1\n")
 	p.run(exitDone, quickly, "dlq", "show", "7")
 	p.wants("show", "redrive by bo: fixed, in R-1")
 	b.applied.Range(func(key, n any) bool {

@@ -14,7 +14,7 @@ import (
 func (m *Main) redriveWatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "watch R-N", Short: "watch a redrive until it ends or pauses", Args: one("redrive"),
-		Long: `Shows how a redrive goes on until it ends or pauses. Ending the command does not end the redrive.
+		Long: `Shows the progress of a redrive until it ends or pauses. Ending the command does not end the redrive.
 Exit status 3 if letters failed again or were skipped, 6 if the redrive is paused.`,
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error { return m.watch(ctx, st, r.ID) })

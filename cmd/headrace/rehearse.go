@@ -21,13 +21,13 @@ import (
 func (m *Main) rehearseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "rehearse GROUP | ID...", Short: "try the handler of dead letters on them, and roll back",
-		Long: `Has a process of the consumer run the handler on dead letters and roll back, and says which of them
-would pass. Nothing is kept and nothing is published; a sequence of PostgreSQL moves on. By default
-it takes 20 letters of the group, the oldest, the newest and some between, and a process of the newest build
-that runs. The handler must be declared consumer.Rehearsable().
+		Long: `Asks a process of the consumer to run the handler on dead letters and roll back, and prints which of them
+would pass. Nothing is kept and nothing is published; only PostgreSQL sequences advance. By default it takes
+20 letters of the group (the oldest, the newest and some between) and a process of the newest running
+build. The handler must be declared consumer.Rehearsable().
 
-GROUP is the error fingerprint, or its first digits, at least 4. Where digits are the number of a letter, too,
---group or --letter says which is meant. Exit status 3 if a letter would fail or was not rehearsed, 5 if none was.`,
+GROUP is the error fingerprint, or at least its first 4 digits. If the digits are also the number of a letter,
+use --group or --letter. Exit status 3 if a letter would fail or was not rehearsed, 5 if none was.`,
 		Example: "  headrace dlq rehearse 3f2a\n  headrace dlq rehearse 17 18 --host pod-canary-0",
 	}
 	var of dlq.Filter

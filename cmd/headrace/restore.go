@@ -15,10 +15,10 @@ import (
 
 func (m *Main) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "restore [ID... | - | R-N] --reason WHY", Short: "take back the discard of letters, or of a whole redrive that was one",
-		Long: `Makes discarded letters open again, and their messages dead, as they were before. Steps that the discard
-has finished need a person again. A letter whose message came again meanwhile stays as it is. A process of
-the consumer does it. - reads ids from stdin, one a line. Exit status 3 if some letters stay discarded, 5
+		Use: "restore [ID... | - | R-N] --reason WHY", Short: "undo the discard of letters, or of a whole discard R-N",
+		Long: `Makes discarded letters open again, and their messages dead, as before the discard. Steps that the discard
+closed need a person again. A letter whose message came again meanwhile does not change. A process of
+the consumer does it. - reads ids from stdin, one per line. Exit status 3 if some letters stay discarded, 5
 if all do.`,
 		Example: "  headrace dlq restore 187 188 --reason 'the wrong group'\n  headrace dlq restore R-43 --reason 'the wrong group'",
 	}
@@ -68,7 +68,12 @@ func (m *Main) restore(ctx context.Context, st openStore, r *asking, args editin
 	if m.dryRun {
 		return m.wouldRestore(ctx, st, r, args)
 	}
-	question := "restore " + plural(n, "letter", "letters") + "?"
+	question := "restore " + plural(n, "letter", "letters")
+	if args.RedriveID != 0 {
+		question += " of " + job.Name(args.RedriveID) + "?"
+	} else {
+		question += " (" + listed(args.IDs) + ")?"
+	}
 	if name := job.Name(args.RedriveID); !yes && n > manyLetters {
 		if err := m.confirmName(name, func(answer string) bool { return strings.EqualFold(answer, name) }, "%s", question); err != nil {
 			return err

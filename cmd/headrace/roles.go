@@ -51,12 +51,12 @@ func (errRights) Error() string    { return "this login may not do it" }
 func (errRights) SQLState() string { return "42501" }
 
 // mayTry refuses a dry run to a login without the rights of the deed: it writes nothing by which the server
-// would refuse it.
+// would refuse it. It also refuses what only a consumer may do: an admin may do the first half of it.
 func (m *Main) mayTry(ctx context.Context, st openStore) error {
 	database, ok := st.Store.(interface {
 		May(ctx context.Context, role string) (bool, error)
 	})
-	if !ok || !m.dryRun || m.role == "" || m.role == "owner" { // whose tables may be missing
+	if !ok || !m.dryRun && m.role != "consumer" || m.role == "" || m.role == "owner" { // whose tables may be missing
 		return nil
 	}
 	if may, err := database.May(ctx, m.role); err != nil || may {
@@ -104,8 +104,8 @@ func needs(err error, command string) string {
 func (m *Main) grantsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "grants", Short: "print the SQL of five roles: publisher, consumer, operator, admin, viewer", Args: noArgs,
-		Long: `Prints the SQL that makes five roles and gives each its rights on the tables; it runs nothing. Grant
-the roles to logins: publisher to programs that only publish events, consumer to those that run
+		Long: `Prints the SQL that creates five roles and gives each its rights on the tables. It does not run the SQL.
+Grant the roles to logins: publisher to programs that only publish events, consumer to those that run
 consumers, and operator, admin and viewer to people. A viewer sees no payloads and no headers.
 PostgreSQL only: a SQLite database has the rights of its file.`,
 		Example: "  headrace migrate grants --role-prefix shop | psql",

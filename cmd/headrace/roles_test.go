@@ -157,9 +157,25 @@ func TestRoles(t *testing.T) {
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq restore --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
-	l.may("consumer", exitDone, "prune --source-retention 1h")
+	pruneAs(l)
 	l.may("admin", exitDone, "check")
 	askAs(l)
+}
+
+// pruneAs wants nothing removed by a login that may not remove all of it.
+func pruneAs(l *logins) {
+	l.exec("UPDATE headrace_inbox SET changed_at = changed_at - interval '1 year' WHERE state = 'done'")
+	for _, role := range []string{"admin", "consumer"} {
+		want, left := exitNotPermitted, 1
+		if role == "consumer" {
+			want, left = exitDone, 0
+		}
+		l.may(role, want, "prune --source-retention 1h")
+		var n int
+		if err := l.owner.QueryRow("SELECT count(*) FROM headrace_inbox WHERE state = 'done'").Scan(&n); err != nil || n != left {
+			l.Errorf("%d messages after prune as %s, not %d; %v", n, role, left, err)
+		}
+	}
 }
 
 func publishAs(l *logins) {

@@ -63,7 +63,7 @@ func TestPruneBar(t *testing.T) {
 	p := newProgram(t)
 	p.seed("done", "k")
 	p.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true } }, "prune", "--source-retention", "1h")
-	if p.stdout.String() != "0 messages and 0 letters removed (window 186h9m47.1s)\n" {
+	if p.stdout.String() != "0 messages and 0 letters removed (window 7 days 18 h 10 min)\n" {
 		t.Errorf("%q", p.stdout.String())
 	}
 }

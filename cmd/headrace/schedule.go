@@ -26,8 +26,8 @@ func (m *Main) scheduleCommand() *cobra.Command {
 	}
 	fire := &cobra.Command{
 		Use: "fire NAME", Short: "ask for a tick now", Args: one("NAME"),
-		Long: `Asks the processes for a tick of the schedule, which comes within seconds where one runs, and else when one
-starts. It is handled once. While the last one waits or works another is refused: people click twice.
+		Long: `Asks for a tick of the schedule. It comes within seconds if a process runs, otherwise when one starts. It is
+handled once. A second request is refused while the first tick waits or runs.
 
 Exit status 5 if it is refused.`,
 	}

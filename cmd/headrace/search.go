@@ -77,8 +77,8 @@ type letterPage struct {
 func (m *Main) listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ls", Short: "list dead letters, newest first", Args: noArgs,
-		Long: `Lists dead letters, newest first. It looks at the newest letters for a short time, says how far it came,
-and where to go on.`,
+		Long: `Lists dead letters, newest first. It searches the newest letters for a short time, then says how far it got
+and where to continue.`,
 		Example: "  headrace dlq ls --consumer billing --since 24h --where '$.total < 0'\n  headrace dlq ls --topic orders --all-pages -o ndjson",
 	}
 	filter := addFilter(c)

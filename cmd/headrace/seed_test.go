@@ -80,7 +80,7 @@ func seedDB(dsn, schema, what, arg string) (err error) {
 	}
 	if what == "relay" {
 		for _, sink := range []string{"kafka:a", "kafka:b"} {
-			if _, err := st.Operations().Relays.Serve(ctx, outbox.Relay{ID: arg + sink, Outbox: arg, Sink: sink}, time.Minute); err != nil {
+			if _, err := st.Operations().Relays.Serve(ctx, outbox.Relay{ID: arg + sink, Outbox: arg, Sink: sink, Consumers: []string{"billing"}}, time.Minute); err != nil {
 				return err
 			}
 		}

@@ -34,14 +34,14 @@ type resolveFlags struct {
 
 func (m *Main) stepsResolveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "resolve SCOPE KEY STEP --done | --again | --anew", Short: "say what became of a step whose outcome is unknown", Args: exactly("SCOPE", "KEY", "STEP"),
-		Long: `Has a process of the consumer record what a person has found out about a step, and redrive the message, in one
-commit. It is in the audit trail. Look the step up in the other system first: headrace steps KEY shows under which key.
+		Use: "resolve SCOPE KEY STEP --done | --again | --anew", Short: "say what became of a step with an unknown outcome", Args: exactly("SCOPE", "KEY", "STEP"),
+		Long: `Asks a process of the consumer to record what you have found out about a step, and to redrive the message, in one
+commit. The audit trail keeps it. First look the step up in the other system: headrace steps KEY shows its key.
 
-With --again and --anew the call is made again, so they are refused while the system may still work on the latest one,
-by the step's Timeout and FindAfter, and of a message that is done or discarded, which never runs again: if the call is
-missing there, make it by hand, and record it with --done. The result of a step that is done without one may be given
-later with --done --result. To give the message up instead, discard its letter: headrace dlq discard --open-calls.
+--again and --anew make the call again. So they are refused while the system may still work on the latest call (by the
+step's Timeout and FindAfter). They are also refused for a message that is done or discarded, since it never runs again:
+if its call is missing, make it by hand and record it with --done. You may add a missing result later with --done
+--result. To give the message up instead, discard its letter: headrace dlq discard --open-calls.
 
 Exit status 5 if the state of the step does not allow it, or no process runs. It needs an admin.`,
 		Example: "  headrace steps resolve billing/orders.paid order:10492 payout --done --external-id po_77 --reason 'found in the bank portal'",
@@ -66,12 +66,12 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 	if f.Reason == "" {
 		return usagef("resolve: say how you know with --reason")
 	}
-	r := resolve.Resolution{Step: args[2], Verdict: resolve.Done, ExternalID: f.externalID, Hold: f.hold, Force: f.force}
+	r := resolve.Resolution{Step: args[2], Decision: resolve.Done, ExternalID: f.externalID, Hold: f.hold, Force: f.force}
 	switch {
 	case f.again:
-		r.Verdict = resolve.Again
+		r.Decision = resolve.Again
 	case f.anew:
-		r.Verdict = resolve.Anew
+		r.Decision = resolve.Anew
 	}
 	if r.ID, err = f.message(args[0], args[1]); err != nil {
 		return err
@@ -88,9 +88,9 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 	if err := m.mayAsk(f.yes, f.result == "-"); err != nil {
 		return err
 	}
-	what := map[resolve.Verdict]string{
+	what := map[resolve.Decision]string{
 		resolve.Done: "record as carried out", resolve.Again: "call again", resolve.Anew: "call again under a new key",
-	}[r.Verdict]
+	}[r.Decision]
 	return m.withStore(ctx, func(st openStore) error {
 		if err := m.wouldStep(ctx, st, f.asking, r.ID, r.Step, what); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		if err != nil {
 			return err
 		}
-		return m.printResolution(r.Verdict, a)
+		return m.printResolution(r.Decision, a)
 	})
 }
 
@@ -139,7 +139,7 @@ func (m *Main) readResult(name string) ([]byte, error) {
 	return b, nil
 }
 
-func (m *Main) printResolution(v resolve.Verdict, a intervene.Resolved) error {
+func (m *Main) printResolution(v resolve.Decision, a intervene.Resolved) error {
 	if m.json() {
 		return m.emitJSON("", a)
 	}
@@ -160,7 +160,7 @@ func (m *Main) printResolution(v resolve.Verdict, a intervene.Resolved) error {
 	}
 	says := "is " + state
 	if a.State == ledger.Failed {
-		says = map[resolve.Verdict]string{resolve.Again: "may be called again under the same key", resolve.Anew: "may be called again under a new key"}[v]
+		says = map[resolve.Decision]string{resolve.Again: "may be called again under the same key", resolve.Anew: "may be called again under a new key"}[v]
 	}
 	return m.line("step %s %s; %s", a.Step, says, rest)
 }

@@ -80,7 +80,7 @@ func (m *Main) stepsListCommand() *cobra.Command {
 
 func (m *Main) stepsFindCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "find SYSTEM ID", Short: "find the message whose step made this in a system", Args: exactly("SYSTEM", "ID"),
+		Use: "find SYSTEM ID", Short: "find the message whose step created an id in a system", Args: exactly("SYSTEM", "ID"),
 		RunE: m.do(func(ctx context.Context, args []string) error {
 			return m.withStore(ctx, func(st openStore) error {
 				rows, err := st.Operations().StepAdmin.Find(ctx, args[0], args[1], listMost)
@@ -96,9 +96,9 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 func (m *Main) stepsEraseCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "erase SCOPE KEY", Short: "remove the results of a message's steps, and its answer", Args: exactly("SCOPE", "KEY"),
-		Long: `Has a process of the consumer remove the results of the steps of a message that is done or discarded, those that they
-share with other messages (Memo), and its answer, as personal data. It needs an admin.
-That the steps were done stays recorded, with the ids of what they made, so that nothing is repeated.`,
+		Long: `Asks a process of the consumer to remove personal data of a message that is done or discarded: the results of its steps,
+also those shared with other messages (Memo), and its answer. It needs an admin. The record that the steps were done is
+kept, with their external ids, so that no call is repeated.`,
 		Example: "  headrace steps erase billing/orders.paid order:10492 --reason 'request of the customer, ticket 812'",
 	}
 	a := m.asks(c, intervene.EraseKind, "steps erase")

@@ -13,9 +13,9 @@ import (
 func (m *Main) stepsSendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "send SCOPE KEY NAME VALUE", Short: "send a signal for which a message waits", Args: exactly("SCOPE", "KEY", "NAME", "VALUE"),
-		Long: `Has a process of the consumer send a signal, such as an approval, to a message that waits for it; the message goes on
-in the same commit. VALUE is JSON: true, 42, "a text". The same value again is no error. Exit status 5 if the message
-does not wait for the signal, or no process runs. It needs an admin.`,
+		Long: `Asks a process of the consumer to send a signal, such as an approval, to a message that waits for it. The same commit
+makes the message due. VALUE is JSON: true, 42, "a text". Sending the same value again is no error. Exit status 5 if the
+message does not wait for the signal, or no process runs. It needs an admin.`,
 		Example: "  headrace steps send billing/orders.paid order:10492 approval true --reason 'within budget'",
 	}
 	a := m.asks(c, intervene.SendKind, "steps send")

@@ -78,12 +78,11 @@ func (m *Main) subscriptionMoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "move FROM TO", Short: "give the subscriptions of a renamed consumer to its new name", Args: twoConsumers,
 		Long: `Gives the subscriptions of the consumer FROM, and the events that wait for it, to the consumer TO. It is
-refused while a process of FROM runs. Events of transactions that were open meanwhile stay behind: call it again.
+refused while a process of FROM runs. Events of transactions that are open meanwhile do not move: run it again.
 
-The inbox, the backlog and the dead letters of FROM stay under its name. TO does not know what FROM has
-handled: a message that comes again is applied again. Messages in the backlog of FROM, and letters that are redriven,
-wait for a process that is called FROM. So let FROM work its backlog off, and redrive or discard its letters, before
-you stop it and move.`,
+The inbox, the backlog and the dead letters keep the name FROM. TO does not know what FROM has handled: if such a
+message comes again, it is applied again. Messages in the backlog of FROM, and its redriven letters, wait for a
+process that is called FROM. So before you stop FROM, let it finish its backlog, and redrive or discard its letters.`,
 	}
 	by := c.Flags().String("by", "", "who does it (default: your user name)")
 	var yes bool
@@ -184,10 +183,10 @@ func twoConsumers(c *cobra.Command, args []string) error {
 func (m *Main) subscriptionRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "remove CONSUMER [TOPIC...]", Short: "end subscriptions", Args: cobra.MinimumNArgs(1),
-		Long: `Ends the subscriptions of a consumer to these topics, or to all. Events are not lost silently: it is refused
-while events wait, unless --events is given, which deletes them; and while a process of the consumer runs
-and one has had a local handler for one of the topics within 2 minutes, because it would subscribe again, and
-miss what is published until then. Stop it, or deploy it without the handler and wait for 2 minutes.`,
+		Long: `Ends the subscriptions of a consumer to these topics, or to all. It is refused while events wait; --events deletes
+them. It is also refused while a process of the consumer runs and a process has had a local handler for one of the
+topics within 2 minutes: that process would subscribe again, and miss the events published until then. Stop the
+process, or deploy it without the handler and wait for 2 minutes.`,
 	}
 	events := c.Flags().Bool("events", false, "also delete the events that wait")
 	by := c.Flags().String("by", "", "who does it (default: your user name)")

@@ -15,19 +15,19 @@ import (
 func (m *Main) suspectCommand() *cobra.Command {
 	begin := &cobra.Command{
 		Use: "begin --until TIME", Short: "say that records of steps may be lost, after a restore", Args: noArgs,
-		Long: `After a restore of a backup, or with a promoted standby, the records of the last steps may be lost, and the
-other systems have carried them out. While the mode is on, a step without a record counts as one whose call had no
-answer, for messages from before TIME and those without a time: Retry repeats its key, Probe asks first, Park waits
-for a person, Skip is skipped. Begin it before any process works on the database.
+		Long: `After you restore a backup, or promote a standby, the records of the last steps may be lost although the other
+systems have carried them out. While this mode is on, a step without a record counts as a call without an answer, for
+messages from before TIME and messages without a time. Retry then repeats the call with its key, Probe asks first, Park
+waits for a person, Skip skips. Begin the mode before any process works on the database.
 
-TIME is when the lost database last worked, or later: a source that gives a message the time of its arrival (a
-webhook that is sent again) needs a time after that. Running processes notice it with their next step.`,
+TIME is when the lost database last worked, or later. The time of a webhook that is sent again is when it arrives, so
+with webhooks choose a later TIME. Running processes notice the mode with their next step.`,
 		Example: "  headrace suspect begin --until 2026-01-31T12:00:00Z --reason 'restored from the backup of 11:00'",
 	}
 	until := begin.Flags().String("until", "", "the time, or how long ago it was: 2026-01-31T12:00:00Z, 90m")
 	end := &cobra.Command{
 		Use: "end", Short: "say that no records are missing any more", Args: noArgs,
-		Long: `Ends the mode, when the messages from before its time are done. Exit status 1 if it is off.`,
+		Long: `Ends the mode. Run it when the messages from before its TIME are done. Exit status 1 if the mode is off.`,
 	}
 	for _, c := range []*cobra.Command{begin, end} {
 		by := c.Flags().String("by", "", "who does it, for the audit trail (default: your user name)")

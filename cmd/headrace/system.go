@@ -75,10 +75,10 @@ func pausedSystems(views []systemView) (rows [][]string) {
 
 func (m *Main) systemPauseCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "pause NAME", Short: "have the steps of all processes leave a system alone for a time", Args: one("NAME"),
-		Long: `Steps that would call the system (the System of their declaration) call nothing; their messages are put off, which
-costs no attempt, and the rest goes on. Processes know it within a second. A call under way is not cut off. A
-pause that lasts longer already is left as it is. After headrace system resume the messages go on within about a minute.
+		Use: "pause NAME", Short: "stop the steps of all processes from calling a system for a time", Args: one("NAME"),
+		Long: `Within a second, all processes stop calling the system (the System of a step's declaration). Messages that need it
+are postponed, without an attempt; other messages go on. A running call is not cut off. A pause that already lasts
+longer does not change. After headrace system resume the messages go on within about a minute.
 
 Exit status 5 if no step that is recorded calls a system of this name.`,
 		Example: "  headrace system pause bank --for 1h --reason 'maintenance until 14:00'",
@@ -101,6 +101,13 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 				return err
 			} else if !known && !*anyway {
 				return fmt.Errorf("%w: no step that is recorded calls a system %q: is the name the System of a step? If its first call is still to come, add --anyway", errRefused, args[0])
+			}
+			if m.dryRun {
+				if p, err := systemPause(ctx, st, args[0]); err != nil {
+					return err
+				} else if p.Left >= d.d {
+					return m.would(0, "leave %s as it is: paused until %s", args[0], when(p.Until))
+				}
 			}
 			if err := m.would(1, "pause %s for %s", args[0], d.d); err != nil {
 				return err
@@ -125,6 +132,13 @@ func (m *Main) systemResumeCommand() *cobra.Command {
 	by := m.writes(c).Flags().String("by", "", "who resumes it (default: your user name)")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		return m.withStore(ctx, func(st openStore) error {
+			if m.dryRun {
+				if p, err := systemPause(ctx, st, args[0]); err != nil {
+					return err
+				} else if p.Left <= 0 {
+					return m.systemOpen()
+				}
+			}
 			if err := m.would(1, "end the pause of %s", args[0]); err != nil {
 				return err
 			}
@@ -133,8 +147,7 @@ func (m *Main) systemResumeCommand() *cobra.Command {
 				return err
 			}
 			if !was {
-				m.say("it was not paused")
-				return errFound
+				return m.systemOpen()
 			}
 			err = m.emit("", map[string]any{"system": args[0], "resumed": true}, nil, [][]string{{args[0] + " is resumed"}})
 			m.next("system ls")
@@ -142,4 +155,21 @@ func (m *Main) systemResumeCommand() *cobra.Command {
 		})
 	})
 	return c
+}
+
+// systemOpen is the end of a resume of a system that is not paused.
+func (m *Main) systemOpen() error {
+	m.say("it was not paused")
+	return errFound
+}
+
+// systemPause returns the latest pause of a system; that without a Left is over.
+func systemPause(ctx context.Context, st openStore, name string) (ledger.SystemPause, error) {
+	list, err := st.Operations().Systems.List(ctx)
+	for _, p := range list {
+		if p.System == name {
+			return p, err
+		}
+	}
+	return ledger.SystemPause{}, err
 }

@@ -32,17 +32,17 @@ type uiFlags struct {
 func (m *Main) uiCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "ui", Short: "show the database in a browser", Args: noArgs,
-		Long: `Serves pages that show what fails, and lead from there to redriven letters. It prints a link that works once, for
-5 minutes and on this machine, and makes the browser that opens it an admin's for 12 hours. With --proxy-header or
---tokens others are known too, and it may listen beyond loopback. Ending the command ends no redrive.
+		Long: `Serves pages that show which messages fail and why, and that redrive them. It prints a link that works once, within
+5 minutes, on this machine. The browser that opens it is an admin's for 12 hours. With --proxy-header or --tokens other
+people can sign in, and the pages may listen beyond loopback. Ending the command ends no redrive.
 
-Processes of consumers send their alerts. That a consumer has none left no process of it can tell: with --alerts, this
-command does, and tells what concerns the whole database while no process judges that. The file has a line for each receiver:
+The processes of a consumer send its alerts. If none of them runs, they cannot report that: with --alerts this command
+does, and also sends alerts about the whole database while no process checks it. The file has a line for each receiver:
   slack URL | pagerduty KEY | pagerduty-eu KEY | alertmanager URL… | webhook URL SECRET | heartbeat URL
-Behind its kind a receiver may have name=NAME, and two of a kind must, as in "slack name=ops URL": headrace alert ls tells them apart
-by it. The file may have "pages URL", the address of these pages for links, and "allow NETWORK" (10.0.0.0/8), for receivers in your own
-network, also by http. Of a receiver that is a sink of the consumers, too, by the same name, each alert is sent once. HEADRACE_ENVIRONMENT is
-that of the consumers.`,
+A receiver may have a name after its kind, as in "slack name=ops URL"; two receivers of a kind need names. headrace alert ls shows
+the name. The file may also have "pages URL", the address of these pages for links, and "allow NETWORK" (10.0.0.0/8), for receivers in
+your own network, also by http. If a receiver is also a sink of the consumers under the same name, it gets each alert once. Set
+HEADRACE_ENVIRONMENT as for the consumers.`,
 		Example: "  headrace ui --listen 127.0.0.1:8090",
 	}
 	var f uiFlags

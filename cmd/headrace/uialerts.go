@@ -152,7 +152,7 @@ func (r receivers) watch(ctx context.Context, st store.Store, environment string
 	tasks.Go(func() { w.Run(ctx) })
 	for _, p := range r.pulses {
 		tasks.Go(func() {
-			p.Run(ctx, func() error { return st.Ping(ctx) }, func(err error) { logger.Warn("the heartbeat was not taken", "heartbeat", p.name, "error", err) })
+			p.Run(ctx, func() error { return st.Ping(ctx) }, func(err error) { logger.Warn("the heartbeat was not sent", "heartbeat", p.name, "error", err) })
 		})
 	}
 	tasks.Wait()

@@ -17,6 +17,7 @@ const topicsShown = 10
 type boxView struct {
 	outbox.Status
 	Topics []outbox.TopicStatus `json:"topics,omitempty"`
+	Owners []string             `json:"owners,omitempty"` // of outbox status
 }
 
 // boxes returns the outboxes and lines of the database, or the one called name. Those that

@@ -42,10 +42,10 @@ type whyView struct {
 func (m *Main) whyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "why GROUP | ID", Short: "show a group: since when, from which builds, what runs now, and one letter",
-		Long: `Shows what is known of the open letters of a group: when they came, which builds wrote them, which
-builds run now, and the newest letter with its attempts. GROUP is the error fingerprint, or its
-first digits, at least 4 (see headrace dlq groups); ID is the number of a letter of it. If several handlers have
-letters of that fingerprint, --consumer and --handler choose.`,
+		Long: `Shows the open letters of a group: when they came, which builds wrote them, which builds run now, and the
+newest letter with its attempts. GROUP is the error fingerprint, or at least its first 4 digits (see headrace
+dlq groups). ID is the number of one of its letters. If several handlers have letters of that fingerprint,
+choose with --consumer and --handler.`,
 		Example: "  headrace dlq why 3f2a",
 	}
 	var of dlq.Filter
@@ -152,7 +152,7 @@ func letterOf(ctx context.Context, st openStore, g groups.Group) (*detailView, e
 }
 
 func (m *Main) printWhy(v whyView) error {
-	if err := m.line("%s  %s", v.ErrorFingerprint, text(v.Sample)); err != nil {
+	if err := m.line("%s  %s", v.ErrorFingerprint, short(text(v.Sample), 200)); err != nil {
 		return err
 	}
 	topic := ""

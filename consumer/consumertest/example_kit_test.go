@@ -22,7 +22,7 @@ import (
 // run runs a test outside of go test, and prints PASS, or FAIL and the first line of what
 // it failed with.
 func run(test func(t testing.TB)) {
-	said := verdict(test)
+	said := failure(test)
 	if said == "" {
 		fmt.Println("PASS")
 		return

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// verdict runs a test outside of go test, and returns what it failed with; "" if it
+// failure runs a test outside of go test, and returns what it failed with; "" if it
 // passed. Kits are tested on wrong handlers with it, and the Examples run by it.
-func verdict(test func(t testing.TB)) string {
+func failure(test func(t testing.TB)) string {
 	t := &fake{}
 	var cancel context.CancelFunc
 	t.ctx, cancel = context.WithCancel(context.Background())
@@ -72,10 +72,10 @@ func (t *fake) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// says fails t unless each of the words is in the verdict.
-func says(t *testing.T, verdict string, words ...string) {
+// says fails t unless each of the words is in the failure.
+func says(t *testing.T, failure string, words ...string) {
 	t.Helper()
-	if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(verdict, w) }) {
-		t.Errorf("the kit said:\n%s\nwant all of %q in it", verdict, words)
+	if slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(failure, w) }) {
+		t.Errorf("the kit said:\n%s\nwant all of %q in it", failure, words)
 	}
 }

@@ -47,19 +47,19 @@ func TestUnstableKeys(t *testing.T) {
 		"panicked":                func(*headrace.Delivery) (string, error) { panic("no shop") },
 		"cannot be had":           func(*headrace.Delivery) (string, error) { return "", nil },
 	} {
-		says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, key, fromShop) }), string(change))
+		says(t, failure(func(t testing.TB) { consumertest.StableKey(t, key, fromShop) }), string(change))
 	}
-	says(t, verdict(func(t testing.TB) { consumertest.StableKey(t, inbox.Position(), fromShop) }), string(consumertest.Resent))
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) { consumertest.StableKey(t, inbox.Position(), fromShop) }), string(consumertest.Resent))
+	says(t, failure(func(t testing.TB) {
 		consumertest.StableFingerprint(t, func(d *headrace.Delivery) (string, error) { return string(d.Payload), nil }, fromShop)
 	}), "the fingerprint is not stable: "+string(consumertest.Reserialised))
 	var calls atomic.Int64
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(calls.Add(1) / 8), nil }, fromShop)
 	}), "called from several goroutines") // the first, five changes, all together: 7 calls
 	var more atomic.Int64
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		consumertest.StableKey(t, func(*headrace.Delivery) (string, error) { return fmt.Sprint(more.Add(1) / 100), nil }, fromShop)
 	}), "times in a row")
-	says(t, verdict(func(t testing.TB) { consumertest.DistinctKeys(t, inbox.Header("none"), fromShop) }), "no key for")
+	says(t, failure(func(t testing.TB) { consumertest.DistinctKeys(t, inbox.Header("none"), fromShop) }), "no key for")
 }

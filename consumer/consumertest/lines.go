@@ -4,16 +4,23 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/outbox"
 )
 
 // Publish writes events in a transaction of the test's, as a program does with
-// outbox.Publish, and does not wait: see Settle. Local handlers get them, also those of a
-// process that starts later if the events are Local.
+// outbox.Publish. It waits until a process has subscribed to the topics of its local handlers,
+// so that they get the events, but not until they have handled them: see Settle. Publish ends
+// the test if no handler and no Sink takes an event.
 func (k *Kit) Publish(events ...headrace.Event) {
 	k.t.Helper()
+	k.await("Publish", func(*process) bool {
+		left, _ := k.subscribing()
+		return len(left) == 0
+	})
+	k.checkTaken(events)
 	err := k.within(false, func(ctx context.Context, tx *sql.Tx) error {
 		return outbox.New(k.place.kit.Outbox()).Publish(ctx, tx, events...)
 	})
@@ -24,6 +31,26 @@ func (k *Kit) Publish(events ...headrace.Event) {
 	defer k.mu.Unlock()
 	for _, p := range k.slots {
 		p.st.Outbox().Signal().Wake()
+	}
+}
+
+// checkTaken ends the test if an event would wait for ever.
+func (k *Kit) checkTaken(events []headrace.Event) {
+	k.t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var topics []string
+	sink := false
+	for _, c := range k.consumers {
+		sink = sink || c.Runtime().Sink != nil
+		for _, h := range c.Runtime().Local() {
+			topics = append(topics, h.Topic)
+		}
+	}
+	for _, e := range events {
+		if !slices.Contains(topics, e.Topic) && (e.Local || !sink) {
+			k.t.Fatalf("Publish: no local handler takes the topic %q, and no Sink publishes the event: there are local handlers (consumer.Local) for %q", e.Topic, topics)
+		}
 	}
 }
 

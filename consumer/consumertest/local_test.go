@@ -50,7 +50,7 @@ func TestLocalHandlersAlone(t *testing.T) {
 			onEach(t, func(t *testing.T, db consumertest.Database) {
 				k := kit(t, db, localOnly(beside))
 				k.CrashAt(consumertest.BeforeCommit)
-				k.Publish(headrace.Event{ID: "e1", Topic: topic, Value: order{"1", 10}, Local: true})
+				k.Publish(headrace.Event{ID: "e1", Topic: topic, Value: order{"1", 10}}) // the first call of the kit, without Local
 				k.Settle()
 				k.Publish(headrace.Event{ID: "e2", Topic: topic, Value: order{"2", 10}})
 				k.Settle()
@@ -115,7 +115,7 @@ func TestConsumersBesideEachOther(t *testing.T) {
 
 // Two consumers of one topic would share its messages: a broker gives each its own.
 func TestTwoConsumersOfOneTopic(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), besideEachOther(topic, topic))
 		k.Deliver(paid("1"))
 		k.Settle()
@@ -137,7 +137,7 @@ func TestDeliverWithoutHandler(t *testing.T) {
 			{besideEachOther(topic, "returned"), "order.paid", `no handler takes the topic "order.paid" from the broker: there are handlers for ["orders.paid" "returned"]`},
 			{localOnly(true), topic, "its handler is Local and gets events: see Kit.Publish"},
 		} {
-			said := verdict(func(t testing.TB) {
+			said := failure(func(t testing.TB) {
 				k := kit(t, consumertest.SQLite(), c.wire)
 				deliver(k, consumertest.JSON(c.topic, "1", order{"1", 10}))
 				k.Settle()
@@ -145,6 +145,45 @@ func TestDeliverWithoutHandler(t *testing.T) {
 			if !strings.Contains(said, c.want) {
 				t.Errorf("%s: %s", what, said)
 			}
+		}
+	}
+}
+
+// An event that no handler and no Sink takes fails the test at once, with the topics that
+// local handlers take, also before a process has started.
+func TestPublishWithoutHandler(t *testing.T) {
+	sinkAlone := func(p *consumertest.Process) (*consumer.Consumer, error) {
+		c, err := consumer.New("billing", p.Store, consumer.Config{Source: p.Source, Sink: p.Sink, Logger: p.Logger})
+		consumer.Handle(c, topic, invoice)
+		return c, err
+	}
+	for what, c := range map[string]struct {
+		wire    consumertest.Wire
+		event   headrace.Event
+		started bool
+		want    string
+	}{
+		"typo":           {localOnly(true), headrace.Event{Topic: "order.paid", Local: true}, true, `no local handler takes the topic "order.paid", and no Sink publishes the event: there are local handlers (consumer.Local) for ["orders.paid" "booked"]`},
+		"before a start": {localOnly(true), headrace.Event{Topic: "order.paid", Local: true}, false, `no local handler takes the topic "order.paid"`},
+		"no Sink":        {localOnly(true), headrace.Event{Topic: "order.paid"}, true, `no local handler takes the topic "order.paid"`},
+		"local":          {sinkAlone, headrace.Event{Topic: "invoiced", Local: true}, true, `there are local handlers (consumer.Local) for []`},
+		"for the Sink":   {sinkAlone, headrace.Event{Topic: "invoiced"}, true, ""},
+		"handled":        {localOnly(true), headrace.Event{Topic: "booked"}, true, ""},
+	} {
+		said := failure(func(t testing.TB) {
+			k := kit(t, consumertest.SQLite(), c.wire)
+			if c.started {
+				k.Settle()
+			}
+			c.event.Value = order{"1", 10}
+			k.Publish(c.event)
+			if c.started && c.want != "" {
+				t.Error("Publish went on")
+			}
+			k.Settle()
+		})
+		if !strings.Contains(said, c.want) || c.want == "" && said != "" || strings.Contains(said, "went on") {
+			t.Errorf("%s: %q", what, said)
 		}
 	}
 }

@@ -30,7 +30,7 @@ const addInvoices = "INSERT INTO invoices (order_id, total) VALUES ($1, 1)"
 // A stable id does not hide that a handler publishes by the Sink itself.
 func TestPublishingPastTheOutboxUnderOneIDIsFound(t *testing.T) {
 	onEach(t, func(t *testing.T, db consumertest.Database) {
-		says(t, verdict(func(t testing.TB) {
+		says(t, failure(func(t testing.TB) {
 			k := kit(t, db, wiredTo(func(_ context.Context, _ *headrace.Tx, p *consumertest.Process, id string) error {
 				return p.Sink.Publish("invoices.created", message.NewMessage("invoice-"+id, []byte("{}")))
 			}))
@@ -44,7 +44,7 @@ func TestPublishingPastTheOutboxUnderOneIDIsFound(t *testing.T) {
 // A handler that waits for itself on SQLite is told so.
 func TestHandlerThatWaitsForItselfIsTold(t *testing.T) {
 	t.Parallel() // it takes as long as the store waits for the lock
-	said := verdict(func(t testing.TB) {
+	said := failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wiredTo(func(ctx context.Context, _ *headrace.Tx, p *consumertest.Process, id string) error {
 			_, err := p.DB.ExecContext(ctx, addInvoices, id)
 			return retry.Permanent(err)
@@ -53,7 +53,7 @@ func TestHandlerThatWaitsForItselfIsTold(t *testing.T) {
 		k.AppliedOnce(paid("1"), invoiced, "1")
 	})
 	says(t, said, "until it gave up", "waits for itself", "Write by the handler's Tx")
-	said = verdict(func(t testing.TB) {
+	said = failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wiredTo(func(ctx context.Context, _ *headrace.Tx, p *consumertest.Process, id string) error {
 			ctx, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 			defer cancel()
@@ -68,7 +68,7 @@ func TestHandlerThatWaitsForItselfIsTold(t *testing.T) {
 
 // What holds for a dead letter is said of it, and what happened once.
 func TestFailureOfADeadLetter(t *testing.T) {
-	said := verdict(func(t testing.TB) {
+	said := failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wiredTo(func(context.Context, *headrace.Tx, *consumertest.Process, string) error {
 			return retry.Permanent(errTotal)
 		}))

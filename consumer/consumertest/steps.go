@@ -105,7 +105,7 @@ func (s *Steps) Parked(step string) {
 
 // Resolve says what became of a step, as "headrace steps resolve" does, and the message runs
 // again. With resolve.Done, result is the step's result as JSON; otherwise it is nil.
-func (s *Steps) Resolve(step string, v resolve.Verdict, result []byte) {
+func (s *Steps) Resolve(step string, v resolve.Decision, result []byte) {
 	s.k.t.Helper()
 	r, ok := s.row(step)
 	if !ok {
@@ -114,7 +114,7 @@ func (s *Steps) Resolve(step string, v resolve.Verdict, result []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), statementTime)
 	defer cancel()
 	o, err := resolve.New(s.k.place.kit).Resolve(ctx, resolve.Resolution{
-		ID: inbox.ID{Scope: r.ID.Scope, Key: r.ID.Key}, Step: step, Verdict: v, Result: result, By: "consumertest", Reason: "test", Force: true,
+		ID: inbox.ID{Scope: r.ID.Scope, Key: r.ID.Key}, Step: step, Decision: v, Result: result, By: "consumertest", Reason: "test", Force: true,
 	})
 	if err != nil {
 		s.k.t.Fatalf("Resolve: %v: %s", err, s.m)

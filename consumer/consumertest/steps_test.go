@@ -104,11 +104,11 @@ func TestSystemThatKeepsErrors(t *testing.T) {
 
 // A step that needs a person is parked, and goes on when the person has decided.
 func TestParkedAndResolved(t *testing.T) {
-	for verdict, result := range map[resolve.Verdict][]byte{resolve.Done: []byte(`"made-1"`), resolve.Again: nil} {
-		t.Run(string(verdict), func(t *testing.T) {
+	for failure, result := range map[resolve.Decision][]byte{resolve.Done: []byte(`"made-1"`), resolve.Again: nil} {
+		t.Run(string(failure), func(t *testing.T) {
 			onEach(t, func(t *testing.T, d consumertest.Database) {
 				bank := consumertest.NewSystem()
-				if verdict == resolve.Done {
+				if failure == resolve.Done {
 					bank.LoseAnswer(1)
 				} else {
 					bank.Fail(1, consumertest.ErrNoAnswer)
@@ -116,7 +116,7 @@ func TestParkedAndResolved(t *testing.T) {
 				k := newCharging(t, d, ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Park}, bank)
 				k.Deliver(placed)
 				k.Steps(placed).Parked("charge")
-				k.Steps(placed).Resolve("charge", verdict, result)
+				k.Steps(placed).Resolve("charge", failure, result)
 				k.AppliedOnce(placed, charges, "1")
 				k.Steps(placed).CalledOnce(bank, "charge")
 				if k.State(placed) != inbox.Done {

@@ -40,7 +40,7 @@ var steps = []time.Duration{0, time.Second, time.Minute, time.Hour, 24 * time.Ho
 const bubbleTime = 3 * time.Second
 
 // outcome is the result of the calls in a bubble.
-type outcome struct{ verdict, untried string }
+type outcome struct{ failure, untried string }
 
 // overTime calls f at other times, on the clock of a bubble.
 func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
@@ -60,7 +60,7 @@ func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
 		defer func() { // the test runs in a bubble, or f leaves a goroutine behind in this one
 			said <- outcome{untried: fmt.Sprint(recover())}
 		}()
-		synctest.Test(own, func(*testing.T) { said <- outcome{verdict: timed(what, f, m, want, received)} })
+		synctest.Test(own, func(*testing.T) { said <- outcome{failure: timed(what, f, m, want, received)} })
 	}()
 	late := time.NewTimer(bubbleTime)
 	defer late.Stop()
@@ -73,8 +73,8 @@ func overTime(t testing.TB, what string, f textFunc, m Message, want string) {
 		}
 	}
 	switch first := <-said; {
-	case first.verdict != "":
-		t.Error(first.verdict)
+	case first.failure != "":
+		t.Error(first.failure)
 	case first.untried != "":
 		t.Logf("the %s was not tried at other times: %s", what, first.untried)
 	}

@@ -64,7 +64,12 @@ func (k *Kit) scheduled(name string) scheduled {
 func (k *Kit) Post(path string, m Message) (status int) {
 	k.t.Helper()
 	k.check(m)
-	p := k.server()
+	p := k.await("Post", func(p *process) bool {
+		if p.http == nil {
+			k.t.Fatalf("Post: the Wire has set no Process.Server")
+		}
+		return p.ready()
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	defer context.AfterFunc(p.soft, cancel)()
@@ -82,8 +87,9 @@ func (k *Kit) Post(path string, m Message) (status int) {
 	return w.Code
 }
 
-// server waits for a process that serves requests.
-func (k *Kit) server() *process {
+// await starts a process if none runs, and waits until usable says yes to it. method is the
+// kit's method that waits.
+func (k *Kit) await(method string, usable func(p *process) bool) *process {
 	k.t.Helper()
 	k.start(1)
 	end, cancel := k.deadline()
@@ -95,23 +101,20 @@ func (k *Kit) server() *process {
 	for {
 		k.mu.Lock()
 		p, failed := k.slots[0], k.failed
-		usable := p != nil && !p.dead
+		runs := p != nil && !p.dead
 		k.mu.Unlock()
 		if failed != nil {
 			k.t.Fatalf("%v\n%s", failed, k.tell())
 		}
-		if usable && p.http == nil {
-			k.t.Fatalf("Post: the Wire has set no Process.Server")
-		}
-		if usable && p.ready() {
+		if runs && usable(p) {
 			return p
 		}
 		select {
 		case <-look.C: // a subscription begins without a beat of the pulse
 		case <-idle.C:
-			k.t.Fatalf("Post: no process has been ready for %s\n%s", k.patience, k.tell())
+			k.t.Fatalf("%s: no process has been ready for %s\n%s", method, k.patience, k.tell())
 		case <-end.Done():
-			k.t.Fatalf("Post: the test's time is over, and no process is ready\n%s", k.tell())
+			k.t.Fatalf("%s: the test's time is over, and no process is ready\n%s", method, k.tell())
 		}
 	}
 }

@@ -78,7 +78,7 @@ func TestTickThatNeverComes(t *testing.T) {
 		"report": time.Date(2026, 7, 1, 2, 30, 0, 0, time.UTC), // half past four in Berlin
 		"audit":  time.Date(2026, 7, 1, 0, 30, 0, 0, time.UTC),
 	} {
-		said := verdict(func(t testing.TB) { consumertest.New(t, consumertest.SQLite(), reports).Tick(name, at) })
+		said := failure(func(t testing.TB) { consumertest.New(t, consumertest.SQLite(), reports).Tick(name, at) })
 		if !strings.HasPrefix(said, "Tick: ") || !strings.Contains(said, name) {
 			t.Errorf("%s: %q", name, said)
 		}
@@ -230,7 +230,7 @@ func TestDeliverOfAWebhook(t *testing.T) {
 		func(k *consumertest.Kit) { k.Deliver(signed()) },
 		func(k *consumertest.Kit) { k.DeliverAtOnce(2, signed()) },
 	} {
-		says(t, verdict(func(t testing.TB) { deliver(kit(t, consumertest.SQLite(), hook)) }), "Kit.Post", "orders.paid")
+		says(t, failure(func(t testing.TB) { deliver(kit(t, consumertest.SQLite(), hook)) }), "Kit.Post", "orders.paid")
 	}
 }
 
@@ -239,7 +239,7 @@ func TestSettleEndsBesideRelays(t *testing.T) {
 	const patience, enough = 200 * time.Millisecond, 5 * time.Second
 	stop, end := context.WithTimeout(t.Context(), enough)
 	defer end()
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), localOnly(false))
 		t.Cleanup(end)
 		k.Strand(consumertest.JSON("nobody", "m", order{"1", 1}), patience, stop.Done())
@@ -252,7 +252,7 @@ func TestSettleEndsBesideRelays(t *testing.T) {
 
 // A Wire without a server.
 func TestPostWithoutServer(t *testing.T) {
-	said := verdict(func(t testing.TB) { kit(t, consumertest.SQLite(), wire).Post("/hooks/shop", signed()) })
+	said := failure(func(t testing.TB) { kit(t, consumertest.SQLite(), wire).Post("/hooks/shop", signed()) })
 	if !strings.Contains(said, "Process.Server") {
 		t.Errorf("%q", said)
 	}

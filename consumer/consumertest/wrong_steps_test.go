@@ -14,14 +14,14 @@ var repeated = ledger.Step[string]{Name: "charge", System: "bank", Recover: ledg
 
 // A call that is carried out twice, or not to its end, is not made once.
 func TestStepNotCalledOnceIsFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem()
 		bank.LoseAnswer(1)
 		k := newCharging(t, consumertest.SQLite(), repeated, bank)
 		k.Deliver(placed)
 		k.Steps(placed).CalledOnce(bank, "charge")
 	}), "CalledOnce: step charge was carried out 2 times, want 1")
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem()
 		bank.Fail(1, consumertest.ErrNoAnswer)
 		k := newCharging(t, consumertest.SQLite(), ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Park}, bank)
@@ -35,14 +35,14 @@ func TestStepNotCalledOnceIsFound(t *testing.T) {
 // A step that waits less long than the system works on a call, and one that repeats a key
 // for longer than the system knows it.
 func TestTimesOfAStepThatDoNotFitAreFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem(consumertest.Finds(), consumertest.CarriesOnAfterCancel(5*time.Minute))
 		bank.LoseAnswer(1)
 		k := newCharging(t, consumertest.SQLite(), ledger.Step[string]{Name: "charge", System: "bank", Recover: ledger.Probe, Find: bank.Find, FindAfter: time.Minute}, bank)
 		k.Deliver(placed)
 		k.Steps(placed).CalledOnce(bank, "charge")
 	}), "CalledOnce: step charge was carried out 2 times, want 1")
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem(consumertest.Dedups(time.Hour))
 		bank.LoseAnswer(1)
 		k := newCharging(t, consumertest.SQLite(), repeated, bank)
@@ -54,7 +54,7 @@ func TestTimesOfAStepThatDoNotFitAreFound(t *testing.T) {
 
 // A step that is done needs no person.
 func TestStepNotParkedIsFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem()
 		k := newCharging(t, consumertest.SQLite(), repeated, bank)
 		k.Deliver(placed)
@@ -64,7 +64,7 @@ func TestStepNotParkedIsFound(t *testing.T) {
 
 // A message whose signal has come waits for none.
 func TestSignalNotAwaitedIsFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := consumertest.New(t, consumertest.SQLite(), approved)
 		k.Exec("CREATE TABLE charges (order_id TEXT, charge_id TEXT)")
 		k.Deliver(placed)
@@ -72,7 +72,7 @@ func TestSignalNotAwaitedIsFound(t *testing.T) {
 		k.Steps(placed).Send("approval", true)
 		k.Steps(placed).Awaits("approval")
 	}), "Awaits: signal approval is done")
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem()
 		k := newCharging(t, consumertest.SQLite(), repeated, bank)
 		k.Deliver(placed)
@@ -82,7 +82,7 @@ func TestSignalNotAwaitedIsFound(t *testing.T) {
 
 // An answer that no call could lose has proved nothing.
 func TestFaultOfASystemThatDidNotHappenIsFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		bank := consumertest.NewSystem()
 		bank.LoseAnswer(5)
 		bank.Fail(3, consumertest.ErrNoAnswer)

@@ -28,14 +28,14 @@ func TestEffectsOutsideTheTransactionAreFound(t *testing.T) {
 		})
 	})
 	for _, p := range []consumertest.Point{consumertest.MidHandler, consumertest.BeforeCommit} {
-		says(t, verdict(func(t testing.TB) {
+		says(t, failure(func(t testing.TB) {
 			k := kit(t, db, outside)
 			k.CrashAt(p)
 			k.Deliver(paid("1"))
 			k.AppliedOnce(paid("1"), invoiced, "1")
 		}), "AppliedOnce: 2 effects, want 1", "an effect that does not go through the handler's Tx", "CRASHED at "+string(p), "billing/orders.paid", "done")
 	}
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, db, outside)
 		k.FailAttempt(paid("1"), 1, consumertest.AfterEffects, errTotal)
 		k.Deliver(paid("1"))
@@ -50,7 +50,7 @@ func TestPublishingPastTheTxIsFound(t *testing.T) {
 			return p.Sink.Publish("invoices.created", message.NewMessage(watermill.NewUUID(), []byte("{}")))
 		})
 	})
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), past)
 		k.CrashAt(consumertest.BeforeCommit)
 		k.Deliver(paid("1"))
@@ -70,7 +70,7 @@ func TestMemoryOfTheHandlerIsFound(t *testing.T) {
 			return invoice(ctx, tx, m)
 		})
 	})
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), forgetful)
 		k.FailAttempt(paid("1"), 1, consumertest.AfterEffects, errTotal)
 		k.Deliver(paid("1"))
@@ -80,10 +80,10 @@ func TestMemoryOfTheHandlerIsFound(t *testing.T) {
 
 // A key that differs between deliveries makes several messages of one.
 func TestKeyOfTheDeliveryIsFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		consumertest.StableKey(t, inbox.MessageID(), paid("1"))
 	}), "the key is not stable: sent again by its sender, under another message id", "webhook-1")
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), func(p *consumertest.Process) (*consumer.Consumer, error) {
 			c, err := consumer.New("billing", p.Store, consumer.Config{Source: p.Source, Logger: p.Logger, Key: inbox.MessageID()})
 			if err == nil {
@@ -98,14 +98,14 @@ func TestKeyOfTheDeliveryIsFound(t *testing.T) {
 	}), "AppliedOnce: 2 effects, want 1", "a key that differs between deliveries")
 }
 
-// A verdict of another class is not the one that was asked for, and nor is another cause.
-func TestOtherVerdictsAreFound(t *testing.T) {
+// A failure of another class is not the one that was asked for, and nor is another cause.
+func TestOtherDecisionsAreFound(t *testing.T) {
 	temporary := wired(func(c *consumer.Consumer, _ *consumertest.Process) {
 		consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[order]) error {
 			return errors.New("no such customer")
 		})
 	})
-	said := verdict(func(t testing.TB) {
+	said := failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), temporary)
 		k.Deliver(paid("1"))
 		k.DeadLettered(paid("1"), dlq.Permanent, errTotal)
@@ -131,7 +131,7 @@ func TestEndOfTheConsumerIsFound(t *testing.T) {
 			return raw.Commit()
 		}, consumer.Alone())
 	})
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, db, ends)
 		k.Deliver(paid("1"))
 		k.Settle()
@@ -140,7 +140,7 @@ func TestEndOfTheConsumerIsFound(t *testing.T) {
 
 // A fault that did not happen has proved nothing.
 func TestUnreachedFaultsAreFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wire)
 		k.CrashAt(consumertest.LetterAfterCommit)
 		k.FailAttempt(paid("1"), 2, consumertest.BeforeEffects, errTotal)
@@ -151,7 +151,7 @@ func TestUnreachedFaultsAreFound(t *testing.T) {
 
 // What breaks an invariant of the tables fails every test.
 func TestBrokenInvariantsAreFound(t *testing.T) {
-	says(t, verdict(func(t testing.TB) {
+	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), wire)
 		k.Deliver(paid("1"))
 		k.Settle()
@@ -173,7 +173,7 @@ func TestMistakes(t *testing.T) {
 		"count the effects":       func(k *consumertest.Kit) { k.Deliver(paid("1")); k.AppliedOnce(paid("1"), "SELECT nothing") },
 		"wire process 1: no such": nil,
 	} {
-		says(t, verdict(func(t testing.TB) {
+		says(t, failure(func(t testing.TB) {
 			if test == nil {
 				k := consumertest.New(t, consumertest.SQLite(), func(*consumertest.Process) (*consumer.Consumer, error) {
 					return nil, errors.New("no such configuration")
@@ -184,7 +184,7 @@ func TestMistakes(t *testing.T) {
 			test(kit(t, consumertest.SQLite(), wire))
 		}), want)
 	}
-	says(t, verdict(func(t testing.TB) { consumertest.New(t, consumertest.Database{}, wire) }), "use SQLite()")
-	says(t, verdict(func(t testing.TB) { consumertest.New(t, consumertest.SQLite(), nil) }), "the Wire is nil")
-	says(t, verdict(func(t testing.TB) { consumertest.New(t, consumertest.Postgres("postgres://%zz"), wire) }), "DSN cannot be read")
+	says(t, failure(func(t testing.TB) { consumertest.New(t, consumertest.Database{}, wire) }), "use SQLite()")
+	says(t, failure(func(t testing.TB) { consumertest.New(t, consumertest.SQLite(), nil) }), "the Wire is nil")
+	says(t, failure(func(t testing.TB) { consumertest.New(t, consumertest.Postgres("postgres://%zz"), wire) }), "DSN cannot be read")
 }

@@ -64,7 +64,7 @@ func (c *change) restore(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 }
 
 // ErrEdited matches the error of an edit whose letter is not as its editor saw it.
-var ErrEdited = errors.New("the letter is not as it was seen")
+var ErrEdited = errors.New("the letter has changed since it was read")
 
 // EditIn writes an edit of an open letter in t, which the caller commits, with its audit row. The
 // error matches ErrEdited unless the letter is open with a Rev of one less.

@@ -21,7 +21,7 @@ const ToTheEnd time.Duration = -1
 const (
 	firstWindow   = 4_000
 	leastWindow   = 500
-	mostWindow    = 16_000
+	mostWindow    = 14_000
 	mostScattered = 2_000
 	windowTime    = DefaultBudget / 2
 )

@@ -54,7 +54,7 @@ func newSystems(at string) *systems {
 		booking: ledger.Step[made]{Name: "booking", System: "accounts", Recover: ledger.Retry, KeyWindow: 24 * time.Hour, Timeout: timeout, FindAfter: findAfter},
 		// A payment can neither be repeated nor searched: a person decides.
 		commission: ledger.Step[made]{Name: "commission", System: "bank", Recover: ledger.Park, Timeout: timeout, FindAfter: findAfter},
-		// A mail, rather never than twice.
+		// A mail: a loss is better than a double.
 		confirm: ledger.Step[struct{}]{Name: "confirm", System: "mail", Recover: ledger.Skip, Timeout: timeout},
 	}
 	// A POST that makes a second invoice when it is repeated, but the ERP can be searched.

@@ -197,7 +197,7 @@ func (s *scene) morning(ctx context.Context, k int, n *night) error {
 // decide lets a tick go on that asks a person.
 func (s *scene) decide(ctx context.Context, id inbox.ID) error {
 	_, err := resolve.New(s.db).Resolve(ctx, resolve.Resolution{
-		ID: id, Step: "limit", Verdict: resolve.Done, By: "the scene", Reason: "the shop told nothing all day",
+		ID: id, Step: "limit", Decision: resolve.Done, By: "the scene", Reason: "the shop told nothing all day",
 	})
 	return err
 }

@@ -22,10 +22,10 @@ type Order struct {
 	Total int    `json:"total"` // in cents
 }
 
-var mended atomic.Bool // stands for a release that takes free orders too
+var fixed atomic.Bool // stands for a release that takes free orders too
 
 func addInvoice(ctx context.Context, tx *headrace.Tx, m *headrace.Message[Order]) error {
-	if m.Body.Total <= 0 && !mended.Load() {
+	if m.Body.Total <= 0 && !fixed.Load() {
 		return retry.Permanent(errors.New("total is not positive")) // a dead letter, at once
 	}
 	if _, err := tx.ExecContext(ctx, "INSERT INTO invoices VALUES ($1, $2)", m.Body.ID, m.Body.Total); err != nil {
@@ -67,7 +67,7 @@ func run(ctx context.Context, file string, out io.Writer) error {
 		}
 		events.Wake()
 	})
-	return tour.Run(ctx, out, tour.Stops{Shop: mux, Store: st, File: file, Run: c.Run, Mend: func() { mended.Store(true) }})
+	return tour.Run(ctx, out, tour.Stops{Shop: mux, Store: st, File: file, Run: c.Run, Fix: func() { fixed.Store(true) }})
 }
 
 func main() {

@@ -14,7 +14,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The README shows this program's handler, and what the program prints.
 func TestReadme(t *testing.T) {
-	mended.Store(false) // also in a second run of the test
+	fixed.Store(false) // also in a second run of the test
 	readme, code := read(t, "../../README.md"), read(t, "main.go")
 	if n := strings.Count(code, "\n"); n > 80 {
 		t.Errorf("main.go has %d lines, and shall stay a page of 80", n)

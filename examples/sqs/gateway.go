@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -38,7 +39,7 @@ func (g gateway) Send(ctx context.Context, topic string, list []story.Sent) erro
 		for i, s := range batch {
 			in.Entries = append(in.Entries, entry(strconv.Itoa(i), s))
 		}
-		out, err := g.client.SendMessageBatch(ctx, in)
+		out, err := g.sendBatch(ctx, in)
 		if err != nil {
 			return fmt.Errorf("send to %q: %w", topic, err)
 		}
@@ -47,6 +48,16 @@ func (g gateway) Send(ctx context.Context, topic string, list []story.Sent) erro
 		}
 	}
 	return nil
+}
+
+// callTime bounds a call: the SDK waits without a limit for a server that was killed and does
+// not answer. What was sent is sent again.
+const callTime = 10 * time.Second
+
+func (g gateway) sendBatch(ctx context.Context, in *awssqs.SendMessageBatchInput) (*awssqs.SendMessageBatchOutput, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	return g.client.SendMessageBatch(ctx, in)
 }
 
 // What SQS takes as the name of an attribute, and as that of a message group.

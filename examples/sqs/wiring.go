@@ -79,6 +79,8 @@ func (c connection) Remove(ctx context.Context, topics ...string) error {
 
 // url finds a topic's queue.
 func (c connection) url(ctx context.Context, topic string) (*string, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
 	out, err := c.client.GetQueueUrl(ctx, &awssqs.GetQueueUrlInput{QueueName: aws.String(queue(topic))})
 	if err != nil {
 		return nil, fmt.Errorf("find queue %q: %w", queue(topic), err)

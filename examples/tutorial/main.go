@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"log"
-	"log/slog"
 	"net"
 	"net/http"
 	"os/signal"
@@ -29,7 +28,6 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	slog.SetLogLoggerLevel(slog.LevelWarn)
 	if err := run(ctx, *address, *file); err != nil {
 		log.Fatalf("tutorial: %v", err)
 	}

@@ -12,7 +12,7 @@ var (
 	// Engines move messages.
 	Engines = Set{
 		"./internal/alerting", "./internal/batch", "./internal/breaker", "./internal/counting", "./internal/crashguard", "./internal/dispatch", "./internal/drain", "./internal/editing", "./internal/execute", "./internal/failurelog", "./internal/intervene", "./internal/depths",
-		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/plan", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stranded", "./internal/ready", "./internal/redriving", "./internal/rehearsal", "./internal/reporting",
+		"./internal/judge", "./internal/lease", "./internal/local", "./internal/outage", "./internal/outboxread", "./internal/outcome", "./internal/pause", "./internal/plan", "./internal/prune", "./internal/publish", "./internal/serving", "./internal/maintenance", "./internal/stranded", "./internal/ready", "./internal/redriving", "./internal/rehearsal", "./internal/reporting",
 		"./internal/runner", "./internal/steps", "./internal/subscription", "./internal/systems", "./internal/task", "./internal/watching", "./outbox/relay",
 	}
 	// Observers tell OpenTelemetry what the engines and the runtime do.

@@ -122,7 +122,7 @@ var Rules = []Rule{
 		Package:      Set{Ours},
 		Except:       union(Wiring, Suites, Set{"./store/postgres"}),
 		MayNotImport: Set{"github.com/ThreeDotsLabs/watermill-sql/..."},
-		Reason:       "docs/traps.md: its Subscriber commits effects that were nacked, and waits for everybody's transactions; only its SchemaAdapter is ours",
+		Reason:       "docs/traps.md: its Subscriber commits effects that were nacked, and waits for all transactions of the cluster; only its SchemaAdapter is ours",
 	},
 	{
 		Name:    "the domain starts no goroutine",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime/debug"
 )
 
@@ -32,14 +33,21 @@ func Catch(f func() error) (p *Panic, err error) {
 	return nil, err
 }
 
-// Probe calls look with err, and returns the panic of err's methods, which panic for
-// example on a nil pointer in an error. Other code calls these methods without a recover.
-func Probe(err error, look func(error)) *Panic {
-	if err == nil {
-		return nil
-	}
-	p, _ := Catch(func() error { look(err); return nil })
-	return p
+// Apart runs f as Catch does, in a coroutine: runtime.Goexit in f does not end this goroutine
+// before end is called, which the caller does in any case, when it has put in order what f left.
+func Apart(f func() error) (p *Panic, end func(), err error) {
+	next, end := iter.Pull(func(yield func(bool) bool) {
+		returned := false
+		defer func() {
+			if !returned {
+				yield(false) // Goexit goes on in end
+			}
+		}()
+		p, err = Catch(f)
+		returned = true
+	})
+	next()
+	return p, end, err
 }
 
 // Ended adds the error of ctx to err if ctx, the attempt's context, has ended: drivers

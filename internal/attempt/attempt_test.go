@@ -3,14 +3,10 @@ package attempt
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 )
-
-type broken struct{ text string }
-
-func (b *broken) Error() string   { return b.text }
-func (b *broken) Is(e error) bool { return b.text == e.Error() }
 
 var errBoom = errors.New("boom")
 
@@ -25,14 +21,26 @@ func TestCatch(t *testing.T) {
 	}
 }
 
-func TestProbe(t *testing.T) {
+func TestApart(t *testing.T) {
 	t.Parallel()
-	look := func(err error) { _ = errors.Is(err, errBoom) }
-	if Probe(nil, look) != nil || Probe(&broken{"x"}, look) != nil {
-		t.Error("a sound error is no panic")
+	p, end, err := Apart(func() error { return errBoom })
+	if end(); p != nil || err != errBoom {
+		t.Errorf("%v, %v", p, err)
 	}
-	if Probe((*broken)(nil), look) == nil {
-		t.Error("a nil pointer in an error was not found")
+	p, end, _ = Apart(func() error { panic("boom") })
+	if end(); p == nil || p.Value != "boom" {
+		t.Errorf("%v", p)
+	}
+	before, after := make(chan struct{}), false
+	go func() {
+		defer close(before)
+		_, end, _ := Apart(func() error { runtime.Goexit(); return nil })
+		after = true
+		end()
+		after = false
+	}()
+	if <-before; !after {
+		t.Error("Goexit is not put off until end, or is lost")
 	}
 }
 

@@ -61,40 +61,38 @@ type attempt struct {
 	p       *Processor
 	c       claims
 	part    *part
+	leave   func(ran bool) // the guard
 	t       *txn.Txn
 	claimed claimed
-	x       *execute.Execution
+	x       *execute.Execution // nil if there is nothing to commit
 	start   time.Time
 	stuck   bool // a handler was abandoned
 }
 
-// run claims the part, runs the handlers, records and commits. It returns nil if the
-// transaction is committed, or there was nothing to commit; the outcomes are then
-// settled.
-func (a *attempt) run() *trouble {
+// begin claims the part.
+func (a *attempt) begin() *execute.Trouble {
 	a.start = time.Now()
 	var err error
 	if a.t, err = a.p.begin(); err != nil {
 		return a.trouble(judge.Claim, err)
 	}
-	defer a.t.Rollback() // before the store is pinged, which may need the connection
 	if tr := a.claim(); tr != nil {
 		return tr
 	}
-	if len(a.claimed.busy) > 0 || a.claimed.read {
-		return nil // rolled back: see Processor.step
-	}
-	if len(a.claimed.tasks) == 0 && !a.claimed.wrote && len(a.claimed.gone) == 0 {
+	switch {
+	case len(a.claimed.busy) > 0 || a.claimed.read: // rolled back: see end
+	case len(a.claimed.tasks) == 0 && !a.claimed.wrote && len(a.claimed.gone) == 0:
 		a.settle(nil) // others have committed what the claim read
-		return nil
+	default:
+		a.x = execute.New(execute.Plan{
+			Txn: a.t, Tasks: a.claimed.tasks, Before: a.part.before, Spaced: a.part.spaced, Checked: a.part.checked, Singly: a.part.singly,
+			Known: a.p.memory.Knows, Versions: a.p.Versions, Cancelled: a.p.cancelled, Own: a.p.Own,
+		})
 	}
-	if tr := a.execute(); tr != nil {
-		return tr
-	}
-	return a.commit()
+	return nil
 }
 
-func (a *attempt) claim() *trouble {
+func (a *attempt) claim() *execute.Trouble {
 	ctx, cancel := context.WithTimeout(a.p.cancelled, a.p.StoreTimeout) // no handler has begun
 	defer cancel()
 	var err error
@@ -103,41 +101,55 @@ func (a *attempt) claim() *trouble {
 	}
 	if !a.part.keyByKey && txn.Classify(err) == txn.LockTimeout && len(a.part.tasks) > 1 {
 		a.part.keyByKey = true
-		return &trouble{Trouble: &execute.Trouble{Err: err}, part: a.part, again: true}
+		return &execute.Trouble{Err: err, Again: true}
 	}
 	return a.trouble(judge.Claim, err)
 }
 
-// trouble describes an error of our own statements.
-func (a *attempt) trouble(phase judge.Phase, err error) *trouble {
-	return &trouble{Trouble: execute.NewTrouble(phase, err, a.part.tasks), part: a.part}
+// end records and commits unless there is trouble, and ends the transaction. What is
+// committed is settled.
+func (a *attempt) end(tr *execute.Trouble) step {
+	if tr == nil && a.x != nil {
+		tr = a.commit()
+	}
+	if a.t != nil {
+		a.t.Rollback() // before the store is pinged, which may need the connection
+	}
+	a.leave(a.x != nil && !a.stuck)
+	switch {
+	case tr != nil:
+		return a.p.afterTrouble(a.part, tr)
+	case a.claimed.read:
+		parts, later := a.p.advise(a.part)
+		return step{parts: parts, left: later}
+	case len(a.claimed.busy) > 0:
+		smaller, rest := a.part.without(a.claimed.busy)
+		return step{parts: []*part{smaller}, left: rested(rest)}
+	}
+	return step{left: outcome.Held(a.x.Failures())} // later parts may have what comes behind them
 }
 
-// execute runs the handlers in their own goroutine.
-func (a *attempt) execute() *trouble {
-	a.x = execute.New(execute.Plan{
-		Txn: a.t, Tasks: a.claimed.tasks, Before: a.part.before, Spaced: a.part.spaced, Checked: a.part.checked, Singly: a.part.singly,
-		Known: a.p.memory.Knows, Versions: a.p.Versions, Cancelled: a.p.cancelled, Own: a.p.Own,
-	})
-	if !a.x.Calls() {
-		return nil
-	}
-	lost := a.p.Runner.Run(a.p.cancelled, a.x.Run)
-	switch {
-	case lost != nil:
+// trouble describes an error of our own statements.
+func (a *attempt) trouble(phase judge.Phase, err error) *execute.Trouble {
+	return execute.NewTrouble(phase, err, a.part.tasks)
+}
+
+// executed is the trouble of the handlers, which have run. lost says why one did not return.
+func (a *attempt) executed(lost *runner.Lost) *execute.Trouble {
+	if lost != nil {
 		return a.lost(lost)
-	case a.x.Trouble() == nil:
-		return nil
 	}
-	tr := &trouble{Trouble: a.x.Trouble(), part: a.part}
-	ctx, cancel := a.p.Own()
-	defer cancel()
-	tr.Rollback(ctx, a.t, a.x.SessionChanged())
+	tr := a.x.Trouble()
+	if tr != nil {
+		ctx, cancel := a.p.Own()
+		defer cancel()
+		tr.Rollback(ctx, a.t, a.x.SessionChanged())
+	}
 	return tr
 }
 
 // lost is the trouble of a handler that did not return.
-func (a *attempt) lost(l *runner.Lost) *trouble {
+func (a *attempt) lost(l *runner.Lost) *execute.Trouble {
 	c := l.What.(*execute.Call)
 	if a.stuck = l.Stuck; l.Stuck {
 		c.LeftBehind()
@@ -147,10 +159,10 @@ func (a *attempt) lost(l *runner.Lost) *trouble {
 	if a.p.cancelled.Err() != nil && l.Stuck { // abandoned because of a stop: no failure of the message
 		err = fmt.Errorf("%w: %w", err, context.Canceled)
 	}
-	tr := &trouble{part: a.part, Trouble: &execute.Trouble{Err: err, Known: a.x.Failures(), Facts: judge.Facts{
+	tr := &execute.Trouble{Err: err, Known: a.x.Failures(), Facts: judge.Facts{
 		Phase: judge.Handler, Lost: l.Stuck, Late: l.Stuck, Messages: 1, Unclear: len(c.Tasks()) > 1,
 		Cancelled: a.p.cancelled.Err() != nil,
-	}}}
+	}}
 	if !l.Stuck {
 		ctx, cancel := a.p.Own()
 		defer cancel()
@@ -163,13 +175,13 @@ func (a *attempt) lost(l *runner.Lost) *trouble {
 }
 
 // commit records the failures and commits.
-func (a *attempt) commit() *trouble {
+func (a *attempt) commit() *execute.Trouble {
 	ctx, cancel := a.p.Own()
 	defer cancel()
 	failures, applied := a.x.Failures(), a.x.Applied()
 	if len(applied)+len(failures) != len(a.claimed.tasks) {
 		err := fmt.Errorf("%d messages were claimed, %d applied and %d failed: nothing is committed", len(a.claimed.tasks), len(applied), len(failures))
-		return &trouble{part: a.part, Trouble: &execute.Trouble{Err: err, Facts: judge.Facts{Switched: true}}}
+		return &execute.Trouble{Err: err, Facts: judge.Facts{Switched: true}}
 	}
 	if a.x.SessionChanged() { // our own statements need the session's role and settings
 		if err := a.t.Restore(ctx); err != nil {
@@ -212,7 +224,7 @@ func (a *attempt) commit() *trouble {
 
 // afterHandlers describes an error of our own statements after handlers have run. Earlier
 // failures are known; the cause may be one of the handlers that succeeded.
-func (a *attempt) afterHandlers(phase judge.Phase, err error, probe breaker.Probe) *trouble {
+func (a *attempt) afterHandlers(phase judge.Phase, err error, probe breaker.Probe) *execute.Trouble {
 	tr := a.trouble(phase, err)
 	tr.Known, tr.Probe = a.x.Failures(), probe
 	switch applied := a.x.Applied(); len(applied) {

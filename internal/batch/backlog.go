@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/drain"
 	"github.com/headrace/headrace/internal/ready"
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
 )
 
@@ -65,11 +66,9 @@ func (w *Worker) Work(_ context.Context, shard int, after int64) (drain.Result, 
 	}
 	v := &visit{w: w, shard: shard, after: after, open: make(map[int64]int64), passed: make(map[backlog.OrderKey]int64)}
 	var away error
-	w.p.work(v, []*part{{}}, func(err error) bool { away = err; return false })
+	runner.Alive(func() { w.p.work(v, []*part{{}}, func(err error) bool { away = err; return false }) }, func(err error) { v.t.Rollback(); w.p.Fatal(err) })
 	if away != nil {
 		return drain.Result{}, fmt.Errorf("work backlog: %w", away)
 	}
 	return v.result(), nil
 }
-
-var _ drain.Line = (*Worker)(nil)

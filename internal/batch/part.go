@@ -51,14 +51,6 @@ func (p *Processor) open(pt *part) (n int) {
 	return n
 }
 
-// setBefore requests a savepoint before t.
-func (pt *part) setBefore(t *task.Task) {
-	if pt.before == nil {
-		pt.before = make(map[*task.Task]bool)
-	}
-	pt.before[t] = true
-}
-
 // of returns a part like pt with some of its tasks.
 func (pt *part) of(tasks []*task.Task) *part {
 	made := *pt
@@ -104,9 +96,6 @@ func (pt *part) without(some []*task.Task) (smaller *part, rest []*task.Task) {
 // advise asks the guard how the tasks may run. It returns parts to run and tasks that
 // must wait; tasks that must not run again become known failures.
 func (p *Processor) advise(pt *part) (parts []*part, later []*task.Task) {
-	if p.Guard == nil || pt.advised {
-		return []*part{pt}, nil
-	}
 	pt.advised = true
 	advice := p.Guard.Advise(p.stopping, task.IDs(pt.tasks))
 	if advice == nil { // no message is suspected

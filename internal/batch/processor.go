@@ -1,9 +1,7 @@
 package batch
 
 import (
-	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -116,31 +114,23 @@ func (p *Processor) Room(h *task.Handler) int {
 	return h.Pace.Room(p.MaxBatch, p.BatchTime)
 }
 
-// Process brings deliveries of one handler, or of several with Intake, to an outcome. It returns those that have none:
-// they are to be run again, each in its place, or released if the consumer stops. It waits
-// while the store is away.
-func (p *Processor) Process(tasks []*task.Task) (again []*task.Task) {
+// Process begins to bring deliveries of one handler, or of several with Intake, to an outcome. The
+// caller calls Next of the job until it returns nil. It waits while the store is away.
+func (p *Processor) Process(tasks []*task.Task) *Job {
 	task.InOrder(tasks)
-	place := make(map[*task.Task]int, len(tasks))
-	var fresh []*task.Task
-	for i, t := range tasks {
+	j := &Job{p: p, c: &live{p}, hold: p.await, tasks: make([]*task.Task, 0, len(tasks))}
+	for _, t := range tasks {
 		if t.Context != nil && t.Context.Err() != nil { // the broker gave it to another consumer
 			p.settle(t, task.Released)
 			continue
 		}
-		place[t] = i
-		fresh = append(fresh, t)
+		j.tasks = append(j.tasks, t)
 	}
-	if len(fresh) == 0 {
-		return nil
+	if len(j.tasks) > 0 && j.tasks[0].Handler.Intake {
+		j.c = &intake{live{p}}
 	}
-	var c claims = &live{p}
-	if fresh[0].Handler.Intake {
-		c = &intake{live{p}}
-	}
-	again = p.work(c, []*part{{tasks: fresh}}, p.await)
-	slices.SortFunc(again, func(a, b *task.Task) int { return cmp.Compare(place[a], place[b]) })
-	return again
+	j.parts = []*part{{tasks: j.tasks}}
+	return j
 }
 
 // await waits until the store works again; false if the consumer stops first.
@@ -169,13 +159,6 @@ func (p *Processor) settle(t *task.Task, o task.Outcome) {
 	}
 	t.Handler.Telemetry.BacklogEnded(int(o))
 	p.Ended(t, o)
-}
-
-// undo ends the spans of tasks whose run is rolled back.
-func undo(tasks []*task.Task, why string) {
-	for _, t := range tasks {
-		t.End(why)
-	}
 }
 
 // begin begins a transaction, also while the consumer drains.

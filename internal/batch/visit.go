@@ -19,6 +19,7 @@ type visit struct {
 	w     *Worker
 	shard int
 	after int64
+	t     *txn.Txn // of the current claim
 
 	skipped bool // another process has the shard
 	read    bool // rows were read at least once
@@ -47,6 +48,7 @@ func (v *visit) result() drain.Result {
 
 // claim locks the shard, reads rows, and moves the inbox rows of those that are to run.
 func (v *visit) claim(ctx context.Context, t *txn.Txn, pt *part) (claimed, error) {
+	v.t = t
 	if v.skipped { // rows left to another process must not be overtaken
 		pt.tasks = nil
 		return claimed{}, nil
@@ -126,14 +128,11 @@ func (v *visit) answers(ctx context.Context, t *txn.Txn, missing []*task.Task) (
 func (v *visit) lock(ctx context.Context, t *txn.Txn) (bool, error) {
 	for until := time.Now().Add(restTime); ; {
 		locked, err := v.w.p.Store.Backlog().LockShard(ctx, t, v.w.consumer, v.shard, v.w.p.limits(v.w.timeout))
-		if err != nil || locked || !v.read || time.Now().After(until) || !sleep.For(ctx, lockPause) {
+		if err != nil || locked || !v.read || time.Now().After(until) || !sleep.For(ctx, 10*time.Millisecond) {
 			return locked, err
 		}
 	}
 }
-
-// lockPause is the time between two tries of a lock.
-const lockPause = 10 * time.Millisecond
 
 func (v *visit) readRows(ctx context.Context, t *txn.Txn, pt *part) ([]backlog.Item, error) {
 	r := backlog.ReadRequest{
@@ -322,6 +321,9 @@ func (v *visit) take(ctx context.Context, t *txn.Txn, s sorted) (claimed, error)
 		}
 		if one.Unknown {
 			one.Reruns++
+		}
+		if one.Held, err = v.w.p.Recorder.Unleased(ctx, t, one); err != nil {
+			return claimed{}, err
 		}
 		one.Handler.Resolve(one)
 		c.tasks = append(c.tasks, one)

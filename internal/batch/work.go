@@ -2,63 +2,137 @@ package batch
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/headrace/headrace/internal/breaker"
 	"github.com/headrace/headrace/internal/execute"
 	"github.com/headrace/headrace/internal/judge"
 	"github.com/headrace/headrace/internal/outcome"
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 )
 
+// Job brings messages to their outcomes.
+type Job struct {
+	p *Processor
+	c claims
+	// hold is called while the store is unavailable, and reports whether to go on.
+	hold  func(error) bool
+	parts []*part
+	at    *attempt // in progress
+	// left are the tasks without an outcome. behind are their order keys: later messages
+	// must not run first.
+	left   []*task.Task
+	behind map[string]bool
+	tasks  []*task.Task // all, in their order
+}
+
+// Left returns the deliveries that have no outcome: they are to be run again, each in its
+// place, or released if the consumer stops. Next has returned nil.
+func (j *Job) Left() []*task.Task {
+	return slices.DeleteFunc(j.tasks, func(t *task.Task) bool { return !slices.Contains(j.left, t) })
+}
+
 // work processes parts, one after the other, and returns the tasks without an outcome.
 // hold is called while the store is unavailable, and reports whether to go on.
 func (p *Processor) work(c claims, parts []*part, hold func(error) bool) (left []*task.Task) {
-	behind := make(map[string]bool) // order keys of left: later messages must not run first
-	leave := func(tasks []*task.Task) {
-		for _, t := range tasks {
-			if key := t.Delivery.OrderKey; key != "" && (t.Item == nil || t.Item.Strict) {
-				behind[key] = true
-			}
-		}
-		left = append(left, tasks...)
+	j := &Job{p: p, c: c, hold: hold, parts: parts}
+	for run := j.Next(nil); run != nil; run = j.Next(p.Runner.Run(p.cancelled, run)) {
 	}
-	for len(parts) > 0 {
-		next := parts[0]
-		parts = parts[1:]
-		if len(behind) > 0 {
-			free := next.tasks[:0:0]
-			for _, t := range next.tasks {
-				if behind[t.Delivery.OrderKey] {
-					left = append(left, t)
-				} else {
-					free = append(free, t)
-				}
-			}
-			next = next.of(free)
+	return j.left
+}
+
+// Next goes on until handlers have to run, and returns what runs them; nil at the end. The
+// caller runs it and calls Next again, with lost if it has not returned: see runner.Runner.
+func (j *Job) Next(lost *runner.Lost) func(*runner.Session) {
+	if lost != nil && lost.What == nil { // not in a handler: nothing more is known of the messages
+		j.p.Fatal(fmt.Errorf("between two handlers: %w", lost.Err))
+		j.at, j.parts = nil, nil
+	}
+	if j.at != nil {
+		j.after(j.at.end(j.at.executed(lost)))
+	}
+	for len(j.parts) > 0 {
+		next := j.parts[0]
+		j.parts = j.parts[1:]
+		if len(j.behind) > 0 {
+			next = j.free(next)
 		}
-		if p.cancelled.Err() != nil {
-			leave(next.tasks)
+		if j.p.cancelled.Err() != nil {
+			j.leave(next.tasks)
 			continue
 		}
-		if len(next.tasks) == 0 && !c.reads(next) {
+		if len(next.tasks) == 0 && !j.c.reads(next) || !j.enter(next) {
 			continue
 		}
-		s := p.step(c, next)
-		leave(s.left)
-		parts = append(s.parts, parts...)
-		if s.away == nil {
-			continue
+		tr := j.at.begin()
+		if tr == nil && j.at.x != nil && j.at.x.Calls() {
+			return j.at.x.Run
 		}
-		if !hold(s.away) {
-			for _, rest := range parts {
-				leave(rest.tasks)
-			}
-			return left
+		j.after(j.at.end(tr))
+	}
+	return nil
+}
+
+// enter makes the attempt for a part when the guard permits it, and reports whether it does.
+func (j *Job) enter(pt *part) bool {
+	p := j.p
+	j.at = &attempt{p: p, c: j.c, part: pt, leave: func(bool) {}}
+	if p.Guard == nil || !j.c.runs() {
+		return true
+	}
+	if pt.tasks != nil && !pt.advised {
+		if parts, later := p.advise(pt); len(parts) != 1 || parts[0] != pt {
+			j.after(step{parts: parts, left: later})
+			return false
 		}
 	}
-	return left
+	var err error
+	if j.at.leave, err = p.Guard.Enter(p.stopping, task.IDs(pt.tasks), pt.alone); err != nil { // the store's, or ctx's on a stop, which hold handles
+		j.after(step{parts: []*part{pt}, away: fmt.Errorf("mark the messages that run: %w", err)})
+	}
+	return err == nil
+}
+
+// after does what follows a step.
+func (j *Job) after(s step) {
+	j.at = nil
+	j.leave(s.left)
+	j.parts = append(s.parts, j.parts...)
+	if s.away == nil || j.hold(s.away) {
+		return
+	}
+	for _, rest := range j.parts {
+		j.leave(rest.tasks)
+	}
+	j.parts = nil
+}
+
+func (j *Job) leave(tasks []*task.Task) {
+	for _, t := range tasks {
+		if key := t.Delivery.OrderKey; key != "" && (t.Item == nil || t.Item.Strict) {
+			if j.behind == nil {
+				j.behind = make(map[string]bool)
+			}
+			j.behind[key] = true
+		}
+	}
+	j.left = append(j.left, tasks...)
+}
+
+// free leaves the tasks of pt that must not run before one that is left.
+func (j *Job) free(pt *part) *part {
+	free := pt.tasks[:0:0]
+	for _, t := range pt.tasks {
+		if j.behind[t.Delivery.OrderKey] {
+			j.left = append(j.left, t)
+		} else {
+			free = append(free, t)
+		}
+	}
+	return pt.of(free)
 }
 
 // step is what to do after one attempt.
@@ -68,58 +142,16 @@ type step struct {
 	away  error        // the store is unavailable: wait before going on
 }
 
-// step makes one attempt for a part, and decides what to do next.
-func (p *Processor) step(c claims, pt *part) step {
-	if pt.tasks != nil && !pt.advised && c.runs() {
-		if parts, later := p.advise(pt); len(parts) != 1 || parts[0] != pt {
-			return step{parts: parts, left: later}
-		}
-	}
-	leave, err := p.enter(c, pt)
-	if err != nil { // the store's, or ctx's on a stop, which hold handles
-		return step{parts: []*part{pt}, away: err}
-	}
-	a := &attempt{p: p, c: c, part: pt}
-	trouble := a.run()
-	leave(a.x != nil && !a.stuck)
-	switch {
-	case trouble != nil:
-		return p.afterTrouble(pt, trouble)
-	case a.claimed.read:
-		parts, later := p.advise(pt)
-		return step{parts: parts, left: later}
-	case len(a.claimed.busy) > 0:
-		smaller, rest := pt.without(a.claimed.busy)
-		for _, t := range rest {
-			t.Rest = restTime
-		}
-		return step{parts: []*part{smaller}, left: rest}
-	}
-	return step{left: outcome.Held(a.x.Failures())} // later parts may have what comes behind them
-}
-
-// enter asks the guard for permission to run the part. Intake runs no handler and needs
-// none.
-func (p *Processor) enter(c claims, pt *part) (leave func(ran bool), err error) {
-	if p.Guard == nil || !c.runs() {
-		return func(bool) {}, nil
-	}
-	leave, err = p.Guard.Enter(p.stopping, task.IDs(pt.tasks), pt.alone)
-	if err != nil {
-		return nil, fmt.Errorf("mark the messages that run: %w", err)
-	}
-	return leave, nil
-}
-
 // afterTrouble decides what to do after an attempt that was not committed.
-func (p *Processor) afterTrouble(pt *part, tr *trouble) step {
+func (p *Processor) afterTrouble(pt *part, tr *execute.Trouble) step {
 	why := telemetry.RolledBack
 	if tr.Facts.Unknown {
 		why = telemetry.NoAnswer
 	}
-	undo(pt.tasks, why)
-	pt = tr.part
-	if tr.again {
+	for _, t := range pt.tasks {
+		t.End(why)
+	}
+	if tr.Again {
 		return step{parts: []*part{pt}}
 	}
 	d := judge.Decide(tr.Facts)
@@ -144,38 +176,32 @@ func (p *Processor) afterTrouble(pt *part, tr *trouble) step {
 	case judge.Again:
 		return step{parts: []*part{pt}}
 	case judge.Busy:
-		return p.rest(pt)
+		return step{left: rested(pt.tasks)}
 	case judge.Fail, judge.Rerun:
 		return p.blame(pt, tr, d)
 	case judge.Stop:
 		p.Fatal(fmt.Errorf("handler %s: %w", pt.tasks[0].Handler.Scope, tr.Err))
 	case judge.Release:
-		p.release(pt.tasks)
+		for _, t := range pt.tasks {
+			if t.Finish != nil { // its handler did not run; rows of the backlog stay where they are
+				p.settle(t, task.Released)
+			}
+		}
 		return step{}
 	}
 	return step{left: pt.tasks}
 }
 
-// rest postpones the tasks for restTime.
-func (p *Processor) rest(pt *part) step {
-	for _, t := range pt.tasks {
+// rested returns tasks that are to be left alone for restTime.
+func rested(tasks []*task.Task) []*task.Task {
+	for _, t := range tasks {
 		t.Rest = restTime
 	}
-	return step{left: pt.tasks}
-}
-
-// release gives back deliveries whose handlers did not run. Rows of the backlog stay
-// where they are.
-func (p *Processor) release(tasks []*task.Task) {
-	for _, t := range tasks {
-		if t.Finish != nil {
-			p.settle(t, task.Released)
-		}
-	}
+	return tasks
 }
 
 // split makes smaller parts, because the cause of the trouble is unknown.
-func (p *Processor) split(pt *part, tr *trouble) []*part {
+func (p *Processor) split(pt *part, tr *execute.Trouble) []*part {
 	pt.spaced = true
 	switch {
 	case tr.Facts.Unclear: // a batch handler that does not name the message
@@ -195,7 +221,7 @@ const maxChecked = 30
 // the connection was lost, the part may contain more such messages, so blame halves it:
 // that bounds how often the other messages run. It also halves a part if nothing new was
 // learned.
-func (p *Processor) blame(pt *part, tr *trouble, d judge.Decision) step {
+func (p *Processor) blame(pt *part, tr *execute.Trouble, d judge.Decision) step {
 	failures := tr.Culprits
 	if len(failures) == 0 { // our own statement, or COMMIT: the task is alone
 		failures = []*outcome.Failure{{Task: pt.tasks[0], Err: tr.Err}}
@@ -215,7 +241,10 @@ func (p *Processor) blame(pt *part, tr *trouble, d judge.Decision) step {
 			f.Kind = outcome.Rerun
 		}
 		if f.Kind == outcome.Stale && len(pt.tasks) > 1 {
-			pt.setBefore(f.Task) // its version must be compared with those that are committed with it
+			if pt.before == nil {
+				pt.before = make(map[*task.Task]bool)
+			}
+			pt.before[f.Task] = true // its version must be compared with those that are committed with it
 		}
 	}
 	learned := p.learn(pt, failures) || len(pt.before) > before
@@ -228,14 +257,5 @@ func (p *Processor) blame(pt *part, tr *trouble, d judge.Decision) step {
 	case learned || len(pt.tasks) > 1:
 		return step{parts: pt.halves()}
 	}
-	return p.rest(pt)
-}
-
-// trouble is the reason why an attempt ended before its COMMIT had an answer.
-type trouble struct {
-	*execute.Trouble
-	// part is the attempt's part.
-	part *part
-	// again says to claim the part again, without a decision.
-	again bool
+	return step{left: rested(pt.tasks)}
 }

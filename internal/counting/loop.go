@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 )
 
@@ -31,13 +31,10 @@ type Loop struct {
 
 // Run counts until ctx ends. It blocks.
 func (l *Loop) Run(ctx context.Context) {
-	failed := false
+	part := outage.Part{Fails: "cannot count dead letters; trying again"}
 	for turn := 1; sleep.For(ctx, addEvery); turn++ {
 		err := l.turn(ctx, turn)
-		if err != nil && !failed && ctx.Err() == nil {
-			l.Logger.Warn("cannot count dead letters; trying again", "error", encode.Said(err))
-		}
-		if failed = err != nil; !failed {
+		if part.Tell(ctx, l.Logger, err); err == nil {
 			l.Upkeep.Ran("count")
 		}
 	}

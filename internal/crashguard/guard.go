@@ -11,6 +11,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/batch"
+	"github.com/headrace/headrace/internal/outage"
 )
 
 // Pace is how often an instance beats and looks at the others. All fields are required.
@@ -72,9 +73,9 @@ type Guard struct {
 	begun   atomic.Bool   // our row may be there
 	started chan struct{} // closed when the id is read, our row is written and others are known
 
-	mu      sync.Mutex
-	slots   []slot
-	failing map[string]bool // the operations that currently fail
+	mu    sync.Mutex
+	slots []slot
+	parts map[string]*outage.Part // by operation
 }
 
 // slot is the mark of a worker.
@@ -94,7 +95,7 @@ type knowledge struct {
 func New(instances instance.Store, marks instance.Marks, self instance.Instance, o Options) *Guard {
 	g := &Guard{
 		Options: o, instances: instances, marks: marks, self: self,
-		started: make(chan struct{}), failing: make(map[string]bool),
+		started: make(chan struct{}), parts: make(map[string]*outage.Part),
 	}
 	g.marking.Store(true) // until the others are known
 	g.known.Store(&knowledge{})
@@ -267,7 +268,7 @@ func (g *Guard) mark(ctx context.Context, n int, messages []inbox.ID, alone bool
 // it, or the next beat clears it.
 func (g *Guard) unmark(ctx context.Context, n int) {
 	err := g.mark(ctx, n, nil, false)
-	g.tell("clear the mark of a message that was handled", err)
+	g.part("clear the mark of a message that was handled").Tell(ctx, g.Logger, err)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.slots[n] = slot{written: err != nil}
@@ -285,7 +286,7 @@ func (g *Guard) clear(ctx context.Context, messages []inbox.ID) {
 	for _, m := range messages {
 		hash := instance.HashOf(m)
 		if _, suspect := k.suspects[hash]; suspect {
-			g.tell("clear a message that was suspected", g.marks.Clear(ctx, g.self.Consumer, hash))
+			g.part("clear a message that was suspected").Tell(ctx, g.Logger, g.marks.Clear(ctx, g.self.Consumer, hash))
 		}
 	}
 }

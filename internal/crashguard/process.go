@@ -11,7 +11,7 @@ import (
 // several processes make one for each. Its methods may be called concurrently.
 type Process struct {
 	mu      sync.Mutex
-	changed chan struct{} // closed and replaced with each change
+	changed chan struct{} // closed with the next change; nil if nothing waits for it
 	running int           // batches
 	alone   bool          // a suspect runs
 	waiting int           // suspects that want to run: no batch begins meanwhile
@@ -38,7 +38,7 @@ const (
 )
 
 // NewProcess returns a process without running work.
-func NewProcess() *Process { return &Process{changed: make(chan struct{})} }
+func NewProcess() *Process { return new(Process) }
 
 // join waits until no suspect runs, or waits to run. leave ends it.
 func (p *Process) join(ctx context.Context) error {
@@ -105,6 +105,9 @@ func (p *Process) open() {
 // wait returns when the state has changed or late fires, which it reports, or with the
 // cause of ctx's end. p.mu is held before and after.
 func (p *Process) wait(ctx context.Context, late <-chan time.Time) (bool, error) {
+	if p.changed == nil {
+		p.changed = make(chan struct{})
+	}
 	changed := p.changed
 	p.mu.Unlock()
 	defer p.mu.Lock()
@@ -119,8 +122,10 @@ func (p *Process) wait(ctx context.Context, late <-chan time.Time) (bool, error)
 }
 
 func (p *Process) change() {
-	close(p.changed)
-	p.changed = make(chan struct{})
+	if p.changed != nil {
+		close(p.changed)
+		p.changed = nil
+	}
 }
 
 // Lease grants up to n leases to the leased handler called who, and returns how many.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/store"
 )
@@ -67,25 +67,18 @@ func (g *Guard) do(ctx context.Context, what string, f func(context.Context) err
 	bounded, cancel := context.WithTimeout(ctx, statement)
 	defer cancel()
 	err := f(bounded)
-	if err == nil || ctx.Err() == nil {
-		g.tell(what, err)
-	}
+	g.part(what).Tell(ctx, g.Logger, err)
 	return err == nil
 }
 
-// tell logs the first failure of what, and its first success after that: while a database
-// does not answer, or a handler holds its lock, every try fails.
-func (g *Guard) tell(what string, err error) {
+// part returns what logs that operation.
+func (g *Guard) part(what string) *outage.Part {
 	g.mu.Lock()
-	was := g.failing[what]
-	g.failing[what] = err != nil
-	g.mu.Unlock()
-	switch {
-	case err != nil && !was:
-		g.Logger.Warn("cannot "+what+"; trying again", "error", encode.Said(err))
-	case err == nil && was:
-		g.Logger.Info("can " + what + " again")
+	defer g.mu.Unlock()
+	if g.parts[what] == nil {
+		g.parts[what] = &outage.Part{Fails: "cannot " + what + "; trying again", Works: "can " + what + " again"}
 	}
+	return g.parts[what]
 }
 
 // schema reads the id of the database's headrace, and whether this build can still run.

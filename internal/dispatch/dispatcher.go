@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
 )
 
@@ -56,23 +57,48 @@ func (d *Dispatcher) settle(t *task.Task, o task.Outcome) {
 	}
 }
 
-// Work takes batches of at most limit() tasks and calls process, until the dispatcher is
-// stopped. process returns the tasks to run again, each in its place. After stopping
-// ends, Work begins no more.
-func (d *Dispatcher) Work(stopping context.Context, limit func() int, process func([]*task.Task) []*task.Task) {
-	for tasks := d.queue.Take(limit); tasks != nil; tasks = d.queue.Take(limit) {
-		start := time.Now()
-		again := tasks
-		if stopping.Err() == nil {
-			again = process(tasks)
-		}
+// Batch is tasks that are being processed.
+type Batch interface {
+	// Next is for runner.Runner.Work.
+	Next(lost *runner.Lost) func(*runner.Session)
+	// Left returns the tasks to run again, each in its place, when Next has returned nil.
+	Left() []*task.Task
+}
+
+// Worker returns what runner.Runner.Work runs: it takes batches of at most limit() tasks
+// and has process begin with each, until the dispatcher is stopped. After stopping ends,
+// it begins no more.
+func (d *Dispatcher) Worker(stopping context.Context, limit func() int, process func([]*task.Task) Batch) func(*runner.Lost) func(*runner.Session) {
+	var tasks []*task.Task
+	var batch Batch
+	var start time.Time
+	done := func(again []*task.Task) {
 		for _, t := range d.queue.Done(tasks, again, time.Since(start)) {
 			t.Finish(task.Released)
 		}
 	}
+	return func(lost *runner.Lost) func(*runner.Session) {
+		for {
+			if batch != nil {
+				if run := batch.Next(lost); run != nil {
+					return run
+				}
+				done(batch.Left())
+				batch = nil
+			}
+			if lost, tasks = nil, d.queue.Take(limit); tasks == nil {
+				return nil
+			}
+			if start = time.Now(); stopping.Err() != nil {
+				done(tasks)
+				continue
+			}
+			batch = process(tasks)
+		}
+	}
 }
 
-// Stop ends Work, and releases the tasks that no worker has begun.
+// Stop ends the workers, and releases the tasks that no worker has begun.
 func (d *Dispatcher) Stop() {
 	for _, t := range d.queue.Close() {
 		t.Finish(task.Released)

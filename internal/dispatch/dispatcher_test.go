@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
 )
 
@@ -104,6 +105,17 @@ func TestSecondDeliveryOfAnotherMessage(t *testing.T) {
 	}
 }
 
+// work runs a worker until the dispatcher is stopped.
+func work(t *testing.T, next func(*runner.Lost) func(*runner.Session)) {
+	(&runner.Runner{Grace: time.Minute}).Work(t.Context(), next)
+}
+
+// processed is a batch without a handler; these of its tasks run again.
+type processed []*task.Task
+
+func (processed) Next(*runner.Lost) func(*runner.Session) { return nil }
+func (p processed) Left() []*task.Task                    { return p }
+
 // A stop releases what no worker has begun, once, and ends the workers; what comes later
 // is released at once.
 func TestStop(t *testing.T) {
@@ -115,14 +127,14 @@ func TestStop(t *testing.T) {
 		var workers sync.WaitGroup
 		stopping, stop := context.WithCancel(t.Context())
 		workers.Go(func() {
-			d.Work(stopping, func() int { return 1 }, func(tasks []*task.Task) []*task.Task {
+			work(t, d.Worker(stopping, func() int { return 1 }, func(tasks []*task.Task) Batch {
 				<-goOn
 				if tasks[0].Delivery.Attempt == 2 { // not finished: the queue takes it back
-					return tasks
+					return processed(tasks)
 				}
 				tasks[0].Finish(task.Applied)
-				return nil
-			})
+				return processed(nil)
+			}))
 		})
 		for n := range 5 {
 			d.Add(r.task("a", n))
@@ -160,10 +172,10 @@ func TestNothingBeginsWhileStopping(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.Work(stopping, func() int { go d.Stop(); return 8 }, func([]*task.Task) []*task.Task {
+		work(t, d.Worker(stopping, func() int { go d.Stop(); return 8 }, func([]*task.Task) Batch {
 			t.Error("it began")
-			return nil
-		})
+			return processed(nil)
+		}))
 	}()
 	<-done
 	if got := r.of("", 1); len(got) != 1 || got[0] != task.Released {

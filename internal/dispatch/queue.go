@@ -116,7 +116,7 @@ func (q *Queue) Take(limit func() int) []*task.Task {
 		return nil
 	}
 	room := max(limit(), 1)
-	tasks := make([]*task.Task, 0, min(room, 64))
+	tasks := make([]*task.Task, 0, min(room, q.ready.Len()))
 	for front := q.ready.Front(); front != nil && len(tasks) < room; front = q.ready.Front() {
 		q.ready.Remove(front)
 		switch entry := front.Value.(type) {

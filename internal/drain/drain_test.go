@@ -237,7 +237,7 @@ func TestRunWaitsForItsWork(t *testing.T) {
 	})
 }
 
-// A failing shard pauses alone, longer each time, and is reported once, as is its
+// A failing shard pauses alone, longer each time, and is reported, as is its
 // recovery.
 //
 //evidence:fair
@@ -247,7 +247,7 @@ func TestAFailingShardPausesAlone(t *testing.T) {
 		l.add(0, 1)
 		l.workErr[0] = errBroken
 		var states []error
-		l.during(0, drain.Options{OnState: func(err error) { states = append(states, err) }}, func() {
+		l.during(0, drain.Options{OnState: changes(&states)}, func() {
 			time.Sleep(time.Minute)
 			l.add(1, 2)
 			time.Sleep(2 * time.Second)
@@ -271,6 +271,15 @@ func TestAFailingShardPausesAlone(t *testing.T) {
 	})
 }
 
+// changes keeps the first error and the recovery.
+func changes(states *[]error) func(error) {
+	return func(err error) {
+		if n := len(*states); err == nil || n == 0 || (*states)[n-1] == nil {
+			*states = append(*states, err)
+		}
+	}
+}
+
 // A failing shard whose rows another process has worked off is well.
 func TestAFailureEndsWithItsRows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -278,7 +287,7 @@ func TestAFailureEndsWithItsRows(t *testing.T) {
 		l.add(0, 1)
 		l.workErr[0] = errBroken
 		var states []error
-		l.during(time.Minute, drain.Options{OnState: func(err error) { states = append(states, err) }}, func() {
+		l.during(time.Minute, drain.Options{OnState: changes(&states)}, func() {
 			time.Sleep(time.Second)
 			l.mu.Lock()
 			l.rows[0] = nil
@@ -297,7 +306,7 @@ func TestAFailingPollPauses(t *testing.T) {
 		l.add(0, 1)
 		wake := make(chan struct{}, 1)
 		var states []error
-		o := drain.Options{Wake: wake, OnState: func(err error) { states = append(states, err) }}
+		o := drain.Options{Wake: wake, OnState: changes(&states)}
 		l.during(10*time.Second, o, func() {
 			for range 600 { // wake-ups do not shorten the pause
 				wake <- struct{}{}

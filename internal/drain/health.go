@@ -5,7 +5,7 @@ import "slices"
 // pollFails is the number of the poll in failing, where others are shards.
 const pollFails = -1
 
-// health records what fails, and reports the first failure and the last recovery.
+// health records what fails, and reports each failure and the last recovery.
 type health struct {
 	report  func(error)
 	failing []int
@@ -20,11 +20,11 @@ func (h *health) learn(part int, err error) {
 		if len(h.failing) == 0 {
 			h.report(nil)
 		}
-	case err != nil && at < 0:
-		h.failing = append(h.failing, part)
-		if len(h.failing) == 1 {
-			h.report(err)
+	case err != nil:
+		if at < 0 {
+			h.failing = append(h.failing, part)
 		}
+		h.report(err)
 	}
 }
 

@@ -25,7 +25,7 @@ type Options struct {
 	MaxPause time.Duration
 	// Wake makes the next poll come at once. May be nil.
 	Wake <-chan struct{}
-	// OnState is called with the first error, and with nil when everything works again,
+	// OnState is called with each error, and with nil when everything works again,
 	// by one goroutine. It must not block. May be nil.
 	OnState func(error)
 }

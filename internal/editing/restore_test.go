@@ -201,3 +201,34 @@ func TestRestoreOfAJob(t *testing.T) {
 		f.refused(err, "was no discard")
 	})
 }
+
+// A process decides on letters of its own consumer, as many as it says, and edits those whose handler it has.
+//
+//evidence:edit
+//evidence:restore
+func TestOthersLettersAreRefused(t *testing.T) {
+	onEachStore(t, func(f *fixture) {
+		open, closed, ofJob := f.letter(`{"id":"A","total":-1}`), f.letter(`{"id":"B","total":-1}`), f.letter(`{"id":"C","total":-1}`)
+		f.discard(closed.LetterID)
+		id := f.plan(discardKind, ofJob.LetterID)
+		f.run(id)
+		edit := editing.Edit{LetterID: open.LetterID, Payload: []byte(`{"id":"A","total":1}`)}
+		for says, args := range map[string]editing.Restore{
+			"is one of consumer test":         {RedriveID: id},
+			"it is one of consumer test":      {IDs: []int64{closed.LetterID}},
+			"there is no letter to restore":   {},
+			"1001 letters are more than 1000": {IDs: make([]int64, editing.MaxLetters+1)},
+		} {
+			_, err := askOf[editing.Restored](f, "mailer", editing.RestoreKind, args)
+			f.refused(err, says)
+		}
+		_, err := askOf[editing.Edited](f, "mailer", editing.EditKind, edit)
+		f.refused(err, "is one of consumer test")
+		f.desk.Handlers = nil
+		_, err = ask[editing.Edited](f, editing.EditKind, edit)
+		f.refused(err, "this process has no handler orders")
+		if f.get(open.LetterID).Rev != 0 || f.get(closed.LetterID).State != dlq.Discarded || f.get(ofJob.LetterID).State != dlq.Discarded {
+			f.Error("what was refused was done")
+		}
+	})
+}

@@ -106,11 +106,17 @@ func (f *fixture) get(id int64) dlq.Letter {
 // ask asks for what a kind of request does.
 func ask[B any](f *fixture, kind string, args any) (answer B, err error) {
 	f.Helper()
+	return askOf[B](f, enginetest.Consumer, kind, args)
+}
+
+// askOf asks a consumer.
+func askOf[B any](f *fixture, consumer, kind string, args any) (answer B, err error) {
+	f.Helper()
 	text, err := json.Marshal(args)
 	if err != nil {
 		f.Fatal(err)
 	}
-	q := instance.Request{Kind: kind, Consumer: enginetest.Consumer, Args: text, By: "ann", Reason: "INC-7", DBUser: "anna"}
+	q := instance.Request{Kind: kind, Consumer: consumer, Args: text, By: "ann", Reason: "INC-7", DBUser: "anna"}
 	value, err := f.desk.Actions()[kind](f.Context(), q)
 	answer, _ = value.(B)
 	return answer, err

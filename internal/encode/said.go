@@ -93,3 +93,19 @@ func wrapped(err error) (inner []error, ok bool) {
 	}
 	return nil, true
 }
+
+// Code returns the code that err itself has: an SQLState, or the result of a Code or
+// ErrorCode method, as clients of SQLite, clouds and RPC have; "" if there is none.
+func Code(err error) string {
+	switch e := err.(type) {
+	case interface{ SQLState() string }:
+		return e.SQLState()
+	case interface{ ErrorCode() string }:
+		return e.ErrorCode()
+	case interface{ Code() string }:
+		return e.Code()
+	case interface{ Code() int }:
+		return fmt.Sprint(e.Code())
+	}
+	return ""
+}

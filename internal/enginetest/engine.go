@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"crypto/rand"
 	"sync"
 	"testing"
 	"time"
@@ -10,7 +11,6 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/breaker"
-	"github.com/headrace/headrace/internal/execute"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
@@ -44,7 +44,7 @@ func (f *Fixture) EngineOn(st *Store, change func(*batch.Options)) *Engine {
 	e.Options = &batch.Options{
 		Store: st, Recorder: Recorder(st), Breaker: breaker.New(nil),
 		Runner: &runner.Runner{
-			Grace: 200 * time.Millisecond, Sessions: &e.sessions, Check: execute.CheckError,
+			Grace: 200 * time.Millisecond, Sessions: &e.sessions,
 			Stuck: func(any) {}, Returned: func(what any) { what.(task.Call).Returned() },
 		},
 		MaxBatch: 64, BatchTime: time.Minute, StoreTimeout: 10 * time.Second, LockTimeout: 200 * time.Millisecond,
@@ -118,6 +118,13 @@ func (e *Engine) Tasks(h *task.Handler, keys ...string) []*task.Task {
 	return tasks
 }
 
+// Process processes live deliveries, and returns those without an outcome.
+func (e *Engine) Process(tasks []*task.Task) []*task.Task {
+	j := e.Processor.Process(tasks)
+	e.Runner.Work(e.Cancelled, j.Next)
+	return j.Left()
+}
+
 // Deliver processes live deliveries until each has an outcome.
 func (e *Engine) Deliver(h *task.Handler, keys ...string) {
 	e.F.Helper()
@@ -189,11 +196,12 @@ func (e *Engine) Worker(handlers ...*task.Handler) *batch.Worker {
 // minute.
 func (e *Engine) Lease(h *task.Handler, n int) (tasks []*task.Task) {
 	e.F.Helper()
+	token := rand.Text()
 	e.WorkOff(e.Worker(h))
 	e.F.In(func(t *txn.Txn) error {
-		items, err := e.F.Store.Backlog().Leases.Claim(e.F.Context(), t, h.Consumer, h.Name, "token", time.Minute, n)
+		items, err := e.F.Store.Backlog().Leases.Claim(e.F.Context(), t, h.Consumer, h.Name, token, time.Minute, n)
 		for i := range items {
-			tasks = append(tasks, &task.Task{Handler: h, Delivery: items[i].Delivery, Item: &items[i], Token: "token", Reruns: items[i].Reruns})
+			tasks = append(tasks, &task.Task{Handler: h, Delivery: items[i].Delivery, Item: &items[i], Token: token, Reruns: items[i].Reruns})
 		}
 		return err
 	})

@@ -12,7 +12,6 @@ import (
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
-	"github.com/headrace/headrace/store/txn"
 )
 
 // RefusedError is the error of a Handler.Run that runs nothing, because the program is set
@@ -78,6 +77,9 @@ func (x *Execution) calls() (calls []*Call) {
 		f := x.p.Known(t)
 		if f == nil && t.Bad != nil {
 			f = &outcome.Failure{Task: t, Kind: outcome.Undecodable, Err: t.Bad}
+		}
+		if f == nil && t.Held != nil {
+			f = &outcome.Failure{Task: t, Err: t.Held}
 		}
 		if f != nil {
 			x.note([]*outcome.Failure{f})
@@ -229,22 +231,4 @@ func (c *Call) blame(r runner.Result) (failures []*outcome.Failure, unclear bool
 		failures = append(failures, &outcome.Failure{Task: t, Err: err, Took: r.Took})
 	}
 	return failures, len(failures) == 0
-}
-
-// CheckError calls the methods of a user's error that are called again later, to find one
-// that panics: see runner.Runner.
-func CheckError(err error) {
-	list := []error{err}
-	var batch BatchFailure
-	if errors.As(err, &batch) {
-		for _, one := range batch.FailedAt() {
-			list = append(list, one)
-		}
-	}
-	for _, one := range list {
-		_ = outcome.KindOf(one)
-		_ = retry.Classify(one)
-		_ = txn.Classify(one)
-		_, _, _ = retry.Postponed(one)
-	}
 }

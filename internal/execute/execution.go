@@ -1,8 +1,6 @@
 package execute
 
 import (
-	"context"
-	"errors"
 	"time"
 
 	"github.com/headrace/headrace"
@@ -45,7 +43,7 @@ type Execution struct {
 
 // New returns the execution of p.
 func New(p Plan) *Execution {
-	x := &Execution{p: p, held: make(map[backlog.OrderKey]int64), undone: make(map[*task.Handler]int)}
+	x := &Execution{p: p}
 	x.queue = x.calls()
 	n := len(p.Tasks)
 	for _, c := range x.queue { // the handler that fails most often decides
@@ -121,13 +119,19 @@ func messages(calls []*Call) (n int) {
 
 // verify checks that a handler that returned nil left the transaction intact.
 func (x *Execution) verify(c *Call) error {
-	if !c.tx.Failed() && !x.p.Checked {
+	cursors := headrace.LeavesCursors(c.tx)
+	if !c.tx.Failed() && !cursors && !x.p.Checked {
 		return nil
 	}
 	ctx, cancel := x.p.Own()
 	defer cancel()
 	if c.tx.Failed() {
 		if err := x.p.Txn.Alive(ctx); err != nil {
+			return PassedOver(err)
+		}
+	}
+	if cursors {
+		if err := txn.CloseCursors(ctx, x.p.Txn); err != nil {
 			return PassedOver(err)
 		}
 	}
@@ -164,22 +168,18 @@ func (x *Execution) save(move bool) bool {
 // may have caused it.
 func (x *Execution) failed(c *Call, r runner.Result, share int) {
 	failures, unclear := c.blame(r)
-	f := judge.Facts{
-		Phase: judge.Handler, Class: classOf(r.Err), Elsewhere: x.elsewhere(c, r.Err), Late: errors.Is(r.Err, context.DeadlineExceeded),
-		Unclear: unclear, Messages: share, Refused: refused(r.Err),
-		Cancelled: x.p.Cancelled.Err() != nil && errors.Is(r.Err, context.Canceled),
-	}
-	for _, one := range failures {
-		f.Reruns = max(f.Reruns, one.Task.Reruns)
-	}
+	f := x.facts(c, r, share, failures, unclear)
 	tr := &Trouble{Facts: f, Err: r.Err, Culprits: failures, Probe: breaker.Claims}
 	if !c.tx.Touched() && judge.Decide(f) == judge.Fail { // there are no effects to undo
 		x.note(failures)
 		x.again(nil, c.rest(failures))
 		return
 	}
+	if x.undone == nil {
+		x.undone = make(map[*task.Handler]int)
+	}
 	x.undone[c.h] += max(1, len(failures))
-	if !x.set {
+	if !x.set || f.Class == txn.Exists && f.Messages > 1 {
 		x.stop(tr)
 		return
 	}
@@ -218,19 +218,6 @@ func (x *Execution) failed(c *Call, r runner.Result, share int) {
 	default:
 		x.stop(tr)
 	}
-}
-
-// elsewhere reports whether err, which c returned, has not failed the transaction.
-func (x *Execution) elsewhere(c *Call, err error) bool {
-	switch {
-	case !c.tx.Touched():
-		return true
-	case c.tx.EverFailed() || classOf(err) == txn.Other: // no query is needed
-		return false
-	}
-	ctx, cancel := x.p.Own()
-	defer cancel()
-	return x.p.Txn.Alive(ctx) == nil
 }
 
 // fail notes failures whose effects are undone, and repeats the calls since the savepoint
@@ -280,6 +267,9 @@ func (x *Execution) note(failures []*outcome.Failure) {
 	for _, f := range failures {
 		x.failures = append(x.failures, f)
 		if key, strict := f.Task.StrictKey(); strict {
+			if x.held == nil {
+				x.held = make(map[backlog.OrderKey]int64)
+			}
 			row, held := x.held[key]
 			if x.held[key] = f.Task.Item.RowID; held {
 				x.held[key] = min(row, f.Task.Item.RowID)
@@ -369,21 +359,13 @@ func (x *Execution) Answers() (list []store.Answer) {
 
 // Learn updates the paces of the handlers after a commit.
 func (x *Execution) Learn(took time.Duration) {
-	counts := make(map[*task.Handler]int, 1)
-	for _, t := range x.p.Tasks {
-		counts[t.Handler]++
-	}
-	for h, n := range counts {
+	for rest := x.p.Tasks; len(rest) > 0; {
+		h, n := rest[0].Handler, 1
+		for n < len(rest) && rest[n].Handler == h { // they are sorted
+			n++
+		}
 		h.Pace.Took(took, len(x.p.Tasks))
 		h.Pace.Ran(min(x.undone[h], n), n)
+		rest = rest[n:]
 	}
-}
-
-// classOf is the database class of a handler's error. A timeout has none: it is the
-// handler's failure, whatever it wraps.
-func classOf(err error) txn.Class {
-	if errors.Is(err, context.DeadlineExceeded) {
-		return txn.Other
-	}
-	return txn.Classify(err)
 }

@@ -48,6 +48,8 @@ type Trouble struct {
 	Known []*outcome.Failure
 	// Probe is the query that shows whether the store caused it.
 	Probe breaker.Probe
+	// Again says to claim the messages again, without a decision.
+	Again bool
 }
 
 // NewTrouble describes an error of our own statements in a transaction of tasks.

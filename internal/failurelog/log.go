@@ -85,7 +85,10 @@ func (l *Log) Failed(f *outcome.Failure) {
 		slog.String("handler", h.Name), slog.String("key", d.Key),
 		slog.String("error", encode.Text(f.Description.Error, maxLogError)), slog.String("class", f.Class),
 		slog.String("error_type", f.Description.Type), slog.String("error_fingerprint", f.Description.Fingerprint),
-		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took), slog.String("next", f.Outcome.String()), slog.Duration("in", f.Delay),
+		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took.Round(time.Microsecond)), slog.String("next", f.Outcome.String()),
+	}
+	if f.Delay > 0 {
+		attrs = append(attrs, slog.String("in", encode.Span(f.Delay.Round(time.Millisecond))))
 	}
 	l.log(level, text, attrs, d, f.LetterID, more)
 }

@@ -135,7 +135,7 @@ func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []st
 func ofLetters(r job.Redrive, all, first job.Survey) []Check {
 	list := []Check{{OK: first.Closed == 0, Says: fmt.Sprintf("%d of %d open", first.Letters-first.Closed, first.Letters)}}
 	if first.Letters < r.Count {
-		list[0].Says = fmt.Sprintf("%d letters; of the first %d %d open", r.Count, first.Letters, first.Letters-first.Closed)
+		list[0].Says = fmt.Sprintf("%d letters; of the first %d, %d are open", r.Count, first.Letters, first.Letters-first.Closed)
 	}
 	if first.Held > 0 {
 		list = append(list, Check{

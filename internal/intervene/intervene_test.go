@@ -138,6 +138,9 @@ func TestCancel(t *testing.T) {
 		if err != nil || got.Done != 1 || len(got.Letters) != 1 || len(got.Skips) != 1 {
 			f.Fatalf("%+v, %v", got, err)
 		}
+		if _, err := f.ask(f.desk.Cancel, intervene.Args{Keys: make([]string, intervene.MaxKeys+1)}); !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), "are more than") {
+			f.Errorf("too many keys: %v", err)
+		}
 		l, err := f.Store.Letters().Get(f.Context(), got.Letters[0])
 		if err != nil || l.Class != dlq.Cancelled || l.State != dlq.Open || string(l.Delivery.Payload) != "whole" || l.Delivery.Metadata["h"] != "v" || l.Attempts != 1 || l.Build != "v1" {
 			f.Errorf("%+v, %v", l, err)

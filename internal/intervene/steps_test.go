@@ -67,10 +67,10 @@ func TestResolveByRequest(t *testing.T) {
 		f.fail = &ledger.ParkedError{Step: "payout", System: "bank", Reason: "unknown"}
 		f.e.Deliver(h, "m")
 		id := f.step(h, "m", ledger.Parked, nil)
-		r := resolve.Resolution{ID: id, Step: "payout", Verdict: resolve.Done, Result: []byte(`{ "id": "<7>" }`), By: "bob", Reason: "forged"}
+		r := resolve.Resolution{ID: id, Step: "payout", Decision: resolve.Done, Result: []byte(`{ "id": "<7>" }`), By: "bob", Reason: "forged"}
 		f.refuses(intervene.ResolveKind, "other", "found", "no scope of consumer other", r)
 		f.refuses(intervene.ResolveKind, enginetest.Consumer, " ", "no Reason", r)
-		nothing := resolve.Resolution{ID: id, Step: "refund", Verdict: resolve.Done}
+		nothing := resolve.Resolution{ID: id, Step: "refund", Decision: resolve.Done}
 		f.refuses(intervene.ResolveKind, enginetest.Consumer, "found", `no such step: refund of `+h.Scope+` m: its steps are "payout"`, nothing)
 		if l := f.Letters()[0]; l.State != dlq.Open || f.did("m", "resolve", "") {
 			f.Errorf("a refused decision: %+v", l)
@@ -85,7 +85,7 @@ func TestResolveByRequest(t *testing.T) {
 		if err != nil || len(rows) != 1 || string(rows[0].Result) != string(r.Result) || rows[0].By != "ann as login" || rows[0].Reason != "found" || !f.did("m", "resolve", "step payout of") {
 			f.Errorf("%+v, %v", rows, err)
 		}
-		f.refuses(intervene.ResolveKind, enginetest.Consumer, "once more", "the step is done", resolve.Resolution{ID: id, Step: "payout", Verdict: resolve.Again})
+		f.refuses(intervene.ResolveKind, enginetest.Consumer, "once more", "the step is done", resolve.Resolution{ID: id, Step: "payout", Decision: resolve.Again})
 	})
 }
 

@@ -162,7 +162,7 @@ func (f Facts) handler() Decision {
 		return Fail
 	case f.Class.Conflict(), f.Class == txn.Unavailable:
 		return f.free()
-	case f.Class == txn.Aborted && f.Messages > 1: // an earlier message ignored a failed statement
+	case f.Messages > 1 && (f.Class == txn.Aborted || f.Class == txn.Exists): // an earlier message ignored a failed statement, or left what exists
 		return Split
 	}
 	return Fail

@@ -14,7 +14,7 @@ import (
 // first line that fits counts. The fields and their values:
 //
 //	phase     claim handler record commit
-//	class     other conflict connection unavailable aborted
+//	class     other conflict connection unavailable aborted exists
 //	          (conflict: serialization or lock timeout)
 //	lost      our connection is lost           unclear   a batch handler names no message
 //	store     not-asked serves away            late      the deadline had passed
@@ -47,6 +47,7 @@ phase=handler late                             => fail
 phase=handler class=conflict reruns=2          => fail
 phase=handler class=conflict                   => rerun
 phase=handler class=aborted n=many             => split
+phase=handler class=exists n=many              => split
 phase=handler class=unavailable store=not-asked => ask
 phase=handler class=unavailable store=away     => hold
 phase=handler class=unavailable reruns=2       => fail
@@ -138,7 +139,7 @@ func TestEverythingIsBounded(t *testing.T) {
 
 var classes = map[txn.Class]string{
 	txn.Other: "other", txn.Serialization: "conflict", txn.LockTimeout: "conflict", txn.Connection: "connection",
-	txn.Unavailable: "unavailable", txn.Aborted: "aborted",
+	txn.Unavailable: "unavailable", txn.Aborted: "aborted", txn.Exists: "exists",
 }
 
 // all calls do for every combination of facts.

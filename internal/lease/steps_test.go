@@ -201,7 +201,7 @@ func TestOpenStepThatIsGone(t *testing.T) {
 			f.Error("no list of what needs a person has the step")
 		}
 		_, err := resolve.New(f.Store.Store).Resolve(f.Context(), resolve.Resolution{
-			ID: l.ID(), Step: "charge", Verdict: resolve.Done, By: "ana", Reason: "looked it up",
+			ID: l.ID(), Step: "charge", Decision: resolve.Done, By: "ana", Reason: "looked it up",
 		})
 		if err != nil {
 			f.Fatal(err)

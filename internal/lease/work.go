@@ -39,7 +39,8 @@ func (w *Worker) begin(one *task.Task, end time.Time) {
 	w.held[k] = struct{}{}
 	w.mu.Unlock()
 	w.works.Go(func() {
-		stuck := w.work(k)
+		stuck := false
+		runner.Alive(func() { stuck = w.work(k) }, w.p.Fatal)
 		k.end.Stop()
 		k.cancel(nil)
 		w.mu.Lock()

@@ -9,10 +9,11 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/internal/drain"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/shard"
+	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -39,6 +40,8 @@ type Options struct {
 	// Beside are the topics of consumers that start with this one, by their names: they are
 	// subscribed to together.
 	Beside map[string][]string
+	// Stranded logs events that no handler takes.
+	Stranded *stranded.Log
 	// Subscribed is called once, when the subscriptions are recorded.
 	Subscribed func()
 	// StoreTimeout bounds a transaction. Store cuts those that are open at the end of a stop.
@@ -94,17 +97,9 @@ func (l *Line) Run(ctx context.Context) {
 	l.o.Subscribed()
 	var beats sync.WaitGroup
 	beats.Go(func() { l.beat(ctx) })
-	drain.New(l, drain.Options{Workers: workers, Wake: l.outbox.Signal().C(), OnState: l.database}).Run(ctx)
+	taking := outage.Part{Fails: "local events cannot be taken from the outbox; trying again", Works: "local events are taken from the outbox again"}
+	drain.New(l, drain.Options{Workers: workers, Wake: l.outbox.Signal().C(), OnState: func(err error) { taking.Tell(ctx, l.o.Logger, err) }}).Run(ctx)
 	beats.Wait()
-}
-
-// database logs that the database fails, or works again.
-func (l *Line) database(err error) {
-	if err != nil {
-		l.o.Logger.Error("local events cannot be taken from the outbox; trying again", "error", encode.Said(err))
-	} else {
-		l.o.Logger.Info("local events are taken from the outbox again")
-	}
 }
 
 // Poll implements drain.Line.
@@ -139,7 +134,7 @@ func (l *Line) logUnhandled(topic string) {
 		return
 	}
 	l.unhandled[topic] = true
-	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if another service has it, give the two consumers two names; if another release has it, keep that running until it has them; "+
+	l.o.Logger.Warn("events wait for a local handler that is not registered in this process: if another service has it, give the two consumers two names; if another release has it, keep that running until it has handled them; "+
 		"only if none has it, end the subscription, which loses them: headrace subscription remove CONSUMER TOPIC --events",
 		"topic", topic)
 }

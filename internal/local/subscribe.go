@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/stranded"
 )
@@ -28,16 +28,14 @@ const (
 // subscribe records the subscriptions, and takes the events that waited for them. It tries
 // until it succeeds, and reports false if ctx ended.
 func (l *Line) subscribe(ctx context.Context) bool {
-	for failed := false; ; failed = true {
+	part := outage.Part{Fails: "the subscriptions of local handlers cannot be recorded; trying again"}
+	for {
 		err := l.record(ctx, l.o.Beside)
 		if err == nil {
 			err = l.sweep(ctx)
 		}
-		if err == nil {
+		if part.Tell(ctx, l.o.Logger, err); err == nil {
 			return true
-		}
-		if ctx.Err() == nil && !failed {
-			l.o.Logger.Error("the subscriptions of local handlers cannot be recorded; trying again", "error", encode.Said(err))
 		}
 		if !sleep.For(ctx, retryEvery) {
 			return false
@@ -48,7 +46,8 @@ func (l *Line) subscribe(ctx context.Context) bool {
 // beat records the subscriptions again, and takes the events of publishers that did not see
 // them yet and have committed since, until ctx ends.
 func (l *Line) beat(ctx context.Context) {
-	began, looked, failed := time.Now(), l.o.Sink, false
+	began, looked := time.Now(), time.Time{}
+	part := outage.Part{Fails: "the subscriptions of local handlers cannot be renewed; trying again"}
 	recorded := began
 	for pause := firstSweep; sleep.For(ctx, pause); pause = min(2*pause, beatEvery) {
 		var err error
@@ -60,21 +59,22 @@ func (l *Line) beat(ctx context.Context) {
 		if err == nil {
 			err = l.sweep(ctx)
 		}
-		if err == nil && !looked && time.Since(began) >= lookAfter {
-			looked = true
-			err = l.look(ctx)
+		if err == nil && time.Since(began) >= lookAfter && time.Since(looked) >= beatEvery {
+			err = l.look(ctx, looked.IsZero() && !l.o.Sink)
+			looked = time.Now()
 		}
-		if err != nil && ctx.Err() == nil && !failed {
-			l.o.Logger.Warn("the subscriptions of local handlers cannot be renewed; trying again", "error", encode.Said(err))
-		}
-		failed = err != nil
+		part.Tell(ctx, l.o.Logger, err)
 	}
 }
 
-// look logs events of the handlers' topics that wait in the outbox, if no process publishes it.
-func (l *Line) look(ctx context.Context) error {
+// look logs local events that no handler takes, and with first events of the handlers' topics
+// that wait in the outbox, if no process publishes it.
+func (l *Line) look(ctx context.Context, first bool) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
+	if err := l.o.Stranded.Unclaimed(ctx, l.o.Logger, l.o.Subscriptions, l.o.Store.Outbox()); err != nil || !first {
+		return err
+	}
 	return stranded.Unpublished(ctx, l.o.Logger, l.o.Store.Outbox(), l.topics)
 }
 

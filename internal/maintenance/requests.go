@@ -14,6 +14,7 @@ import (
 
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/telemetry"
 )
@@ -24,9 +25,11 @@ const (
 	// answerTime bounds an attempt to write an answer, and lookTime a look.
 	answerTime = 5 * time.Second
 	lookTime   = 10 * time.Second
-	// forgetEvery is the time between two removals of requests older than forgetAge.
-	forgetEvery = time.Hour
-	forgetAge   = 35 * 24 * time.Hour
+	// cleanEvery is the time between two looks for requests whose time is over: for expireAge, from when on a form
+	// does not bring back what was typed, and for forgetAge.
+	cleanEvery = 10 * time.Minute
+	expireAge  = time.Hour
+	forgetAge  = 35 * 24 * time.Hour
 )
 
 // desk takes requests and answers them. One action of a kind runs at a time.
@@ -37,16 +40,19 @@ type desk struct {
 	upkeep   *telemetry.Upkeep
 	logger   *slog.Logger
 
-	free   map[string]bool // kinds without a running action
-	ended  chan string     // kinds whose action has ended
-	forget time.Time       // when old requests are removed next
-	failed bool            // the last look failed
+	free    map[string]bool // kinds without a running action
+	ended   chan string     // kinds whose action has ended
+	cleanAt time.Time       // when old requests are removed next
+
+	looks, answers, cleans outage.Part
 }
 
 func newDesk(o Options) *desk {
 	d := &desk{
 		requests: o.Store.Operations().Requests, self: o.Instance, actions: o.Actions, upkeep: o.Upkeep, logger: o.Logger,
 		free: make(map[string]bool), ended: make(chan string, len(o.Actions)),
+		looks: outage.Part{Fails: "cannot look for requests; trying again"}, answers: outage.Part{Fails: "cannot answer a request; trying again"},
+		cleans: outage.Part{Fails: "cannot remove old requests; trying again"},
 	}
 	for kind := range o.Actions {
 		d.free[kind] = true
@@ -91,10 +97,7 @@ func (d *desk) take(ctx context.Context) (instance.Request, bool) {
 	defer cancel()
 	start := time.Now()
 	r, ok, err := d.requests.Take(looking, d.self, slices.Sorted(maps.Keys(d.free)))
-	if err != nil && ctx.Err() == nil && !d.failed {
-		d.logger.Warn("cannot look for requests", "error", encode.Said(err))
-	}
-	if d.failed = err != nil; !d.failed {
+	if d.looks.Tell(ctx, d.logger, err); err == nil {
 		d.upkeep.Ran("requests")
 	}
 	if !ok || err != nil {
@@ -154,24 +157,25 @@ func (d *desk) answer(ctx context.Context, id int64, a instance.Answer) {
 		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
 		err := d.requests.Answer(writing, id, d.self, a)
 		cancel()
-		if err == nil {
+		if d.answers.Tell(ctx, d.logger, err, "request", id, "state", a.State); err == nil {
 			return
 		}
-		d.logger.Warn("cannot answer a request", "request", id, "state", a.State, "error", encode.Said(err))
 		if !sleep.For(ctx, lookEvery) {
 			return
 		}
 	}
 }
 
-// clean removes old requests now and then.
+// clean ends requests that no process took, and removes old ones, now and then.
 func (d *desk) clean(ctx context.Context) {
 	now := time.Now()
-	if now.Before(d.forget) {
+	if now.Before(d.cleanAt) {
 		return
 	}
-	d.forget = now.Add(forgetEvery)
-	if err := d.requests.Forget(ctx, forgetAge); err != nil && ctx.Err() == nil {
-		d.logger.Warn("cannot remove old requests", "error", encode.Said(err))
+	d.cleanAt = now.Add(cleanEvery)
+	err := d.requests.Expire(ctx, expireAge)
+	if err == nil {
+		err = d.requests.Forget(ctx, forgetAge)
 	}
+	d.cleans.Tell(ctx, d.logger, err)
 }

@@ -247,6 +247,43 @@ func TestNobodyAnswers(t *testing.T) {
 	})
 }
 
+// oldStore has requests whose time counts as over for an hour more than it is.
+type oldStore struct{ *enginetest.Store }
+
+type old struct{ instance.Requests }
+
+func (o old) Expire(ctx context.Context, age time.Duration) error {
+	return o.Requests.Expire(ctx, age-time.Hour)
+}
+
+func (s oldStore) Operations() store.Operations {
+	o := s.Store.Operations()
+	o.Requests = old{o.Requests}
+	return o
+}
+
+// What no process did is told as that also later, and what was asked for is not kept.
+//
+//evidence:requests
+func TestARequestExpires(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		requests := f.Store.Operations().Requests
+		id, err := requests.Ask(f.Context(), instance.Request{Kind: "edit", Consumer: "test", Args: []byte(`{"payload":"secret"}`)}, time.Microsecond)
+		if err != nil {
+			f.Fatal(err)
+		}
+		process(f, "1", oldStore{f.Store}, map[string]instance.Action{"plan": nil})
+		f.Eventually("the request has expired", func() bool {
+			_, a, _, err := requests.Get(f.Context(), id)
+			return err == nil && a.State == instance.RequestExpired
+		})
+		r, _, done, err := asker(f).Look(f.Context(), id)
+		if done || !errors.Is(err, instance.ErrNoAnswer) || string(r.Args) != "null" || !strings.Contains(err.Error(), "has expired: no process of test took it by") || !strings.HasSuffix(err.Error(), "Nothing was done") {
+			f.Errorf("%t, %s: %v", done, r.Args, err)
+		}
+	})
+}
+
 // A request whose kind no process knows is not done later either.
 func TestATimeThatIsOver(t *testing.T) {
 	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {

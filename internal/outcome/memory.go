@@ -16,11 +16,12 @@ type Memory struct {
 	known map[run]remembered
 }
 
-// run identifies a run of a message: each change of a backlog row begins another one.
+// run identifies a run of a message. A row gets another place each time that it becomes ready,
+// and another token with each lease.
 type run struct {
-	live             *task.Task
-	row              int64
-	attempts, reruns int
+	live       *task.Task
+	row, place int64
+	token      string
 }
 
 type remembered struct {
@@ -38,7 +39,7 @@ func runOf(t *task.Task) run {
 	if t.Item == nil {
 		return run{live: t}
 	}
-	return run{row: t.Item.RowID, attempts: t.Item.Delivery.Attempt, reruns: t.Item.Reruns}
+	return run{row: t.Item.RowID, place: t.Item.Place, token: t.Token}
 }
 
 // SameRun reports whether a and b are one run of a message.

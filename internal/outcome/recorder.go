@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/plan"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox"
@@ -137,6 +138,20 @@ func (r *Recorder) overdue(ctx context.Context, t *txn.Txn, f *Failure) error {
 		Reason: "the outcome of a call is unknown, and the message may be put off no longer",
 	})
 	return nil
+}
+
+// Unleased returns an error if an earlier release has leased the message, or lettered it, and a
+// step of it is open: its handler, which is not leased, does not know of the call.
+func (r *Recorder) Unleased(ctx context.Context, t *txn.Txn, one *task.Task) (held, err error) {
+	if r.Steps == nil || one.Item.Starts == 0 && one.Item.LetterID == 0 {
+		return nil, nil
+	}
+	step, _, err := r.Steps.Open(ctx, t, one.ID(), nil)
+	switch step.State {
+	case ledger.Pending, ledger.Parked, ledger.Awaiting:
+		held = plan.Unleased(step, one.Item.Postponed)
+	}
+	return held, err
 }
 
 // arrived lets a postponed message run again at once if a signal that its run found

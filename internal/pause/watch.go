@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/internal/breaker"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 )
 
-// errHangs opens the breaker if the database neither rejects nor answers statements.
-var errHangs = errors.New("the database does not answer")
+// errAway opens the breaker if the database answers neither a statement nor a ping.
+var errAway = errors.New("the database does not answer")
 
 const (
 	// readTime bounds a read, and pingTime the ping after one without an answer.
@@ -43,13 +43,10 @@ func (w *Watch) Run(ctx context.Context) {
 	defer w.reads.Wait()
 	tick := time.NewTicker(w.Every)
 	defer tick.Stop()
-	failing := false
+	part := outage.Part{Fails: "cannot read whether the consumer is paused; the last known state counts"}
 	for {
 		err := w.read(ctx)
-		if err != nil && ctx.Err() == nil && !failing {
-			w.Logger.Warn("cannot read whether the consumer is paused; the last known state counts", "error", encode.Said(err))
-		}
-		failing = err != nil
+		part.Tell(ctx, w.Logger, err)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -58,8 +55,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// read reads the pause. If neither it nor a ping gets an answer, and no other statement
-// got one meanwhile, it opens the breaker, until the next successful read. It returns
+// read reads the pause. If that fails, and a ping too, and no other statement succeeded
+// meanwhile, it opens the breaker, until the next successful read. It returns
 // when there is an answer or the driver gives up, and when ctx ends.
 func (w *Watch) read(ctx context.Context) error {
 	start, seconds := time.Now(), time.NewTicker(time.Second)
@@ -71,7 +68,7 @@ func (w *Watch) read(ctx context.Context) error {
 	for n := time.Duration(1); ; n++ {
 		select {
 		case err := <-answer:
-			if errors.Is(err, errHangs) {
+			if errors.Is(err, errAway) {
 				w.open(ctx, start, err)
 			}
 			if err == nil && w.opened {
@@ -81,7 +78,7 @@ func (w *Watch) read(ctx context.Context) error {
 			return err
 		case <-seconds.C:
 			if n*time.Second == hangTime {
-				w.open(ctx, start, errHangs)
+				w.open(ctx, start, errAway)
 			}
 		case <-ctx.Done():
 			return nil
@@ -96,18 +93,18 @@ func (w *Watch) open(ctx context.Context, start time.Time, err error) {
 	}
 }
 
-// ask reads the pause, and pings the database if that takes too long.
+// ask reads the pause, and pings the database if that fails.
 func (w *Watch) ask(ctx context.Context) error {
 	bounded, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
 	err := w.State.Read(bounded)
-	if err == nil || bounded.Err() == nil {
-		return err
+	if err == nil {
+		return nil
 	}
 	ping, cancel := context.WithTimeout(ctx, pingTime)
 	defer cancel()
-	if down := w.Ping(ping); down != nil && ping.Err() != nil {
-		return fmt.Errorf("%w: %w", errHangs, err)
+	if w.Ping(ping) != nil {
+		return fmt.Errorf("%w: %w", errAway, err)
 	}
 	return err
 }

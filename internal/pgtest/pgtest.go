@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"database/sql"
 	_ "embed" // the statements
-	"fmt"
 	"net/url"
 	"os"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // driver "pgx"
 	"github.com/lib/pq"                // driver "postgres"
@@ -24,6 +24,10 @@ const Variable = "HEADRACE_TEST_POSTGRES"
 // MaxOpenConns bounds the connections of a handle that [OpenDB] or [Open] returns. A test that needs more
 // calls SetMaxOpenConns; the server that `make test` starts has 400 for all tests together.
 const MaxOpenConns = 32
+
+// idleConns is how many connections a handle keeps. database/sql keeps two: of many workers the others would connect
+// for each transaction.
+const idleConns = 10
 
 // patience bounds each statement of this package. A drop that takes longer waits for a transaction that
 // the test has left open.
@@ -112,6 +116,7 @@ func OpenDB(tb testing.TB, driver, dsn string) *sql.DB {
 		}
 	})
 	db.SetMaxOpenConns(MaxOpenConns)
+	db.SetMaxIdleConns(idleConns)
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := db.PingContext(ctx); err != nil {
@@ -174,28 +179,18 @@ func uniqueName() string {
 	return "headrace_test_" + strings.ToLower(rand.Text())
 }
 
-// run executes one statement about name over a connection of its own.
-func run(tb testing.TB, dsn, statement, name string) {
+// run executes one statement about name.
+func run(tb testing.TB, server, statement, name string) {
 	tb.Helper()
-	if err := exec(dsn, named(statement, name)); err != nil {
-		tb.Fatalf("pgtest: %v", err)
+	err := session(server, func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, named(statement, name))
+		return err
+	})
+	if err != nil {
+		tb.Fatalf("pgtest: %s: %v", strings.TrimSpace(named(statement, name)), err)
 	}
 }
 
 func named(statement, name string) string {
 	return strings.ReplaceAll(statement, "{{name}}", pq.QuoteIdentifier(name))
-}
-
-func exec(dsn, statement string) error {
-	db, err := sql.Open("postgres", dsn)
-	if err != nil {
-		return fmt.Errorf("open: %w", err)
-	}
-	defer db.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if _, err := db.ExecContext(ctx, statement); err != nil {
-		return fmt.Errorf("%s: %w", strings.TrimSpace(statement), err)
-	}
-	return nil
 }

@@ -21,6 +21,7 @@ type Proxy struct {
 	conns []net.Conn
 	open  chan struct{} // closed while packets pass
 	ended bool
+	cut   bool
 }
 
 // NewProxy returns a proxy to the server of dsn, and dsn through it. It ends, frozen
@@ -65,6 +66,24 @@ func (p *Proxy) Thaw() {
 	}
 }
 
+// Cut ends all connections, and new ones at once.
+func (p *Proxy) Cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = true
+	for _, c := range p.conns {
+		_ = c.Close()
+	}
+	p.conns = nil
+}
+
+// Mend ends Cut.
+func (p *Proxy) Mend() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cut = false
+}
+
 func (p *Proxy) end() {
 	_ = p.listener.Close()
 	p.Thaw()
@@ -98,7 +117,7 @@ func (p *Proxy) accept() {
 		}
 		p.mu.Lock()
 		p.conns = append(p.conns, client, server)
-		if p.ended {
+		if p.ended || p.cut {
 			_, _ = client.Close(), server.Close()
 		}
 		p.mu.Unlock()

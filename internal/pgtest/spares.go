@@ -2,13 +2,14 @@ package pgtest
 
 import (
 	"context"
-	"database/sql"
 	_ "embed" // the statements
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/lib/pq"
 )
 
@@ -48,19 +49,15 @@ type Spares struct {
 func (s Spares) New(tb testing.TB) (dsn, schema string) {
 	tb.Helper()
 	server := serverURL(tb)
-	db, err := sql.Open("postgres", server.String())
-	if err != nil {
-		tb.Fatalf("pgtest: open: %v", err)
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	schema, print, err := s.take(ctx, db)
-	if err == nil && schema == "" {
-		schema = uniqueName()
-		print, err = s.make(ctx, db, within(server, schema), schema)
-	}
+	var print string
+	err := session(server.String(), func(ctx context.Context, conn *pgx.Conn) (err error) {
+		schema, print, err = s.take(ctx, conn)
+		if err == nil && schema == "" {
+			schema = uniqueName()
+			print, err = s.make(ctx, conn, within(server, schema), schema)
+		}
+		return err
+	})
 	if err != nil {
 		tb.Fatalf("pgtest: %v", err)
 	}
@@ -73,10 +70,10 @@ func (s Spares) New(tb testing.TB) (dsn, schema string) {
 }
 
 // take returns a spare schema, "" if there is none.
-func (s Spares) take(ctx context.Context, db *sql.DB) (schema, print string, err error) {
-	err = db.QueryRowContext(ctx, spareTake, s.Kind).Scan(&schema, &print)
-	var missing *pq.Error
-	if errors.Is(err, sql.ErrNoRows) || errors.As(err, &missing) && missing.Code == "42P01" { // undefined_table
+func (s Spares) take(ctx context.Context, conn *pgx.Conn) (schema, print string, err error) {
+	err = conn.QueryRow(ctx, spareTake, s.Kind).Scan(&schema, &print)
+	var missing *pgconn.PgError
+	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &missing) && missing.Code == "42P01" { // undefined_table
 		return "", "", nil
 	}
 	if err != nil {
@@ -85,18 +82,18 @@ func (s Spares) take(ctx context.Context, db *sql.DB) (schema, print string, err
 	return schema, print, err
 }
 
-func (s Spares) make(ctx context.Context, db *sql.DB, dsn, schema string) (print string, err error) {
-	if _, err = db.ExecContext(ctx, spareTable); err == nil {
-		err = dropOld(ctx, db)
+func (s Spares) make(ctx context.Context, conn *pgx.Conn, dsn, schema string) (print string, err error) {
+	if _, err = conn.Exec(ctx, spareTable); err == nil {
+		err = dropOld(ctx, conn)
 	}
 	if err == nil {
-		_, err = db.ExecContext(ctx, named(createSchema, schema))
+		_, err = conn.Exec(ctx, named(createSchema, schema))
 	}
 	if err == nil {
 		err = s.Fill(dsn, schema)
 	}
 	if err == nil {
-		err = db.QueryRowContext(ctx, sparePrint, schema).Scan(&print)
+		err = conn.QueryRow(ctx, sparePrint, schema).Scan(&print)
 	}
 	if err != nil {
 		err = fmt.Errorf("make a schema: %w", err)
@@ -105,57 +102,40 @@ func (s Spares) make(ctx context.Context, db *sql.DB, dsn, schema string) (print
 }
 
 // dropOld drops the spare schemas that no test has used for an hour.
-func dropOld(ctx context.Context, db *sql.DB) error {
-	rows, err := db.QueryContext(ctx, spareOld)
+func dropOld(ctx context.Context, conn *pgx.Conn) error {
+	rows, err := conn.Query(ctx, spareOld)
 	if err != nil {
 		return err
 	}
-	defer rows.Close()
-	var old []string
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			return err
-		}
-		old = append(old, name)
-	}
-	if err := rows.Close(); err != nil {
-		return err
-	}
+	old, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for _, name := range old {
-		if _, err := db.ExecContext(ctx, named(dropSchema, name)); err != nil {
+		if _, err := conn.Exec(ctx, named(dropSchema, name)); err != nil {
 			return err
 		}
 	}
-	return rows.Err()
+	return err
 }
 
 // give empties a schema and makes it a spare one. If it is not as it was, it is dropped.
 func (s Spares) give(server, schema, print string) error {
-	db, err := sql.Open("postgres", server)
-	if err != nil {
+	return session(server, func(ctx context.Context, conn *pgx.Conn) error {
+		var now string
+		_, err := conn.Exec(ctx, spareSessions, schema)
+		if err == nil {
+			_, err = conn.Exec(ctx, named(spareClean, schema))
+		}
+		if err == nil {
+			_, err = conn.Exec(ctx, strings.ReplaceAll(s.Reset, "{{schema}}", pq.QuoteIdentifier(schema)))
+		}
+		if err == nil {
+			err = conn.QueryRow(ctx, sparePrint, schema).Scan(&now)
+		}
+		if err == nil && now == print {
+			_, err = conn.Exec(ctx, spareGive, schema, s.Kind, print)
+			return err
+		}
+		// A test may have dropped or renamed any of it.
+		_, err = conn.Exec(ctx, named(dropSchema, schema))
 		return err
-	}
-	defer db.Close()
-	db.SetMaxOpenConns(1)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	var now string
-	_, err = db.ExecContext(ctx, spareSessions, schema)
-	if err == nil {
-		_, err = db.ExecContext(ctx, named(spareClean, schema))
-	}
-	if err == nil {
-		_, err = db.ExecContext(ctx, strings.ReplaceAll(s.Reset, "{{schema}}", pq.QuoteIdentifier(schema)))
-	}
-	if err == nil {
-		err = db.QueryRowContext(ctx, sparePrint, schema).Scan(&now)
-	}
-	if err == nil && now == print {
-		_, err = db.ExecContext(ctx, spareGive, schema, s.Kind, print)
-		return err
-	}
-	// A test may have dropped or renamed any of it.
-	_, err = db.ExecContext(ctx, named(dropSchema, schema))
-	return err
+	})
 }

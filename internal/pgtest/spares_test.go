@@ -6,6 +6,8 @@ import (
 	"database/sql"
 	"fmt"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // small makes a little of each thing that a schema may hold. Its kind is the test's own, so that
@@ -14,27 +16,31 @@ func small(t *testing.T) Spares {
 	s := Spares{
 		Kind: "a test " + rand.Text(),
 		Fill: func(dsn, schema string) error {
-			return exec(dsn, `CREATE TABLE headrace_a (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int DEFAULT 1 CHECK (n > 0), s text);
+			return session(dsn, func(ctx context.Context, conn *pgx.Conn) error {
+				_, err := conn.Exec(ctx, `CREATE TABLE headrace_a (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, n int DEFAULT 1 CHECK (n > 0), s text);
 				CREATE INDEX headrace_a_n ON headrace_a (n);
 				CREATE SEQUENCE headrace_s START 5;
-				CREATE FUNCTION headrace_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
-				CREATE TRIGGER headrace_t BEFORE INSERT ON headrace_a FOR EACH ROW EXECUTE FUNCTION headrace_f();
-				CREATE TABLE headrace_b (word text); INSERT INTO headrace_b VALUES ('filled')`)
+				CREATE TABLE headrace_b (word text);
+				CREATE FUNCTION headrace_f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN INSERT INTO headrace_b VALUES (''fired''); RETURN NEW; END';
+				CREATE TRIGGER headrace_t AFTER INSERT OR DELETE ON headrace_a FOR EACH ROW EXECUTE FUNCTION headrace_f(); INSERT INTO headrace_b VALUES ('filled')`)
+				return err
+			})
 		},
 		Reset: "INSERT INTO {{schema}}.headrace_b VALUES ('reset')",
 	}
 	server := serverURL(t).String()
 	t.Cleanup(func() {
-		db := OpenDB(t, "postgres", server)
-		for {
-			schema, _, err := s.take(context.Background(), db)
+		for schema := "all"; schema != ""; {
+			err := session(server, func(ctx context.Context, conn *pgx.Conn) (err error) {
+				schema, _, err = s.take(ctx, conn)
+				return err
+			})
 			if err != nil {
-				t.Error(err)
+				t.Fatal(err)
 			}
-			if schema == "" {
-				return
+			if schema != "" {
+				run(t, server, dropSchema, schema)
 			}
-			run(t, server, dropSchema, schema)
 		}
 	})
 	return s

@@ -17,6 +17,7 @@ const (
 // The reasons for a person.
 const (
 	whyUndeclared = "it is recorded, and its handler does not declare it: deploy the step, or name it in Was of the one that it became, or in ledger.Gone"
+	whyUnleased   = "a release with a leased handler began it, and its outcome is unknown: find out, and then headrace steps resolve SCOPE KEY STEP --done or --again"
 	whyGone       = "the outcome of its call is unknown, and its handler has it no more (ledger.Gone): find out, and then headrace steps resolve SCOPE KEY STEP --done or --again"
 )
 
@@ -33,10 +34,20 @@ func (p *Plan) Stranger(rows []ledger.Row, postponed time.Duration) error {
 
 func (p *Plan) knows(r ledger.Row) bool { return slices.Contains(p.Names(), ledger.NameOf(r.Step)) }
 
-// undeclared is the error for a step that is recorded and not declared. In a rolling deploy a
-// newer process may know it.
+// Unleased is the error of a message that a handler without steps must not be given because of
+// r, which is open: a release with a leased handler began the call.
+func Unleased(r ledger.Row, postponed time.Duration) error {
+	return stranger(r, whyUnleased, postponed)
+}
+
+// undeclared is the error for a step that is recorded and not declared.
 func undeclared(r ledger.Row, postponed time.Duration) error {
-	err := &ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: whyUndeclared}
+	return stranger(r, whyUndeclared, postponed)
+}
+
+// stranger puts the message off first: in a rolling deploy another process may know the step.
+func stranger(r ledger.Row, why string, postponed time.Duration) error {
+	err := &ledger.ParkedError{Step: ledger.NameOf(r.Step), System: r.System, Reason: why}
 	if postponed >= strangerWait {
 		return retry.Permanent(err)
 	}

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 )
 
@@ -17,11 +19,11 @@ type Keeper struct {
 	Plan     inbox.Plan
 	// Look is how often it checks whether a round is due. Default: a minute.
 	Look time.Duration
-	// Done is called with each finished round, Failed with the error of each other one;
-	// the next round continues it. Both are called from Run's goroutine.
+	// Logger logs finished rounds and failures; the next check continues after one.
+	Logger *slog.Logger
+	// Done is called with each finished round, and Looked after each check that did not fail,
+	// both by Run's goroutine. May be nil.
 	Done   func(inbox.Pruned)
-	Failed func(error)
-	// Looked is called after each check that did not fail; may be nil.
 	Looked func()
 }
 
@@ -46,12 +48,10 @@ func pause(window time.Duration) time.Duration {
 // the time of one batch and a last statement.
 func (k *Keeper) Run(ctx context.Context) {
 	look := cmp.Or(k.Look, time.Minute)
+	part := outage.Part{Fails: "pruning failed; it is tried again", Works: "old messages are pruned again"}
 	for ctx.Err() == nil {
 		err := k.round(ctx)
-		if err != nil && ctx.Err() == nil {
-			k.Failed(err)
-		}
-		if err == nil && k.Looked != nil {
+		if part.Tell(ctx, k.Logger, err); err == nil && k.Looked != nil {
 			k.Looked()
 		}
 		sleep.For(ctx, look)
@@ -91,6 +91,11 @@ func (k *Keeper) round(ctx context.Context) error {
 	case err != nil:
 		return k.Pruner.Keep(own, k.Consumer, done.Next, 0)
 	}
-	k.Done(done)
+	if done.Messages+done.Letters > 0 {
+		k.Logger.Info("pruned", "messages", done.Messages, "letters", done.Letters)
+	}
+	if k.Done != nil {
+		k.Done(done)
+	}
 	return k.Pruner.Keep(own, k.Consumer, "", pause(k.Plan.Window))
 }

@@ -1,10 +1,13 @@
 package prune
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -186,9 +189,10 @@ func watch(st *sqlite.Store, batch func()) watched {
 func TestKeepersShareARound(t *testing.T) {
 	st := setup(t, 2*defaultLimit)
 	ctx, stop := context.WithCancel(t.Context())
-	fails := func(err error) { t.Error(err) }
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	ends := make(chan inbox.Pruned, 1)
-	first := &Keeper{Pruner: watch(st, stop), Consumer: "c", Plan: plan, Failed: fails, Done: func(p inbox.Pruned) { t.Errorf("it came to its end: %+v", p) }}
+	first := &Keeper{Pruner: watch(st, stop), Consumer: "c", Plan: plan, Logger: logger, Done: func(p inbox.Pruned) { t.Errorf("it came to its end: %+v", p) }}
 	first.Run(ctx)
 	if position := <-first.Pruner.(watched).kept; position == "" {
 		t.Error("handed over without a place")
@@ -198,7 +202,7 @@ func TestKeepersShareARound(t *testing.T) {
 	}
 
 	again, stop := context.WithCancel(t.Context())
-	second := &Keeper{Pruner: watch(st, nil), Consumer: "c", Plan: plan, Failed: fails, Look: time.Millisecond, Done: func(p inbox.Pruned) { ends <- p }}
+	second := &Keeper{Pruner: watch(st, nil), Consumer: "c", Plan: plan, Logger: logger, Look: time.Millisecond, Done: func(p inbox.Pruned) { ends <- p }}
 	ended := make(chan struct{})
 	go func() { defer close(ended); second.Run(again) }()
 	if done := <-ends; done.Messages != defaultLimit || left(t, st) != 2*defaultLimit {
@@ -215,6 +219,9 @@ func TestKeepersShareARound(t *testing.T) {
 	}
 	stop()
 	<-ended
+	if text := log.String(); strings.Contains(text, "failed") || strings.Count(text, "messages="+fmt.Sprint(defaultLimit)+" ") != 1 {
+		t.Errorf("logged %s", text)
+	}
 }
 
 // A place that means nothing is left at the next try.

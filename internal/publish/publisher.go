@@ -46,6 +46,9 @@ func New(p message.Publisher, o Options) *Publisher {
 // Stuck is how many abandoned calls have not returned.
 func (p *Publisher) Stuck() int64 { return p.sink.stuck.Load() }
 
+// Confirmed is how many rows the sink has confirmed.
+func (p *Publisher) Confirmed() int64 { return p.sink.confirmed.Load() }
+
 // Wait waits a second for the abandoned calls. The error matches ErrStuck.
 func (p *Publisher) Wait() error { return p.sink.wait(stuckGrace) }
 
@@ -82,7 +85,7 @@ type Entry struct {
 	Sure bool
 
 	mark    int64 // how many rows the sink had confirmed when it got this one
-	doubted bool  // refused in the previous run, and the sink has confirmed another row since
+	doubted bool  // too large, or refused in the previous run, and the sink has confirmed another row since
 }
 
 // ordered reports whether the row keeps its order.

@@ -120,7 +120,7 @@ func (r *Run) remember() {
 }
 
 // Counts reports whether the refusal of e spends an attempt: the sink has confirmed
-// another row since the run began, or since it refused this one earlier.
+// another row since the run began, or since it refused this one earlier, or e is too large.
 func (r *Run) Counts(e *Entry) bool {
 	return e.doubted || r.ended > r.began
 }
@@ -275,6 +275,7 @@ func (r *Run) refuse(e *Entry, mark int64, err error) {
 	case r.ctx.Err() != nil: // the stop may have caused the error
 	default:
 		e.State, e.Err, e.mark = Refused, err, mark
+		e.doubted = e.doubted || errors.Is(err, outbox.ErrTooLarge)
 		r.refusals.Add(1)
 	}
 }
@@ -294,16 +295,17 @@ func (r *Run) over() bool {
 		!r.probe && r.refusals.Load() >= maxRefusals && r.sink.confirmed.Load() == r.began
 }
 
-// Verdict is the result of a run for the state of the sink.
-type Verdict struct {
+// Result is the result of a run for the state of the sink.
+type Result struct {
 	Confirmed int   // rows
 	Refusal   error // the last one; nil if there was none
 	Outage    bool  // rows were refused, and none confirmed
+	Total     int64 // rows that the sink had confirmed in all at the end of the run
 }
 
-// Verdict returns the result of the run for the state of the sink.
-func (r *Run) Verdict() Verdict {
-	var v Verdict
+// Result returns the result of the run for the state of the sink.
+func (r *Run) Result() Result {
+	v := Result{Total: r.ended}
 	for i := range r.Entries {
 		e := &r.Entries[i]
 		if e.State == Confirmed {

@@ -10,6 +10,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/internal/attempt"
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/retry"
 )
 
@@ -82,10 +83,18 @@ func (s *sink) publish(life context.Context, topic string, msgs []*message.Messa
 
 // run reports through c.done, or is counted as stuck until it returns.
 func (s *sink) run(c *call, topic string, msgs []*message.Message) {
-	p, err := attempt.Catch(func() error { return s.publisher.Publish(topic, msgs...) })
-	if p != nil {
+	err := errExited
+	defer func() { s.ran(c, err) }()
+	p, failed := attempt.Catch(func() error { return s.publisher.Publish(topic, msgs...) })
+	if p == nil {
+		p = runner.Probe(failed)
+	}
+	if err = failed; p != nil {
 		err = &retry.PanicError{Value: p.Value, Stack: p.Stack}
 	}
+}
+
+func (s *sink) ran(c *call, err error) {
 	c.done <- err
 	if c.settled.Swap(true) {
 		s.stuck.Add(-1)
@@ -95,6 +104,9 @@ func (s *sink) run(c *call, topic string, msgs []*message.Message) {
 		}
 	}
 }
+
+// errExited is the error of a sink that ended its goroutine.
+var errExited = errors.New("the sink called runtime.Goexit")
 
 // leave abandons c, unless it has returned just now.
 func (s *sink) leave(c *call, waited time.Duration) error {

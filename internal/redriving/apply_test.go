@@ -65,6 +65,9 @@ func TestApplyRefuses(t *testing.T) {
 			_, err := b.engine.Cancel(b.ctx, id, "cy", "")
 			b.must(err)
 		}, "is cancelled: by cy", nil},
+		"preparing": {func(b *fixture, id int64) {
+			b.exec("UPDATE headrace_redrives SET state = 'preparing'", "UPDATE "+b.schema()+"headrace_redrives SET state = 'preparing'")
+		}, "is being prepared, or the process that prepared it has ended: plan it again", nil},
 		"another build": {func(b *fixture, id int64) { b.end("1"); b.start("2", "v2") }, "billing runs v2 now, and ran v1 then", &apply{AcceptBuild: true}},
 		"a rollout":     {func(b *fixture, id int64) { b.start("2", "v2") }, "billing runs v1 and v2 now", &apply{AcceptBuild: true}},
 		"new letters": {func(b *fixture, id int64) {

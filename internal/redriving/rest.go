@@ -9,7 +9,7 @@ import (
 )
 
 // rest counts what became of the letters of a paused job that were sent, or that others have decided on.
-// When none is left it ends the job, so that nobody has to resume it. While the next letter is open, it
+// When none is left it ends the job, so that no person has to resume it. While the next letter is open, it
 // looks at that one alone.
 func (s *step) rest(ctx context.Context) (d job.Decision, err error) {
 	if err := s.settle(ctx); err != nil {

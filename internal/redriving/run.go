@@ -8,6 +8,7 @@ import (
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/counting"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 )
 
@@ -31,17 +32,14 @@ const (
 // Run looks for running jobs of the consumer and takes steps of them, until ctx ends.
 func (e *Engine) Run(ctx context.Context) {
 	var forgotten, rested time.Time
-	pause, failed := lookEvery, false
+	pause, part := lookEvery, outage.Part{Fails: "a redrive could not go on; it is tried again"}
 	for {
 		rest := time.Since(rested) > restEvery
 		most, busy, err := e.steps(ctx, rest)
 		if rest && !busy {
 			rested = time.Now()
 		}
-		if err != nil && ctx.Err() == nil && !failed {
-			e.Logger.Warn("a redrive could not go on; it is tried again", "error", encode.Said(err))
-		}
-		if failed = err != nil; !failed {
+		if part.Tell(ctx, e.Logger, err); err == nil {
 			e.Upkeep.Ran("redrive")
 		}
 		if err == nil && time.Since(forgotten) > forgetEvery {

@@ -83,6 +83,10 @@ func TestFixThatDoesNotWork(t *testing.T) {
 				b.Errorf("letter %d was sent", letterID)
 			}
 		}
+		_, err = b.engine.Resume(b.ctx, redriving.Resume{ID: id, FromStage: 2})
+		if says := b.refused(err); !strings.HasSuffix(says, "is in stage 1") {
+			b.Error(says)
+		}
 		// It goes on with the same stage when a person says so.
 		_, err = b.engine.Resume(b.ctx, redriving.Resume{ID: id})
 		b.must(err)

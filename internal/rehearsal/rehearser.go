@@ -12,7 +12,6 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
-	"github.com/headrace/headrace/internal/execute"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/task"
@@ -75,7 +74,7 @@ func New(o Options) *Rehearser {
 		r.limit = perWrite
 	}
 	r.runner = &runner.Runner{
-		Grace: grace, Sessions: o.Sessions, Check: execute.CheckError,
+		Grace: grace, Sessions: o.Sessions,
 		Stuck: func(what any) { o.Left.Add(what.(task.Call), 1) },
 		Returned: func(what any) {
 			what.(task.Call).Returned()

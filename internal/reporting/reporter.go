@@ -1,6 +1,7 @@
 package reporting
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -127,19 +128,20 @@ func (r *Reporter) Returned(h *task.Handler) {
 // Pausing says whether the consumer takes messages; resumed is the text if it does. The database and
 // a person may both pause it: the end of one pause does not end the other. Only one call at a time
 // reads and says, so that the newest is right. A person's reason is not sent: it stays in the table.
+// resumed is the text if a person has ended the pause, and "" if the database has.
 func (r *Reporter) Pausing(resumed string) {
 	r.pausing.Lock()
 	defer r.pausing.Unlock()
 	_, paused := r.o.Pause.Get()
 	switch {
 	case r.o.Breaker.Err() != nil:
-		a := r.alert(alerts.Paused, nil, "the database does not take our statements; messages are held, no attempt is spent")
+		a := r.alert(alerts.Paused, nil, "the database cannot run our statements; messages wait, and no attempt is spent")
 		a.Severity = alerts.Critical
 		r.Watch.Report(a)
 	case paused:
 		r.Watch.Report(r.alert(alerts.Paused, nil, "a person paused the consumer, and it takes no messages: see headrace consumer ls"))
 	default:
-		r.over(alerts.Paused, alerts.Resumed, resumed)
+		r.over(alerts.Paused, alerts.Resumed, cmp.Or(resumed, back))
 	}
 }
 
@@ -180,7 +182,7 @@ const maxTopics = 500
 
 // Relay says whether the relay publishes, which the consumers of a store share.
 func (r *Reporter) Relay(cause error) {
-	text := "the sink confirms nothing: events wait in the outbox, none is lost or parked: see headrace outbox status"
+	text := "the sink confirms nothing, or its broker is away: events wait in the outbox, none is lost or parked: see headrace outbox status"
 	switch {
 	case cause == nil:
 		r.over(alerts.RelayStalled, alerts.RelayResumed, "events are published again")

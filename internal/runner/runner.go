@@ -21,20 +21,17 @@ var ErrStuck = errors.New("handler did not return after its deadline")
 type Runner struct {
 	// Grace is how long a function may run after the end of its context.
 	Grace time.Duration
-	// Sessions counts the goroutines of sessions.
+	// Sessions counts the goroutines of abandoned sessions.
 	Sessions *sync.WaitGroup
 	// Stuck is called when a call is abandoned, and Returned when it returns later, both
 	// with Call's what. They may be called concurrently.
 	Stuck, Returned func(what any)
-	// Check is called with each error of a user's function, in its goroutine. It calls
-	// the methods that are called again later, to find those that panic while a recover
-	// is in place. May be nil.
-	Check func(error)
 }
 
 // Lost says why a session did not finish.
 type Lost struct {
-	// What is Call's what, of the call that did not return.
+	// What is Call's what, of the call that did not return; nil if the goroutine ended
+	// between two calls.
 	What any
 	// Err matches ErrStuck or retry.ErrGoexit.
 	Err error
@@ -42,7 +39,7 @@ type Lost struct {
 	Stuck bool
 }
 
-// Session is one run of a function, in its own goroutine.
+// Session is a goroutine that calls the user's functions.
 type Session struct {
 	r     *Runner
 	cut   context.Context
@@ -51,53 +48,78 @@ type Session struct {
 	call  atomic.Int64
 	limit atomic.Int64 // until when the call may run, in ns since epoch
 	n     int64
-	what  any // of the current call; others read it only after the end of the session
+	// idle says that await waits for a value in busy, which the next call sends.
+	idle atomic.Bool
+	busy chan struct{}
+	// Of the current call; others read them only after the end of the session.
+	what  any
+	start time.Time
 	done  chan struct{}
 }
 
 const (
 	left = -1 // the session was abandoned
-	done = -2 // f has returned, or its goroutine has ended
+	done = -2 // its goroutine has ended
 )
 
 // Run runs f and returns nil when it has returned. It returns a Lost if a call is
 // abandoned, or ends its goroutine (runtime.Goexit). When cut ends, a call under way has
 // only the grace.
-func (r *Runner) Run(cut context.Context, f func(*Session)) *Lost {
-	s := &Session{r: r, cut: cut, epoch: time.Now(), done: make(chan struct{})}
-	returned := false
-	r.Sessions.Add(1)
+func (r *Runner) Run(cut context.Context, f func(*Session)) (lost *Lost) {
+	rest := f
+	r.Work(cut, func(l *Lost) (f func(*Session)) {
+		lost, f, rest = l, rest, nil
+		return f
+	})
+	return lost
+}
+
+// Work runs the functions that next returns, one after the other, until next returns nil.
+// One session runs next and them, and another one goes on with next if a call is
+// abandoned, or ends its goroutine: next then gets the Lost, otherwise nil. When cut ends,
+// a call under way has only the grace.
+func (r *Runner) Work(cut context.Context, next func(*Lost) func(*Session)) {
+	for lost, ended := r.session(cut, next, nil); !ended; lost, ended = r.session(cut, next, lost) {
+	}
+}
+
+// session runs next, the first time with before, in a session. It reports whether next has
+// returned nil.
+func (r *Runner) session(cut context.Context, next func(*Lost) func(*Session), before *Lost) (lost *Lost, ended bool) {
+	s := &Session{r: r, cut: cut, epoch: time.Now(), busy: make(chan struct{}, 1), done: make(chan struct{})}
 	go func() {
-		defer r.Sessions.Done()
 		defer s.ended()
-		f(s)
-		returned = true
+		for f := next(before); f != nil; f = next(nil) {
+			f(s) // nothing of ours may be deferred around it: the call may be abandoned
+		}
+		ended = true
 	}()
 	if s.await() {
-		return &Lost{What: s.what, Err: fmt.Errorf("%w: %s after the start", ErrStuck, time.Since(s.epoch).Round(time.Millisecond)), Stuck: true}
+		return &Lost{What: s.what, Err: fmt.Errorf("%w: %s after its start", ErrStuck, time.Since(s.start).Round(time.Millisecond)), Stuck: true}, false
 	}
-	if !returned {
-		return &Lost{What: s.what, Err: retry.ErrGoexit}
-	}
-	return nil
+	return &Lost{What: s.what, Err: retry.ErrGoexit}, ended
 }
 
 func (s *Session) ended() {
 	if s.call.Swap(done) == left {
 		s.r.Returned(s.what)
+		s.r.Sessions.Done()
 	}
 	close(s.done)
 }
 
-// await waits for the end of the session, and reports true if it abandoned the session.
+// await waits for the end of the session, and reports true if it abandoned the session. It
+// looks at the session once in a grace: no call is over its limit before that. After a grace
+// without a call the next call wakes it.
 func (s *Session) await() bool {
-	timer := time.NewTimer(max(s.r.Grace, time.Millisecond)) // until then no call can be over its limit
+	timer := time.NewTimer(max(s.r.Grace, time.Millisecond))
 	defer timer.Stop()
 	cut, last := s.cut.Done(), time.Duration(0)
-	for {
+	for seen := int64(-1); ; {
 		select {
 		case <-s.done:
 			return false
+		case <-s.busy:
 		case <-cut:
 			cut, last = nil, time.Since(s.epoch)+s.r.Grace
 		case <-timer.C:
@@ -108,14 +130,25 @@ func (s *Session) await() bool {
 			limit = min(limit, last)
 		}
 		running := call >= 0 && call%2 == 1
-		if running && now >= limit && s.call.CompareAndSwap(call, left) {
-			s.r.Stuck(s.what)
-			return true
+		if running && now >= limit {
+			s.r.Sessions.Add(1) // before the call can return
+			if s.call.CompareAndSwap(call, left) {
+				s.r.Stuck(s.what)
+				return true
+			}
+			s.r.Sessions.Done()
 		}
-		rest := limit - now
-		if !running { // between two calls: check again in time for the next one
-			rest = s.r.Grace
+		rest := s.r.Grace
+		if running {
+			rest = min(rest, limit-now)
+		} else if call == seen {
+			if s.idle.Store(true); s.call.Load() == call {
+				timer.Stop()
+				continue
+			}
+			s.idle.Store(false)
 		}
+		seen = call
 		timer.Reset(max(rest, time.Millisecond))
 	}
 }
@@ -136,15 +169,17 @@ func (s *Session) Call(parent context.Context, timeout time.Duration, what any, 
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
 	s.n++
-	s.what = what
-	start := time.Now()
-	s.limit.Store(int64(start.Sub(s.epoch) + timeout + s.r.Grace))
-	s.call.Store(2*s.n + 1)
+	s.what, s.start = what, time.Now()
+	s.limit.Store(int64(s.start.Sub(s.epoch) + timeout + s.r.Grace))
+	if s.call.Store(2*s.n + 1); s.idle.CompareAndSwap(true, false) {
+		s.busy <- struct{}{}
+	}
 	r.Stack, r.Err = s.contain(ctx, f)
 	if !s.call.CompareAndSwap(2*s.n+1, 2*s.n) {
 		runtime.Goexit() // abandoned: no more code of ours may run here
 	}
-	r.Took = time.Since(start)
+	r.Took = time.Since(s.start)
+	s.what = nil
 	return r
 }
 
@@ -152,11 +187,13 @@ func (s *Session) Call(parent context.Context, timeout time.Duration, what any, 
 // drivers report that as a cancelled statement or a lost connection.
 func (s *Session) contain(ctx context.Context, f func(ctx context.Context) error) (stack []byte, err error) {
 	panicked, err := attempt.Catch(func() error { return f(ctx) })
-	if panicked == nil && s.r.Check != nil {
-		panicked = attempt.Probe(err, s.r.Check)
+	if panicked == nil {
+		panicked = Probe(err)
 	}
 	if panicked != nil {
-		return panicked.Stack, &retry.PanicError{Value: panicked.Value, Stack: panicked.Stack}
+		err = &retry.PanicError{Value: panicked.Value, Stack: panicked.Stack}
+		_ = err.Error() // a method of the value may end the goroutine
+		return panicked.Stack, err
 	}
 	return nil, attempt.Ended(ctx, err)
 }

@@ -3,6 +3,7 @@ package runner_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"slices"
 	"strings"
@@ -107,6 +108,93 @@ func TestLeftBehind(t *testing.T) {
 	})
 }
 
+// A worker runs all functions on one goroutine. Another one goes on where a call is left
+// behind, or ends its goroutine, also between two calls.
+//
+//evidence:left-behind
+func TestWork(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		release := make(chan struct{})
+		call := func(what string, do func()) func(*runner.Session) {
+			return func(s *runner.Session) {
+				s.Call(t.Context(), time.Second, what, func(context.Context) error { do(); return nil })
+			}
+		}
+		list := []func(*runner.Session){
+			call("a", func() {}), call("b", func() {}), call("stuck", func() { <-release }), call("exits", runtime.Goexit), nil, call("c", func() {}), call("d", func() {}),
+		}
+		var on, lost []string
+		f.Work(t.Context(), func(l *runner.Lost) func(*runner.Session) {
+			on = append(on, goroutine())
+			if l != nil {
+				lost = append(lost, fmt.Sprintf("%v %v", l.What, l.Stuck))
+			}
+			if len(list) == 0 {
+				return nil
+			}
+			run := list[0]
+			if list = list[1:]; run == nil {
+				runtime.Goexit()
+			}
+			return run
+		})
+		close(release)
+		f.Sessions.Wait()
+		var sessions []int // how many in a row are on one goroutine
+		for i := range on {
+			if i == 0 || on[i] != on[i-1] {
+				sessions = append(sessions, 0)
+			}
+			sessions[len(sessions)-1]++
+		}
+		if want := []int{3, 1, 1, 3}; !slices.Equal(sessions, want) {
+			t.Errorf("sessions of %v, want %v", sessions, want)
+		}
+		if want := []string{"stuck true", "exits false", "<nil> false"}; !slices.Equal(lost, want) {
+			t.Errorf("lost %v", lost)
+		}
+		if got := f.seen(); !slices.Equal(got, []string{"stuck stuck", "returned stuck"}) {
+			t.Errorf("told %v", got)
+		}
+	})
+}
+
+// A call after a long time without one is left behind in time: it wakes what watches.
+//
+//evidence:left-behind
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		for _, idle := range []time.Duration{0, time.Second, 4 * f.Grace, time.Hour} {
+			var begun time.Time
+			release := make(chan struct{})
+			lost := f.Run(t.Context(), func(s *runner.Session) {
+				for range 3 {
+					s.Call(t.Context(), time.Minute, "quick", func(context.Context) error { return nil })
+					time.Sleep(idle)
+				}
+				begun = time.Now()
+				s.Call(t.Context(), time.Second, "slow", func(context.Context) error { <-release; return nil })
+			})
+			if took := time.Since(begun); lost == nil || lost.What != "slow" || took != 6*time.Second {
+				t.Errorf("idle for %s: %+v after %s", idle, lost, took)
+			}
+			close(release)
+			f.Sessions.Wait()
+		}
+	})
+}
+
+// goroutine names the goroutine that calls it.
+func goroutine() string {
+	stack := make([]byte, 64)
+	name, _, _ := strings.Cut(string(stack[:runtime.Stack(stack, false)]), " [")
+	return name
+}
+
 // What returns within the grace counts.
 //
 //evidence:left-behind
@@ -174,7 +262,6 @@ func TestGoexit(t *testing.T) {
 func TestErrorThatPanics(t *testing.T) {
 	t.Parallel()
 	f := newFixture()
-	f.Check = func(err error) { _ = err.Error() }
 	f.Run(t.Context(), func(s *runner.Session) {
 		r := s.Call(t.Context(), time.Minute, "x", func(context.Context) error { return (*broken)(nil) })
 		var p *retry.PanicError
@@ -187,3 +274,28 @@ func TestErrorThatPanics(t *testing.T) {
 type broken struct{ text string }
 
 func (b *broken) Error() string { return b.text }
+
+// loop is an error that wraps itself.
+type loop struct{}
+
+func (l loop) Error() string { return "loop" }
+func (l loop) Unwrap() error { return l }
+
+// A nil pointer in an error is found, and an error that wraps itself: errors.Is would run for ever.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	many := make([]error, 1000)
+	for i := range many {
+		many[i] = errors.New("boom")
+	}
+	for _, sound := range []error{nil, &broken{"x"}, errors.Join(many...)} {
+		if p := runner.Probe(sound); p != nil {
+			t.Errorf("%T: %v", sound, p.Value)
+		}
+	}
+	for _, bad := range []error{(*broken)(nil), loop{}, errors.Join(many[0], loop{})} {
+		if runner.Probe(bad) == nil {
+			t.Errorf("%T: nothing is found", bad)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/encode"
-	"github.com/headrace/headrace/internal/execute"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
@@ -22,7 +21,7 @@ func (r *Run) batchOptions() *batch.Options {
 	return &batch.Options{
 		Recorder: recorder, Breaker: rt.Breaker, Guard: r.instance.start(r, recorder),
 		Store: boundedStore{rt.Store, rt, r.deadline}, Runner: &runner.Runner{
-			Grace: Grace, Sessions: &r.calls, Check: execute.CheckError,
+			Grace: Grace, Sessions: &r.calls,
 			Stuck: func(what any) { r.stuck(what.(task.Call)) },
 			Returned: func(what any) {
 				call := what.(task.Call)
@@ -58,24 +57,26 @@ func (rt *Runtime) failed(f *outcome.Failure) {
 }
 
 func (r *Run) breakerChanged(cause error) {
-	if cause != nil {
-		r.rt.Logger.Error("the database does not take our statements; messages are held", "error", encode.Said(cause))
+	if log := r.rt.Logger; cause != nil {
+		log.Error("the database cannot run our statements; messages wait until it can, and no attempt is spent", "error", encode.Said(cause))
+	} else {
+		log.Info("the database runs our statements again; messages are handled")
 	}
-	r.alerts.Pausing("messages are handled again")
+	r.alerts.Pausing("")
 }
 
 func (r *Run) backlogState(err error) {
 	if r.Stopping.Err() != nil {
 		return // the error may come from its context
 	}
-	if err != nil {
+	failed := r.backlogFails
+	if r.backlogFails = err != nil; err == nil {
+		r.rt.Breaker.OK()
+	} else if !failed {
 		r.rt.Breaker.Fail(err)
-		return
 	}
-	r.rt.Breaker.OK()
 }
 
 func (rt *Runtime) unknownHandler(name string) {
-	rt.Logger.Warn("the backlog holds a message for a handler that is not registered here; it waits there",
-		"handler", name)
+	rt.Logger.Warn("the backlog holds a message for a handler that is not registered here; it waits there", "handler", name)
 }

@@ -33,7 +33,7 @@ func (d *localDelivery) start(r *Run, o *batch.Options) {
 	}
 	options := local.Options{
 		Store: o.Store, Sink: rt.Sink != nil, Subscriptions: rt.Store.Operations().Subscriptions, Consumer: rt.Name,
-		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger, Beside: rt.Beside,
+		StoreTimeout: storeTimeout, Recorder: o.Recorder, Logger: rt.Logger, Beside: rt.Beside, Stranded: &rt.stranded,
 	}
 	for _, h := range handlers {
 		options.Handlers = append(options.Handlers, h.Handler)

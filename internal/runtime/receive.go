@@ -7,10 +7,10 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/alerts"
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/internal/subscription"
 	"github.com/headrace/headrace/internal/task"
-	"github.com/headrace/headrace/retry"
 )
 
 // receive subscribes to the topic of in and passes its deliveries to the engine until the
@@ -30,17 +30,13 @@ func (r *Run) receive(h *Handler, in inlet) {
 		return
 	}
 	r.Watch(r.Stopping, in.sub, in.source)
-	goexit := true
-	defer func() {
-		if goexit { // a key function or a codec ended the goroutine
-			r.fail(fmt.Errorf("topic %q: in a key function or codec: %w", in.topic, retry.ErrGoexit))
-		}
-	}()
-	ended := in.sub.Forward(r.Stopping, in.source, messages, func(m *message.Message) bool {
-		r.accept(h, in, m)
-		return true
-	})
-	goexit = false
+	ended := false
+	runner.Alive(func() {
+		ended = in.sub.Forward(r.Stopping, in.source, messages, func(m *message.Message) bool {
+			r.accept(h, in, m)
+			return true
+		})
+	}, func(err error) { r.fail(fmt.Errorf("topic %q: %w", in.topic, err)) })
 	if ended && r.Stopping.Err() == nil {
 		in.sub.Set("ended")
 		r.Alert(alerts.SubscriptionEnded, h.Handler, "the broker ended the subscription; the consumer stops")

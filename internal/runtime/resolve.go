@@ -64,7 +64,7 @@ func (h *Handler) resolve(t *task.Task, key inbox.KeyFunc, source message.Subscr
 		}
 	}
 	d.OrderKey = encode.Fit(d.OrderKey, inbox.MaxKeyBytes)
-	return err
+	return task.Sound(err)
 }
 
 // verify asks the key function for the key of d, an intent that has one.

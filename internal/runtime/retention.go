@@ -128,19 +128,10 @@ func (r *Run) prune() {
 	}
 	if !on {
 		log.Info("nothing is pruned, since it is not known for how long a source can deliver a message again, or a program an event: " +
-			"set Config.Retention.SourceRetention, or run headrace prune")
+			"set Config.Retention.SourceRetention, or prune by hand with the command headrace prune")
 		return
 	}
-	log.Info("old messages are pruned", "window", plan.Window, "dead_letters", plan.DeadLetters, "open_letters", plan.OpenLetters)
-	keeper := &prune.Keeper{
-		Pruner: r.rt.Store.Operations().Pruner, Consumer: r.rt.Name, Plan: plan,
-		Done: func(done inbox.Pruned) {
-			if done.Messages+done.Letters > 0 {
-				log.Info("pruned", "messages", done.Messages, "letters", done.Letters)
-			}
-		},
-		Looked: func() { r.upkeep.Ran("prune") },
-		Failed: func(err error) { log.Warn("pruning failed; it is tried again", "error", encode.Said(err)) },
-	}
+	log.Info("old messages are pruned", "window", encode.Span(plan.Window.Round(time.Minute)), "dead_letters", encode.Span(plan.DeadLetters), "open_letters", encode.Span(plan.OpenLetters))
+	keeper := &prune.Keeper{Pruner: r.rt.Store.Operations().Pruner, Consumer: r.rt.Name, Plan: plan, Logger: log, Looked: func() { r.upkeep.Ran("prune") }}
 	keeper.Run(r.Stopping)
 }

@@ -51,9 +51,11 @@ type Run struct {
 	left     error
 	forget   func() // that the process runs this consumer
 	backlog  *drain.Drain
-	workers  sync.WaitGroup // batches and the backlog's drain
-	calls    sync.WaitGroup // goroutines inside user functions
-	nacks    sync.WaitGroup
+
+	backlogFails bool           // the backlog's drain says so
+	workers      sync.WaitGroup // batches and the backlog's drain
+	calls        sync.WaitGroup // goroutines inside user functions
+	nacks        sync.WaitGroup
 }
 
 // Run handles messages until ctx ends, or until an error that only a person can fix: see
@@ -164,9 +166,7 @@ func (r *Run) startWorkers() {
 // them, whatever its handler: few transactions then hold many messages.
 func (r *Run) startDispatch(p *batch.Processor) {
 	inflight := dispatch.NewInflight()
-	work := func(h *Handler) {
-		r.workers.Go(func() { h.dispatch.Work(r.Stopping, func() int { return p.Room(h.Handler) }, p.Process) })
-	}
+	process := func(tasks []*task.Task) dispatch.Batch { return p.Process(tasks) }
 	var intake *dispatch.Dispatcher
 	takers := 0
 	for _, h := range r.rt.handlers {
@@ -179,7 +179,8 @@ func (r *Run) startDispatch(p *batch.Processor) {
 			takers = max(takers, h.Concurrency)
 		}
 		for range h.Concurrency - started {
-			work(h)
+			next := h.dispatch.Worker(r.Stopping, func() int { return p.Room(h.Handler) }, process)
+			r.workers.Go(func() { p.Runner.Work(r.cancelled, next) })
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/headrace/headrace/internal/dispatch"
 	"github.com/headrace/headrace/internal/failurelog"
 	"github.com/headrace/headrace/internal/lease"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/pause"
 	"github.com/headrace/headrace/internal/stranded"
 	"github.com/headrace/headrace/internal/subscription"
@@ -87,6 +88,7 @@ func New(o Options) (*Runtime, error) {
 	rt := &Runtime{
 		Options: o, Breaker: breaker.New(nil), Process: crashguard.ThisProcess, pace: crashguard.UsualPace, Refused: func() error { return nil },
 	}
+	rt.Logger = outage.Logger(o.Logger, func() bool { return rt.Breaker.Err() != nil })
 	rt.failures.Logger = o.Logger
 	rt.Pause = pause.New(o.Store.Operations().Pauses, o.Name)
 	rt.Subscriptions = &subscription.Set{Pause: rt.Pause, Breaker: rt.Breaker, Logger: o.Logger}
@@ -142,7 +144,7 @@ func (rt *Runtime) Ready() error {
 		return err
 	}
 	if err := rt.Breaker.Err(); err != nil {
-		return fmt.Errorf("the database does not take our statements: %w", err)
+		return fmt.Errorf("the database cannot run our statements: %w", err)
 	}
 	return nil
 }

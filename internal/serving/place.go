@@ -14,6 +14,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/outbox"
 )
@@ -46,6 +47,7 @@ type Place struct {
 	self  outbox.Relay
 	until time.Time // it may publish, if that is known to hold until then
 	fails bool      // the latest beat failed
+	beats outage.Part
 }
 
 // New returns the place of a relay, whose ID and Host it sets. report is called with an error
@@ -53,7 +55,7 @@ type Place struct {
 // outbox.ErrOwned each time that other consumers own the outbox, and with nil when it may.
 func New(relays outbox.Relays, self outbox.Relay, logger *slog.Logger, report func(error)) *Place {
 	self.ID, self.Host = uuid.NewString(), attempt.Host()
-	p := &Place{relays: relays, self: self, logger: logger, report: report, begun: make(chan struct{})}
+	p := &Place{relays: relays, self: self, logger: logger, report: report, begun: make(chan struct{}), beats: outage.Part{Fails: "relay: cannot record that it runs, and publishes nothing until it can; trying again"}}
 	if len(self.Consumers) > 0 {
 		p.begin.Do(func() { close(p.begun) })
 	}
@@ -146,12 +148,13 @@ func (p *Place) beat(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	begins, first := p.learn(began, other, err)
+	begins := p.learn(began, other, err)
+	if !errors.Is(err, outbox.ErrOwned) {
+		p.beats.Tell(ctx, p.logger, err)
+	}
 	switch {
 	case errors.Is(err, outbox.ErrOwned):
 		p.report(owned(err))
-	case first:
-		p.logger.Error("relay: cannot record that it runs, and publishes nothing until it can; trying again", "error", encode.Said(err))
 	case err == nil && other != "":
 		p.report(fmt.Errorf("relay: %w: outbox %q: its live relays have the sink %s, and this one has %s", ErrWaiting, self.Outbox, other, self.Sink))
 	case begins:
@@ -160,11 +163,11 @@ func (p *Place) beat(ctx context.Context) {
 }
 
 // learn records the end of a beat that began at that time, and reports whether the relay
-// may publish from now on and could not before, and whether err is the first of several.
-func (p *Place) learn(began time.Time, other string, err error) (begins, first bool) {
+// may publish from now on and could not before.
+func (p *Place) learn(began time.Time, other string, err error) (begins bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if first = err != nil && !p.fails; err == nil {
+	if err == nil {
 		begins = other == "" && !time.Now().Before(p.until)
 		p.until = time.Time{}
 		if other == "" {
@@ -172,5 +175,5 @@ func (p *Place) learn(began time.Time, other string, err error) (begins, first b
 		}
 	}
 	p.fails = err != nil
-	return begins, first
+	return begins
 }

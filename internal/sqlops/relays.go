@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,14 +38,26 @@ func (s *Relays) Claim(ctx context.Context, r outbox.Relay) (err error) {
 	return s.Transact(ctx, func(t *txn.Txn) error { return s.claim(ctx, t, r) })
 }
 
-// owner is a consumer that owns an outbox. sink is its SinkID, or "".
-type owner struct{ consumer, sink string }
-
-func (o owner) String() string {
-	if o.sink == "" {
-		return fmt.Sprintf("%q", o.consumer)
+// names lists owners. Their Sink is a SinkID, or "".
+func names(owners []outbox.Owner) string {
+	var all []string
+	for _, o := range owners {
+		name := strconv.Quote(o.Consumer)
+		if o.Sink != "" {
+			name += " with the sink " + o.Sink
+		}
+		all = append(all, name)
 	}
-	return fmt.Sprintf("%q with the sink %s", o.consumer, o.sink)
+	return strings.Join(all, ", ")
+}
+
+func (s *Relays) Owners(ctx context.Context, name string) (owners []outbox.Owner, err error) {
+	defer sqlrun.Wrap("list the owners of outboxes", &err)
+	return s.owners(ctx, s.Reader(), name)
+}
+
+func (s *Relays) owners(ctx context.Context, q sqlrun.Reader, name string) ([]outbox.Owner, error) {
+	return sqlrun.Collect(ctx, q, s.SQL.Owners, []any{name}, func(o *outbox.Owner) []any { return []any{&o.Outbox, &o.Consumer, &o.Sink} })
 }
 
 // claim locks the outbox of r until t ends, and makes r's consumers its owners.
@@ -53,7 +66,7 @@ func (s *Relays) claim(ctx context.Context, t *txn.Txn, r outbox.Relay) error {
 		return err
 	}
 	// A statement of its own, so that it sees the commits of the previous holder.
-	owners, err := sqlrun.Collect(ctx, t, s.SQL.Owners, []any{r.Outbox}, func(o *owner) []any { return []any{&o.consumer, &o.sink} })
+	owners, err := s.owners(ctx, t, r.Outbox)
 	if err != nil {
 		return err
 	}
@@ -61,12 +74,14 @@ func (s *Relays) claim(ctx context.Context, t *txn.Txn, r outbox.Relay) error {
 	if r.Known {
 		sink = encode.Text(r.Sink, sqlrun.MaxName)
 	}
-	mine := func(o owner) bool { return slices.Contains(r.Consumers, o.consumer) || r.Known && o.sink == sink }
+	mine := func(o outbox.Owner) bool {
+		return slices.Contains(r.Consumers, o.Consumer) || r.Known && o.Sink == sink
+	}
 	if len(owners) > 0 && !slices.ContainsFunc(owners, mine) {
 		return fmt.Errorf("%w: %q is the outbox of %s", outbox.ErrOwned, r.Outbox, names(owners))
 	}
 	for _, consumer := range r.Consumers {
-		if slices.Contains(owners, owner{consumer, sink}) {
+		if slices.Contains(owners, outbox.Owner{Outbox: r.Outbox, Consumer: consumer, Sink: sink}) {
 			continue
 		}
 		if err := sqlrun.Steps(ctx, t, []any{r.Outbox, consumer, sink}, s.SQL.Own); err != nil {
@@ -74,14 +89,6 @@ func (s *Relays) claim(ctx context.Context, t *txn.Txn, r outbox.Relay) error {
 		}
 	}
 	return nil
-}
-
-func names(owners []owner) string {
-	var all []string
-	for _, o := range owners {
-		all = append(all, o.String())
-	}
-	return strings.Join(all, ", ")
 }
 
 func (s *Relays) Serve(ctx context.Context, r outbox.Relay, missed time.Duration) (other string, err error) {

@@ -17,7 +17,7 @@ import (
 
 // Requests implements instance.Requests.
 type Requests struct {
-	sqlrun.Table[struct{ Ask, Once, Look, Take, Answer, Record, Get, Forget string }]
+	sqlrun.Table[struct{ Ask, Once, Look, Take, Answer, Record, Get, Expire, Forget string }]
 }
 
 func (s *Requests) Ask(ctx context.Context, r instance.Request, valid time.Duration) (id int64, err error) {
@@ -110,6 +110,12 @@ func (s *Requests) Get(ctx context.Context, id int64) (r instance.Request, a ins
 		return instance.Request{}, instance.Answer{}, false, nil
 	}
 	return r, a, err == nil, err
+}
+
+func (s *Requests) Expire(ctx context.Context, age time.Duration) (err error) {
+	defer sqlrun.Wrap("expire requests", &err)
+	_, err = s.Write(ctx, s.SQL.Expire, sqlrun.Micros(age))
+	return err
 }
 
 func (s *Requests) Forget(ctx context.Context, age time.Duration) (err error) {

@@ -91,7 +91,7 @@ func (s *Backlog) Read(ctx context.Context, t *txn.Txn, r backlog.ReadRequest) (
 	var h Horizon
 	items, err = sqlrun.Collect(ctx, t, s.SQL.Read, args, func(i *backlog.Item) []any {
 		i.Consumer = r.Consumer
-		return append(itemFields(i), &i.Behind, &i.Followed, &h.Xmin, &h.Xmax)
+		return append(itemFields(i), &i.Starts, &i.Behind, &i.Followed, &h.Xmin, &h.Xmax)
 	})
 	if err != nil {
 		return nil, err

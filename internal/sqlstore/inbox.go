@@ -85,7 +85,7 @@ func (s *Inbox) AddAttempts(ctx context.Context, t *txn.Txn, attempts []inbox.At
 	rest := attempts
 	for try := 0; len(rest) > 0; try++ {
 		if try == maxTaken {
-			return nil, errors.New("their numbers were taken by others, again and again")
+			return nil, errors.New("other writers took the next numbers again and again")
 		}
 		added, err := sqlrun.Collect(ctx, t, s.SQL.AddAttempts, s.Many(attemptColumns(rest)...), func(a *inbox.Attempt) []any {
 			return []any{&a.Scope, &a.Key, &a.N}

@@ -49,7 +49,7 @@ func (s *Letters) Insert(ctx context.Context, t *txn.Txn, letters []dlq.Letter) 
 	rest := letters
 	for try := 0; len(rest) > 0; try++ {
 		if try == maxVanished {
-			return nil, errors.New("those that were there vanished, again and again")
+			return nil, errors.New("open letters of the messages were closed again and again meanwhile")
 		}
 		if err := s.insert(ctx, t, rest, found); err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func chain(l *dlq.Letter) string {
 func (s *Letters) Take(ctx context.Context, t *txn.Txn, f dlq.Filter, to dlq.State, after int64, limit int) (letters []dlq.Letter, err error) {
 	defer sqlrun.Wrap("take dead letters", &err)
 	if f.InGo() && f.IDs == nil {
-		return nil, errors.New("what a letter holds is decided before: IDs are needed")
+		return nil, errors.New("letters cannot be chosen by their content here: give IDs")
 	}
 	args, err := s.Args(f)
 	if err != nil {

@@ -10,7 +10,7 @@
 // One that has lost the lease begins nothing. After a mark the call is made once; a mark
 // whose COMMIT has no answer is read again first.
 //
-// The record: a result is recorded by whoever has it, without a look at the lease, until
+// The record: any process that has a result records it, without a look at the lease, until
 // the process ends; a result that is recorded stays. Everything else that comes of a call
 // is recorded only while the row is still that of the call.
 //

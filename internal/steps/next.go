@@ -94,7 +94,7 @@ func whyLacks(was *ledger.Row) string {
 }
 
 // clockSlack is how far in the future the first call of a key may be: further, the database's
-// clock was set back, and nobody knows how old the key is.
+// clock was set back, so the age of the key is unknown.
 const clockSlack = time.Minute
 
 // afterUnknown decides what to do after a call whose outcome is unknown.

@@ -13,10 +13,10 @@ import (
 )
 
 // decide records what a person says of the step "charge", some time after its latest call.
-func (b *bed) decide(v resolve.Verdict, change func(*resolve.Resolution)) {
+func (b *bed) decide(v resolve.Decision, change func(*resolve.Resolution)) {
 	b.Helper()
 	b.pass(time.Hour)
-	r := resolve.Resolution{ID: b.one.ID(), Step: "charge", Verdict: v, By: "ana", Reason: "looked it up"}
+	r := resolve.Resolution{ID: b.one.ID(), Step: "charge", Decision: v, By: "ana", Reason: "looked it up"}
 	if change != nil {
 		change(&r)
 	}
@@ -66,7 +66,7 @@ func TestParkedUnderAFormerName(t *testing.T) {
 		if _, err := b.do(renamed, fails(&keys, nil)); err != nil || len(keys) != 2 || keys[0] != keys[1] {
 			b.Errorf("%v, keys %v", err, keys)
 		}
-		r := resolve.Resolution{ID: b.one.ID(), Step: "payment", Verdict: resolve.Done, By: "ana", Reason: "looked it up"}
+		r := resolve.Resolution{ID: b.one.ID(), Step: "payment", Decision: resolve.Done, By: "ana", Reason: "looked it up"}
 		if _, err := resolve.New(b.Store.Store).Resolve(b.Context(), r); !errors.Is(err, resolve.ErrNotFound) || !strings.Contains(err.Error(), `its steps are "charge"`) {
 			b.Errorf("under the new name: %v", err)
 		}

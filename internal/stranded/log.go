@@ -29,6 +29,10 @@ const (
 	most = 100
 	// lookEvery is the time between two looks at a topic: a subscription may be removed.
 	lookEvery = time.Minute
+	// young is the age of an event whose consumer may be about to start.
+	young = 2 * time.Second
+	// shown is how many topics a line lists at most.
+	shown = 20
 	// lookTime bounds the query for a topic.
 	lookTime = time.Second
 )
@@ -52,18 +56,54 @@ func (l *Log) look(ctx context.Context, now time.Time, logger *slog.Logger, s ou
 		l.record(topics, look{})
 		return
 	}
+	l.tell(now, logger, list, beside, topics)
+}
+
+// tell logs those of topics that have no subscription.
+func (l *Log) tell(now time.Time, logger *slog.Logger, list []outbox.Subscription, beside map[string][]string, topics []string) {
+	var taken []string
+	for _, s := range list {
+		taken = append(taken, s.Topic)
+	}
+	for _, more := range beside {
+		taken = append(taken, more...)
+	}
+	slices.Sort(taken)
+	taken = slices.Compact(taken)
 	for _, topic := range topics {
-		taken := slices.ContainsFunc(list, func(s outbox.Subscription) bool { return s.Topic == topic })
-		for _, more := range beside {
-			taken = taken || slices.Contains(more, topic)
-		}
-		if taken {
+		if slices.Contains(taken, topic) {
 			continue
 		}
 		l.record([]string{topic}, look{now, true})
 		logger.Warn("an event waits, and no consumer of this database has a local handler for its topic: register one with consumer.Local, correct the topic, or have it published by a Config.Sink, without Event.Local",
-			"topic", topic)
+			"topic", topic, "local_topics", taken[:min(len(taken), shown)])
 	}
+}
+
+// Unclaimed looks at the local events of all programs that wait because their topic has no
+// subscription, as after a typing error in outbox.Publish or in the handler's topic. Young ones
+// do not count: their consumer may be about to start.
+func (l *Log) Unclaimed(ctx context.Context, logger *slog.Logger, s outbox.Subscriptions, box outbox.Admin) error {
+	list, err := box.Topics(ctx, outbox.Unclaimed)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	var topics []string
+	l.mu.Lock()
+	for _, t := range list {
+		if t.Oldest >= young && !l.topics[t.Topic].told && len(l.topics) < most {
+			topics = append(topics, t.Topic)
+		}
+	}
+	l.mu.Unlock()
+	if len(topics) == 0 {
+		return nil
+	}
+	subscriptions, err := s.List(ctx, "")
+	if err == nil {
+		l.tell(time.Now(), logger, subscriptions, nil, topics)
+	}
+	return err
 }
 
 // due returns the topics of local events that were not looked at for a while, and records
@@ -96,6 +136,9 @@ func (l *Log) due(now time.Time, events []outbox.Row) (topics []string) {
 func (l *Log) record(topics []string, last look) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.topics == nil {
+		l.topics = make(map[string]look)
+	}
 	for _, topic := range topics {
 		l.topics[topic] = last
 	}

@@ -64,3 +64,59 @@ func TestLook(t *testing.T) {
 	}
 	look(lookEvery, 3+most, 2, event("another", true))
 }
+
+// box has local events that wait without a subscription.
+type box struct {
+	outbox.Admin
+	waiting []outbox.TopicStatus
+	err     error
+}
+
+func (b *box) Topics(_ context.Context, name string) ([]outbox.TopicStatus, error) {
+	if name != outbox.Unclaimed {
+		return nil, errors.New(name)
+	}
+	return b.waiting, b.err
+}
+
+// What waits for a subscription is logged once, whoever wrote it, with the topics that are taken;
+// not while it is young, and not what a handler's commit has logged.
+func TestUnclaimed(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	var l Log
+	s := &listed{topics: []string{"orders.paid", "orders.paid"}}
+	b := &box{}
+	look := func(lines int, fails error) {
+		t.Helper()
+		if err := l.Unclaimed(t.Context(), logger, s, b); !errors.Is(err, fails) {
+			t.Error(err)
+		}
+		if n := strings.Count(log.String(), "an event waits"); n != lines {
+			t.Errorf("%d lines, want %d", n, lines)
+		}
+	}
+	look(0, nil)
+	b.waiting = []outbox.TopicStatus{{Topic: "order.paid", Oldest: young - 1}}
+	look(0, nil)
+	if s.asked != 0 {
+		t.Error("it asked for subscriptions without need")
+	}
+	b.waiting[0].Oldest = young
+	b.err = errors.New("away")
+	look(0, b.err)
+	b.err, s.err = nil, errors.New("away too")
+	look(0, s.err)
+	s.err = nil
+	look(1, nil)
+	look(1, nil)
+	if text := log.String(); !strings.Contains(text, "topic=order.paid local_topics=[orders.paid]") {
+		t.Error(text)
+	}
+	b.waiting = append(b.waiting, outbox.TopicStatus{Topic: "subscribed meanwhile", Oldest: time.Hour})
+	s.topics = append(s.topics, "subscribed meanwhile")
+	look(1, nil)
+	l.look(t.Context(), time.Now(), logger, s, nil, []outbox.Row{event("typo", true)})
+	b.waiting = append(b.waiting, outbox.TopicStatus{Topic: "typo", Oldest: time.Hour})
+	look(2, nil)
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/plan"
+	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/retry"
 )
@@ -115,7 +116,16 @@ func (h *Handler) decode(d *headrace.Delivery) (body any, err error) {
 	if p != nil {
 		return nil, fmt.Errorf("decode: panic of type %T", p.Value)
 	}
-	return body, err
+	return body, Sound(err)
+}
+
+// Sound returns err, of a key function or a codec, or another error if a method of err
+// panics. If one calls runtime.Goexit, so does Sound.
+func Sound(err error) error {
+	if runner.Probe(err) != nil {
+		return fmt.Errorf("an error of type %T, with a method that panics, or that wraps itself", err)
+	}
+	return err
 }
 
 // Rehearsal returns the handler for a rehearsal: its runs take no longer than limit, and

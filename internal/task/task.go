@@ -22,6 +22,9 @@ type Task struct {
 	// Bad says why no handler can take the message; it becomes an undecodable dead
 	// letter.
 	Bad error
+	// Held says why the message must not be given to its handler now; it is the failure of
+	// its run.
+	Held error
 	// Context carries values for the handler; its end does not end the work. Nil means
 	// none.
 	Context context.Context

@@ -26,7 +26,7 @@ const (
 	OutboxOldest                // age of the oldest ready row
 	Line                        // events that wait for a consumer's local handlers
 	LineOldest                  // age of the oldest of them
-	Stalled                     // 1 while a relay's sink confirms nothing
+	Stalled                     // 1 while a relay's sink confirms nothing or is away
 	AlertsDropped               // alerts that were not sent
 	SourceDown                  // 1 while the broker does not serve a topic
 	SourceLag                   // messages of a topic that wait at the broker
@@ -53,14 +53,14 @@ func newGauges(m *maker, meter metric.Meter) gauges {
 	count, age, total := meter.Int64ObservableGauge, meter.Float64ObservableGauge, meter.Int64ObservableCounter
 	return gauges{
 		counts: map[Gauge]metric.Int64Observable{
-			Backlog:        instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 10,000 of each."),
+			Backlog:        instrument(m, count, "headrace.backlog.messages", "{message}", "Messages in the backlog by status, up to 3,000 of each."),
 			Letters:        instrument(m, count, "headrace.dead_letters.open", "{message}", "Open dead letters by class."),
 			Outbox:         instrument(m, count, "headrace.outbox.messages", "{message}", "Events in the outbox by status."),
 			Line:           instrument(m, count, "headrace.local.messages", "{message}", "Events that wait for the consumer's local handlers, up to 1,000 of each of 64 shards, ready and held."),
-			Stalled:        instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing, or relays with another sink are waited for, otherwise 0."),
+			Stalled:        instrument(m, count, "headrace.relay.stalled", "1", "1 while the sink confirms nothing or its broker is away, or relays with another sink are waited for, otherwise 0."),
 			SourceDown:     instrument(m, count, "headrace.source.down", "1", "1 while the broker does not serve the subscription to a topic, otherwise 0."),
 			SourceLag:      instrument(m, count, "headrace.source.lag", "{message}", "Messages of a topic that wait at the broker, as it counts them; from every process the same."),
-			Steps:          instrument(m, count, "headrace.steps", "{step}", "Steps of leased handlers by state: pending for an hour, parked, skipped; up to 10,000 of each."),
+			Steps:          instrument(m, count, "headrace.steps", "{step}", "Steps of leased handlers by state: pending for an hour, parked, skipped; up to 3,000 of each."),
 			Groups:         instrument(m, count, "headrace.dead_letter_groups.open", "{group}", "Groups with open dead letters by state."),
 			RedriveJobs:    instrument(m, count, "headrace.redrives", "{redrive}", "Redrives that run or are paused."),
 			RedriveLetters: instrument(m, count, "headrace.redrive.queued", "{message}", "Letters that redrives have not sent yet, by the state of the redrive."),

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace/alerts"
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/internal/alerting"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/outbox"
 )
@@ -36,11 +37,10 @@ type due struct {
 func (s *sender) run(ctx context.Context) {
 	tick := time.NewTicker(s.w.every)
 	defer tick.Stop()
+	part := outage.Part{Fails: "alerts: what a sink knows cannot be read or written; trying again"}
 	for {
 		for _, namespace := range slices.Compact([]string{s.w.o.Consumer, ""}) {
-			if err := s.work(ctx, namespace); err != nil && ctx.Err() == nil {
-				s.w.o.Logger.Warn("alerts: what a sink knows cannot be read or written; trying again", "sink", s.sink, "error", err)
-			}
+			part.Tell(ctx, s.w.o.Logger, s.work(ctx, namespace), "sink", s.sink)
 		}
 		if !sleep.For(ctx, gapTime) {
 			return
@@ -123,7 +123,7 @@ func (s *sender) due(ctx context.Context, namespace string, now time.Time) (list
 			continue
 		}
 		if c.Kind == alerts.ConsumerAbsent && c.Consumer == s.w.o.Consumer && !x.Open() {
-			continue // it runs here, and nobody has looked yet
+			continue // it runs here, and no process has looked yet
 		}
 		if phase := condition.Next(c, x, now); phase != "" {
 			list = append(list, due{c, phase, x, false})

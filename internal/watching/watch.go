@@ -14,7 +14,7 @@ import (
 	"github.com/headrace/headrace/alerts/condition"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/alerting"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -71,7 +71,7 @@ type Watch struct {
 	reports reports
 	many    bool // the consumer has more than fewGroups groups; used by Run only
 	forget  time.Time
-	failed  bool // the last look failed
+	tables  outage.Part
 }
 
 // New returns a Watch.
@@ -149,20 +149,12 @@ func (w *Watch) begin(ctx context.Context) bool {
 			w.known.Store(&origin)
 			return true
 		}
-		w.warn(ctx, err)
+		w.tables.Tell(ctx, w.o.Logger, err)
 		w.reports.refused(w.o.Direct)
 		if !sleep.For(ctx, time.Second) {
 			return false
 		}
 	}
-}
-
-// warn logs the first of several failures of the database.
-func (w *Watch) warn(ctx context.Context, err error) {
-	if err != nil && !w.failed && ctx.Err() == nil {
-		w.o.Logger.Warn("alerts: the tables cannot be read or written; trying again", "error", encode.Said(err))
-	}
-	w.failed = err != nil
 }
 
 // look judges a namespace if it is this process's turn, or at once if now is set, and reports
@@ -189,7 +181,7 @@ func (w *Watch) look(ctx context.Context, namespace string, now bool) (bool, err
 	if errors.Is(err, errLost) {
 		return false, nil
 	}
-	w.warn(ctx, err)
+	w.tables.Tell(ctx, w.o.Logger, err)
 	return ok && err == nil, err
 }
 
@@ -261,7 +253,7 @@ func (w *Watch) settle(ctx context.Context, name string, f *facts) error {
 }
 
 // errLost is the error of a look whose lease was over before it wrote.
-var errLost = errors.New("it took too long, and another process looks by now")
+var errLost = errors.New("it took too long, and another process has taken over")
 
 // conclude returns what becomes of the conditions of a namespace.
 func conclude(w *Watch, f *facts, found []condition.Finding) (change condition.Change) {

@@ -17,5 +17,5 @@
 //
 // # Caveats
 //
-// Whoever says that nothing was done must be sure: the call is made again.
+// A person who says that nothing was done must be sure: the call is made again.
 package resolve

@@ -38,7 +38,7 @@ func TestNoOtherCallOfAMessageThatEnded(t *testing.T) {
 				onEachStore(t, step, []string{"payout"}, func(b *bed) {
 					b.quiet()
 					b.In(func(t *txn.Txn) error { return b.end(t, message) })
-					for _, v := range []resolve.Verdict{resolve.Again, resolve.Anew} {
+					for _, v := range []resolve.Decision{resolve.Again, resolve.Anew} {
 						r := b.of(v)
 						r.Force = true
 						if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrRefused) || !strings.Contains(err.Error(), "--done") {

@@ -29,28 +29,28 @@ var (
 	ErrRefused = errors.New("not now")
 )
 
-// Verdict is what a person says of a step.
-type Verdict string
+// Decision is what a person decides about a step.
+type Decision string
 
-// The verdicts.
+// The decisions.
 const (
 	// Done: it was carried out, and counts for whatever Input it has then. Of a step that is
 	// ledger.Doubled, without an id and a result, it says that the second call was undone.
-	Done Verdict = "done"
+	Done Decision = "done"
 	// Again: nothing was done. It is called again with the same idempotency key, whatever its
 	// Input is then.
-	Again Verdict = "again"
+	Again Decision = "again"
 	// Anew: nothing was done. It is called again with another key, for systems that keep
 	// an error under the old one.
-	Anew Verdict = "anew"
+	Anew Decision = "anew"
 )
 
 // Resolution is a person's decision on a step.
 type Resolution struct {
-	// ID is the message, Step the whole name of the step, Verdict what became of it.
-	ID      inbox.ID `json:"id"`
-	Step    string   `json:"step"`
-	Verdict Verdict  `json:"verdict"`
+	// ID is the message, Step the whole name of the step, Decision what became of it.
+	ID       inbox.ID `json:"id"`
+	Step     string   `json:"step"`
+	Decision Decision `json:"decision"`
 	// ExternalID and Result are of Done: what it made, and its result as JSON. A step
 	// that has a result needs it, or the next run comes back to this person. It may be
 	// given later.
@@ -122,16 +122,16 @@ func (r *Resolution) wrong() error {
 	switch {
 	case r.ID.Scope == "" || r.ID.Key == "" || r.Step == "":
 		return errors.New("it names no step: scope, key and step are required")
-	case r.Verdict != Done && r.Verdict != Again && r.Verdict != Anew:
-		return fmt.Errorf("the verdict is %q: it is done, again or anew", r.Verdict)
-	case r.Verdict != Done && (r.ExternalID != "" || r.Result != nil):
+	case r.Decision != Done && r.Decision != Again && r.Decision != Anew:
+		return fmt.Errorf("the decision is %q: use done, again or anew", r.Decision)
+	case r.Decision != Done && (r.ExternalID != "" || r.Result != nil):
 		return errors.New("an external id and a result are of a step that was done")
 	case r.Result != nil && !json.Valid(r.Result):
 		return errors.New("the result is no JSON")
 	case len(r.Result) > ledger.MaxResult:
 		return fmt.Errorf("the result has %d bytes, more than %d", len(r.Result), ledger.MaxResult)
 	case strings.TrimSpace(r.By) == "":
-		return errors.New("nobody decides: By is empty")
+		return errors.New("the field By is empty: say who decides")
 	case strings.TrimSpace(r.Reason) == "":
 		return errors.New("no Reason is given: say how you know")
 	}
@@ -207,23 +207,23 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 	switch {
 	case r.undoes(row):
 		return nil
-	case r.Verdict != Done && message.Ended():
+	case r.Decision != Done && message.Ended():
 		return fmt.Errorf("%w: the message is %s, and never runs again: if the call is missing, make it by hand, and record it with --done --external-id ID", ErrRefused, message)
 	case row.State == ledger.Awaiting:
 		return fmt.Errorf("%w: the message waits for a signal: send it, with headrace steps send", ErrRefused)
-	case r.Verdict == Done && row.Size < 0 && r.Result != nil: // nothing is overwritten
+	case r.Decision == Done && row.Size < 0 && r.Result != nil: // nothing is overwritten
 		return nil
-	case r.Verdict == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.LacksResult()):
+	case r.Decision == Done && !message.Ended() && row.Size < 0 && (row.System == "" || row.LacksResult()):
 		return fmt.Errorf("%w: its result is missing: give it, with --done --result FILE", ErrRefused)
-	case r.Verdict == Done && row.State == ledger.Done && row.Size >= 0 && r.Result == nil && row.ExternalID != "" && r.ExternalID != "" && r.ExternalID != row.ExternalID:
+	case r.Decision == Done && row.State == ledger.Done && row.Size >= 0 && r.Result == nil && row.ExternalID != "" && r.ExternalID != "" && r.ExternalID != row.ExternalID:
 		return fmt.Errorf("%w: the recorded result is that of external id %q: give that of %q too, with --result FILE", ErrRefused, row.ExternalID, r.ExternalID)
 	case r.Force:
 		return nil
 	case row.State == ledger.Done:
 		return fmt.Errorf("%w: the step is done (via %s, external id %q): what is recorded would be overwritten; force it if that is wrong", ErrRefused, row.Via, row.ExternalID)
-	case r.Verdict != Done && row.LacksResult():
+	case r.Decision != Done && row.LacksResult():
 		return fmt.Errorf("%w: the step is done, and only its result is missing: give it, or force another call", ErrRefused)
-	case r.Verdict != Done && row.Unsettled > 0:
+	case r.Decision != Done && row.Unsettled > 0:
 		return fmt.Errorf("%w: the latest call began %s ago, and by its Timeout and FindAfter %s may still work on it for %s: wait, or force it if you know better",
 			ErrRefused, row.Idle.Round(time.Second), row.System, row.Unsettled.Round(time.Second))
 	}
@@ -232,13 +232,13 @@ func (r *Resolution) allowed(row *ledger.Row, message inbox.State) error {
 
 // undoes reports whether r says only that the second call of a doubled step was undone.
 func (r *Resolution) undoes(row *ledger.Row) bool {
-	return r.Verdict == Done && r.ExternalID == "" && r.Result == nil && !r.Force && row.State == ledger.Done && row.OtherID != "" && row.By == ""
+	return r.Decision == Done && r.ExternalID == "" && r.Result == nil && !r.Force && row.State == ledger.Done && row.OtherID != "" && row.By == ""
 }
 
 // apply writes the decision into the row.
 func (r *Resolution) apply(row *ledger.Row) {
 	row.By, row.Reason, row.Error = r.By, r.Reason, ""
-	if r.Verdict == Done {
+	if r.Decision == Done {
 		row.State, row.Via, row.InputHash = ledger.Done, ledger.ViaPerson, "" // of whatever input it has now
 		if r.ExternalID != "" {
 			row.ExternalID = r.ExternalID
@@ -249,7 +249,7 @@ func (r *Resolution) apply(row *ledger.Row) {
 		return
 	}
 	row.State, row.Via, row.ExternalID, row.Result = ledger.Failed, "", "", nil
-	if r.Verdict == Anew {
+	if r.Decision == Anew {
 		row.Generation++
 	}
 }
@@ -263,7 +263,7 @@ func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 	}
 	letter := l.LetterID
 	o.LetterID = letter
-	rows := []dlq.Audit{{LetterID: letter, Action: "resolve", By: r.By, Reason: fmt.Sprintf("step %s %s: %s", r.Step, r.Verdict, r.Reason)}}
+	rows := []dlq.Audit{{LetterID: letter, Action: "resolve", By: r.By, Reason: fmt.Sprintf("step %s %s: %s", r.Step, r.Decision, r.Reason)}}
 	others, err := a.st.Operations().Steps.List(ctx, r.ID)
 	if err != nil {
 		return err
@@ -295,7 +295,7 @@ func (a *Admin) letter(ctx context.Context, id inbox.ID) (letter dlq.Letter, fou
 	return dlq.Letter{}, false, err
 }
 
-// put redrives the letter in t. It reports false if somebody else decides on it now.
+// put redrives the letter in t. It reports false if another person decides on it now.
 func (a *Admin) put(ctx context.Context, t *txn.Txn, letter int64) (bool, error) {
 	taken, err := a.st.Letters().Take(ctx, t, dlq.Filter{IDs: []int64{letter}}, dlq.Redriven, 0, 1)
 	if err != nil || len(taken) == 0 {
@@ -313,7 +313,7 @@ func (a *Admin) put(ctx context.Context, t *txn.Txn, letter int64) (bool, error)
 
 // record audits the decision: the row keeps only the latest one.
 func (a *Admin) record(ctx context.Context, t *txn.Txn, r Resolution, was ledger.Row) error {
-	detail := fmt.Sprintf("step %s of %s: %s, external id %q; it was %s, external id %q", r.Step, r.ID.Scope, r.Verdict, r.ExternalID, was.State, was.ExternalID)
+	detail := fmt.Sprintf("step %s of %s: %s, external id %q; it was %s, external id %q", r.Step, r.ID.Scope, r.Decision, r.ExternalID, was.State, was.ExternalID)
 	return a.audit(ctx, t, r.ID, "resolve", r.By, r.Reason, detail)
 }
 

@@ -64,8 +64,8 @@ func (b *bed) ago(d time.Duration) {
 	b.Exec("UPDATE headrace_steps SET last_call_at = last_call_at - " + b.Span(d) + ", settled_at = settled_at - " + b.Span(d))
 }
 
-func (b *bed) of(v resolve.Verdict) resolve.Resolution {
-	return resolve.Resolution{ID: b.id, Step: "payout", Verdict: v, By: "ana", Reason: "looked it up"}
+func (b *bed) of(v resolve.Decision) resolve.Resolution {
+	return resolve.Resolution{ID: b.id, Step: "payout", Decision: v, By: "ana", Reason: "looked it up"}
 }
 
 func (b *bed) letter() dlq.State { return b.Letters()[0].State }
@@ -74,15 +74,15 @@ func (b *bed) letter() dlq.State { return b.Letters()[0].State }
 //
 //evidence:open-step
 func TestResolve(t *testing.T) {
-	for verdict, want := range map[resolve.Verdict]struct {
+	for decision, want := range map[resolve.Decision]struct {
 		state      ledger.State
 		generation int
 	}{resolve.Done: {ledger.Done, 0}, resolve.Again: {ledger.Failed, 0}, resolve.Anew: {ledger.Failed, 1}} {
-		t.Run(string(verdict), func(t *testing.T) {
+		t.Run(string(decision), func(t *testing.T) {
 			onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
 				b.quiet()
-				r := b.of(verdict)
-				if verdict == resolve.Done {
+				r := b.of(decision)
+				if decision == resolve.Done {
 					r.ExternalID, r.Result = "po_7", []byte(`"po_7"`)
 				}
 				o, err := b.admin.Resolve(b.Context(), r)
@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 				}
 				rows, err := b.Store.Operations().Steps.List(b.Context(), b.id)
 				if got := rows[0]; err != nil || got.State != want.state || got.Generation != want.generation || got.ExternalID != r.ExternalID ||
-					string(got.Result) != string(r.Result) || got.By != "ana" || (got.Via == ledger.ViaPerson) != (verdict == resolve.Done) {
+					string(got.Result) != string(r.Result) || got.By != "ana" || (got.Via == ledger.ViaPerson) != (decision == resolve.Done) {
 					b.Errorf("%+v, %v", rows, err)
 				}
 				trail, err := b.Store.Letters().Trail(b.Context(), o.LetterID)
@@ -153,7 +153,7 @@ func TestRefused(t *testing.T) {
 	t.Run("done", func(t *testing.T) {
 		onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
 			b.quiet()
-			for _, v := range []resolve.Verdict{resolve.Done, resolve.Again, resolve.Anew} {
+			for _, v := range []resolve.Decision{resolve.Done, resolve.Again, resolve.Anew} {
 				if _, err := b.admin.Resolve(b.Context(), b.of(v)); !errors.Is(err, resolve.ErrRefused) || b.letter() != dlq.Open {
 					b.Errorf("%s: %v", v, err)
 				}
@@ -229,8 +229,8 @@ func TestInvalid(t *testing.T) {
 	onEachStore(t, ledger.Parked, []string{"payout"}, func(b *bed) {
 		for name, change := range map[string]func(*resolve.Resolution){
 			"no step":         func(r *resolve.Resolution) { r.Step = "" },
-			"no verdict":      func(r *resolve.Resolution) { r.Verdict = "" },
-			"id, not done":    func(r *resolve.Resolution) { r.Verdict, r.ExternalID = resolve.Again, "x" },
+			"no decision":     func(r *resolve.Resolution) { r.Decision = "" },
+			"id, not done":    func(r *resolve.Resolution) { r.Decision, r.ExternalID = resolve.Again, "x" },
 			"result, no JSON": func(r *resolve.Resolution) { r.Result = []byte("{") },
 			"long result":     func(r *resolve.Resolution) { r.Result = make([]byte, ledger.MaxResult+1); copyJSON(r.Result) },
 			"nobody":          func(r *resolve.Resolution) { r.By = " " },
@@ -301,12 +301,12 @@ func TestDiscardWithoutResult(t *testing.T) {
 func TestDecisionsAreAudited(t *testing.T) {
 	onEachStore(t, ledger.Done, []string{"payout"}, func(b *bed) {
 		for _, id := range []string{"one", "two"} {
-			_, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: id, Result: []byte(`"made"`), Force: true, By: "ana", Reason: "seen at the bank"})
+			_, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "payout", Decision: resolve.Done, ExternalID: id, Result: []byte(`"made"`), Force: true, By: "ana", Reason: "seen at the bank"})
 			if err != nil {
 				b.Fatal(err)
 			}
 		}
-		r := resolve.Resolution{ID: b.id, Step: "payout", Verdict: resolve.Done, ExternalID: "three", Force: true, By: "ana", Reason: "a guess"}
+		r := resolve.Resolution{ID: b.id, Step: "payout", Decision: resolve.Done, ExternalID: "three", Force: true, By: "ana", Reason: "a guess"}
 		if _, err := b.admin.Resolve(b.Context(), r); !errors.Is(err, resolve.ErrRefused) || !strings.Contains(err.Error(), `result is that of external id "two"`) {
 			b.Errorf("another id beside the result: %v", err)
 		}

@@ -143,7 +143,7 @@ func TestSendIsRefused(t *testing.T) {
 		if err := b.send("yes"); !errors.Is(err, ledger.ErrNoSignal) {
 			b.Errorf("too late: %v", err)
 		}
-		if _, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "approval", Verdict: resolve.Done, By: "ana", Reason: "x", Force: true}); !errors.Is(err, resolve.ErrRefused) {
+		if _, err := b.admin.Resolve(b.Context(), resolve.Resolution{ID: b.id, Step: "approval", Decision: resolve.Done, By: "ana", Reason: "x", Force: true}); !errors.Is(err, resolve.ErrRefused) {
 			b.Errorf("a resolution of a signal: %v", err)
 		}
 		b.Exec("UPDATE headrace_steps SET state = 'pending', system = 'bank'")

@@ -72,12 +72,12 @@ func (b *batch) request() outboxread.Request {
 	}
 }
 
-// verdict is the batch's result for the state of the sink.
-func (b *batch) verdict() publish.Verdict {
+// sinkResult is the batch's result for the state of the sink.
+func (b *batch) sinkResult() publish.Result {
 	if b.run == nil {
-		return publish.Verdict{}
+		return publish.Result{}
 	}
-	return b.run.Verdict()
+	return b.run.Result()
 }
 
 // result says how far the shard has been processed.

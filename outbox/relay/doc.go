@@ -26,7 +26,8 @@
 // A message carries its event's order key in its context (headrace.ArrivalFrom), for
 // Publishers whose broker has one: a record's key, a message group.
 //
-// A refused row spends an attempt only if the sink confirms other rows. It is parked only
+// A refused row spends an attempt only if the sink confirms other rows, or says that it is
+// too large (outbox.ErrTooLarge). It is parked only
 // if the sink refuses it once more after that. Otherwise it is an outage: the relay is
 // stalled, and puts no row into backoff and parks none. From time to time it tries a few
 // rows of each shard, until the sink confirms one.

@@ -215,3 +215,32 @@ func TestAPanickingPublisher(t *testing.T) {
 		}
 	})
 }
+
+// A row that the sink calls too large is parked also if nothing else is published: it is no
+// outage.
+//
+//evidence:parked
+func TestATooLargeRowIsParkedAlone(t *testing.T) {
+	onEach(t, func(b *bundle) {
+		b.sink.refusing(func(_, id string) error {
+			if id == "large" {
+				return fmt.Errorf("t: %w", outbox.ErrTooLarge)
+			}
+			return nil
+		})
+		o := b.options()
+		o.MaxAttempts = 3
+		var stalled atomic.Bool
+		o.OnStalled = func(error) { stalled.Store(true); b.board.note() }
+		b.relay(b.st, o)
+		b.publish(event("t", "", "large"))
+		b.until("it is parked, or an outage", func() bool { return b.status().Parked == 1 || stalled.Load() })
+		if stalled.Load() {
+			b.Fatal("a row that is too large is taken for an outage")
+		}
+		rows, err := b.st.Outbox().Parked(context.Background(), "", 0, 10)
+		if err != nil || len(rows) != 1 || rows[0].Attempts != 3 {
+			b.Errorf("parked rows: %+v, %v", rows, err)
+		}
+	})
+}

@@ -12,7 +12,7 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace/internal/drain"
-	"github.com/headrace/headrace/internal/encode"
+	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/outboxread"
 	"github.com/headrace/headrace/internal/publish"
 	"github.com/headrace/headrace/internal/serving"
@@ -45,6 +45,9 @@ var ErrOwned = outbox.ErrOwned
 // errHung is the error of a Run that abandoned a goroutine.
 var errHung = errors.New("relay: a statement has no answer from the database and does not end; it is left behind")
 
+// errUnanswered is the error of a Run that abandoned a call of Healthy.
+var errUnanswered = errors.New("relay: the sink's method Healthy does not return when its context ends; it is left behind")
+
 // ErrRunning is the error of a second Run while the first still runs.
 var ErrRunning = errors.New("relay: is running already")
 
@@ -52,6 +55,7 @@ var ErrRunning = errors.New("relay: is running already")
 // for concurrent use.
 type Relay struct {
 	store Store
+	sink  message.Publisher
 	// withoutTx says that no transaction may be open during a call of the sink.
 	withoutTx    bool
 	storeTimeout time.Duration
@@ -60,6 +64,8 @@ type Relay struct {
 	stall        *stall
 	place        *serving.Place
 	running      atomic.Bool
+	reads        outage.Part
+	away         atomic.Bool // the outbox cannot be read or written
 	telemetry    *telemetry.Telemetry
 }
 
@@ -104,12 +110,13 @@ func newRelay(st Store, sink message.Publisher, consumers []string, o Options) (
 		return nil, fmt.Errorf("relay: Options.MeterProvider: %w", err)
 	}
 	r := &Relay{
-		store: st, o: o, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
+		store: st, sink: sink, o: o, stall: newStall(o), storeTimeout: storeTimeout, telemetry: t,
+		reads: outage.Part{Fails: "relay: the outbox cannot be read or written; trying again", Works: "relay: the outbox can be read and written again"},
 		publisher: publish.New(sink, publish.Options{
 			Timeout: o.PublishTimeout, MaxStuck: o.MaxStuck, Concurrency: o.Concurrency, MaxAttempts: o.MaxAttempts, Sends: t.Sender(o.Name),
 		}),
 	}
-	r.place = serving.New(st.Operations().Relays, self, o.Logger, r.mayPublish)
+	r.place = serving.New(st.Operations().Relays, self, outage.Logger(o.Logger, r.away.Load), r.mayPublish)
 	_, r.withoutTx = st.Outbox().(outbox.SingleWriter)
 	return r, nil
 }
@@ -137,7 +144,7 @@ func (r *Relay) Run(ctx context.Context) error {
 	defer cut()
 	beating, stopBeating := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBeating()
-	drained, beaten := make(chan struct{}), make(chan struct{})
+	drained, beaten, asked := make(chan struct{}), make(chan struct{}), make(chan struct{})
 	var goroutines sync.WaitGroup
 	goroutines.Go(func() { r.endAfter(ctx, drained, end, cut) })
 	go func() {
@@ -148,6 +155,10 @@ func (r *Relay) Run(ctx context.Context) error {
 		r.place.Run(beating)
 		close(beaten)
 	}()
+	go func() { // ends soon after ctx
+		r.ask(ctx)
+		close(asked)
+	}()
 	goroutines.Wait()
 	end()
 	select {
@@ -157,10 +168,17 @@ func (r *Relay) Run(ctx context.Context) error {
 	}
 	stuck := r.publisher.Wait()
 	stopBeating()
+	bounded, leave := context.WithTimeout(context.WithoutCancel(ctx), leaveTime)
+	defer leave()
 	select {
 	case <-beaten:
-	case <-time.After(leaveTime):
+	case <-bounded.Done():
 		err = errHung
+	}
+	select {
+	case <-asked:
+	case <-bounded.Done():
+		err = errors.Join(err, errUnanswered)
 	}
 	return errors.Join(err, wrap(stuck), closeGauges(gauges))
 }
@@ -213,24 +231,22 @@ func (r *Relay) mayPublish(err error) {
 	}
 }
 
-// database reports that the database fails, or works again.
+// database tells that the database fails, each time, or works again.
 func (r *Relay) database(err error) {
-	if err != nil {
-		r.o.Logger.Error("relay: the outbox cannot be read or written; trying again", "error", encode.Said(err))
-	} else {
-		r.o.Logger.Info("relay: the outbox can be read and written again")
+	r.reads.Tell(context.Background(), r.o.Logger, err)
+	if r.away.Swap(err != nil) != (err != nil) {
+		r.o.OnError(err)
 	}
-	r.o.OnError(err)
 }
 
-// Stalled reports whether the relay is stalled: the sink confirms nothing, or other relays
-// publish the outbox to another sink.
+// Stalled reports whether the relay is stalled: the sink confirms nothing or says that its
+// broker is away, or other relays publish the outbox to another sink.
 func (r *Relay) Stalled() bool { return r.stall.reason() != nil }
 
 // Status is the content of the outbox and the state of publishing.
 type Status struct {
 	outbox.Status
-	// Stalled says that the sink currently confirms nothing.
+	// Stalled is what the method of this name returns.
 	Stalled bool `json:"stalled"`
 	// Stuck is how many calls of Publish have run over their timeout and still run.
 	Stuck int64 `json:"stuck"`
@@ -266,6 +282,9 @@ func (l *line) Poll(ctx context.Context, marks []int64) (drain.Polled, error) {
 	if err != nil {
 		return drain.Polled{}, fmt.Errorf("relay: poll: %w", err)
 	}
+	if len(p.Shards) == 0 {
+		l.stall.idle(time.Now())
+	}
 	shards, next := l.stall.choose(p.Shards, time.Now())
 	if next == 0 || p.Next > 0 && p.Next < next {
 		next = p.Next
@@ -281,7 +300,7 @@ func (l *line) Work(ctx context.Context, shard int, after int64) (drain.Result, 
 	}
 	b := &batch{line: l, shard: shard, after: after, probe: probe}
 	result, err := b.work(ctx)
-	l.stall.leave(shard, b.verdict(), time.Now())
+	l.stall.leave(shard, b.sinkResult(), time.Now())
 	if err != nil {
 		return drain.Result{}, fmt.Errorf("relay: shard %d: %w", shard, err)
 	}

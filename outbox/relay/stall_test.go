@@ -28,7 +28,7 @@ func TestAStalledRelayPauses(t *testing.T) {
 		if _, ok := s.enter(3, now); !ok {
 			t.Fatal("the shard is not tried after its pause")
 		}
-		s.leave(3, publish.Verdict{Refusal: down, Outage: true}, now)
+		s.leave(3, publish.Result{Refusal: down, Outage: true}, now)
 		if _, ok := s.enter(3, now); ok {
 			t.Fatal("the shard is tried again at once")
 		}
@@ -46,8 +46,8 @@ func TestAStalledRelayPauses(t *testing.T) {
 	if probe, ok := s.enter(4, now); !probe || !ok {
 		t.Error("another shard is not tried meanwhile")
 	}
-	s.leave(3, publish.Verdict{Refusal: down, Outage: true}, now)
-	s.leave(4, publish.Verdict{Confirmed: 1}, now)
+	s.leave(3, publish.Result{Refusal: down, Outage: true}, now)
+	s.leave(4, publish.Result{Confirmed: 1, Total: 1}, now)
 	if probe, ok := s.enter(3, now); probe || !ok {
 		t.Error("one confirmation did not end the stall for the other shard")
 	}
@@ -66,30 +66,73 @@ func TestAFlappingSinkLogsLittle(t *testing.T) {
 	heard := 0
 	s := newStall(Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), OnStalled: func(error) { heard++ }})
 	now := time.Now()
+	total := int64(0)
+	refused := func(now time.Time) {
+		s.leave(1, publish.Result{Refusal: io.EOF, Outage: true, Total: total}, now)
+	}
+	confirmed := func(now time.Time) {
+		total++
+		s.leave(1, publish.Result{Confirmed: 1, Total: total}, now)
+	}
 	for range 600 { // a minute
-		s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now)
-		s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(time.Millisecond))
+		refused(now)
+		confirmed(now.Add(time.Millisecond))
 		now = now.Add(100 * time.Millisecond)
 	}
-	stalled, again := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "confirms again")
+	stalled, again := strings.Count(log.String(), "level=ERROR"), strings.Count(log.String(), "no longer stalled")
 	if stalled != 6 || again != 6 || heard != 1200 || !strings.Contains(log.String(), "stalls=100") {
 		t.Errorf("%d times stalled, %d times well, %d calls of the hook:\n%s", stalled, again, heard, log.String())
 	}
-	s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now) // at 60 s: due
-	s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(time.Second))
+	refused(now) // at 60 s: due
+	confirmed(now.Add(time.Second))
 	log.Reset()
 	for _, after := range []time.Duration{2, 6, 9} {
-		s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now.Add(after*time.Second))
+		refused(now.Add(after * time.Second))
 	}
 	if log.Len() > 0 {
 		t.Errorf("too soon: %s", log.String())
 	}
-	s.leave(1, publish.Verdict{Refusal: io.EOF, Outage: true}, now.Add(11*time.Second))
+	refused(now.Add(11 * time.Second))
 	if !strings.Contains(log.String(), "level=ERROR") {
 		t.Error("a stall that lasts was not logged")
 	}
-	s.leave(1, publish.Verdict{Confirmed: 1}, now.Add(12*time.Second))
-	if !strings.Contains(log.String(), "confirms again") {
+	confirmed(now.Add(12 * time.Second))
+	if !strings.Contains(log.String(), "no longer stalled") {
 		t.Error("its end was not logged")
+	}
+}
+
+// Batches end in another order than the sink has answered them, since each records its
+// result first. The newer answer counts.
+func TestTheNewerAnswerCounts(t *testing.T) {
+	var heard []error
+	s := newStall(Options{Logger: slog.New(slog.DiscardHandler), OnStalled: func(err error) { heard = append(heard, err) }})
+	now, down := time.Now(), errors.New("down")
+	outage := func(total int64) { s.leave(1, publish.Result{Refusal: down, Outage: true, Total: total}, now) }
+	confirmed := func(total int64) { s.leave(2, publish.Result{Confirmed: 1, Total: total}, now) }
+
+	confirmed(3)
+	outage(2) // refused before the third row was confirmed
+	if s.reason() != nil {
+		t.Error("a refusal from before the last confirmation stalls the relay")
+	}
+	outage(3)
+	confirmed(3) // before that refusal
+	if s.reason() == nil {
+		t.Error("a confirmation from before the last refusal ends the stall")
+	}
+	s.asked(down, 3, now)
+	confirmed(4)
+	if s.reason() != nil || len(heard) != 2 {
+		t.Errorf("stalled by %v after a new confirmation, and heard %v", s.reason(), heard)
+	}
+	s.asked(down, 5, now)
+	confirmed(5)
+	if s.reason() == nil {
+		t.Error("a confirmation from before the question says that the broker is there")
+	}
+	s.asked(nil, 5, now)
+	if s.reason() != nil || len(heard) != 4 {
+		t.Errorf("stalled by %v though the broker is there, and heard %v", s.reason(), heard)
 	}
 }

@@ -32,6 +32,22 @@ auto.create.topics.enable=false
 group.initial.rebalance.delay.ms=0
 group.min.session.timeout.ms=1000
 CONF
+	[ -z "${HEADRACE_KAFKA_TLS:-}" ] || kafka_tls "$1" "$2" "$3"
+}
+
+# kafka_tls: settings that come after those above, and replace some. For a test: besides, the server listens with
+# TLS and SASL at HEADRACE_KAFKA_TLS, with the key and the certificate that are in the file HEADRACE_KAFKA_PEM.
+kafka_tls() { # PORT CONTROLLER_PORT DIR
+	cat <<CONF
+listeners=PLAINTEXT://127.0.0.1:$1,CONTROLLER://127.0.0.1:$2,SASL_SSL://$HEADRACE_KAFKA_TLS
+advertised.listeners=PLAINTEXT://127.0.0.1:$1,SASL_SSL://$HEADRACE_KAFKA_TLS
+listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SASL_SSL:SASL_SSL
+ssl.keystore.type=PEM
+ssl.keystore.location=$3/server.pem
+sasl.enabled.mechanisms=PLAIN,SCRAM-SHA-256
+listener.name.sasl_ssl.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required user_teller="secret";
+listener.name.sasl_ssl.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+CONF
 }
 
 kafka_up() {
@@ -45,6 +61,9 @@ kafka_up() {
 	if ! cp -r -- "$libs" "$dir/libs" || ! chmod -R a+rX "$dir/libs"; then
 		remove_scratch "$dir" kafka
 		fail "kafka: cannot copy $libs into $dir"
+	fi
+	if [ -n "${HEADRACE_KAFKA_TLS:-}" ]; then
+		(umask 077 && as "$user" tee "$dir/server.pem" <"$HEADRACE_KAFKA_PEM" >/dev/null)
 	fi
 	for try in 1 2 3; do
 		port=${HEADRACE_KAFKA_PORT:-$(free_port)}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,6 +23,7 @@ import (
 type inboxStore struct {
 	*sqlstore.Inbox
 	lately share // lost claims
+	pooled bool  // its connections are a poolConn each
 	sql    struct{ Claim, ClaimBounded, ClaimOne, ClaimOneLost, ClaimLost string }
 }
 
@@ -255,20 +257,34 @@ func (c *claiming) ofScope(ctx context.Context, claims []placed, lockTimeout tim
 
 // one runs the claim for one message, with times in ms.
 func (c *claiming) one(ctx context.Context, claim *placed, state string, idle, limit, lockTimeout int64) error {
-	var id string
-	var settings sql.NullString
-	err := c.t.QueryRowContext(ctx, c.s.sql.ClaimOne, claim.Scope, claim.Key, claim.Fingerprint, state, idle, limit, lockTimeout).Scan(&id, &settings)
+	err := c.setID(ctx, c.s.sql.ClaimOne, claim.Scope, claim.Key, claim.Fingerprint, state, idle, limit, lockTimeout)
 	switch {
 	case err == nil:
 		c.answers[claim.at] = inbox.Claimed{Result: inbox.Won}
 	case errors.Is(err, sql.ErrNoRows):
-		err = c.t.QueryRowContext(ctx, c.s.sql.ClaimOneLost, idle, limit).Scan(&id, &settings)
+		err = c.setID(ctx, c.s.sql.ClaimOneLost, idle, limit)
 	}
-	if err != nil {
-		return err
+	return err
+}
+
+// setID runs a statement whose row has the transaction's id and the settings.
+func (c *claiming) setID(ctx context.Context, query string, args ...any) error {
+	var id string
+	var err error
+	if c.s.pooled {
+		var row []driver.Value
+		if _, err = c.t.ExecContext(context.WithValue(ctx, oneRow{}, &row), query, args...); err == nil && row == nil {
+			err = sql.ErrNoRows
+		} else if err == nil {
+			id = row[0].(string)
+		}
+	} else {
+		err = c.t.QueryRowContext(ctx, query, args...).Scan(&id, new(sql.NullString))
 	}
-	c.t.SetID(id)
-	return nil
+	if err == nil {
+		c.t.SetID(id)
+	}
+	return err
 }
 
 // lookUp fills in the rows of lost keys, and returns the claims that have none.

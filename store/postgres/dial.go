@@ -1,11 +1,16 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"net"
+	"net/url"
+	"os"
+	"regexp"
 	"sync"
 
 	"github.com/lib/pq"
@@ -24,10 +29,39 @@ type connector struct {
 // password.
 var errDSN = errors.New("postgres: the DSN cannot be read: give postgres://user@host:5432/database?sslmode=… or key=value pairs, with a port from 1 to 65535 and values that PostgreSQL knows (not shown: it may hold a password)")
 
+// errSSLMode says which part is wrong, and not what it says.
+var errSSLMode = errors.New("postgres: option sslmode of the DSN (or PGSSLMODE) has a value that lib/pq does not know: give disable for a local server without TLS, else verify-full, verify-ca or require, which encrypts without a check of the certificate; prefer and allow try both")
+
+// sslModePair finds the option in a DSN of pairs.
+var sslModePair = regexp.MustCompile(`(?:^|\s)sslmode\s*=\s*'?([^\s']*)`)
+
+// unread returns the error of a DSN that lib/pq does not take.
+func unread(dsn string) error {
+	mode := os.Getenv("PGSSLMODE")
+	if u, err := url.Parse(dsn); err == nil && u.Scheme != "" {
+		mode = cmp.Or(u.Query().Get("sslmode"), mode)
+	} else if pair := sslModePair.FindStringSubmatch(dsn); pair != nil {
+		mode = pair[1]
+	}
+	switch pq.SSLMode(mode) {
+	case "", pq.SSLModeDisable, pq.SSLModeAllow, pq.SSLModePrefer, pq.SSLModeRequire, pq.SSLModeVerifyCA, pq.SSLModeVerifyFull:
+		return errDSN
+	}
+	return errSSLMode
+}
+
+// refusedTLS adds to the error of a connection what a person can do.
+func refusedTLS(err error) error {
+	if errors.Is(err, pq.ErrSSLNotSupported) {
+		return fmt.Errorf("%w: set option sslmode=disable in the DSN, or have the server offer TLS", err)
+	}
+	return err
+}
+
 func newConnector(dsn string, o Options) (*connector, error) {
 	cfg, err := pq.NewConfig(dsn)
 	if err != nil {
-		return nil, errDSN
+		return nil, unread(dsn)
 	}
 	if o.ConnectTimeout > 0 {
 		cfg.ConnectTimeout = o.ConnectTimeout

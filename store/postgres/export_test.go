@@ -25,6 +25,9 @@ func (s *Store) CutAll() { s.connector.cut() }
 // SQL is a statement by the name of its file, for EXPLAIN.
 func (s *Store) SQL(name string) string { return s.text.Queries.Get(name) }
 
+// SQLs are all statements, by the names of their files.
+func (s *Store) SQLs() map[string]string { return s.text.Queries.All() }
+
 // Unused are the statements that no code has asked for.
 func (s *Store) Unused() []string { return s.text.Queries.Unused() }
 

@@ -52,7 +52,8 @@ func Open(ctx context.Context, dsn string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// New makes a store on the caller's connections; the caller closes them after the store.
+// New makes a store on the caller's connections; the caller closes them after the store. Set db.SetMaxIdleConns
+// to what SetMaxOpenConns is: database/sql keeps two, and of more workers each connects anew for each transaction.
 // Drivers: lib/pq and pgx/v5/stdlib; OpenPool is better for pgx. It blocks until the database has answered or ctx
 // ends. An error that matches store.ErrSchema says what to run.
 func New(ctx context.Context, db *sql.DB, o Options) (*Store, error) {
@@ -67,7 +68,7 @@ func open(ctx context.Context, db *sql.DB, o Options, c connections) (_ *Store, 
 	defer sqlrun.Wrap("postgres", &err)
 	ofPGX, err := isPGX(ctx, db)
 	if err != nil {
-		return nil, fmt.Errorf("connect: %w", err)
+		return nil, fmt.Errorf("connect: %w", refusedTLS(err))
 	}
 	s, err := build(db, ofPGX, o, c)
 	if err != nil {
@@ -113,6 +114,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 		Alive:         q.Get("txn_alive"),
 		CheckDeferred: q.Get("txn_check_deferred"),
 		Restore:       q.Get("txn_restore"),
+		CloseCursors:  q.Get("txn_close_cursors"),
 		Switched:      s.switched,
 	}
 	if ofPGX { // its own cache is for the handlers' statements
@@ -125,7 +127,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
 		Schema: o.Schema, Scripts: text.Scripts, Name: o.Outbox, Floors: newFloors,
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
-			in := &inboxStore{Inbox: shared}
+			in := &inboxStore{Inbox: shared, pooled: c.pool != nil}
 			q.Fill("inbox", &in.sql)
 			return in
 		},

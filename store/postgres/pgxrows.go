@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -36,16 +37,48 @@ func (r *pgxRows) end() (failed bool) {
 	return failed || r.Rows.Conn() != nil && r.Rows.Conn().IsClosed()
 }
 
-// copySource keeps a panic of from for the handler's goroutine: pgx calls it in another one,
-// where a panic would end the process.
+// copySource calls from in a goroutine of its own: pgx calls a source in another one than the
+// handler's, where a panic would end the process, and CopyFrom would wait without end after
+// runtime.Goexit. Both go on in the goroutine that calls end.
 type copySource struct {
 	from     pgx.CopyFromSource
+	f        func() // to be called next
 	panicked *attempt.Panic
+	exited   bool
+	next     func() (returned, ok bool)
+	stop     func()
+}
+
+func newCopySource(from pgx.CopyFromSource) *copySource {
+	s := &copySource{from: from}
+	s.next, s.stop = iter.Pull(func(yield func(returned bool) bool) {
+		ends := false
+		defer func() {
+			if !ends { // runtime.Goexit goes on when stop is called
+				yield(false)
+			}
+		}()
+		for more := true; more; more = yield(true) {
+			s.panicked, _ = attempt.Catch(func() error { s.f(); return nil })
+		}
+		ends = true
+	})
+	return s
 }
 
 func (s *copySource) call(f func()) {
-	if s.panicked == nil {
-		s.panicked, _ = attempt.Catch(func() error { f(); return nil })
+	if s.panicked == nil && !s.exited {
+		s.f = f
+		returned, _ := s.next()
+		s.exited = !returned
+	}
+}
+
+// end panics, or ends its goroutine, if from did.
+func (s *copySource) end() {
+	s.stop()
+	if s.panicked != nil {
+		panic(s.panicked)
 	}
 }
 
@@ -64,8 +97,8 @@ func (s *copySource) Values() (values []any, err error) {
 // Err implements pgx.CopyFromSource.
 func (s *copySource) Err() (err error) {
 	s.call(func() { err = s.from.Err() })
-	if s.panicked != nil {
-		return errors.New("the source of CopyFrom panicked")
+	if s.panicked != nil || s.exited {
+		return errors.New("the source of CopyFrom did not return")
 	}
 	return err
 }
@@ -132,10 +165,15 @@ func (b *pgxBatch) QueryRow() pgx.Row {
 // Close implements pgx.BatchResults. Functions of the batch's queries must not use the
 // transaction (headrace.ErrTxBusy).
 func (b *pgxBatch) Close() error {
-	err := b.h.locked(b.BatchResults.Close)
+	err := b.close()
 	b.h.n.Ran(err)
 	return err
 }
 
 // end closes the results, and reports whether a statement has failed.
-func (b *pgxBatch) end() (failed bool) { return b.h.locked(b.BatchResults.Close) != nil }
+func (b *pgxBatch) end() (failed bool) { return b.close() != nil }
+
+// close calls the functions of the batch's queries.
+func (b *pgxBatch) close() error {
+	return b.h.n.RawApart(func(any) error { return b.BatchResults.Close() })
+}

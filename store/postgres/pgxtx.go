@@ -143,14 +143,12 @@ func (t *pgxTx) Exec(ctx context.Context, query string, args ...any) (tag pgconn
 
 // CopyFrom implements pgx.Tx. from must not use the transaction (headrace.ErrTxBusy).
 func (t *pgxTx) CopyFrom(ctx context.Context, table pgx.Identifier, columns []string, from pgx.CopyFromSource) (n int64, err error) {
-	source := &copySource{from: from}
+	source := newCopySource(from)
 	err = t.wrote(func() error {
 		n, err = t.tx.CopyFrom(ctx, table, columns, source)
 		return err
 	})
-	if source.panicked != nil {
-		panic(source.panicked)
-	}
+	source.end()
 	return n, err
 }
 

@@ -112,19 +112,46 @@ func (c *poolConn) cut() {
 	}
 }
 
-// queryFirst runs the first statement of a transaction in one round trip with BEGIN.
-func (c *poolConn) queryFirst(ctx context.Context, query string, args []driver.NamedValue) (rows *allRows, err error) {
+// oneRow is the key in a context of ExecContext of a *[]driver.Value, which gets the row that
+// one of our statements returns, if there is one: for each query in a transaction
+// database/sql begins a goroutine that watches the context.
+type oneRow struct{}
+
+func (c *poolConn) execOne(ctx context.Context, query string, args []driver.NamedValue, row *[]driver.Value) (driver.Result, error) {
+	var all *allRows
+	var err error
+	if c.late != nil {
+		all, err = c.queryFirst(ctx, query, args)
+	} else if err = c.ready(ctx, query, args); err == nil {
+		all, err = readAll(c.Conn().Query(ctx, query, valuesOf(args)...))
+		c.look(query, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(all.rows) > 0 {
+		*row = all.rows[0]
+	}
+	return driver.RowsAffected(len(all.rows)), nil
+}
+
+func valuesOf(args []driver.NamedValue) []any {
 	values := make([]any, len(args))
 	for i := range args {
 		values[i] = args[i].Value
 	}
+	return values
+}
+
+// queryFirst runs the first statement of a transaction in one round trip with BEGIN.
+func (c *poolConn) queryFirst(ctx context.Context, query string, args []driver.NamedValue) (rows *allRows, err error) {
 	err = c.first(ctx, func() error {
 		if err := c.prepare(ctx, query, args); err != nil {
 			return err
 		}
 		b := new(pgx.Batch)
 		b.BeginTx(*c.late)
-		b.Queue(query, values...)
+		b.Queue(query, valuesOf(args)...)
 		results := c.Conn().SendBatch(ctx, b)
 		_, err := results.Exec()
 		if err == nil {

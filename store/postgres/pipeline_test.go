@@ -2,7 +2,10 @@ package postgres_test
 
 import (
 	"errors"
+	"runtime/metrics"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/inbox"
@@ -130,4 +133,35 @@ func TestEventsRefusedInOneRoundTrip(t *testing.T) {
 		t.Error("the connection was thrown away")
 	}
 	y.Rollback()
+}
+
+// The transaction of one message begins one goroutine, database/sql's: not one for the claim.
+func TestOneGoroutineForATransaction(t *testing.T) {
+	b := overPgx(t)
+	run := func(key string) {
+		x, err := b.Begin(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Rollback()
+		claims := []inbox.Claim{{ID: inbox.ID{Scope: scope, Key: key}, Fingerprint: "print"}}
+		won, err := b.Inbox().Claim(t.Context(), x, inbox.ClaimRequest{Claims: claims, LockTimeout: time.Second, Unguarded: true})
+		if err != nil || won[0].Result != inbox.Won || x.ID() == "" {
+			t.Fatalf("%+v, transaction %q, %v", won, x.ID(), err)
+		}
+		if err := b.Commit(t.Context(), x, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const name, n = "/sched/goroutines-created:goroutines", 20
+	sample := []metrics.Sample{{Name: name}}
+	created := func() uint64 { metrics.Read(sample); return sample[0].Value.Uint64() }
+	run("first")
+	before := created()
+	for i := range n {
+		run(strconv.Itoa(i))
+	}
+	if got := created() - before; got > n+n/2 { // others of the test's process may begin some
+		t.Errorf("%d goroutines for %d transactions", got, n)
+	}
 }

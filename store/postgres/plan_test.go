@@ -14,7 +14,7 @@ import (
 	"github.com/headrace/headrace/store/postgres"
 )
 
-// undueBacklog fills the backlog with rows that are not to be run: rows of many order keys
+// undueBacklog fills the backlog with $1 rows that are not to be run: rows of many order keys
 // that wait for their time, for another row, for a lease, or for the end of one.
 const undueBacklog = `INSERT INTO headrace_backlog (id, place, consumer, shard, status, due_at, token, handler, scope, key, order_key, strict,
 	fingerprint, message_id, topic, payload, metadata, coordinates, trace_parent, trace_state, attempt, spent, reruns, letter_id, redrives, reply_topic)
@@ -22,7 +22,7 @@ SELECT n, n, 'billing', n % 64, (ARRAY['delayed', 'blocked', 'leasable', 'leased
 	CASE WHEN n % 4 IN (0, 3) THEN now() + interval '1 hour' END, CASE WHEN n % 4 = 3 THEN 'token' ELSE '' END,
 	CASE WHEN n % 4 = 2 THEN 'other' ELSE 'h' END, 'billing/h', n::text, 'o' || n, true,
 	'print', '', '', '\x7b7d', '\x7b7d', '{}', '', '', 1, 0, 0, 0, 0, ''
-FROM generate_series(1, 100000) AS n`
+FROM generate_series(1, $1::integer) AS n`
 
 // oneKey adds 40,000 rows of one order key, of which the first is delayed, and as an updated
 // row stands at the end of the table; it can be told which of the others are blocked.
@@ -39,7 +39,7 @@ const undueOutbox = `INSERT INTO headrace_outbox_held (outbox, shard, reason, du
 	payload, metadata, trace_parent, trace_state)
 SELECT 'default', n % 64, CASE WHEN n % 4 = 0 THEN 'parked' ELSE 'delayed' END,
 	CASE WHEN n % 4 <> 0 THEN now() + interval '1 hour' END, 0, '', 'id', 't', 'o' || n, '\x7b7d', '\x7b7d', '', ''
-FROM generate_series(1, 100000) AS n`
+FROM generate_series(1, $1::integer) AS n`
 
 // noMarks are the marks of a process that has just started.
 var noMarks = "'{" + strings.TrimSuffix(strings.Repeat("0,", backlog.Shards), ",") + "}'"
@@ -50,24 +50,28 @@ var noMarks = "'{" + strings.TrimSuffix(strings.Repeat("0,", backlog.Shards), ",
 //
 //evidence:idle
 func TestNoStatementWalks(t *testing.T) {
+	rows := 100_000
+	if testing.Short() {
+		rows = 40_000
+	}
 	for _, c := range []struct {
 		name string
 		fill func(b *bundle)
 		work []int // the shards with ready rows
 	}{
 		{"many keys", func(b *bundle) {
-			b.exec(undueBacklog)
-			b.exec(undueOutbox)
+			b.exec(undueBacklog, rows)
+			b.exec(undueOutbox, rows)
 			b.exec("SELECT setval('headrace_backlog_id', 200000)")
 		}, nil},
-		{"one key beside many", func(b *bundle) { b.exec(undueBacklog); fillOneKey(b, 100001, 120000) }, []int{7}},
+		{"one key beside many", func(b *bundle) { b.exec(undueBacklog, rows); fillOneKey(b, 100001, 120000) }, []int{7}},
 		{"one key, all ready", func(b *bundle) { fillOneKey(b, 0, 0) }, []int{7}},
 		{"one key, half blocked", func(b *bundle) { fillOneKey(b, 100001, 120000) }, []int{7}},
 		{"one key, all blocked", func(b *bundle) { fillOneKey(b, 100001, 140000) }, nil},
 		{"one key, all ready since the statistics", func(b *bundle) {
 			fillOneKey(b, 100001, 140000)
 			b.exec("ANALYZE headrace_backlog")
-			b.exec("TRUNCATE headrace_backlog, headrace_outbox_held") // keeps the statistics
+			b.exec("TRUNCATE headrace_backlog") // keeps the statistics
 			fillOneKey(b, 0, 0)
 		}, []int{7}},
 	} {
@@ -78,7 +82,9 @@ func TestNoStatementWalks(t *testing.T) {
 			for _, statistics := range []string{"none", "new"} {
 				if statistics == "new" {
 					b.exec("VACUUM ANALYZE headrace_backlog")
-					b.exec("VACUUM ANALYZE headrace_outbox_held")
+					if one[bool](b, b.db, "SELECT EXISTS (SELECT FROM headrace_outbox_held)") { // one that is known to be empty is read
+						b.exec("VACUUM ANALYZE headrace_outbox_held")
+					}
 				}
 				t.Run("statistics="+statistics, func(t *testing.T) { everyPlan(t, b) })
 			}
@@ -93,7 +99,6 @@ func TestNoStatementWalks(t *testing.T) {
 func fillOneKey(b *bundle, after, upTo int) {
 	b.Helper()
 	b.exec(oneKey, after, upTo)
-	b.exec(undueOutbox)
 	b.exec("UPDATE headrace_backlog SET status = 'delayed', due_at = now() + interval '1 hour' WHERE id = 100001")
 }
 
@@ -106,6 +111,9 @@ func everyPlan(t *testing.T, b *bundle) {
 		{"backlog_poll", "text, bigint[]", "'billing', " + noMarks, 30},
 		{"outbox_poll", "bigint[], text", noMarks + ", 'default'", 800},
 		{"backlog_depth", "text, integer", "'billing', 100", 7500}, // without statistics it may sort the blocked and the delayed rows
+		{"backlog_depths", "integer", "4", 10_000},
+		{"outbox_list", "text, bigint, integer", "'', 60000000, 4000", 12_000},
+		{"outbox_topics", "text, integer, bigint", "'default', 2, 60000000", 7500},
 		{"backlog_promote", "text, integer", "'billing', 100", 30},
 		{"backlog_read", read, "'billing', 7, 120000, 100, 1000000, '{h}', NULL", 1500},
 		{"backlog_read", read, "'billing', 7, 120000, 100, 1000000, '{h}', '{120001, 130000}'", 1500},
@@ -211,7 +219,7 @@ var walks = regexp.MustCompile(`Seq Scan on headrace_(backlog|outbox_held|steps|
 var touched = regexp.MustCompile(`(?m)^  Buffers: shared (?:hit=(\d+))?(?: read=(\d+))?`)
 
 // explain fails the test if the statement has a plan that would read a table from end to
-// end, or touches more pages than that. Nothing that it writes is kept.
+// end, touches more pages than that, or would be compiled. Nothing that it writes is kept.
 func explain(t *testing.T, db *sql.DB, name, prepare, execute string, pages int) {
 	t.Helper()
 	conn, err := db.Conn(t.Context())
@@ -231,7 +239,7 @@ func explain(t *testing.T, db *sql.DB, name, prepare, execute string, pages int)
 			t.Fatalf("%s: %v", name, err)
 		}
 	}
-	rows, err := conn.QueryContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, COSTS off, TIMING off) "+execute)
+	rows, err := conn.QueryContext(t.Context(), "EXPLAIN (ANALYZE, BUFFERS, TIMING off) "+execute)
 	if err != nil {
 		t.Errorf("%s: %v", name, err)
 		return
@@ -251,7 +259,7 @@ func explain(t *testing.T, db *sql.DB, name, prepare, execute string, pages int)
 	}
 	hit, _ := strconv.Atoi(m[1])
 	read, _ := strconv.Atoi(m[2])
-	if walks.MatchString(plan) || hit+read > pages {
+	if walks.MatchString(plan) || hit+read > pages || estimate(t, plan) > compiled {
 		t.Errorf("%s: %d pages:\n%s", name, hit+read, plan)
 	}
 }

@@ -178,6 +178,9 @@ func (c *poolConn) ready(ctx context.Context, query string, args []driver.NamedV
 
 // ExecContext implements driver.ExecerContext.
 func (c *poolConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if row, ok := ctx.Value(oneRow{}).(*[]driver.Value); ok {
+		return c.execOne(ctx, query, args, row)
+	}
 	if err := c.ready(ctx, query, args); err != nil {
 		return nil, err
 	}

@@ -119,9 +119,9 @@ func TestMigrateWithoutRights(t *testing.T) {
 // token; every statement runs in them.
 func TestSchemaNames(t *testing.T) {
 	t.Parallel()
+	dsn := pgtest.NewDatabase(t)
 	for _, name := range []string{`Mixed Case`, `o'brien "and" sons; --`, `select`, `{{schema}}`, `$1%s\`, strings.Repeat("ü", 31)} {
 		t.Run(name, func(t *testing.T) {
-			dsn := pgtest.NewDatabase(t)
 			s := open(t, dsn, postgres.Options{Schema: name, Migrate: true})
 			b := &bundle{T: t, Store: s, db: pgtest.OpenDB(t, "postgres", dsn)}
 			everyStatement(b)

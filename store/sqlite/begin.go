@@ -80,7 +80,7 @@ func (c *conn) lock(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return waited(ctx, err)
+			return waited(ctx, err, false)
 		case !errors.Is(err, context.DeadlineExceeded) && txn.Classify(err) != txn.LockTimeout:
 			return err
 		}

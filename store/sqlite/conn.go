@@ -8,6 +8,8 @@ import (
 	"time"
 
 	driversqlite "modernc.org/sqlite"
+
+	"github.com/headrace/headrace/store/txn"
 )
 
 // native is the driver's connection, with the methods that may be called through ours.
@@ -61,7 +63,11 @@ type conn struct {
 func run[T any](ctx context.Context, c *conn, f func(context.Context) (T, error)) (result T, err error) {
 	t := c.tx
 	if t == nil {
-		return f(ctx)
+		result, err = f(ctx)
+		if err != nil && c.gate != nil && len(c.gate.turn) > 0 && txn.Classify(err) == txn.LockTimeout {
+			err = &lockedError{err, true}
+		}
+		return result, err
 	}
 	if err := t.ended(); err != nil {
 		return result, err

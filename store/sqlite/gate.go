@@ -90,7 +90,7 @@ func (g *gate) enter(ctx context.Context) (*turn, error) {
 		select {
 		case g.turn <- struct{}{}:
 		case <-ctx.Done():
-			return nil, waited(ctx, nil)
+			return nil, waited(ctx, nil, true)
 		}
 	}
 	t := &turn{gate: g}
@@ -108,7 +108,7 @@ func (g *gate) leaveGap(ctx context.Context) error {
 		return nil
 	}
 	if rest > 0 && !sleep.For(ctx, rest) {
-		return waited(ctx, nil)
+		return waited(ctx, nil, false)
 	}
 	g.since = time.Now()
 	return nil
@@ -134,22 +134,31 @@ func (t *turn) leave(wrote bool) {
 }
 
 // waited is the error of a wait for the write lock that ctx ended. busy is the last error
-// from SQLite, or nil.
-func waited(ctx context.Context, busy error) error {
+// from SQLite, or nil. here says that a transaction of this process has the lock.
+func waited(ctx context.Context, busy error, here bool) error {
 	if busy == nil || ctx.Err() == context.Canceled {
 		busy = ctx.Err()
 	}
 	if ctx.Err() == context.Canceled {
 		return fmt.Errorf("wait for the write lock: %w", context.Cause(ctx))
 	}
-	return &lockedError{busy}
+	return &lockedError{busy, here}
 }
 
 // lockedError says that the write lock was not available in time. txn.Classify reads its
 // code and makes it txn.LockTimeout.
-type lockedError struct{ cause error }
+type lockedError struct {
+	cause error
+	here  bool
+}
 
-func (e *lockedError) Error() string { return "wait for the write lock: " + e.cause.Error() }
+func (e *lockedError) Error() string {
+	if e.here {
+		return "wait for the write lock, which a transaction of this process holds (a handler that writes through Store.DB, or another pool, waits for its own transaction: use its Tx): " + e.cause.Error()
+	}
+	return "wait for the write lock: " + e.cause.Error()
+}
+
 func (e *lockedError) Unwrap() error { return e.cause }
 
 // Code is SQLITE_BUSY.

@@ -35,6 +35,7 @@ var (
 		"queries/letters_groups_bare.sql":       "SQLite has no logins",
 		"queries/roles_may.sql":                 "SQLite has no roles",
 		"queries/txn_restore.sql":               "SQLite has no roles, and no settings of a transaction",
+		"queries/txn_close_cursors.sql":         "SQLite has no cursors in SQL",
 	}
 	onlySQLite = map[string]string{
 		"queries/subscriptions_sweep_copy.sql":         "one statement of SQLite writes into one table",

@@ -128,6 +128,10 @@ var plants = map[string]func(*bundle){
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })
 		b.spoil("UPDATE {{schema}}.headrace_outbox_held SET id = (SELECT max(id) FROM {{schema}}.headrace_outbox)")
 	},
+	"outbox_relay_has_owner": func(b *bundle) {
+		b.serve("r", "o", "kafka", "")
+		b.spoil("DELETE FROM {{schema}}.headrace_outbox_owners")
+	},
 	"outbox_order_has_one_shard": func(b *bundle) {
 		b.publish(rowsOf("t", "k", 1, 2)...)
 		b.in(func(t *txn.Txn) { b.hold(t, shardOf("t", "k"), 0, outbox.Parked) })

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,7 +99,15 @@ func relaysOwn(b *bundle) {
 	_, err := b.Store.Operations().Subscriptions.Move(b.ctx, "billing", "invoicing", "anna")
 	b.must(err)
 	b.must(relays.Claim(b.ctx, relay("*kafka.Publisher", false, "invoicing")))
+	owners, err := relays.Owners(b.ctx, "o")
+	b.must(err)
+	if want := []outbox.Owner{{Outbox: "o", Consumer: "billing", Sink: "kafka:a"}, {Outbox: "o", Consumer: "invoicing"}, {Outbox: "o", Consumer: "search"}, {Outbox: "o", Consumer: "shipping", Sink: "kafka:b"}}; !slices.Equal(owners, want) {
+		b.Errorf("the owners are %q, not %q", owners, want)
+	}
 	elsewhere := relay("*kafka.Publisher", false, "stock")
 	elsewhere.Outbox = "p"
 	b.must(relays.Claim(b.ctx, elsewhere))
+	if owners, err := relays.Owners(b.ctx, ""); err != nil || len(owners) != 5 || owners[4] != (outbox.Owner{Outbox: "p", Consumer: "stock"}) {
+		b.Errorf("all owners: %q, %v", owners, err)
+	}
 }

@@ -13,6 +13,7 @@ var requestTests = []test{
 	{name: "it is taken by a process that it names, which knows its kind", run: requestChoice},
 	{name: "what it has of a message goes with the answer", run: requestContent},
 	{name: "it is not taken after its time", run: requestOver},
+	{name: "what no process answered expires, and keeps no content", run: requestExpired},
 	{name: "of many processes each request has one", run: requestRace},
 	{name: "a form that is sent twice asks once", run: requestOnce},
 	{name: "what is no request is refused", run: requestRefused},
@@ -126,6 +127,9 @@ func requestContent(b *bundle) {
 				b.Errorf("%s, not answered: %s", kind, r.Args)
 			}
 			b.must(b.Store.Operations().Requests.Answer(b.ctx, id, pod1, instance.Answer{State: state, Value: []byte("1")}))
+			if report := b.check(); !report.OK() {
+				b.Errorf("%s is %s: %+v", kind, state, report.Rules)
+			}
 		}
 		if r, _ := b.asked(id); string(r.Args) != want {
 			b.Errorf("%s, answered: %s", kind, r.Args)
@@ -145,6 +149,33 @@ func requestOver(b *bundle) {
 	}
 	if b.ask(instance.Request{Kind: "plan", Consumer: "billing"}, 30*time.Second) != b.takeRequest(pod1, "plan") {
 		b.Error("a new one is not taken")
+	}
+}
+
+// A request whose process has died says so for longer, but what it asked for goes, too.
+//
+//evidence:requests
+func requestExpired(b *bundle) {
+	requests := b.Store.Operations().Requests
+	r := instance.Request{Kind: "edit", Consumer: "billing", Args: []byte(`{"payload":"secret"}`)}
+	taken := b.ask(r, time.Minute)
+	b.takeRequest(pod1, "edit")
+	done := b.ask(instance.Request{Kind: "plan", Consumer: "billing", Args: []byte(`{"text":"word"}`)}, time.Minute)
+	b.takeRequest(pod1, "plan")
+	b.must(requests.Answer(b.ctx, done, pod1, instance.Answer{State: instance.RequestDone, Value: []byte("1")}))
+	waiting := b.ask(r, time.Minute)
+	b.shift(2 * time.Hour)
+	young := b.ask(r, time.Minute)
+	for range 2 {
+		b.must(requests.Expire(b.ctx, time.Hour))
+		for id, want := range map[int64]string{taken: "taken null", waiting: "expired null", done: `done {"text":"word"}`, young: `waiting {"payload":"secret"}`} {
+			if r, a := b.asked(id); string(a.State)+" "+string(r.Args) != want {
+				b.Errorf("request %d is %s with %s, not %s", id, a.State, r.Args, want)
+			}
+		}
+	}
+	if got := b.takeRequest(pod1, "edit"); got != young {
+		b.Errorf("took %d", got)
 	}
 }
 

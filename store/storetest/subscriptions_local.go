@@ -70,7 +70,7 @@ func subscriptionsLocalizedRefused(b *bundle) {
 	b.publish(rowsOf("t", "k", 0, 2)...)
 	box := b.Store.Outbox().Name()
 	relays := b.Store.Operations().Relays
-	_, err := relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box, Sink: "s"}, instance.Missed)
+	_, err := relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box, Sink: "s", Consumers: []string{"billing"}}, instance.Missed)
 	b.must(err)
 	if _, _, err := b.subscriptions().Localize(b.ctx, box, nil, "ann"); !errors.Is(err, outbox.ErrPublished) {
 		b.Errorf("a relay runs: %v", err)
@@ -103,7 +103,7 @@ func subscriptionsTopics(b *bundle) {
 	if got, want := topics(), "delayed 1 0s false; t 3 2m0s false; u 2 2m0s false; "; got != want {
 		b.Errorf("topics: %q, want %q", got, want)
 	}
-	_, err := b.Store.Operations().Relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box.Name(), Sink: "s"}, instance.Missed)
+	_, err := b.Store.Operations().Relays.Serve(b.ctx, outbox.Relay{ID: "r", Outbox: box.Name(), Sink: "s", Consumers: []string{"billing"}}, instance.Missed)
 	b.must(err)
 	if got, want := topics(), "delayed 1 0s true; t 3 2m0s true; u 2 2m0s true; "; got != want {
 		b.Errorf("with a relay: %q, want %q", got, want)

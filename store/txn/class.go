@@ -33,11 +33,14 @@ const (
 	// Aborted: an earlier statement had failed (25P02); the transaction can only
 	// roll back.
 	Aborted
+	// Exists: an object of that name exists already (42P03, 42P05, 42P07, 42710): a cursor, a
+	// prepared statement, a table. It may be a leftover of the transaction or the session.
+	Exists
 )
 
 // String names the class for logs.
 func (c Class) String() string {
-	names := [...]string{"other", "serialization", "lock timeout", "connection", "unavailable", "aborted"}
+	names := [...]string{"other", "serialization", "lock timeout", "connection", "unavailable", "aborted", "exists"}
 	if c < 0 || int(c) >= len(names) {
 		return "unknown"
 	}
@@ -111,6 +114,8 @@ func classOfState(s string) Class {
 		return LockTimeout
 	case "25P02":
 		return Aborted
+	case "42P03", "42P05", "42P07", "42710":
+		return Exists
 	case "57P01", "57P02", "57P05", "25P03", "25P04": // terminated backend, crash, idle kills
 		return Connection
 	case "57P03", "25006", "58030", "57P04":

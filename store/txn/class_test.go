@@ -42,6 +42,7 @@ func TestClassify(t *testing.T) {
 			codeError(8), codeError(10), codeError(13), codeError(14), codeError(10 | 4<<8),
 		},
 		txn.Aborted: {stateError("25P02")},
+		txn.Exists:  {stateError("42P03"), stateError("42P05"), stateError("42P07"), &pq.Error{Code: "42710"}},
 	} {
 		for _, err := range errs {
 			if got := txn.Classify(err); got != want {

@@ -97,6 +97,14 @@ func (t *Txn) Restore(ctx context.Context) error {
 	return t.control(ctx, t.o.Restore)
 }
 
+// CloseCursors closes the cursors that the previous handler of t has left open.
+func CloseCursors(ctx context.Context, t *Txn) error {
+	if t.o.CloseCursors == "" {
+		return nil
+	}
+	return t.control(ctx, t.o.CloseCursors)
+}
+
 // control runs statements without arguments and results in one message. When ctx ends, it
 // cuts the connection, since the set savepoints are then unknown.
 func (t *Txn) control(ctx context.Context, statements string) error {

@@ -194,9 +194,14 @@ func (s *Statements) Close() {
 
 // bound are the cached statements that a transaction has used.
 type bound struct {
-	prepared map[string]*sql.Stmt
+	prepared []boundStatement
 	missed   []string // queries that the cache shall learn, and
 	outdated []string // drop, when the transaction ends
+}
+
+type boundStatement struct {
+	*sql.Stmt
+	query string
 }
 
 // lookup returns query bound to t, or nil if it is not cached.
@@ -204,8 +209,10 @@ func (b *bound) lookup(ctx context.Context, t *Txn, query string, args int) *sql
 	if t.o.Statements == nil || args == 0 || t.o.Cached != nil && !t.o.Cached(query) {
 		return nil
 	}
-	if s := b.prepared[query]; s != nil {
-		return s
+	for i := range b.prepared { // they are few
+		if b.prepared[i].query == query {
+			return b.prepared[i].Stmt
+		}
 	}
 	s, learn := t.o.Statements.get(query)
 	if learn {
@@ -214,11 +221,9 @@ func (b *bound) lookup(ctx context.Context, t *Txn, query string, args int) *sql
 	if s == nil {
 		return nil
 	}
-	if b.prepared == nil {
-		b.prepared = make(map[string]*sql.Stmt, 8)
-	}
-	b.prepared[query] = t.tx.StmtContext(ctx, s)
-	return b.prepared[query]
+	s = t.tx.StmtContext(ctx, s)
+	b.prepared = append(b.prepared, boundStatement{s, query})
+	return s
 }
 
 // look records a cached statement that the database can no longer use.

@@ -39,8 +39,8 @@ type Options struct {
 	// make a transaction unusable.
 	Alive string
 	// CheckDeferred are the statements of Txn.CheckDeferred, Restore those of
-	// Txn.Restore; "" if the database cannot do that.
-	CheckDeferred, Restore string
+	// Txn.Restore, and CloseCursors those of the function CloseCursors; "" if the database cannot do that.
+	CheckDeferred, Restore, CloseCursors string
 	// Switched does what the function Switched says; nil if no handler can end a transaction.
 	Switched func(ctx context.Context, t *Txn) bool
 	// TryCommit does what the function TryCommit says, except for the rollback, for a database without

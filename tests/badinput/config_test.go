@@ -82,13 +82,13 @@ func refusals() []refusal {
 		{38, "handler timeout negative", func(c *config) { c.HandlerTimeout = -time.Second }, "option Config.HandlerTimeout is negative"},
 		{40, "a window below the source's retention", func(c *config) {
 			c.Retention = inbox.Retention{SourceRetention: 14 * 24 * time.Hour, Window: 24 * time.Hour}
-		}, "option Config.Retention: retention is too short: Window is 24h0m0s and must exceed"},
+		}, "option Config.Retention: retention is too short: Window is 1 day and must exceed"},
 		{40, "a window for a source of unknown retention", func(c *config) {
 			c.Retention = inbox.Retention{Window: 24 * time.Hour}
 		}, "option Config.Retention: the source's retention is not known"},
 		{40, "open letters that go before the message can come back", func(c *config) {
 			c.Retention = inbox.Retention{SourceRetention: 24 * time.Hour, OpenLetters: time.Hour}
-		}, "OpenLetters is 1h0m0s and must exceed"},
+		}, "OpenLetters is 1 h and must exceed"},
 		{44, "another name in the configuration", func(c *config) { c.Name = "other" }, "option Config.Name is \"other\""},
 		{50, "bytes in flight 0 is the default", func(c *config) { c.MaxInFlightBytes = 0 }, ""},
 		{50, "bytes in flight 1: every message alone", func(c *config) { c.MaxInFlightBytes = 1 }, ""},
@@ -202,7 +202,7 @@ func TestSQLitePaths(t *testing.T) {
 func TestSchemasAndSmallPools(t *testing.T) {
 	dsn := pgtest.NewDatabase(t)
 	db := pgtest.OpenDB(t, "postgres", dsn)
-	for _, schema := range []string{`a"b'; DROP SCHEMA public; --`, "select", "MiXed", strings.Repeat("s", 50), "päth", "{{schema}}", "a.b"} {
+	for _, schema := range []string{`a"b'; DROP SCHEMA public; --`, "MiXed", "a.b"} { // more in TestSchemaNames of store/postgres
 		t.Run(schema, func(t *testing.T) {
 			if _, err := db.Exec(`CREATE SCHEMA "` + strings.ReplaceAll(schema, `"`, `""`) + `"`); err != nil {
 				t.Fatal(err)

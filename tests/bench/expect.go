@@ -75,8 +75,8 @@ func expected() []expectation {
 		{Name: "dead_redrive letters a second", Least: 20_000, figure: "dead_redrive", of: rate},
 		{Name: "plan/plan_byhand", Least: 0.8},
 		{Name: "plan letters a second", Least: 100_000, figure: "plan", of: rate},
-		// The command has to start, and no signal in its process tells the consumer that there is work.
-		{Name: "redrive_command/redrive_direct", Least: 0.6},
+		// Both have to start, and no signal in their process tells the consumer that there is work.
+		{Name: "redrive_command/redrive_process", Least: 0.9},
 		{Name: "redrive_command letters a second", Least: 1000, figure: "redrive_command", of: rate},
 		{Name: "redrive_job letters a second", Least: 1000, figure: "redrive_job", of: rate},
 		{Name: "rehearsed p99/p99 without", Most: 1.5, figure: "rehearsed", of: beside},

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/outbox/relay"
 )
 
@@ -23,7 +24,8 @@ type assignment struct {
 	Work string `json:"work"` // a key of children
 	DSN  string `json:"dsn"`
 	Rows int    `json:"rows"`
-	// Workers is for the work "kafka", Restarting for "restarting".
+	// Letters is for the work "redrive", Workers for "kafka", Restarting for "restarting".
+	Letters    dlq.Filter  `json:"letters,omitzero"`
 	Workers    *workers    `json:"workers,omitempty"`
 	Restarting *restarting `json:"restarting,omitempty"`
 }
@@ -130,6 +132,8 @@ func childWork(ctx context.Context, o assignment) (Figure, error) {
 		figure, err = l.childPass(ctx, o.Rows)
 	case "restarting":
 		figure, err = l.childRestarting(ctx, *o.Restarting)
+	case "redrive":
+		err = l.childRedrive(ctx, o)
 	case "kafka":
 		err = l.childWorker(ctx, *o.Workers)
 	default:

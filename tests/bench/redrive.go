@@ -43,8 +43,12 @@ func redrivePart() []benchmark {
 			says: "redrive of 20k dead letters without a job, by the Go API, until their handler has applied all; letters a second",
 		},
 		{
-			part: "redrive", name: "redrive_command", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture,
-			says: "the same by headrace dlq redrive --direct, with its start; letters a second", run: runRedriven((*lab).throughCommand),
+			part: "redrive", name: "redrive_process", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture,
+			says: "the same by the Go API in a process of its own, with its start; letters a second", run: runRedriven((*lab).throughProcess),
+		},
+		{
+			part: "redrive", name: "redrive_command", against: []string{"redrive_process"}, with: []string{"redrive_process"}, fixture: jobFixture,
+			says: "the same by headrace dlq redrive --direct; letters a second", run: runRedriven((*lab).throughCommand),
 		},
 		{
 			part: "redrive", name: "redrive_job", against: []string{"redrive_direct"}, with: []string{"redrive_direct"}, fixture: jobFixture, run: runRedriven((*lab).throughJob),
@@ -138,14 +142,39 @@ func runRedriven(through func(*lab, context.Context, opened, *consumer.Consumer,
 // throughAdmin redrives without a job, and waits until all are applied.
 func (l *lab) throughAdmin(ctx context.Context, st opened, c *consumer.Consumer, f dlq.Filter, want int) (Figure, error) {
 	watch := l.startWatch(ctx)
-	done, err := redrive.New(st).Redrive(ctx, redrive.Request{Filter: f, By: "bench", Reason: "the service answers again"})
-	if err == nil && done.Done != want {
-		err = fmt.Errorf("verify: %d letters were redriven, want %d", done.Done, want)
-	}
+	err := redriveAll(ctx, st, f, want)
 	if err == nil {
 		err = appliedBy(c).await(ctx, want, nil)
 	}
 	return watch.figure(ctx, want, &histogram{}), err
+}
+
+// redriveAll redrives that many letters by the Go API.
+func redriveAll(ctx context.Context, st opened, f dlq.Filter, want int) error {
+	done, err := redrive.New(st).Redrive(ctx, redrive.Request{Filter: f, By: "bench", Reason: "the service answers again"})
+	if err == nil && done.Done != want {
+		err = fmt.Errorf("verify: %d letters were redriven, want %d", done.Done, want)
+	}
+	return err
+}
+
+// throughProcess does the same with a child process that redrives, as a command would that did nothing else.
+func (l *lab) throughProcess(ctx context.Context, _ opened, c *consumer.Consumer, f dlq.Filter, want int) (Figure, error) {
+	watch := l.startWatch(ctx)
+	_, err := startChild(ctx, assignment{Work: "redrive", DSN: l.dsn, Rows: want, Letters: f})
+	if err == nil {
+		err = appliedBy(c).await(ctx, want, nil)
+	}
+	return watch.figure(ctx, want, &histogram{}), err
+}
+
+// childRedrive is the child process of throughProcess.
+func (l *lab) childRedrive(ctx context.Context, o assignment) error {
+	st, err := l.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(redriveAll(ctx, st, o.Letters, o.Rows), st.Close())
 }
 
 // throughJob plans, applies, and waits until each letter has its outcome.

@@ -85,7 +85,7 @@ func TestTutorial(t *testing.T) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "shop.db")
-	address := start(t, filepath.Join(dir, "tutorial"), file)
+	address, logged := start(t, filepath.Join(dir, "tutorial"), file)
 	typed := 0
 	for _, s := range steps(read(t, "docs/tutorial.md")) {
 		command := strings.NewReplacer("localhost:8080", address, "/tmp/shop.db", file).Replace(s.command)
@@ -111,13 +111,29 @@ func TestTutorial(t *testing.T) {
 			time.Sleep(100 * time.Millisecond) // what is waited for happens in another process
 		}
 	}
+	shown := 0
+	for _, block := range logText.FindAllStringSubmatch(read(t, "docs/tutorial.md"), -1) {
+		for line := range strings.Lines(block[1]) {
+			shown++
+			pattern := strings.ReplaceAll(regexp.QuoteMeta(strings.TrimSuffix(line, "\n")), "…", ".*")
+			if !regexp.MustCompile("(?m) " + pattern + "$").MatchString(logged()) {
+				t.Errorf("the log has no line %s, it has:\n%s", line, logged())
+			}
+		}
+	}
+	if shown != 3 {
+		t.Errorf("%d lines of the log are shown", shown)
+	}
 	if typed < 15 {
 		t.Errorf("only %d commands were typed", typed)
 	}
 }
 
-// start runs the shop until the test ends, and returns its address.
-func start(t *testing.T, program, file string) string {
+// logText is what the page shows of the log; … is for any text.
+var logText = regexp.MustCompile("(?s)```text\n(.*?)```")
+
+// start runs the shop until the test ends, and returns its address and its log.
+func start(t *testing.T, program, file string) (address string, logged func() string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, "-addr", "127.0.0.1:0", "-db", file)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
@@ -126,9 +142,15 @@ func start(t *testing.T, program, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_ = log.Close()
 	lines := bufio.NewScanner(out)
 	if !lines.Scan() {
 		t.Fatal("the shop says nothing")
@@ -147,7 +169,13 @@ func start(t *testing.T, program, file string) string {
 	if m == nil {
 		t.Fatalf("the shop says %q", said)
 	}
-	return m[1]
+	return m[1], func() string {
+		text, err := os.ReadFile(log.Name())
+		if err != nil {
+			t.Error(err)
+		}
+		return string(text)
+	}
 }
 
 var (

@@ -50,13 +50,13 @@ func made[S initializer](s S, err error, topic string) (message.Subscriber, erro
 var brokers = []broker{
 	{name: "kafka", client: "confluent-kafka", variable: "HEADRACE_TEST_KAFKA", restart: true,
 		open: func(_ context.Context, address, topic string) (message.Subscriber, error) {
-			s, err := kafka.NewSource(kafka.SourceOptions{Brokers: []string{address}, Group: topic, NewTopic: kafka.NewTopic{Partitions: 4}})
+			s, err := kafka.NewSource(kafka.SourceOptions{Brokers: []string{address}, Group: topic, SessionTimeout: 6 * time.Second, NewTopic: kafka.NewTopic{Partitions: 4}})
 			return made(s, err, topic)
 		}},
 	{name: "rabbitmq", client: "pika", variable: "HEADRACE_TEST_RABBITMQ", restart: true,
 		open: func(_ context.Context, address, topic string) (message.Subscriber, error) {
 			s, err := amqp.NewSource(amqp.SourceOptions{
-				Server: amqp.Server{URL: address}, Topology: amqp.Topology{Declare: amqp.Quorum, DeliveryLimit: amqp.Unlimited},
+				Server: amqp.Server{URL: address, Heartbeat: 2 * time.Second}, Topology: amqp.Topology{Declare: amqp.Quorum, DeliveryLimit: amqp.Unlimited},
 			})
 			return made(s, err, topic)
 		}},
@@ -70,7 +70,7 @@ var brokers = []broker{
 		}},
 	{name: "nats", client: "nats-py", variable: "HEADRACE_TEST_NATS", restart: true,
 		open: func(_ context.Context, address, topic string) (message.Subscriber, error) {
-			s, err := nats.NewSource(nats.SourceOptions{Server: nats.Server{URL: address}, Durable: "foreign", Provision: func(topic string) jetstream.StreamConfig {
+			s, err := nats.NewSource(nats.SourceOptions{Server: nats.Server{URL: address}, Durable: "foreign", AckWait: 5 * time.Second, Provision: func(topic string) jetstream.StreamConfig {
 				return jetstream.StreamConfig{Name: topic, Subjects: []string{topic}}
 			}})
 			return made(s, err, topic)

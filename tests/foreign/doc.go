@@ -6,7 +6,8 @@
 //
 // The sender is send.py: it sends numbers with the broker's own Python client, each again
 // until it is confirmed. A worker is a process of a headrace consumer whose handler inserts
-// the number. The table says how many were lost and applied twice: both must be 0.
+// the number. A frozen one is stopped (SIGSTOP) until others have its messages, and goes on
+// then. The table says how many were lost and applied twice: both must be 0.
 //
 // # Caveats
 //

@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	rows := "| broker | client | messages | workers killed | broker killed | lost | applied twice | dead letters | took |\n|---|---|---|---|---|---|---|---|---|\n"
+	rows := "| broker | client | messages | workers killed | frozen | broker killed | lost | applied twice | dead letters | took |\n|---|---|---|---|---|---|---|---|---|---|\n"
 	fmt.Print(rows)
 	wrong := false
 	for _, b := range chosen {
@@ -67,8 +67,8 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", b.name, err)
 		}
-		row := fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %s |\n",
-			r.broker, r.client, r.sent, r.killed, r.restarted, r.lost, r.twice, r.letters, r.took.Round(time.Second))
+		row := fmt.Sprintf("| %s | %s | %d | %d | %d | %d | %d | %d | %d | %s |\n",
+			r.broker, r.client, r.sent, r.killed, r.frozen, r.restarted, r.lost, r.twice, r.letters, r.took.Round(time.Second))
 		fmt.Print(row)
 		rows += row
 		wrong = wrong || r.lost != 0 || r.twice != 0 || r.violated != 0

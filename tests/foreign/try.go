@@ -23,10 +23,11 @@ var dropSQL string
 
 // result is what became of the messages of one broker.
 type result struct {
-	broker, client              string
-	sent, lost, twice, letters  int
-	killed, restarted, violated int
-	took                        time.Duration
+	broker, client             string
+	sent, lost, twice, letters int
+	killed, frozen, restarted  int
+	violated                   int
+	took                       time.Duration
 }
 
 // patience is how long nothing may happen before the rest counts as lost.
@@ -34,6 +35,10 @@ const patience = 2 * time.Minute
 
 // workers is how many consume at once.
 const workers = 3
+
+// freezeTime is how long a worker is frozen: longer than each broker of the list waits for a
+// sign of life, so that its messages are given to others before it goes on.
+const freezeTime = 10 * time.Second
 
 // trial is one broker's.
 type trial struct {
@@ -115,7 +120,7 @@ func (t *trial) run(ctx context.Context) error {
 }
 
 // disturb kills a worker each time that another part of the messages is applied, and the
-// broker in the middle.
+// broker in the middle. After that it freezes a worker.
 func (t *trial) disturb(ctx context.Context) error {
 	for i := range t.kills {
 		if err := t.reach(ctx, (i+1)*t.n/(t.kills+2)); err != nil {
@@ -137,7 +142,28 @@ func (t *trial) disturb(ctx context.Context) error {
 		t.running[i%workers] = cmd
 		t.r.killed++
 	}
-	return nil
+	return t.freeze(ctx)
+}
+
+// freeze stops a worker in the middle of its work (SIGSTOP), and has it go on when others have
+// its messages.
+func (t *trial) freeze(ctx context.Context) error {
+	if err := t.reach(ctx, (t.kills+1)*t.n/(t.kills+2)); err != nil {
+		return err
+	}
+	frozen := t.running[0].Process
+	if err := frozen.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("freeze a worker: %w", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(freezeTime):
+	}
+	if err := frozen.Signal(syscall.SIGCONT); err != nil {
+		return fmt.Errorf("have a worker go on: %w", err)
+	}
+	t.r.frozen++
+	return ctx.Err()
 }
 
 // reach waits until so many numbers are applied, or none came for as long as patience.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/IBM/sarama"
 	"github.com/ThreeDotsLabs/watermill"
@@ -13,24 +14,49 @@ import (
 	"github.com/ThreeDotsLabs/watermill/message"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/broker/official"
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// withPosition gives a record its place, which the official adapter keeps in the context of
-// the message: a record that Watermill did not write has no id, so that it has no key
-// otherwise.
-func withPosition(topic string) message.SubscriberDecorator {
-	return message.MessageTransformSubscriberDecorator(func(m *message.Message) {
-		partition, _ := kafka.MessagePartitionFromCtx(m.Context())
-		offset, _ := kafka.MessagePartitionOffsetFromCtx(m.Context())
-		m.SetContext(headrace.WithArrival(m.Context(), headrace.Arrival{Coordinates: headrace.Coordinates{
-			Broker: "kafka", Topic: topic, Partition: strconv.Itoa(int(partition)), Position: strconv.FormatInt(offset, 10),
-		}}))
-	})
+// officialKafka is a Subscriber of the official adapter with the place of each record.
+func officialKafka(t *testing.T, b broker, group string) message.Subscriber {
+	return must[message.Subscriber](t)(official.Kafka(b.official.subscriber(t, group), official.KafkaContext{
+		Partition: kafka.MessagePartitionFromCtx, Offset: kafka.MessagePartitionOffsetFromCtx,
+		Key: kafka.MessageKeyFromCtx, Time: kafka.MessageTimestampFromCtx,
+	}))
+}
+
+// TestThePlaceOfARecord: partition, offset, key and time are those that the broker told the sender.
+func TestThePlaceOfARecord(t *testing.T) {
+	b := kafkaBroker(t)
+	s := story{T: t, b: b, in: "in-" + strings.ToLower(watermill.NewShortUUID())}
+	s.topic(s.in, "billing")
+	config := sarama.NewConfig()
+	config.Producer.Return.Successes = true
+	producer := must[sarama.SyncProducer](t)(sarama.NewSyncProducer([]string{address(t, "kafka")}, config))
+	s.close(producer)
+	at := time.UnixMilli(1_700_000_000_000)
+	partition, offset, err := producer.SendMessage(&sarama.ProducerMessage{Topic: s.in, Key: sarama.StringEncoder("customer-7"), Value: sarama.StringEncoder("x"), Timestamp: at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	m := <-must[<-chan *message.Message](t)(s.closing(officialKafka(t, b, "billing")).Subscribe(ctx, s.in))
+	if m == nil {
+		t.Fatal("no record comes")
+	}
+	want := headrace.Arrival{OrderKey: "customer-7", Time: at, Coordinates: headrace.Coordinates{
+		Broker: "kafka", Topic: s.in, Partition: strconv.Itoa(int(partition)), Position: strconv.FormatInt(offset, 10),
+	}}
+	if got := headrace.ArrivalFrom(m.Context()); !got.Time.Equal(at) || got.Coordinates != want.Coordinates || got.OrderKey != want.OrderKey {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	m.Ack()
 }
 
 // TestForeignRecords: records of another client, without an id, through the official
-// adapter: each is applied once, two with equal bytes too.
+// adapter with official.Kafka: each is applied once, two with equal bytes too.
 func TestForeignRecords(t *testing.T) {
 	b := kafkaBroker(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -56,7 +82,7 @@ func TestForeignRecords(t *testing.T) {
 	if _, err := st.DB().ExecContext(t.Context(), "CREATE TABLE effects (n INTEGER, shop TEXT)"); err != nil {
 		t.Fatal(err)
 	}
-	source := must[message.Subscriber](t)(withPosition(s.in)(b.official.subscriber(t, "billing")))
+	source := officialKafka(t, b, "billing")
 	sink := b.ours.publisher(t)
 	s.close(source)
 	s.close(sink)

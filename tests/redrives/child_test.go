@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -85,12 +86,12 @@ func child(text string) error {
 	if err != nil {
 		return err
 	}
-	insert := "INSERT INTO " + p.effects() + " (key) VALUES ($1)"
+	insert := "INSERT INTO " + p.effects() + " (key, n) VALUES ($1, $2)"
 	consumer.Handle(c, handler, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[map[string]any]) error {
 		if fails(m.Delivery.Key) {
 			return retry.Permanent(errors.New("still broken"))
 		}
-		_, err := tx.ExecContext(ctx, insert, m.Delivery.Key)
+		_, err := tx.ExecContext(ctx, insert, m.Delivery.Key, fmt.Sprint(m.Body["n"]))
 		return err
 	})
 	return errors.Join(c.Run(ctx), st.Close())

@@ -8,6 +8,9 @@
 //	make long PKG=./tests/redrives                       # 200, in six minutes
 //	go test ./tests/redrives -redrives.kills=20          # as many as are wanted
 //
+// In a second test both processes are killed while they edit letters and take discards back: what was asked for is done
+// whole and once, or not at all.
+//
 // # Rules
 //
 // The job pauses by itself when a process is missed and a letter from before its end is still under

@@ -62,6 +62,7 @@ type world struct {
 	place
 	ctx       context.Context
 	st        store.Store
+	checker   store.Checker
 	dir       string
 	processes [2]*process
 	random    *rand.Rand
@@ -71,39 +72,51 @@ type world struct {
 }
 
 func killed(t *testing.T, p place) {
-	kills := *often
-	switch {
-	case kills > 0:
-	case testing.Short():
-		kills = 5
-	default:
-		kills = 200
-	}
-	t.Logf("seed %d", *seed)
-	ctx, cancel := context.WithTimeout(t.Context(), bound+time.Duration(kills)*4*pace)
-	defer cancel()
-	st, err := p.open(ctx, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &world{T: t, place: p, ctx: ctx, st: st, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 7)), kills: kills}
-	t.Cleanup(func() {
-		for _, p := range w.processes {
-			if p != nil {
-				p.kill(t)
-			}
-		}
-		w.must(st.Close())
-	})
-	ids := w.seed(perKill * kills)
+	w := newWorld(t, p, 5)
+	ids := w.seed(perKill * w.kills)
 	for i := range w.processes {
 		w.processes[i] = start(t, p, w.dir, fmt.Sprint(i))
 	}
 	w.start(len(ids))
 	w.killAll()
 	w.wait()
-	w.verify(st, ids)
-	t.Logf("%d kills, %d letters, resumed %d times", kills, len(ids), w.resumed)
+	w.verify(ids)
+	t.Logf("%d kills, %d letters, resumed %d times", w.kills, len(ids), w.resumed)
+}
+
+// newWorld returns a database without letters and processes. The short form has few kills.
+func newWorld(t *testing.T, p place, few int) *world {
+	kills := *often
+	switch {
+	case kills > 0:
+	case testing.Short():
+		kills = few
+	default:
+		kills = 200
+	}
+	t.Logf("seed %d", *seed)
+	ctx, cancel := context.WithTimeout(t.Context(), bound+time.Duration(kills)*4*pace)
+	st, err := p.open(ctx, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{T: t, place: p, ctx: ctx, st: st, checker: st, dir: t.TempDir(), random: rand.New(rand.NewPCG(*seed, 7)), kills: kills}
+	t.Cleanup(func() {
+		w.killProcesses()
+		w.must(st.Close())
+		cancel()
+	})
+	return w
+}
+
+// killProcesses kills those that run.
+func (w *world) killProcesses() {
+	for i, p := range w.processes {
+		if p != nil {
+			p.kill(w.T)
+		}
+		w.processes[i] = nil
+	}
 }
 
 func (w *world) must(err error) {
@@ -117,7 +130,7 @@ func (w *world) must(err error) {
 func (w *world) seed(n int) (ids []int64) {
 	w.Helper()
 	w.must(store.Transact(w.ctx, w.st, func(t *txn.Txn) error {
-		_, err := t.ExecContext(w.ctx, "CREATE TABLE "+w.effects()+" (key text NOT NULL)")
+		_, err := t.ExecContext(w.ctx, "CREATE TABLE "+w.effects()+" (key text NOT NULL, n text NOT NULL)")
 		return err
 	}))
 	var letters []dlq.Letter
@@ -229,7 +242,7 @@ func (w *world) wait() {
 }
 
 // verify compares the list, the effects, the decisions and the letters.
-func (w *world) verify(checker store.Checker, ids []int64) {
+func (w *world) verify(ids []int64) {
 	effects := make(map[string]int)
 	w.must(store.Transact(w.ctx, w.st, func(t *txn.Txn) error {
 		rows, err := t.QueryContext(w.ctx, "SELECT key, count(*) FROM "+w.effects()+" GROUP BY key")
@@ -270,7 +283,13 @@ func (w *world) verify(checker store.Checker, ids []int64) {
 	if w.must(err); r.Succeeded != int64(succeeded) || r.FailedAgain != int64(failed) || r.Sent != int64(len(ids)) {
 		w.Errorf("%d succeeded and %d failed: %+v", succeeded, failed, r)
 	}
-	report, err := checker.Check(w.ctx)
+	w.check()
+}
+
+// check fails the test unless all rules hold.
+func (w *world) check() {
+	w.Helper()
+	report, err := w.checker.Check(w.ctx)
 	w.must(err)
 	for _, rule := range report.Rules {
 		if rule.Violations > 0 {

@@ -3,6 +3,7 @@ package regress
 import (
 	"context"
 	"database/sql/driver"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ func TestRawFails(t *testing.T) {
 		{"panic", "panic: in Raw", retry.Panic, func(any) error { panic("in Raw") }},
 		{"lost connection", "driver: bad connection", retry.Transient, func(any) error { return driver.ErrBadConn }},
 		{"error", "boom", retry.Transient, func(any) error { return errBoom }},
+		{"end of the goroutine", "runtime.Goexit", retry.Transient, func(any) error { runtime.Goexit(); return nil }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEachWay(t, onEachStore, ownTransaction, func(f *fixture, w way) {

@@ -83,6 +83,8 @@ type fixture struct {
 	src    *memsource.Source
 	// schema is where the tables are on PostgreSQL.
 	schema string
+	// look is the store that the test itself looks at letters with: st where it is nil.
+	look store.Store
 	// open opens another store on the same database, as another process does.
 	open func() store.Store
 }
@@ -381,7 +383,11 @@ func (f *fixture) attempts(id string) []inbox.Attempt {
 // letters returns the dead letters in any state.
 func (f *fixture) letters() []dlq.Letter {
 	f.Helper()
-	list, err := redrive.New(f.st).List(f.Context(), dlq.Filter{AnyState: true}, 0, 1000)
+	st := f.st
+	if f.look != nil {
+		st = f.look
+	}
+	list, err := redrive.New(st).List(f.Context(), dlq.Filter{AnyState: true}, 0, 1000)
 	if err != nil {
 		f.Fatal(err)
 	}

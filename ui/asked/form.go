@@ -33,7 +33,7 @@ func FormOf(q instance.Request) (f Form) {
 		Letters  []int64 `json:"letter_ids"`
 		Key      string  `json:"key"`
 	}
-	if q.Read(&of) != nil {
+	if q.Read(&of) != nil || string(q.Args) == "null" { // it has expired
 		return Form{}
 	}
 	names := map[string]string{redriving.KindApply: "apply", redriving.KindPause: "pause", redriving.KindCancel: "cancel"}

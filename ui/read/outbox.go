@@ -12,6 +12,8 @@ type Outboxes struct {
 	// Outboxes are all of them, and Parked the parked events of one, or of all.
 	Outboxes []outbox.Status
 	Parked   []outbox.HeldRow
+	// Owners are who owns each of them, by its name.
+	Owners map[string][]string
 	// Next is where the list of parked events goes on; "" at its end.
 	Next string
 }
@@ -21,6 +23,14 @@ type Outboxes struct {
 func OutboxesOf(ctx context.Context, st store.Store, only string, after int64, limit int) (d Outboxes, end int64, err error) {
 	if d.Outboxes, err = st.Outbox().List(ctx, ""); err != nil {
 		return d, 0, err
+	}
+	owners, err := st.Operations().Relays.Owners(ctx, "")
+	if err != nil {
+		return d, 0, err
+	}
+	d.Owners = make(map[string][]string)
+	for _, o := range owners {
+		d.Owners[o.Outbox] = append(d.Owners[o.Outbox], o.Consumer)
 	}
 	if d.Parked, err = st.Outbox().Parked(ctx, only, after, limit); len(d.Parked) == limit {
 		end = d.Parked[limit-1].RowID

@@ -13,7 +13,7 @@ import (
 const maxName = 200 // bytes
 
 // ErrUnknown says that a request does not tell who sends it.
-var ErrUnknown = errors.New("nobody is signed in")
+var ErrUnknown = errors.New("you are not signed in")
 
 // Role is what a person may do in the pages. A greater role may do all that a smaller one may.
 // The zero value may do nothing.

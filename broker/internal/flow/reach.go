@@ -32,7 +32,7 @@ func Reach(err error, option string) error {
 // Unavailable reports whether err says that a server was not reached or did not answer: a
 // refused or lost connection, a timeout, an end in the middle, a host without an address,
 // which it may get when it starts. A certificate that one side does not accept, and a
-// malformed address, are no such errors: only a person can mend them.
+// malformed address, are no such errors: only a person can fix them.
 func Unavailable(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || mistaken(err) {
 		return false

@@ -35,6 +35,8 @@ func Open(ctx context.Context, file, dsn string) (*Database, error) {
 	if err != nil {
 		return nil, errors.New("-dsn cannot be read (it is not shown here)")
 	}
+	db.SetMaxOpenConns(20)
+	db.SetMaxIdleConns(20)
 	var schema string
 	if err := db.QueryRowContext(ctx, "SELECT current_schema()").Scan(&schema); err != nil {
 		return nil, errors.Join(errors.New("-dsn: no schema of that database can be read"), db.Close())

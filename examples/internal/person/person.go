@@ -66,9 +66,9 @@ func (p *Person) answer(ctx context.Context, row ledger.Row) error {
 	if err != nil || !certain {
 		return err // or later
 	}
-	r := resolve.Resolution{ID: row.ID, Step: row.Step, Verdict: resolve.Done, ExternalID: id, Result: result, By: Name, Reason: "the statement has it"}
+	r := resolve.Resolution{ID: row.ID, Step: row.Step, Decision: resolve.Done, ExternalID: id, Result: result, By: Name, Reason: "the statement has it"}
 	if id == "" {
-		r.Verdict, r.Reason = resolve.Again, "the statement does not have it"
+		r.Decision, r.Reason = resolve.Again, "the statement does not have it"
 	}
 	if _, err := resolve.New(p.Store).Resolve(ctx, r); err != nil {
 		return err

@@ -1,5 +1,5 @@
 // Package tour shows examples/quickstart at work: it posts orders, waits until they are
-// done, mends what failed, and tells what happened. There is nothing in it to copy.
+// done, fixes what failed, and tells what happened. There is nothing in it to copy.
 //
 // # Nouns
 //

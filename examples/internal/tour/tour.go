@@ -37,7 +37,7 @@ type Stops struct {
 	Store *sqlite.Store
 	File  string // the database
 	Run   func(context.Context) error
-	Mend  func() // makes the failing handler right
+	Fix   func() // makes the failing handler right
 }
 
 // Run runs the consumer, an HTTP server and the tour beside them, and ends all three.
@@ -84,9 +84,9 @@ func (v *visit) tour(ctx context.Context) error {
 		return err
 	}
 	v.say("Dead letter %d, after %d attempt: %s", letters[0].LetterID, letters[0].Attempts, letters[0].Error)
-	v.say("\nThe handler is mended, and the dead letter is redriven.")
-	v.Mend()
-	if _, err := redrive.New(v.Store).Redrive(ctx, redrive.Request{All: true, By: "quickstart", Reason: "the handler is mended"}); err != nil {
+	v.say("\nThe handler is fixed, and the dead letter is redriven.")
+	v.Fix()
+	if _, err := redrive.New(v.Store).Redrive(ctx, redrive.Request{All: true, By: "quickstart", Reason: "the handler is fixed"}); err != nil {
 		return err
 	}
 	if _, err := v.wait(ctx, 2, 0); err != nil {

@@ -3,7 +3,8 @@ package pgstore
 import (
 	"context"
 	"crypto/sha256"
-	_ "embed" // the statement
+	_ "embed" // the statements
+	"errors"
 	"fmt"
 	"os"
 	"sync"
@@ -13,8 +14,12 @@ import (
 	"github.com/headrace/headrace/store/postgres"
 )
 
-//go:embed queries/reset.sql
-var reset string
+var (
+	//go:embed queries/reset.sql
+	reset string
+	//go:embed queries/calm.sql
+	calm string
+)
 
 // New returns a migrated schema, and a DSN whose search_path it is. It may have served other
 // tests; nothing is left of that. A test of migrations, or of a schema without tables, calls
@@ -52,5 +57,6 @@ func fill(dsn, schema string) error {
 	if err != nil {
 		return err
 	}
-	return st.Close()
+	_, err = st.DB().ExecContext(context.Background(), calm)
+	return errors.Join(err, st.Close())
 }

@@ -1,2 +1,2 @@
--- Takes schemas that nobody asked for in the last hour: the tables of other builds.
+-- Takes schemas that no test asked for in the last hour: the tables of other builds.
 DELETE FROM headrace_spares.schemas WHERE at < clock_timestamp() - interval '1 hour' RETURNING name

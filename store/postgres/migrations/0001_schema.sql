@@ -495,10 +495,10 @@ CREATE TABLE {{schema}}.headrace_requests (
     db_user     text NOT NULL DEFAULT session_user,
     reason      text NOT NULL,
     until       timestamptz NOT NULL, -- it is not taken any more from then on
-    state       text NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed
+    state       text NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed, expired
     instance    text COLLATE "C" NOT NULL DEFAULT '', -- that took it
     taken_by    text NOT NULL DEFAULT '', -- its host and build
-    answer      text, -- JSON, of one that is done
+    answer      text, -- JSON, of one that is done; of one that is taken, how far it is
     error       text NOT NULL DEFAULT '', -- of one that was refused or failed
     once        text COLLATE "C" NOT NULL DEFAULT '', -- which form was sent; '' where each request is one of its own
     at          timestamptz NOT NULL DEFAULT {{now}}

@@ -11,7 +11,7 @@
 SELECT r.id, r.place, r.handler, r.scope, COALESCE(r.key, ''), r.order_key, r.strict, COALESCE(r.fingerprint, ''), r.message_id, r.topic,
     CASE WHEN r.mine THEN r.payload END, CASE WHEN r.mine THEN r.metadata END, r.coordinates, r.trace_parent, r.trace_state,
     r.attempt, r.spent, r.reruns, COALESCE((extract(epoch FROM {{now}} - r.postponed_at) * 1000000)::bigint, 0),
-    r.letter_id, r.redrives, r.reply_topic,
+    r.letter_id, r.redrives, r.reply_topic, r.starts,
     r.strict AND r.order_key <> '' AND (
         SELECT e.id FROM {{schema}}.headrace_backlog AS e
         WHERE e.strict AND e.order_key <> '' AND (e.status <> 'ready' OR e.place <> e.id)

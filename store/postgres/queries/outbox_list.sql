@@ -1,23 +1,33 @@
 -- How much each outbox holds, at most $3 rows that are ready and of each kind of held ones, the age of its
 -- oldest ready row, and its live relays: of the outbox $1, or of all that have rows or a relay. It jumps
--- from outbox to outbox.
-WITH RECURSIVE ready AS (
-    SELECT min(o.outbox) AS outbox FROM {{schema}}.headrace_outbox AS o
+-- from shard to shard. The planner takes a range for rare and so the jumps for few; with more it would have
+-- the statement compiled, which takes longer than the statement.
+WITH RECURSIVE head AS (
+    (SELECT o.outbox, o.shard, o.created_at FROM {{schema}}.headrace_outbox AS o WHERE o.outbox >= $1 ORDER BY o.outbox, o.shard, o.id LIMIT 1)
     UNION ALL
-    SELECT (SELECT min(o.outbox) FROM {{schema}}.headrace_outbox AS o WHERE o.outbox > ready.outbox) FROM ready WHERE ready.outbox IS NOT NULL
+    SELECT f.* FROM head
+    CROSS JOIN LATERAL (
+        SELECT o.outbox, o.shard, o.created_at FROM {{schema}}.headrace_outbox AS o
+        WHERE (o.outbox, o.shard) > (head.outbox, head.shard) ORDER BY o.outbox, o.shard, o.id LIMIT 1
+    ) AS f
+    WHERE head.shard BETWEEN 0 AND 63 AND ($1 = '' OR head.outbox = $1)
 ), held AS (
-    SELECT min(h.outbox) AS outbox FROM {{schema}}.headrace_outbox_held AS h
+    (SELECT h.outbox, h.shard FROM {{schema}}.headrace_outbox_held AS h WHERE h.outbox >= $1 ORDER BY h.outbox, h.shard, h.id LIMIT 1)
     UNION ALL
-    SELECT (SELECT min(h.outbox) FROM {{schema}}.headrace_outbox_held AS h WHERE h.outbox > held.outbox) FROM held WHERE held.outbox IS NOT NULL
+    SELECT f.* FROM held
+    CROSS JOIN LATERAL (
+        SELECT h.outbox, h.shard FROM {{schema}}.headrace_outbox_held AS h WHERE h.outbox > held.outbox ORDER BY h.outbox, h.shard, h.id LIMIT 1
+    ) AS f
+    WHERE held.shard BETWEEN 0 AND 63 AND ($1 = '' OR held.outbox = $1)
 ), relay AS (
     SELECT r.outbox, count(*) FILTER (WHERE r.serves) AS serves, count(*) FILTER (WHERE NOT r.serves) AS waits,
         COALESCE(max(r.sink) FILTER (WHERE r.serves), '') AS sink
     FROM {{schema}}.headrace_relays AS r
-    WHERE ($1 = '' OR r.outbox = $1) AND r.beat_at > (SELECT {{now}} - $2::bigint * interval '1 microsecond')
+    WHERE ($1 = '' OR r.outbox = $1) AND r.beat_at > (SELECT {{now}} - $2::bigint * interval '1 microsecond') AND r.beat_at < 'infinity'
     GROUP BY r.outbox
 ), name AS (
-    SELECT n.outbox FROM (SELECT outbox FROM ready UNION SELECT outbox FROM held UNION SELECT outbox FROM relay) AS n
-    WHERE n.outbox IS NOT NULL AND ($1 = '' OR n.outbox = $1)
+    SELECT n.outbox FROM (SELECT outbox FROM head UNION SELECT outbox FROM held UNION SELECT outbox FROM relay) AS n
+    WHERE $1 = '' OR n.outbox = $1
 ), counted AS (
     SELECT name.outbox,
         (SELECT count(*) FROM (
@@ -36,16 +46,7 @@ WITH RECURSIVE ready AS (
 )
 SELECT counted.outbox, counted.ready, counted.delayed, counted.parked,
     GREATEST(counted.held - counted.delayed - counted.parked, 0), -- 'behind': the others
-    COALESCE((
-        SELECT (extract(epoch FROM {{now}} - min(first.created_at)) * 1000000)::bigint
-        FROM generate_series(0, 63) AS s (shard)
-        CROSS JOIN LATERAL (
-            SELECT o.created_at FROM {{schema}}.headrace_outbox AS o
-            WHERE o.outbox = counted.outbox AND o.shard = s.shard::smallint
-            ORDER BY o.id
-            LIMIT 1
-        ) AS first
-    ), 0),
+    COALESCE((SELECT (extract(epoch FROM {{now}} - min(head.created_at)) * 1000000)::bigint FROM head WHERE head.outbox = counted.outbox), 0),
     COALESCE(relay.serves, 0), COALESCE(relay.waits, 0), COALESCE(relay.sink, '')
 FROM counted
 LEFT JOIN relay ON relay.outbox = counted.outbox

@@ -1,4 +1,4 @@
--- A result, from whoever has it: also from one that has lost its lease, and after a person
+-- A result, from any process that has it, also one that has lost its lease, and after a person
 -- or another call has changed the row. A result that is recorded stays. With an error
 -- it could not be kept, and a person must give it.
 UPDATE {{schema}}.headrace_steps AS s

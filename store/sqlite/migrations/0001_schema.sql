@@ -469,10 +469,10 @@ CREATE TABLE {{schema}}.headrace_requests (
     db_user     TEXT NOT NULL DEFAULT '', -- the other database has logins
     reason      TEXT NOT NULL,
     until       INTEGER NOT NULL, -- it is not taken any more from then on
-    state       TEXT NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed
+    state       TEXT NOT NULL DEFAULT 'waiting', -- waiting, taken, done, refused, failed, expired
     instance    TEXT NOT NULL DEFAULT '', -- that took it
     taken_by    TEXT NOT NULL DEFAULT '', -- its host and build
-    answer      TEXT, -- JSON, of one that is done
+    answer      TEXT, -- JSON, of one that is done; of one that is taken, how far it is
     error       TEXT NOT NULL DEFAULT '', -- of one that was refused or failed
     once        TEXT NOT NULL DEFAULT '', -- which form was sent; '' where each request is one of its own
     at          INTEGER NOT NULL

@@ -1,6 +1,6 @@
 -- How many rows each handler has by status, and for how long the oldest that can be worked off has
 -- been ready, among the first: $1 of each shard that are ready, 64 times as many of each other status. What
--- waits to be leased can be. Rows that nobody works off stay the first ones. It jumps from consumer to
+-- waits to be leased can be. Rows that no process works off stay the first ones. It jumps from consumer to
 -- consumer.
 WITH RECURSIVE shards (value) AS (
     VALUES (0) UNION ALL SELECT value + 1 FROM shards WHERE value < 63

@@ -8,7 +8,7 @@
 SELECT b.id, b.place, b.handler, b.scope, COALESCE(b.key, ''), b.order_key, b.strict, COALESCE(b.fingerprint, ''), b.message_id, b.topic,
     CASE WHEN r.mine THEN b.payload END, CASE WHEN r.mine THEN b.metadata END, b.coordinates, b.trace_parent, b.trace_state,
     b.attempt, b.spent, b.reruns, COALESCE({{now}} - b.postponed_at, 0),
-    b.letter_id, b.redrives, b.reply_topic,
+    b.letter_id, b.redrives, b.reply_topic, b.starts,
     b.strict AND b.order_key <> '' AND EXISTS (
         SELECT 1 FROM {{schema}}.headrace_backlog AS e
         WHERE e.strict AND e.order_key <> '' AND (e.status <> 'ready' OR e.place <> e.id)

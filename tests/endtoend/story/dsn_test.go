@@ -19,6 +19,7 @@ func TestDSNIsNeverShown(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	database := pgtest.NewDatabase(t)
 	const form = "-dsn is not of the form postgres://"
 	for _, tc := range []struct{ dsn, says string }{
 		{"postgres://u:canary pw@h/x", form},
@@ -41,9 +42,9 @@ func TestDSNIsNeverShown(t *testing.T) {
 		{"postgres://u:x@" + free + "/x?sslmode=disable&sslrootcert=canary", ""},
 		{"postgres://u:x@127.0.0.1/x?sslmode=verify-full&sslrootcert=canary", ""},
 		{"host=/canary user=canary dbname=canary", "cannot be reached"},
-		{withDatabase(pgtest.NewDatabase(t), "canary"), "SQLSTATE 3D000"},
-		{pgtest.NewDatabase(t) + "&canary=1", "SQLSTATE 42704"},
-		{pgtest.NewDatabase(t) + "&search_path=canary", "no schema"},
+		{withDatabase(database, "canary"), "SQLSTATE 3D000"},
+		{database + "&canary=1", "SQLSTATE 42704"},
+		{database + "&search_path=canary", "no schema"},
 	} {
 		r := runChild(t, nil, "-dsn", tc.dsn, "-n", "5")
 		if r.code != exitFailed || r.stdout != "" || !strings.Contains(r.stderr, tc.says) || strings.Count(r.stderr, "\n") != 1 {

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -97,6 +99,9 @@ func (in *input) line() (line []byte, cut bool, err error) {
 	}
 }
 
+// members are those of a line.
+var members = []string{"id", "key", "headers", "payload", "payload_base64"}
+
 // parse reads one line. With an error the webhook has its id, where there is one.
 func parse(line []byte) (webhook, error) {
 	fields, err := shopify.Members(line)
@@ -118,11 +123,17 @@ func parse(line []byte) (webhook, error) {
 	switch {
 	case plain && coded:
 		return w, errors.New("it has both payload and payload_base64")
-	case plain:
+	case !plain && !coded:
+		return w, errors.New("it has neither payload nor payload_base64")
+	}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if !slices.Contains(members, name) { // a typing error, or data that would be lost
+			return w, fmt.Errorf("it has a member %q: it may have %s", name, strings.Join(members, ", "))
+		}
+	}
+	if plain {
 		w.Payload = payload
 		return w, nil
-	case !coded:
-		return w, errors.New("it has neither payload nor payload_base64")
 	}
 	var s string
 	if err := json.Unmarshal(encoded, &s); err != nil {

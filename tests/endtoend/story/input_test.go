@@ -32,7 +32,6 @@ func TestInputReads(t *testing.T) {
 		{"numbers and null", `{"id":17,"key":null,"headers":null,"payload":1}`, webhook{ID: "17", Payload: []byte(`1`)}},
 		{"headers of a gateway", `{"headers":{"A":["1","2"],"B":3,"C":null,"D":true,"E":{"f":1},"X-Line-Error":"x"},"payload":1}`,
 			webhook{Headers: map[string]string{"A": "1, 2", "B": "3", "C": "", "D": "true", "E": `{"f":1}`}, Payload: []byte(`1`)}},
-		{"members of no interest", `{"received_at":"now","payload":1,"Payload":2}`, webhook{Payload: []byte(`1`)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := all(t, newInput(strings.NewReader(tc.line+"\n"), "f"))
@@ -54,6 +53,8 @@ func TestInputKeepsBrokenLines(t *testing.T) {
 		{"cut", `{"id":"a","payload":{"id":`, "", "broken JSON"},
 		{"no object", `[1]`, "", "it is a JSON list"},
 		{"no payload", `{"id":"a"}`, "a", "neither payload nor payload_base64"},
+		{"an unknown member", `{"id":"a","header":{"X":"1"},"payload":1}`, "a", `it has a member "header": it may have id, key, headers, payload, payload_base64`},
+		{"a member in another case", `{"id":"a","payload":1,"Payload":2}`, "a", `it has a member "Payload"`},
 		{"two payloads", `{"id":"a","payload":1,"payload_base64":""}`, "a", "both payload and payload_base64"},
 		{"base64 broken", `{"id":"a","payload_base64":"?"}`, "a", "is not base64"},
 		{"base64 no string", `{"id":"a","payload_base64":1}`, "a", "is not a string"},
