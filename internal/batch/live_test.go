@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -12,8 +13,10 @@ import (
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/batch"
 	"github.com/headrace/headrace/internal/enginetest"
 	"github.com/headrace/headrace/internal/execute"
+	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/task"
 	"github.com/headrace/headrace/retry"
 )
@@ -185,10 +188,13 @@ func TestHandlerLeftBehind(t *testing.T) {
 			}
 			return nil
 		})
-		h.Timeout = 50 * time.Millisecond
+		h.Timeout = 500 * time.Millisecond
 		e.Deliver(h, enginetest.Keys("m", 8)...)
 		close(release)
 		dead(f, h, "m5", retry.Timeout)
+		// On a busy machine a neighbour meets its own deadline in a statement, and waits.
+		w := e.Worker(h)
+		f.Eventually("its neighbours end", func() bool { e.Round(w); return depth(f) == backlog.Depth{} })
 		f.AppliedOnce(h, "m0", "m4", "m6", "m7")
 		if n := runs.Of("m5"); n != 1 {
 			f.Errorf("the culprit ran %d times", n)
@@ -300,6 +306,20 @@ func TestOutage(t *testing.T) {
 		f.AppliedOnce(h, "m0", "m1")
 		if len(runs.Order()) != 2 || e.Breaker.Err() != nil {
 			f.Errorf("runs %v, breaker %v", runs.Order(), e.Breaker.Err())
+		}
+	})
+}
+
+// Code of the user that ends the goroutine outside of a handler, here a logger, stops the
+// consumer with an error.
+//
+//evidence:panic
+func TestGoexitOutsideOfAHandler(t *testing.T) {
+	enginetest.OnEachStore(t, func(f *enginetest.Fixture) {
+		e := f.Engine(func(o *batch.Options) { o.Failed = func(*outcome.Failure) { runtime.Goexit() } })
+		h := counted("orders", new(enginetest.Runs), always("m"))
+		if left := e.Process(e.Tasks(h, "m")); len(left) != 0 || !errors.Is(e.FatalError(), retry.ErrGoexit) {
+			f.Errorf("%d left, %v", len(left), e.FatalError())
 		}
 	})
 }
