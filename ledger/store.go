@@ -138,10 +138,10 @@ type Store interface {
 	// RecordDouble records r.OtherID: what a second call of the step made. The first one stays.
 	// By and Reason are "" then: an earlier decision of a person is not about it.
 	RecordDouble(ctx context.Context, r Row) (bool, error)
-	// Open returns the first step of a message that is pending, parked or awaiting, as q sees it,
-	// or else one that is not failed and whose name, without its item, is none of known; and
-	// whether there is one.
-	Open(ctx context.Context, q headrace.DBTX, id inbox.ID, known []string) (Row, bool, error)
+	// Open returns, of each of these messages that has one, the first step that is pending, parked or
+	// awaiting, as q sees it, or else one that is not failed and whose name, without its item, is none
+	// of known: its ID, Step, System and State.
+	Open(ctx context.Context, q headrace.DBTX, ids []inbox.ID, known []string) (map[inbox.ID]Row, error)
 }
 
 // Admin reads and changes the rows for operators. Drivers implement it.

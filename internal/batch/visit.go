@@ -322,11 +322,11 @@ func (v *visit) take(ctx context.Context, t *txn.Txn, s sorted) (claimed, error)
 		if one.Unknown {
 			one.Reruns++
 		}
-		if one.Held, err = v.w.p.Recorder.Unleased(ctx, t, one); err != nil {
-			return claimed{}, err
-		}
-		one.Handler.Resolve(one)
 		c.tasks = append(c.tasks, one)
 	}
-	return c, nil
+	err = v.w.p.Recorder.Unleased(ctx, t, c.tasks)
+	for _, one := range c.tasks {
+		one.Handler.Resolve(one)
+	}
+	return c, err
 }

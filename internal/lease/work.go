@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
@@ -129,11 +130,11 @@ func (w *Worker) session(ctx context.Context, one *task.Task) *steps.Session {
 // an earlier one, or none.
 func (w *Worker) guarded(one *task.Task, effects headrace.Effects) headrace.Effects {
 	return func(ctx context.Context, tx *headrace.Tx) error {
-		step, open, err := w.Steps.Open(ctx, tx, one.ID(), w.h.Leased.Plan.Names())
+		open, err := w.Steps.Open(ctx, tx, []inbox.ID{one.ID()}, w.h.Leased.Plan.Names())
 		if err != nil {
 			return err
 		}
-		if open {
+		if step, found := open[one.ID()]; found {
 			return w.h.Leased.Plan.Left(step, one.Item.Postponed)
 		}
 		if effects == nil {

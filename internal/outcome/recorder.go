@@ -129,8 +129,9 @@ func (r *Recorder) overdue(ctx context.Context, t *txn.Txn, f *Failure) error {
 	if r.Steps == nil || !f.overdue {
 		return nil
 	}
-	step, open, err := r.Steps.Open(ctx, t, f.Task.ID(), nil)
-	if err != nil || !open || step.State != ledger.Pending {
+	open, err := r.Steps.Open(ctx, t, []inbox.ID{f.Task.ID()}, nil)
+	step := open[f.Task.ID()]
+	if err != nil || step.State != ledger.Pending {
 		return err
 	}
 	f.Err = retry.Permanent(&ledger.ParkedError{
@@ -140,18 +141,26 @@ func (r *Recorder) overdue(ctx context.Context, t *txn.Txn, f *Failure) error {
 	return nil
 }
 
-// Unleased returns an error if an earlier release has leased the message, or lettered it, and a
-// step of it is open: its handler, which is not leased, does not know of the call.
-func (r *Recorder) Unleased(ctx context.Context, t *txn.Txn, one *task.Task) (held, err error) {
-	if r.Steps == nil || one.Item.Starts == 0 && one.Item.LetterID == 0 {
-		return nil, nil
+// Unleased holds back those of tasks that an earlier release has leased, or lettered, and of which
+// a step is open: their handlers, which are not leased, do not know of the call.
+func (r *Recorder) Unleased(ctx context.Context, t *txn.Txn, tasks []*task.Task) error {
+	var ids []inbox.ID
+	for _, one := range tasks {
+		if r.Steps != nil && (one.Item.Starts > 0 || one.Item.LetterID > 0) {
+			ids = append(ids, one.ID())
+		}
 	}
-	step, _, err := r.Steps.Open(ctx, t, one.ID(), nil)
-	switch step.State {
-	case ledger.Pending, ledger.Parked, ledger.Awaiting:
-		held = plan.Unleased(step, one.Item.Postponed)
+	if len(ids) == 0 {
+		return nil
 	}
-	return held, err
+	open, err := r.Steps.Open(ctx, t, ids, nil)
+	for _, one := range tasks {
+		switch step := open[one.ID()]; step.State {
+		case ledger.Pending, ledger.Parked, ledger.Awaiting:
+			one.Held = plan.Unleased(step, one.Item.Postponed)
+		}
+	}
+	return err
 }
 
 // arrived lets a postponed message run again at once if a signal that its run found

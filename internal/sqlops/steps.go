@@ -111,14 +111,17 @@ func result(r ledger.Row) any {
 	return r.Result
 }
 
-func (s *Steps) Open(ctx context.Context, q headrace.DBTX, id inbox.ID, known []string) (r ledger.Row, open bool, err error) {
+func (s *Steps) Open(ctx context.Context, q headrace.DBTX, ids []inbox.ID, known []string) (open map[inbox.ID]ledger.Row, err error) {
 	defer sqlrun.Wrap("look for open steps", &err)
-	r.ID = id
-	err = q.QueryRowContext(ctx, s.SQL.Open, append([]any{id.Scope, id.Key}, s.Many(known)...)...).Scan(&r.Step, &r.System, &r.State)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ledger.Row{}, false, nil
+	args := append(s.Many(sqlrun.IDs(ids)...), s.Many(known)...)
+	rows, err := sqlrun.Collect(ctx, q, s.SQL.Open, args, func(r *ledger.Row) []any {
+		return []any{&r.ID.Scope, &r.ID.Key, &r.Step, &r.System, &r.State}
+	})
+	open = make(map[inbox.ID]ledger.Row, len(rows))
+	for _, r := range rows {
+		open[r.ID] = r
 	}
-	return r, err == nil, err
+	return open, err
 }
 
 func (s *Steps) Find(ctx context.Context, system, externalID string, limit int) (rows []ledger.Row, err error) {

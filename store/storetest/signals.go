@@ -62,8 +62,8 @@ func signalSent(b *bundle) {
 		b.Errorf("%+v", r)
 	}
 	b.in(func(t *txn.Txn) {
-		if r, open, err := b.steps().Open(b.ctx, t, id("a"), []string{"approval"}); err != nil || !open || r.State != ledger.Awaiting {
-			b.Errorf("%+v, %t, %v", r, open, err)
+		if open, err := b.steps().Open(b.ctx, t, []inbox.ID{id("a")}, []string{"approval"}); err != nil || open[id("a")].State != ledger.Awaiting {
+			b.Errorf("%+v, %v", open, err)
 		}
 	})
 	for _, key := range []string{"a", "b"} { // b has not awaited it yet

@@ -25,6 +25,7 @@ var stepTests = []test{
 	{name: "what a second call made is kept beside the first", run: stepDouble},
 	{name: "a long result is read on demand", run: stepLongResult},
 	{name: "an open step is seen in the transaction", run: stepOpen},
+	{name: "the open steps of several messages", run: stepOpenOfSeveral},
 	{name: "steps are found and searched", run: stepSearch},
 	{name: "messages with a step that needs a person", run: stepBlocking},
 	{name: "a person resolves a step", run: stepResolve},
@@ -278,9 +279,12 @@ func stepOpen(b *bundle) {
 	known := []string{"invoice"}
 	look := func() (r ledger.Row, open bool) {
 		b.in(func(t *txn.Txn) {
-			var err error
-			r, open, err = b.steps().Open(b.ctx, t, id("a"), known)
+			all, err := b.steps().Open(b.ctx, t, []inbox.ID{id("none"), id("a")}, known)
 			b.must(err)
+			r, open = all[id("a")]
+			if len(all) > 1 || open && r.ID != id("a") {
+				b.Errorf("%+v", all)
+			}
 		})
 		return r, open
 	}
@@ -323,6 +327,21 @@ func stepOpen(b *bundle) {
 	if got, open := look(); !open || got.State != ledger.Parked {
 		b.Errorf("a step whose result a person must give is not open: %+v", got)
 	}
+}
+
+// stepOpenOfSeveral: each message has its own answer.
+func stepOpenOfSeveral(b *bundle) {
+	for key, step := range map[string]string{"a": "invoice", "b": "mail"} {
+		b.park(key, inbox.Waiting)
+		b.markStep(stepOf(key, step))
+	}
+	b.in(func(t *txn.Txn) {
+		all, err := b.steps().Open(b.ctx, t, []inbox.ID{id("a"), id("b"), id("c")}, nil)
+		b.must(err)
+		if len(all) != 2 || all[id("a")].Step != "invoice" || all[id("b")].Step != "mail" {
+			b.Errorf("of two messages: %+v", all)
+		}
+	})
 }
 
 // stepMarkedAtOnce: of many that mark a step at once, one begins the call.
