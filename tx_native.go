@@ -1,6 +1,7 @@
 package headrace
 
 import (
+	"database/sql/driver"
 	"fmt"
 	"sync/atomic"
 
@@ -95,6 +96,9 @@ func (c *rawCall) run(t *txn.Txn, f func(driverConn any) error) error {
 	defer c.runs.Store(false)
 	var panicked *attempt.Panic
 	err := t.Raw(func(conn any) (err error) {
+		if wrapped, ok := conn.(interface{ Unwrap() driver.Conn }); ok {
+			conn = wrapped.Unwrap()
+		}
 		panicked, err = attempt.Catch(func() error { return f(conn) })
 		return err
 	})

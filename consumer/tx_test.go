@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"database/sql/driver"
 	"errors"
 	"fmt"
 	"runtime"
@@ -153,6 +154,27 @@ func TestGroupedHandlerHasNoRawTransaction(t *testing.T) {
 				b.Errorf("got %v", err)
 			}
 		}
+	})
+}
+
+// Raw gives the driver's own connection, which the driver's functions take.
+//
+//evidence:session
+func TestRawGivesTheDriversConnection(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		c := b.consumer(b.config())
+		consumer.Handle(c, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
+			err := tx.Raw(func(conn any) error {
+				if _, wrapped := conn.(interface{ Unwrap() driver.Conn }); wrapped {
+					return fmt.Errorf("a %T", conn)
+				}
+				return nil
+			})
+			return errors.Join(err, insert(ctx, tx, m))
+		}, consumer.Alone())
+		b.start(c)
+		b.acked(b.deliver("m", `{}`))
+		b.eventually("it is applied", func() bool { return b.effects("m") == 1 })
 	})
 }
 

@@ -21,6 +21,14 @@ func Get(statements map[string]string, name string) string {
 	return statement
 }
 
+// Bare returns a statement without the comment at its top, for one that the server is sent each time.
+func Bare(statement string) string {
+	for strings.HasPrefix(statement, "--") {
+		_, statement, _ = strings.Cut(statement, "\n")
+	}
+	return strings.TrimSpace(statement)
+}
+
 // Says returns the comment at the top of a statement, its lines joined by spaces
 // and without their dashes.
 func Says(statement string) string {

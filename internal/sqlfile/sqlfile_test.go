@@ -48,3 +48,11 @@ func TestGetPanicsAtConstruction(t *testing.T) {
 	}()
 	sqlfile.Get(nil, "claim")
 }
+
+func TestBare(t *testing.T) {
+	for text, want := range map[string]string{"-- a\n-- b\nSELECT 1; -- c\nCOMMIT\n": "SELECT 1; -- c\nCOMMIT", "SELECT 1": "SELECT 1", "--": "", "": ""} {
+		if got := sqlfile.Bare(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

@@ -87,14 +87,15 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	}
 	own.Dialer(dialer{c.dialer, made})
 	stop := context.AfterFunc(ctx, made.cut)
-	conn, err := own.Connect(ctx)
+	base, err := own.Connect(ctx)
 	if !stop() && err == nil {
-		_ = conn.Close()
+		_ = base.Close()
 		err = context.Cause(ctx)
 	}
 	if err != nil {
 		return nil, err
 	}
+	conn := &pqConn{pqDriver: base.(pqDriver)}
 	l := made.finish()
 	if l == nil {
 		return conn, nil

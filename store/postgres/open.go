@@ -14,6 +14,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/internal/sqlfile"
 	"github.com/headrace/headrace/internal/sqlops"
 	"github.com/headrace/headrace/internal/sqlrun"
 	"github.com/headrace/headrace/internal/sqlstore"
@@ -99,7 +100,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	}
 	s := &Store{
 		unreachable: c.own == nil && !ofPGX, db: db, connector: c.own, pool: c.pool, patience: commitTimeout, statements: txn.NewStatements(db, cache),
-		text: text, ping: q.Get("ping"), same: q.Get("txn_same"), may: q.Get("roles_may"), refusal: q.Get("outbox_not_subscribed"),
+		text: text, ping: q.Get("ping"), same: q.Get("txn_same"), sealed: sqlfile.Bare(q.Get("txn_commit")), may: q.Get("roles_may"), refusal: q.Get("outbox_not_subscribed"),
 		insert: inserts{
 			outbox: o.Outbox, one: q.Get("outbox_insert_one"), ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed"),
 		},

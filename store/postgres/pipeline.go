@@ -24,9 +24,13 @@ type lateBegin struct{}
 
 // statement is one of ours, with its arguments.
 type statement struct {
-	query string
-	args  []any
+	query  string
+	args   []any
+	failed error // its own, where it has travelled with COMMIT
 }
+
+// sender is a connection whose next COMMIT can travel with a statement: a poolConn or a pqConn.
+type sender interface{ sends(last *statement) }
 
 // Begun sends BEGIN if that waits for the first statement.
 func (c *poolConn) Begun() error {
@@ -182,7 +186,7 @@ func (c *poolConn) commit() error {
 		return c.tx.Commit(context.Background())
 	}
 	err := c.commitWith(last)
-	c.look(last.query, c.front)
+	c.look(last.query, last.failed)
 	switch conn := c.Conn(); {
 	case conn.IsClosed():
 	case conn.PgConn().TxStatus() != 'I':
@@ -196,19 +200,19 @@ func (c *poolConn) commit() error {
 }
 
 // commitWith sends the statement and COMMIT. If the statement has failed, nothing is
-// committed, and front is its error.
+// committed.
 func (c *poolConn) commitWith(last *statement) error {
 	ctx := context.Background() // the guard of the commit cuts the connection
-	if c.front = c.prepare(ctx, last.query, []driver.NamedValue{{}}); c.front != nil {
-		return c.front
+	if last.failed = c.prepare(ctx, last.query, []driver.NamedValue{{}}); last.failed != nil {
+		return last.failed
 	}
 	b := new(pgx.Batch)
 	b.Queue(last.query, last.args...)
 	b.Queue("commit")
 	results := c.Conn().SendBatch(ctx, b)
-	if _, c.front = results.Exec(); c.front != nil {
+	if _, last.failed = results.Exec(); last.failed != nil {
 		_ = results.Close()
-		return c.front
+		return last.failed
 	}
 	tag, err := results.Exec()
 	if end := results.Close(); err == nil {

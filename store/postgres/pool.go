@@ -78,7 +78,6 @@ type poolConn struct {
 	tx     pgx.Tx         // the one that was begun last
 	lent   bool           // a handler has something of it that pgxTx does not guard
 	last   *statement     // it travels with COMMIT
-	front  error          // of last
 
 	mu     sync.Mutex // guards the change of the connection against cut
 	wasCut bool
@@ -134,7 +133,7 @@ func (c *poolConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, 
 	if c.Conn().IsClosed() {
 		return nil, driver.ErrBadConn
 	}
-	c.late, c.failed, c.lent, c.last, c.front = nil, nil, false, nil, nil
+	c.late, c.failed, c.lent, c.last = nil, nil, false, nil
 	if ctx.Value(lateBegin{}) != nil {
 		c.late = &options
 		return poolTx{c}, nil
@@ -145,6 +144,8 @@ func (c *poolConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, 
 	}
 	return poolTx{c}, nil
 }
+
+func (c *poolConn) sends(last *statement) { c.last = last }
 
 // poolTx is the transaction of a poolConn for database/sql, which bounds neither end.
 type poolTx struct{ *poolConn }

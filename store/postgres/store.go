@@ -32,6 +32,7 @@ type Store struct {
 	insert      inserts
 	ping        string
 	same        string
+	sealed      string // same and COMMIT, without arguments
 	may         string
 	refusal     string // to subscribe to the outbox
 	tables
@@ -54,7 +55,8 @@ const commitTimeout = 30 * time.Second
 // closeTimeout bounds how long Close waits for an answer.
 const closeTimeout = 30 * time.Second
 
-// DB returns the connections, for the program's own statements. Do not close it.
+// DB returns the connections, for the program's own statements. Do not close it. With Open, what sql.Conn.Raw
+// gives is lib/pq's connection behind a method Unwrap() driver.Conn.
 func (s *Store) DB() *sql.DB { return s.db }
 
 // Begin implements store.Store.
@@ -90,7 +92,7 @@ func idleEnd(err error) bool {
 func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
-	if s.pool != nil {
+	if s.pool != nil || s.connector != nil && len(events) == 0 {
 		return s.commitInOne(ctx, t, events)
 	}
 	err := s.seal(ctx, t, events)
@@ -109,9 +111,8 @@ func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 // still the transaction of its claim.
 func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
 	last, err := s.last(t, events)
-	var c *poolConn
 	if err == nil && last != nil {
-		if err = t.Raw(func(conn any) error { c = conn.(*poolConn); c.last = last; return nil }); errors.Is(err, sql.ErrConnDone) {
+		if err = t.Raw(func(conn any) error { conn.(sender).sends(last); return nil }); errors.Is(err, sql.ErrConnDone) {
 			err = nil // COMMIT says so
 		}
 	}
@@ -123,8 +124,8 @@ func (s *Store) commitInOne(ctx context.Context, t *txn.Txn, events []outbox.Row
 	switch {
 	case errors.Is(err, sql.ErrTxDone):
 		return notSealed(err)
-	case c != nil && c.front != nil && errors.Is(err, txn.ErrRolledBack):
-		return notSealed(c.front)
+	case last != nil && last.failed != nil && errors.Is(err, txn.ErrRolledBack):
+		return notSealed(last.failed)
 	}
 	return err
 }
@@ -147,9 +148,11 @@ func (s *Store) last(t *txn.Txn, events []outbox.Row) (*statement, error) {
 	switch {
 	case len(events) > 0:
 		query, args, err := s.insert.of(events, t.ID())
-		return &statement{query, args}, err
+		return &statement{query: query, args: args}, err
+	case t.ID() != "" && s.pool == nil && s.connector != nil:
+		return &statement{query: s.sealed}, nil
 	case t.ID() != "":
-		return &statement{s.same, []any{t.ID()}}, nil
+		return &statement{query: s.same, args: []any{t.ID()}}, nil
 	}
 	return nil, nil
 }

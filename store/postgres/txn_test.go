@@ -171,8 +171,8 @@ func TestIdleConnectionsThatEnded(t *testing.T) {
 	})
 }
 
-// A commit whose server has gone before COMMIT was sent is no commit, and is not
-// called unknown: the statement before it found out. On a pool that statement travels with
+// A commit whose server has gone before COMMIT was sent is no commit. It is not called unknown where
+// the statement before it found out. On the store's own connections and on a pool that statement travels with
 // COMMIT, and what a pooler says in the server's place proves nothing.
 func TestCommitAfterTermination(t *testing.T) {
 	drivers(t, func(b *bundle) {
@@ -180,7 +180,7 @@ func TestCommitAfterTermination(t *testing.T) {
 		b.claim(x, inbox.ClaimRequest{}, "k")
 		b.exec("SELECT pg_terminate_backend($1, 10000)", one[int](b, x, "SELECT pg_backend_pid()"))
 		err := b.Commit(b.Context(), x, nil)
-		inOne := strings.HasSuffix(b.Name(), "/pool")
+		inOne := strings.HasSuffix(b.Name(), "/pool") || strings.HasSuffix(b.Name(), "/open")
 		if txn.Classify(err) != txn.Connection || errors.Is(err, txn.ErrCommitUnknown) != inOne || errors.Is(err, txn.ErrRolledBack) {
 			b.Errorf("%v", err)
 		}
@@ -211,6 +211,32 @@ func TestCommitOfAnAbortedTransaction(t *testing.T) {
 					b.Errorf("claimed %v, %d events: %v", claimed, len(events), err)
 				}
 			}
+		}
+	})
+}
+
+// What COMMIT itself fails with is told apart from the failure of the statement that travels in front of it,
+// whatever its code is.
+func TestCommitThatFailsLikeTheStatementBeforeIt(t *testing.T) {
+	drivers(t, func(b *bundle) {
+		for _, statement := range []string{
+			"CREATE TABLE %[1]s.late (id int)",
+			"CREATE FUNCTION %[1]s.late() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'too late' USING ERRCODE = '22P02'; END $$",
+			"CREATE CONSTRAINT TRIGGER late AFTER INSERT ON %[1]s.late DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION %[1]s.late()",
+		} {
+			b.exec(fmt.Sprintf(statement, b.schema))
+		}
+		x := b.begin()
+		b.claim(x, inbox.ClaimRequest{}, "k")
+		if _, err := x.ExecContext(b.Context(), fmt.Sprintf("INSERT INTO %s.late VALUES (1)", b.schema)); err != nil {
+			b.Fatal(err)
+		}
+		err := b.Commit(b.Context(), x, nil)
+		if !errors.Is(err, txn.ErrRolledBack) || errors.Is(err, inbox.ErrSwitched) || !strings.Contains(err.Error(), "too late") {
+			b.Errorf("%v", err)
+		}
+		if got := b.claim(b.begin(), inbox.ClaimRequest{}, "k")[0]; got.Result != inbox.Won {
+			b.Errorf("%+v", got)
 		}
 	})
 }

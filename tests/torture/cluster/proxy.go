@@ -143,7 +143,7 @@ func (p *Proxy) requests(client io.Reader, server io.Writer, committing *atomic.
 		if _, err := io.CopyN(body, client, size); err != nil {
 			return err
 		}
-		if !first && head[0] == 'Q' && bytes.HasPrefix(bytes.ToUpper(bytes.TrimSpace(body.Bytes())), []byte("COMMIT")) && p.swallow.Add(-1) >= 0 {
+		if !first && head[0] == 'Q' && bytes.HasSuffix(bytes.ToUpper(bytes.TrimRight(body.Bytes(), "\x00; \n")), []byte("COMMIT")) && p.swallow.Add(-1) >= 0 {
 			committing.Store(true)
 		}
 		if _, err := server.Write(append(head, body.Bytes()...)); err != nil {
