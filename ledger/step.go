@@ -84,7 +84,7 @@ func (s Step[T]) Input(v any) Step[T] {
 //
 // f is called with a context that ends after Timeout; pass it on. The outcome of an error
 // of f is unknown unless it is marked: see Refused, NotSent, Exists and HTTP. Do returns the
-// error of f, so that the handler can return it. Where nothing more can be done without a
+// error of f, with the name of the step, so that the handler can return it. Where nothing more can be done without a
 // person it returns a ParkedError, and where the handler must run later an error of
 // retry.Postpone; return these too. A step that was skipped returns the zero value and no
 // error.

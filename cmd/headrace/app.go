@@ -37,7 +37,7 @@ type Main struct {
 	out     *bufio.Writer
 	path    string // of the command, without the program's name
 	role    string // that the command needs, as in roles
-	refused bool   // the command will say so, and later what comes next
+	refused bool   // the command will end with an error, and later says what comes next
 	later   string
 	reads   bool // the command writes nothing
 	dryRun  bool // see writes

@@ -240,6 +240,7 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 		return m.withStore(ctx, func(st openStore) error {
 			r, err := st.Operations().Waiting.Get(ctx, id)
 			if errors.Is(err, backlog.ErrNotFound) {
+				m.refused = true
 				m.next("backlog ls")
 				return fmt.Errorf("no message waits under the id %d: it was handled or given up, or never waited; headrace inbox show KEY finds it", id)
 			}

@@ -24,7 +24,8 @@ first message becomes due. Exit status 5 if no message did.`,
 	var args intervene.Args
 	c.Flags().StringVar(&args.Handler, "handler", "", "only messages of this handler")
 	c.Flags().StringVar(&args.ErrorFingerprint, "group", "", "only messages whose newest attempt failed with this `error-fingerprint` (see headrace backlog groups)")
-	return m.backlogMove(c, intervene.RetryKind, &args, "due now")
+	yes := true // it asks nothing: the messages would run by themselves
+	return m.backlogMove(c, intervene.RetryKind, &args, &yes, "due now")
 }
 
 func (m *Main) backlogCancelCommand() *cobra.Command {
@@ -35,11 +36,13 @@ or discarded. A message that is being handled stays. Exit status 5 if none was c
 	}
 	var args intervene.Args
 	c.Flags().StringVar(&args.Handler, "handler", "", "only the message of this handler, where several have the key")
-	return m.backlogMove(c, intervene.CancelKind, &args, "cancelled")
+	var yes bool
+	yesFlag(c, &yes)
+	return m.backlogMove(c, intervene.CancelKind, &args, &yes, "cancelled")
 }
 
 // backlogMove adds the flags that retry and cancel share, and what they do.
-func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, participle string) *cobra.Command {
+func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, yes *bool, participle string) *cobra.Command {
 	m.writes(c)
 	r := instance.Request{Kind: kind}
 	c.Flags().StringVar(&r.Consumer, "consumer", "", "the consumer (default: the one with such messages)")
@@ -52,13 +55,16 @@ func (m *Main) backlogMove(c *cobra.Command, kind string, args *intervene.Args, 
 		case kind == intervene.CancelKind && r.Reason == "":
 			return usagef("%s: say why with --reason", c.CommandPath())
 		}
-		return m.withStore(ctx, func(st openStore) error { return m.moveRows(ctx, st, r, *args, participle) })
+		if err := m.mayAsk(*yes, false); err != nil {
+			return err
+		}
+		return m.withStore(ctx, func(st openStore) error { return m.moveRows(ctx, st, r, *args, *yes, participle) })
 	})
 	return c
 }
 
-// moveRows asks a process, and prints what it has done.
-func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, args intervene.Args, participle string) (err error) {
+// moveRows asks the user unless yes, then a process, and prints what it has done.
+func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, args intervene.Args, yes bool, participle string) (err error) {
 	if err := knownConsumer(ctx, st, r.Consumer, args.Handler); err != nil {
 		return err
 	}
@@ -74,6 +80,9 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 	}
 	if m.dryRun {
 		return m.wouldMove(ctx, st, r, args)
+	}
+	if err := m.confirm(yes, "cancel %s of %s?", plural(int64(len(args.Keys)), "message", "messages"), short(r.Consumer, 40)); err != nil {
+		return err
 	}
 	a, err := ask[intervene.Answer](ctx, st, r, args, instance.Valid)
 	if err != nil {

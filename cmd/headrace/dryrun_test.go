@@ -38,7 +38,7 @@ var dryRuns = map[string]struct {
 	"dlq edit":            {"", ""}, // a process of the consumer checks it: see edit.txtar
 	"dlq import":          {"testdata/letters.ndjson", "1 letter would be imported"},
 	"backlog retry":       {"again", "retry 1 message of billing"},
-	"backlog cancel":      {"again --reason x", "cancel 1 message of billing"},
+	"backlog cancel":      {"again --reason x --yes", "cancel 1 message of billing"},
 	"redrive apply":       {"R-1 --reason x --anyway", "redrive 4 letters of billing, stages 1, 3"},
 	"redrive pause":       {"R-2 --reason x", "pause R-2, with 4 letters queued"},
 	"redrive resume":      {"R-3", "resume R-3, with 4 letters queued"},
@@ -124,7 +124,7 @@ func TestDryRunIsRefused(t *testing.T) {
 	planned(p, "")
 	for line, want := range map[string]int{
 		"redrive apply R-2 --reason x": exitRefused, "redrive pause R-1 --reason x": exitRefused, "redrive resume R-2": exitRefused,
-		"schedule fire unknown": exitFailed, "backlog cancel k1 --reason x": exitRefused, "steps resolve billing/h k s --done --reason x": exitFailed,
+		"schedule fire unknown": exitFailed, "backlog cancel k1 --reason x --yes": exitRefused, "steps resolve billing/h k s --done --reason x": exitFailed,
 		"dlq mute ffff": exitFailed, "system pause erp --for 1h": exitRefused, "system resume erp": exitFailed,
 		"dlq discard 99 --reason x": exitFailed, "dlq redrive 99 --direct": exitFailed, "dlq redrive --handler none": exitFailed,
 	} {

@@ -74,12 +74,12 @@ var errPaused = errors.New("paused")
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
 
-// leadOn says what comes after a refusal.
+// leadOn says what comes after an error.
 func (m *Main) leadOn(err error) {
 	switch m.refused = false; {
 	case m.later != "":
 		m.next("%s", m.later)
-	case errors.Is(err, instance.ErrNoAnswer):
+	case errors.Is(err, instance.ErrNoAnswer), errors.Is(err, instance.ErrLost):
 		m.next("consumer ls")
 	}
 }
@@ -117,8 +117,6 @@ func (m *Main) exit(err error, command string) int {
 		return exitNotPermitted
 	}
 	m.say("%v", err)
-	if errors.Is(err, instance.ErrLost) {
-		m.next("consumer ls")
-	}
+	m.leadOn(err)
 	return exitFailed
 }

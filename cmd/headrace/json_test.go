@@ -88,7 +88,7 @@ var redriveRuns = []struct {
 	{"prepare", "dlq discard --direct 3 --reason test --yes", exitDone},
 	{"dlq restore", "3 --reason test --yes --by ann", exitDone},
 	{"alert test", "billing", exitDone},
-	{"backlog cancel", "gone --reason test", exitDone},
+	{"backlog cancel", "gone --reason test --yes", exitDone},
 	{"backlog retry", "again", exitDone},
 	{"redrive plan", "--class exhausted --by ann", exitDone},
 	{"redrive apply", "R-1 --reason test --by ann", exitDone},

@@ -62,7 +62,7 @@ func TestSameColumns(t *testing.T) {
 	p.seed("retried", "gone")
 	var b billing
 	b.start(p, "v1.2.3")
-	p.run(exitDone, nil, "backlog", "cancel", "gone", "--reason", "x")
+	p.run(exitDone, nil, "backlog", "cancel", "gone", "--reason", "x", "--yes")
 	head := func(args ...string) string {
 		p.run(exitDone, nil, append([]string{"dlq", "groups"}, args...)...)
 		title, _, _ := strings.Cut(p.stdout.String(), "\n")

@@ -152,7 +152,7 @@ func text(s string) string {
 	return s
 }
 
-// next says which command comes next; where the command is refused, after it has said that.
+// next says which command comes next; where the command is refused or fails, after it has said that.
 func (m *Main) next(words string, args ...any) {
 	if m.refused {
 		m.later = fmt.Sprintf(words, args...)

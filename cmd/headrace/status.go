@@ -50,6 +50,7 @@ type consumerState struct {
 	Environments []string      `json:"environments,omitempty"`
 	Pause        *pauseView    `json:"pause,omitempty"`
 	Waiting      int64         `json:"waiting"`
+	Failed       int64         `json:"waiting_after_failure"` // those of them that failed, and wait for their next attempt
 	Oldest       time.Duration `json:"oldest_ns"`
 	Dead         int64         `json:"dead_letters"` // open letters
 	// Rate is how many messages its processes apply in a second, and Median how long a run of a handler takes.
@@ -140,7 +141,7 @@ func (v *statusView) addWaiting(ctx context.Context, st openStore, known []*cons
 		if err != nil {
 			return 0, err
 		}
-		c.Waiting, c.Oldest = waiting(d), d.Oldest
+		c.Waiting, c.Failed, c.Oldest = waiting(d), d.Delayed-d.Postponed, d.Oldest
 		v.Consumers = append(v.Consumers, c)
 	}
 	depths, err := st.Backlog().Depths(ctx)
@@ -192,6 +193,15 @@ func (m *Main) laterWarnings(ctx context.Context, st openStore) (list []string, 
 const newestRedrives = 100
 
 func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
+
+// waits says how much waits, and what for.
+func (c *consumerState) waits() string {
+	text := fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond))
+	if c.Failed > 0 {
+		text += fmt.Sprintf(", %d after a failure", c.Failed)
+	}
+	return text
+}
 
 // add adds what waits for one of its handlers, if no process has it.
 func (c *consumerState) add(d backlog.HandlerDepth) {
@@ -295,7 +305,7 @@ func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) erro
 	}
 	for _, c := range v.Consumers {
 		state = append(state, []string{
-			short(c.Consumer, 40), m.processes(c), pace(c.Rate, c.Median), fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond)), fmt.Sprintf("%d dead", c.Dead),
+			short(c.Consumer, 40), m.processes(c), pace(c.Rate, c.Median), c.waits(), fmt.Sprintf("%d dead", c.Dead),
 		})
 	}
 	for _, w := range v.Warnings {

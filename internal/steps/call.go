@@ -140,7 +140,7 @@ func (d *doing) failed(ctx context.Context, row *seen, c *ledger.Call, err error
 		d.skipped()
 		return nil, nil
 	}
-	return nil, err
+	return nil, fmt.Errorf("step %s (%s): %w", d.r.Name, d.r.System, err)
 }
 
 // exists adopts what the system says that it has already.
