@@ -36,6 +36,7 @@ type subscription struct {
 	held     map[int64]*delivery // taken and not settled
 	settling sync.WaitGroup
 	settled  chan *delivery
+	ahead    atomic.Int32 // messages that are fetched and that the caller has not taken
 	bytes    flow.Bytes
 	health   flow.Health
 	unsaved  atomic.Pointer[error] // why settlements cannot be written; nil if they can
@@ -112,7 +113,9 @@ func (b *subscription) take() {
 // handOver passes the messages to the caller; it gives back those that the caller has not
 // taken before a pause or the end.
 func (b *subscription) handOver(taken []*delivery) {
+	defer b.ahead.Store(0)
 	for i, d := range taken {
+		b.ahead.Store(int32(len(taken) - i - 1))
 		for waiting := true; waiting; {
 			select {
 			case b.out <- d.msg:

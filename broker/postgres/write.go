@@ -16,8 +16,8 @@ const (
 	// together is how many settlements one statement writes.
 	together = 1000
 	// linger is how long a settlement waits for others while less than one message in few
-	// of those that are held is settled.
-	linger = 20 * time.Millisecond
+	// of those that are held is settled, or the caller has not taken all that were fetched.
+	linger = 50 * time.Millisecond
 	few    = 8
 )
 
@@ -39,15 +39,15 @@ func (b *subscription) write() {
 	}
 }
 
-// more adds the settlements that are waiting, and those that come within linger while few of
-// the held messages are settled: a caller that handles one after the other has many messages
-// written by one statement, and a busy one does not wait for room.
+// more adds the settlements that are waiting, and those that come within linger while the caller needs no
+// room: few of the held messages are settled, or more are fetched than it has taken. So a caller that handles
+// one after the other has many messages written by one statement.
 func (b *subscription) more(ds []*delivery) []*delivery {
 	timer := time.NewTimer(linger)
 	defer timer.Stop()
 	for len(ds) < together {
 		var soon <-chan time.Time
-		if len(ds) < b.holding()/few {
+		if len(ds) < b.holding()/few || b.ahead.Load() > 0 {
 			soon = timer.C
 		}
 		d, ok := b.another(soon)

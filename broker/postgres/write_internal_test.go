@@ -11,19 +11,22 @@ import (
 func TestSettlementsAreWrittenTogether(t *testing.T) {
 	for name, c := range map[string]struct {
 		held, waiting int
+		ahead         int32
 		every         time.Duration // between those that come later
 		want          int
 		took          time.Duration
 	}{
-		"one after the other": {held: 256, every: 3 * time.Millisecond, want: 7, took: linger},
+		"one after the other": {held: 256, every: 3 * time.Millisecond, want: 17, took: linger},
 		"slowly":              {held: 256, every: time.Second, want: 1, took: linger},
 		"many at once":        {held: 256, waiting: 63, every: time.Millisecond, want: 64},
 		"until they are many": {held: 80, every: time.Millisecond, want: 10, took: 9 * time.Millisecond},
+		"more than it takes":  {held: 80, ahead: 60, every: 5 * time.Millisecond, want: 10, took: linger},
 		"the only one":        {held: 1, every: time.Millisecond, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := &subscription{held: make(map[int64]*delivery), settled: make(chan *delivery, 256)}
+				b.ahead.Store(c.ahead)
 				for id := range c.held {
 					b.held[int64(id)] = &delivery{}
 				}
