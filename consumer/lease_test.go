@@ -94,7 +94,7 @@ func TestLeasedFailures(t *testing.T) {
 				return nil, ctx.Err()
 			}
 			return effectsOf(m), nil
-		}, consumer.Timeout(300*time.Millisecond), consumer.Concurrency(8))
+		}, consumer.Timeout(2*time.Second), consumer.Concurrency(8))
 		b.start(c)
 		attempts := map[string]int{"permanent": 1, "panic": 1, "hopeless": 3, "once": 1, "after": 1, "stale": 0, "nothing": 0, "effects": 1, "timeout": 1}
 		for id := range attempts {

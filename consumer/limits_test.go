@@ -144,7 +144,7 @@ func TestStuckStatementIsCut(t *testing.T) {
 		_, err := tx.ExecContext(context.WithoutCancel(ctx), "SELECT pg_sleep(8)")
 		late <- err
 		return err
-	}, consumer.Timeout(50*time.Millisecond), consumer.Retry(retry.Policy{MaxAttempts: 1}))
+	}, consumer.Timeout(time.Second), consumer.Retry(retry.Policy{MaxAttempts: 1}))
 	b.start(c)
 	b.acked(b.deliver("stuck", `{}`), b.deliver("other", `{}`))
 	if err := <-late; err == nil {

@@ -87,7 +87,7 @@ func TestRefused(t *testing.T) {
 // A client that sends its body slowly is cut off; one that waits long for its commit is not.
 func TestSlowClient(t *testing.T) {
 	o := quiet()
-	o.BodyTimeout = 100 * time.Millisecond
+	o.BodyTimeout = 400 * time.Millisecond
 	s := newSource(t, o)
 	url := serve(t, s.Endpoint("stripe", webhook.Scheme{Verify: func(webhook.Request) (string, error) { return "1", nil }}))
 	subscribe(t, s, func(m *message.Message) {

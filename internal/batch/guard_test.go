@@ -188,7 +188,7 @@ func TestGuardIsToldWhoReturned(t *testing.T) {
 			}
 			return nil
 		})
-		h.Timeout = 50 * time.Millisecond
+		h.Timeout = 500 * time.Millisecond
 		e.Deliver(h, "m0")
 		if !slices.Equal(g.left, []bool{true}) {
 			f.Errorf("it returned: %v", g.left)

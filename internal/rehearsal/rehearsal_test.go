@@ -99,7 +99,7 @@ func TestOutcomes(t *testing.T) {
 	onEachDriver(t, keys, func(f *fixture) {
 		f.now(func(context.Context, *headrace.Tx, task.Input) error { return errOther })
 		f.e.Deliver(f.h, "pass")
-		f.h.Timeout = 100 * time.Millisecond
+		f.h.Timeout = time.Second
 		f.now(byKey)
 		f.r = f.rehearser(f.h)
 		var report rehearsal.Report
