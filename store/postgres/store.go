@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"time"
+
+	"github.com/lib/pq"
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/sqlstore"
@@ -32,7 +35,7 @@ type Store struct {
 	insert      inserts
 	ping        string
 	same        string
-	sealed      string // same and COMMIT, without arguments
+	sealed      string // same and COMMIT
 	may         string
 	refusal     string // to subscribe to the outbox
 	tables
@@ -150,7 +153,7 @@ func (s *Store) last(t *txn.Txn, events []outbox.Row) (*statement, error) {
 		query, args, err := s.insert.of(events, t.ID())
 		return &statement{query: query, args: args}, err
 	case t.ID() != "" && s.pool == nil && s.connector != nil:
-		return &statement{query: s.sealed}, nil
+		return &statement{query: strings.Replace(s.sealed, "$1", pq.QuoteLiteral(t.ID()), 1)}, nil
 	case t.ID() != "":
 		return &statement{query: s.same, args: []any{t.ID()}}, nil
 	}

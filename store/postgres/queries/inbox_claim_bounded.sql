@@ -14,7 +14,7 @@ WITH bounded AS MATERIALIZED (
     ON CONFLICT (scope, key) DO NOTHING
     RETURNING key
 )
-SELECT set_config('headrace.xact', pg_current_xact_id()::text, true), counted.n,
+SELECT pg_current_xact_id()::text, counted.n,
     CASE WHEN counted.n > 0 AND counted.n < cardinality($2::text[]) THEN (SELECT array_agg(won.key) FROM won) END,
     set_config('lock_timeout', CASE WHEN counted.n >= 0 THEN bounded.old END, true)
         || {{schema}}.headrace_limits($5::bigint, $6::bigint)

@@ -8,6 +8,6 @@ VALUES ($1::text, $2::text, $3::text, CASE
             THEN CASE WHEN set_config('lock_timeout', $7::bigint::text, true) IS NOT NULL THEN $4::text END
         END)
 ON CONFLICT (scope, key) DO NOTHING
-RETURNING set_config('headrace.xact', pg_current_xact_id()::text, true),
+RETURNING pg_current_xact_id()::text,
     CASE WHEN set_config('lock_timeout', current_setting('headrace.lock_timeout'), true) IS NOT NULL
         THEN {{schema}}.headrace_limits($5::bigint, $6::bigint) END

@@ -21,6 +21,6 @@ WITH due AS MATERIALIZED (
     WHERE i.scope = due.scope AND i.key = due.key AND i.state IS NOT DISTINCT FROM $3
     RETURNING i.scope, i.key
 ), here AS MATERIALIZED (
-    SELECT set_config('headrace.xact', pg_current_xact_id()::text, true) AS id
+    SELECT pg_current_xact_id()::text AS id
 )
 SELECT here.id, moved.scope, moved.key FROM here LEFT JOIN moved ON true

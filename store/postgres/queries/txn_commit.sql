@@ -1,4 +1,4 @@
--- COMMIT, in one round trip with a statement that fails where the transaction that runs is not the one of the
--- claim, whose id the claim has noted: then a handler has ended its transaction. Text that is no number fails the cast.
-SELECT CASE WHEN pg_current_xact_id_if_assigned()::text = current_setting('headrace.xact', true) THEN 1
+-- COMMIT, in one message with txn_same in front of it: it fails where the transaction that runs is not $1. Such a
+-- message has no arguments, so the id itself is put in the place of $1.
+SELECT CASE WHEN pg_current_xact_id_if_assigned()::text = $1::text THEN 1
     ELSE CAST('another transaction: ' || COALESCE(pg_current_xact_id_if_assigned()::text, 'none') AS integer) END; COMMIT
