@@ -41,14 +41,14 @@ func (h *held) Begin(ctx context.Context) (*txn.Txn, error) {
 //
 //evidence:first-record
 func TestFailureMeetsAnotherMessageOfItsKey(t *testing.T) {
-	for _, verdict := range []error{retry.Permanent(errBoom), retry.After(time.Hour, errBoom), inbox.ErrStale} {
-		t.Run(verdict.Error(), func(t *testing.T) {
-			onEachStore(t, func(b *bundle) { testLateVerdict(b, verdict) })
+	for _, failure := range []error{retry.Permanent(errBoom), retry.After(time.Hour, errBoom), inbox.ErrStale} {
+		t.Run(failure.Error(), func(t *testing.T) {
+			onEachStore(t, func(b *bundle) { testLateFailure(b, failure) })
 		})
 	}
 }
 
-func testLateVerdict(b *bundle, verdict error) {
+func testLateFailure(b *bundle, failure error) {
 	slow := &held{Store: b.st, reach: make(chan struct{}), goOn: make(chan struct{})}
 	src := memsource.New()
 	config := b.config()
@@ -59,7 +59,7 @@ func testLateVerdict(b *bundle, verdict error) {
 	}
 	consumer.Handle(late, topic, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 		slow.armed.Store(true)
-		return cmp.Or(insert(ctx, tx, m), verdict) // what it wrote has to be undone, and so has its claim
+		return cmp.Or(insert(ctx, tx, m), failure) // what it wrote has to be undone, and so has its claim
 	})
 	c := b.consumer(b.config())
 	consumer.Handle(c, topic, insert)

@@ -87,7 +87,7 @@ func TestPanicsOfTheConfigsFunctions(t *testing.T) {
 	})
 }
 
-// A dead-letter topic that no event may have makes no copy; the verdict stands.
+// A dead-letter topic that no event may have makes no copy; the dead letter is kept.
 //
 //evidence:copies
 func TestBadDeadLetterTopicMakesNoCopy(t *testing.T) {
@@ -369,7 +369,7 @@ func TestHandlerThatNeverReturns(t *testing.T) {
 	}
 }
 
-// Bad input 34: a pool of one connection is slow, and enough for handlers, verdicts,
+// Bad input 34: a pool of one connection is slow, and enough for handlers, failures,
 // backlog, redrive and relay together.
 //
 //evidence:in-flight

@@ -27,7 +27,7 @@ func (b *bundle) letters(f dlq.Filter) []dlq.Letter {
 	return list
 }
 
-// Verdicts: each failed attempt is committed before the next starts; at the limit
+// Each failed attempt is committed before the next starts; at the limit
 // the letter, the mark and the copy are one commit, and the source is acknowledged.
 //
 //evidence:letter
@@ -303,7 +303,7 @@ func TestRedriveGoesThroughTheInbox(t *testing.T) {
 	})
 }
 
-// Verdicts: a failed attempt is committed before the next one starts, so that it
+// A failed attempt is committed before the next one starts, so that it
 // counts although the process dies in the next.
 //
 //evidence:attempts

@@ -115,10 +115,10 @@ func TestUnknownCommit(t *testing.T) {
 	}
 }
 
-// The same for the verdicts and the backlog's drain.
+// The same for failed messages, and for the backlog.
 //
 //evidence:unknown
-func TestUnknownCommitOfVerdicts(t *testing.T) {
+func TestUnknownCommitOfFailures(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		f := b.failing()
 		var r runs

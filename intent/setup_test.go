@@ -138,7 +138,7 @@ func (b *bed) count(query string, args ...any) (n int) {
 	return n
 }
 
-// ctx ends with the test's patience.
+// ctx ends after bound.
 func (b *bed) ctx() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), bound)
 	b.Cleanup(cancel)

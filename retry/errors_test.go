@@ -21,20 +21,20 @@ func TestClassify(t *testing.T) {
 		err  error
 		want retry.Class
 	}{
-		"nil":                     {nil, ""},
-		"any":                     {io.EOF, retry.Transient},
-		"cancelled":               {context.Canceled, retry.Transient},
-		"deadline":                {fmt.Errorf("call: %w", context.DeadlineExceeded), retry.Timeout},
-		"i/o deadline":            {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, retry.Timeout},
-		"panic":                   {fmt.Errorf("a: %w", &retry.PanicError{Value: 1}), retry.Panic},
-		"panic with a deadline":   {&retry.PanicError{Value: context.DeadlineExceeded}, retry.Panic},
-		"panic with a verdict":    {&retry.PanicError{Value: retry.Permanent(io.EOF)}, retry.Panic},
-		"permanent":               {fmt.Errorf("a: %w", retry.Permanent(io.EOF)), retry.PermanentFailure},
-		"permanent deadline":      {retry.Permanent(context.DeadlineExceeded), retry.PermanentFailure},
-		"permanent panic":         {retry.Permanent(&retry.PanicError{}), retry.PermanentFailure},
-		"after":                   {retry.After(time.Second, io.EOF), retry.Transient},
-		"after a deadline":        {retry.After(time.Second, context.DeadlineExceeded), retry.Timeout},
-		"joined, permanent later": {errors.Join(io.EOF, retry.Permanent(io.EOF)), retry.PermanentFailure},
+		"nil":                          {nil, ""},
+		"any":                          {io.EOF, retry.Transient},
+		"cancelled":                    {context.Canceled, retry.Transient},
+		"deadline":                     {fmt.Errorf("call: %w", context.DeadlineExceeded), retry.Timeout},
+		"i/o deadline":                 {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, retry.Timeout},
+		"panic":                        {fmt.Errorf("a: %w", &retry.PanicError{Value: 1}), retry.Panic},
+		"panic with a deadline":        {&retry.PanicError{Value: context.DeadlineExceeded}, retry.Panic},
+		"panic with a permanent error": {&retry.PanicError{Value: retry.Permanent(io.EOF)}, retry.Panic},
+		"permanent":                    {fmt.Errorf("a: %w", retry.Permanent(io.EOF)), retry.PermanentFailure},
+		"permanent deadline":           {retry.Permanent(context.DeadlineExceeded), retry.PermanentFailure},
+		"permanent panic":              {retry.Permanent(&retry.PanicError{}), retry.PermanentFailure},
+		"after":                        {retry.After(time.Second, io.EOF), retry.Transient},
+		"after a deadline":             {retry.After(time.Second, context.DeadlineExceeded), retry.Timeout},
+		"joined, permanent later":      {errors.Join(io.EOF, retry.Permanent(io.EOF)), retry.PermanentFailure},
 	} {
 		if got := retry.Classify(c.err); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// patience is how long an action waits for the answer of a process before it shows the
+	// answerTimeout is how long an action waits for the answer of a process before it shows the
 	// request instead, and lookEvery the time between two looks.
-	patience  = 4 * time.Second
-	lookEvery = 100 * time.Millisecond
+	answerTimeout = 4 * time.Second
+	lookEvery     = 100 * time.Millisecond
 )
 
 // changed is shown with the present state of what a person decided on.
@@ -92,7 +92,7 @@ func once(v *visit) string {
 
 // await waits for the answer to a request, and goes to what it led to.
 func (v *visit) await(id int64, show present) error {
-	for end := time.Now().Add(patience); time.Now().Before(end) && sleep.For(v.ctx(), lookEvery); {
+	for end := time.Now().Add(answerTimeout); time.Now().Before(end) && sleep.For(v.ctx(), lookEvery); {
 		r, answer, done, err := v.asker().Look(v.ctx(), id)
 		if err != nil {
 			return v.refused(err, show)

@@ -113,7 +113,7 @@ func (r rabbit) server(addr string) amqp.Server {
 func (r rabbit) Source(addr string) (message.Subscriber, error) {
 	return amqp.NewSource(amqp.SourceOptions{
 		Server: r.server(addr), Topology: amqp.Topology{DeliveryLimit: amqp.Unlimited}, Prefetch: 64, PauseHold: time.Second,
-		MissingGrace: patience, // a server that has just been started may not have elected leaders
+		MissingGrace: waitTimeout, // a server that has just been started may not have elected leaders
 	})
 }
 

@@ -214,7 +214,7 @@ func ingestAndDie(text string) error {
 	if err := json.Unmarshal([]byte(text), &in); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	st, err := sqlite.Open(ctx, in.Path, sqlite.Options{})
 	if err != nil {

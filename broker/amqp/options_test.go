@@ -115,12 +115,12 @@ func TestWrongPassword(t *testing.T) {
 	b := setup(t)
 	server := b.server()
 	server.URL = strings.Replace(server.URL, "guest:guest", "guest:canary-secret", 1)
-	server.Timeout = patience
+	server.Timeout = waitTimeout
 	began := time.Now()
 	source := b.source(amqp.SourceOptions{Server: server})
 	_, err := source.Subscribe(b.ctx, b.queue)
 	for _, err := range []error{err, source.Check(b.ctx, b.queue, consumer.Demands{})} {
-		if err == nil || errors.Is(err, b.ctx.Err()) || errors.Is(err, consumer.ErrUnavailable) || time.Since(began) > patience/2 {
+		if err == nil || errors.Is(err, b.ctx.Err()) || errors.Is(err, consumer.ErrUnavailable) || time.Since(began) > waitTimeout/2 {
 			t.Errorf("after %s: %v", time.Since(began), err)
 		}
 	}

@@ -80,7 +80,7 @@ func TestRestartUnderLoad(t *testing.T) {
 	b := setup(t)
 	b.declare(amqp.Quorum, nil)
 	// A server that has just been started may not have elected the queue's leader.
-	messages := b.subscribe(b.source(amqp.SourceOptions{MissingGrace: patience}))
+	messages := b.subscribe(b.source(amqp.SourceOptions{MissingGrace: waitTimeout}))
 	sink := b.sink(amqp.SinkOptions{})
 	all := &tally{missing: make(map[string]bool), received: make(map[string]bool)}
 	stop := make(chan struct{})
@@ -145,9 +145,9 @@ func TestMemoryAlarm(t *testing.T) {
 		return errors.Is(err, amqp.ErrBlocked)
 	})
 	// A socket without a reader takes no large message. Guard: bounded.
-	patient := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * patience})
+	patient := b.sink(amqp.SinkOptions{Server: server, ConfirmTimeout: 2 * waitTimeout})
 	began := time.Now()
-	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > patience {
+	if err := patient.Publish(b.queue, msg("large", strings.Repeat("x", 15<<20))); err == nil || time.Since(began) > waitTimeout {
 		t.Errorf("a large message while it is blocked: %v after %s", err, time.Since(began))
 	}
 	// Calls that begin before the broker has said so find that it reads nothing any more.
@@ -160,12 +160,12 @@ func TestMemoryAlarm(t *testing.T) {
 			}
 		})
 	}
-	if !within(&calls, patience) {
+	if !within(&calls, waitTimeout) {
 		b.Fatal("Publish does not return while the broker is blocked")
 	}
 	// Nor does Close, which the broker does not answer.
 	calls.Go(func() { b.must(many.Close()) })
-	if !within(&calls, patience) {
+	if !within(&calls, waitTimeout) {
 		b.Fatal("Close does not return while the broker is blocked")
 	}
 	lift()

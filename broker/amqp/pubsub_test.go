@@ -16,8 +16,8 @@ func TestPubSub(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			url := variable(t, "HEADRACE_TEST_RABBITMQ")
 			pair := func(t *testing.T, topology amqp.Topology) (message.Publisher, message.Subscriber) {
-				server := amqp.Server{URL: url, Timeout: patience}
-				sink, err := amqp.NewSink(amqp.SinkOptions{Server: server, Topology: topology, ConfirmTimeout: patience})
+				server := amqp.Server{URL: url, Timeout: waitTimeout}
+				sink, err := amqp.NewSink(amqp.SinkOptions{Server: server, Topology: topology, ConfirmTimeout: waitTimeout})
 				if err != nil {
 					t.Fatal(err)
 				}

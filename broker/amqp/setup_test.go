@@ -20,8 +20,8 @@ import (
 	"github.com/headrace/headrace/broker/brokertest"
 )
 
-// patience bounds every wait: on a loaded machine a broker stands still for many seconds.
-const patience = 90 * time.Second
+// waitTimeout bounds every wait: on a loaded machine a broker stands still for many seconds.
+const waitTimeout = 90 * time.Second
 
 // bundle is what a test has: the real server, and a queue of its own.
 type bundle struct {
@@ -105,7 +105,7 @@ func (b *bundle) declare(kind amqp.Kind, more amqp091.Table) {
 }
 
 func (b *bundle) server() amqp.Server {
-	return amqp.Server{URL: b.url, Timeout: patience, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
+	return amqp.Server{URL: b.url, Timeout: waitTimeout, Logger: slog.New(slog.NewTextHandler(b.log, nil))}
 }
 
 func (b *bundle) source(o amqp.SourceOptions) *amqp.Source {
@@ -125,7 +125,7 @@ func (b *bundle) sink(o amqp.SinkOptions) *amqp.Sink {
 		o.Server = b.server()
 	}
 	if o.ConfirmTimeout == 0 {
-		o.ConfirmTimeout = patience
+		o.ConfirmTimeout = waitTimeout
 	}
 	s, err := amqp.NewSink(o)
 	b.must(err)
@@ -158,7 +158,7 @@ func (b *bundle) next(messages <-chan *message.Message) *message.Message {
 	select {
 	case m := <-messages:
 		return m
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		b.Fatalf("no message; the log says:\n%s", b.log.String())
 		return nil
 	}
@@ -177,7 +177,7 @@ func (b *bundle) left(n int) {
 // eventually asks what only the broker knows, and does not tell.
 func (b *bundle) eventually(what string, f func() bool) {
 	b.Helper()
-	for end := time.Now().Add(patience); !f(); {
+	for end := time.Now().Add(waitTimeout); !f(); {
 		if time.Now().After(end) {
 			b.Fatalf("in vain: %s; the log says:\n%s", what, b.log.String())
 		}

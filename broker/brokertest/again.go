@@ -39,7 +39,7 @@ func givenAgain(s *bundle) {
 	var cut *holder
 	select {
 	case cut = <-entered:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.Fatal("no handler is run")
 	}
 	other := both[0]
@@ -50,7 +50,7 @@ func givenAgain(s *bundle) {
 	defer mend()
 	select {
 	case <-other.received:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.Fatal("the broker does not give the message to the other process")
 	}
 	free()
@@ -82,7 +82,7 @@ func removed(s *bundle) {
 	}
 	s.create(s.topic)
 	s.sendNumbers(4, 6)
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for s.count("SELECT count(DISTINCT n) FROM effects") < 6 {
 		select {
 		case <-w.done:

@@ -18,9 +18,9 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// patience bounds each wait. A starting broker may be slow: one in Java took more than
+// waitTimeout bounds each wait. A starting broker may be slow: one in Java took more than
 // half a minute on a busy machine.
-const patience = 3 * time.Minute
+const waitTimeout = 3 * time.Minute
 
 // bundle is what a scenario works with: a topic, a database, and the consumers on them.
 type bundle struct {
@@ -94,7 +94,7 @@ func (s *bundle) create(topic string) {
 }
 
 func (s *bundle) bounded() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+	return context.WithTimeout(context.Background(), waitTimeout)
 }
 
 // send sends records of a foreign sender.
@@ -156,7 +156,7 @@ func (s *bundle) closed(what string, closing func() error) {
 		if err != nil {
 			s.Errorf("close the %s: %v", what, err)
 		}
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.Errorf("the %s cannot be closed", what)
 	}
 }
@@ -241,7 +241,7 @@ func hasPayload(letters []dlq.Letter, payload []byte) bool {
 // eventually waits until done, which also returns its progress.
 func (s *bundle) eventually(what string, done func() (string, bool)) {
 	s.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		got, ok := done()
 		if ok {

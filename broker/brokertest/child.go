@@ -31,7 +31,7 @@ func child(b Broker, text string) error {
 	if err := json.Unmarshal([]byte(text), &o); err != nil {
 		return err
 	}
-	ctx, stop := context.WithTimeout(context.Background(), patience)
+	ctx, stop := context.WithTimeout(context.Background(), waitTimeout)
 	defer stop()
 	st, err := sqlite.Open(ctx, o.Path, sqlite.Options{})
 	if err != nil {
@@ -85,7 +85,7 @@ func (s *bundle) killChild(at fault.Point, nth int64) {
 	if err != nil {
 		s.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience+10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout+10*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self, "-test.run=^$")
 	cmd.Env = append(os.Environ(), childVariable+"="+string(text))

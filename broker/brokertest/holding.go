@@ -24,7 +24,7 @@ func heartbeat(s *bundle) {
 		holder, other = first, second
 	case m = <-second.ch:
 		holder, other = second, first
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 	}
 	if m == nil {
 		s.Fatal("no message comes")
@@ -184,7 +184,7 @@ func stopped(s *bundle) {
 	case <-entered:
 	case <-w.done:
 		s.Fatalf("Run ended: %v", w.err)
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		s.Fatal("the handler is not run")
 	}
 	w.stop()

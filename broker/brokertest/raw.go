@@ -29,7 +29,7 @@ func (s *bundle) subscribe(source message.Subscriber) *raw {
 // next waits for a message.
 func (r *raw) next() *message.Message {
 	r.s.Helper()
-	m := r.within(patience)
+	m := r.within(waitTimeout)
 	if m == nil {
 		r.s.Fatal("no message comes")
 	}

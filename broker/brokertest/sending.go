@@ -154,7 +154,7 @@ func (s *bundle) publish(events ...headrace.Event) {
 func (s *bundle) producer(sink message.Publisher, n int, pause time.Duration) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		deadline := time.Now().Add(patience)
+		deadline := time.Now().Add(waitTimeout)
 		for first := 1; first <= n; first += 5 {
 			for {
 				var messages []*message.Message

@@ -100,7 +100,7 @@ func (w *worker) halt() {
 			if w.err != nil {
 				w.s.Errorf("Run: %v", w.err)
 			}
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			w.s.Errorf("Run does not return")
 		}
 	})

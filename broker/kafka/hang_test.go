@@ -60,7 +60,7 @@ func TestPublishEndsInSilence(t *testing.T) {
 	}
 }
 
-// within runs f, which returns within patience.
+// within runs f, which returns within waitTimeout.
 func (b *bundle) within(f func() error) error {
 	b.Helper()
 	done := make(chan error, 1)
@@ -68,8 +68,8 @@ func (b *bundle) within(f func() error) error {
 	select {
 	case err := <-done:
 		return err
-	case <-time.After(patience / 2):
-		b.Fatalf("not done after %s", patience/2)
+	case <-time.After(waitTimeout / 2):
+		b.Fatalf("not done after %s", waitTimeout/2)
 		return nil
 	}
 }

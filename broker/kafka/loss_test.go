@@ -54,8 +54,8 @@ func TestDeletedTopic(t *testing.T) {
 		if is {
 			t.Fatalf("a message came: %s", m.Payload)
 		}
-	case <-time.After(patience):
-		t.Fatalf("the subscription has not ended after %s", patience)
+	case <-time.After(waitTimeout):
+		t.Fatalf("the subscription has not ended after %s", waitTimeout)
 	}
 	if log.has("going on") || !log.has("the topic was deleted; waiting") || !log.has("deleted and not made again") {
 		t.Errorf("the log says\n%s", log.text.String())

@@ -39,7 +39,7 @@ func TestTwoOwners(t *testing.T) {
 	})
 	select {
 	case <-entered:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("the first handler does not run")
 	}
 	wire.cut()
@@ -71,7 +71,7 @@ func (b *bundle) owner(db *pgtest.DB, source *kafka.Source, h consumer.Func[int]
 	if err != nil {
 		b.Fatal(err)
 	}
-	c, err := consumer.New("owners", st, consumer.Config{Source: source, Logger: b.sourceOptions("").Logger, HandlerTimeout: 2 * patience})
+	c, err := consumer.New("owners", st, consumer.Config{Source: source, Logger: b.sourceOptions("").Logger, HandlerTimeout: 2 * waitTimeout})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func TestManyHeadersOfOneName(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
-		t.Errorf("not closed after %s", patience)
+	case <-time.After(waitTimeout):
+		t.Errorf("not closed after %s", waitTimeout)
 	}
 }

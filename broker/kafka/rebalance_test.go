@@ -20,7 +20,7 @@ import (
 func TestARevokedPartitionIsDrained(t *testing.T) {
 	b := setup(t, 1)
 	b.fill(5)
-	first := b.source(func(o *kafka.SourceOptions) { o.CloseTimeout = patience })
+	first := b.source(func(o *kafka.SourceOptions) { o.CloseTimeout = waitTimeout })
 	ctx, leave := context.WithCancel(t.Context())
 	messages, err := first.Subscribe(ctx, b.topic)
 	if err != nil {
@@ -98,7 +98,7 @@ func TestARebalanceLetsHandlersFinish(t *testing.T) {
 			m.Ack()
 		case m := <-second:
 			m.Ack()
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			t.Fatal("nothing comes")
 		}
 	}

@@ -48,8 +48,8 @@ const (
 	session = 2 * time.Second
 	// alive is as much where a test is about members that live, however slow the machine.
 	alive = 9 * time.Second
-	// patience bounds each wait.
-	patience = time.Minute
+	// waitTimeout bounds each wait.
+	waitTimeout = time.Minute
 )
 
 // sourceOptions are short ones.
@@ -301,7 +301,7 @@ func (b *bundle) subscribe(s message.Subscriber) <-chan *message.Message {
 // receive returns the next n messages, none of them acknowledged.
 func (b *bundle) receive(messages <-chan *message.Message, n int) (list []*message.Message) {
 	b.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(waitTimeout)
 	defer timer.Stop()
 	for len(list) < n {
 		select {
@@ -311,7 +311,7 @@ func (b *bundle) receive(messages <-chan *message.Message, n int) (list []*messa
 			}
 			list = append(list, m)
 		case <-timer.C:
-			b.Fatalf("%d of %d messages came in %s", len(list), n, patience)
+			b.Fatalf("%d of %d messages came in %s", len(list), n, waitTimeout)
 		}
 	}
 	return list
@@ -332,14 +332,14 @@ func (b *bundle) quiet(messages <-chan *message.Message, d time.Duration) {
 // eventually waits until now returns true; it says what it has found.
 func (b *bundle) eventually(what string, now func() (string, bool)) {
 	b.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	for {
 		found, ok := now()
 		if ok {
 			return
 		}
 		if time.Now().After(deadline) {
-			b.Fatalf("%s: not after %s; found %s", what, patience, found)
+			b.Fatalf("%s: not after %s; found %s", what, waitTimeout, found)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

@@ -42,7 +42,7 @@ func TestASinksRecords(t *testing.T) {
 	if err := b.sink().Publish(b.topic, m, bare); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	out, err := exec.CommandContext(ctx, "kcat", "-C", "-q", "-b", b.addr, "-t", b.topic, "-c", "2", "-f", `%k|%s|%S|%h\n`).Output()
 	if err != nil {

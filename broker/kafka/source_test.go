@@ -181,7 +181,7 @@ func (b *bundle) ends(m *message.Message) {
 	b.Helper()
 	select {
 	case <-m.Context().Done():
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		b.Fatal("the message's context does not end")
 	}
 }

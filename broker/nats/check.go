@@ -82,14 +82,14 @@ func (s *Source) acceptable(c jetstream.ConsumerConfig, topic string, st jetstre
 		return fmt.Errorf("NATS consumer %q has HeadersOnly, so that handlers would be given empty payloads: set it to false", name)
 	case s.o.AckWait != 0 && s.o.AckWait != c.AckWait:
 		return fmt.Errorf("NATS consumer %q has AckWait %s, the option AckWait says %s: change one of them", name, c.AckWait, s.o.AckWait)
-	case patience(c) < leastAckWait:
-		return fmt.Errorf("NATS consumer %q gives messages to another process after %s (AckWait or BackOff): below %s a short silence would already count as death", name, patience(c), leastAckWait)
+	case ackWait(c) < leastAckWait:
+		return fmt.Errorf("NATS consumer %q gives messages to another process after %s (AckWait or BackOff): below %s a short silence would already count as death", name, ackWait(c), leastAckWait)
 	}
 	return nil
 }
 
-// patience is how long the server waits for an answer about a message.
-func patience(c jetstream.ConsumerConfig) time.Duration {
+// ackWait is how long the server waits for an answer about a message.
+func ackWait(c jetstream.ConsumerConfig) time.Duration {
 	if len(c.BackOff) > 0 {
 		return slices.Min(c.BackOff)
 	}

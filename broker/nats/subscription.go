@@ -71,7 +71,7 @@ func newSubscription(ctx context.Context, s *Source, topic string, st jetstream.
 		inbox: s.link.nc.NewInbox(), out: make(chan *message.Message), wake: make(chan struct{}, 1),
 		// Room for two requests: answers to an abandoned one may come late.
 		in: make(chan *natsgo.Msg, 2*s.o.Window+64), done: make(chan *delivery, s.o.Window),
-		held: make(map[*delivery]bool), every: patience(c) / 3, batch: s.o.Window, expires: pullTime,
+		held: make(map[*delivery]bool), every: ackWait(c) / 3, batch: s.o.Window, expires: pullTime,
 	}
 	if c.MaxRequestBatch > 0 {
 		b.batch = min(b.batch, c.MaxRequestBatch)

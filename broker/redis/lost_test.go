@@ -84,7 +84,7 @@ func (s *trimmed) take(messages <-chan *message.Message, n int) {
 func (s *trimmed) said(lost ...int) {
 	s.Helper()
 	const warning = "entries were removed"
-	for deadline := time.Now().Add(patience); strings.Count(s.log.String(), warning) < len(lost) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(waitTimeout); strings.Count(s.log.String(), warning) < len(lost) && time.Now().Before(deadline); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	sum := 0
@@ -148,7 +148,7 @@ func TestTrimmedUnread(t *testing.T) {
 // counted waits until Redis counts so many entries as read by the group.
 func (s *trimmed) counted(n int64) {
 	s.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(waitTimeout); ; time.Sleep(10 * time.Millisecond) {
 		groups, err := s.client.XInfoGroups(s.Context(), s.topic).Result()
 		if err != nil {
 			s.Fatal(err)
@@ -195,7 +195,7 @@ func TestRestartIsNoLoss(t *testing.T) {
 			}
 			s.fill(20, 5)
 			s.take(messages, 5)
-			for deadline := time.Now().Add(patience); !strings.Contains(s.log.String(), "entries were removed"); time.Sleep(10 * time.Millisecond) {
+			for deadline := time.Now().Add(waitTimeout); !strings.Contains(s.log.String(), "entries were removed"); time.Sleep(10 * time.Millisecond) {
 				if time.Now().After(deadline) {
 					t.Fatal("what was lost after the restart is not said")
 				}

@@ -18,8 +18,8 @@ import (
 	"github.com/headrace/headrace/broker/redis"
 )
 
-// patience bounds each wait for what must happen: machines may be slow.
-const patience = time.Minute
+// waitTimeout bounds each wait for what must happen: machines may be slow.
+const waitTimeout = time.Minute
 
 // variable says where Redis is: host:port.
 const variable = "HEADRACE_TEST_REDIS"
@@ -142,7 +142,7 @@ func (b *bundle) next(messages <-chan *message.Message) *message.Message {
 			b.Fatal("the subscription has ended")
 		}
 		return m
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		b.Fatal("no message came")
 	}
 	return nil
@@ -178,7 +178,7 @@ func left(ctx context.Context, client *goredis.Client, stream, group string) (in
 // emptied waits until the group has acknowledged everything.
 func (b *bundle) emptied() {
 	b.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(10 * time.Millisecond) {
 		n, err := left(b.Context(), b.client, b.topic, "group")
 		if err != nil {
 			b.Fatal(err)

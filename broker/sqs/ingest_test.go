@@ -88,7 +88,7 @@ func TestIngest(t *testing.T) {
 // until waits for what only SQS or the consumer knows, and does not tell.
 func (b *bundle) until(what string, f func() bool) {
 	b.Helper()
-	for end := time.Now().Add(patience); !f(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !f(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("in vain: %s", what)
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/headrace/headrace/broker/sqs"
 )
 
-// patience bounds each wait for what must happen: machines may be slow.
-const patience = time.Minute
+// waitTimeout bounds each wait for what must happen: machines may be slow.
+const waitTimeout = time.Minute
 
 // variable says where ElasticMQ is.
 const variable = "HEADRACE_TEST_SQS"
@@ -148,7 +148,7 @@ func left(ctx context.Context, client *awssqs.Client, url string) (n int, err er
 // emptied waits until the queue has no message.
 func (b *bundle) emptied() {
 	b.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(10 * time.Millisecond) {
 		n, err := left(b.Context(), b.client, b.url)
 		if err != nil {
 			b.Fatal(err)
@@ -171,7 +171,7 @@ func (b *bundle) next(messages <-chan *message.Message) *message.Message {
 			b.Fatal("the subscription has ended")
 		}
 		return m
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		b.Fatal("no message came")
 	}
 	return nil

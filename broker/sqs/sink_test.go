@@ -22,7 +22,7 @@ import (
 // received takes what the queue has with the SDK alone.
 func (b *bundle) received(n int) (all []types.Message) {
 	b.Helper()
-	for end := time.Now().Add(patience); len(all) < n && time.Now().Before(end); {
+	for end := time.Now().Add(waitTimeout); len(all) < n && time.Now().Before(end); {
 		out, err := b.client.ReceiveMessage(b.Context(), &awssqs.ReceiveMessageInput{
 			QueueUrl: &b.url, MaxNumberOfMessages: 10, WaitTimeSeconds: 1, VisibilityTimeout: 60, MessageAttributeNames: []string{"All"},
 			MessageSystemAttributeNames: []types.MessageSystemAttributeName{"All"},

@@ -333,7 +333,7 @@ func TestQueueGone(t *testing.T) {
 		if ok {
 			t.Error("a message")
 		}
-	case <-time.After(patience): // ElasticMQ may leave the call that waits without an answer
+	case <-time.After(waitTimeout): // ElasticMQ may leave the call that waits without an answer
 		t.Error("the subscription goes on")
 	}
 }

@@ -23,13 +23,13 @@ import (
 // the expectation, the rows of the tables and what happened.
 type Kit struct {
 	t testing.TB
-	// patience is how long Settle and Post wait without any progress.
-	patience time.Duration
-	place    *place
-	wire     Wire
-	broker   *broker
-	story    *story
-	pulse    *pulse
+	// idleTimeout is how long Settle and Post wait without any progress.
+	idleTimeout time.Duration
+	place       *place
+	wire        Wire
+	broker      *broker
+	story       *story
+	pulse       *pulse
 
 	supervisors sync.WaitGroup
 	committing  atomic.Int64 // commits under way
@@ -76,7 +76,7 @@ func New(t testing.TB, database Database, wire Wire) *Kit {
 		t.Fatalf("consumertest.New: the Wire is nil")
 	}
 	k := &Kit{
-		t: t, patience: patience, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
+		t: t, idleTimeout: idleTimeout, place: database.make(t), wire: wire, story: new(story), pulse: newPulse(), slots: make(map[int]*process),
 		deadInstances: make(map[string]bool), moved: make(map[*txn.Txn]bool), rows: make(map[int64]inbox.ID),
 		delays: make(map[inbox.ID][]time.Duration), postponed: make(map[inbox.ID]time.Duration), systems: make(map[*System]bool), runs: make(map[inbox.ID][]run), expired: make(map[stepID]bool), first: make(map[string]firstCall), called: make(map[string]time.Duration), relayed: make(map[string]string), toldLines: make(map[string]bool),
 	}

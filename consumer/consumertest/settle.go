@@ -11,8 +11,8 @@ import (
 	"github.com/headrace/headrace/consumer"
 )
 
-// patience is how long Settle and Post wait without any progress, in a test of a user.
-const patience = 30 * time.Second
+// idleTimeout is how long Settle and Post wait without any progress, in a test of a user.
+const idleTimeout = 30 * time.Second
 
 // Settle waits until no work is left: each delivery is acknowledged, the backlog is
 // empty, so is the outbox if the consumer has a Sink, no event waits for a local handler of
@@ -30,7 +30,7 @@ func (k *Kit) Settle() {
 	k.start(1)
 	end, cancel := k.deadline()
 	defer cancel()
-	idle := time.NewTimer(k.patience)
+	idle := time.NewTimer(k.idleTimeout)
 	defer idle.Stop()
 	var last string
 	for {
@@ -45,7 +45,7 @@ func (k *Kit) Settle() {
 		// The relays of a consumer beat as long as it runs: that alone is no progress.
 		if now := k.progress(left); now != last {
 			last = now
-			idle.Reset(k.patience)
+			idle.Reset(k.idleTimeout)
 		}
 		if len(left) == 0 {
 			select {
@@ -58,7 +58,7 @@ func (k *Kit) Settle() {
 		select {
 		case <-felt:
 		case <-idle.C:
-			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", k.patience, indent(left), k.tell())
+			k.t.Fatalf("Settle: nothing has happened for %s, and this is left:%s\n%s", k.idleTimeout, indent(left), k.tell())
 		case <-end.Done():
 			k.t.Fatalf("Settle: the test's time is over, and this is left:%s\n%s", indent(left), k.tell())
 		}

@@ -94,7 +94,7 @@ func (k *Kit) await(method string, usable func(p *process) bool) *process {
 	k.start(1)
 	end, cancel := k.deadline()
 	defer cancel()
-	idle := time.NewTimer(k.patience)
+	idle := time.NewTimer(k.idleTimeout)
 	defer idle.Stop()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
@@ -112,7 +112,7 @@ func (k *Kit) await(method string, usable func(p *process) bool) *process {
 		select {
 		case <-look.C: // a subscription begins without a beat of the pulse
 		case <-idle.C:
-			k.t.Fatalf("%s: no process has been ready for %s\n%s", method, k.patience, k.tell())
+			k.t.Fatalf("%s: no process has been ready for %s\n%s", method, k.idleTimeout, k.tell())
 		case <-end.Done():
 			k.t.Fatalf("%s: the test's time is over, and no process is ready\n%s", method, k.tell())
 		}

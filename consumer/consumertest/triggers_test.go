@@ -236,13 +236,13 @@ func TestDeliverOfAWebhook(t *testing.T) {
 
 // Settle ends although relays look for work all the time.
 func TestSettleEndsBesideRelays(t *testing.T) {
-	const patience, enough = 200 * time.Millisecond, 5 * time.Second
+	const idleTimeout, enough = 200 * time.Millisecond, 5 * time.Second
 	stop, end := context.WithTimeout(t.Context(), enough)
 	defer end()
 	says(t, failure(func(t testing.TB) {
 		k := kit(t, consumertest.SQLite(), localOnly(false))
 		t.Cleanup(end)
-		k.Strand(consumertest.JSON("nobody", "m", order{"1", 1}), patience, stop.Done())
+		k.Strand(consumertest.JSON("nobody", "m", order{"1", 1}), idleTimeout, stop.Done())
 		k.Settle()
 	}), "Settle: nothing has happened for 200ms", "is not taken")
 	if errors.Is(stop.Err(), context.DeadlineExceeded) {

@@ -96,7 +96,7 @@ func (s *scene) night(ctx context.Context, k int) error {
 	}
 	select {
 	case <-s.shop.reading:
-	case <-time.After(child.Patience):
+	case <-time.After(child.IdleTimeout):
 		return errors.New("the books are not read")
 	case <-ctx.Done():
 		return errors.Join(child.ErrStopped, worker.Stop())
@@ -148,7 +148,7 @@ func (s *scene) kill(worker *child.Process, night int, within time.Duration) (*c
 
 // wait waits until cond is true.
 func (s *scene) wait(ctx context.Context, what string, cond func() (bool, error)) error {
-	for end := time.Now().Add(child.Patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(child.IdleTimeout); ; time.Sleep(20 * time.Millisecond) {
 		ok, err := cond()
 		switch {
 		case err != nil || ok:
@@ -156,7 +156,7 @@ func (s *scene) wait(ctx context.Context, what string, cond func() (bool, error)
 		case ctx.Err() != nil:
 			return child.ErrStopped
 		case time.Now().After(end):
-			return fmt.Errorf("not within %s: %s; %s/worker.log says more", child.Patience, what, s.Dir)
+			return fmt.Errorf("not within %s: %s; %s/worker.log says more", child.IdleTimeout, what, s.Dir)
 		}
 	}
 }

@@ -33,8 +33,8 @@ const (
 	// promise is how long other handlers get no lease after one asked for the only lease;
 	// each request renews it.
 	promise = 5 * time.Second
-	// leasePatience is how long a suspect waits for granted leases to end.
-	leasePatience = 10 * time.Second
+	// leaseTimeout is how long a suspect waits for granted leases to end.
+	leaseTimeout = 10 * time.Second
 )
 
 // NewProcess returns a process without running work.
@@ -60,17 +60,17 @@ func (p *Process) leave() {
 	p.change()
 }
 
-// isolate waits until no other work runs, for leases at most leasePatience, and reports
+// isolate waits until no other work runs, for leases at most leaseTimeout, and reports
 // whether none runs. end ends it.
 func (p *Process) isolate(ctx context.Context) (only bool, err error) {
-	patience := time.NewTimer(leasePatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(leaseTimeout)
+	defer timeout.Stop()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting++
 	defer func() { p.waiting-- }()
 	for late := false; p.alone || p.running > 0 || p.leases > 0 && !late; {
-		now, err := p.wait(ctx, patience.C)
+		now, err := p.wait(ctx, timeout.C)
 		if err != nil {
 			p.change() // wake those who waited because of this suspect
 			return false, err

@@ -143,7 +143,7 @@ func TestIsolationWaitsForLeases(t *testing.T) {
 		}
 		start := time.Now()
 		only, err := i.isolate(t.Context())
-		if took := time.Since(start); only || err != nil || took != leasePatience {
+		if took := time.Since(start); only || err != nil || took != leaseTimeout {
 			t.Errorf("only %t, %v, after %s", only, err, took)
 		}
 		if n := i.Lease("a", 3); n != 0 {

@@ -29,9 +29,9 @@ const MaxOpenConns = 32
 // for each transaction.
 const idleConns = 10
 
-// patience bounds each statement of this package. A drop that takes longer waits for a transaction that
+// statementTimeout bounds each statement of this package. A drop that takes longer waits for a transaction that
 // the test has left open.
-const patience = 2 * time.Minute
+const statementTimeout = 2 * time.Minute
 
 var (
 	//go:embed queries/create_schema.sql
@@ -117,7 +117,7 @@ func OpenDB(tb testing.TB, driver, dsn string) *sql.DB {
 	})
 	db.SetMaxOpenConns(MaxOpenConns)
 	db.SetMaxIdleConns(idleConns)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 	defer cancel()
 	if err := db.PingContext(ctx); err != nil {
 		tb.Fatalf("pgtest: the server does not answer: %v", err)
@@ -142,7 +142,7 @@ func OpenPool(tb testing.TB, dsn string, conns int) *pgxpool.Pool {
 		tb.Fatalf("pgtest: open: %v", err)
 	}
 	tb.Cleanup(pool.Close)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 	defer cancel()
 	if err := pool.Ping(ctx); err != nil {
 		tb.Fatalf("pgtest: the server does not answer: %v", err)

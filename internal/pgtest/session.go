@@ -16,9 +16,9 @@ var sessions = struct {
 	idle map[string][]*pgx.Conn
 }{idle: map[string][]*pgx.Conn{}}
 
-// session runs f with a connection of its own, within patience.
+// session runs f with a connection of its own, within statementTimeout.
 func session(dsn string, f func(ctx context.Context, conn *pgx.Conn) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout)
 	defer cancel()
 	conn, err := idle(ctx, dsn)
 	if err != nil {

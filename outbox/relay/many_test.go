@@ -208,7 +208,7 @@ func TestTransactionsHaveAnIdleBound(t *testing.T) {
 // relay may be open meanwhile.
 func TestASinkThatWritesIntoTheDatabase(t *testing.T) {
 	onEach(t, func(b *bundle) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if _, err := b.st.DB().ExecContext(ctx, "CREATE TABLE received (id text)"); err != nil {
 			b.Fatal(err)
@@ -221,7 +221,7 @@ func TestASinkThatWritesIntoTheDatabase(t *testing.T) {
 		start := time.Now()
 		b.relay(b.st, b.options())
 		b.untilEmpty()
-		if n := len(b.sink.all()); n != 5 || time.Since(start) > patience/8 {
+		if n := len(b.sink.all()); n != 5 || time.Since(start) > waitTimeout/8 {
 			b.Errorf("%d publishes in %s, want 5 at once", n, time.Since(start))
 		}
 	})

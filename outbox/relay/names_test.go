@@ -193,7 +193,7 @@ func receive[T any](t *testing.T, c <-chan T) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatal("timed out")
 	}
 	return v

@@ -32,8 +32,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait of a test for something that must happen.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait of a test for something that must happen.
+const waitTimeout = 2 * time.Minute
 
 // realStore is one of the two stores.
 type realStore struct {
@@ -186,7 +186,7 @@ func (b *bundle) untilEmpty() {
 // until waits until cond holds. It asks again after each publish, commit and hook.
 func (b *bundle) until(what string, cond func() bool) {
 	b.Helper()
-	timeout := time.After(patience)
+	timeout := time.After(waitTimeout)
 	for {
 		changed := b.board.changed()
 		if cond() {

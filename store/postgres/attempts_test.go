@@ -9,7 +9,7 @@ import (
 	"github.com/headrace/headrace/store/postgres"
 )
 
-// Verdicts: two processes that record an attempt of one message at once both get a
+// Two processes that record an attempt of one message at once both get a
 // number; neither fails for it.
 func TestAttemptsOfOneMessageAtOnce(t *testing.T) {
 	st := setup(t, "open", "", postgres.Options{})

@@ -11,7 +11,7 @@ import (
 )
 
 // SetCommitTimeout bounds COMMIT for tests that cut it.
-func (s *Store) SetCommitTimeout(d time.Duration) { s.patience = d }
+func (s *Store) SetCommitTimeout(d time.Duration) { s.commitTimeout = d }
 
 // Links is how many network connections the store knows.
 func (s *Store) Links() (n int) {

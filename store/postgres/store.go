@@ -30,14 +30,14 @@ type Store struct {
 	begin      txn.Options
 	abandoned  txn.Abandoned
 	// unreachable says that a connection without an answer cannot be cut.
-	unreachable bool
-	patience    time.Duration // of Commit
-	insert      inserts
-	ping        string
-	same        string
-	sealed      string // same and COMMIT
-	may         string
-	refusal     string // to subscribe to the outbox
+	unreachable   bool
+	commitTimeout time.Duration
+	insert        inserts
+	ping          string
+	same          string
+	sealed        string // same and COMMIT
+	may           string
+	refusal       string // to subscribe to the outbox
 	tables
 }
 
@@ -93,7 +93,7 @@ func idleEnd(err error) bool {
 
 // Commit implements store.Store.
 func (s *Store) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.commitTimeout)
 	defer cancel()
 	if s.pool != nil || s.connector != nil && len(events) == 0 {
 		return s.commitInOne(ctx, t, events)

@@ -64,11 +64,11 @@ func (c *conn) Begin() (driver.Tx, error) {
 }
 
 // bound gives ctx a deadline if it has none.
-func bound(ctx context.Context, patience time.Duration) (context.Context, context.CancelFunc) {
+func bound(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeout(ctx, patience)
+	return context.WithTimeout(ctx, timeout)
 }
 
 // lock tries to take the write lock until ctx ends.

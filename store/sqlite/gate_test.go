@@ -71,7 +71,7 @@ func waiters(g *gate) int { return int(g.waiting.Load()) }
 // until asks done until it says yes. It is for what shows only in a count.
 func until(t *testing.T, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(100 * time.Microsecond) {
+	for deadline := time.Now().Add(waitTimeout); !done(); time.Sleep(100 * time.Microsecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain")
 		}
@@ -183,7 +183,7 @@ func TestSlowMachine(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	tx, err := c.BeginTx(ctx, nil)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// patience bounds every wait of a test for something that must happen.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait of a test for something that must happen.
+const waitTimeout = 2 * time.Minute
 
 // setup returns a fresh store with a table of effects, and the path of its file.
 func setup(tb testing.TB) (*Store, string) {
@@ -45,7 +45,7 @@ func mustExec(tb testing.TB, s *Store, query string, args ...any) {
 
 func begin(tb testing.TB, s *Store) *txn.Txn {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), waitTimeout)
 	defer cancel()
 	t, err := s.Begin(ctx)
 	if err != nil {
@@ -100,8 +100,8 @@ func receive[T any](tb testing.TB, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
-		tb.Fatalf("nothing came within %s", patience)
+	case <-time.After(waitTimeout):
+		tb.Fatalf("nothing came within %s", waitTimeout)
 		panic("unreachable")
 	}
 }

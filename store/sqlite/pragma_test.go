@@ -86,7 +86,7 @@ func TestReadsNeverWait(t *testing.T) {
 	tx := begin(t, s)
 	defer tx.Rollback()
 	claim(t, s, tx, "open")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	marks := make([]int64, backlog.Shards)
 	_, err1 := s.Backlog().Poll(ctx, "c", marks)

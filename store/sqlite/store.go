@@ -144,12 +144,12 @@ func (s *Store) Close() error {
 }
 
 func (s *Store) awaitAbandoned() error {
-	patience := time.NewTimer(s.busy)
-	defer patience.Stop()
+	timeout := time.NewTimer(s.busy)
+	defer timeout.Stop()
 	select {
 	case <-s.abandoned.Ended():
 		return nil
-	case <-patience.C:
+	case <-timeout.C:
 		return errors.New("close: a discarded transaction is still held by its handler")
 	}
 }

@@ -151,7 +151,7 @@ func (b *bundle) crossed(hold func(*txn.Txn), take func(t *txn.Txn, backward boo
 //
 //evidence:hot-rows
 func groupsCross(b *bundle) {
-	for _, timeout := range []time.Duration{0, patience} {
+	for _, timeout := range []time.Duration{0, waitTimeout} {
 		b.crossed(func(t *txn.Txn) { b.win(t, "m") }, func(t *txn.Txn, backward bool) error {
 			keys := []string{"a", "m", "z"}
 			if backward {

@@ -245,7 +245,7 @@ func commitAfterFailure(b *bundle) {
 	b.wantCommitted("a", true, 0)
 }
 
-// commitBadEvent: the error comes from before COMMIT, and is no verdict on it.
+// commitBadEvent: the error comes from before COMMIT, and says nothing about it.
 func commitBadEvent(b *bundle) {
 	rows := events(2)
 	rows[1].Shard = outbox.Shards

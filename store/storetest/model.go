@@ -72,8 +72,8 @@ func (s modelStep) String() string { return s.name }
 
 var modelSteps = []modelStep{
 	{"deliver", (*lives).deliver},
-	{"deliver, fail, wait", (*lives).verdictWaiting},
-	{"deliver, fail, die", (*lives).verdictDead},
+	{"deliver, fail, wait", (*lives).failWaiting},
+	{"deliver, fail, die", (*lives).failDead},
 	{"drain, done", (*lives).drainDone},
 	{"drain, fail, wait", (*lives).drainWaiting},
 	{"drain, fail, die", (*lives).drainDead},

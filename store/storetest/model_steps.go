@@ -47,7 +47,7 @@ func (l *lives) first(t *txn.Txn, key string, m message, to inbox.State) (bool, 
 	return won, err
 }
 
-func (l *lives) verdictWaiting(t *txn.Txn, key string, m message) (message, error) {
+func (l *lives) failWaiting(t *txn.Txn, key string, m message) (message, error) {
 	stands, err := l.first(t, key, m, inbox.Waiting)
 	if err != nil || !stands {
 		return m, err
@@ -59,7 +59,7 @@ func (l *lives) verdictWaiting(t *txn.Txn, key string, m message) (message, erro
 	return m, l.put(t, key)
 }
 
-func (l *lives) verdictDead(t *txn.Txn, key string, m message) (message, error) {
+func (l *lives) failDead(t *txn.Txn, key string, m message) (message, error) {
 	stands, err := l.first(t, key, m, inbox.Dead)
 	if err != nil || !stands {
 		return m, err

@@ -14,8 +14,8 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-// patience bounds every wait of a test for something that must happen.
-const patience = 2 * time.Minute
+// waitTimeout bounds every wait of a test for something that must happen.
+const waitTimeout = 2 * time.Minute
 
 // bundle is what a test works with. Its methods fail the test on an error.
 type bundle struct {
@@ -32,7 +32,7 @@ type bundle struct {
 func setup(t *testing.T, h Harness) *bundle {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(context.Background(), 4*patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 4*waitTimeout)
 	t.Cleanup(cancel)
 	b := &bundle{T: t, harness: h, ctx: ctx, Instance: h.New(t)}
 	b.exec(b.DB, "CREATE TABLE {{schema}}.effects (scope text NOT NULL, key text NOT NULL)")
@@ -54,7 +54,7 @@ func (b *bundle) checkAtEnd() {
 
 func (b *bundle) check() store.Report {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	report, err := b.Store.(store.Checker).Check(ctx)
 	if err != nil {
@@ -144,12 +144,12 @@ func (b *bundle) must(err error) {
 // a row that becomes due, a session that waits for a lock.
 func (b *bundle) await(what string, done func() bool) {
 	b.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(waitTimeout)
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
 	for !done() {
 		if time.Now().After(deadline) {
-			b.Fatalf("waited %s in vain for %s", patience, what)
+			b.Fatalf("waited %s in vain for %s", waitTimeout, what)
 		}
 		<-tick.C
 	}
@@ -180,8 +180,8 @@ func receive[T any](b *bundle, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
-		b.Fatalf("nothing came within %s", patience)
+	case <-time.After(waitTimeout):
+		b.Fatalf("nothing came within %s", waitTimeout)
 		panic("unreachable")
 	}
 }

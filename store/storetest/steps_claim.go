@@ -108,7 +108,7 @@ func stepsMarkedBesideClaim(b *bundle) {
 		select {
 		case a := <-answered:
 			b.is(true, a.changed, a.err)
-		case <-time.After(patience):
+		case <-time.After(waitTimeout):
 			b.Fatalf("the mark of %q waits for the claim of another lease", key)
 		}
 	}

@@ -74,7 +74,7 @@ var suite = []struct {
 }{
 	{"Claim", claimTests},
 	{"Group", groupTests},
-	{"Verdict", verdictTests},
+	{"Outcome", outcomeTests},
 	{"Attempts", attemptTests},
 	{"Commit", commitTests},
 	{"Backlog", backlogTests},

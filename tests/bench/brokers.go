@@ -146,7 +146,7 @@ func fillTopic(ctx context.Context, rig brokerRig, topic string, messages int) e
 func (l *lab) watchCommits(ctx context.Context, a amount, messages int, ended <-chan error) (Figure, error) {
 	warm, end := a.time/5+a.warm, a.time
 	if a.messages > 0 {
-		warm, end = 0, patience
+		warm, end = 0, waitTimeout
 	}
 	until := func(d time.Duration, least int) (int, error) {
 		deadline := time.NewTimer(d)
@@ -170,7 +170,7 @@ func (l *lab) watchCommits(ctx context.Context, a amount, messages int, ended <-
 			}
 		}
 	}
-	if _, err := until(patience, 1); err != nil {
+	if _, err := until(waitTimeout, 1); err != nil {
 		return Figure{}, err
 	}
 	before, err := 0, error(nil)
@@ -237,7 +237,7 @@ func consumeInRouter(ctx context.Context, l *lab, source message.Subscriber, top
 		return err
 	}
 	defer func() { _ = db.Close() }()
-	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: patience}, watermill.NopLogger{})
+	router, err := message.NewRouter(message.RouterConfig{CloseTimeout: waitTimeout}, watermill.NopLogger{})
 	if err != nil {
 		return err
 	}

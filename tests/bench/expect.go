@@ -20,14 +20,14 @@ type expectation struct {
 
 // String is the expectation in one line.
 func (e expectation) String() string {
-	bound, verdict := fmt.Sprintf(">= %g", e.Least), "met"
+	bound, result := fmt.Sprintf(">= %g", e.Least), "met"
 	if e.Most > 0 {
 		bound = fmt.Sprintf("<= %g", e.Most)
 	}
 	if !e.Met {
-		verdict = "NOT MET"
+		result = "NOT MET"
 	}
-	return fmt.Sprintf("%-32s %12.2f  expected %-10s %s", e.Name, e.Found, bound, verdict)
+	return fmt.Sprintf("%-32s %12.2f  expected %-10s %s", e.Name, e.Found, bound, result)
 }
 
 func expected() []expectation {

@@ -93,7 +93,7 @@ func fillForwarder(db *sql.DB, rows int) error {
 // visible waits until the subscriber may see every row: transactions elsewhere in
 // the cluster hold it up, and are not what is measured.
 func (l *lab) visible(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()

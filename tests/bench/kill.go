@@ -102,7 +102,7 @@ func (l *lab) warmUp(ctx context.Context, a amount, p *process) error {
 // it returns how many there are.
 func (l *lab) awaitInvoices(ctx context.Context, p *process, least int, long time.Duration) (int, error) {
 	const pause = 5 * time.Millisecond
-	limit := time.Now().Add(patience)
+	limit := time.Now().Add(waitTimeout)
 	for {
 		wait := pause
 		if long > 0 {
@@ -123,7 +123,7 @@ func (l *lab) awaitInvoices(ctx context.Context, p *process, least int, long tim
 		case err != nil || long > 0 || n >= least:
 			return n, err
 		case time.Now().After(limit):
-			return n, fmt.Errorf("%d effects after %s, want %d", n, patience, least)
+			return n, fmt.Errorf("%d effects after %s, want %d", n, waitTimeout, least)
 		}
 	}
 }

@@ -30,8 +30,8 @@ var (
 	dropDatabase string
 )
 
-// patience bounds what is done before and after a benchmark.
-const patience = time.Minute
+// waitTimeout bounds what is done before and after a benchmark.
+const waitTimeout = time.Minute
 
 // lab is the database of a run.
 type lab struct {
@@ -104,7 +104,7 @@ func existingLab(dsn string) (*lab, error) {
 
 // close drops the database.
 func (l *lab) close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	var err error
 	if l.db != nil {

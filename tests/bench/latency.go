@@ -131,14 +131,14 @@ func (l *lab) commitAtRate(ctx context.Context, st opened, out *metered, warm in
 	if err := errors.Join(failed[:]...); err != nil {
 		return Figure{}, err
 	}
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(waitTimeout)
 	defer limit.Stop()
 	select {
 	case <-out.all:
 	case <-ctx.Done():
 		return Figure{}, context.Cause(ctx)
 	case <-limit.C:
-		return Figure{}, fmt.Errorf("verify: %d events were not published in %s", out.left.Load(), patience)
+		return Figure{}, fmt.Errorf("verify: %d events were not published in %s", out.left.Load(), waitTimeout)
 	}
 	if failed := out.failed.Load(); failed != nil {
 		return Figure{}, fmt.Errorf("verify: %w", *failed)

@@ -61,8 +61,8 @@ func (done applied) await(ctx context.Context, messages int, abandoned <-chan st
 		if now > most {
 			most, since = now, time.Now()
 		}
-		if time.Since(since) > patience {
-			return fmt.Errorf("of %d messages %d were applied, and none for %s", messages, now, patience)
+		if time.Since(since) > waitTimeout {
+			return fmt.Errorf("of %d messages %d were applied, and none for %s", messages, now, waitTimeout)
 		}
 		select {
 		case <-tick.C:

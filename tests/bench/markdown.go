@@ -12,14 +12,14 @@ func (r *report) markdown(ran []benchmark) string {
 	fmt.Fprintf(&b, "%d CPUs, %s, PostgreSQL %s, GOGC=%s; %g s a benchmark, median of %d.\n\n", m.CPUs, m.Go, m.Postgres, m.GOGC, m.Seconds, m.Rounds)
 	b.WriteString("| expected | bound | found | |\n|---|---|---|---|\n")
 	for _, e := range r.Expected {
-		bound, verdict := fmt.Sprintf("≥ %g", e.Least), "met"
+		bound, result := fmt.Sprintf("≥ %g", e.Least), "met"
 		if e.Most > 0 {
 			bound = fmt.Sprintf("≤ %g", e.Most)
 		}
 		if !e.Met {
-			verdict = "**not met**"
+			result = "**not met**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %.2f | %s |\n", e.Name, bound, e.Found, verdict)
+		fmt.Fprintf(&b, "| %s | %s | %.2f | %s |\n", e.Name, bound, e.Found, result)
 	}
 	b.WriteString("\n| benchmark | a second | p50 ms | p99 ms | client µs | server µs | allocated kB |\n|---|---|---|---|---|---|---|\n")
 	for _, bench := range ran {

@@ -62,7 +62,7 @@ func (p *process) kill() {
 // not end in a minute is killed.
 func (p *process) stop(ctx context.Context) (Figure, error) {
 	_ = p.input.Close()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(waitTimeout)
 	defer limit.Stop()
 	select {
 	case <-p.ended:
@@ -71,7 +71,7 @@ func (p *process) stop(ctx context.Context) (Figure, error) {
 		return Figure{}, context.Cause(ctx)
 	case <-limit.C:
 		p.kill()
-		return Figure{}, fmt.Errorf("child: it did not end in %s", patience)
+		return Figure{}, fmt.Errorf("child: it did not end in %s", waitTimeout)
 	}
 	var figure Figure
 	err := p.err

@@ -123,7 +123,7 @@ func (l *lab) drain(ctx context.Context, r *relay.Relay, out *sink, rows int, em
 func (l *lab) empty(ctx context.Context) error { return awaitEmpty(ctx, l.db, l.query("outbox_left")) }
 
 func awaitEmpty(ctx context.Context, db *sql.DB, query string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()

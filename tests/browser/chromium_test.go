@@ -20,8 +20,8 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// patience bounds one step of a person.
-const patience = 40 * time.Second
+// waitTimeout bounds one step of a person.
+const waitTimeout = 40 * time.Second
 
 // chromium is the browser of all tests: its start takes a second.
 var chromium struct {
@@ -132,7 +132,7 @@ func (b *tab) seen() []string {
 func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {
-		ctx, cancel := context.WithTimeout(b.ctx, patience)
+		ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 		err := chromedp.Do(ctx, step)
 		cancel()
 		if err != nil {
@@ -144,7 +144,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 // goTo opens an address and returns the status of the answer.
 func (b *tab) goTo(url string) int64 {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 	defer cancel()
 	answer, err := chromedp.Run(ctx, chromedp.NavigateResponse(url))
 	if err != nil {
@@ -157,7 +157,7 @@ func (b *tab) goTo(url string) int64 {
 func (b *tab) click(selector string) int64 {
 	b.Helper()
 	b.clicks++
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 	defer cancel()
 	answer, err := chromedp.RunResponse(ctx, chromedp.Click(chromedp.CSS(selector)))
 	if err != nil {
@@ -180,7 +180,7 @@ func (b *tab) write(selector, text string) {
 
 // text is what a person reads.
 func (b *tab) text() string {
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 	defer cancel()
 	text, _ := chromedp.Run(ctx, chromedp.Evaluate[string](`document.body ? document.body.innerText : ""`))
 	return text
@@ -196,7 +196,7 @@ func (b *tab) says(words string) {
 
 func run[T any](b *tab, script string, options ...chromedp.EvaluateOption) T {
 	b.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, options...))
 	if err != nil {

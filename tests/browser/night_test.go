@@ -168,7 +168,7 @@ func (n *night) run(build string, check func(paid) error) {
 // eventually waits for what the tables say.
 func (n *night) eventually(what string, is func() bool) {
 	n.Helper()
-	for end := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !is(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			n.Fatalf("it is not so that %s", what)
 		}
@@ -218,7 +218,7 @@ func (n *night) poison(dead, good int) post {
 // gets waits for an alert of dead letters, and returns it.
 func (n *night) gets(status string) post {
 	n.Helper()
-	for end := time.After(patience); ; {
+	for end := time.After(waitTimeout); ; {
 		select {
 		case got := <-n.posts:
 			if got.Data.Kind == string(alerts.GroupFailing) && got.Status == status {

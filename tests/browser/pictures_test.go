@@ -207,7 +207,7 @@ func alike(a, b color.RGBA) bool {
 func (b *tab) picture(name, preferred string) {
 	b.Helper()
 	b.do(theme(preferred))
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, waitTimeout)
 	defer cancel()
 	height := run[int64](b, `document.querySelector("main").getBoundingClientRect().bottom | 0`)
 	width := run[int64](b, `innerWidth`)

@@ -11,7 +11,7 @@ import sys
 import time
 import urllib.parse
 
-PATIENCE = 180
+TIMEOUT = 180
 
 
 def again(send, connect):
@@ -19,7 +19,7 @@ def again(send, connect):
     state = {}
 
     def one(n):
-        end = time.time() + PATIENCE
+        end = time.time() + TIMEOUT
         while True:
             try:
                 if "c" not in state:
@@ -41,7 +41,7 @@ def body(n):
 def kafka(address, topic, numbers):
     from confluent_kafka import Producer
 
-    producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "message.timeout.ms": PATIENCE * 1000})
+    producer = Producer({"bootstrap.servers": address, "enable.idempotence": True, "message.timeout.ms": TIMEOUT * 1000})
     failed = []
 
     def confirmed(error, _):
@@ -52,7 +52,7 @@ def kafka(address, topic, numbers):
         producer.produce(topic, body(n), key=str(n % 50), on_delivery=confirmed)
         producer.poll(0)
         time.sleep(0.001)
-    left = producer.flush(PATIENCE)
+    left = producer.flush(TIMEOUT)
     if left or failed:
         raise SystemExit(f"{left} records are not confirmed: {failed[:1]}")
 
@@ -79,7 +79,7 @@ def sqs(address, topic, numbers):
     url = client.get_queue_url(QueueName=topic)["QueueUrl"]
     for start in range(0, len(numbers), 10):
         entries = [{"Id": str(n), "MessageBody": body(n).decode()} for n in numbers[start:start + 10]]
-        end = time.time() + PATIENCE
+        end = time.time() + TIMEOUT
         while entries:
             try:
                 answer = client.send_message_batch(QueueUrl=url, Entries=entries)
@@ -101,7 +101,7 @@ def nats(address, topic, numbers):
         nc = await client.connect(address, max_reconnect_attempts=-1, reconnect_time_wait=0.2)
         js = nc.jetstream(timeout=2)
         for n in numbers:
-            end = time.time() + PATIENCE
+            end = time.time() + TIMEOUT
             while True:
                 try:
                     await js.publish(topic, body(n), headers={"Nats-Msg-Id": f"m{n}"})

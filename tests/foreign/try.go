@@ -30,8 +30,8 @@ type result struct {
 	took                       time.Duration
 }
 
-// patience is how long nothing may happen before the rest counts as lost.
-const patience = 2 * time.Minute
+// idleTimeout is how long nothing may happen before the rest counts as lost.
+const idleTimeout = 2 * time.Minute
 
 // workers is how many consume at once.
 const workers = 3
@@ -166,7 +166,7 @@ func (t *trial) freeze(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// reach waits until so many numbers are applied, or none came for as long as patience.
+// reach waits until so many numbers are applied, or none came for as long as idleTimeout.
 func (t *trial) reach(ctx context.Context, want int) error {
 	last, since := -1, time.Now()
 	for {
@@ -176,7 +176,7 @@ func (t *trial) reach(ctx context.Context, want int) error {
 			return err
 		case n > last:
 			last, since = n, time.Now()
-		case time.Since(since) > patience:
+		case time.Since(since) > idleTimeout:
 			return nil
 		}
 		select {

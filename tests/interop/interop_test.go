@@ -22,8 +22,8 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// patience bounds a run.
-const patience = 2 * time.Minute
+// runTimeout bounds a run.
+const runTimeout = 2 * time.Minute
 
 // sent is how many messages a run sends, each twice.
 const sent = 20
@@ -101,7 +101,7 @@ type number struct {
 }
 
 func (s story) run(in, out adapter) {
-	ctx, cancel := context.WithTimeout(s.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.Context(), runTimeout)
 	defer cancel()
 	s.topic(s.in, "billing")
 	s.topic(s.out, "reader")

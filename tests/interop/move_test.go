@@ -50,7 +50,7 @@ func newMove(t *testing.T) *move {
 }
 
 func (m *move) run() {
-	ctx, cancel := context.WithTimeout(m.Context(), patience)
+	ctx, cancel := context.WithTimeout(m.Context(), runTimeout)
 	defer cancel()
 	st := must[*sqlite.Store](m.T)(sqlite.Open(ctx, filepath.Join(m.TempDir(), "move.db"), sqlite.Options{Migrate: true}))
 	defer st.Close()

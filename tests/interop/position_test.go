@@ -40,7 +40,7 @@ func TestThePlaceOfARecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	m := <-must[<-chan *message.Message](t)(s.closing(officialKafka(t, b, "billing")).Subscribe(ctx, s.in))
 	if m == nil {
@@ -59,7 +59,7 @@ func TestThePlaceOfARecord(t *testing.T) {
 // adapter with official.Kafka: each is applied once, two with equal bytes too.
 func TestForeignRecords(t *testing.T) {
 	b := kafkaBroker(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), runTimeout)
 	defer cancel()
 	name := strings.ToLower(watermill.NewShortUUID())
 	s := story{T: t, b: b, in: "in-" + name, out: "out-" + name}

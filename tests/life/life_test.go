@@ -16,7 +16,7 @@ import (
 )
 
 // Invariants 1, 2, 3, 11, 12 (but for bytes) and 13 of one message, over all that may
-// happen to it; DESIGN §3 Outcomes: the first verdict stands, later ones move a state that
+// happen to it; DESIGN §3 Outcomes: the first outcome counts, later ones move a state that
 // is expected; a conflict has a letter of its own; a redrive has a new budget.
 //
 //evidence:life
@@ -37,7 +37,7 @@ func TestLivesAgreeWithTheModel(t *testing.T) {
 				runs++
 				l := live(rt, d, fmt.Sprint("run", runs))
 				if failed {
-					l.patience = shrinking
+					l.waitTimeout = shrinking
 				}
 				failed = true // unless the rest says otherwise: then it is shrunk for as long as it takes
 				n := rapid.IntRange(1, 25).Draw(rt, "steps")
@@ -60,9 +60,9 @@ func TestLivesAgreeWithTheModel(t *testing.T) {
 // life is a world beside its model.
 type life struct {
 	*world
-	model    map[string]*message
-	patience time.Duration
-	planned  script // of the last step
+	model       map[string]*message
+	waitTimeout time.Duration
+	planned     script // of the last step
 }
 
 // live starts a consumer of its own, so that no life sees another.
@@ -70,7 +70,7 @@ func live(rt *rapid.T, d *database, name string) *life {
 	w := &world{database: d, ctx: context.Background(), name: name, scripts: make(map[string]*script), runs: make(map[string]int)}
 	w.kind.handler = rapid.SampledFrom([]string{"handle", "batch", "alone", "intake", "leased"}).Draw(rt, "handler")
 	w.kind.strict = rapid.Bool().Draw(rt, "strict")
-	l := &life{world: w, model: make(map[string]*message), patience: patience}
+	l := &life{world: w, model: make(map[string]*message), waitTimeout: waitTimeout}
 	rt.Logf("the handler: %+v", w.kind)
 	if err := w.start(); err != nil {
 		rt.Fatal(err)
@@ -156,7 +156,7 @@ func (l *life) step(rt *rapid.T) {
 		rt.Fatalf("%s of %s: %v", s.name, key, err)
 	}
 	for key := range l.model {
-		l.agree(rt, key, l.patience)
+		l.agree(rt, key, l.waitTimeout)
 	}
 }
 

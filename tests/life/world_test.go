@@ -33,10 +33,10 @@ const (
 	topic      = "orders"
 	unreadable = `{"n":`
 
-	// patience is how long a message may take to come where it belongs. While a failure
+	// waitTimeout is how long a message may take to come where it belongs. While a failure
 	// is shrunk it is shorter: most tries fail.
-	patience  = time.Minute
-	shrinking = 2 * time.Second
+	waitTimeout = time.Minute
+	shrinking   = 2 * time.Second
 )
 
 // payloads may all come under one id.
@@ -197,7 +197,7 @@ func (w *world) deliver(key string, payloads ...string) error {
 	for _, p := range payloads {
 		ms = append(ms, w.src.Deliver(topic, key, []byte(p), nil))
 	}
-	ctx, cancel := context.WithTimeout(w.ctx, patience)
+	ctx, cancel := context.WithTimeout(w.ctx, waitTimeout)
 	defer cancel()
 	for _, m := range ms {
 		if acked, err := memsource.Outcome(ctx, m); err != nil || !acked {

@@ -11,8 +11,8 @@ import (
 // ErrStopped is the error of a scene that the user has ended.
 var ErrStopped = errors.New("stopped before all was done")
 
-// Patience is how long a scene waits without progress.
-const Patience = time.Minute
+// IdleTimeout is how long a scene waits without progress.
+const IdleTimeout = time.Minute
 
 // Work is what a child has to do.
 type Work struct {
@@ -26,16 +26,16 @@ type Work struct {
 }
 
 // Settle waits until the work of the child "worker", which logs to dir, is done. It returns an
-// error if there is no progress for Patience, and ErrStopped if ctx ends.
+// error if there is no progress for IdleTimeout, and ErrStopped if ctx ends.
 func (w Work) Settle(ctx context.Context, dir string) error {
-	deadline, last := time.Now().Add(Patience), -1
+	deadline, last := time.Now().Add(IdleTimeout), -1
 	for {
 		done, err := w.Done(ctx)
 		if err != nil || done == w.Total {
 			return err
 		}
 		if done != last {
-			deadline, last = time.Now().Add(Patience), done
+			deadline, last = time.Now().Add(IdleTimeout), done
 		}
 		if err := w.Meanwhile(ctx); err != nil {
 			return err

@@ -15,8 +15,8 @@ import (
 // guardVariable makes this binary a process that starts a broker by that script and waits to be killed.
 const guardVariable = "HEADRACE_TEST_GUARD"
 
-// patience is how long a process of a second may take.
-const patience = time.Minute
+// waitTimeout is how long a process of a second may take.
+const waitTimeout = time.Minute
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(guardVariable); path != "" {
@@ -111,7 +111,7 @@ func guardedChild(t *testing.T, self, script string, stop bool) (printed, said s
 	}
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
-	cmd.WaitDelay = patience
+	cmd.WaitDelay = waitTimeout
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +135,7 @@ func guardedChild(t *testing.T, self, script string, stop bool) (printed, said s
 // waitFor waits until a file is there.
 func waitFor(t *testing.T, file string) {
 	t.Helper()
-	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); ; time.Sleep(10 * time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}

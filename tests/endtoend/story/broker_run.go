@@ -81,7 +81,7 @@ func (r *over) leave(ctx context.Context, found services.Found) error {
 	if found.Ours || !r.o.temporary() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), queryTimeout)
 	defer cancel()
 	return r.b.Connect(found.Address, slog.New(slog.DiscardHandler)).Remove(ctx, r.topics.Orders, r.topics.Confirmations, r.topics.dead())
 }
@@ -199,5 +199,5 @@ func (r *over) conclude(ctx context.Context, stdout io.Writer, outcome error) er
 	if outcome != nil {
 		return nil // what is not consumed yet looks like a loss
 	}
-	return rep.verdict()
+	return rep.violations()
 }

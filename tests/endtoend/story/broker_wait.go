@@ -58,7 +58,7 @@ func (r *over) left(ctx context.Context, all bool) (now leftState, err error) {
 	if !all {
 		return now, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	n, err := r.conn.Left(ctx, r.topics.Orders, workersGroup)
 	if err != nil {

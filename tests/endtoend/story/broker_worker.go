@@ -83,7 +83,7 @@ func startWorker(ctx context.Context, w workerOrders) error {
 	select {
 	case err := <-ended:
 		return err
-	case <-time.After(patience):
+	case <-time.After(queryTimeout):
 		return errors.Join(errors.New("it did not end"), cmd.Process.Kill(), <-ended)
 	}
 }

@@ -51,8 +51,8 @@ func conclude(ctx context.Context, db *database) (report, error) {
 	return r, nil
 }
 
-// verdict is what does not hold; nil if all does.
-func (r report) verdict() error {
+// violations returns an error for each rule that is broken; nil if none is.
+func (r report) violations() error {
 	var err error
 	if r.Lost != 0 {
 		err = errors.Join(err, fmt.Errorf("%d messages are lost: neither applied, dead nor waiting", r.Lost))

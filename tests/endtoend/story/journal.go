@@ -18,8 +18,8 @@ import (
 	"github.com/headrace/headrace/tests/endtoend/shopify"
 )
 
-// patience bounds each transaction of the journal, and each look at the tables.
-const patience = 30 * time.Second
+// queryTimeout bounds each transaction of the journal, and each look at the tables.
+const queryTimeout = 30 * time.Second
 
 // journal is the log of everything handed out and everything published, in tables of its own on connections of
 // its own. What a method wrote is committed when it returns. Writes that come while a commit is on its way
@@ -133,7 +133,7 @@ func (j *journal) write() {
 
 // inTx runs f in a transaction that also keeps the books of this run.
 func (j *journal) inTx(f func(context.Context, *sql.Tx) error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), queryTimeout)
 	defer cancel()
 	acked := j.acked.Load()
 	tx, err := j.db.BeginTx(ctx, nil)

@@ -20,7 +20,7 @@ import (
 )
 
 // built is the path of the program, built once for all tests, and without the race detector: with it SQLite, which
-// is Go code here, is so slow that a test of kills would be one of patience. TestInProcess is for the race detector.
+// is Go code here, is so slow that a test of kills would take very long. TestInProcess is for the race detector.
 var built string
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }

@@ -50,7 +50,7 @@ type open struct {
 
 // open counts it, for a run, on a connection apart from the store's.
 func (d *database) open(ctx context.Context, run string) (o open, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	conn, err := d.reader(ctx)
 	if err != nil {

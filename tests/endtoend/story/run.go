@@ -51,7 +51,7 @@ func run(ctx context.Context, p Program, o options, stdin io.Reader, stdout io.W
 	if err := r.print(stdout, o.json); err != nil {
 		return errors.Join(outcome, err)
 	}
-	if err := r.verdict(); err != nil {
+	if err := r.violations(); err != nil {
 		return err // graver than how the work ended, which the figures show too
 	}
 	return outcome

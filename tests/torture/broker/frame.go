@@ -56,10 +56,10 @@ func (w *wire) send(f frame) error {
 	return w.enc.Encode(f)
 }
 
-func (w *wire) receive(patience time.Duration) (f frame, err error) {
+func (w *wire) receive(timeout time.Duration) (f frame, err error) {
 	deadline := time.Time{}
-	if patience > 0 {
-		deadline = time.Now().Add(patience)
+	if timeout > 0 {
+		deadline = time.Now().Add(timeout)
 	}
 	_ = w.conn.SetReadDeadline(deadline)
 	err = w.dec.Decode(&f)

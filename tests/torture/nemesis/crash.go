@@ -116,14 +116,14 @@ func crashRedrive(ctx context.Context, w *World, p fault.Point) (hits int, err e
 }
 
 // letter waits until the message id has a letter.
-func (w *World) letter(ctx context.Context, id string, patience time.Duration) error {
-	for end := time.Now().Add(patience); ; sleep(ctx, 20*time.Millisecond) {
+func (w *World) letter(ctx context.Context, id string, timeout time.Duration) error {
+	for end := time.Now().Add(timeout); ; sleep(ctx, 20*time.Millisecond) {
 		n, err := w.System().Store.Letters().Count(ctx, dlq.Filter{Key: id, AnyState: true})
 		if err == nil && n > 0 {
 			return nil
 		}
 		if time.Now().After(end) {
-			return fmt.Errorf("%s has no letter within %s (%v)", id, patience, err)
+			return fmt.Errorf("%s has no letter within %s (%v)", id, timeout, err)
 		}
 	}
 }

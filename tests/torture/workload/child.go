@@ -119,12 +119,12 @@ func do(ctx context.Context, o Order, d *death) error {
 	return work(ctx, wrapped, o, d.at)
 }
 
-// patience is how long a child waits for a server that has just been killed.
-const patience = 30 * time.Second
+// serverTimeout is how long a child waits for a server that has just been killed.
+const serverTimeout = 30 * time.Second
 
 // openPatiently opens the store of a child, as a supervisor would that starts it until it runs.
 func openPatiently(ctx context.Context, o Order) (st store.Store, closing func() error, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	err = backoff.Retry(func() (err error) {
 		st, closing, err = Open(ctx, o.Store, o.DSN, false)

@@ -11,7 +11,7 @@ import (
 	"github.com/headrace/headrace/store/txn"
 )
 
-var verdictTests = []test{
+var outcomeTests = []test{
 	{name: "the first claim counts, a later one is lost whatever it is for", run: recordFirst},
 	{name: "a late claim for the backlog never overwrites done", run: recordAfterDone},
 	{name: "of two claims at once, for the backlog and not, one counts", run: recordAtOnce, needs: concurrentWriters},
