@@ -11,8 +11,8 @@ import (
 type Finding struct {
 	// Alert is what is wrong, without what Origin gives. A zero Since means now.
 	alerts.Alert
-	// Hold says that it is neither wrong nor right: nothing begins, and nothing ends.
-	Hold bool
+	// Unchanged says that it is neither wrong nor right: the condition stays as it is.
+	Unchanged bool
 	// For is how long it must be wrong before it fires.
 	For time.Duration
 	// Known and Instance are those of the condition.
@@ -27,7 +27,7 @@ func Step(c Condition, f *Finding, now time.Time, quiet time.Duration) (next Con
 	if f == nil {
 		return ease(c, now, quiet)
 	}
-	if f.Hold {
+	if f.Unchanged {
 		return c, c.State != ""
 	}
 	if f.Kind.Event() {

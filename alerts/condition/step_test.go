@@ -18,8 +18,8 @@ func wrong(severity alerts.Severity, count int64) *condition.Finding {
 	return &condition.Finding{Alert: alerts.Alert{Kind: alerts.BacklogLag, Severity: severity, Count: count}, For: time.Minute}
 }
 
-// hold is the finding of what is neither wrong nor right.
-var hold = &condition.Finding{Hold: true}
+// unchanged is the finding of what is neither wrong nor right.
+var unchanged = &condition.Finding{Unchanged: true}
 
 // A condition fires once it has been wrong for long enough, and is resolved after a time of quiet.
 func TestLifeOfACondition(t *testing.T) {
@@ -31,7 +31,7 @@ func TestLifeOfACondition(t *testing.T) {
 		severity alerts.Severity
 		gone     bool
 	}{
-		{0, hold, "", "", true},
+		{0, unchanged, "", "", true},
 		{0, wrong(alerts.Warning, 1), condition.Pending, alerts.Warning, false},
 		{0, nil, condition.Pending, alerts.Warning, true}, // it was wrong for too short a time
 		{1, wrong(alerts.Warning, 1), condition.Pending, alerts.Warning, false},
@@ -42,7 +42,7 @@ func TestLifeOfACondition(t *testing.T) {
 		{9, nil, condition.Firing, alerts.Error, false},
 		{9, wrong(alerts.Error, 1), condition.Firing, alerts.Error, false}, // the quiet begins anew
 		{10, nil, condition.Firing, alerts.Error, false},
-		{14, hold, condition.Firing, alerts.Error, false},
+		{14, unchanged, condition.Firing, alerts.Error, false},
 		{15, nil, condition.Resolved, alerts.Error, false},
 		{20, nil, condition.Resolved, alerts.Error, false},
 		{21, wrong(alerts.Warning, 1), condition.Pending, alerts.Warning, false}, // the next incident
@@ -133,7 +133,7 @@ func TestASinkHearsTheTruth(t *testing.T) {
 			}
 		}
 		answers := rapid.SampledFrom([]string{"took", "took", "failed", "final"})
-		finds := rapid.SampledFrom([]*condition.Finding{nil, nil, hold, wrong(alerts.Warning, 1), wrong(alerts.Error, 200)})
+		finds := rapid.SampledFrom([]*condition.Finding{nil, nil, unchanged, wrong(alerts.Warning, 1), wrong(alerts.Error, 200)})
 		for range rapid.IntRange(1, 40).Draw(t, "looks") {
 			now = now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
 			look(finds.Draw(t, "found"), answers.Draw(t, "answer"))

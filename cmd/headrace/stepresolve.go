@@ -28,8 +28,8 @@ func exactly(names ...string) cobra.PositionalArgs {
 // resolveFlags are the flags of a resolution.
 type resolveFlags struct {
 	*asking
-	done, again, anew, hold, force, yes bool
-	externalID, result                  string
+	done, again, anew, keepOpen, force, yes bool
+	externalID, result                      string
 }
 
 func (m *Main) stepsResolveCommand() *cobra.Command {
@@ -53,7 +53,7 @@ Exit status 5 if the state of the step does not allow it, or no process runs. It
 	flags.BoolVar(&f.anew, "anew", false, "nothing was done: call again under a new key")
 	flags.StringVar(&f.externalID, "external-id", "", "with --done: the id of what it made there")
 	flags.StringVar(&f.result, "result", "", "with --done: a file with its result as JSON, - for stdin")
-	flags.BoolVar(&f.hold, "hold", false, "leave the dead letter open")
+	flags.BoolVar(&f.keepOpen, "keep-open", false, "leave the dead letter open")
 	flags.BoolVar(&f.force, "force", false, "also if the step is done, or was called a moment ago")
 	yesFlag(c, &f.yes)
 	c.MarkFlagsMutuallyExclusive("done", "again", "anew")
@@ -66,7 +66,7 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 	if f.Reason == "" {
 		return usagef("resolve: say how you know with --reason")
 	}
-	r := resolve.Resolution{Step: args[2], Decision: resolve.Done, ExternalID: f.externalID, Hold: f.hold, Force: f.force}
+	r := resolve.Resolution{Step: args[2], Decision: resolve.Done, ExternalID: f.externalID, KeepOpen: f.keepOpen, Force: f.force}
 	switch {
 	case f.again:
 		r.Decision = resolve.Again

@@ -118,7 +118,7 @@ func (p *Processor) Room(h *task.Handler) int {
 // caller calls Next of the job until it returns nil. It waits while the store is away.
 func (p *Processor) Process(tasks []*task.Task) *Job {
 	task.InOrder(tasks)
-	j := &Job{p: p, c: &live{p}, hold: p.await, tasks: make([]*task.Task, 0, len(tasks))}
+	j := &Job{p: p, c: &live{p}, await: p.await, tasks: make([]*task.Task, 0, len(tasks))}
 	for _, t := range tasks {
 		if t.Context != nil && t.Context.Err() != nil { // the broker gave it to another consumer
 			p.settle(t, task.Released)

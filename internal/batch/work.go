@@ -18,8 +18,8 @@ import (
 type Job struct {
 	p *Processor
 	c claims
-	// hold is called while the store is unavailable, and reports whether to go on.
-	hold  func(error) bool
+	// await is called while the store is unavailable, and reports whether to go on.
+	await func(error) bool
 	parts []*part
 	at    *attempt // in progress
 	// left are the tasks without an outcome. behind are their order keys: later messages
@@ -36,9 +36,9 @@ func (j *Job) Left() []*task.Task {
 }
 
 // work processes parts, one after the other, and returns the tasks without an outcome.
-// hold is called while the store is unavailable, and reports whether to go on.
-func (p *Processor) work(c claims, parts []*part, hold func(error) bool) (left []*task.Task) {
-	j := &Job{p: p, c: c, hold: hold, parts: parts}
+// await is called while the store is unavailable, and reports whether to go on.
+func (p *Processor) work(c claims, parts []*part, await func(error) bool) (left []*task.Task) {
+	j := &Job{p: p, c: c, await: await, parts: parts}
 	for run := j.Next(nil); run != nil; run = j.Next(p.Runner.Run(p.cancelled, run)) {
 	}
 	return j.left
@@ -90,7 +90,7 @@ func (j *Job) enter(pt *part) bool {
 		}
 	}
 	var err error
-	if j.at.leave, err = p.Guard.Enter(p.stopping, task.IDs(pt.tasks), pt.alone); err != nil { // the store's, or ctx's on a stop, which hold handles
+	if j.at.leave, err = p.Guard.Enter(p.stopping, task.IDs(pt.tasks), pt.alone); err != nil { // the store's, or ctx's on a stop, which await handles
 		j.after(step{parts: []*part{pt}, away: fmt.Errorf("mark the messages that run: %w", err)})
 	}
 	return err == nil
@@ -101,7 +101,7 @@ func (j *Job) after(s step) {
 	j.at = nil
 	j.leave(s.left)
 	j.parts = append(s.parts, j.parts...)
-	if s.away == nil || j.hold(s.away) {
+	if s.away == nil || j.await(s.away) {
 		return
 	}
 	for _, rest := range j.parts {
@@ -169,7 +169,7 @@ func (p *Processor) afterTrouble(pt *part, tr *execute.Trouble) step {
 		p.learn(pt, tr.Known)
 	}
 	switch d {
-	case judge.Hold:
+	case judge.Await:
 		return step{parts: []*part{pt}, away: fmt.Errorf("%w (seen as: %w)", away, tr.Unblamed())}
 	case judge.Split:
 		return step{parts: p.split(pt, tr)}

@@ -80,8 +80,8 @@ type Decision int
 const (
 	// Ask: test whether the store works, and decide again.
 	Ask Decision = iota
-	// Hold: the store is the cause. Wait until it works, and run the messages again.
-	Hold
+	// Await: the store is the cause. Wait until it works, and run the messages again.
+	Await
 	// Split: the cause is unknown. Run fewer of the messages together.
 	Split
 	// Again: run the same messages again. The claim shows whether COMMIT had happened.
@@ -98,7 +98,7 @@ const (
 	Stop
 )
 
-var decisions = [...]string{"ask", "hold", "split", "again", "busy", "rerun", "fail", "release", "stop"}
+var decisions = [...]string{"ask", "await", "split", "again", "busy", "rerun", "fail", "release", "stop"}
 
 // String names the decision.
 func (d Decision) String() string { return decisions[d] }
@@ -114,7 +114,7 @@ func Decide(f Facts) Decision {
 	case f.mayBeStore() && f.Store == NotAsked:
 		return Ask
 	case f.mayBeStore() && f.Store == Away:
-		return Hold
+		return Await
 	}
 	switch f.Phase {
 	case Claim:

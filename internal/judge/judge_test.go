@@ -30,12 +30,12 @@ cancelled                                      => release
 phase=claim class=conflict n=many              => split
 phase=claim class=conflict                     => busy
 phase=claim store=not-asked                    => ask
-phase=claim store=away                         => hold
+phase=claim store=away                         => await
 phase=claim n=many                             => split
 phase=claim                                    => busy
 
 phase=handler lost store=not-asked             => ask
-phase=handler lost store=away                  => hold
+phase=handler lost store=away                  => await
 phase=handler lost unclear                     => split
 phase=handler lost late                        => fail
 phase=handler lost reruns=2 n=many             => split
@@ -49,7 +49,7 @@ phase=handler class=conflict                   => rerun
 phase=handler class=aborted n=many             => split
 phase=handler class=exists n=many              => split
 phase=handler class=unavailable store=not-asked => ask
-phase=handler class=unavailable store=away     => hold
+phase=handler class=unavailable store=away     => await
 phase=handler class=unavailable reruns=2       => fail
 phase=handler class=unavailable                => rerun
 phase=handler                                  => fail
@@ -60,7 +60,7 @@ phase=record class=conflict n=many             => split
 phase=record class=conflict reruns=2           => fail
 phase=record class=conflict                    => rerun
 phase=record store=not-asked                   => ask
-phase=record store=away                        => hold
+phase=record store=away                        => await
 phase=record n=many                            => split
 phase=record reruns=2                          => fail
 phase=record                                   => rerun
@@ -70,7 +70,7 @@ phase=commit unknown n=many                    => split
 phase=commit unknown reruns=2                  => fail
 phase=commit unknown                           => again
 phase=commit class=unavailable store=not-asked => ask
-phase=commit class=unavailable store=away      => hold
+phase=commit class=unavailable store=away      => await
 phase=commit n=many                            => split
 phase=commit class=unavailable reruns=2        => fail
 phase=commit class=unavailable                 => rerun

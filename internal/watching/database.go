@@ -30,7 +30,7 @@ func (f *facts) consumers() (list []condition.Finding) {
 	}
 	for _, c := range f.current { // no process is remembered any more: only time ends it
 		if c.Kind == alerts.ConsumerAbsent && c.State == condition.Firing && byName[c.Consumer] == nil && f.now.Sub(c.Since) < seenTime {
-			list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+			list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 		}
 	}
 	return list
@@ -70,8 +70,8 @@ func (f *facts) crashing(name string, of []instance.Instance) []condition.Findin
 		}
 	}
 	c := finding(alerts.ConsumerCrashing, alerts.Error, name)
-	c.Count, c.Hold = max(n, 1), n < int64(f.bounds.Crashes)
-	if c.Hold && !recent {
+	c.Count, c.Unchanged = max(n, 1), n < int64(f.bounds.Crashes)
+	if c.Unchanged && !recent {
 		return nil
 	}
 	return []condition.Finding{say(c, fmt.Sprintf("%d processes of %s have ended unexpectedly within 10 minutes", n, name), "", "headrace consumer ls "+name)}
@@ -94,8 +94,8 @@ func (f *facts) events() (list []condition.Finding) {
 		}
 		lag := finding(alerts.OutboxLag, alerts.Critical, "")
 		lag.Topic, lag.Count, lag.For = o.Outbox, max(o.Ready, 1), 2*time.Minute
-		lag.Hold = o.Oldest <= f.bounds.OutboxLag && o.Oldest >= f.bounds.OutboxLag/6
-		if o.Relays > 0 && (lag.Hold || o.Oldest > f.bounds.OutboxLag) {
+		lag.Unchanged = o.Oldest <= f.bounds.OutboxLag && o.Oldest >= f.bounds.OutboxLag/6
+		if o.Relays > 0 && (lag.Unchanged || o.Oldest > f.bounds.OutboxLag) {
 			list = append(list, say(lag, fmt.Sprintf("%s in outbox %s, the oldest for %s", plural(o.Ready, "event waits", "events wait"), o.Outbox,
 				o.Oldest.Round(time.Second)), "", "headrace outbox status"))
 		}
@@ -117,7 +117,7 @@ func (f *facts) unowned() (list []condition.Finding) {
 	if !f.deep {
 		for _, c := range f.current {
 			if c.Kind == alerts.WorkWithoutOwner && c.Handler != "" {
-				list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+				list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 			}
 		}
 		return list

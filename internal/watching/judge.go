@@ -186,7 +186,7 @@ func (f *facts) unseen(storms map[string]*condition.Finding) (list []condition.F
 			s.Groups, s.Count, s.LetterID = max(s.Groups, c.Groups), max(s.Count, c.Count), max(s.LetterID, c.LetterID)
 			continue
 		}
-		list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+		list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 	}
 	return list
 }
@@ -239,8 +239,8 @@ func (f *facts) waiting() (list []condition.Finding) {
 	paused := f.pause.Lasts()
 	lag := finding(alerts.BacklogLag, alerts.Error, f.consumer)
 	lag.Count, lag.For = max(f.depth.Ready, 1), 5*time.Minute
-	lag.Hold = f.depth.Oldest <= f.bounds.BacklogLag && f.depth.Oldest >= f.bounds.BacklogLag/5
-	if !paused && (lag.Hold || f.depth.Oldest > f.bounds.BacklogLag) {
+	lag.Unchanged = f.depth.Oldest <= f.bounds.BacklogLag && f.depth.Oldest >= f.bounds.BacklogLag/5
+	if !paused && (lag.Unchanged || f.depth.Oldest > f.bounds.BacklogLag) {
 		list = append(list, say(lag, fmt.Sprintf("%s: %s, the oldest for %s", f.consumer, plural(f.depth.Ready, "message is due and waits", "messages are due and wait"),
 			f.depth.Oldest.Round(time.Second)), "", "headrace backlog groups --consumer "+f.consumer))
 	}

@@ -170,13 +170,13 @@ func (f *facts) reported() (list []condition.Finding) {
 		if c, ok := f.of(a); !ok || c.Instance == f.self || !f.says(c) {
 			list = append(list, condition.Finding{Alert: a, Instance: f.self})
 		} else {
-			list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+			list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 		}
 	}
 	for _, c := range f.current {
 		own := slices.ContainsFunc(f.reports, func(a alerts.Alert) bool { return is(c, a) })
 		if c.Instance != "" && !own && f.says(c) {
-			list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+			list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 		}
 	}
 	return list

@@ -44,7 +44,7 @@ func (f *facts) lines() (list []condition.Finding) {
 	if !f.deep {
 		for _, c := range f.current {
 			if c.Kind == alerts.SubscriptionStalled {
-				list = append(list, condition.Finding{Alert: c.Alert, Hold: true})
+				list = append(list, condition.Finding{Alert: c.Alert, Unchanged: true})
 			}
 		}
 		return list

@@ -59,8 +59,8 @@ type Resolution struct {
 	// By and Reason go into the audit trail, and both are required.
 	By     string `json:"-"`
 	Reason string `json:"-"`
-	// Hold leaves the message's dead letter open.
-	Hold bool `json:"hold,omitempty"`
+	// KeepOpen leaves the message's dead letter open.
+	KeepOpen bool `json:"keep_open,omitempty"`
 	// Force decides on a step that is done, and on one whose call the system may still work
 	// on, by the step's Timeout and FindAfter when it was made. It does not have a message run that
 	// is done or discarded: only Done is allowed there.
@@ -273,7 +273,7 @@ func (a *Admin) redrive(ctx context.Context, t *txn.Txn, r Resolution, o *Outcom
 			o.Waits = other.Step
 		}
 	}
-	if !r.Hold && o.Waits == "" {
+	if !r.KeepOpen && o.Waits == "" {
 		if o.Redriven, err = a.put(ctx, t, letter); err != nil {
 			return err
 		}

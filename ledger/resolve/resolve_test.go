@@ -107,7 +107,7 @@ func TestResolve(t *testing.T) {
 }
 
 // A letter is not redriven before its step is resolved; with two steps the last resolution
-// does it, and Hold leaves it.
+// does it, and KeepOpen leaves it.
 //
 //evidence:open-step
 func TestRedriveWaitsForThePerson(t *testing.T) {
@@ -123,7 +123,7 @@ func TestRedriveWaitsForThePerson(t *testing.T) {
 			b.Errorf("%+v, %v", o, err)
 		}
 		r := b.of(resolve.Done)
-		r.Step, r.Hold = "other", true
+		r.Step, r.KeepOpen = "other", true
 		if o, err = b.admin.Resolve(b.Context(), r); err != nil || o.Redriven || b.letter() != dlq.Open {
 			b.Errorf("%+v, %v", o, err)
 		}
