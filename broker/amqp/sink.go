@@ -66,7 +66,7 @@ type Sink struct {
 
 	mu     sync.Mutex
 	closed bool
-	free   []*lane
+	free   []*channel
 	made   map[string]*amqp091.Connection // topics whose topology was made, and over which connection
 }
 
@@ -119,16 +119,16 @@ func (s *Sink) Publish(topic string, messages ...*message.Message) error {
 	case <-ctx.Done():
 		return fmt.Errorf("amqp: %w", ctx.Err())
 	}
-	l, err := s.lane(ctx, topic, p)
+	c, err := s.channel(ctx, topic, p)
 	if err != nil {
 		return fmt.Errorf("amqp: %w", err)
 	}
 	var failures []Failure
 	for from := 0; from < len(messages); from += window {
 		part := messages[from:min(from+window, len(messages))]
-		failures = append(failures, l.publish(ctx, s.o, p, part, from)...)
+		failures = append(failures, c.publish(ctx, s.o, p, part, from)...)
 	}
-	s.giveBack(l)
+	s.giveBack(c)
 	if len(failures) > 0 {
 		return &PublishError{Messages: len(messages), Failures: failures}
 	}

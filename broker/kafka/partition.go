@@ -30,8 +30,8 @@ type partition struct {
 	budget *budget
 	// changed gets a value when there may be room for more records.
 	changed chan<- struct{}
-	// hold stops the client from fetching the partition, or lets it continue.
-	hold func(p *partition, stop bool)
+	// pauseFetch stops the client from fetching the partition, or lets it continue.
+	pauseFetch func(p *partition, stop bool)
 
 	// life is the context of its messages. Draining ends before it: then no more is
 	// handed over. Dead ends after it: then the partition no longer waits for handed over
@@ -42,17 +42,17 @@ type partition struct {
 	done                     chan struct{}
 	wake                     chan struct{}
 
-	mu        sync.Mutex
-	at        place
-	waiting   []*kgo.Record // not handed over yet
-	bytes     int           // of them
-	charged   int           // bytes of the budget, of these and of those under way
-	over      bool          // it takes no more records
-	stuck     bool          // the window is full
-	held      bool          // the client does not fetch it
-	position  kgo.EpochOffset
-	committed int64
-	expected  int64 // the next offset to be fetched; negative if unknown
+	mu          sync.Mutex
+	at          place
+	waiting     []*kgo.Record // not handed over yet
+	bytes       int           // of them
+	charged     int           // bytes of the budget, of these and of those under way
+	over        bool          // it takes no more records
+	stuck       bool          // the window is full
+	fetchPaused bool          // the client does not fetch it
+	position    kgo.EpochOffset
+	committed   int64
+	expected    int64 // the next offset to be fetched; negative if unknown
 
 	// The fields below belong to the goroutine.
 	window window
@@ -121,7 +121,7 @@ func size(r *kgo.Record) int {
 }
 
 // full reports whether the client must not poll for more yet. A partition whose window is
-// full is not full: it is held, so that the others continue.
+// full is not full: its fetching pauses, so that the others continue.
 func (p *partition) full() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,16 +130,16 @@ func (p *partition) full() bool {
 
 func (p *partition) much() bool { return len(p.waiting) >= fullRecords || p.bytes >= fullBytes }
 
-// look holds the partition if its window is full and many records wait, and lets it
-// continue when fewer do. p.mu is held.
+// look pauses the fetching if the partition's window is full and many records wait, and
+// lets it continue when fewer do. p.mu is held.
 func (p *partition) look() {
 	switch {
-	case !p.held && p.stuck && p.much():
-		p.held = true
-		p.hold(p, true)
-	case p.held && len(p.waiting) < fullRecords/2 && p.bytes < fullBytes/2:
-		p.held = false
-		p.hold(p, false)
+	case !p.fetchPaused && p.stuck && p.much():
+		p.fetchPaused = true
+		p.pauseFetch(p, true)
+	case p.fetchPaused && len(p.waiting) < fullRecords/2 && p.bytes < fullBytes/2:
+		p.fetchPaused = false
+		p.pauseFetch(p, false)
 	}
 }
 

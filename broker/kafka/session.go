@@ -183,7 +183,7 @@ func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]
 	}
 	for _, number := range added[s.topic] {
 		p := newPartition(s.values, s.topic, number, s.out, limits{s.options.Window, s.options.NackPause})
-		p.changed, p.hold, p.budget = s.changed, s.hold, s.budget
+		p.changed, p.pauseFetch, p.budget = s.changed, s.pauseFetch, s.budget
 		s.partitions[number] = p
 		go p.run() // end waits for it
 	}
@@ -191,8 +191,8 @@ func (s *session) assigned(_ context.Context, _ *kgo.Client, added map[string][]
 	s.outage.served.Is(nil)
 }
 
-// hold stops the client from fetching p, or lets it continue.
-func (s *session) hold(p *partition, stop bool) {
+// pauseFetch stops the client from fetching p, or lets it continue.
+func (s *session) pauseFetch(p *partition, stop bool) {
 	one := map[string][]int32{s.topic: {p.number}}
 	if stop {
 		s.client.PauseFetchPartitions(one)
@@ -265,7 +265,7 @@ func (s *session) end(list []*partition, finish, giveBack time.Duration, commit 
 	defer s.mu.Unlock()
 	for _, p := range list {
 		delete(s.partitions, p.number)
-		s.hold(p, false) // the next member begins afresh
+		s.pauseFetch(p, false) // the next member begins afresh
 	}
 	signal(s.changed)
 }

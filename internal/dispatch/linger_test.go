@@ -122,7 +122,7 @@ func TestGivenBackTasksDoNotWaitForASlowBatch(t *testing.T) {
 }
 
 // A queue that has been emptied is forgotten: keys come and go.
-func TestEmptyLanesAreForgotten(t *testing.T) {
+func TestEmptyQueuesAreForgotten(t *testing.T) {
 	q := NewQueue(8)
 	for n := range 10 {
 		q.Push(delivery("a", n))
@@ -131,7 +131,7 @@ func TestEmptyLanesAreForgotten(t *testing.T) {
 	want(t, "orders", len(q.orders), 0)
 }
 
-// Slow batches make their company gather for longer, within bounds.
+// Slow batches make the next ones gather for longer, within bounds.
 func TestLingerFollowsTheBatches(t *testing.T) {
 	q := NewQueue(8)
 	for range 50 {
