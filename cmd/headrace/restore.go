@@ -82,7 +82,7 @@ func (m *Main) restore(ctx context.Context, st openStore, r *asking, args editin
 		return err
 	}
 	bar := m.progress("restored", n)
-	a, err := carryOut(ctx, m, st, r, args, (&editing.Desk{Store: st.Store}).Restore, func(soFar editing.Restored) { bar.step(soFar.Done) })
+	a, err := carryOut(ctx, m, st, r, args, (&editing.Admin{Store: st.Store}).Restore, func(soFar editing.Restored) { bar.step(soFar.Done) })
 	bar.end()
 	if err != nil {
 		return err
@@ -111,7 +111,7 @@ func (m *Main) wouldRestore(ctx context.Context, st openStore, r *asking, args e
 	if err := m.reaches(ctx, st, r); err != nil {
 		return err
 	}
-	a, err := (&editing.Desk{Store: st.Store}).Try(ctx, r.Request, args)
+	a, err := (&editing.Admin{Store: st.Store}).Try(ctx, r.Request, args)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		if err := m.confirm(f.yes, "%s: step %s of %s %s?", what, r.Step, r.ID.Scope, r.ID.Key); err != nil {
 			return err
 		}
-		a, err := carryOut(ctx, m, st, f.asking, r, (&intervene.Desk{Store: st.Store}).Resolve, atOnce)
+		a, err := carryOut(ctx, m, st, f.asking, r, (&intervene.Admin{Store: st.Store}).Resolve, atOnce)
 		if err != nil {
 			return err
 		}

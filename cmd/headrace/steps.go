@@ -122,7 +122,7 @@ kept, with their external ids, so that no call is repeated.`,
 			if err := m.confirm(yes, "erase the results of %s %s for ever?", args[0], args[1]); err != nil {
 				return err
 			}
-			erased, err := carryOut(ctx, m, st, a, id, (&intervene.Desk{Store: st.Store}).Erase, atOnce)
+			erased, err := carryOut(ctx, m, st, a, id, (&intervene.Admin{Store: st.Store}).Erase, atOnce)
 			if err != nil {
 				return err
 			}

@@ -44,7 +44,7 @@ func (m *Main) send(ctx context.Context, st openStore, a *asking, s ledger.Sent)
 	if err := m.would(1, "send %s to %s %s", s.Step, s.ID.Scope, s.ID.Key); err != nil {
 		return err
 	}
-	sent, err := carryOut(ctx, m, st, a, s, (&intervene.Desk{Store: st.Store}).Send, atOnce)
+	sent, err := carryOut(ctx, m, st, a, s, (&intervene.Admin{Store: st.Store}).Send, atOnce)
 	if err != nil {
 		return err
 	}

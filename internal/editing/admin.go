@@ -22,8 +22,8 @@ const (
 	RestoreKind = "restore"
 )
 
-// Desk does what is asked of a consumer. It is safe for concurrent use. All fields are required.
-type Desk struct {
+// Admin does what is asked of a consumer. It is safe for concurrent use. All fields are required.
+type Admin struct {
 	Store store.Store
 	// Handlers are those of the consumer in this process.
 	Handlers []*task.Handler
@@ -32,7 +32,7 @@ type Desk struct {
 }
 
 // Actions do what people ask, by the kind of the request.
-func (d *Desk) Actions() map[string]instance.Action {
+func (d *Admin) Actions() map[string]instance.Action {
 	return map[string]instance.Action{
 		EditKind:    instance.Does(d.Edit).Explained(),
 		NewKeyKind:  instance.Does(d.NewKey).Explained(),
@@ -40,11 +40,11 @@ func (d *Desk) Actions() map[string]instance.Action {
 	}
 }
 
-func (d *Desk) admin() *redrive.Admin { return redrive.New(d.Store) }
+func (d *Admin) redrives() *redrive.Admin { return redrive.New(d.Store) }
 
 // open returns an open letter of the consumer with its handler, as the person saw it: with rev
 // edits.
-func (d *Desk) open(ctx context.Context, q instance.Request, id int64, rev int) (l dlq.Letter, h *task.Handler, err error) {
+func (d *Admin) open(ctx context.Context, q instance.Request, id int64, rev int) (l dlq.Letter, h *task.Handler, err error) {
 	l, err = d.Store.Letters().Get(ctx, id)
 	if errors.Is(err, dlq.ErrNotFound) {
 		return l, nil, instance.Refuse("there is no letter %d", id)
@@ -89,7 +89,7 @@ type NewKey struct {
 // NewKey sends a letter under a new key: requests of kind NewKeyKind. The error matches
 // instance.ErrRefused if nothing was changed. A person types the key, or copies it: one that looks like another and is
 // not is refused, unless the letter's own key has such characters, since keys of other systems may.
-func (d *Desk) NewKey(ctx context.Context, q instance.Request, args NewKey) (NewKey, error) {
+func (d *Admin) NewKey(ctx context.Context, q instance.Request, args NewKey) (NewKey, error) {
 	l, h, err := d.open(ctx, q, args.LetterID, args.Rev)
 	if err != nil {
 		return args, err
@@ -106,7 +106,7 @@ func (d *Desk) NewKey(ctx context.Context, q instance.Request, args NewKey) (New
 		}
 	}
 	err = store.Transact(ctx, d.Store, func(t *txn.Txn) error {
-		moved, refused, err := d.admin().RedriveIn(ctx, t, redrive.Part{
+		moved, refused, err := d.redrives().RedriveIn(ctx, t, redrive.Part{
 			IDs: []int64{l.LetterID}, By: q.By, Reason: q.Reason, NewKey: args.Key,
 			Look: func(letters []dlq.Letter) (refused []redrive.Skip, err error) {
 				if len(letters) > 0 && letters[0].Rev != args.Rev {

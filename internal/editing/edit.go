@@ -75,7 +75,7 @@ const maxCopies = 10
 
 // Edit edits a letter: requests of kind EditKind. The error matches instance.ErrRefused if nothing
 // was changed.
-func (d *Desk) Edit(ctx context.Context, q instance.Request, args Edit) (Edited, error) {
+func (d *Admin) Edit(ctx context.Context, q instance.Request, args Edit) (Edited, error) {
 	l, h, err := d.open(ctx, q, args.LetterID, args.Rev)
 	if err != nil {
 		return Edited{}, err
@@ -91,7 +91,7 @@ func (d *Desk) Edit(ctx context.Context, q instance.Request, args Edit) (Edited,
 	if err != nil || args.DryRun {
 		return a, err
 	}
-	err = store.Transact(ctx, d.Store, func(t *txn.Txn) error { return d.admin().EditIn(ctx, t, e) })
+	err = store.Transact(ctx, d.Store, func(t *txn.Txn) error { return d.redrives().EditIn(ctx, t, e) })
 	if errors.Is(err, redrive.ErrEdited) {
 		err = edited(l.LetterID)
 	}
@@ -99,7 +99,7 @@ func (d *Desk) Edit(ctx context.Context, q instance.Request, args Edit) (Edited,
 }
 
 // check refuses an edit of l that would be another message, or that its handler cannot read.
-func (d *Desk) check(ctx context.Context, h *task.Handler, l *dlq.Letter, one *task.Task) (a Edited, err error) {
+func (d *Admin) check(ctx context.Context, h *task.Handler, l *dlq.Letter, one *task.Task) (a Edited, err error) {
 	key, none := one.Delivery.Key, inbox.IsStandIn(one.Delivery.Key)
 	standIn := inbox.IsStandIn(l.Delivery.Key)
 	switch {
@@ -140,7 +140,7 @@ func another(key string, bad error) error {
 
 // taken returns the state of the message that has the key of one already; "" if there is none. It
 // refuses the key of a message with other content, or with a letter.
-func (d *Desk) taken(ctx context.Context, one *task.Task) (inbox.State, error) {
+func (d *Admin) taken(ctx context.Context, one *task.Task) (inbox.State, error) {
 	entries, err := d.Store.Inbox().Find(ctx, one.Delivery.Key)
 	if err != nil {
 		return "", err
@@ -160,7 +160,7 @@ func (d *Desk) taken(ctx context.Context, one *task.Task) (inbox.State, error) {
 }
 
 // copies returns the conflicts under the key of one.
-func (d *Desk) copies(ctx context.Context, l *dlq.Letter, one *task.Task) (list []Copy, err error) {
+func (d *Admin) copies(ctx context.Context, l *dlq.Letter, one *task.Task) (list []Copy, err error) {
 	f := dlq.Filter{Consumer: l.Consumer, Handler: l.Handler, Class: dlq.Conflict, Key: l.Delivery.Key, AnyState: true}
 	if inbox.IsStandIn(f.Key) {
 		f.Key = one.Delivery.Key

@@ -42,7 +42,7 @@ const (
 
 // Restore makes discarded letters open again: requests of kind RestoreKind. The error matches
 // instance.ErrRefused if there is none.
-func (d *Desk) Restore(ctx context.Context, q instance.Request, args Restore) (r Restored, err error) {
+func (d *Admin) Restore(ctx context.Context, q instance.Request, args Restore) (r Restored, err error) {
 	if args.RedriveID != 0 {
 		err = d.restoreJob(ctx, q, args.RedriveID, &r)
 	} else if len(args.IDs) > MaxLetters {
@@ -67,14 +67,14 @@ func (d *Desk) Restore(ctx context.Context, q instance.Request, args Restore) (r
 
 // Try returns what Restore would, and writes nothing. Of a redrive it does not look whether messages came
 // again since.
-func (d *Desk) Try(ctx context.Context, q instance.Request, args Restore) (Restored, error) {
+func (d *Admin) Try(ctx context.Context, q instance.Request, args Restore) (Restored, error) {
 	try := *d
 	try.tries = true
 	return try.Restore(ctx, q, args)
 }
 
 // restoreJob restores the letters of a discard.
-func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *Restored) error {
+func (d *Admin) restoreJob(ctx context.Context, q instance.Request, id int64, r *Restored) error {
 	j, err := d.Store.Operations().Redrives.Get(ctx, id)
 	switch {
 	case errors.Is(err, job.ErrNotFound):
@@ -116,14 +116,14 @@ func (d *Desk) restoreJob(ctx context.Context, q instance.Request, id int64, r *
 }
 
 // restore restores letters in a transaction, and counts them.
-func (d *Desk) restore(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
+func (d *Admin) restore(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
 	if d.tries {
 		return d.try(ctx, q, redriveID, ids, r)
 	}
 	var moved []dlq.Letter
 	var refused []redrive.Skip
 	err := store.Transact(ctx, d.Store, func(t *txn.Txn) (err error) {
-		moved, refused, err = d.admin().RestoreIn(ctx, t, q.Consumer, redrive.Part{IDs: ids, By: q.By, Reason: q.Reason, RedriveID: redriveID})
+		moved, refused, err = d.redrives().RestoreIn(ctx, t, q.Consumer, redrive.Part{IDs: ids, By: q.By, Reason: q.Reason, RedriveID: redriveID})
 		return err
 	})
 	if err != nil {
@@ -146,7 +146,7 @@ func (d *Desk) restore(ctx context.Context, q instance.Request, redriveID int64,
 }
 
 // try counts what restore would restore.
-func (d *Desk) try(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
+func (d *Admin) try(ctx context.Context, q instance.Request, redriveID int64, ids []int64, r *Restored) error {
 	letters, err := d.Store.Letters().List(ctx, dlq.Filter{IDs: ids, Consumer: q.Consumer, State: dlq.Discarded}, 0, len(ids))
 	if err != nil {
 		return err
@@ -175,7 +175,7 @@ func (d *Desk) try(ctx context.Context, q instance.Request, redriveID int64, ids
 }
 
 // stateOf is the state of a letter's message; that of the letter if retention has removed the message.
-func (d *Desk) stateOf(ctx context.Context, l dlq.Letter) (inbox.State, error) {
+func (d *Admin) stateOf(ctx context.Context, l dlq.Letter) (inbox.State, error) {
 	entries, err := d.Store.Inbox().Find(ctx, l.Delivery.Key)
 	for _, e := range entries {
 		if e.ID == l.ID() {
@@ -191,7 +191,7 @@ func (r *Restored) skip(list ...redrive.Skip) {
 }
 
 // others says why letters were not restored.
-func (d *Desk) others(ctx context.Context, q instance.Request, ids []int64) (skips []redrive.Skip, err error) {
+func (d *Admin) others(ctx context.Context, q instance.Request, ids []int64) (skips []redrive.Skip, err error) {
 	letters, err := d.Store.Letters().List(ctx, dlq.Filter{IDs: ids, AnyState: true}, 0, len(ids))
 	for _, id := range ids {
 		why := "there is no letter of that number"

@@ -224,7 +224,7 @@ func TestOthersLettersAreRefused(t *testing.T) {
 		}
 		_, err := askOf[editing.Edited](f, "mailer", editing.EditKind, edit)
 		f.refused(err, "is one of consumer test")
-		f.desk.Handlers = nil
+		f.admin.Handlers = nil
 		_, err = ask[editing.Edited](f, editing.EditKind, edit)
 		f.refused(err, "this process has no handler orders")
 		if f.get(open.LetterID).Rev != 0 || f.get(closed.LetterID).State != dlq.Discarded || f.get(ofJob.LetterID).State != dlq.Discarded {

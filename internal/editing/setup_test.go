@@ -34,11 +34,11 @@ type body struct {
 // fixture is a consumer with one handler, whose key is in the payload.
 type fixture struct {
 	*enginetest.Fixture
-	e    *enginetest.Engine
-	h    *task.Handler
-	desk *editing.Desk
-	job  *redriving.Engine
-	last task.Outcome // of the newest delivery
+	e     *enginetest.Engine
+	h     *task.Handler
+	admin *editing.Admin
+	job   *redriving.Engine
+	last  task.Outcome // of the newest delivery
 }
 
 func onEachStore(t *testing.T, check func(*fixture)) {
@@ -61,8 +61,8 @@ func onEachStore(t *testing.T, check func(*fixture)) {
 				}
 			}
 		}
-		f.desk = &editing.Desk{Store: e.Store.Store, Handlers: []*task.Handler{f.h}}
-		f.job = &redriving.Engine{Store: e.Store.Store, Consumer: enginetest.Consumer, Handlers: f.desk.Handlers, Logger: slog.New(slog.DiscardHandler)}
+		f.admin = &editing.Admin{Store: e.Store.Store, Handlers: []*task.Handler{f.h}}
+		f.job = &redriving.Engine{Store: e.Store.Store, Consumer: enginetest.Consumer, Handlers: f.admin.Handlers, Logger: slog.New(slog.DiscardHandler)}
 		check(f)
 	})
 }
@@ -117,7 +117,7 @@ func askOf[B any](f *fixture, consumer, kind string, args any) (answer B, err er
 		f.Fatal(err)
 	}
 	q := instance.Request{Kind: kind, Consumer: consumer, Args: text, By: "ann", Reason: "INC-7", DBUser: "anna"}
-	value, err := f.desk.Actions()[kind](f.Context(), q)
+	value, err := f.admin.Actions()[kind](f.Context(), q)
 	answer, _ = value.(B)
 	return answer, err
 }

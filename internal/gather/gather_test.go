@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk is what a test's Gatherer writes to.
-type desk struct {
+// writer is what a test's Gatherer writes to.
+type writer struct {
 	*gather.Gatherer[int]
 	began   chan []int    // each write, when it begins
 	proceed chan struct{} // lets one write end
@@ -25,28 +25,28 @@ type desk struct {
 	together func([]int) (bool, error) // what batches return
 }
 
-func newDesk(t *testing.T) *desk {
-	d := &desk{began: make(chan []int, 100), proceed: make(chan struct{}, 100), together: func([]int) (bool, error) { return true, nil }}
-	d.Gatherer = &gather.Gatherer[int]{
+func newWriter(t *testing.T) *writer {
+	w := &writer{began: make(chan []int, 100), proceed: make(chan struct{}, 100), together: func([]int) (bool, error) { return true, nil }}
+	w.Gatherer = &gather.Gatherer[int]{
 		Most: 4,
 		Together: func(_ context.Context, items []int) (bool, error) {
-			d.write(items)
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			return d.together(items)
+			w.write(items)
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return w.together(items)
 		},
 		Alone: func(ctx context.Context, item int) (bool, error) {
-			d.write([]int{item})
+			w.write([]int{item})
 			return item%2 == 0, ctx.Err()
 		},
 	}
-	t.Cleanup(func() { close(d.proceed) })
-	return d
+	t.Cleanup(func() { close(w.proceed) })
+	return w
 }
 
-func (d *desk) write(items []int) {
-	d.began <- slices.Clone(items)
-	<-d.proceed
+func (w *writer) write(items []int) {
+	w.began <- slices.Clone(items)
+	<-w.proceed
 }
 
 // asked is a caller.
@@ -57,15 +57,15 @@ type asked struct {
 }
 
 // ask has callers ask for items, one after the other, behind a write that is under way.
-func (d *desk) ask(t *testing.T, ctx context.Context, items ...int) <-chan asked {
+func (w *writer) ask(t *testing.T, ctx context.Context, items ...int) <-chan asked {
 	t.Helper()
 	answers := make(chan asked, len(items))
 	for n, item := range items {
 		go func() {
-			did, err := d.Do(ctx, item)
+			did, err := w.Do(ctx, item)
 			answers <- asked{item, did, err}
 		}()
-		for d.Waiting() != n+1 {
+		for w.Waiting() != n+1 {
 			select {
 			case a := <-answers:
 				t.Fatalf("%+v did not wait", a)
@@ -77,13 +77,13 @@ func (d *desk) ask(t *testing.T, ctx context.Context, items ...int) <-chan asked
 }
 
 // first begins the write that others wait behind.
-func (d *desk) first(item int) <-chan asked {
+func (w *writer) first(item int) <-chan asked {
 	answer := make(chan asked, 1)
 	go func() {
-		did, err := d.Do(context.Background(), item)
+		did, err := w.Do(context.Background(), item)
 		answer <- asked{item, did, err}
 	}()
-	<-d.began
+	<-w.began
 	return answer
 }
 
@@ -102,23 +102,23 @@ func yes(int) bool { return true }
 
 // Callers that come during a write share the next one, up to Most.
 func TestTogether(t *testing.T) {
-	d := newDesk(t)
-	first := d.first(1)
-	answers := d.ask(t, t.Context(), 3, 5, 7, 9, 11)
-	d.proceed <- struct{}{}
+	w := newWriter(t)
+	first := w.first(1)
+	answers := w.ask(t, t.Context(), 3, 5, 7, 9, 11)
+	w.proceed <- struct{}{}
 	wants(t, first, 1, even)
-	if got := <-d.began; !slices.Equal(got, []int{3, 5, 7, 9}) {
+	if got := <-w.began; !slices.Equal(got, []int{3, 5, 7, 9}) {
 		t.Errorf("the batch has %v", got)
 	}
-	d.proceed <- struct{}{}
+	w.proceed <- struct{}{}
 	wants(t, answers, 4, yes)
-	if got := <-d.began; !slices.Equal(got, []int{11}) {
+	if got := <-w.began; !slices.Equal(got, []int{11}) {
 		t.Errorf("the next one has %v", got)
 	}
-	d.proceed <- struct{}{}
+	w.proceed <- struct{}{}
 	wants(t, answers, 1, even)
-	d.proceed <- struct{}{}
-	if did, err := d.Do(t.Context(), 2); !did || err != nil { // nothing is under way any more
+	w.proceed <- struct{}{}
+	if did, err := w.Do(t.Context(), 2); !did || err != nil { // nothing is under way any more
 		t.Error(did, err)
 	}
 }
@@ -130,19 +130,19 @@ func TestAlone(t *testing.T) {
 		"failed":  func([]int) (bool, error) { return false, errors.New("the connection is gone") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := newDesk(t)
-			d.together = says
-			first := d.first(1)
-			answers := d.ask(t, t.Context(), 3, 4, 6)
-			d.proceed <- struct{}{}
+			w := newWriter(t)
+			w.together = says
+			first := w.first(1)
+			answers := w.ask(t, t.Context(), 3, 4, 6)
+			w.proceed <- struct{}{}
 			wants(t, first, 1, even)
-			if got := <-d.began; len(got) != 3 {
+			if got := <-w.began; len(got) != 3 {
 				t.Fatalf("the batch has %v", got)
 			}
-			d.proceed <- struct{}{}
+			w.proceed <- struct{}{}
 			for range 3 { // all at once: none waits for another
 				select {
-				case got := <-d.began:
+				case got := <-w.began:
 					if len(got) != 1 {
 						t.Errorf("%v", got)
 					}
@@ -152,12 +152,12 @@ func TestAlone(t *testing.T) {
 			}
 			beside := make(chan asked, 1)
 			go func() {
-				did, err := d.Do(t.Context(), 8)
+				did, err := w.Do(t.Context(), 8)
 				beside <- asked{8, did, err}
 			}()
-			<-d.began // it writes a batch of its own
+			<-w.began // it writes a batch of its own
 			for range 4 {
-				d.proceed <- struct{}{}
+				w.proceed <- struct{}{}
 			}
 			wants(t, answers, 3, even)
 			wants(t, beside, 1, even)
@@ -167,54 +167,54 @@ func TestAlone(t *testing.T) {
 
 // A caller whose context ends waits no longer, and another one writes.
 func TestLeaves(t *testing.T) {
-	d := newDesk(t)
-	first := d.first(1)
+	w := newWriter(t)
+	first := w.first(1)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	gone := errors.New("gone")
-	leaves := d.ask(t, ctx, 2)
+	leaves := w.ask(t, ctx, 2)
 	cancel(gone)
 	if a := <-leaves; a.did || !errors.Is(a.err, gone) {
 		t.Errorf("%+v", a)
 	}
-	answers := d.ask(t, t.Context(), 4, 6)
-	d.proceed <- struct{}{}
+	answers := w.ask(t, t.Context(), 4, 6)
+	w.proceed <- struct{}{}
 	wants(t, first, 1, even)
-	if got := <-d.began; !slices.Equal(got, []int{4, 6}) {
+	if got := <-w.began; !slices.Equal(got, []int{4, 6}) {
 		t.Errorf("the batch has %v", got)
 	}
-	d.proceed <- struct{}{}
+	w.proceed <- struct{}{}
 	wants(t, answers, 2, yes)
 }
 
 // After a batch that panics, each waiting caller writes its item alone.
 func TestPanic(t *testing.T) {
-	d := newDesk(t)
-	d.together = func([]int) (bool, error) { panic("a bug") }
-	first := d.first(1)
+	w := newWriter(t)
+	w.together = func([]int) (bool, error) { panic("a bug") }
+	first := w.first(1)
 	leader := make(chan any, 1)
 	go func() {
 		defer func() { leader <- recover() }()
-		_, _ = d.Do(context.Background(), 3)
+		_, _ = w.Do(context.Background(), 3)
 	}()
-	for d.Waiting() != 1 {
+	for w.Waiting() != 1 {
 	}
 	answers := make(chan asked, 1)
 	go func() {
-		did, err := d.Do(context.Background(), 4)
+		did, err := w.Do(context.Background(), 4)
 		answers <- asked{4, did, err}
 	}()
-	for d.Waiting() != 2 {
+	for w.Waiting() != 2 {
 	}
 	for range 3 {
-		d.proceed <- struct{}{}
+		w.proceed <- struct{}{}
 	}
 	wants(t, first, 1, even)
 	if got := <-leader; got == nil {
 		t.Error("no panic")
 	}
 	wants(t, answers, 1, even)
-	d.proceed <- struct{}{}
-	if did, err := d.Do(t.Context(), 2); !did || err != nil {
+	w.proceed <- struct{}{}
+	if did, err := w.Do(t.Context(), 2); !did || err != nil {
 		t.Error(did, err)
 	}
 }

@@ -52,15 +52,15 @@ type Skip struct {
 	Why string `json:"why"`
 }
 
-// Desk does what is asked. It is safe for concurrent use.
-type Desk struct {
+// Admin does what is asked. It is safe for concurrent use.
+type Admin struct {
 	Store store.Store
 	// Instance is this process. Resolve, Send and Erase do not need it.
 	Instance instance.Instance
 }
 
 // Actions do what people ask, by the kind of the request.
-func (d *Desk) Actions() map[string]instance.Action {
+func (d *Admin) Actions() map[string]instance.Action {
 	return map[string]instance.Action{
 		RetryKind: instance.Does(d.Retry), CancelKind: instance.Does(d.Cancel),
 		ResolveKind: instance.Does(d.Resolve), SendKind: instance.Does(d.Send), EraseKind: instance.Does(d.Erase),
@@ -73,7 +73,7 @@ const lockTime = 500 * time.Millisecond
 
 // Retry makes messages due now: requests of kind RetryKind. The error matches
 // instance.ErrRefused if none of them waits for its time.
-func (d *Desk) Retry(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
+func (d *Admin) Retry(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
 	if err := args.check(); err != nil {
 		return a, err
 	}
@@ -105,7 +105,7 @@ func (d *Desk) Retry(ctx context.Context, q instance.Request, args Args) (a Answ
 
 // Cancel makes messages dead letters of class cancelled: requests of kind CancelKind. The error
 // matches instance.ErrRefused if none of them was cancelled.
-func (d *Desk) Cancel(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
+func (d *Admin) Cancel(ctx context.Context, q instance.Request, args Args) (a Answer, err error) {
 	if err := args.check(); err != nil {
 		return a, err
 	}
@@ -152,7 +152,7 @@ func (d *Desk) Cancel(ctx context.Context, q instance.Request, args Args) (a Ans
 var errRuns = errors.New("it is being handled at the moment, or has just been")
 
 // cancel cancels the message of a row, and returns its letter.
-func (d *Desk) cancel(ctx context.Context, q instance.Request, id int64) (letter int64, err error) {
+func (d *Admin) cancel(ctx context.Context, q instance.Request, id int64) (letter int64, err error) {
 	row, err := d.Store.Operations().Waiting.Get(ctx, id)
 	if errors.Is(err, backlog.ErrNotFound) {
 		return 0, errRuns
@@ -170,7 +170,7 @@ func (d *Desk) cancel(ctx context.Context, q instance.Request, id int64) (letter
 }
 
 // move moves a message from the backlog to the dead letters.
-func (d *Desk) move(ctx context.Context, t *txn.Txn, q instance.Request, row *backlog.Row) (int64, error) {
+func (d *Admin) move(ctx context.Context, t *txn.Txn, q instance.Request, row *backlog.Row) (int64, error) {
 	if err := d.Store.Operations().Limits.Set(ctx, t, lockTime, txn.Limits{}); err != nil {
 		return 0, err
 	}

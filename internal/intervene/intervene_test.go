@@ -23,18 +23,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is a consumer whose messages wait an hour, and a desk.
+// fixture is a consumer whose messages wait an hour, and an Admin.
 type fixture struct {
 	*enginetest.Fixture
-	e    *enginetest.Engine
-	desk *intervene.Desk
-	fail error
+	e     *enginetest.Engine
+	admin *intervene.Admin
+	fail  error
 }
 
 func onEachStore(t *testing.T, check func(*fixture)) {
 	enginetest.OnEachStore(t, func(e *enginetest.Fixture) {
 		f := &fixture{Fixture: e, e: e.Engine(nil), fail: retry.After(time.Hour, enginetest.ErrBoom)}
-		f.desk = &intervene.Desk{Store: e.Store.Store, Instance: instance.Instance{Host: "pod-1", Build: "v1"}}
+		f.admin = &intervene.Admin{Store: e.Store.Store, Instance: instance.Instance{Host: "pod-1", Build: "v1"}}
 		check(f)
 	})
 }
@@ -64,7 +64,7 @@ func TestRetry(t *testing.T) {
 		a, b := f.handler("a"), f.handler("b")
 		f.e.Deliver(a, "a1", "a2")
 		f.e.Deliver(b, "b1")
-		got, err := f.ask(f.desk.Retry, intervene.Args{Keys: []string{"a1", "nosuch"}})
+		got, err := f.ask(f.admin.Retry, intervene.Args{Keys: []string{"a1", "nosuch"}})
 		if err != nil || got.Done != 1 || len(got.Skips) != 1 || got.Skips[0].Key != "nosuch" {
 			f.Errorf("by key: %+v, %v", got, err)
 		}
@@ -72,14 +72,14 @@ func TestRetry(t *testing.T) {
 		if f.Effects("a1") != 1 || f.Effects("a2") != 0 || len(f.Attempts(a, "a1")) != 1 {
 			f.Errorf("a1 %d times after %d attempts, a2 %d times", f.Effects("a1"), len(f.Attempts(a, "a1")), f.Effects("a2"))
 		}
-		if got, err := f.ask(f.desk.Retry, intervene.Args{Handler: "b"}); err != nil || got.Done != 1 || got.More {
+		if got, err := f.ask(f.admin.Retry, intervene.Args{Handler: "b"}); err != nil || got.Done != 1 || got.More {
 			f.Errorf("by handler: %+v, %v", got, err)
 		}
 		rows, _, err := f.Store.Operations().Waiting.List(f.Context(), backlog.Filter{Consumer: enginetest.Consumer, Handler: "a"}, 0, 10)
 		if err != nil || len(rows) != 1 {
 			f.Fatalf("%d rows, %v", len(rows), err)
 		}
-		if got, err := f.ask(f.desk.Retry, intervene.Args{ErrorFingerprint: rows[0].ErrorFingerprint}); err != nil || got.Done != 1 {
+		if got, err := f.ask(f.admin.Retry, intervene.Args{ErrorFingerprint: rows[0].ErrorFingerprint}); err != nil || got.Done != 1 {
 			f.Errorf("by group: %+v, %v", got, err)
 		}
 		f.work(a, b)
@@ -87,7 +87,7 @@ func TestRetry(t *testing.T) {
 			f.Errorf("b1 %d, a2 %d times", f.Effects("b1"), f.Effects("a2"))
 		}
 		for _, args := range []intervene.Args{{}, {Keys: []string{"a1"}}, {Handler: "a"}} {
-			if got, err := f.ask(f.desk.Retry, args); !errors.Is(err, instance.ErrRefused) {
+			if got, err := f.ask(f.admin.Retry, args); !errors.Is(err, instance.ErrRefused) {
 				f.Errorf("%+v: %+v, %v", args, got, err)
 			}
 		}
@@ -113,7 +113,7 @@ func TestRetryKeepsOrder(t *testing.T) {
 		f.e.PutAll(h, enginetest.Delivery(h, "first", "k:1"), enginetest.Delivery(h, "second", "k:1"))
 		f.e.WorkOff(f.e.Worker(h))
 		f.Exec("UPDATE headrace_backlog SET status = 'delayed', due_at = (SELECT due_at FROM headrace_backlog WHERE key = 'first') WHERE key = 'second'")
-		if got, err := f.ask(f.desk.Retry, intervene.Args{Handler: "a"}); err != nil || got.Done != 1 {
+		if got, err := f.ask(f.admin.Retry, intervene.Args{Handler: "a"}); err != nil || got.Done != 1 {
 			f.Errorf("%+v, %v", got, err)
 		}
 		if n := f.Count("SELECT count(*) FROM headrace_backlog AS a JOIN headrace_backlog AS b ON a.due_at < b.due_at WHERE a.key = 'first' AND b.key = 'second'"); n != 1 {
@@ -134,11 +134,11 @@ func TestCancel(t *testing.T) {
 		d.Payload, d.Metadata = []byte("whole"), map[string]string{"h": "v"}
 		f.e.PutAll(h, d, enginetest.Delivery(h, "second", "k:1"))
 		f.e.WorkOff(f.e.Worker(h))
-		got, err := f.ask(f.desk.Cancel, intervene.Args{Keys: []string{"first", "nosuch"}})
+		got, err := f.ask(f.admin.Cancel, intervene.Args{Keys: []string{"first", "nosuch"}})
 		if err != nil || got.Done != 1 || len(got.Letters) != 1 || len(got.Skips) != 1 {
 			f.Fatalf("%+v, %v", got, err)
 		}
-		if _, err := f.ask(f.desk.Cancel, intervene.Args{Keys: make([]string, intervene.MaxKeys+1)}); !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), "are more than") {
+		if _, err := f.ask(f.admin.Cancel, intervene.Args{Keys: make([]string, intervene.MaxKeys+1)}); !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), "are more than") {
 			f.Errorf("too many keys: %v", err)
 		}
 		l, err := f.Store.Letters().Get(f.Context(), got.Letters[0])
@@ -157,7 +157,7 @@ func TestCancel(t *testing.T) {
 			f.Errorf("first %d, second %d times", f.Effects("first"), f.Effects("second"))
 		}
 		for _, args := range []intervene.Args{{}, {Keys: []string{"first"}}, {Keys: []string{"second"}}} {
-			if got, err := f.ask(f.desk.Cancel, args); !errors.Is(err, instance.ErrRefused) {
+			if got, err := f.ask(f.admin.Cancel, args); !errors.Is(err, instance.ErrRefused) {
 				f.Errorf("%+v: %+v, %v", args, got, err)
 			}
 		}
@@ -184,7 +184,7 @@ func TestCancelOfARunningMessage(t *testing.T) {
 			f.e.Deliver(h, "both")
 		}
 		f.refused("both", "a and b")
-		if got, err := f.ask(f.desk.Cancel, intervene.Args{Keys: []string{"both"}, Handler: "b"}); err != nil || got.Done != 1 || f.State(a, "both") != inbox.Waiting {
+		if got, err := f.ask(f.admin.Cancel, intervene.Args{Keys: []string{"both"}, Handler: "b"}); err != nil || got.Done != 1 || f.State(a, "both") != inbox.Waiting {
 			f.Errorf("%+v, %v", got, err)
 		}
 		if f.SQLite {
@@ -208,7 +208,7 @@ func TestCancelOfARunningMessage(t *testing.T) {
 
 func (f *fixture) refused(key, says string) {
 	f.Helper()
-	got, err := f.ask(f.desk.Cancel, intervene.Args{Keys: []string{key}})
+	got, err := f.ask(f.admin.Cancel, intervene.Args{Keys: []string{key}})
 	if !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), says) || !slices.ContainsFunc(got.Skips, func(s intervene.Skip) bool { return s.Key == key }) {
 		f.Errorf("want %q: %+v, %v", says, got, err)
 	}

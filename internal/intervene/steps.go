@@ -38,7 +38,7 @@ type Erased struct {
 
 // Resolve records what a person says of a step: requests of kind ResolveKind. The error matches
 // instance.ErrRefused if the state of the step does not allow it.
-func (d *Desk) Resolve(ctx context.Context, q instance.Request, args resolve.Resolution) (Resolved, error) {
+func (d *Admin) Resolve(ctx context.Context, q instance.Request, args resolve.Resolution) (Resolved, error) {
 	if err := owns(q, args.ID); err != nil {
 		return Resolved{}, err
 	}
@@ -53,7 +53,7 @@ func (d *Desk) Resolve(ctx context.Context, q instance.Request, args resolve.Res
 
 // Send sends a signal: requests of kind SendKind. The error matches instance.ErrRefused if the
 // message does not take it.
-func (d *Desk) Send(ctx context.Context, q instance.Request, args ledger.Sent) (Sent, error) {
+func (d *Admin) Send(ctx context.Context, q instance.Request, args ledger.Sent) (Sent, error) {
 	if err := owns(q, args.ID); err != nil {
 		return Sent{}, err
 	}
@@ -62,7 +62,7 @@ func (d *Desk) Send(ctx context.Context, q instance.Request, args ledger.Sent) (
 }
 
 // Erase removes the results of a message's steps, and its answer: requests of kind EraseKind.
-func (d *Desk) Erase(ctx context.Context, q instance.Request, id inbox.ID) (Erased, error) {
+func (d *Admin) Erase(ctx context.Context, q instance.Request, id inbox.ID) (Erased, error) {
 	if err := owns(q, id); err != nil {
 		return Erased{}, err
 	}

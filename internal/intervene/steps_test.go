@@ -26,17 +26,17 @@ func (f *fixture) step(h *task.Handler, key string, state ledger.State, result a
 	return inbox.ID{Scope: h.Scope, Key: key}
 }
 
-// asks has the desk do what a request of this kind asks for, as a process does.
+// asks has the Admin do what a request of this kind asks for, as a process does.
 func (f *fixture) asks(kind, consumer, reason string, args any) (any, error) {
 	f.Helper()
 	q, err := instance.Request{Kind: kind, Consumer: consumer, By: "ann as login", Reason: reason}.With(args)
 	if err != nil {
 		f.Fatal(err)
 	}
-	return f.desk.Actions()[kind](f.Context(), q)
+	return f.admin.Actions()[kind](f.Context(), q)
 }
 
-// refuses has the desk refuse a request, and say why.
+// refuses has the Admin refuse a request, and say why.
 func (f *fixture) refuses(kind, consumer, reason, why string, args any) {
 	f.Helper()
 	if _, err := f.asks(kind, consumer, reason, args); !errors.Is(err, instance.ErrRefused) || !strings.Contains(err.Error(), why) {

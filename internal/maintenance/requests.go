@@ -32,8 +32,8 @@ const (
 	forgetAge  = 35 * 24 * time.Hour
 )
 
-// desk takes requests and answers them. One action of a kind runs at a time.
-type desk struct {
+// requestWorker takes requests and answers them. One action of a kind runs at a time.
+type requestWorker struct {
 	requests instance.Requests
 	self     instance.Instance
 	actions  map[string]instance.Action
@@ -47,22 +47,22 @@ type desk struct {
 	looks, answers, cleans outage.Part
 }
 
-func newDesk(o Options) *desk {
-	d := &desk{
+func newRequestWorker(o Options) *requestWorker {
+	w := &requestWorker{
 		requests: o.Store.Operations().Requests, self: o.Instance, actions: o.Actions, upkeep: o.Upkeep, logger: o.Logger,
 		free: make(map[string]bool), ended: make(chan string, len(o.Actions)),
 		looks: outage.Part{Fails: "cannot look for requests; trying again"}, answers: outage.Part{Fails: "cannot answer a request; trying again"},
 		cleans: outage.Part{Fails: "cannot remove old requests; trying again"},
 	}
 	for kind := range o.Actions {
-		d.free[kind] = true
+		w.free[kind] = true
 	}
-	return d
+	return w
 }
 
 // run takes requests until ctx ends, and returns when the last action has ended.
-func (d *desk) run(ctx context.Context) {
-	if len(d.actions) == 0 {
+func (w *requestWorker) run(ctx context.Context) {
+	if len(w.actions) == 0 {
 		return
 	}
 	var running sync.WaitGroup
@@ -70,18 +70,18 @@ func (d *desk) run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
-		for r, ok := d.take(ctx); ok; r, ok = d.take(ctx) {
-			delete(d.free, r.Kind)
+		for r, ok := w.take(ctx); ok; r, ok = w.take(ctx) {
+			delete(w.free, r.Kind)
 			running.Go(func() {
-				d.answer(ctx, r.ID, d.act(ctx, r))
-				d.ended <- r.Kind
+				w.answer(ctx, r.ID, w.act(ctx, r))
+				w.ended <- r.Kind
 			})
 		}
-		d.clean(ctx)
+		w.clean(ctx)
 		select {
 		case <-tick.C:
-		case kind := <-d.ended:
-			d.free[kind] = true
+		case kind := <-w.ended:
+			w.free[kind] = true
 		case <-ctx.Done():
 			return
 		}
@@ -89,36 +89,36 @@ func (d *desk) run(ctx context.Context) {
 }
 
 // take takes a request of a free kind.
-func (d *desk) take(ctx context.Context) (instance.Request, bool) {
-	if len(d.free) == 0 || ctx.Err() != nil {
+func (w *requestWorker) take(ctx context.Context) (instance.Request, bool) {
+	if len(w.free) == 0 || ctx.Err() != nil {
 		return instance.Request{}, false
 	}
 	looking, cancel := context.WithTimeout(ctx, lookTime)
 	defer cancel()
 	start := time.Now()
-	r, ok, err := d.requests.Take(looking, d.self, slices.Sorted(maps.Keys(d.free)))
-	if d.looks.Tell(ctx, d.logger, err); err == nil {
-		d.upkeep.Ran("requests")
+	r, ok, err := w.requests.Take(looking, w.self, slices.Sorted(maps.Keys(w.free)))
+	if w.looks.Tell(ctx, w.logger, err); err == nil {
+		w.upkeep.Ran("requests")
 	}
 	if !ok || err != nil {
 		return instance.Request{}, false
 	}
 	if time.Since(start) > instance.TakeTime { // the person was told that nothing was done
-		d.answer(ctx, r.ID, instance.Answer{State: instance.RequestRefused, Error: "taking it lasted too long; nothing was done"})
+		w.answer(ctx, r.ID, instance.Answer{State: instance.RequestRefused, Error: "taking it lasted too long; nothing was done"})
 		return instance.Request{}, false
 	}
 	return r, true
 }
 
 // act runs the action of a request.
-func (d *desk) act(ctx context.Context, r instance.Request) (a instance.Answer) {
+func (w *requestWorker) act(ctx context.Context, r instance.Request) (a instance.Answer) {
 	defer func() {
 		if v := recover(); v != nil {
-			d.logger.Error("a request panicked", "kind", r.Kind, "request", r.ID, "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
-			a = instance.Answer{State: instance.RequestFailed, Error: fmt.Sprintf("%s panicked; the log of %s has the stack", r.Kind, d.self.Host)}
+			w.logger.Error("a request panicked", "kind", r.Kind, "request", r.ID, "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+			a = instance.Answer{State: instance.RequestFailed, Error: fmt.Sprintf("%s panicked; the log of %s has the stack", r.Kind, w.self.Host)}
 		}
 	}()
-	value, err := d.actions[r.Kind](d.withProgress(ctx, r.ID), r)
+	value, err := w.actions[r.Kind](w.withProgress(ctx, r.ID), r)
 	var encoded []byte
 	if err == nil {
 		encoded, err = json.Marshal(value)
@@ -133,7 +133,7 @@ func (d *desk) act(ctx context.Context, r instance.Request) (a instance.Answer) 
 }
 
 // withProgress returns the context of an action that may say how far it is, which is written now and then.
-func (d *desk) withProgress(ctx context.Context, id int64) context.Context {
+func (w *requestWorker) withProgress(ctx context.Context, id int64) context.Context {
 	var last time.Time
 	return instance.WithProgress(ctx, func(value any) {
 		if time.Since(last) < lookEvery {
@@ -142,22 +142,22 @@ func (d *desk) withProgress(ctx context.Context, id int64) context.Context {
 		last = time.Now()
 		encoded, err := json.Marshal(value)
 		if err == nil {
-			err = d.requests.Answer(ctx, id, d.self, instance.Answer{State: instance.RequestTaken, Value: encoded})
+			err = w.requests.Answer(ctx, id, w.self, instance.Answer{State: instance.RequestTaken, Value: encoded})
 		}
 		if err != nil && ctx.Err() == nil {
-			d.logger.Warn("cannot say how far a request is", "request", id, "error", encode.Said(err))
+			w.logger.Warn("cannot say how far a request is", "request", id, "error", encode.Said(err))
 		}
 	})
 }
 
 // answer writes an answer, again until the database takes it or ctx ends; also after ctx
 // has ended it tries once.
-func (d *desk) answer(ctx context.Context, id int64, a instance.Answer) {
+func (w *requestWorker) answer(ctx context.Context, id int64, a instance.Answer) {
 	for {
 		writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
-		err := d.requests.Answer(writing, id, d.self, a)
+		err := w.requests.Answer(writing, id, w.self, a)
 		cancel()
-		if d.answers.Tell(ctx, d.logger, err, "request", id, "state", a.State); err == nil {
+		if w.answers.Tell(ctx, w.logger, err, "request", id, "state", a.State); err == nil {
 			return
 		}
 		if !sleep.For(ctx, lookEvery) {
@@ -167,15 +167,15 @@ func (d *desk) answer(ctx context.Context, id int64, a instance.Answer) {
 }
 
 // clean ends requests that no process took, and removes old ones, now and then.
-func (d *desk) clean(ctx context.Context) {
+func (w *requestWorker) clean(ctx context.Context) {
 	now := time.Now()
-	if now.Before(d.cleanAt) {
+	if now.Before(w.cleanAt) {
 		return
 	}
-	d.cleanAt = now.Add(cleanEvery)
-	err := d.requests.Expire(ctx, expireAge)
+	w.cleanAt = now.Add(cleanEvery)
+	err := w.requests.Expire(ctx, expireAge)
 	if err == nil {
-		err = d.requests.Forget(ctx, forgetAge)
+		err = w.requests.Forget(ctx, forgetAge)
 	}
-	d.cleans.Tell(ctx, d.logger, err)
+	w.cleans.Tell(ctx, w.logger, err)
 }

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process runs the desk of a process of the consumer, until the test or stop ends it.
+// process takes and answers requests as a process of the consumer does, until the test or stop ends it.
 func process(f *enginetest.Fixture, id string, st store.Store, actions map[string]instance.Action) (stop func()) {
 	f.Helper()
 	self := instance.Instance{ID: id, Consumer: enginetest.Consumer, Host: "pod-" + id, Build: "v1"}
@@ -30,7 +30,7 @@ func process(f *enginetest.Fixture, id string, st store.Store, actions map[strin
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
-		newDesk(Options{Store: st, Instance: self, Actions: actions, Logger: slog.New(slog.DiscardHandler)}).run(ctx)
+		newRequestWorker(Options{Store: st, Instance: self, Actions: actions, Logger: slog.New(slog.DiscardHandler)}).run(ctx)
 	})
 	stop = func() { cancel(); running.Wait() }
 	f.Cleanup(stop)

@@ -45,13 +45,13 @@ func Run(ctx context.Context, o Options) {
 		actions = make(map[string]instance.Action)
 	}
 	maps.Copy(actions, redrives.Actions())
-	maps.Copy(actions, (&editing.Desk{Store: o.Store, Handlers: o.Handlers}).Actions())
-	maps.Copy(actions, (&intervene.Desk{Store: o.Store, Instance: o.Instance}).Actions())
+	maps.Copy(actions, (&editing.Admin{Store: o.Store, Handlers: o.Handlers}).Actions())
+	maps.Copy(actions, (&intervene.Admin{Store: o.Store, Instance: o.Instance}).Actions())
 	if o.Watch != nil {
 		actions[watching.TestKind] = o.Watch.Test
 	}
 	o.Actions = actions
-	asked := newDesk(o)
+	asked := newRequestWorker(o)
 	tasks.Go(func() { asked.run(ctx) })
 	if o.Watch != nil {
 		tasks.Go(func() { o.Watch.Run(ctx) })

@@ -77,7 +77,7 @@ func signalSent(b *bundle) {
 		b.awaitSignal(false, signalOf(key), time.Hour)
 		b.signalChange(false, signalOf(key), b.signals().Expire)
 	}
-	counts, err := b.stepDesk().Count(b.ctx, "", 0)
+	counts, err := b.stepAdmin().Count(b.ctx, "", 0)
 	if b.must(err); counts[ledger.Awaiting] != 0 {
 		b.Errorf("%v", counts)
 	}
@@ -87,14 +87,14 @@ func signalSent(b *bundle) {
 func signalExpired(b *bundle) {
 	b.wait(item("a"))
 	b.awaitSignal(true, signalOf("a"), time.Hour)
-	counts, err := b.stepDesk().Count(b.ctx, "", 0)
+	counts, err := b.stepAdmin().Count(b.ctx, "", 0)
 	if b.must(err); counts[ledger.Awaiting] != 1 {
 		b.Errorf("%v", counts)
 	}
-	if rows, err := b.stepDesk().Search(b.ctx, ledger.Filter{}, 9); err != nil || len(rows) != 0 {
+	if rows, err := b.stepAdmin().Search(b.ctx, ledger.Filter{}, 9); err != nil || len(rows) != 0 {
 		b.Errorf("a signal is in the review: %+v, %v", rows, err)
 	}
-	if rows, err := b.stepDesk().Search(b.ctx, ledger.Filter{State: ledger.Awaiting}, 9); err != nil || len(rows) != 1 {
+	if rows, err := b.stepAdmin().Search(b.ctx, ledger.Filter{State: ledger.Awaiting}, 9); err != nil || len(rows) != 1 {
 		b.Errorf("%+v, %v", rows, err)
 	}
 	b.signalChange(true, signalOf("a"), b.signals().Expire)

@@ -45,8 +45,8 @@ func stepOf(key, step string) ledger.Row {
 	return ledger.Row{ID: id(key), Step: step, System: "erp", State: ledger.Pending, CallID: "c1", InputHash: "in", Unsettled: 4 * time.Hour}
 }
 
-func (b *bundle) steps() ledger.Store    { return b.Store.Operations().Steps }
-func (b *bundle) stepDesk() ledger.Admin { return b.Store.Operations().StepAdmin }
+func (b *bundle) steps() ledger.Store     { return b.Store.Operations().Steps }
+func (b *bundle) stepAdmin() ledger.Admin { return b.Store.Operations().StepAdmin }
 
 // holder is the key of a message under the lease held, for tests of steps.
 const holder, held = "holder", "held"

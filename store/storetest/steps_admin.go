@@ -28,7 +28,7 @@ func stepSearch(b *bundle) {
 	}
 	keys := func(f ledger.Filter, limit int) (keys string) {
 		b.Helper()
-		rows, err := b.stepDesk().Search(b.ctx, f, limit)
+		rows, err := b.stepAdmin().Search(b.ctx, f, limit)
 		b.must(err)
 		for _, r := range rows {
 			keys += r.ID.Key
@@ -54,20 +54,20 @@ func stepSearch(b *bundle) {
 		if c.pending > 0 {
 			want[ledger.Pending] = c.pending
 		}
-		counts, err := b.stepDesk().Count(b.ctx, c.consumer, c.idle)
+		counts, err := b.stepAdmin().Count(b.ctx, c.consumer, c.idle)
 		if diff := cmp.Diff(want, counts); err != nil || diff != "" {
 			b.Errorf("of %q for %s: %v (-want +got):\n%s", c.consumer, c.idle, err, diff)
 		}
 	}
-	if counts, err := b.stepDesk().Count(b.ctx, consumer[:1], 0); err != nil || len(counts) != 0 {
+	if counts, err := b.stepAdmin().Count(b.ctx, consumer[:1], 0); err != nil || len(counts) != 0 {
 		b.Errorf("another consumer has %v, %v", counts, err)
 	}
-	found, err := b.stepDesk().Find(b.ctx, "erp", "inv_c", 10)
+	found, err := b.stepAdmin().Find(b.ctx, "erp", "inv_c", 10)
 	if err != nil || len(found) != 1 || found[0].ID != id("c") {
 		b.Errorf("%+v, %v", found, err)
 	}
 	for _, pair := range [][2]string{{"erp", ""}, {"erp", "inv_a"}, {"crm", "inv_c"}, {"erp", "a\x00"}} {
-		if found, err := b.stepDesk().Find(b.ctx, pair[0], pair[1], 10); len(found) > 0 || err != nil {
+		if found, err := b.stepAdmin().Find(b.ctx, pair[0], pair[1], 10); len(found) > 0 || err != nil {
 			b.Errorf("%q: %+v, %v", pair, found, err)
 		}
 	}
@@ -103,7 +103,7 @@ func stepBlocking(b *bundle) {
 		}
 	}
 	b.in(func(t *txn.Txn) {
-		if got, err := b.stepDesk().Blocking(b.ctx, t, ids); err != nil || !maps.Equal(got, want) || len(want) != 3 {
+		if got, err := b.stepAdmin().Blocking(b.ctx, t, ids); err != nil || !maps.Equal(got, want) || len(want) != 3 {
 			b.Errorf("%v, want %v; %v", got, want, err)
 		}
 	})
@@ -118,12 +118,12 @@ func stepResolve(b *bundle) {
 	resolve := func(change func(*ledger.Row)) ledger.Row {
 		b.Helper()
 		b.in(func(t *txn.Txn) {
-			row, found, err := b.stepDesk().Lock(b.ctx, t, id("a"), "payout")
+			row, found, err := b.stepAdmin().Lock(b.ctx, t, id("a"), "payout")
 			if b.must(err); !found {
 				b.Fatal("no row")
 			}
 			change(&row)
-			b.must(b.stepDesk().Resolve(b.ctx, t, row))
+			b.must(b.stepAdmin().Resolve(b.ctx, t, row))
 		})
 		return b.theStep("a")
 	}
@@ -140,7 +140,7 @@ func stepResolve(b *bundle) {
 		b.Errorf("%+v", got)
 	}
 	b.in(func(t *txn.Txn) {
-		if _, found, err := b.stepDesk().Lock(b.ctx, t, id("b"), "payout"); found || err != nil {
+		if _, found, err := b.stepAdmin().Lock(b.ctx, t, id("b"), "payout"); found || err != nil {
 			b.Errorf("%t, %v", found, err)
 		}
 	})
@@ -162,7 +162,7 @@ func stepErase(b *bundle) {
 	b.takesMemo(ledger.MemoTaken, ledger.Memo{System: "erp", Name: "another", Input: "in", Token: "t"}) // under way
 	for key, want := range map[string]int{"a": 0, "b": 2} {
 		b.in(func(t *txn.Txn) {
-			if n, err := b.stepDesk().Erase(b.ctx, t, id(key)); n != want || err != nil {
+			if n, err := b.stepAdmin().Erase(b.ctx, t, id(key)); n != want || err != nil {
 				b.Errorf("%s: %d, %v", key, n, err)
 			}
 		})
@@ -195,7 +195,7 @@ func stepDouble(b *bundle) {
 	if got := b.theStep("a"); got.ExternalID != "inv_1" || got.OtherID != "inv_2" || got.By != "" || got.Reason != "" {
 		b.Errorf("%+v", got)
 	}
-	if counts, err := b.stepDesk().Count(b.ctx, "", 0); err != nil || counts[ledger.Doubled] != 1 {
+	if counts, err := b.stepAdmin().Count(b.ctx, "", 0); err != nil || counts[ledger.Doubled] != 1 {
 		b.Errorf("%v, %v", counts, err)
 	}
 	once := stepOf("a", "mail")
@@ -203,12 +203,12 @@ func stepDouble(b *bundle) {
 	once.Via, once.ExternalID = ledger.ViaCall, "mail_1"
 	b.doneStep(once)
 	for _, made := range []string{"inv_1", "inv_2"} {
-		if found, err := b.stepDesk().Find(b.ctx, "erp", made, 10); err != nil || len(found) != 1 || found[0].Step != "invoice" {
+		if found, err := b.stepAdmin().Find(b.ctx, "erp", made, 10); err != nil || len(found) != 1 || found[0].Step != "invoice" {
 			b.Errorf("%s: %+v, %v", made, found, err)
 		}
 	}
 	for system, want := range map[string]int{"": 1, "erp": 1, "crm": 0} {
-		if found, err := b.stepDesk().Search(b.ctx, ledger.Filter{Doubled: true, System: system}, 10); err != nil || len(found) != want || want == 1 && found[0].OtherID != "inv_2" {
+		if found, err := b.stepAdmin().Search(b.ctx, ledger.Filter{Doubled: true, System: system}, 10); err != nil || len(found) != want || want == 1 && found[0].OtherID != "inv_2" {
 			b.Errorf("doubled in %q: %+v, %v", system, found, err)
 		}
 	}

@@ -155,7 +155,7 @@ func stepsDoneTogether(b *bundle) {
 	calls = append(calls, done(false, stays))
 	first.Via = ledger.ViaCall
 	b.behind(func(t *txn.Txn) {
-		if _, found, err := b.stepDesk().Lock(b.ctx, t, first.ID, first.Step); err != nil || !found {
+		if _, found, err := b.stepAdmin().Lock(b.ctx, t, first.ID, first.Step); err != nil || !found {
 			b.Fatal(found, err)
 		}
 	}, done(true, first), calls...)

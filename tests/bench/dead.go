@@ -34,11 +34,11 @@ func deadPart() []benchmark {
 	part := []benchmark{
 		{
 			name: "dead_list", says: "the newest 100 of 1M dead letters; calls a second, p50 and p99 of a call",
-			run: runDesk(listLetters),
+			run: runAdmin(listLetters),
 		},
 		{
 			name: "dead_group", says: "the groups of 1M dead letters; calls a second, p50 and p99 of a call",
-			run: runDesk(groupLetters),
+			run: runAdmin(groupLetters),
 		},
 		{
 			name: "dead_redrive", says: "redrive of the 100k of 1M dead letters with one reason; letters a second, p50 and p99 of a batch of up to 500",
@@ -51,8 +51,8 @@ func deadPart() []benchmark {
 	return part
 }
 
-// runDesk measures what a person waits for who looks at dead letters.
-func runDesk(look func(context.Context, *lab, *redrive.Admin) error) func(context.Context, *lab, amount) (Figure, error) {
+// runAdmin measures what a person waits for who looks at dead letters.
+func runAdmin(look func(context.Context, *lab, *redrive.Admin) error) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (figure Figure, err error) {
 		st, err := l.openStore(ctx)
 		if err != nil {
