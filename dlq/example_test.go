@@ -29,7 +29,7 @@ func Example() {
 	defer st.Close()
 	for _, order := range []string{"10492", "10493", "10501"} {
 		// What the consumer does with a message after its last attempt.
-		if err := giveUp(ctx, st, order); err != nil {
+		if err := deadLetter(ctx, st, order); err != nil {
 			fmt.Println(err)
 		}
 	}
@@ -57,7 +57,7 @@ func Example() {
 	// the letter is redriven and its message waiting <nil>
 }
 
-func giveUp(ctx context.Context, st *sqlite.Store, order string) error {
+func deadLetter(ctx context.Context, st *sqlite.Store, order string) error {
 	failure := dlq.Describe(fmt.Errorf("charge order %s: %w", order, errors.New("bank: timeout")), nil, nil)
 	l := dlq.Letter{
 		Class: dlq.Exhausted, Consumer: "billing", Handler: "orders.paid",

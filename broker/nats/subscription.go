@@ -197,8 +197,8 @@ const lateTime = time.Second
 // giveBackLate ends the request for messages, and gives back those that the server had
 // already sent; they would otherwise come again only after AckWait.
 func (b *subscription) giveBackLate() {
-	giveUp := time.NewTimer(lateTime)
-	defer giveUp.Stop()
+	timeout := time.NewTimer(lateTime)
+	defer timeout.Stop()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
 	err := b.inboxSub.Drain() // it fails only on a closed connection
@@ -217,7 +217,7 @@ func (b *subscription) giveBackLate() {
 		select {
 		case <-look.C:
 			waiting = b.inboxSub.IsValid()
-		case <-giveUp.C:
+		case <-timeout.C:
 			waiting = false
 		}
 	}

@@ -177,7 +177,7 @@ func (k *Kit) supervise(p *process) {
 	dead, stopping := p.dead, k.stopping
 	k.mu.Unlock()
 	if dead {
-		err = k.bury(p)
+		err = k.release(p)
 	}
 	k.broker.lose(p)
 	switch {
@@ -202,17 +202,17 @@ func (k *Kit) peek() int {
 	return k.count + 1
 }
 
-// buried bounds the work after a crash.
-const buried = 10 * time.Second
+// crashTimeout bounds the work after a crash.
+const crashTimeout = 10 * time.Second
 
-// bury ends the leases of a dead process, and what it has of memos, at once. Other processes see it as silent for
+// release ends the leases of a dead process, and what it has of memos, at once. Other processes see it as silent for
 // long (see clock).
-func (k *Kit) bury(p *process) error {
+func (k *Kit) release(p *process) error {
 	k.mu.Lock()
 	leases, memos := p.leases, p.memos
 	k.deadInstances[p.instance] = true
 	k.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), buried)
+	ctx, cancel := context.WithTimeout(context.Background(), crashTimeout)
 	defer cancel()
 	st := k.place.kit
 	for _, m := range memos {

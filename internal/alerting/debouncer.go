@@ -209,9 +209,9 @@ func (d *debouncer) merge(keys []group, now time.Time) (merged []group) {
 	return merged
 }
 
-// recall reports whether a, which was taken and not sent yet, is outdated: a newer alert
+// outdated reports whether a, which was taken and not sent yet, is outdated: a newer alert
 // says the opposite. It then adds its count to that one.
-func (d *debouncer) recall(a alerts.Alert) bool {
+func (d *debouncer) outdated(a alerts.Alert) bool {
 	key := groupOf(a)
 	e := d.groups[key]
 	if e == nil || !key.paired() || e.kind == a.Kind {
@@ -233,7 +233,7 @@ func (d *debouncer) failed(a alerts.Alert, now time.Time, err error) bool {
 	}
 	e.failures++
 	e.retryAt = now.Add(delay(e.failures, err))
-	if d.recall(a) {
+	if d.outdated(a) {
 		return true
 	}
 	if e.failures >= maxTries && !e.corrects() {

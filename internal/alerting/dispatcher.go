@@ -98,9 +98,9 @@ func (d *Dispatcher) flush(all bool) time.Duration {
 // retried, unless last is set.
 func (d *Dispatcher) send(a alerts.Alert, last bool) {
 	d.mu.Lock()
-	recalled := d.debouncer.recall(a)
+	outdated := d.debouncer.outdated(a)
 	d.mu.Unlock()
-	if recalled {
+	if outdated {
 		return
 	}
 	said := a

@@ -62,12 +62,12 @@ type process struct {
 	*enginetest.Engine
 	*lease.Worker
 	h     *task.Handler
-	store *spy
+	store *recordingStore
 	ended sync.WaitGroup
 }
 
-// spy is a store whose leases are watched.
-type spy struct {
+// recordingStore is a store whose leases are watched.
+type recordingStore struct {
 	*enginetest.Store
 	// extends counts what was extended; frozen has it fail.
 	extends atomic.Int64
@@ -76,18 +76,18 @@ type spy struct {
 	beforeFence, afterFence atomic.Pointer[func()]
 }
 
-func (s *spy) Backlog() backlog.Tables {
+func (s *recordingStore) Backlog() backlog.Tables {
 	tables := s.Store.Backlog()
-	tables.Leases = spiedLeases{tables.Leases, s}
+	tables.Leases = recordingLeases{tables.Leases, s}
 	return tables
 }
 
-type spiedLeases struct {
+type recordingLeases struct {
 	backlog.Leases
-	s *spy
+	s *recordingStore
 }
 
-func (l spiedLeases) Extend(ctx context.Context, t *txn.Txn, leases []backlog.Lease, term time.Duration) (extended, locked []backlog.Lease, err error) {
+func (l recordingLeases) Extend(ctx context.Context, t *txn.Txn, leases []backlog.Lease, term time.Duration) (extended, locked []backlog.Lease, err error) {
 	if l.s.frozen.Load() {
 		return nil, nil, enginetest.ErrLost
 	}
@@ -96,14 +96,14 @@ func (l spiedLeases) Extend(ctx context.Context, t *txn.Txn, leases []backlog.Le
 	return extended, locked, err
 }
 
-func (l spiedLeases) Look(ctx context.Context, consumer, handler string) (bool, time.Duration, error) {
+func (l recordingLeases) Look(ctx context.Context, consumer, handler string) (bool, time.Duration, error) {
 	if l.s.Down.Load() {
 		return false, 0, enginetest.ErrLost
 	}
 	return l.Leases.Look(ctx, consumer, handler)
 }
 
-func (l spiedLeases) Fence(ctx context.Context, t *txn.Txn, lease backlog.Lease, limits txn.Limits) (bool, error) {
+func (l recordingLeases) Fence(ctx context.Context, t *txn.Txn, lease backlog.Lease, limits txn.Limits) (bool, error) {
 	if f := l.s.beforeFence.Swap(nil); f != nil {
 		(*f)()
 	}
@@ -115,7 +115,7 @@ func (l spiedLeases) Fence(ctx context.Context, t *txn.Txn, lease backlog.Lease,
 
 // newProcess puts messages into the backlog, where they wait to be leased.
 func newProcess(f *enginetest.Fixture, h *task.Handler, keys ...string) *process {
-	p := &process{h: h, store: &spy{Store: f.Store}}
+	p := &process{h: h, store: &recordingStore{Store: f.Store}}
 	p.Engine = f.Engine(func(o *batch.Options) { o.Store = p.store })
 	p.Put(h, keys...)
 	p.WorkOff(p.Engine.Worker(h))

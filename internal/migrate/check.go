@@ -58,10 +58,10 @@ func Command(words, schema string) string {
 
 // Check returns nil if a build with these scripts can run on the database, and otherwise
 // an error that matches store.ErrSchema and says what to run. It changes nothing.
-func Check(ctx context.Context, b Book, scripts []Script) error {
-	row, err := b.Meta(ctx)
+func Check(ctx context.Context, h History, scripts []Script) error {
+	row, err := h.Meta(ctx)
 	if err == nil {
-		err = Fits(row, scripts, b.Schema())
+		err = Fits(row, scripts, h.Schema())
 	}
 	return err
 }

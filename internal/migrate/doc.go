@@ -5,7 +5,7 @@
 //
 // A [Script] is a file NNNN_name.sql of a store, counted from 0001 without gaps. The row of
 // headrace_meta says which was the last one, and which builds can run on the schema: those
-// that know the scripts up to readable_from. A [Book] is a database to migrate; each store
+// that know the scripts up to readable_from. A [History] is a database to migrate; each store
 // implements it.
 //
 // # Rules

@@ -7,8 +7,8 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// Book is the database of a schema. Stores implement it.
-type Book interface {
+// History is what was applied to a schema, in its database. Stores implement it.
+type History interface {
 	// Schema names the schema of the tables; "" for the default of the command headrace.
 	Schema() string
 	// Meta returns the row of headrace_meta, without waiting for a process that migrates;
@@ -23,13 +23,13 @@ type Book interface {
 // Up applies the missing scripts, and returns those that it applied itself, also with an
 // error. It does not change a database that newer builds left this one behind on; the
 // error matches store.ErrSchema.
-func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
-	if Check(ctx, b, scripts) == nil {
+func Up(ctx context.Context, h History, scripts []Script) ([]store.Migration, error) {
+	if Check(ctx, h, scripts) == nil {
 		return nil, nil // without the lock and rights that only a change needs
 	}
 	var done []store.Migration
 	for {
-		m, err := next(ctx, b, scripts)
+		m, err := next(ctx, h, scripts)
 		if err != nil {
 			return done, fmt.Errorf("migrate: %w", err)
 		}
@@ -41,11 +41,11 @@ func Up(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error
 }
 
 // next applies the first missing script, and returns nil if there is none.
-func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, error) {
+func next(ctx context.Context, h History, scripts []Script) (*store.Migration, error) {
 	var m *store.Migration
-	err := b.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
+	err := h.Locked(ctx, func(row store.Meta, apply func(Script) error) error {
 		if row.Version >= len(scripts) || refused(row, scripts) {
-			return Fits(row, scripts, b.Schema())
+			return Fits(row, scripts, h.Schema())
 		}
 		script := scripts[row.Version]
 		if err := apply(script); err != nil {
@@ -59,8 +59,8 @@ func next(ctx context.Context, b Book, scripts []Script) (*store.Migration, erro
 
 // List returns the scripts, and which are applied; with an error that matches store.ErrSchema if
 // only newer builds can read the database, or it is of another pre-release.
-func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, error) {
-	row, err := b.Meta(ctx)
+func List(ctx context.Context, h History, scripts []Script) ([]store.Migration, error) {
+	row, err := h.Meta(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list migrations: %w", err)
 	}
@@ -69,7 +69,7 @@ func List(ctx context.Context, b Book, scripts []Script) ([]store.Migration, err
 		list[i] = store.Migration{Version: s.Version, Name: s.Name, SQL: s.SQL, Applied: s.Version <= row.Version}
 	}
 	if refused(row, scripts) {
-		return list, Fits(row, scripts, b.Schema())
+		return list, Fits(row, scripts, h.Schema())
 	}
 	return list, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/store"
 )
 
-// shelf is a Book in memory. fail is the version whose script fails.
+// shelf is a History in memory. fail is the version whose script fails.
 type shelf struct {
 	schema string
 	row    store.Meta

@@ -48,7 +48,7 @@ func (s *Store) AddMigrations(more map[string]string) error {
 	for name, text := range more {
 		all["migrations/"+name] = &fstest.MapFile{Data: []byte(text)}
 	}
-	names, err := sqlfile.ReadNames(files, "parts", Options{Schema: s.book.schema}.quoted())
+	names, err := sqlfile.ReadNames(files, "parts", Options{Schema: s.history.schema}.quoted())
 	if err != nil {
 		return err
 	}

@@ -23,13 +23,13 @@ func (s *Store) Grants(prefix string) (string, error) {
 	if !roleName.MatchString(prefix) {
 		return "", fmt.Errorf("the prefix %q of roles is not 1 to 41 of a-z, 0-9 and _, without a digit first", prefix)
 	}
-	return strings.NewReplacer("{{schema}}", pq.QuoteIdentifier(s.book.schema), "{{role}}", prefix).Replace(grants), nil
+	return strings.NewReplacer("{{schema}}", pq.QuoteIdentifier(s.history.schema), "{{role}}", prefix).Replace(grants), nil
 }
 
 // May reports whether the store's login has the rights of the role "operator", "admin" or "consumer" of Grants: so
 // a dry run can be refused as what it tries.
 func (s *Store) May(ctx context.Context, role string) (may bool, err error) {
-	if err := s.db.QueryRowContext(ctx, s.may, s.book.schema, role).Scan(&may); err != nil {
+	if err := s.db.QueryRowContext(ctx, s.may, s.history.schema, role).Scan(&may); err != nil {
 		return false, fmt.Errorf("look up the rights of a login: %w", err)
 	}
 	return may, nil

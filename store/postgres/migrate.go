@@ -31,7 +31,7 @@ const (
 // about two minutes. The connection needs a session of its own: pgbouncer in transaction
 // mode does not do.
 func (s *Store) Migrate(ctx context.Context) ([]store.Migration, error) {
-	done, err := migrate.Up(ctx, s.book, s.text.Scripts)
+	done, err := migrate.Up(ctx, s.history, s.text.Scripts)
 	// Plans of changed tables would fail once on each connection.
 	s.statements.Reset()
 	return done, err
@@ -39,37 +39,37 @@ func (s *Store) Migrate(ctx context.Context) ([]store.Migration, error) {
 
 // Migrations implements store.Migrator.
 func (s *Store) Migrations(ctx context.Context) ([]store.Migration, error) {
-	return migrate.List(ctx, s.book, s.text.Scripts)
+	return migrate.List(ctx, s.history, s.text.Scripts)
 }
 
-// book is a schema of the store's database. It implements migrate.Book.
-type book struct {
+// history is a schema of the store's database. It implements migrate.History.
+type history struct {
 	meta   *migrate.Meta
 	s      *Store
 	schema string
 	sql    struct{ TryLock, LockTimeout, NoTimeouts, HasSchema, CreateSchema string }
 }
 
-func newBook(s *Store, schema string) *book {
-	b := &book{meta: migrate.NewMeta(s.text.Queries, schema), s: s, schema: schema}
-	s.text.Queries.Fill("migrations", &b.sql)
-	return b
+func newHistory(s *Store, schema string) *history {
+	h := &history{meta: migrate.NewMeta(s.text.Queries, schema), s: s, schema: schema}
+	s.text.Queries.Fill("migrations", &h.sql)
+	return h
 }
 
-// Schema implements migrate.Book.
-func (b *book) Schema() string {
-	if b.schema == defaultSchema {
+// Schema implements migrate.History.
+func (h *history) Schema() string {
+	if h.schema == defaultSchema {
 		return ""
 	}
-	return b.schema
+	return h.schema
 }
 
-// Meta implements migrate.Book.
-func (b *book) Meta(ctx context.Context) (store.Meta, error) { return b.meta.Read(ctx, b.s.db) }
+// Meta implements migrate.History.
+func (h *history) Meta(ctx context.Context) (store.Meta, error) { return h.meta.Read(ctx, h.s.db) }
 
-// Locked implements migrate.Book.
-func (b *book) Locked(ctx context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
-	conn, err := b.s.db.Conn(ctx)
+// Locked implements migrate.History.
+func (h *history) Locked(ctx context.Context, f func(store.Meta, func(migrate.Script) error) error) error {
+	conn, err := h.s.db.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("connect: %w", err)
 	}
@@ -78,30 +78,30 @@ func (b *book) Locked(ctx context.Context, f func(store.Meta, func(migrate.Scrip
 		_ = conn.Close()
 	}()
 	for locked := false; !locked; {
-		if err := conn.QueryRowContext(ctx, b.sql.TryLock, shard.Lock("migrate", b.schema)).Scan(&locked); err != nil {
+		if err := conn.QueryRowContext(ctx, h.sql.TryLock, shard.Lock("migrate", h.schema)).Scan(&locked); err != nil {
 			return fmt.Errorf("lock the schema: %w", err)
 		}
 		if !locked && !sleep.For(ctx, lockPoll) {
 			return fmt.Errorf("wait for another process that migrates: %w", context.Cause(ctx))
 		}
 	}
-	row, err := b.meta.Read(ctx, conn)
+	row, err := h.meta.Read(ctx, conn)
 	if err != nil {
 		return err
 	}
-	return f(row, func(m migrate.Script) error { return b.apply(ctx, conn, m) })
+	return f(row, func(m migrate.Script) error { return h.apply(ctx, conn, m) })
 }
 
 // apply runs a script on the connection that has the lock.
-func (b *book) apply(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
+func (h *history) apply(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
 	if m.Concurrent {
-		if _, err := conn.ExecContext(ctx, b.sql.NoTimeouts); err != nil {
+		if _, err := conn.ExecContext(ctx, h.sql.NoTimeouts); err != nil {
 			return fmt.Errorf("remove the timeouts: %w", err)
 		}
-		return b.meta.Run(ctx, conn, m, b.s.begin.Script...)
+		return h.meta.Run(ctx, conn, m, h.s.begin.Script...)
 	}
 	for try := 1; ; try++ {
-		err := b.transact(ctx, conn, m)
+		err := h.transact(ctx, conn, m)
 		if !txn.Classify(err).Conflict() || try == lockTries || !sleep.For(ctx, lockPause) {
 			return err
 		}
@@ -109,25 +109,25 @@ func (b *book) apply(ctx context.Context, conn *sql.Conn, m migrate.Script) erro
 }
 
 // transact runs a script in a transaction, after making the schema if there is none.
-func (b *book) transact(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
-	t, err := conn.BeginTx(ctx, &b.s.begin.SQL)
+func (h *history) transact(ctx context.Context, conn *sql.Conn, m migrate.Script) error {
+	t, err := conn.BeginTx(ctx, &h.s.begin.SQL)
 	if err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	defer func() { _ = t.Rollback() }()
-	if _, err := t.ExecContext(ctx, b.sql.LockTimeout); err != nil {
+	if _, err := t.ExecContext(ctx, h.sql.LockTimeout); err != nil {
 		return fmt.Errorf("set the lock timeout: %w", err)
 	}
 	var there bool
-	if err := t.QueryRowContext(ctx, b.sql.HasSchema, b.schema).Scan(&there); err != nil {
+	if err := t.QueryRowContext(ctx, h.sql.HasSchema, h.schema).Scan(&there); err != nil {
 		return fmt.Errorf("look for the schema: %w", err)
 	}
 	if !there {
-		if _, err := t.ExecContext(ctx, b.sql.CreateSchema); err != nil {
+		if _, err := t.ExecContext(ctx, h.sql.CreateSchema); err != nil {
 			return fmt.Errorf("create the schema: %w", err)
 		}
 	}
-	if err := b.meta.Run(ctx, t, m, b.s.begin.Script...); err != nil {
+	if err := h.meta.Run(ctx, t, m, h.s.begin.Script...); err != nil {
 		return err
 	}
 	return t.Commit()

@@ -79,7 +79,7 @@ func open(ctx context.Context, db *sql.DB, o Options, c connections) (_ *Store, 
 	case o.Migrate:
 		_, err = s.Migrate(ctx)
 	case !o.Unchecked:
-		err = migrate.Check(ctx, s.book, s.text.Scripts)
+		err = migrate.Check(ctx, s.history, s.text.Scripts)
 	}
 	if err != nil {
 		s.statements.Close()
@@ -105,7 +105,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 			outbox: o.Outbox, one: q.Get("outbox_insert_one"), ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed"),
 		},
 	}
-	s.book = newBook(s, o.Schema)
+	s.history = newHistory(s, o.Schema)
 	s.begin = txn.Options{
 		SQL:           sql.TxOptions{Isolation: sql.LevelReadCommitted},
 		RolledBack:    rolledBack,

@@ -25,7 +25,7 @@ type Store struct {
 	connector  *connector     // nil unless the connections are its own
 	pool       *poolConnector // nil unless they are of a pool of pgx
 	text       sqlstore.Text
-	book       *book
+	history    *history
 	statements *txn.Statements
 	begin      txn.Options
 	abandoned  txn.Abandoned

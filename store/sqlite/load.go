@@ -25,7 +25,7 @@ func (s *Store) load(outboxName string) (err error) {
 		return err
 	}
 	q := s.text.Queries
-	s.book = book{migrate.NewMeta(q, ""), s.read, s}
+	s.history = history{migrate.NewMeta(q, ""), s.read, s}
 	s.ping, s.alive, s.take = q.Get("ping"), q.Get("txn_alive"), q.Get("sequences_take")
 	insert, insertDelayed := q.Get("outbox_insert"), q.Get("outbox_insert_delayed")
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{

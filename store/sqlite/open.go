@@ -58,7 +58,7 @@ func (s *Store) probe(ctx context.Context) (err error) {
 	}
 	db := sql.OpenDB(k)
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return migrate.Check(ctx, book{meta: migrate.NewMeta(s.text.Queries, ""), db: db}, s.text.Scripts)
+	return migrate.Check(ctx, history{meta: migrate.NewMeta(s.text.Queries, ""), db: db}, s.text.Scripts)
 }
 
 // readCache bounds the pages that each connection for reads keeps, to 512 KiB: most statements read

@@ -34,11 +34,11 @@ type Store struct {
 	closed     error
 	before     fs.FileInfo // see unchanged
 
-	text  sqlstore.Text
-	book  book
-	ping  string
-	alive string
-	take  string // ids of a sequence
+	text    sqlstore.Text
+	history history
+	ping    string
+	alive   string
+	take    string // ids of a sequence
 	tables
 }
 

@@ -174,7 +174,7 @@ func (l *lives) fail(t *txn.Txn, key string, m *message) error {
 	return err
 }
 
-func (l *lives) bury(t *txn.Txn, key string, m *message) error {
+func (l *lives) deadLetter(t *txn.Txn, key string, m *message) error {
 	letter := letter(key)
 	letter.Consumer, letter.Delivery.Scope = l.consumer, l.scope
 	got, err := l.b.Store.Letters().Insert(l.ctx(), t, []dlq.Letter{letter})

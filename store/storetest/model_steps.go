@@ -67,7 +67,7 @@ func (l *lives) failDead(t *txn.Txn, key string, m message) (message, error) {
 	if err := l.fail(t, key, &m); err != nil {
 		return m, err
 	}
-	return m, l.bury(t, key, &m)
+	return m, l.deadLetter(t, key, &m)
 }
 
 // row returns the ready row of key, where the model expects one.
@@ -135,7 +135,7 @@ func (l *lives) drainDead(t *txn.Txn, key string, m message) (message, error) {
 	if err := l.b.Store.Backlog().Delete(l.ctx(), t, []int64{row.RowID}); err != nil {
 		return m, err
 	}
-	return m, l.bury(t, key, &m)
+	return m, l.deadLetter(t, key, &m)
 }
 
 // promote moves the due rows of one message at a time, since a step changes one

@@ -47,13 +47,13 @@ func (b *bundle) park(key string, state inbox.State) {
 		case inbox.Dead:
 			b.insert(t, letter(key))
 		case inbox.Discarded:
-			b.giveUp(t, key)
+			b.discarded(t, key)
 		}
 	})
 }
 
-// giveUp writes a letter of key that an operator discarded.
-func (b *bundle) giveUp(t *txn.Txn, key string) {
+// discarded writes a letter of key that an operator discarded.
+func (b *bundle) discarded(t *txn.Txn, key string) {
 	b.Helper()
 	id := b.insert(t, letter(key))
 	b.take(t, dlq.Filter{IDs: []int64{id}}, dlq.Discarded, 0, 1)

@@ -11,17 +11,17 @@ import (
 
 var amqpKind = brokerKind{
 	name: "amqp", service: "rabbitmq", variable: "HEADRACE_TEST_RABBITMQ",
-	connect: func(address string) brokerRig {
-		return amqpRig{amqp.Server{URL: address, Logger: slog.New(slog.DiscardHandler)}}
+	connect: func(address string) brokerFixture {
+		return amqpFixture{amqp.Server{URL: address, Logger: slog.New(slog.DiscardHandler)}}
 	},
 }
 
-// amqpRig has quorum queues: what is measured should be what is relied on.
-type amqpRig struct{ server amqp.Server }
+// amqpFixture has quorum queues: what is measured should be what is relied on.
+type amqpFixture struct{ server amqp.Server }
 
 var quorumQueues = amqp.Topology{Declare: amqp.Quorum, DeliveryLimit: amqp.Unlimited}
 
-func (r amqpRig) create(_ context.Context, topic string) error {
+func (r amqpFixture) create(_ context.Context, topic string) error {
 	s, err := amqp.NewSource(amqp.SourceOptions{Server: r.server, Topology: quorumQueues})
 	if err != nil {
 		return err
@@ -30,10 +30,10 @@ func (r amqpRig) create(_ context.Context, topic string) error {
 	return s.SubscribeInitialize(topic)
 }
 
-func (r amqpRig) sink() (message.Publisher, error) {
+func (r amqpFixture) sink() (message.Publisher, error) {
 	return amqp.NewSink(amqp.SinkOptions{Server: r.server, Topology: quorumQueues})
 }
 
-func (r amqpRig) source(inFlight int) (message.Subscriber, error) {
+func (r amqpFixture) source(inFlight int) (message.Subscriber, error) {
 	return amqp.NewSource(amqp.SourceOptions{Server: r.server, Topology: quorumQueues, Prefetch: inFlight})
 }

@@ -13,23 +13,23 @@ import (
 
 var kafkaKind = brokerKind{
 	name: "kafka", service: "kafka", variable: "HEADRACE_TEST_KAFKA",
-	more:    func(rig brokerRig) []benchmark { return workerBenchmarks(rig.(kafkaRig)) },
-	connect: func(address string) brokerRig { return kafkaRig{brokers: []string{address}} },
+	more:    func(fixture brokerFixture) []benchmark { return workerBenchmarks(fixture.(kafkaFixture)) },
+	connect: func(address string) brokerFixture { return kafkaFixture{brokers: []string{address}} },
 }
 
-type kafkaRig struct {
+type kafkaFixture struct {
 	brokers    []string
 	partitions int32 // 0 means one, so that the window is all that is in flight
 }
 
-func (k kafkaRig) options(window int) kafka.SourceOptions {
+func (k kafkaFixture) options(window int) kafka.SourceOptions {
 	return kafka.SourceOptions{
 		Brokers: k.brokers, Group: "bench-" + rand.Text(), Window: window, NewTopic: kafka.NewTopic{Partitions: max(k.partitions, 1)},
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	}
 }
 
-func (k kafkaRig) create(_ context.Context, topic string) error {
+func (k kafkaFixture) create(_ context.Context, topic string) error {
 	s, err := kafka.NewSource(k.options(1))
 	if err != nil {
 		return err
@@ -38,10 +38,10 @@ func (k kafkaRig) create(_ context.Context, topic string) error {
 	return s.SubscribeInitialize(topic)
 }
 
-func (k kafkaRig) sink() (message.Publisher, error) {
+func (k kafkaFixture) sink() (message.Publisher, error) {
 	return kafka.NewSink(kafka.SinkOptions{Brokers: k.brokers})
 }
 
-func (k kafkaRig) source(inFlight int) (message.Subscriber, error) {
+func (k kafkaFixture) source(inFlight int) (message.Subscriber, error) {
 	return kafka.NewSource(k.options(inFlight))
 }

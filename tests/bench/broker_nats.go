@@ -12,19 +12,19 @@ import (
 
 var natsKind = brokerKind{
 	name: "nats", service: "nats", variable: "HEADRACE_TEST_NATS",
-	connect: func(address string) brokerRig {
-		return natsRig{nats.Server{URL: address, Logger: slog.New(slog.DiscardHandler)}}
+	connect: func(address string) brokerFixture {
+		return natsFixture{nats.Server{URL: address, Logger: slog.New(slog.DiscardHandler)}}
 	},
 }
 
-type natsRig struct{ server nats.Server }
+type natsFixture struct{ server nats.Server }
 
 // natsStream is on disk, as it should be where it counts.
 func natsStream(topic string) jetstream.StreamConfig {
 	return jetstream.StreamConfig{Name: topic, Storage: jetstream.FileStorage}
 }
 
-func (r natsRig) create(_ context.Context, topic string) error {
+func (r natsFixture) create(_ context.Context, topic string) error {
 	s, err := nats.NewSource(nats.SourceOptions{Server: r.server, Durable: "bench", Provision: natsStream})
 	if err != nil {
 		return err
@@ -33,10 +33,10 @@ func (r natsRig) create(_ context.Context, topic string) error {
 	return s.SubscribeInitialize(topic)
 }
 
-func (r natsRig) sink() (message.Publisher, error) {
+func (r natsFixture) sink() (message.Publisher, error) {
 	return nats.NewSink(nats.SinkOptions{Server: r.server})
 }
 
-func (r natsRig) source(inFlight int) (message.Subscriber, error) {
+func (r natsFixture) source(inFlight int) (message.Subscriber, error) {
 	return nats.NewSource(nats.SourceOptions{Server: r.server, Durable: "bench", Window: inFlight})
 }

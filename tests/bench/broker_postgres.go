@@ -15,13 +15,13 @@ import (
 
 var postgresKind = brokerKind{
 	name: "postgres", service: "postgres", variable: "HEADRACE_TEST_POSTGRES",
-	connect: func(address string) brokerRig { return postgresRig{address, 100} },
-	plain:   func(address string) brokerRig { return watermillRig{address} },
-	same:    func(address string) brokerRig { return postgresRig{dsn: address} },
+	connect: func(address string) brokerFixture { return postgresFixture{address, 100} },
+	plain:   func(address string) brokerFixture { return watermillFixture{address} },
+	same:    func(address string) brokerFixture { return postgresFixture{dsn: address} },
 }
 
-// postgresRig has its queue on the server that has the effects too, in another database.
-type postgresRig struct {
+// postgresFixture has its queue on the server that has the effects too, in another database.
+type postgresFixture struct {
 	dsn string
 	// window is how many rows are taken at least, however few are handled at once:
 	// watermill-sql takes 100.
@@ -42,7 +42,7 @@ func (c closer) Close() error {
 	return errors.Join(c.Publisher.Close(), c.db.Close())
 }
 
-func (r postgresRig) create(ctx context.Context, topic string) error {
+func (r postgresFixture) create(ctx context.Context, topic string) error {
 	l, err := emptyLab()
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r postgresRig) create(ctx context.Context, topic string) error {
 	return s.SubscribeInitialize(topic)
 }
 
-func (r postgresRig) sink() (message.Publisher, error) {
+func (r postgresFixture) sink() (message.Publisher, error) {
 	db, err := sql.Open("postgres", r.dsn)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (r postgresRig) sink() (message.Publisher, error) {
 	return closer{Publisher: s, db: db}, err
 }
 
-func (r postgresRig) source(inFlight int) (message.Subscriber, error) {
+func (r postgresFixture) source(inFlight int) (message.Subscriber, error) {
 	db, err := sql.Open("postgres", r.dsn)
 	if err != nil {
 		return nil, err
@@ -86,11 +86,11 @@ func (r postgresRig) source(inFlight int) (message.Subscriber, error) {
 	return closer{Subscriber: s, db: db}, err
 }
 
-// watermillRig is watermill-sql, which has one message in flight whatever it is asked. A
+// watermillFixture is watermill-sql, which has one message in flight whatever it is asked. A
 // topic is a table, which stays until the server goes.
-type watermillRig struct{ dsn string }
+type watermillFixture struct{ dsn string }
 
-func (r watermillRig) create(_ context.Context, topic string) error {
+func (r watermillFixture) create(_ context.Context, topic string) error {
 	s, err := r.source(1)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ func (r watermillRig) create(_ context.Context, topic string) error {
 	return s.(closer).Subscriber.(message.SubscribeInitializer).SubscribeInitialize(topic)
 }
 
-func (r watermillRig) sink() (message.Publisher, error) {
+func (r watermillFixture) sink() (message.Publisher, error) {
 	db, err := sql.Open("postgres", r.dsn)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func (r watermillRig) sink() (message.Publisher, error) {
 	return closer{Publisher: p, db: db}, err
 }
 
-func (r watermillRig) source(int) (message.Subscriber, error) {
+func (r watermillFixture) source(int) (message.Subscriber, error) {
 	db, err := sql.Open("postgres", r.dsn)
 	if err != nil {
 		return nil, err

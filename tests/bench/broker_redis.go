@@ -13,17 +13,17 @@ import (
 
 var redisKind = brokerKind{
 	name: "redis", service: "redis", variable: "HEADRACE_TEST_REDIS",
-	connect: func(address string) brokerRig {
-		return redisRig{goredis.NewClient(&goredis.Options{Addr: address})}
+	connect: func(address string) brokerFixture {
+		return redisFixture{goredis.NewClient(&goredis.Options{Addr: address})}
 	},
 }
 
-// redisRig has one group for everything that is measured.
-type redisRig struct{ client *goredis.Client }
+// redisFixture has one group for everything that is measured.
+type redisFixture struct{ client *goredis.Client }
 
 const redisGroup = "bench"
 
-func (r redisRig) create(ctx context.Context, topic string) error {
+func (r redisFixture) create(ctx context.Context, topic string) error {
 	err := r.client.XGroupCreateMkStream(ctx, topic, redisGroup, "0").Err()
 	if err != nil && !goredis.HasErrorPrefix(err, "BUSYGROUP") {
 		return errors.Join(errors.New("create the stream"), err)
@@ -31,11 +31,11 @@ func (r redisRig) create(ctx context.Context, topic string) error {
 	return nil
 }
 
-func (r redisRig) sink() (message.Publisher, error) {
+func (r redisFixture) sink() (message.Publisher, error) {
 	return redis.NewSink(redis.SinkOptions{Client: r.client})
 }
 
-func (r redisRig) source(inFlight int) (message.Subscriber, error) {
+func (r redisFixture) source(inFlight int) (message.Subscriber, error) {
 	return redis.NewSource(redis.SourceOptions{
 		Client: r.client, Group: redisGroup, InFlight: inFlight, Delete: true, Logger: slog.New(slog.DiscardHandler),
 	})

@@ -13,8 +13,8 @@ import (
 
 var sqsKind = brokerKind{
 	name: "sqs", service: "sqs", variable: "HEADRACE_TEST_SQS",
-	connect: func(address string) brokerRig {
-		return &sqsRig{client: awssqs.New(awssqs.Options{
+	connect: func(address string) brokerFixture {
+		return &sqsFixture{client: awssqs.New(awssqs.Options{
 			BaseEndpoint: &address, Region: "elasticmq",
 			Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 				return aws.Credentials{AccessKeyID: "any", SecretAccessKey: "any"}, nil
@@ -23,14 +23,14 @@ var sqsKind = brokerKind{
 	},
 }
 
-// sqsRig has standard queues of ElasticMQ, in memory: what it tells is what our side does,
+// sqsFixture has standard queues of ElasticMQ, in memory: what it tells is what our side does,
 // and not what SQS would.
-type sqsRig struct {
+type sqsFixture struct {
 	client *awssqs.Client
 	before *string // the URL of the queue before, with messages that are not needed
 }
 
-func (r *sqsRig) create(ctx context.Context, topic string) error {
+func (r *sqsFixture) create(ctx context.Context, topic string) error {
 	if r.before != nil {
 		if _, err := r.client.DeleteQueue(ctx, &awssqs.DeleteQueueInput{QueueUrl: r.before}); err != nil {
 			return err
@@ -43,10 +43,10 @@ func (r *sqsRig) create(ctx context.Context, topic string) error {
 	return err
 }
 
-func (r *sqsRig) sink() (message.Publisher, error) {
+func (r *sqsFixture) sink() (message.Publisher, error) {
 	return sqs.NewSink(sqs.SinkOptions{Client: r.client})
 }
 
-func (r *sqsRig) source(inFlight int) (message.Subscriber, error) {
+func (r *sqsFixture) source(inFlight int) (message.Subscriber, error) {
 	return sqs.NewSource(sqs.SourceOptions{Client: r.client, InFlight: inFlight, Logger: slog.New(slog.DiscardHandler)})
 }

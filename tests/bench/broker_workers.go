@@ -29,7 +29,7 @@ const elsewhere = 10 * time.Millisecond
 const settling = 10 * time.Second
 
 // workerBenchmarks are consumers of one topic in one, two and four processes.
-func workerBenchmarks(k kafkaRig) (all []benchmark) {
+func workerBenchmarks(k kafkaFixture) (all []benchmark) {
 	for _, kind := range []struct {
 		name, says string
 		wait       time.Duration
@@ -52,7 +52,7 @@ func workerBenchmarks(k kafkaRig) (all []benchmark) {
 	return all
 }
 
-func runWorkers(k kafkaRig, processes int, wait time.Duration, fastest int) func(context.Context, *lab, amount) (Figure, error) {
+func runWorkers(k kafkaFixture, processes int, wait time.Duration, fastest int) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
 		a.warm = settling
 		messages := a.or(int(float64(fastest) * (a.time.Seconds()*1.2 + a.warm.Seconds())))
@@ -100,7 +100,7 @@ func (l *lab) childWorker(ctx context.Context, w workers) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
-	o := kafkaRig{brokers: w.Brokers}.options(256)
+	o := kafkaFixture{brokers: w.Brokers}.options(256)
 	o.Group = w.Group
 	source, err := kafka.NewSource(o)
 	if err != nil {

@@ -21,16 +21,16 @@ import (
 type brokerKind struct {
 	name, service, variable string
 	// connect is given the value of variable.
-	connect func(address string) brokerRig
+	connect func(address string) brokerFixture
 	// plain is what the plain Router is on instead, where the official adapter is another
 	// broker than ours, and same is ours for a plain Router as well; nil for both is connect.
-	plain, same func(address string) brokerRig
+	plain, same func(address string) brokerFixture
 	// more are benchmarks of its own; nil for none.
-	more func(brokerRig) []benchmark
+	more func(brokerFixture) []benchmark
 }
 
-// brokerRig is a broker that runs.
-type brokerRig interface {
+// brokerFixture is a broker that runs.
+type brokerFixture interface {
 	// create makes a topic and whatever its source needs; it is never removed.
 	create(ctx context.Context, topic string) error
 	// sink is what the topic is filled by.
@@ -56,8 +56,8 @@ func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([
 		if err != nil {
 			return nil, err
 		}
-		rig := kind.connect(at)
-		plain := rig
+		fixture := kind.connect(at)
+		plain := fixture
 		if kind.plain != nil {
 			plain = kind.plain(at)
 		}
@@ -67,7 +67,7 @@ func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([
 				all = append(all, benchmark{part: kind.name, name: name("same_"), run: runOnBroker(kind.same(at), inFlight, consumePlainly),
 					says: fmt.Sprintf("%s, a plain Router on our adapter: one transaction a message with an inbox by hand, %d in flight", kind.name, inFlight)})
 			}
-			ours := benchmark{part: kind.name, name: name(""), run: runOnBroker(rig, inFlight, consumeWith),
+			ours := benchmark{part: kind.name, name: name(""), run: runOnBroker(fixture, inFlight, consumeWith),
 				says:    fmt.Sprintf("%s, headrace: a handler with one statement, %d in flight", kind.name, inFlight),
 				against: []string{name("plain_"), name("bare_")}, labels: []string{"plain", "bare"}}
 			if kind.plain != nil {
@@ -81,7 +81,7 @@ func brokerBenchmarks(names string, address func(brokerKind) (string, error)) ([
 				ours)
 		}
 		if kind.more != nil {
-			all = append(all, kind.more(rig)...)
+			all = append(all, kind.more(fixture)...)
 		}
 	}
 	if len(all) == 0 {
@@ -97,14 +97,14 @@ type consumeFunc func(ctx context.Context, l *lab, source message.Subscriber, to
 func fastest(inFlight int) int { return min(2000*inFlight, 20_000) }
 
 // runOnBroker fills a topic and consumes it. What counts is what is committed.
-func runOnBroker(rig brokerRig, inFlight int, consume consumeFunc) func(context.Context, *lab, amount) (Figure, error) {
+func runOnBroker(fixture brokerFixture, inFlight int, consume consumeFunc) func(context.Context, *lab, amount) (Figure, error) {
 	return func(ctx context.Context, l *lab, a amount) (Figure, error) {
 		messages := a.or(int(float64(fastest(inFlight)) * a.time.Seconds() * 1.2))
 		topic := "bench-" + strings.ToLower(rand.Text()[:10])
-		if err := fillTopic(ctx, rig, topic, messages); err != nil {
+		if err := fillTopic(ctx, fixture, topic, messages); err != nil {
 			return Figure{}, err
 		}
-		source, err := rig.source(inFlight)
+		source, err := fixture.source(inFlight)
 		if err != nil {
 			return Figure{}, err
 		}
@@ -121,11 +121,11 @@ func runOnBroker(rig brokerRig, inFlight int, consume consumeFunc) func(context.
 	}
 }
 
-func fillTopic(ctx context.Context, rig brokerRig, topic string, messages int) error {
-	if err := rig.create(ctx, topic); err != nil {
+func fillTopic(ctx context.Context, fixture brokerFixture, topic string, messages int) error {
+	if err := fixture.create(ctx, topic); err != nil {
 		return err
 	}
-	sink, err := rig.sink()
+	sink, err := fixture.sink()
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (m *message) deliver(payload string, s script) {
 		m.payload, m.spent = payload, 0
 		m.run(&s)
 	case m.payload != payload:
-		m.bury(dlq.Conflict, payload)
+		m.deadLetter(dlq.Conflict, payload)
 	}
 }
 
@@ -108,12 +108,12 @@ func (m *message) run(s *script) {
 
 func (m *message) die(class dlq.Class) {
 	m.state = inbox.Dead
-	m.bury(class, m.payload)
+	m.deadLetter(class, m.payload)
 }
 
-// bury writes a letter, unless the same message has an open one. A conflict has one letter,
+// deadLetter writes a letter, unless the same message has an open one. A conflict has one letter,
 // whatever became of it.
-func (m *message) bury(class dlq.Class, payload string) {
+func (m *message) deadLetter(class dlq.Class, payload string) {
 	conflict := class == dlq.Conflict
 	for _, l := range m.letters {
 		if l.payload == payload && (l.class == dlq.Conflict) == conflict && (conflict || l.state == dlq.Open) {
