@@ -107,7 +107,7 @@ func (m *Main) exit(err error, command string) int {
 	case errors.As(err, &partial) && partial.Done+partial.Unknown > 0:
 		m.say("%v", err)
 		return exitPartial
-	case errors.Is(err, errRefused), errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, export.ErrFile), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrRowsWait), errors.Is(err, outbox.ErrRuns), errors.Is(err, outbox.ErrPublished),
+	case errors.Is(err, errRefused), errors.Is(err, instance.ErrRefused), errors.Is(err, instance.ErrNoAnswer), errors.Is(err, store.ErrSchema), errors.Is(err, redrive.ErrKeyTaken), errors.Is(err, export.ErrFile), errors.Is(err, resolve.ErrRefused), errors.Is(err, outbox.ErrPublished),
 		errors.Is(err, schedule.ErrBusy), errors.Is(err, ledger.ErrUnknown), errors.Is(err, ledger.ErrNoSignal), errors.Is(err, ledger.ErrInput):
 		m.say("refused: %v", err)
 		m.leadOn(err)

@@ -105,8 +105,8 @@ process that is called FROM. So before you stop FROM, let it finish its backlog,
 			changed, err := st.Operations().Subscriptions.Move(ctx, args[0], args[1], operator(*by))
 			switch {
 			case errors.Is(err, outbox.ErrRuns):
-				return fmt.Errorf("nothing was done: stop the processes of %s first (one that was killed counts for %s): see %s: %w",
-					short(args[0], 40), instance.Missed, m.command("consumer ls"), err)
+				return fmt.Errorf("%w: a process of %s runs: stop it first (one that was killed counts for %s), see %s",
+					errRefused, short(args[0], 40), instance.Missed, m.command("consumer ls"))
 			case err != nil:
 				return err
 			}
@@ -165,9 +165,15 @@ func (m *Main) wouldChange(ctx context.Context, st openStore, does, consumer str
 	if events {
 		says += " with " + plural(rows, "event", "events")
 	} else if rows > 0 {
-		return fmt.Errorf("nothing would be done: %s for %s: %w", plural(rows, "event waits", "events wait"), short(consumer, 40), outbox.ErrRowsWait)
+		return stillWait(rows, consumer)
 	}
 	return m.would(int64(n), "%s", says)
+}
+
+// stillWait is the error of a subscription that has events, and is not to be ended with them.
+func stillWait(rows int64, consumer string) error {
+	return fmt.Errorf("%w: %s for %s: start a process that handles events, or delete them with --events",
+		errRefused, plural(rows, "event waits", "events wait"), short(consumer, 40))
 }
 
 func twoConsumers(c *cobra.Command, args []string) error {
@@ -207,11 +213,10 @@ process, or deploy it without the handler and wait for 2 minutes.`,
 			changed, err := st.Operations().Subscriptions.Remove(ctx, args[0], args[1:], *events, operator(*by))
 			switch {
 			case errors.Is(err, outbox.ErrRuns):
-				return fmt.Errorf("nothing was done: a process of %s runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see %s and %s: %w",
-					short(args[0], 40), m.command("subscription ls "+migrate.Quote(args[0])), m.command("consumer ls"), err)
+				return fmt.Errorf("%w: a process of %s runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see %s and %s",
+					errRefused, short(args[0], 40), m.command("subscription ls "+migrate.Quote(args[0])), m.command("consumer ls"))
 			case errors.Is(err, outbox.ErrRowsWait):
-				return fmt.Errorf("nothing was done: %s for %s: let a process handle them, or delete them with --events: %w",
-					plural(changed.Rows, "event waits", "events wait"), short(args[0], 40), err)
+				return stillWait(int64(changed.Rows), args[0])
 			case err != nil:
 				return err
 			case changed == (outbox.Changed{}):

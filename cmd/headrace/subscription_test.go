@@ -38,15 +38,15 @@ func TestSubscriptions(t *testing.T) {
 	says(exitDone, "orders.paid", "subscription", "ls")
 	says(exitDone, "local/old", "outbox", "status")
 	says(exitUsage, "FROM and TO are the same consumer, old", "subscription", "move", "old", "old", "--yes")
-	says(exitRefused, "nothing was done: stop the processes of old first", "subscription", "move", "old", "new", "--yes")
-	says(exitRefused, "nothing was done: a process of old runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see headrace subscription ls old and headrace consumer ls", "subscription", "remove", "old", "--events", "--yes")
+	says(exitRefused, "refused: nothing was done: a process of old runs: stop it first (one that was killed counts for 12s), see headrace consumer ls\n", "subscription", "move", "old", "new", "--yes")
+	says(exitRefused, "nothing was done: a process of old runs and has a local handler: stop it, or deploy it without the handler and wait 2 minutes, see headrace subscription ls old and headrace consumer ls\n", "subscription", "remove", "old", "--events", "--yes")
 	if err := instances.End(t.Context(), "i"); err != nil {
 		t.Fatal(err)
 	}
 	says(exitDone, "a message that it has handled and that comes again is applied again by new", "subscription", "move", "old", "new", "--yes")
 	says(exitPartial, "s: no consumer is subscribed: deploy one", "status")
 	says(exitPartial, "s: new, of which no process runs: start one; headrace subscription move new NEW", "status")
-	says(exitRefused, "nothing was done: 1 event waits for new", "subscription", "remove", "new", "--yes")
+	says(exitRefused, "nothing was done: 1 event waits for new: start a process that handles events, or delete them with --events\n", "subscription", "remove", "new", "--yes")
 	says(exitDone, "new", "subscription", "ls", "new")
 	says(exitDone, `"events": 1`, "subscription", "remove", "new", "orders.paid", "--events", "--yes", "-o", "json")
 	says(exitFailed, "no such subscription", "subscription", "remove", "new", "--yes")
