@@ -56,7 +56,8 @@ type Config struct {
 	// New rejects it without a Sink, and a StopTimeout above DrainTimeout.
 	Relay relay.Options
 
-	// Key says what the key of a message is. Default: inbox.DefaultKey.
+	// Key says what the key of a message is. Default: inbox.DefaultKey. Run logs
+	// a warning if each handler overrides it; the same goes for SameWhen and OrderKey.
 	Key inbox.KeyFunc
 	// SameWhen makes the fingerprint of a message's content: two messages of one key are
 	// the same message when their fingerprints are equal, and otherwise the second is a

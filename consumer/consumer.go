@@ -19,9 +19,9 @@ import (
 // Consumer runs handlers. Make one with New, register handlers, then Run it once.
 // Ready, Alive, Stats and Subscriptions may be called from any goroutine.
 type Consumer struct {
-	given   Config // by the program
-	config  Config // with defaults
-	sourced bool   // a handler has Config.Source
+	given   Config     // by the program
+	config  Config     // with defaults
+	options [][]string // of each handler
 	rt      *runtime.Runtime
 	router  *router.Attachment // nil unless made by Attach
 	started atomic.Bool
@@ -99,6 +99,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
+	if names := c.given.set().Overridden(c.options); len(names) > 0 {
+		c.config.Logger.Warn("options have no effect, since each handler overrides them: leave them out", "options", names)
+	}
 	return errors.Join(c.rt.Run(ctx), c.tooLate())
 }
 
@@ -121,7 +124,7 @@ func (c *Consumer) Err() error {
 		err = errors.New("no handler is registered: call consumer.Handle")
 	}
 	if err == nil && c.router == nil {
-		err = c.given.set().Of(c.rt.Handlers(), c.sourced)
+		err = c.given.set().Of(c.rt.Handlers(), c.options)
 	}
 	if err == nil {
 		err = c.rt.RefusesRetention()
@@ -152,9 +155,8 @@ func (c *Consumer) add(r *registration) {
 		c.config.Logger.Error("a handler was registered too late, and gets nothing: register it before Run, or add it to the Router before Attach", "handler", r.Name)
 		return
 	}
-	if r.setSource(c.config.Source) {
-		c.sourced = true
-	}
+	r.setSource(c.config.Source)
+	c.options = append(c.options, r.given)
 	for _, err := range mistake.Handler(r.Handler, c.rt.Handlers(), r.local, c.config.DrainTimeout) {
 		r.mistake("%w", err)
 	}

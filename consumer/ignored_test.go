@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -22,6 +23,7 @@ import (
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/dlq/from"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/intent"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/outbox/relay"
@@ -29,7 +31,8 @@ import (
 )
 
 // accepted are the fields of Config that are accepted with any handlers: they are the
-// consumer's own, or defaults that handlers may override.
+// consumer's own, or defaults that handlers may override. TestConfigThatIsOverridden has those
+// of which Run warns.
 var accepted = []string{
 	"Name", "Sink", "Key", "SameWhen", "OrderKey", "Strict", "Retry", "Codec", "Concurrency",
 	"MaxInFlightBytes", "HandlerTimeout", "DrainTimeout", "Retention", "Redact", "Environment", "Build", "Logger", "Alert", "Alerts",
@@ -93,6 +96,38 @@ func TestConfigThatIsIgnored(t *testing.T) {
 		}
 	}
 	everyField(t, said)
+}
+
+// Run logs one warning of the fields that say which messages are the same, and in which order, if
+// each handler overrides them.
+func TestConfigThatIsOverridden(t *testing.T) {
+	b := setupSQLite(t)
+	key, sameWhen, orderKey := consumer.Key(inbox.JSON("id")), consumer.SameWhen(inbox.Fields("id")), consumer.OrderKey(noOrder)
+	kind := intent.Kind[body]{Consumer: "test", Handler: topic, Key: inbox.JSON("n")}
+	for name, c := range map[string]struct {
+		first, second []consumer.Option
+		want          string
+	}{
+		"by none":       {nil, nil, ""},
+		"by one of two": {[]consumer.Option{key, sameWhen, orderKey}, nil, ""},
+		"by both":       {[]consumer.Option{key, sameWhen}, []consumer.Option{key, orderKey}, "options=[Config.Key]"},
+		"by an intent":  {[]consumer.Option{kind.Option()}, []consumer.Option{key, sameWhen}, `options="[Config.Key Config.SameWhen]"`},
+	} {
+		log := &lines{}
+		config := b.config()
+		config.Source, config.Key, config.SameWhen, config.OrderKey = nil, inbox.MessageID(), inbox.Payload(), noOrder
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		made := b.consumer(config)
+		consumer.Handle(made, topic, insert, append(c.first, consumer.From(&checked{Source: memsource.New()}))...)
+		consumer.Handle(made, "other", insert, append(c.second, consumer.Local())...)
+		if err := made.Run(t.Context()); !errors.Is(err, errChecked) {
+			t.Fatalf("%s: Run: %v", name, err)
+		}
+		warns := strings.Count(log.String(), "each handler overrides them")
+		if (c.want != "") != (warns == 1) || !strings.Contains(log.String(), c.want) {
+			t.Errorf("%s: no %q in %s", name, c.want, log)
+		}
+	}
 }
 
 // everyField checks that a test names each field of Config.

@@ -157,9 +157,8 @@ func Local() Option {
 	}
 }
 
-// setSource gives r the consumer's source, unless it has its own or none, and reports
-// whether it did.
-func (r *registration) setSource(source message.Subscriber) (taken bool) {
+// setSource gives r the consumer's source, unless it has its own or none.
+func (r *registration) setSource(source message.Subscriber) {
 	if r.local && r.Intake {
 		r.mistake("Local() and Intake(): its messages are in the backlog already")
 	}
@@ -170,9 +169,7 @@ func (r *registration) setSource(source message.Subscriber) (taken bool) {
 		if r.Source = source; source == nil && len(r.mistakes) == 0 {
 			r.mistake("it has no source: set Config.Source, or register it with consumer.From or consumer.Local")
 		}
-		return true
 	}
-	return false
 }
 
 // deliveries is how often the broker must be willing to deliver a message. The consumer

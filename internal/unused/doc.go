@@ -4,6 +4,7 @@
 //
 // The error names the option, and says why it has no effect.
 //
-// A default that each handler overrides is no mistake: consumers of one program may share a
-// Config, and a handler may come that overrides nothing.
+// A default that each handler overrides is no error: consumers of one program may share a
+// Config, and a handler may come that overrides nothing. Run warns if it says which messages
+// are the same, or their order.
 package unused

@@ -14,6 +14,7 @@ import (
 // Options says which options of a consumer.Config the program has set.
 type Options struct {
 	Source, NackPause, MaxInFlight, MaxBatch, BatchTime, DeadLetterTopic, Sink, Rehearsable bool
+	Key, SameWhen, OrderKey                                                                 bool
 	// Lost says that Retry has an override for lost leases.
 	Lost bool
 	// Systems are the systems of Config.Systems, sorted.
@@ -60,9 +61,9 @@ func (o Options) Attached() error {
 	return nil
 }
 
-// Of returns an error if an option has no effect on any of the handlers. sourced says that
-// one of them has Config.Source.
-func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
+// Of returns an error if an option has no effect on any of the handlers. given are the options
+// of each.
+func (o Options) Of(handlers []*runtime.Handler, given [][]string) error {
 	has := func(is func(h *runtime.Handler) bool) bool { return slices.ContainsFunc(handlers, is) }
 	received := has(func(h *runtime.Handler) bool { return h.Source != nil || h.Ingest != nil })
 	leased := has(func(h *runtime.Handler) bool { return h.Leased != nil })
@@ -73,7 +74,7 @@ func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
 		set  bool
 		why  string
 	}{
-		{"Source", o.Source && !sourced, "but each handler is registered with From or Local: leave one of the two out"},
+		{"Source", o.Source && each(given, "From", "Local"), "but each handler is registered with From or Local: leave one of the two out"},
 		{"NackPause", o.NackPause && !received, "but no handler has a Source: nothing is given back; leave it 0"},
 		{"MaxInFlight", o.MaxInFlight && !received, "but no handler has a Source: there are no deliveries; leave it 0"},
 		{"MaxBatch", o.MaxBatch && !batched, "but each handler is Alone and gets one message at a time: leave it 0"},
@@ -86,6 +87,23 @@ func (o Options) Of(handlers []*runtime.Handler, sourced bool) error {
 		}
 	}
 	return o.unlimited(handlers)
+}
+
+// Overridden names the options whose values each handler overrides. given are the options of each.
+func (o Options) Overridden(given [][]string) (names []string) {
+	for name, set := range map[string]bool{"Key": o.Key, "SameWhen": o.SameWhen, "OrderKey": o.OrderKey} {
+		if set && each(given, name) {
+			names = append(names, "Config."+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// each reports whether each handler has one of the options of these names.
+func each(given [][]string, names ...string) bool {
+	isOne := func(option string) bool { return slices.Contains(names, option) }
+	return !slices.ContainsFunc(given, func(options []string) bool { return !slices.ContainsFunc(options, isOne) })
 }
 
 // unlimited returns an error if Config.Systems limits a system that no step calls: with a
