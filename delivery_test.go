@@ -21,7 +21,7 @@ func TestCoordinates(t *testing.T) {
 	}
 }
 
-// INVARIANTS 3: 28, 31. Headers that anybody can forge end in text columns.
+// INVARIANTS 3: 28, 31. Senders can forge headers, which end in text columns.
 func TestTraceFrom(t *testing.T) {
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	long := strings.Repeat("a", 513)

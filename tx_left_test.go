@@ -8,7 +8,7 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// What a handler leaves open is closed before anybody else uses the connection.
+// What a handler leaves open is closed before the next user of the connection.
 //
 //evidence:open-rows
 func TestLeftOpen(t *testing.T) {

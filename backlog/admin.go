@@ -16,7 +16,7 @@ const (
 	// MaxLook is how many rows List looks at in one call.
 	MaxLook = 2_000
 	// MaxGroups is how many error fingerprints Groups looks at, and MaxCounted how many rows
-	// it counts in all, as many of one fingerprint as of another.
+	// it counts in all, the same number of each fingerprint.
 	MaxGroups  = 50
 	MaxCounted = 1_500
 )
@@ -67,8 +67,8 @@ type Group struct {
 	ErrorFingerprint string
 	Consumer         string
 	Handler          string
-	// Count is the number of rows. With More it is at least so many: that was the
-	// share of the fingerprint in MaxCounted.
+	// Count is the number of rows. With More there may be more than Count, which is then the
+	// fingerprint's share of MaxCounted.
 	Count int64
 	More  bool
 	// Due is when the first of the delayed rows is due; zero if none is delayed.

@@ -124,16 +124,16 @@ type Poll struct {
 	Shards []int
 	// Due says that delayed rows have become due.
 	Due bool
-	// Next is how long until the next delayed row becomes due; 0 if there is none, or if
-	// Due.
+	// Next is how long until the next delayed row becomes due; 0 if there is none, or
+	// with Due.
 	Next time.Duration
 }
 
-// MaxDepth is up to how many rows of a status are counted for one consumer: a gauge that is
-// asked every few seconds must not read a long backlog.
+// MaxDepth is how many rows of a status are counted at most for one consumer: a gauge that is
+// read every few seconds must not walk over a long backlog.
 const MaxDepth = 3_000
 
-// MaxOldest is up to how many ready rows of each shard Depths looks at.
+// MaxOldest is how many ready rows of each shard Depths looks at, at most.
 const MaxOldest = 4
 
 // Depth says how much a backlog holds. For one consumer, each number is at most MaxDepth

@@ -18,13 +18,12 @@ var ErrNoAnswer = errors.New("no process answers")
 // have been done.
 var ErrLost = errors.New("the process that took the request has ended")
 
-// ErrGone matches the error of a request that is not there: it never was, or retention has removed
-// it.
+// ErrGone matches the error of a request that does not exist, or that retention has removed.
 var ErrGone = errors.New("is gone")
 
 // TakeTime is how long taking a request may last at most: a process that took one and finds
-// that it lasted longer refuses it. So a request that still waits so long after its end was
-// not taken.
+// that it lasted longer refuses it. So a request that still waits for so long after its Until
+// was not taken.
 const TakeTime = 2 * time.Second
 
 // Asker asks processes, and waits for their answer. All fields but Taken are required.
@@ -67,8 +66,8 @@ func (a Asker) Ask(ctx context.Context, r Request, valid time.Duration, out any)
 	}
 }
 
-// Reaches returns nil if a process of the consumer runs that may take a request, and else the error of
-// Ask. It asks for nothing.
+// Reaches returns nil if a process of the consumer runs that may take a request, and otherwise the error
+// of Ask. It sends no request.
 func (a Asker) Reaches(ctx context.Context, consumer string) error {
 	return a.unanswered(ctx, Request{Consumer: consumer}, false)
 }
@@ -160,7 +159,7 @@ func (a Asker) unanswered(ctx context.Context, r Request, waited bool) error {
 			}
 		}
 	}
-	gone := 0 // those that ran at last, without those of an hour of restarts
+	gone := 0 // the last ones that ran; list has all that ended in an hour
 	for _, i := range ended {
 		if last.Beat.Sub(i.Beat) <= Missed {
 			gone++

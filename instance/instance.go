@@ -48,8 +48,8 @@ type Work struct {
 	Median time.Duration
 }
 
-// WorkOf returns the work of those that run: the sum of their rates, and the median of the one in the
-// middle.
+// WorkOf returns the work of the instances that run: the sum of their rates, and the middle one of
+// their medians.
 func WorkOf(list []Instance) (all Work) {
 	list = slices.DeleteFunc(slices.Clone(list), func(i Instance) bool { return !i.Alive() })
 	for _, i := range list {

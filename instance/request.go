@@ -17,24 +17,23 @@ type Request struct {
 	Kind string
 	// Consumer is asked. Build and Host choose among its processes; empty is any.
 	Consumer, Build, Host string
-	// Args are JSON. Those with content of a message are null when it is answered, and all are an hour
-	// after Until.
+	// Args are JSON. They are removed an hour after Until; those with content of a message already
+	// with the answer.
 	Args []byte
 	// By says who asks, Reason why. DBUser is the login that asked; the database sets it.
 	By, Reason, DBUser string
 	// Once names the form that asks, so that a form that is sent twice asks once; "" is none. At
 	// most 64 bytes. Get and Take do not return it.
 	Once string
-	// At is when it was asked, and Until the end of its time: it is not taken any more. The
-	// database sets both.
+	// At is when it was asked. After Until it is no longer taken. The database sets both.
 	At, Until time.Time
 	// Left is how long it could still be taken when Get read it; below 0 if its time was over.
 	Left time.Duration
 }
 
 const (
-	// Valid is how long a request usually may wait to be taken: it shall not be done an hour
-	// later.
+	// Valid is how long a request may usually wait to be taken: an hour later a person no longer
+	// expects it.
 	Valid = 30 * time.Second
 	// MaxValid bounds it.
 	MaxValid = 24 * time.Hour
@@ -77,7 +76,7 @@ type Answer struct {
 	State RequestState
 	// Instance is the id of the process that took it, and TakenBy its host and build.
 	Instance, TakenBy string
-	// Value is JSON: of a request that is done, or how far a long one is that was taken; nil otherwise.
+	// Value is JSON: the result of a request that is done, or the progress of a long one; nil otherwise.
 	Value []byte
 	// Error says why it was refused or failed, for a person.
 	Error string
@@ -99,7 +98,7 @@ func (r refusal) Is(target error) bool { return target == ErrRefused }
 // Requests keeps requests. Drivers implement it.
 type Requests interface {
 	// Ask records a request that may be taken for valid, at most MaxValid, and returns its id.
-	// If one with the same Once is there, that is the id, and nothing is recorded. The error
+	// If one with the same Once exists, it returns that id and records nothing. The error
 	// matches ErrInvalid if the consumer's name is not valid.
 	Ask(ctx context.Context, r Request, valid time.Duration) (int64, error)
 	// Asked returns the id of the request with this Once; 0 if there is none.
@@ -109,8 +108,8 @@ type Requests interface {
 	// processes take the same, and none takes one whose time is over. If there is none, it
 	// reads one index and takes no lock.
 	Take(ctx context.Context, self Instance, kinds []string) (Request, bool, error)
-	// Answer records the answer to a request that self has taken. Only the first one counts, but for
-	// one that is RequestTaken and says how far it is. A refusal is also a row of the audit.
+	// Answer records the answer to a request that self has taken. Only the first one counts, except for
+	// progress, with the state RequestTaken. A refusal is also a row of the audit.
 	Answer(ctx context.Context, id int64, self Instance, a Answer) error
 	// Get returns a request and what became of it. It reports false if there is none.
 	Get(ctx context.Context, id int64) (Request, Answer, bool, error)

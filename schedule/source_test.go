@@ -103,7 +103,7 @@ func TestChangedSchedule(t *testing.T) {
 	})
 }
 
-// A person asks for a tick, which comes once, whoever runs.
+// A person asks for a tick, which comes once, however many processes run.
 func TestFire(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		s := schedule.Schedule{Name: "h", Cron: "@yearly"}

@@ -112,13 +112,13 @@ type Schedule struct {
 	// Fired is when a person asked for a tick, and FiredBy who; zero if no person has.
 	Fired   time.Time
 	FiredBy string
-	// Checked is until when a source of truth was compared with the inbox (package
-	// reconcile), zero if none was; and Missing how many of its items had no message in the
-	// last run, -1 if there was none.
+	// Checked is the time up to which package reconcile compared a source of truth with the
+	// inbox; zero if it did not. Missing is how many items had no message in its last run, -1
+	// without one.
 	Checked time.Time
 	Missing int64
-	// GapFrom and GapTo say which time the last run could not compare, since messages of it may be
-	// pruned; zero for none.
+	// GapFrom and GapTo bound the time that the last run could not compare, since its messages may
+	// be pruned; zero for none.
 	GapFrom, GapTo time.Time
 	// Now is the time of the database.
 	Now time.Time
@@ -134,9 +134,9 @@ type Schedules interface {
 	// nothing is recorded.
 	Beat(ctx context.Context, s Schedule) (Schedule, error)
 	// Fire asks the processes for a tick, with an audit row, and reports false if there is no such
-	// schedule, or its Fired is not last any more.
+	// schedule, or its Fired is no longer last.
 	Fire(ctx context.Context, name, by string, last time.Time) (bool, error)
-	// Get returns what is recorded of one, and whether anything is.
+	// Get returns what is recorded of a schedule. It reports false if there is nothing.
 	Get(ctx context.Context, name string) (Schedule, bool, error)
 	// List returns all, by name.
 	List(ctx context.Context) ([]Schedule, error)
@@ -146,8 +146,8 @@ type Schedules interface {
 
 // Comparison is what a run of package reconcile has compared.
 type Comparison struct {
-	// To is until when; an earlier time than that which is recorded changes nothing. Missing is how
-	// many items had no message.
+	// To is the time up to which it compared; if a later one is recorded, nothing changes. Missing is
+	// how many items had no message.
 	To      time.Time
 	Missing int64
 	// GapFrom and GapTo are as in Schedule.
@@ -193,7 +193,7 @@ type Limits interface {
 // Schema is the schema that a process works on. Drivers implement it.
 type Schema interface {
 	// Check returns the id of this database's headrace. The error matches ErrSchema if
-	// this build cannot run on the schema, or not any more.
+	// this build cannot run on the schema, or no longer can.
 	Check(ctx context.Context) (id string, err error)
 	// NewID gives the database a new id, and returns it. Idempotency keys change with it:
 	// it is for a copy that becomes a database of its own. The audit says who did it.
@@ -251,7 +251,7 @@ type Checker interface {
 type Report struct {
 	// Rules are all checked rules, by name.
 	Rules []RuleResult `json:"rules"`
-	// Warnings are of what may be so in sound tables, and a person should look at, by name.
+	// Warnings, by name, are for a person to look at; sound tables can have them.
 	Warnings []RuleResult `json:"warnings"`
 }
 

@@ -305,7 +305,7 @@ func TestCancelOfWhatRuns(t *testing.T) {
 	}
 }
 
-// What admins do is shown to nobody else, and done only while a process runs.
+// Only admins see their actions, which need a running process.
 func TestActionsOfAdmins(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

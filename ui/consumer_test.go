@@ -194,7 +194,7 @@ func TestRestoreAndRetry(t *testing.T) {
 	}
 }
 
-// Parked events are published again by whoever has seen how many there are.
+// A person who has seen how many events are parked can have them published again.
 func TestUnpark(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -108,7 +108,7 @@ func secureSource(t *testing.T, at string, opts []kgo.Opt) *kafka.Source {
 }
 
 // secureServer starts a server of the test's own. It takes the user teller over TLS at the
-// address that is returned, whose certificate the authorities know, and anybody at open.
+// address that is returned, whose certificate the authorities know, and any user at open.
 func secureServer(t *testing.T) (at string, open server, authorities *x509.CertPool) {
 	t.Helper()
 	at, err := freeport.Address()

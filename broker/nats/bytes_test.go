@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/broker/nats"
 )
 
-// MaxBytes bounds what a subscription holds, whether anybody takes it or not; what is
+// MaxBytes bounds what a subscription holds, whether it is taken or not; what is
 // larger comes alone; and all of it comes. Guards: subscription.ask, subscription.roomBytes.
 func TestMaxBytes(t *testing.T) {
 	t.Parallel()

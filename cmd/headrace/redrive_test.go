@@ -265,7 +265,7 @@ func TestPlanOfTheSameLetters(t *testing.T) { // not in parallel: every test of 
 	p.run(exitDone, nil, "check")
 }
 
-// A redrive is paused and cancelled by anybody, and a rollback is refused.
+// Any person can pause and cancel a redrive. A rollback is refused.
 func TestRedriveOfAnotherBuild(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)

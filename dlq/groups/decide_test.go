@@ -133,7 +133,7 @@ func TestResolved(t *testing.T) {
 		"a letter of an old pod, a newer one runs": {resolved, func(f *groups.Facts) { f.Arrivals, f.Builds = arrives("v1"), builds(1, 0, 1) }, groups.Resolved},
 		"a rollback":                               {resolved, func(f *groups.Facts) { f.Arrivals, f.Builds = arrives("v1"), builds(1, 0, 0) }, groups.Regressed},
 		"a rollback, and no letter":                {resolved, func(f *groups.Facts) { f.Open, f.Builds = 3, builds(1, 0, 0) }, groups.Resolved},
-		"a letter of a build that nobody knows":    {resolved, func(f *groups.Facts) { f.Arrivals, f.Builds = arrives("v9"), builds(1, 1, 0) }, groups.Regressed},
+		"a letter of an unknown build":             {resolved, func(f *groups.Facts) { f.Arrivals, f.Builds = arrives("v9"), builds(1, 1, 0) }, groups.Regressed},
 		"a letter of an old pod and a new one": {resolved, func(f *groups.Facts) {
 			f.Arrivals, f.Builds = append(arrives("v1"), arrives("v3")...), builds(1, 1, 1)
 		}, groups.Regressed},

@@ -76,7 +76,7 @@ func TestDecide(t *testing.T) {
 		"a process ended at last": {func(s *situation) { s.Count = 1; s.underWay(1); died(s, -5*time.Second) }, job.Wait, 0, 1, "all letters are sent: 1 running or waiting; a process of billing on b ended unexpectedly"},
 		"nothing was under way":   {func(s *situation) { died(s, -5*time.Second) }, job.Send, 1, 1, ""},
 		"a process ended before":  {func(s *situation) { s.underWay(1); died(s, -2*time.Minute) }, job.Wait, 0, 1, "1 running"},
-		"nobody worked on it":     {func(s *situation) { s.Stepped = now.Add(-11 * time.Minute) }, job.Pause, 0, 1, "no process of billing"},
+		"no process worked on it": {func(s *situation) { s.Stepped = now.Add(-11 * time.Minute) }, job.Pause, 0, 1, "no process of billing"},
 		"the consumer is paused":  {func(s *situation) { s.Paused = "billing is paused by bo" }, job.Wait, 0, 1, "billing is paused by bo"},
 		"an order key":            {func(s *situation) { s.Ready, s.Behind = 0, "4 letters wait behind the order key of letter 3" }, job.Wait, 0, 1, "4 letters wait behind the order key of letter 3"},
 		"nothing is ready":        {func(s *situation) { s.Ready = 0 }, job.Wait, 0, 1, "1000 letters wait"},

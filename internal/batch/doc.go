@@ -17,8 +17,8 @@
 // # Rules
 //
 // While nothing fails, a transaction has no savepoints. After the first failure it is
-// rolled back, and the part is claimed again with a savepoint after every few messages, a
-// number that costs least at the handler's failure rate. After a later failure only the
+// rolled back, and the part is claimed again with a savepoint after every few messages: as
+// many as cost least at the handler's failure rate. After a later failure only the
 // messages since the last savepoint run again. Failures are recorded at the end of the
 // same transaction.
 //

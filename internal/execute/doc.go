@@ -12,7 +12,7 @@
 // again without it, in the same transaction. When one has run again twice, the savepoint
 // is moved behind it: another message runs at most three times, and once more only if one
 // of those reruns fails. The failure rate of the handler decides the spacing of
-// savepoints; there is none at first. A failure before a statement undoes nothing.
+// savepoints; there is none at first. A failure before the first statement undoes nothing.
 //
 // The results for recording are only collected here: [Execution.Applied], Events and
 // Failures.

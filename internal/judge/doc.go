@@ -13,7 +13,7 @@
 // An outage needs evidence. The store is the cause only if it does not work now. Decide
 // asks for a ping and a probe (Ask); if they succeed, the store is not the cause.
 //
-// The state of our own connection counts, not the look of an error: a handler's error
+// The state of our own connection counts, not what an error looks like: a handler's error
 // from another database, or from a network call, may look like one of ours.
 //
 // Everything is bounded. A message runs again for free at most MaxReruns times; after

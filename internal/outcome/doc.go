@@ -14,7 +14,7 @@
 // with the effects of the other messages.
 //
 // A retry is a row of the backlog, whether it is due now or later, and whether it costs
-// an attempt or not. Messages are not run again in any other way.
+// an attempt or not. A message runs again in no other way.
 //
 // # Caveats
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/headrace/headrace/internal/redriving"
 )
 
-// byOthers redrives or discards letters as somebody else does.
+// byOthers redrives or discards letters as another person does.
 func (b *fixture) byOthers(do func(*redrive.Admin, context.Context, redrive.Request) (redrive.Result, error), ids ...int64) {
 	b.Helper()
 	result, err := do(redrive.New(b.st), b.ctx, redrive.Request{Filter: dlq.Filter{IDs: ids}, By: "cy", Reason: "by hand"})

@@ -126,7 +126,7 @@ func TestKeyWindow(t *testing.T) {
 	})
 }
 
-// A clock that was set back does not lengthen the window: how old the key is, nobody knows.
+// A clock that was set back does not lengthen the window: the age of the key is unknown.
 func TestKeyWindowAfterTheClockWasSetBack(t *testing.T) {
 	onEachStore(t, func(b *bed) {
 		var keys []string

@@ -79,8 +79,8 @@ func (b *box) Topics(_ context.Context, name string) ([]outbox.TopicStatus, erro
 	return b.waiting, b.err
 }
 
-// What waits for a subscription is logged once, whoever wrote it, with the topics that are taken;
-// not while it is young, and not what a handler's commit has logged.
+// An event without a subscription is logged once, with the topics that have one. A new event is not
+// logged yet, nor one that was already logged when its handler committed.
 func TestUnclaimed(t *testing.T) {
 	var log bytes.Buffer
 	logger := slog.New(slog.NewTextHandler(&log, nil))

@@ -290,7 +290,7 @@ func TestEnvironmentsAndText(t *testing.T) {
 }
 
 // More alerts than PerMinute wait for the next minutes, the severest first. Each is told under its
-// own key, and so is its end; ends wait for nobody.
+// own key, and so is its end; ends never wait.
 //
 //evidence:alert
 func TestPerMinute(t *testing.T) {

@@ -102,7 +102,7 @@ func requestChoice(b *bundle) {
 		want  int64
 	}{
 		{"another consumer", other, []string{"plan", "rehearse"}, 0},
-		{"a kind that nobody asked", pod1, []string{"apply"}, 0},
+		{"a kind that was not asked for", pod1, []string{"apply"}, 0},
 		{"no kind", pod1, []string{}, 0},
 		{"another build and host: the oldest of the rest", pod1, []string{"plan", "rehearse"}, any},
 		{"the build", instance.Instance{ID: "i2", Consumer: "billing", Build: "v2"}, []string{"rehearse"}, canary},

@@ -19,7 +19,7 @@ import (
 var stepTests = []test{
 	{name: "a step is marked once", run: stepMarkedOnce},
 	{name: "a step is marked again by who knows its state", run: stepRepeated},
-	{name: "a result is recorded once, from whoever has it", run: stepDoneOnce},
+	{name: "the first result of a step is recorded, and no other", run: stepDoneOnce},
 	{name: "an outcome is recorded for the latest call alone", run: stepOutcome},
 	{name: "a new generation begins a new window", run: stepWindow},
 	{name: "what a second call made is kept beside the first", run: stepDouble},

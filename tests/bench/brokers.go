@@ -226,7 +226,7 @@ func consumePlainly(ctx context.Context, l *lab, source message.Subscriber, topi
 	return consumeInRouter(ctx, l, source, topic, inFlight, l.query("take"))
 }
 
-// consumeBarely is the least that anybody writes: a duplicate is applied twice.
+// consumeBarely is the simplest handler: a duplicate is applied twice.
 func consumeBarely(ctx context.Context, l *lab, source message.Subscriber, topic string, inFlight int) error {
 	return consumeInRouter(ctx, l, source, topic, inFlight, "")
 }

@@ -12,6 +12,6 @@
 //
 // # Caveats
 //
-// It is a module of its own, so that its dependencies are nobody else's. broker/postgres
+// It is a module of its own, so that no other module has its dependencies. broker/postgres
 // has tables of its own, which the adapter of watermill-sql does not read.
 package interop

@@ -18,7 +18,7 @@
 // The history has a line for the begin and the end of each fault, and for each time that
 // it took effect; one that took effect too rarely is a failure of the scenario. After
 // the last fault everything must come to its end within two minutes without an act of
-// anybody; then what can be cured is redriven, and must come to its end too. The seed is
+// a person; then what can be cured is redriven, and must come to its end too. The seed is
 // printed, and every choice of the parent follows from it; what the scheduler makes of it
 // does not. Nothing is run again until it passes.
 //

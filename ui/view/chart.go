@@ -17,7 +17,7 @@ type Rect struct {
 	X, Y, W, H float64
 	// Kind is a class of the style sheet.
 	Kind string
-	// Says is what it shows.
+	// Says describes it in words.
 	Says string
 }
 
@@ -27,7 +27,7 @@ const (
 	sparkWidth, sparkHeight = 112.0, 22.0
 )
 
-// Spark draws the letters of the last 24 hours, and says them in words. Recent hours with letters
+// Spark draws the letters of the last 24 hours, and describes them in words. Recent hours with letters
 // are hot if the group needs a person.
 func Spark(hours []groups.Hour, hot bool, now time.Time) (bars []Rect, says string) {
 	counts, most := perHour(hours, sparkHours, now)
@@ -71,7 +71,7 @@ func hourOf(t time.Time, n int, now time.Time) int {
 
 // Label is a text of a chart.
 type Label struct {
-	// X and Y are where its line begins or ends, and Text is it.
+	// X and Y are where its line of Text begins or ends.
 	X, Y float64
 	Text string
 	// Anchor is "start", "middle" or "end".
@@ -88,7 +88,7 @@ type Chart struct {
 	Marks []Label
 	// Builds are those that wrote letters, with their class.
 	Builds []Rect
-	// Says says all of it.
+	// Says describes the chart in words.
 	Says string
 }
 

@@ -26,7 +26,7 @@ func Count(n int64) string {
 	return sign + s
 }
 
-// Plural is a number with its noun: one follows 1, others any other number.
+// Plural is a number with its noun: one for 1, and others for any other number.
 func Plural(n int64, one, others string) string {
 	if n == 1 {
 		return "1 " + one
@@ -115,7 +115,7 @@ func Shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Flags are options of a command, by pairs of name and value; without those that have no value.
+// Flags are options of a command, from pairs of name and value. Pairs without a value are left out.
 func Flags(pairs ...string) string {
 	var b strings.Builder
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -126,8 +126,8 @@ func Flags(pairs ...string) string {
 	return b.String()
 }
 
-// Seen is a short hash of what a person saw. A form carries it, so that a decision on something
-// that has changed since is noticed.
+// Seen is a short hash of what a person saw. A form carries it, so that we refuse a decision on
+// something that has changed since.
 func Seen(parts ...any) string {
 	sum := sha256.New()
 	for _, part := range parts {

@@ -1,12 +1,12 @@
 package view
 
-// Entry is one of the menu.
+// Entry is an entry of the menu.
 type Entry struct {
-	// Path is that of a page, and Name its name.
+	// Path and Name are those of a page.
 	Path, Name string
 }
 
-// Navigation is the menu of a person, who operates or looks only.
+// Navigation is the menu for a person who operates, or who only looks.
 func Navigation(operates bool) []Entry {
 	list := []Entry{{"", "Overview"}, {"search", "Dead letters"}, {"redrives", "Redrives"}, {"consumers", "Consumers"}}
 	if operates {

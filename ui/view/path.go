@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Number is the number that a text is; 0 if it is none.
+// Number parses a number; 0 if s is none.
 func Number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {
@@ -16,8 +16,8 @@ func Number(s string) int64 {
 	return max(n, 0)
 }
 
-// At is a path of ours from constant words, numbers and hexadecimal digits: it may stand where data
-// may not.
+// At is a path of ours made of constant words, numbers and hexadecimal digits, for places that must
+// not contain data.
 func At(root string, parts ...any) (string, error) {
 	for _, part := range parts {
 		s := fmt.Sprint(part)
@@ -48,7 +48,7 @@ func To(root, path string, pairs ...string) string {
 	return path
 }
 
-// Next is the same list from a cursor on; "" at its end.
+// Next is the address of the same list from a cursor on; "" at its end.
 func Next(list *url.URL, cursor int64) string {
 	if cursor == 0 {
 		return ""

@@ -57,8 +57,8 @@ func PayloadOf(body []byte) Payload {
 	return p
 }
 
-// Editable reports whether a form sends a text back as it is: it is UTF-8, and a browser neither hides
-// nor changes a character of it. It is at most MaxPayload long.
+// Editable reports whether a form returns body unchanged: it is UTF-8 of at most MaxPayload bytes, and
+// a browser neither hides nor changes a character of it.
 func Editable(body []byte) bool {
 	s := string(body)
 	return len(body) <= MaxPayload && utf8.Valid(body) && !strings.Contains(s, "\r") && Visible(s) == s

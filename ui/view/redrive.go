@@ -7,19 +7,19 @@ import (
 	"github.com/headrace/headrace/internal/inspect"
 )
 
-// Outcome is how many letters of a redrive have one.
+// Outcome is an outcome of letters in a redrive.
 type Outcome struct {
 	// Kind is a class of the style sheet, Says the outcome in words.
 	Kind, Says string
-	// N counts the letters.
+	// N is how many letters have it.
 	N int64
 }
 
 // barWidth is the width of a bar of outcomes.
 const barWidth = 1000.0
 
-// OutcomesOf lists the outcomes of a redrive in the order of a bar, and draws that: succeeded,
-// failed again and what is to come always, the others if a letter has them.
+// OutcomesOf lists the outcomes of a redrive, and draws them as a bar in the same order. It always
+// has succeeded, failed again and queued, and others only if a letter has them.
 func OutcomesOf(r job.Redrive, counts map[job.Outcome]int64) (list []Outcome, bar []Rect) {
 	succeeded, queued := "succeeded", "to go"
 	if r.State.Ended() {
@@ -53,7 +53,7 @@ func OutcomesOf(r job.Redrive, counts map[job.Outcome]int64) (list []Outcome, ba
 
 // Stage is a part of a redrive.
 type Stage struct {
-	// N counts from 1, Letters is how many it has.
+	// N counts from 1, and Letters is how many letters it has.
 	N       int
 	Letters int64
 	// State is "done", the state of the redrive in its present stage, or "".

@@ -8,13 +8,13 @@ import (
 	"github.com/headrace/headrace/internal/rehearsal"
 )
 
-// Reason is what letters of a rehearsal have in common.
+// Reason is an outcome that letters of a rehearsal share, with its cause.
 type Reason struct {
-	// Outcome is theirs, Says what it is in words.
+	// Says describes the Outcome in words.
 	Outcome, Says string
 	// Kind is a class of the style sheet.
 	Kind string
-	// N counts them, Letter is one of them.
+	// N is how many letters have it, and Letter is one of them.
 	N      int
 	Letter int64
 	// Group is the fingerprint of another failure; "" if it is the same, or none.

@@ -13,9 +13,9 @@ import (
 
 // Step is one of the four from a failure to its end.
 type Step struct {
-	// Name is what to do. Head is what is known of it in a few words, Text in a sentence.
+	// Name is what to do. Head says in a few words what is known of it, Text in a sentence.
 	Name, Head, Text string
-	// Done says that it is, and Now that it is the next one.
+	// Done says that it is done, and Now that it is the next one.
 	Done, Now bool
 }
 

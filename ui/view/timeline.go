@@ -15,7 +15,7 @@ type Event struct {
 	At time.Time
 	// Kind is a class of the style sheet: "e" for a failure, "o" for a decision, "" otherwise.
 	Kind string
-	// What was, in a few words; Class is that of a letter, or ""; By says who, Reason why.
+	// What says what happened; Class is that of a letter, or ""; By says who did it, Reason why.
 	What, Class, By, Reason string
 	// Error is what failed, after Took, on Host in Build.
 	Error, Host, Build string
@@ -39,7 +39,7 @@ func Timeline(letters []dlq.Letter, attempts []inbox.Attempt, trail []dlq.Audit)
 	for _, t := range trail {
 		events = append(events, Event{At: t.At, Kind: "o", What: decided(t.Action), By: t.By, Reason: t.Reason, LetterID: t.LetterID, RedriveID: t.RedriveID})
 	}
-	// Of one moment, the attempt comes before the letter, and the letter before a decision on it.
+	// At the same moment, the attempt comes before the letter, and the letter before a decision on it.
 	order := map[string]int{"Sent": 0, "Dead": 2}
 	slices.SortStableFunc(events, func(a, b Event) int {
 		if c := b.At.Compare(a.At); c != 0 {

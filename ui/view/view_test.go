@@ -113,7 +113,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// The newest comes first; of one moment, what followed from the other.
+// The newest comes first; at the same moment, the effect comes before its cause.
 func TestTimeline(t *testing.T) {
 	t.Parallel()
 	letters := []dlq.Letter{{LetterID: 1, CreatedAt: now}, {LetterID: 2, CreatedAt: now.Add(time.Hour)}}

@@ -15,7 +15,7 @@
 //
 // # Rules
 //
-// A webhook is in the journal, committed, before anybody sees it, and what was not
+// A webhook is in the journal, committed, before it is handed out, and what was not
 // acknowledged is handed out again, also by the next run. Figures never come from
 // counters of the process. The table invoices has no unique index, so an effect applied
 // twice would show.

@@ -8,7 +8,7 @@ import (
 )
 
 // Events tell what happens at a Server. They are called one at a time for each
-// message, before anybody is answered.
+// message, before a client is answered.
 type Events struct {
 	Acked     func(m Message)
 	Nacked    func(m Message)

@@ -135,7 +135,7 @@ func prunes(ctx context.Context, st store.Store) error {
 }
 
 // hog holds the write lock of a SQLite file, from another process, most of the time and
-// once for longer than anybody waits.
+// once for longer than any process waits.
 func hog(ctx context.Context, o Order) error {
 	db, err := sql.Open("sqlite", o.DSN+"?_txlock=immediate&_pragma=busy_timeout(20000)")
 	if err != nil {
