@@ -120,6 +120,14 @@ func (m *Main) line(format string, args ...any) error {
 	return err
 }
 
+// paragraph prints a line after an empty one.
+func (m *Main) paragraph(says string) error {
+	if err := m.line(""); err != nil {
+		return err
+	}
+	return m.line("%s", says)
+}
+
 // plural returns a number with its noun: one follows 1, others any other number.
 func plural[N int | int64](n N, one, others string) string {
 	if n == 1 {

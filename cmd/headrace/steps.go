@@ -210,7 +210,8 @@ func (m *Main) advise(ctx context.Context, st openStore, key string, rows []ledg
 		r := rows[i]
 		if r.State == ledger.Awaiting {
 			words := inspect.StepWords("send", r, migrate.Quote) + " VALUE"
-			if err := m.line("\nThe message waits for signal %s until %s: %s", r.Step, when(v.Until), m.command(words)); err != nil {
+			says := fmt.Sprintf("The message waits for signal %s until %s: %s", r.Step, when(v.Until), m.command(words))
+			if err := m.paragraph(says); err != nil {
 				return err
 			}
 		}
@@ -226,7 +227,7 @@ func (m *Main) printAdvice(a inspect.Advice) error {
 	if a.Says == "" {
 		return nil
 	}
-	if err := m.line("\n%s", a.Says); err != nil {
+	if err := m.paragraph(a.Says); err != nil {
 		return err
 	}
 	for _, c := range a.Commands {
