@@ -221,12 +221,26 @@ equally between them: 30+ means at least 30. With --group it counts the messages
 // rowDetailView is a row with everything recorded about its message.
 type rowDetailView struct {
 	rowView
-	Runs []attemptView `json:"runs"`
+	Runs  []attemptView `json:"runs"`
+	Steps []stepView    `json:"steps,omitempty"`
 	bodyView
 }
 
+// addRuns adds the attempts of the message, and its steps.
+func (v *rowDetailView) addRuns(ctx context.Context, st openStore, id inbox.ID) error {
+	attempts, err := st.Inbox().Attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, a := range attempts {
+		v.Runs = append(v.Runs, viewAttempt(a))
+	}
+	v.Steps, err = stepsOf(ctx, st, id)
+	return err
+}
+
 func (m *Main) backlogShowCommand() *cobra.Command {
-	c := &cobra.Command{Use: "show ID", Short: "show a message that waits, with its attempts", Args: one("ID")}
+	c := &cobra.Command{Use: "show ID", Short: "show a message that waits, with its attempts and steps", Args: one("ID")}
 	shown := addContent(c, "the payload and the values of the headers")
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
@@ -250,12 +264,8 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 			v := rowDetailView{rowView: viewRow(r), Runs: []attemptView{}, bodyView: viewBody(r.Delivery, shown.any())}
 			eyes.body(&v.bodyView)
 			if r.Delivery.Key != "" {
-				attempts, err := st.Inbox().Attempts(ctx, inbox.ID{Scope: r.Delivery.Scope, Key: r.Delivery.Key})
-				if err != nil {
+				if err := v.addRuns(ctx, st, inbox.ID{Scope: r.Delivery.Scope, Key: r.Delivery.Key}); err != nil {
 					return fmt.Errorf("show message: %w", err)
-				}
-				for _, a := range attempts {
-					v.Runs = append(v.Runs, viewAttempt(a))
 				}
 			}
 			if m.json() {
@@ -306,6 +316,9 @@ func (m *Main) printRow(v rowDetailView) error {
 		return err
 	}
 	if err := m.section("attempts", m.attemptLines(v.Runs)); err != nil {
+		return err
+	}
+	if err := m.printStepsOf(v.Key, v.Steps); err != nil {
 		return err
 	}
 	return m.printBody(v.bodyView)

@@ -10,8 +10,11 @@ import (
 
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/intervene"
+	"github.com/headrace/headrace/internal/migrate"
+	"github.com/headrace/headrace/ledger"
 )
 
 func (m *Main) backlogRetryCommand() *cobra.Command {
@@ -32,7 +35,8 @@ func (m *Main) backlogCancelCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use: "cancel KEY... --reason WHY", Short: "make dead letters of messages that wait", Args: cobra.MinimumNArgs(1),
 		Long: `Takes messages out of the backlog: each becomes a dead letter of class cancelled, which can be redriven
-or discarded. A message that is being handled stays. Exit status 5 if none was cancelled.`,
+or discarded. A message that is being handled stays. The command first lists the steps of the messages
+whose call may have been carried out: cancelling undoes no call. Exit status 5 if none was cancelled.`,
 	}
 	var args intervene.Args
 	c.Flags().StringVar(&args.Handler, "handler", "", "only the message of this handler, where several have the key")
@@ -78,6 +82,11 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 			return err
 		}
 	}
+	if r.Kind == intervene.CancelKind {
+		if err := m.warnOfCalls(ctx, st, r.Consumer, args); err != nil {
+			return err
+		}
+	}
 	if m.dryRun {
 		return m.wouldMove(ctx, st, r, args)
 	}
@@ -109,6 +118,30 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 		m.next("dlq show %d", a.Letters[0])
 	} else {
 		m.next("backlog ls%s", chosen(dlq.Filter{Consumer: r.Consumer, Handler: args.Handler}))
+	}
+	return nil
+}
+
+// warnOfCalls says which steps of the messages have a call that may have been carried out.
+func (m *Main) warnOfCalls(ctx context.Context, st openStore, consumer string, args intervene.Args) error {
+	rows, err := st.Operations().Moves.Find(ctx, consumer, args.Keys)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if row.Delivery.Key == "" || args.Handler != "" && row.Handler != args.Handler {
+			continue
+		}
+		steps, err := st.Operations().Steps.List(ctx, inbox.ID{Scope: row.Delivery.Scope, Key: row.Delivery.Key})
+		if err != nil {
+			return err
+		}
+		for _, step := range steps {
+			if slices.Contains([]ledger.State{ledger.Pending, ledger.Parked, ledger.Skipped}, step.State) {
+				m.say("warning: %s: a call of its step %s of %s may have been carried out: %s",
+					short(row.Delivery.Key, 40), step.Step, step.System, m.command("steps "+migrate.Quote(row.Delivery.Key)))
+			}
+		}
 	}
 	return nil
 }

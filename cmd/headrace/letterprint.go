@@ -47,7 +47,7 @@ func (m *Main) printDetail(v detailView) error {
 	if err := m.printRuns(v); err != nil {
 		return err
 	}
-	if err := m.printStepsOf(v); err != nil {
+	if err := m.printStepsOf(v.Key, v.Steps); err != nil {
 		return err
 	}
 	if err := m.printBody(v.bodyView); err != nil || v.Edited == nil || v.Edited.Payload == nil {
@@ -59,16 +59,16 @@ func (m *Main) printDetail(v detailView) error {
 	return m.printBody(*v.Edited)
 }
 
-// printStepsOf prints the steps of a letter's message.
-func (m *Main) printStepsOf(v detailView) error {
-	if len(v.Steps) == 0 {
+// printStepsOf prints the steps of the message with this key.
+func (m *Main) printStepsOf(key string, steps []stepView) error {
+	if len(steps) == 0 {
 		return nil
 	}
 	var rows [][]string
-	for _, step := range v.Steps {
+	for _, step := range steps {
 		rows = append(rows, step.line())
 	}
-	if err := m.section("steps", []string{"  see " + m.command("steps "+migrate.Quote(v.Key))}); err != nil {
+	if err := m.section("steps", []string{"  see " + m.command("steps "+migrate.Quote(key))}); err != nil {
 		return err
 	}
 	return m.table(stepColumns, rows)

@@ -38,6 +38,7 @@ import (
 //	seed answered KEY   a message that was handled, with an answer
 //	seed postponed KEY  one that its handler postponed, for a reason with terminal escapes
 //	seed retried KEY    a message that failed once and waits for its next attempt
+//	seed calling KEY    such a message, with a step whose call may have been carried out
 //	seed instance NAME  a process that runs the consumer
 //	seed instance-staging NAME   another one, of another environment
 //	seed alerts NAME    an alert of the consumer that fires, and one that was resolved, with what sinks got
@@ -151,12 +152,10 @@ func (s seeder) write(what, arg string) error {
 		}})
 	case "retried":
 		return s.retried(deadLetter(arg))
+	case "calling":
+		return s.calling(deadLetter(arg))
 	case "doubled":
-		if err := s.steps(arg); err != nil {
-			return err
-		}
-		_, err := s.t.ExecContext(s.ctx, "UPDATE headrace_steps SET other_id = 'inv_2' WHERE key = $1 AND step = 'invoice'", arg)
-		return err
+		return s.doubled(arg)
 	case "broken":
 		return storetest.Enter(s.ctx, s.st.Inbox(), s.t, inbox.Entry{ID: inbox.ID{Scope: "billing/orders.paid", Key: "lost"}, State: inbox.Dead, Fingerprint: "f"})
 	}
@@ -250,6 +249,15 @@ func (s seeder) steps(key string) error {
 	return nil
 }
 
+// doubled is a letter whose message has a step that was carried out twice.
+func (s seeder) doubled(key string) error {
+	if err := s.steps(key); err != nil {
+		return err
+	}
+	_, err := s.t.ExecContext(s.ctx, "UPDATE headrace_steps SET other_id = 'inv_2' WHERE key = $1 AND step = 'invoice'", key)
+	return err
+}
+
 // signal is a message that waits for a signal.
 func (s seeder) signal(key string) error {
 	d := deadLetter(key).Delivery
@@ -315,6 +323,16 @@ func (s seeder) retried(l dlq.Letter) error {
 	return s.st.Backlog().Put(s.ctx, s.t, []backlog.Item{{
 		Consumer: l.Consumer, Handler: l.Handler, Delivery: d, Delay: time.Hour, ErrorFingerprint: l.ErrorFingerprint,
 	}})
+}
+
+// calling is a message whose first run ended within a call of a step.
+func (s seeder) calling(l dlq.Letter) error {
+	if err := s.retried(l); err != nil {
+		return err
+	}
+	_, err := s.t.ExecContext(s.ctx, `INSERT INTO headrace_steps (scope, key, step, system, state, call_id, input_hash, first_call_at, last_call_at, changed_at)
+		SELECT scope, key, 'payout', 'bank', 'pending', 'c', '', changed_at, changed_at, changed_at FROM headrace_inbox WHERE scope = $1 AND key = $2`, l.ID().Scope, l.ID().Key)
+	return err
 }
 
 // answered writes a message that is done, with an answer.

@@ -210,7 +210,7 @@ func (m *Main) printWhyLetter(v whyView) error {
 	if err := m.section("attempts", m.attemptLines(l.Runs)); err != nil {
 		return err
 	}
-	if err := m.printStepsOf(*l); err != nil {
+	if err := m.printStepsOf(l.Key, l.Steps); err != nil {
 		return err
 	}
 	switch {
