@@ -35,9 +35,10 @@ type Main struct {
 	NoPager bool
 
 	out     *bufio.Writer
-	path    string // of the command, without the program's name
-	role    string // that the command needs, as in roles
-	refused bool   // the command will end with an error, and later says what comes next
+	args    []string // as the user gave them
+	path    string   // of the command, without the program's name
+	role    string   // that the command needs, as in roles
+	refused bool     // the command will end with an error, and later says what comes next
 	later   string
 	reads   bool // the command writes nothing
 	dryRun  bool // see writes
@@ -69,7 +70,7 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // Run runs the command that args name and returns the exit status.
 func (m *Main) Run(ctx context.Context, args []string) int {
-	m.out = bufio.NewWriter(closedPipe{m.Stdout})
+	m.out, m.args = bufio.NewWriter(closedPipe{m.Stdout}), args
 	root := m.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)

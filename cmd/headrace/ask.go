@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/store/txn"
 )
 
@@ -78,7 +80,7 @@ func (m *Main) reaches(ctx context.Context, st openStore, a *asking) error {
 	if !m.dryRun || a.direct {
 		return nil
 	}
-	return m.namesDirect(askerOf(st).Reaches(ctx, a.Consumer), a.words)
+	return m.namesDirect(askerOf(st).Reaches(ctx, a.Consumer))
 }
 
 // carryOut has a process of the consumer do it, or this command, by do. soFar is called with what a process has
@@ -92,17 +94,52 @@ func carryOut[A, B any](ctx context.Context, m *Main, st openStore, a *asking, a
 		return done, err
 	}
 	answer, err := askLong(ctx, st, a.Request, args, instance.Valid, soFar)
-	return answer, m.namesDirect(err, a.words)
+	return answer, m.namesDirect(err)
 }
 
 // atOnce is soFar of what a process does at once.
 func atOnce[A any](A) {}
 
-// namesDirect adds to the error that no process answers what an admin can do with the command of these
-// words.
-func (m *Main) namesDirect(err error, words string) error {
+// namesDirect adds to the error that no process answers what an admin can do with the same command.
+func (m *Main) namesDirect(err error) error {
 	if errors.Is(err, instance.ErrNoAnswer) {
-		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: headrace %s --direct", err, words)
+		return fmt.Errorf("%w. With an admin's login the same command with --direct does it by itself: %s", err, again(m.args, "--direct"))
 	}
 	return err
+}
+
+// again is the command line of args with one more flag, without the DSN: it may hold a password.
+func again(args []string, flag string) string {
+	words := []string{"headrace"}
+	for i := 0; i < len(args); i++ {
+		switch arg := args[i]; {
+		case arg == "--":
+			words = append(words, flag, arg)
+			for _, rest := range args[i+1:] {
+				words = append(words, migrate.Quote(rest))
+			}
+			return strings.Join(words, " ")
+		case arg == "--dsn":
+			i++
+		case strings.HasPrefix(arg, "--dsn="):
+		default:
+			words = append(words, quoteFlag(arg))
+		}
+	}
+	return strings.Join(append(words, flag), " ")
+}
+
+// flagName is a flag, without a value.
+var flagName = regexp.MustCompile(`^--?[a-z][a-z-]*$`)
+
+// quoteFlag makes an argument a word of a shell. Of a flag only the value may need quotes.
+func quoteFlag(arg string) string {
+	name, value, given := strings.Cut(arg, "=")
+	switch {
+	case !flagName.MatchString(name):
+		return migrate.Quote(arg)
+	case given:
+		return name + "=" + migrate.Quote(value)
+	}
+	return name
 }

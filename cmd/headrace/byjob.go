@@ -72,7 +72,7 @@ func (m *Main) wouldAsk(ctx context.Context, st openStore, f dlq.Filter, verb st
 		return err
 	}
 	if err := askerOf(st).Reaches(ctx, name); err != nil {
-		return m.namesDirect(err, "dlq "+verb)
+		return m.namesDirect(err)
 	}
 	return m.wouldDecide(f, verb, total)
 }
@@ -84,7 +84,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 		return nil // there is nothing to do
 	}
 	if err != nil {
-		return m.namesDirect(err, "dlq "+string(kind))
+		return m.namesDirect(err)
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err == nil && !m.json() {
@@ -129,7 +129,7 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	o.Stages, o.PauseAt = nil, 100
 	id, err := m.plan(ctx, st, redriving.Plan{Kind: kind, Filter: f, Options: o}, d.by)
 	if err != nil {
-		return m.namesDirect(err, "dlq "+string(kind))
+		return m.namesDirect(err)
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err != nil {

@@ -142,7 +142,7 @@ func TestRedriveGroup(t *testing.T) {
 	p := newProgram(t)
 	p.seed("dead", "3")
 	p.run(exitRefused, quickly, "dlq", "redrive", "a276", "--reason", "fixed", "--yes")
-	p.wants("no process", "refused: no process of billing answers; none ran in the last hour. Nothing was done. ", "with --direct does it by itself", "next: headrace consumer ls\n")
+	p.wants("no process", "refused: no process of billing answers; none ran in the last hour. Nothing was done. ", "with --direct does it by itself: headrace dlq redrive a276 --reason fixed --yes --direct\n", "next: headrace consumer ls\n")
 	var b billing
 	b.start(p, "v1")
 	p.run(exitUsage, quickly, "dlq", "redrive", "a276", "--yes")
@@ -162,8 +162,8 @@ func TestRedriveFew(t *testing.T) {
 	t.Parallel()
 	p := newProgram(t)
 	p.seed("dead", "4")
-	p.run(exitRefused, quickly, "dlq", "redrive", "1", "--reason", "again", "--yes")
-	p.wants("no process", "refused: no process of billing answers", "with --direct does it by itself", "next: headrace consumer ls\n")
+	p.run(exitRefused, quickly, "dlq", "redrive", "1", "--reason", "that's mended", "--yes")
+	p.wants("no process", "refused: no process of billing answers", `with --direct does it by itself: headrace dlq redrive 1 --reason 'that'\''s mended' --yes --direct`+"\n", "next: headrace consumer ls\n")
 	var b billing
 	b.start(p, "v1")
 	b.bad.Store("k2", true)
