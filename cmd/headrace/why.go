@@ -221,20 +221,36 @@ func (m *Main) printWhyLetter(v whyView) error {
 		m.say("another message had its key first; to give it up: %s", m.command("dlq discard "+v.words+" --reason WHY"))
 	case v.Open > 0 && slices.ContainsFunc(v.Builds, inspect.Build.Fixed):
 		m.next("%s", v.trial())
+		m.sayRedrive(v)
 	case v.Open > 0:
 		m.next("dlq show %d --payload", l.ID)
 		m.say("when a fix runs: %s", m.command(v.trial()))
+		m.sayRedrive(v)
 	}
 	return nil
 }
 
-// trial is the command that tries a fix. What has ended its process cannot be rehearsed: the
-// first stage of its redrive is the trial.
+// rehearsed reports whether letters of the group may be rehearsed. What has ended its process is not,
+// nor is a leased handler: it alone has steps.
+func (v *whyView) rehearsed() bool {
+	return v.Class != dlq.Crashed && (v.Letter == nil || len(v.Letter.Steps) == 0)
+}
+
+// trial is the command that tries a fix. Where nothing is rehearsed, the first stage of the redrive is
+// the trial.
 func (v *whyView) trial() string {
-	if v.Class == dlq.Crashed {
+	if !v.rehearsed() {
 		return "redrive plan " + v.words
 	}
 	return "dlq rehearse " + v.words
+}
+
+// sayRedrive says what tries a fix where the handler is not declared to be rehearsed: the database does
+// not know whether it is.
+func (m *Main) sayRedrive(v whyView) {
+	if v.rehearsed() {
+		m.say("if the handler cannot be rehearsed: %s", m.command("redrive plan "+v.words))
+	}
 }
 
 // saysBuild tells what a build has to do with the group.
