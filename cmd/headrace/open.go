@@ -52,7 +52,7 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(db.sqlite); db.sqlite != "" && !make && errors.Is(err, fs.ErrNotExist) {
+	if db.sqlite != "" && !make && isMissing(db.sqlite) {
 		dir, err := os.MkdirTemp("", "headrace")
 		if err != nil {
 			return fmt.Errorf("make a scratch file: %w", err)
@@ -66,6 +66,8 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(openStore) error) (err error) {
 	st, err := m.open(ctx, db, m.flags.schema, unchecked)
 	switch {
+	case err != nil && db.sqlite != "" && isMissing(db.sqlite):
+		return &noFileError{path: db.sqlite, from: m.dsnFrom(), make: m.command("migrate up")}
 	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err):
 		return fmt.Errorf("%w (%s, from %s)", err, db.shown, m.dsnFrom())
 	case err != nil:
@@ -81,3 +83,21 @@ func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(ope
 	}
 	return f(st)
 }
+
+func isMissing(file string) bool {
+	_, err := os.Stat(file)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// noFileError says that there is no file of that path. It matches store.ErrSchema.
+type noFileError struct{ path, from, make string }
+
+func (e *noFileError) Error() string {
+	path := e.path
+	if whole, err := filepath.Abs(path); err == nil {
+		path = whole
+	}
+	return fmt.Sprintf("the file %s does not exist (sqlite:%s, from %s). Is the path right? `%s` would make a new, empty database there", path, e.path, e.from, e.make)
+}
+
+func (e *noFileError) Unwrap() error { return store.ErrSchema }
