@@ -238,12 +238,12 @@ func (m *Main) printDecided(v decidedView, kind job.Kind) error {
 		return m.emitJSON("", v)
 	}
 	var dead int64
-	underWay := v.State == job.Running
+	underWay, discarded := v.State == job.Running, false
 	rows := make([][]string, 0, len(v.Letters))
 	for _, l := range v.Letters {
 		says := string(l.Outcome)
 		if l.Outcome == job.Succeeded && kind == job.Discarding {
-			says = "discarded"
+			says, discarded = "discarded", true
 		}
 		if l.Outcome == job.FailedAgain {
 			says = "failed again"
@@ -282,7 +282,7 @@ func (m *Main) printDecided(v decidedView, kind job.Kind) error {
 		m.next("redrive watch %s", v.Redrive)
 	case v.State == job.Paused:
 		m.next("redrive show %s", v.Redrive)
-	case v.State == job.Done && kind == job.Discarding:
+	case discarded && v.State == job.Done:
 		m.nextDiscarded(v.id, v.consumer)
 	default:
 		if i := slices.IndexFunc(v.Letters, func(l redrivenView) bool { return l.Key != "" }); i >= 0 { // it exists

@@ -179,6 +179,12 @@ func TestRedriveFew(t *testing.T) {
 	p.wants("discard", "R-3 done", "4  discarded")
 	p.run(exitDone, quickly, "dlq", "discard", "5", "--reason", "test data", "--dry-run")
 	p.wants("dry", "would discard 1 letter")
+	p.seed("steps", "s1")
+	p.run(exitRefused, quickly, "dlq", "discard", "6", "--reason", "test data", "--yes")
+	p.wants("an open call", "R-4 done", "6  skipped", "next: headrace dlq show 6", "refused: nothing was done")
+	if strings.Contains(p.stderr.String(), "take it back") {
+		t.Errorf("nothing was discarded: %s", &p.stderr)
+	}
 	p.run(exitDone, nil, "check")
 }
 
