@@ -45,7 +45,7 @@ func TestEditOnATerminal(t *testing.T) {
 		{"n", "dlq edit 1 --reason x", exitRefused, "changed $.canary"},
 		{"y", "dlq edit 1 --reason x", exitDone, "next: headrace dlq rehearse 1"},
 		{"y", "dlq redrive 2 --new-key k0 --reason x", exitRefused, "Type k0 to go on:"},
-		{"k0", "dlq redrive 2 --new-key k0 --reason x", exitDone, "next: headrace dlq show 2"},
+		{"k0", "dlq redrive 2 --new-key k0 --reason x", exitDone, "next: headrace inbox show -- k0"},
 	} {
 		p.stdin = c.answer + "\n"
 		p.run(c.status, terminal, strings.Fields(c.args)...)

@@ -9,6 +9,7 @@ import (
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/editing"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // redriveNewKey redrives one letter under a key that a person gives: the only way to apply a message
@@ -66,7 +67,7 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 		if err := m.line("letter %d redriven under the key %s", l.LetterID, key); err != nil {
 			return err
 		}
-		m.next("dlq show %d", l.LetterID)
+		m.next("inbox show -- %s", migrate.Quote(key))
 		return nil
 	})
 }

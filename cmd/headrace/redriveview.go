@@ -10,8 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/inspect"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 // redriveView is a redrive as JSON.
@@ -99,7 +101,9 @@ func (v *redriveView) outcomes() string {
 // showPlanAlone prints a plan with its checks, and how to apply it.
 func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
 	r, err := m.showPlan(ctx, st, id)
-	if err == nil && r.Now.Before(r.Expires) {
+	if err == nil && r.Now.Before(r.Expires) && inspect.SkipsAll(r) {
+		m.next("dlq ls --consumer %s --class %s", migrate.Quote(r.Consumer), dlq.Conflict)
+	} else if err == nil && r.Now.Before(r.Expires) {
 		m.next("redrive apply %s --reason WHY", job.Name(id))
 	} else if err == nil {
 		err = m.nextPlan(ctx, st, r)

@@ -118,6 +118,13 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 	return list, nil
 }
 
+// SkipsAll reports whether a plan redrives nothing: its letters are conflicts, each of which needs a
+// new key.
+func SkipsAll(r job.Redrive) bool {
+	all, _ := sum(r.Survey, nil)
+	return r.Kind == job.Redriving && all.Conflicts > 0 && all.Conflicts == r.Count
+}
+
 // sum adds up what is known of the letters of a plan, and returns which builds that run wrote some.
 func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []string) {
 	for _, s := range survey {
