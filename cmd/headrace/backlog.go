@@ -245,7 +245,7 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 	c.RunE = m.do(func(ctx context.Context, args []string) error {
 		id, ok := parseID(args[0])
 		if !ok {
-			return notID(args[0])
+			return fmt.Errorf("%w; headrace inbox show KEY finds a message by its key", notID(args[0]))
 		}
 		eyes, err := m.eyes(shown)
 		if err != nil {
