@@ -77,9 +77,9 @@ func (m *Main) emitReport(report store.Report) error {
 		return err
 	}
 	if !m.json() {
-		last := plural(len(report.Rules), "rule holds", "rules hold")
+		last := plural(len(rows)-warnings, "rule holds", "rules hold")
 		if broken > 0 {
-			last = fmt.Sprintf("%d of %s broken", broken, plural(len(report.Rules), "rule is", "rules are"))
+			last = fmt.Sprintf("%d of %s broken", broken, plural(len(rows), "rule is", "rules are"))
 		}
 		if warnings > 0 {
 			last += ", with " + plural(warnings, "warning", "warnings")
