@@ -101,7 +101,11 @@ func (r report) print(w io.Writer, asJSON bool) error {
 	if more > 0 {
 		fmt.Fprintf(t, "\t%8d\tfor other reasons\n", more)
 	}
-	fmt.Fprintf(t, "\n%d of %d checks of %s hold\n", r.Check.Rules-r.Check.Broken, r.Check.Rules, r.Database)
+	if r.Check.Broken == 0 {
+		fmt.Fprintf(t, "\nall checks of %s hold\n", r.Database)
+	} else {
+		fmt.Fprintf(t, "\n%d of %d checks of %s do not hold\n", r.Check.Broken, r.Check.Rules, r.Database)
+	}
 	return t.Flush()
 }
 

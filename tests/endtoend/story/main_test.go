@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -147,9 +146,7 @@ func TestREADMESaysWhatIsPrinted(t *testing.T) {
 	if r.code != exitDone || r.stdout == "" {
 		t.Fatalf("%+v", r)
 	}
-	// How many checks the store has is its own affair.
-	checks := regexp.MustCompile(`\d+ of \d+ checks`)
-	if !strings.Contains(checks.ReplaceAllString(string(readme), "checks"), checks.ReplaceAllString(r.stdout, "checks")) {
+	if !strings.Contains(string(readme), r.stdout) {
 		t.Errorf("README.md does not hold what was printed:\n%s", r.stdout)
 	}
 }
