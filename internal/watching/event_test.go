@@ -31,7 +31,7 @@ func TestRedriveEnded(t *testing.T) {
 			t.Fatalf("%q", got)
 		}
 		a := p.told[0]
-		if !strings.Contains(a.Text, "6 succeeded, 2 failed again, 1 were skipped") || a.Topic != "R-42" || a.Links[0].URL != "https://ops.example/r/42" {
+		if !strings.Contains(a.Text, "6 succeeded, 2 failed again, 1 was skipped") || a.Topic != "R-42" || a.Links[0].URL != "https://ops.example/r/42" {
 			t.Errorf("%+v", a)
 		}
 		for _, after := range []time.Duration{2 * time.Hour, 25 * time.Hour, 50 * time.Hour} {
@@ -72,5 +72,14 @@ func TestScheduleThatIsGone(t *testing.T) {
 		if got := len(f.ticks()); got != c.want {
 			t.Errorf("%+v: %d", c, got)
 		}
+	}
+}
+
+// A discard says how many letters were discarded.
+func TestBecameOf(t *testing.T) {
+	r := job.Redrive{Kind: job.Discarding, Count: 3}
+	r.Succeeded, r.Skipped = 1, 2
+	if got := becameOf(r); got != "Of 3 letters, 1 was discarded, 2 were skipped" {
+		t.Error(got)
 	}
 }

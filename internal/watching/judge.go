@@ -274,6 +274,15 @@ func (f *facts) waiting() (list []condition.Finding) {
 // endedTime is how long after its end a redrive is told of, if no process looked before.
 const endedTime = 24 * time.Hour
 
+// becameOf says what became of the letters of a redrive, or of a discard.
+func becameOf(r job.Redrive) string {
+	of, skipped := plural(r.Count, "letter", "letters"), plural(r.Skipped, "was skipped", "were skipped")
+	if r.Kind == job.Discarding {
+		return fmt.Sprintf("Of %s, %s, %s", of, plural(r.Succeeded, "was discarded", "were discarded"), skipped)
+	}
+	return fmt.Sprintf("Of %s, %d succeeded, %d failed again, %s", of, r.Succeeded, r.FailedAgain, skipped)
+}
+
 // jobs are the redrives that need a person, and those that have ended.
 func (f *facts) jobs() (list []condition.Finding) {
 	for _, r := range f.redrives {
@@ -284,7 +293,7 @@ func (f *facts) jobs() (list []condition.Finding) {
 		case r.State.Ended() && !r.Applied.IsZero() && f.now.Sub(r.Ended) < endedTime:
 			c.Kind, c.Severity, c.Count, c.Since = alerts.RedriveEnded, alerts.Info, r.Count, r.Ended
 			list = append(list, say(c, fmt.Sprintf("%s of %s is %s", name, f.consumer, r.State),
-				fmt.Sprintf("Of %s, %d succeeded, %d failed again, %d were skipped", plural(r.Count, "letter", "letters"), r.Succeeded, r.FailedAgain, r.Skipped),
+				becameOf(r),
 				"headrace redrive show "+name))
 		case r.State == job.Paused && !strings.HasPrefix(r.Why, "by "): // a person
 			list = append(list, say(c, because(fmt.Sprintf("%s of %s has paused", name, f.consumer), r.Why), "", "headrace redrive show "+name))
