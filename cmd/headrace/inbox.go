@@ -149,7 +149,7 @@ func (m *Main) printEntries(views []entryView) error {
 		header []string
 		rows   [][]string
 	}{
-		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTERS", "FINGERPRINT"}, rows},
+		{[]string{"SCOPE", "STATE", "SINCE", "FAILED RUNS", "LETTER IDS", "FINGERPRINT"}, rows},
 		{[]string{"SCOPE", "STATUS", "DUE", "POSTPONED SINCE", "REASON"}, waits},
 		{[]string{"SCOPE", "RUN", "AT", "CLASS", "ERROR"}, runs},
 		{append([]string{"SCOPE"}, stepColumns...), steps},

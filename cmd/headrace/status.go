@@ -196,7 +196,7 @@ func waiting(d backlog.Depth) int64 { return d.Ready + d.Delayed + d.Blocked }
 
 // waits says how much waits, and what for.
 func (c *consumerState) waits() string {
-	text := fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "waits", "wait"), c.Oldest.Round(time.Millisecond))
+	text := fmt.Sprintf("%s, oldest %s", plural(c.Waiting, "message waits", "messages wait"), c.Oldest.Round(time.Millisecond))
 	if c.Failed > 0 {
 		text += fmt.Sprintf(", %d after a failure", c.Failed)
 	}
@@ -318,7 +318,7 @@ func (m *Main) printStatus(ctx context.Context, st openStore, v statusView) erro
 	section("CONSUMERS", state)
 	for _, s := range v.Outboxes {
 		boxes = append(boxes, []string{
-			short(s.Outbox, 40), plural(waitingEvents(s.Status), "waits", "wait") + ", oldest " + s.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", s.Parked),
+			short(s.Outbox, 40), plural(waitingEvents(s.Status), "event waits", "events wait") + ", oldest " + s.Oldest.Round(time.Millisecond).String(), fmt.Sprintf("%d parked", s.Parked),
 			plural(s.Relays, "relay", "relays"),
 		})
 	}
