@@ -33,7 +33,7 @@ first message becomes due. Exit status 5 if no message did.`,
 
 func (m *Main) backlogCancelCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "cancel KEY... --reason WHY", Short: "make dead letters of messages that wait", Args: cobra.MinimumNArgs(1),
+		Use: "cancel KEY... --reason WHY", Short: "make dead letters of messages that wait", Args: least("at least one KEY"),
 		Long: `Takes messages out of the backlog: each becomes a dead letter of class cancelled, which can be redriven
 or discarded. A message that is being handled stays. The command first lists the steps of the messages
 whose call may have been carried out: cancelling undoes no call. Exit status 5 if none was cancelled.`,

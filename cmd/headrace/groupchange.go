@@ -123,7 +123,7 @@ func (m *Main) unmuteCommand() *cobra.Command {
 
 func (m *Main) noteCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "note GROUP [TEXT]", Short: "write an assignee, a ticket or a text on a group", Args: cobra.MinimumNArgs(1),
+		Use: "note GROUP [TEXT]", Short: "write an assignee, a ticket or a text on a group", Args: least("a GROUP"),
 		Long:    "Sets the parts that you give and keeps the others; an empty part is removed. headrace audit ls --subject group:ERROR-FINGERPRINT shows earlier notes.",
 		Example: "  headrace dlq note 7f3a --assign ann --link https://tickets/INC-412 'the bank rejects negative totals'",
 	}

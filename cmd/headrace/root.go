@@ -114,6 +114,16 @@ func one(what string) cobra.PositionalArgs {
 	}
 }
 
+// least allows one argument or more.
+func least(what string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usagef("%s: which? give %s", c.CommandPath(), what)
+	}
+}
+
 // mostOne allows one argument or none.
 func mostOne(what string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {

@@ -188,7 +188,7 @@ func twoConsumers(c *cobra.Command, args []string) error {
 
 func (m *Main) subscriptionRemoveCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use: "remove CONSUMER [TOPIC...]", Short: "end subscriptions", Args: cobra.MinimumNArgs(1),
+		Use: "remove CONSUMER [TOPIC...]", Short: "end subscriptions", Args: least("a CONSUMER"),
 		Long: `Ends the subscriptions of a consumer to these topics, or to all. It is refused while events wait; --events deletes
 them. It is also refused while a process of the consumer runs and a process has had a local handler for one of the
 topics within 2 minutes: that process would subscribe again, and miss the events published until then. Stop the
