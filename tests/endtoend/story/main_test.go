@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,7 +16,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/headrace/headrace/consumer"
+	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/examples/orders/billing"
+	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/sqlite"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // built is the path of the program, built once for all tests, and without the race detector: with it SQLite, which
@@ -193,6 +199,49 @@ func TestFiguresSeeWhatIsWrong(t *testing.T) {
 				t.Errorf("exit %d, stderr %q, want %d and %q\n%s", r.code, r.stderr, exitFailed, tc.says, r.stdout)
 			}
 		})
+	}
+}
+
+// A letter that a person edited and redrove is another order than the journal has: it waits, and then it is applied.
+func TestEditedLetterIsApplied(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "orders.db")
+	first := runChild(t, nil, "-json", "-db", file, "-n", "40").holds(t)
+	st, err := sqlite.Open(t.Context(), file, sqlite.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := redrive.New(st)
+	letters, err := admin.List(t.Context(), dlq.Filter{Class: dlq.Permanent}, 0, 1)
+	if err != nil || len(letters) != 1 {
+		t.Fatalf("%d letters, %v", len(letters), err)
+	}
+	detail, err := admin.Show(t.Context(), letters[0].LetterID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := detail.Letter.Delivery
+	payload := regexp.MustCompile(`"total_price":"[^"]*"`).ReplaceAll(l.Payload, []byte(`"total_price":"10.00"`))
+	edit := dlq.Edit{LetterID: letters[0].LetterID, Rev: 1, Content: dlq.Content{Payload: payload, Metadata: l.Metadata}, By: "ann", Reason: "fixed"}
+	if err := store.Transact(t.Context(), st, func(tx *txn.Txn) error { return admin.EditIn(t.Context(), tx, edit) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := admin.Redrive(t.Context(), redrive.Request{Filter: dlq.Filter{IDs: []int64{edit.LetterID}}, By: "ann"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d, err := openDatabase(t.Context(), options{db: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting, err := conclude(t.Context(), d)
+	if err := errors.Join(err, d.close()); err != nil || waiting.Lost != 0 || waiting.Waiting != 1 {
+		t.Errorf("before it runs: %+v, %v", waiting.figures, err)
+	}
+	last := runChild(t, nil, "-json", "-db", file, "-n", "0").holds(t)
+	if last.Applied != first.Applied+1 || last.figures.Dead != first.figures.Dead-1 {
+		t.Errorf("figures %+v, were %+v", last.figures, first.figures)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 type figures struct {
 	Delivered    int64 `json:"delivered"`     // deliveries in the journal
 	Messages     int64 `json:"messages"`      // distinct messages in it
-	Applied      int64 `json:"applied"`       // have their invoice
+	Applied      int64 `json:"applied"`       // have their invoice, or were edited and are done
 	Dead         int64 `json:"dead"`          // have a dead letter, and no invoice
 	Waiting      int64 `json:"waiting"`       // stand in the backlog, or were not acknowledged yet
 	Lost         int64 `json:"lost"`          // none of these
@@ -82,9 +82,9 @@ func (d *database) figures(ctx context.Context) (f figures, dead deadLetters, er
 			return f, dead, fmt.Errorf("figures: %s: %w", name, err)
 		}
 	}
-	for place, query := range map[string]string{"dead": sqlText("letters"), "waiting": sqlText("backlog")} {
-		if err := see(ctx, tx, place, query); err != nil {
-			return f, dead, fmt.Errorf("figures: read what is %s: %w", place, err)
+	for _, name := range []string{"letters", "backlog"} {
+		if err := see(ctx, tx, sqlText(name)); err != nil {
+			return f, dead, fmt.Errorf("figures: read the %s: %w", name, err)
 		}
 	}
 	err = tx.QueryRowContext(ctx, sqlText("figures"), confirmations).Scan(&f.Delivered, &f.Messages, &f.Applied, &f.Dead,
@@ -98,8 +98,8 @@ func (d *database) figures(ctx context.Context) (f figures, dead deadLetters, er
 	return f, dead, err
 }
 
-// see tells which messages the rows of query hold, by their bytes, and notes them under place.
-func see(ctx context.Context, tx *sql.Tx, place, query string) error {
+// see tells which messages the rows of query hold, by their bytes, and notes them under their places.
+func see(ctx context.Context, tx *sql.Tx, query string) error {
 	const limit = 500
 	i := newIdentifier()
 	for after := int64(-1); ; {
@@ -107,8 +107,8 @@ func see(ctx context.Context, tx *sql.Tx, place, query string) error {
 		if err != nil {
 			return err
 		}
-		for _, id := range seen {
-			if _, err := tx.ExecContext(ctx, insertSeen, place, id.Intent, id.Fact); err != nil {
+		for _, one := range seen {
+			if _, err := tx.ExecContext(ctx, insertSeen, one.place, one.Intent, one.Fact); err != nil {
 				return err
 			}
 		}
@@ -119,7 +119,13 @@ func see(ctx context.Context, tx *sql.Tx, place, query string) error {
 	}
 }
 
-func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int64, limit int) (seen []identity, last int64, err error) {
+// placed is a message, and where it is.
+type placed struct {
+	identity
+	place string
+}
+
+func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int64, limit int) (seen []placed, last int64, err error) {
 	rows, err := tx.QueryContext(ctx, query, after, limit, consumerName)
 	if err != nil {
 		return nil, 0, err
@@ -128,7 +134,8 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 	for rows.Next() {
 		var m headrace.Delivery
 		var metadata, coordinates []byte
-		if err := rows.Scan(&last, &m.Key, &m.ID, &m.Payload, &metadata, &coordinates); err != nil {
+		var place string
+		if err := rows.Scan(&last, &m.Key, &m.ID, &m.Payload, &metadata, &coordinates, &place); err != nil {
 			return nil, 0, err
 		}
 		m.Payload = notNil(m.Payload)
@@ -138,7 +145,7 @@ func page(ctx context.Context, tx *sql.Tx, i identifier, query string, after int
 		if err := json.Unmarshal(coordinates, &m.Coordinates); err != nil {
 			return nil, 0, err
 		}
-		seen = append(seen, i.identify(&m))
+		seen = append(seen, placed{i.identify(&m), place})
 	}
 	return seen, last, rows.Err()
 }

@@ -1,5 +1,5 @@
 -- The figures. A message is what the journal knows by its intent and its fact; a row of invoices is its effect if
--- it has the same intent and says the same. Everything is put into one heap and sorted, which stays fast where
+-- it has the same intent and says the same; what a person edited is applied if the inbox says so. Everything is put into one heap and sorted, which stays fast where
 -- joins of that many rows would not.
 WITH invoice AS (
     SELECT CASE WHEN shop <> '' THEN shop || ':order:' || order_id || ':paid' ELSE 'id:' || key END AS intent,
@@ -8,6 +8,7 @@ WITH invoice AS (
 ), heap AS (
     SELECT intent, fact, 1 AS deliveries, 0 AS effects, 0 AS letters, 0 AS pending FROM orders_deliveries
     UNION ALL SELECT intent, fact, 0, 1, 0, 0 FROM invoice
+    UNION ALL SELECT intent, fact, 0, 1, 0, 0 FROM orders_seen WHERE place = 'applied'
     UNION ALL SELECT intent, fact, 0, 0, 1, 0 FROM orders_seen WHERE place = 'dead'
     UNION ALL SELECT intent, fact, 0, 0, 0, 1 FROM orders_seen WHERE place = 'waiting'
 ), message AS (
