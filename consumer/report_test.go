@@ -36,6 +36,7 @@ func (l *lines) Write(p []byte) (int, error) {
 type record struct {
 	Level, Msg, Next, Handler, Key, Class, Error string
 	Attempt, Letter                              int
+	NotLogged                                    int    `json:"not_logged"`
 	Trace                                        string `json:"trace_id"`
 }
 
@@ -75,6 +76,27 @@ func TestTheLogCountsAttempts(t *testing.T) {
 	b.eventually("it is given up", func() bool { return len(log.failures()) == 2 })
 	if got, want := fmt.Sprint(log.failures()), "[1 waiting 3 dead]"; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+// Messages that fail at once for one reason have a line, and those after the first one line at the stop.
+func TestTheLogHasTheRestAtAStop(t *testing.T) {
+	b := setupSQLite(t)
+	log := &lines{}
+	config := b.config()
+	config.Logger, config.Retry = slog.New(slog.NewJSONHandler(log, nil)), retry.Policy{MaxAttempts: 1}
+	c := b.consumer(config)
+	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error { return errBoom })
+	b.start(c)
+	for _, id := range []string{"one", "two", "three", "four"} {
+		b.acked(b.deliver(id, `{}`))
+	}
+	if err := b.halt(); err != nil {
+		b.Error(err)
+	}
+	rest := log.records("messages failed")
+	if len(log.failures()) != 1 || len(rest) != 1 || rest[0].NotLogged != 3 || rest[0].Letter != 4 || rest[0].Error != "boom" || rest[0].Next != "dead" {
+		t.Errorf("%v, then %+v", log.failures(), rest)
 	}
 }
 

@@ -8,10 +8,11 @@
 // stored: credentials are masked, and Config.Redact has rewritten it.
 //
 // The first failure of a handler for a cause is logged at once. Those that follow within
-// ten seconds are counted, and the next line has their number. The cause is the error's
-// fingerprint.
+// ten seconds are counted. The next line has their number, or, if no other failure of that
+// cause follows, a line "messages failed": within another ten seconds, and at a stop. The
+// cause is the error's fingerprint.
 //
 // # Caveats
 //
-// The number of the last ones is lost if no other failure of that cause follows.
+// The number of those without a line is lost if the process is killed.
 package failurelog

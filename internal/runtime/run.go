@@ -119,6 +119,7 @@ func (r *Run) end() {
 func (r *Run) startWorkers() {
 	rt := r.rt
 	r.startPruning()
+	r.workers.Go(func() { rt.failures.Run(r.Stopping) })
 	options := r.batchOptions()
 	p := batch.New(r.Stopping, r.cancelled, options)
 	r.local.start(r, options)

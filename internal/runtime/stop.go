@@ -18,6 +18,7 @@ import (
 func (r *Run) Finish() error {
 	defer r.end()
 	defer r.rt.running.Store(false)
+	defer r.rt.failures.Flush() // after the work
 	drained := time.Now().Add(r.rt.DrainTimeout)
 	last := drained.Add(Grace)
 	r.Budget.Close()
