@@ -100,6 +100,38 @@ func TestTheLogHasTheRestAtAStop(t *testing.T) {
 	}
 }
 
+// The log names the time limit that a handler has exceeded.
+func TestTheLogNamesTheTimeout(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		log := &lines{}
+		config := b.config()
+		config.Logger, config.Retry = slog.New(slog.NewJSONHandler(log, nil)), retry.Policy{MaxAttempts: 1}
+		c := b.consumer(config)
+		consumer.Handle(c, topic, func(ctx context.Context, _ *headrace.Tx, _ *headrace.Message[body]) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, consumer.Timeout(100*time.Millisecond))
+		consumer.HandleLeased(c, "leased", func(ctx context.Context, _ *headrace.Message[body]) (headrace.Effects, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}, consumer.Timeout(200*time.Millisecond))
+		b.start(c)
+		b.acked(b.deliver("one", `{}`))
+		b.acked(b.src.Deliver("leased", "two", []byte(`{}`), nil))
+		b.eventually("both are logged", func() bool { return len(log.failures()) == 2 })
+		got := make(map[string]string)
+		for _, r := range log.records("message failed") {
+			if got[r.Handler] = r.Error; r.Class != "timeout" {
+				b.Errorf("%+v", r)
+			}
+		}
+		if got[topic] != "the handler's time of 100ms (consumer.Timeout, Config.HandlerTimeout) is over: context deadline exceeded" ||
+			got["leased"] != "the handler's time of 200ms (consumer.Timeout) is over: context deadline exceeded" {
+			b.Errorf("%q", got)
+		}
+	})
+}
+
 const traceID = "0af7651916cd43dd8448eb211c80319c"
 
 // refused returns handler, key and class of each message that was refused, sorted.

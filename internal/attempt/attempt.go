@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"runtime/debug"
+	"time"
 )
 
 // Panic is a panic that was caught. Code that has to go on first may panic with it again:
@@ -57,4 +58,13 @@ func Ended(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ctx.Err(), err)
+}
+
+// Late adds to err that ctx, a handler's context, has ended because the handler's time limit is over,
+// and which options set the limit. Other errors stay as they are.
+func Late(ctx context.Context, err error, limit time.Duration, options string) error {
+	if err == nil || ctx.Err() != context.DeadlineExceeded {
+		return err
+	}
+	return fmt.Errorf("the handler's time of %s (%s) is over: %w", limit, options, Ended(ctx, err))
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/task"
@@ -177,7 +178,7 @@ func (c *Call) run(ctx context.Context) (err error) {
 			err = bad
 		}
 	}()
-	err = c.h.Run(ctx, c.tx, c.inputs)
+	err = attempt.Late(ctx, c.h.Run(ctx, c.tx, c.inputs), c.h.Timeout, "consumer.Timeout, Config.HandlerTimeout")
 	returned = true
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/backlog"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/attempt"
 	"github.com/headrace/headrace/internal/outcome"
 	"github.com/headrace/headrace/internal/runner"
 	"github.com/headrace/headrace/internal/sleep"
@@ -92,7 +93,7 @@ func (w *Worker) run(k *work) (failure *outcome.Failure, stuck bool) {
 			if failed := steps.Park(ctx, session); err == nil {
 				err = failed
 			}
-			return err
+			return attempt.Late(ctx, err, w.h.Leased.Timeout, "consumer.Timeout")
 		})
 	})
 	if lost != nil {

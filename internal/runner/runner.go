@@ -52,9 +52,10 @@ type Session struct {
 	idle atomic.Bool
 	busy chan struct{}
 	// Of the current call; others read them only after the end of the session.
-	what  any
-	start time.Time
-	done  chan struct{}
+	what    any
+	start   time.Time
+	timeout time.Duration
+	done    chan struct{}
 }
 
 const (
@@ -95,7 +96,7 @@ func (r *Runner) session(cut context.Context, next func(*Lost) func(*Session), b
 		ended = true
 	}()
 	if s.await() {
-		return &Lost{What: s.what, Err: fmt.Errorf("%w: %s after its start", ErrStuck, time.Since(s.start).Round(time.Millisecond)), Stuck: true}, false
+		return &Lost{What: s.what, Err: fmt.Errorf("%w: it still ran %s after its start, and its Timeout is %s", ErrStuck, time.Since(s.start).Round(time.Millisecond), s.timeout), Stuck: true}, false
 	}
 	return &Lost{What: s.what, Err: retry.ErrGoexit}, ended
 }
@@ -169,7 +170,7 @@ func (s *Session) Call(parent context.Context, timeout time.Duration, what any, 
 	ctx, cancel := context.WithTimeout(parent, timeout)
 	defer cancel()
 	s.n++
-	s.what, s.start = what, time.Now()
+	s.what, s.start, s.timeout = what, time.Now(), timeout
 	s.limit.Store(int64(s.start.Sub(s.epoch) + timeout + s.r.Grace))
 	if s.call.Store(2*s.n + 1); s.idle.CompareAndSwap(true, false) {
 		s.busy <- struct{}{}

@@ -100,6 +100,9 @@ func TestLeftBehind(t *testing.T) {
 		if took := time.Since(start); lost == nil || !lost.Stuck || lost.What != "slow" || !errors.Is(lost.Err, runner.ErrStuck) || took != 15*time.Second {
 			t.Errorf("%+v after %s", lost, took)
 		}
+		if want := "handler did not return after its deadline: it still ran 15s after its start, and its Timeout is 10s"; lost.Err.Error() != want {
+			t.Errorf("%q, want %q", lost.Err, want)
+		}
 		close(release)
 		f.Sessions.Wait()
 		if got := f.seen(); !slices.Equal(got, []string{"stuck slow", "returned slow"}) {
