@@ -129,9 +129,13 @@ func TestRunRefusesBadRegistrations(t *testing.T) {
 		{"no handler", func(*consumer.Consumer) {}},
 		{"function is nil", func(c *consumer.Consumer) { consumer.Handle[body](c, topic, nil) }},
 		{"topic is empty", func(c *consumer.Consumer) { consumer.Handle(c, "", insert) }},
+		{"use two consumers, or one handler that calls both", func(c *consumer.Consumer) {
+			consumer.Handle(c, topic, insert)
+			consumer.Handle(c, topic, insert)
+		}},
 		{"another handler", func(c *consumer.Consumer) {
 			consumer.Handle(c, topic, insert)
-			consumer.Handle(c, topic, insert)
+			consumer.Handle(c, "other", insert, consumer.Name(topic))
 		}},
 		{"not positive", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.Timeout(0)) }},
 		{"From(nil)", func(c *consumer.Consumer) { consumer.Handle(c, topic, insert, consumer.From(nil)) }},

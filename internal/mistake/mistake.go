@@ -29,14 +29,14 @@ func Handler(h *runtime.Handler, registered []*runtime.Handler, local bool, drai
 		mistakes = append(mistakes, err)
 	}
 	for _, other := range registered {
-		switch {
-		case other.Name == h.Name:
-			mistakes = append(mistakes, errors.New("there is another handler of that name: use consumer.Name"))
+		switch { // another name is no help where the topic is taken
 		case local && other.Topic == h.Topic && other.Source == nil:
 			mistakes = append(mistakes, fmt.Errorf("handler %q already takes the local events of topic %q: use two consumers, or one handler that calls both", other.Name, h.Topic))
 		case other.Topic == h.Topic && Same(other.Source, h.Source), other.Ingest != nil && other.Ingest.Queue == h.Topic && Same(other.Ingest.Source, h.Source):
 			mistakes = append(mistakes, fmt.Errorf("handler %q already takes the messages of topic %q from this source, and each of the two would get "+
 				"only some: use two consumers, or one handler that calls both", other.Name, h.Topic))
+		case other.Name == h.Name:
+			mistakes = append(mistakes, errors.New("there is another handler of that name: use consumer.Name"))
 		}
 	}
 	return mistakes
