@@ -284,6 +284,12 @@ func TestOrderOfCalls(t *testing.T) {
 	if err := s.Check(t.Context(), "stripe", consumer.Demands{}); err == nil || !strings.Contains(err.Error(), "call Source.Endpoint") {
 		t.Errorf("without an endpoint: %v", err)
 	}
+	other := newSource(t, quiet())
+	other.Endpoint("stripe", webhook.Stripe(secret))
+	other.Endpoint("github", webhook.GitHub(secret))
+	if err := other.Check(t.Context(), "strpie", consumer.Demands{}); err == nil || !strings.Contains(err.Error(), `there are endpoints of "github", "stripe"`) {
+		t.Errorf("a mistyped topic: %v", err)
+	}
 	url := serve(t, s.Endpoint("stripe", webhook.Stripe(secret)))
 	subscribe(t, s, func(m *message.Message) { m.Ack() })
 	late := serve(t, s.Endpoint("stripe", webhook.Stripe(secret)))

@@ -25,7 +25,7 @@ func Stripe(secrets ...string) Scheme {
 	verify := func(r Request) (string, error) {
 		at, sums := stripeSignature(r.Header.Get("Stripe-Signature"))
 		if !signed(secrets, sums, []byte(at), []byte("."), r.Body) {
-			return "", ErrSignature
+			return "", unsigned(r.Header, "Stripe-Signature")
 		}
 		if err := recent(at, r.Time); err != nil {
 			return "", err
@@ -96,7 +96,7 @@ func bodySigned(preset string, secrets []string, signature, prefix string, decod
 		text, found := strings.CutPrefix(r.Header.Get(signature), prefix)
 		sum, err := decode(text)
 		if !found || err != nil || !signed(secrets, [][]byte{sum}, r.Body) {
-			return "", ErrSignature
+			return "", unsigned(r.Header, signature)
 		}
 		return r.Header.Get(headers[0]), nil
 	}
@@ -148,7 +148,7 @@ func Standard(secrets ...string) Scheme {
 			}
 		}
 		if !found {
-			return "", ErrSignature
+			return "", unsigned(h, standard.HeaderWebhookID, standard.HeaderWebhookTimestamp, standard.HeaderWebhookSignature)
 		}
 		if err := recent(h.Get(standard.HeaderWebhookTimestamp), r.Time); err != nil {
 			return "", err

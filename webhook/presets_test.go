@@ -189,3 +189,32 @@ func change(s string) string {
 	}
 	return s[:len(s)/2] + other + s[len(s)/2+1:]
 }
+
+// What is refused says which header is missing, or that the signed time is too old, and no value.
+func TestRefusalsSayWhy(t *testing.T) {
+	for _, v := range vectors(t) {
+		says := func(what string, r webhook.Request, want string) {
+			t.Helper()
+			if _, err := v.preset(v.secret).Verify(r); err == nil || !strings.HasSuffix(err.Error(), want) {
+				t.Errorf("%s: %s: error %v, want %s", v.name, what, err, want)
+			}
+		}
+		r := v.request()
+		r.Body = append(r.Body, ' ')
+		says("another body", r, "none of the secrets, or for another body")
+		for name := range v.headers {
+			if strings.Contains(strings.ToLower(name), "signature") || strings.Contains(name, "Hmac") {
+				r := v.request()
+				r.Header.Del(name)
+				says("no signature", r, "has no header "+strings.Replace(name, "svix-", "webhook-", 1))
+			}
+		}
+		if !v.sent.IsZero() {
+			r.Body = []byte(v.body)
+			r.Time = v.sent.Add(time.Hour)
+			says("late", r, "too old, as in a request that is sent again under its old signature")
+			r.Time = v.sent.Add(-time.Hour)
+			says("early", r, "is this machine's clock right?")
+		}
+	}
+}

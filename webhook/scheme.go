@@ -16,6 +16,10 @@ var (
 	ErrSignature = errors.New("the signature does not fit")
 	// ErrTime matches the error of a request whose signed time is more than 5 minutes away.
 	ErrTime = errors.New("the signed time is more than 5 minutes away")
+
+	errTooOld   = fmt.Errorf("%w: it is too old, as in a request that is sent again under its old signature", ErrTime)
+	errTooNew   = fmt.Errorf("%w: it is in the future: is this machine's clock right?", ErrTime)
+	errNoSecret = fmt.Errorf("%w: it was made with none of the secrets, or for another body", ErrSignature)
 )
 
 // tolerance is how far a signed time may be from ours, as Stripe and Standard Webhooks say.
@@ -97,7 +101,21 @@ func recent(text string, now time.Time) error {
 		return fmt.Errorf("%w: it has no time", ErrSignature)
 	}
 	if away := now.Sub(time.Unix(seconds, 0)); away > tolerance || away < -tolerance {
-		return ErrTime
+		if away < 0 {
+			return errTooNew
+		}
+		return errTooOld
 	}
 	return nil
+}
+
+// unsigned is the error of a request without a signature that fits. It names the header that is
+// missing, and never a value.
+func unsigned(h http.Header, names ...string) error {
+	for _, name := range names {
+		if h.Get(name) == "" {
+			return fmt.Errorf("%w: the request has no header %s", ErrSignature, name)
+		}
+	}
+	return errNoSecret
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/headrace/headrace"
 	"github.com/headrace/headrace/consumer"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/header"
 )
 
@@ -170,7 +173,7 @@ func (s *Source) refusal(name string, t *topic) error {
 	case t.mistake != nil:
 		return t.mistake
 	case !t.served:
-		return fmt.Errorf("topic %q has no endpoint: call Source.Endpoint(%q, …) before Run", name, name)
+		return fmt.Errorf("topic %q has no endpoint: call Source.Endpoint(%q, …) before Run; %s", name, name, s.endpoints())
 	case t.exposed && !t.ownKey:
 		return fmt.Errorf("an endpoint of topic %q verifies a signature that covers the body alone, so a captured request could be sent "+
 			"again under another id, and the handler's key is made from the id or a header: make it from the body, with consumer.Key(inbox.JSON(…))", name)
@@ -178,6 +181,20 @@ func (s *Source) refusal(name string, t *topic) error {
 		return fmt.Errorf("the handler's key of topic %q is made from the header %q, which is not stored: name it in Options.Headers", name, t.unstored)
 	}
 	return nil
+}
+
+// endpoints says which topics have one. The caller holds s.mu.
+func (s *Source) endpoints() string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s.topics)) {
+		if s.topics[name].served {
+			names = append(names, strconv.Quote(name))
+		}
+	}
+	if len(names) == 0 {
+		return "there is none yet"
+	}
+	return "there are endpoints of " + encode.Text(strings.Join(names, ", "), 500)
 }
 
 // Subscribe opens a topic: from now on its endpoints hand requests over. It does not block.
