@@ -68,11 +68,15 @@ func TestRetention(t *testing.T) {
 		b.age(100, "old")
 		b.age(100, "dead")
 
-		config.Retention = hourly
+		log := new(textLog)
+		config.Retention, config.Logger = hourly, slog.New(slog.NewTextHandler(log, nil))
 		second := b.consumer(config)
 		consumer.Handle(second, topic, handler)
 		b.start(second)
 		b.eventually("the old message is pruned", func() bool { return b.state("old") == "" })
+		if log.count("open_letters=never") != 1 {
+			b.Error("the log does not say that open letters stay")
+		}
 		if b.state("young") != inbox.Done || b.state("dead") != inbox.Dead {
 			b.Errorf("young is %q, dead is %q", b.state("young"), b.state("dead"))
 		}

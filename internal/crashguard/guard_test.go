@@ -240,6 +240,9 @@ func TestOrdinaryStartsAreNotLogged(t *testing.T) {
 		start(f, "fourth", options()).die()
 		fifth := start(f, "fifth", o)
 		f.Eventually("the death is logged", func() bool { return log.has("another process of the consumer ended unexpectedly") == 1 })
+		if log.has("which is slower") != 1 || log.has("instance=fourth for=") != 1 {
+			f.Error("the log does not say which process it was, and for how long messages are marked")
+		}
 		f.Eventually("and that it is over", func() bool { return log.has("not marked any more") == 1 })
 		fifth.end()
 	})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/instance"
+	"github.com/headrace/headrace/internal/encode"
 	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
 	"github.com/headrace/headrace/store"
@@ -126,6 +127,9 @@ type watch struct {
 	started time.Time
 	beats   map[string]time.Time // the first known beats of instances
 	told    bool                 // the log says that messages are marked
+	// died is the instance whose death makes others mark for the longest, and lasts is for how long.
+	died  instance.Instance
+	lasts time.Duration
 }
 
 // look reads the instances, counts deaths, and reads the suspects.
@@ -141,6 +145,7 @@ func (w *watch) look(ctx context.Context) error {
 		}
 	}
 	dead, died, doubtful := false, false, make(map[string]bool)
+	w.lasts = 0
 	for _, i := range list {
 		switch {
 		case i.ID == g.self.ID || !i.Ended.IsZero():
@@ -150,7 +155,10 @@ func (w *watch) look(ctx context.Context) error {
 					return err
 				}
 			}
-			dead, died = true, died || i.DeadFor < g.lasts(i)
+			dead = true
+			if lasts := g.lasts(i) - i.DeadFor; lasts > w.lasts {
+				died, w.died, w.lasts = true, i, lasts
+			}
 		case w.doubt(i):
 			doubtful[i.ID] = true
 		}
@@ -186,7 +194,8 @@ func (w *watch) set(died, marking bool) {
 	w.g.marking.Store(marking)
 	switch log := w.g.Logger; {
 	case died && !w.told:
-		log.Warn("another process of the consumer ended unexpectedly: messages are marked before they run")
+		log.Warn("another process of the consumer ended unexpectedly: for a while messages are marked before they run, which is slower, to find one that ends processes",
+			"host", w.died.Host, "instance", w.died.ID, "for", encode.Span(w.lasts.Round(time.Second)))
 		w.told = true
 	case !marking && w.told:
 		log.Info("messages are not marked any more")
