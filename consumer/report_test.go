@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -36,7 +37,8 @@ func (l *lines) Write(p []byte) (int, error) {
 type record struct {
 	Level, Msg, Next, Handler, Key, Class, Error string
 	Attempt, Letter                              int
-	NotLogged                                    int    `json:"not_logged"`
+	NotLogged                                    int `json:"not_logged"`
+	At                                           string
 	Trace                                        string `json:"trace_id"`
 }
 
@@ -130,6 +132,26 @@ func TestTheLogNamesTheTimeout(t *testing.T) {
 			b.Errorf("%q", got)
 		}
 	})
+}
+
+// The line of a panic says where it began, without a path of the build's machine.
+func TestTheLogHasThePlaceOfAPanic(t *testing.T) {
+	b := setupSQLite(t)
+	log := &lines{}
+	config := b.config()
+	config.Logger, config.Retry = slog.New(slog.NewJSONHandler(log, nil)), retry.Policy{MaxAttempts: 1}
+	c := b.consumer(config)
+	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error {
+		var orders map[string]int
+		orders["one"]++
+		return nil
+	})
+	b.start(c)
+	b.acked(b.deliver("one", `{}`))
+	want := regexp.MustCompile(`^github\.com/headrace/headrace/consumer_test\.TestTheLogHasThePlaceOfAPanic\.func1 \(report_test\.go:\d+\)$`)
+	if got := log.records("message failed"); len(got) != 1 || !want.MatchString(got[0].At) {
+		t.Errorf("%+v", got)
+	}
 }
 
 const traceID = "0af7651916cd43dd8448eb211c80319c"

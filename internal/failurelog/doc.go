@@ -4,6 +4,8 @@
 //
 // # Rules
 //
+// The line of a panic has the function, the file and the line where it began.
+//
 // Payloads and header values are never logged. The text of an error is the one that is
 // stored: credentials are masked, and Config.Redact has rewritten it.
 //

@@ -130,6 +130,9 @@ func (l *Log) Failed(f *outcome.Failure) {
 		slog.String("error_type", f.Description.Type), slog.String("error_fingerprint", f.Description.Fingerprint),
 		slog.Int("attempt", f.Attempt), slog.Duration("took", f.Took.Round(time.Microsecond)), slog.String("next", f.Outcome.String()),
 	}
+	if place := at(f.Description.Stack); place != "" {
+		attrs = append(attrs, slog.String("at", place))
+	}
 	if f.Delay > 0 {
 		attrs = append(attrs, slog.String("in", encode.Span(f.Delay.Round(time.Millisecond))))
 	}
