@@ -33,6 +33,7 @@ const (
 func (e *Engine) Run(ctx context.Context) {
 	var forgotten, rested time.Time
 	pause, part := lookEvery, outage.Part{Fails: "a redrive could not go on; it is tried again"}
+	old := outage.Part{Fails: "old redrives could not be removed; it is tried again"}
 	for {
 		rest := time.Since(rested) > restEvery
 		most, busy, err := e.steps(ctx, rest)
@@ -43,8 +44,10 @@ func (e *Engine) Run(ctx context.Context) {
 			e.Upkeep.Ran("redrive")
 		}
 		if err == nil && time.Since(forgotten) > forgetEvery {
-			forgotten = time.Now()
-			e.forget(ctx)
+			forget := e.forget(ctx)
+			if old.Tell(ctx, e.Logger, forget); forget == nil {
+				forgotten = time.Now()
+			}
 		}
 		pause = min(2*pause, most)
 		if !sleep.For(ctx, pause) {
@@ -103,14 +106,9 @@ func (e *Engine) settleGroups(ctx context.Context) {
 }
 
 // forget removes old redrives.
-func (e *Engine) forget(ctx context.Context) {
-	for more := true; more && ctx.Err() == nil; {
-		var err error
-		if more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch); err != nil && ctx.Err() != nil {
-			return
-		} else if err != nil {
-			e.Logger.Warn("old redrives could not be removed", "error", encode.Said(err))
-			return
-		}
+func (e *Engine) forget(ctx context.Context) (err error) {
+	for more := true; more && err == nil && ctx.Err() == nil; {
+		more, err = e.jobs().Forget(ctx, e.Consumer, kept, batch)
 	}
+	return err
 }

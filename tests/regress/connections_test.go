@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
 )
@@ -49,7 +50,12 @@ func TestNoConnectionLeft(t *testing.T) {
 					says: "the database cannot run our statements",
 					begin: func() {
 						owner.exec("ALTER ROLE " + role + " CONNECTION LIMIT 0")
-						owner.exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '" + role + "'")
+						// One that is connecting has passed the limit, and shows a moment later.
+						for none := 0; none < 3; time.Sleep(50 * time.Millisecond) {
+							if none++; owner.count("SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE usename = '"+role+"'") > 0 {
+								none = 0
+							}
+						}
 					},
 					end: func() { owner.exec("ALTER ROLE " + role + " CONNECTION LIMIT -1") },
 				})
