@@ -142,9 +142,7 @@ func TestTheLogHasThePlaceOfAPanic(t *testing.T) {
 	config.Logger, config.Retry = slog.New(slog.NewJSONHandler(log, nil)), retry.Policy{MaxAttempts: 1}
 	c := b.consumer(config)
 	consumer.Handle(c, topic, func(context.Context, *headrace.Tx, *headrace.Message[body]) error {
-		var orders map[string]int
-		orders["one"]++
-		return nil
+		panic("no orders")
 	})
 	b.start(c)
 	b.acked(b.deliver("one", `{}`))
