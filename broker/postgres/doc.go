@@ -24,7 +24,7 @@
 // A message is delivered until it was acknowledged: at least once. While it is held its
 // lease is extended, three times per lease. A message of a dead process comes again when
 // the lease is over, one that was given back after NackDelay. Acknowledgements are
-// written together, at most 20 ms after the first.
+// written together, at most 50 ms after the first.
 //
 // One process gets the messages of a queue in the order of their rows; those that commit
 // late come late, and are never skipped. There is no order among several processes. The
