@@ -35,9 +35,10 @@ type Store struct {
 	insert        inserts
 	ping          string
 	same          string
-	sealed        string // same and COMMIT
-	may           string
-	refusal       string // to subscribe to the outbox
+	// sealed is same and COMMIT in one message. Such a message has no arguments: the id itself is put in the place of $1.
+	sealed  string
+	may     string
+	refusal string // to subscribe to the outbox
 	tables
 }
 
@@ -152,7 +153,7 @@ func (s *Store) last(t *txn.Txn, events []outbox.Row) (*statement, error) {
 	case len(events) > 0:
 		query, args, err := s.insert.of(events, t.ID())
 		return &statement{query: query, args: args}, err
-	case t.ID() != "" && s.pool == nil && s.connector != nil:
+	case t.ID() != "" && s.connector != nil:
 		return &statement{query: strings.Replace(s.sealed, "$1", pq.QuoteLiteral(t.ID()), 1)}, nil
 	case t.ID() != "":
 		return &statement{query: s.same, args: []any{t.ID()}}, nil

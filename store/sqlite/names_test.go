@@ -29,7 +29,6 @@ var (
 		"queries/migrations_try_lock.sql":       "BEGIN IMMEDIATE is the lock",
 		"queries/migrations_no_timeouts.sql":    "SQLite builds an index in a transaction",
 		"queries/migrations_lock_timeout.sql":   "the context bounds the wait for it",
-		"queries/txn_commit.sql":                "SQLite has no network between COMMIT and the statement in front of it",
 		"queries/txn_same.sql":                  "SQLite's transactions have no id; the hooks of the connection see their end",
 		"queries/txn_check_deferred.sql":        "SQLite checks deferred constraints at COMMIT alone",
 		"queries/letters_list_bare.sql":         "SQLite has no logins",
