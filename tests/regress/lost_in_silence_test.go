@@ -25,9 +25,10 @@ func TestConnectionLostInSilence(t *testing.T) {
 		config.Concurrency, config.Retry = 1, attempts(4)
 		_, all := together(f, f.consumer(f.st, config), w, n, func(ctx context.Context, tx *headrace.Tx, m *headrace.Message[body]) error {
 			seen.next(m.ID)
-			err := insert(ctx, tx, m)
+			var session int
+			err := tx.QueryRowContext(ctx, "INSERT INTO effects (msg, n) VALUES ($1, $2) RETURNING pg_backend_pid()", m.ID, m.Body.N).Scan(&session)
 			if err == nil && slices.Contains(culprits, m.ID) {
-				loseConnection(f)
+				endSession(f, session)
 			}
 			return err
 		})

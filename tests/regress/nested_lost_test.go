@@ -7,14 +7,26 @@ import (
 	"github.com/headrace/headrace"
 )
 
-// loseConnection ends the session of the transaction that is open.
+// loseConnection ends the session of the transaction in which a handler runs that has had
+// no statement. That session has claimed a message: the tasks in the background, whose
+// sessions must live, only look at the inbox.
 func loseConnection(f *fixture) {
 	f.Helper()
-	const query = `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
-		WHERE application_name = $1 AND state = 'idle in transaction' AND pid <> pg_backend_pid()`
-	var n int
-	if err := f.db.QueryRow(query, f.schema).Scan(&n); err != nil {
+	const query = `SELECT pid FROM pg_stat_activity WHERE application_name = $1 AND state = 'idle in transaction' AND pid IN
+		(SELECT pid FROM pg_locks WHERE relation = 'headrace_inbox'::regclass AND mode = 'RowExclusiveLock')`
+	var session int
+	if err := f.db.QueryRow(query, f.schema).Scan(&session); err != nil {
 		f.Error(err)
+	}
+	endSession(f, session)
+}
+
+// endSession ends a session of the database, and waits until it is gone.
+func endSession(f *fixture, session int) {
+	f.Helper()
+	var gone bool
+	if err := f.db.QueryRow("SELECT pg_terminate_backend($1, 10000)", session).Scan(&gone); err != nil || !gone {
+		f.Errorf("session %d is gone: %t, %v", session, gone, err)
 	}
 }
 

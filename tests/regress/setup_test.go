@@ -23,6 +23,7 @@ import (
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/redrive"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/crashguard"
 	"github.com/headrace/headrace/internal/memsource"
 	"github.com/headrace/headrace/internal/pgtest"
 	"github.com/headrace/headrace/internal/pgtest/pgstore"
@@ -200,12 +201,15 @@ func (f *fixture) configOf(w way) consumer.Config {
 // orderKey is the metadata that names the order key.
 const orderKey = "order_key"
 
+// consumer returns a consumer that is as if it were alone in its process: a message that may have ended a
+// process would otherwise wait until no handler of any test runs.
 func (f *fixture) consumer(st store.Store, config consumer.Config) *consumer.Consumer {
 	f.Helper()
 	c, err := consumer.New(name, st, config)
 	if err != nil {
 		f.Fatal(err)
 	}
+	c.Runtime().Process = crashguard.NewProcess()
 	return c
 }
 
