@@ -12,7 +12,8 @@ import (
 // The tokens of a file.
 const (
 	open, shut  = "{{", "}}"
-	schemaToken = open + "schema" + shut
+	schemaName  = "schema"
+	schemaToken = open + schemaName + shut
 )
 
 // Names are the replacements of the tokens.
@@ -72,14 +73,28 @@ func (n Names) Load(fsys fs.FS, dir string) (map[string]string, error) {
 
 // Substitute replaces the tokens in text. Any other token is an error.
 func (n Names) Substitute(text string) (string, error) {
-	names, blanks := []string{schemaToken, n.Schema}, []string{schemaToken, " "}
-	for _, part := range slices.Sorted(maps.Keys(n.Parts)) {
-		token := open + part + shut
-		names, blanks = append(names, token, n.Parts[part]), append(blanks, token, " ")
+	var out strings.Builder
+	for rest := text; rest != ""; {
+		plain, after, found := strings.Cut(rest, open)
+		token, next, closed := strings.Cut(after, shut)
+		value, known := n.replacement(token)
+		if strings.Contains(plain, shut) || found && (!closed || !known) {
+			return "", fmt.Errorf("a token other than %s and those of the parts %q", schemaToken, slices.Sorted(maps.Keys(n.Parts)))
+		}
+		out.WriteString(plain)
+		if found {
+			out.WriteString(value)
+		}
+		rest = next
 	}
-	rest := strings.NewReplacer(blanks...).Replace(text)
-	if strings.Contains(rest, open) || strings.Contains(rest, shut) {
-		return "", fmt.Errorf("a token other than %s and those of the parts %q", schemaToken, slices.Sorted(maps.Keys(n.Parts)))
+	return out.String(), nil
+}
+
+// replacement is the text that replaces a token.
+func (n Names) replacement(token string) (text string, known bool) {
+	if token == schemaName {
+		return n.Schema, true
 	}
-	return strings.NewReplacer(names...).Replace(text), nil
+	text, known = n.Parts[token]
+	return text, known
 }
