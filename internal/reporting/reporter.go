@@ -141,7 +141,7 @@ func (r *Reporter) Pausing(resumed string) {
 	case paused:
 		r.Watch.Report(r.alert(alerts.Paused, nil, "a person paused the consumer, and it takes no messages: see headrace consumer ls"))
 	default:
-		r.over(alerts.Paused, alerts.Resumed, cmp.Or(resumed, back))
+		r.over(alerts.Paused, alerts.Resumed, cmp.Or(resumed, "messages are handled again"))
 	}
 }
 
