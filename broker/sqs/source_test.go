@@ -352,6 +352,12 @@ func TestQueueMadeAgain(t *testing.T) {
 	messages := b.subscribe(b.source(sqs.SourceOptions{Client: c}))
 	b.send("a")
 	b.next(messages).Ack()
+	go func() { // what was sent twice, or is delivered twice
+		for m := range messages {
+			m.Ack()
+		}
+	}()
+	b.emptied()
 }
 
 // TestCloseGivesBack: what is in flight at Close is there for others at once, and what is
