@@ -114,6 +114,9 @@ func (n *night) follow(text string) (commands []string) {
 		n.stdin = "yes\n"
 		n.program.run(exitDone, func(m *Main) { m.Terminal = func(any) bool { return true } }, n.args(strings.Fields(command)...)...)
 		n.Logf("$ headrace %s\n%s%s", command, &n.stdout, &n.stderr)
+		if rehearsed := fmt.Sprintf("ok    %d of %[1]d rehearsed letters would pass on v1.8.1, ", nightPoison); strings.HasPrefix(command, "redrive plan") && !strings.Contains(n.stdout.String(), rehearsed) {
+			n.Errorf("the plan does not tell of the rehearsal: %s", &n.stdout)
+		}
 		found = nextCommand.FindStringSubmatch(n.stderr.String())
 	}
 	return commands

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/store"
 )
@@ -21,6 +22,8 @@ const (
 	maxLooks = 10_000
 	// MaxSurvey bounds the letters that are looked at to see whether they can still be sent.
 	MaxSurvey = 100
+	// maxAudit bounds the rows of a group's audit among which its newest rehearsal is looked for.
+	maxAudit = 50
 )
 
 // working is after how long without a step a running job is called silent.
@@ -86,6 +89,11 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 		add(false, "", "it was valid until %s: plan it again", r.Expires.UTC().Format(timeForm))
 	}
 	list = append(list, ofLetters(r, all, first)...)
+	rehearsed, err := ofRehearsal(ctx, st, r, builds)
+	if err != nil {
+		return nil, err
+	}
+	list = append(list, rehearsed...)
 	hint := ""
 	if len(builds) > 1 {
 		hint = "redrive apply --wait waits until one of them is left"
@@ -116,6 +124,27 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 		add(false, "", "%d messages of %s wait, the oldest for %s: the redrive goes behind them", depth.Ready, r.Consumer, depth.Oldest.Round(time.Second))
 	}
 	return list, nil
+}
+
+// ofRehearsal says how the newest rehearsal of the group of a plan went, if there was one. It is of now, since a
+// plan does not change.
+func ofRehearsal(ctx context.Context, st store.Store, r job.Redrive, builds map[string]int) ([]Check, error) {
+	if r.Kind != job.Redriving || r.ErrorFingerprint == "" {
+		return nil, nil
+	}
+	rows, err := st.Operations().Audit.List(ctx, audit.Filter{Kind: audit.Group, Subject: r.ErrorFingerprint}, 0, maxAudit)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(rows, r.Rehearsed)
+	if i < 0 {
+		return nil, nil
+	}
+	c := Check{OK: rows[i].Action == job.Rehearsed, Says: fmt.Sprintf("%s, %s ago", rows[i].Reason, r.Now.Sub(rows[i].At).Round(time.Second))}
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(builds)), func(build string) bool { return job.RehearsedOn(rows[i], build) }) {
+		c.OK, c.Says = false, c.Says+": no process runs that build now"
+	}
+	return []Check{c}, nil
 }
 
 // SkipsAll reports whether a plan redrives nothing: its letters are conflicts, each of which needs a

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/headrace/headrace"
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/enginetest"
@@ -47,6 +49,36 @@ func TestPass(t *testing.T) {
 		}
 		f.now(effect) // it holds back nothing: the letters can be redriven
 		f.AppliedNever("a", "b", "c")
+	})
+}
+
+// The rehearsal of a group is a row of its audit, which says how many would pass, and of which build. That of
+// letters by their numbers is none.
+//
+//evidence:rehearsal
+func TestRehearsalInTheAudit(t *testing.T) {
+	onEachDriver(t, []string{"a", "b", "c"}, func(f *fixture) {
+		group := dlq.Filter{Handler: "orders", ErrorFingerprint: f.Letters()[0].ErrorFingerprint}
+		for _, of := range []rehearsal.Args{{}, {Filter: group}} {
+			if _, err := f.ask(of); err != nil {
+				f.Fatal(err)
+			}
+		}
+		f.now(byKey)
+		f.e.Deliver(f.h, "same")
+		if _, err := f.ask(rehearsal.Args{Filter: group}); err != nil {
+			f.Fatal(err)
+		}
+		rows, err := f.Store.Operations().Audit.List(f.Context(), audit.Filter{Kind: audit.Group, Subject: group.ErrorFingerprint}, 0, 10)
+		if err != nil || len(rows) != 2 {
+			f.Fatalf("%+v, %v", rows, err)
+		}
+		for i, want := range []string{"rehearse-fails: 3 of 4 rehearsed letters would pass on v2", "rehearse: 3 of 3 rehearsed letters would pass on v2"} {
+			row := rows[i]
+			if got := row.Action + ": " + row.Reason; got != want || row.By != "ann" || row.Detail != enginetest.Consumer+"/orders" || !job.RehearsedOn(row, "v2") || job.RehearsedOn(row, "2") {
+				f.Errorf("%+v, want %q", row, want)
+			}
+		}
 	})
 }
 

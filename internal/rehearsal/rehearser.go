@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/headrace/headrace/audit"
 	"github.com/headrace/headrace/dlq"
+	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/runner"
@@ -18,6 +20,7 @@ import (
 	"github.com/headrace/headrace/internal/telemetry"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
+	"github.com/headrace/headrace/store/txn"
 )
 
 // Limits of a rehearsal.
@@ -110,7 +113,19 @@ func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 	for _, one := range report.Results {
 		r.Upkeep.Rehearsed(string(one.Outcome), 1)
 	}
+	if f := args.Filter; err == nil && f.ErrorFingerprint != "" && f.Handler != "" {
+		row := job.RehearsalRow(q.Consumer, f.Handler, f.ErrorFingerprint, report.Build, report.Pass, len(ids))
+		row.By = q.By
+		err = r.record(ctx, row)
+	}
 	return report, err
+}
+
+// record writes a row of the audit, so that a plan of the same letters tells of the rehearsal.
+func (r *Rehearser) record(ctx context.Context, row audit.Row) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ours)
+	defer cancel()
+	return store.Transact(ctx, r.Store, func(t *txn.Txn) error { return r.Store.Operations().Audit.Record(ctx, t, row) })
 }
 
 // choose returns the ids of the letters to rehearse, and from how many they were chosen.

@@ -70,6 +70,7 @@ func decided(action string) string {
 		"redrive": "Redriven", "discard": "Discarded", "restore": "Restored", "edit": "Edited", "reveal": "Values shown", "download": "Downloaded", "import": "Imported", "export": "Exported",
 		"plan": "Planned", "apply": "Applied", "pause": "Paused", "resume": "Resumed", "cancel": "Cancelled",
 		"new": "New", "ongoing": "Ongoing", "escalating": "Escalating", "resolved": "Resolved", "regressed": "Regressed", "resolve": "Resolved", "mute": "Muted", "unmute": "Unmuted", "note": "Noted",
+		"rehearse": "Rehearsed", "rehearse-fails": "Rehearsed",
 	}
 	if said, ok := past[action]; ok {
 		return said

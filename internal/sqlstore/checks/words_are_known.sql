@@ -19,7 +19,7 @@ FROM (
     UNION ALL
     SELECT 'audit ' || subject_kind || ' ' || action FROM {{schema}}.headrace_audit
     WHERE action NOT IN ('redrive', 'discard', 'restore', 'edit', 'cancel', 'resolve', 'apply', 'pause', 'resume', 'refuse', 'begin', 'end',
-            'mute', 'unmute', 'note', 'reveal', 'download', 'erase', 'send', 'fire', 'export', 'import', 'move', 'unsubscribe', 'local', 'new-id', 'new', 'ongoing', 'escalating', 'resolved', 'regressed')
+            'mute', 'unmute', 'note', 'rehearse', 'rehearse-fails', 'reveal', 'download', 'erase', 'send', 'fire', 'export', 'import', 'move', 'unsubscribe', 'local', 'new-id', 'new', 'ongoing', 'escalating', 'resolved', 'regressed')
         OR subject_kind NOT IN ('letter', 'consumer', 'group', 'redrive', 'message', 'request', 'system', 'suspect', 'outbox', 'schedule', 'database')
     UNION ALL
     SELECT 'step ' || state || ' ' || via FROM {{schema}}.headrace_steps
