@@ -76,21 +76,15 @@ func (o SourceOptions) validate() error {
 	if u, err := url.Parse(o.Management); o.Management != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 		return errors.New("option SourceOptions.Management is no URL: give http://user:password@host:15672")
 	}
-	for _, n := range []struct {
-		name        string
-		value, most time.Duration
-	}{
-		{"NackPause", o.NackPause, day}, {"PauseHold", o.PauseHold, day}, {"MissingGrace", o.MissingGrace, day},
-		{"ConsumerTimeout", o.ConsumerTimeout, 365 * day}, {"KeptFor", o.KeptFor, 36500 * day},
-	} {
-		if n.name == "ConsumerTimeout" && n.value == Unlimited {
-			continue
-		}
-		if err := flow.Times(flow.Time{Name: "SourceOptions." + n.name, Value: n.value, Most: n.most}); err != nil {
-			return err
-		}
+	consumerTimeout := o.ConsumerTimeout
+	if consumerTimeout == Unlimited {
+		consumerTimeout = 0
 	}
-	return nil
+	return flow.Times(
+		flow.Time{Name: "SourceOptions.NackPause", Value: o.NackPause, Most: day}, flow.Time{Name: "SourceOptions.PauseHold", Value: o.PauseHold, Most: day},
+		flow.Time{Name: "SourceOptions.MissingGrace", Value: o.MissingGrace, Most: day}, flow.Time{Name: "SourceOptions.KeptFor", Value: o.KeptFor, Most: 36500 * day},
+		flow.Time{Name: "SourceOptions.ConsumerTimeout", Value: consumerTimeout, Most: 365 * day},
+	)
 }
 
 // Source delivers the messages of queues: a Watermill Subscriber that is also a

@@ -82,24 +82,17 @@ type SourceOptions struct {
 var entryID = regexp.MustCompile(`^[0-9]{1,20}(-[0-9]{1,20})?$`)
 
 func (o SourceOptions) validate() error {
-	claimAfter := cmp.Or(o.ClaimAfter, defaultClaimAfter)
-	for _, d := range []struct {
-		name        string
-		value       time.Duration
-		least, most time.Duration
-	}{
-		{"ClaimAfter", o.ClaimAfter, time.Second, 24 * time.Hour},
-		{"ClaimEvery", o.ClaimEvery, 10 * time.Millisecond, time.Hour},
-		{"NackDelay", o.NackDelay, 100 * time.Millisecond, claimAfter},
-		{"Block", o.Block, 10 * time.Millisecond, time.Minute},
-		{"Retention", o.Retention, 0, 100 * 365 * 24 * time.Hour},
-		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
-	} {
-		if err := flow.Times(flow.Time{Name: "SourceOptions." + d.name, Value: d.value, Least: d.least, Most: d.most}); err != nil {
-			return err
-		}
-	}
+	err := flow.Times(
+		flow.Time{Name: "SourceOptions.ClaimAfter", Value: o.ClaimAfter, Least: time.Second, Most: 24 * time.Hour},
+		flow.Time{Name: "SourceOptions.ClaimEvery", Value: o.ClaimEvery, Least: 10 * time.Millisecond},
+		flow.Time{Name: "SourceOptions.NackDelay", Value: o.NackDelay, Least: 100 * time.Millisecond, Most: cmp.Or(o.ClaimAfter, defaultClaimAfter)},
+		flow.Time{Name: "SourceOptions.Block", Value: o.Block, Least: 10 * time.Millisecond, Most: time.Minute},
+		flow.Time{Name: "SourceOptions.Retention", Value: o.Retention, Most: 100 * 365 * 24 * time.Hour},
+		flow.Time{Name: "SourceOptions.CloseTimeout", Value: o.CloseTimeout},
+	)
 	switch {
+	case err != nil:
+		return err
 	case o.Client == nil:
 		return errors.New("option SourceOptions.Client is missing: give go-redis' redis.NewClient(…)")
 	case strings.TrimSpace(o.Group) == "":

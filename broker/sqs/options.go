@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/headrace/headrace/broker/internal/flow"
@@ -77,23 +78,17 @@ type SourceOptions struct {
 }
 
 func (o SourceOptions) validate() error {
-	for _, d := range []struct {
-		name        string
-		value       time.Duration
-		least, most time.Duration
-	}{
-		{"Visibility", o.Visibility, time.Second, holdMost},
-		{"WaitTime", o.WaitTime, time.Second, waitMost},
-		{"NackDelay", o.NackDelay, time.Second, holdMost},
-		{"Retention", o.Retention, time.Minute, retentionMost},
-		{"CloseTimeout", o.CloseTimeout, time.Millisecond, time.Hour},
-	} {
-		if err := flow.Times(flow.Time{Name: "SourceOptions." + d.name, Value: d.value, Least: d.least, Most: d.most}); err != nil {
-			return err
-		}
-		if d.name != "CloseTimeout" && d.value%time.Second != 0 {
-			return fmt.Errorf("option SourceOptions.%s is %s: SQS counts in whole seconds", d.name, d.value)
-		}
+	times := []flow.Time{
+		{Name: "SourceOptions.Visibility", Value: o.Visibility, Least: time.Second, Most: holdMost},
+		{Name: "SourceOptions.WaitTime", Value: o.WaitTime, Least: time.Second, Most: waitMost},
+		{Name: "SourceOptions.NackDelay", Value: o.NackDelay, Least: time.Second, Most: holdMost},
+		{Name: "SourceOptions.Retention", Value: o.Retention, Least: time.Minute, Most: retentionMost},
+	}
+	if err := flow.Times(append(times, flow.Time{Name: "SourceOptions.CloseTimeout", Value: o.CloseTimeout})...); err != nil {
+		return err
+	}
+	if i := slices.IndexFunc(times, func(d flow.Time) bool { return d.Value%time.Second != 0 }); i >= 0 {
+		return fmt.Errorf("option %s is %s: SQS counts in whole seconds", times[i].Name, times[i].Value)
 	}
 	switch {
 	case o.Client == nil:
