@@ -139,7 +139,7 @@ func (m *Main) testAlerts(ctx context.Context, st openStore, consumer string) er
 	if err := knownConsumer(ctx, st, consumer, ""); err != nil {
 		return err
 	}
-	answer, err := ask[[]watching.Tested](ctx, st, instance.Request{Kind: watching.TestKind, Consumer: consumer}, struct{}{}, instance.Valid)
+	answer, err := ask[[]watching.Tested](ctx, m, st, instance.Request{Kind: watching.TestKind, Consumer: consumer}, struct{}{}, instance.Valid)
 	if err != nil {
 		return fmt.Errorf("alert test: %w", err)
 	}

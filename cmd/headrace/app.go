@@ -75,7 +75,7 @@ func (m *Main) Run(ctx context.Context, args []string) int {
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	// Also print the output from before an error.
-	if flushed := m.out.Flush(); flushed != nil && (err == nil || errors.Is(flushed, errClosedPipe)) {
+	if flushed := m.out.Flush(); flushed != nil && (err == nil || saidItself(err) || errors.Is(flushed, errClosedPipe)) {
 		err = flushed
 	}
 	m.paged.close()

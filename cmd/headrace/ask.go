@@ -27,13 +27,13 @@ func askerOf(st openStore) instance.Asker {
 }
 
 // ask asks the processes of a consumer, and waits for the answer. Errors are those of
-// instance.Asker.
-func ask[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
-	return askLong(ctx, st, r, args, valid, atOnce[A])
+// instance.Asker, and errInterrupted.
+func ask[A any](ctx context.Context, m *Main, st openStore, r instance.Request, args any, valid time.Duration) (answer A, err error) {
+	return askLong(ctx, m, st, r, args, valid, atOnce[A])
 }
 
 // askLong is ask for what may take long: soFar is called with what the process has done so far.
-func askLong[A any](ctx context.Context, st openStore, r instance.Request, args any, valid time.Duration, soFar func(A)) (answer A, err error) {
+func askLong[A any](ctx context.Context, m *Main, st openStore, r instance.Request, args any, valid time.Duration, soFar func(A)) (answer A, err error) {
 	if r, err = r.With(args); err != nil {
 		return answer, err
 	}
@@ -44,7 +44,12 @@ func askLong[A any](ctx context.Context, st openStore, r instance.Request, args 
 			soFar(done)
 		}
 	}
-	err = asker.Ask(ctx, r, valid, &answer)
+	work, stop := m.Interruptible(ctx)
+	defer stop()
+	if err = asker.Ask(work, r, valid, &answer); err != nil && work.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: what was asked for is not taken back, and a process of %s may still do it: %s",
+			errInterrupted, r.Consumer, m.command("consumer ls "+migrate.Quote(r.Consumer)))
+	}
 	return answer, err
 }
 
@@ -93,7 +98,7 @@ func carryOut[A, B any](ctx context.Context, m *Main, st openStore, a *asking, a
 		}
 		return done, err
 	}
-	answer, err := askLong(ctx, st, a.Request, args, instance.Valid, soFar)
+	answer, err := askLong(ctx, m, st, a.Request, args, instance.Valid, soFar)
 	return answer, m.namesDirect(err)
 }
 

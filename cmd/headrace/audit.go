@@ -73,7 +73,7 @@ func (m *Main) emitAudit(rows []audit.Row) error {
 	cells := make([][]string, 0, len(rows))
 	for _, r := range rows {
 		by := r.By
-		if r.DBUser != "" {
+		if r.DBUser != "" && !strings.HasSuffix(by, " as "+r.DBUser) {
 			by += " (" + r.DBUser + ")"
 		}
 		subject := r.Kind

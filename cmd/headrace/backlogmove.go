@@ -93,7 +93,7 @@ func (m *Main) moveRows(ctx context.Context, st openStore, r instance.Request, a
 	if err := m.confirm(yes, "cancel %s of %s?", plural(int64(len(args.Keys)), "message", "messages"), short(r.Consumer, 40)); err != nil {
 		return err
 	}
-	a, err := ask[intervene.Answer](ctx, st, r, args, instance.Valid)
+	a, err := ask[intervene.Answer](ctx, m, st, r, args, instance.Valid)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/headrace/headrace/dlq/groups"
 	"github.com/headrace/headrace/dlq/job"
@@ -39,6 +40,11 @@ func (m *Main) completions(c *cobra.Command) {
 			c.ValidArgsFunction = m.complete(of.list, true)
 		}
 	}
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if words, ok := f.Value.(*choice); ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words.of, cobra.ShellCompDirectiveNoFileComp))
+		}
+	})
 	if c.ValidArgsFunction == nil && !strings.Contains(c.Use, "FILE") {
 		c.ValidArgsFunction = cobra.NoFileCompletions
 	}

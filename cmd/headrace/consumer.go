@@ -178,30 +178,9 @@ Exit status 5 if no consumer of this name is known.`,
 					return err
 				}
 			}
-			pauses := st.Operations().Pauses
-			if m.dryRun {
-				if p, err := pauses.Get(ctx, args[0]); err != nil {
-					return err
-				} else if p.Lasts() {
-					return m.would(0, "leave %s as it is: paused by %s, %s", args[0], p.By, m.when(p.At))
-				}
-			}
-			if err := m.wouldConsumer(ctx, st, "pause", args[0]); err != nil {
-				return err
-			}
-			first, err := pauses.Pause(ctx, instance.Pause{Consumer: args[0], By: operator(*by), Reason: *reason})
-			if errors.Is(err, instance.ErrInvalid) {
-				return usagef("%v", err)
-			}
+			first, err := m.pause(ctx, st, instance.Pause{Consumer: args[0], By: *by, Reason: *reason})
 			if err != nil {
 				return err
-			}
-			if !first {
-				p, err := pauses.Get(ctx, args[0])
-				if err != nil {
-					return err
-				}
-				m.say("it was paused already, by %s, %s", p.By, m.when(p.At))
 			}
 			if err := m.unknownConsumer(ctx, st, args[0]); err != nil {
 				return err
@@ -212,6 +191,36 @@ Exit status 5 if no consumer of this name is known.`,
 		})
 	})
 	return c
+}
+
+// pause pauses a consumer, and reports whether it was not paused before.
+func (m *Main) pause(ctx context.Context, st openStore, p instance.Pause) (first bool, err error) {
+	pauses := st.Operations().Pauses
+	if m.dryRun {
+		if now, err := pauses.Get(ctx, p.Consumer); err != nil {
+			return false, err
+		} else if now.Lasts() {
+			return false, m.would(0, "leave %s as it is: paused by %s, %s", p.Consumer, now.By, m.when(now.At))
+		}
+	}
+	if err := m.wouldConsumer(ctx, st, "pause", p.Consumer); err != nil {
+		return false, err
+	}
+	if p.By, err = signed(ctx, st, p.By); err != nil {
+		return false, err
+	}
+	first, err = pauses.Pause(ctx, p)
+	if errors.Is(err, instance.ErrInvalid) {
+		return false, usagef("%v", err)
+	}
+	if err == nil && !first {
+		now, err := pauses.Get(ctx, p.Consumer)
+		if err != nil {
+			return false, err
+		}
+		m.say("it was paused already, by %s, %s", now.By, m.when(now.At))
+	}
+	return first, err
 }
 
 func (m *Main) resumeCommand() *cobra.Command {
@@ -229,7 +238,11 @@ func (m *Main) resumeCommand() *cobra.Command {
 			if err := m.wouldConsumer(ctx, st, "resume", args[0]); err != nil {
 				return err
 			}
-			was, err := st.Operations().Pauses.Resume(ctx, args[0], operator(*by))
+			name, err := signed(ctx, st, *by)
+			if err != nil {
+				return err
+			}
+			was, err := st.Operations().Pauses.Resume(ctx, args[0], name)
 			if err != nil {
 				return err
 			}
@@ -270,6 +283,23 @@ func (m *Main) wouldConsumer(ctx context.Context, st openStore, does, name strin
 	}
 	n := int64(len(slices.DeleteFunc(list, func(i instance.Instance) bool { return !i.Alive() })))
 	return m.would(n, "%s %s, of which %s", does, name, plural(n, "process runs", "processes run"))
+}
+
+// signed is the name of who does what is written at once and shown with a name: with the login of the database, as
+// what a process does for a person has it, so that nobody signs as another.
+func signed(ctx context.Context, st openStore, by string) (string, error) {
+	by = operator(by)
+	database, ok := st.Store.(interface {
+		Login(ctx context.Context) (string, error)
+	})
+	if !ok {
+		return by, nil
+	}
+	login, err := database.Login(ctx)
+	if err != nil || login == by {
+		return by, err
+	}
+	return short(by, 120) + " as " + login, nil
 }
 
 func operator(by string) string {

@@ -240,10 +240,7 @@ func (m *Main) choose(d *decideFlags, args []string, verb string) (dlq.Filter, e
 	if d.letter.n > 0 {
 		args = append(args, d.letter.String())
 	}
-	filtered, err := d.filter.given()
-	if err != nil {
-		return dlq.Filter{}, err
-	}
+	filtered := d.filter.given()
 	switch {
 	case d.limit.n > 0 && !d.direct:
 		return dlq.Filter{}, usagef("%s: --limit is for --direct; otherwise letters are sent in stages", verb)

@@ -37,7 +37,7 @@
 //	5    refused, and nothing was done: the answer was no, or the schema or the state does
 //	     not allow it
 //	6    a redrive has paused
-//	130  interrupted; the same command goes on with the rest
+//	130  interrupted; the last line says what goes on, and how to go on
 //
 // # Caveats
 //

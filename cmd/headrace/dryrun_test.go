@@ -45,7 +45,7 @@ var dryRuns = map[string]struct {
 	"redrive cancel":      {"R-2 --reason x", "cancel R-2, with 4 letters queued"},
 	"steps resolve":       {"billing/orders.paid s1 payout --done --reason x", "record as carried out: step payout of billing/orders.paid s1, which is"},
 	"steps send":          {"billing/orders.paid w1 approval true", "send the signal: step approval"},
-	"steps erase":         {"billing/orders.paid s2 --reason x", "erase"},
+	"steps erase":         {"billing/orders.paid answered --reason x", "erase 0 results of steps of billing/orders.paid answered, and its answer"},
 	"suspect begin":       {"--until 90m --reason x", "suspect the steps of all messages from before"},
 	"suspect end":         {"--reason x", ""}, // it is off
 	"system pause":        {"bank --for 1h", "pause bank for 1h"},
@@ -65,7 +65,7 @@ func TestDryRun(t *testing.T) {
 	p := newProgram(t)
 	for _, s := range [][2]string{
 		{"instance", "billing"}, {"dead", "3"}, {"parked", "2"}, {"retried", "again"}, {"subscription", "shipping"},
-		{"schedule", "nightly"}, {"steps", "s1"}, {"steps", "s2"}, {"signal", "w1"},
+		{"schedule", "nightly"}, {"steps", "s1"}, {"steps", "s2"}, {"signal", "w1"}, {"answered", "answered"},
 	} {
 		p.seed(s[0], s[1])
 	}

@@ -104,7 +104,7 @@ func (m *Main) edit(ctx context.Context, st openStore, e *editFlags, id int64) e
 	}
 	r := e.request
 	r.Kind, r.Consumer, r.By = editing.EditKind, l.Consumer, operator(r.By)
-	a, err := ask[editing.Edited](ctx, st, r, editing.Edit{LetterID: id, Rev: l.Rev, Payload: after.Payload, Metadata: after.Metadata, DryRun: m.dryRun}, instance.Valid)
+	a, err := ask[editing.Edited](ctx, m, st, r, editing.Edit{LetterID: id, Rev: l.Rev, Payload: after.Payload, Metadata: after.Metadata, DryRun: m.dryRun}, instance.Valid)
 	if err != nil {
 		return err
 	}

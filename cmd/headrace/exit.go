@@ -41,7 +41,7 @@ var exitStatuses = []struct {
 	{exitNotPermitted, "the database does not permit it to this login"},
 	{exitRefused, "refused, and nothing was done: the answer was no, or the schema or the state does not allow it"},
 	{exitPaused, "a redrive has paused"},
-	{exitInterrupted, "interrupted; the same command goes on with the rest"},
+	{exitInterrupted, "interrupted; the last line says what goes on, and how to go on"},
 }
 
 // exitTable returns the meanings, one a line.
@@ -73,6 +73,11 @@ var errPaused = errors.New("paused")
 
 // errInterrupted is the end of a command that the user stopped.
 var errInterrupted = errors.New("interrupted")
+
+// saidItself reports whether err is the end of a command that has printed itself what is to be known.
+func saidItself(err error) bool {
+	return errors.Is(err, errIncomplete) || errors.Is(err, errFound) || errors.Is(err, errPaused) || errors.Is(err, errDryRun)
+}
 
 // leadOn says what comes after an error.
 func (m *Main) leadOn(err error) {
@@ -113,7 +118,7 @@ func (m *Main) exit(err error, command string) int {
 		m.leadOn(err)
 		return exitRefused
 	case txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
-		m.say("not permitted: %v%s", err, needs(err, command))
+		m.say("not permitted: %v%s", err, needs(err, m.role))
 		return exitNotPermitted
 	}
 	m.say("%v", err)

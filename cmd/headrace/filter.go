@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -58,28 +59,13 @@ func (f *filterFlags) addState() {
 	f.set.Var(&f.state, "state", "letters in this state: "+strings.Join(f.state.of, ", "))
 }
 
-// given reports whether a flag narrows the choice. An empty value is an error: it is
-// usually a script's unset variable, and would choose all letters.
-func (f *filterFlags) given() (bool, error) {
-	given := false
-	for _, name := range narrowing {
-		flag := f.set.Lookup(name)
-		if !flag.Changed {
-			continue
-		}
-		if flag.Value.String() == "" {
-			return false, usagef("--%s is empty", name)
-		}
-		given = true
-	}
-	return given, nil
+// given reports whether a flag narrows the choice.
+func (f *filterFlags) given() bool {
+	return slices.ContainsFunc(narrowing, f.set.Changed)
 }
 
 // parse returns the filter of the flags.
 func (f *filterFlags) parse(now time.Time) (dlq.Filter, error) {
-	if _, err := f.given(); err != nil {
-		return dlq.Filter{}, err
-	}
 	filter := f.filter
 	filter.Class = dlq.Class(f.class.value)
 	var err error

@@ -30,10 +30,14 @@ func (m *Main) groupCommand(c *cobra.Command, do func(ctx context.Context, st op
 			if err != nil {
 				return err
 			}
-			said, err := do(ctx, st, g, operator(*by), args[1:])
+			name, err := signed(ctx, st, *by)
+			if err != nil {
+				return err
+			}
+			said, err := do(ctx, st, g, name, args[1:])
 			if errors.Is(err, groups.ErrNotFound) { // no process has counted its first letters
 				if err = counting.New(st).AddUp(ctx); err == nil {
-					said, err = do(ctx, st, g, operator(*by), args[1:])
+					said, err = do(ctx, st, g, name, args[1:])
 				}
 				if txn.NotPermitted(err) || errors.Is(err, groups.ErrNotFound) {
 					err = fmt.Errorf("%w: its first letters are not counted yet. A running process of %s does that within seconds, or an admin does: %s",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/inbox"
+	"github.com/headrace/headrace/internal/migrate"
 )
 
 func (m *Main) intentCommand() *cobra.Command {
@@ -70,8 +71,19 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, shown 
 	if m.json() {
 		return m.emitJSON("intent", view)
 	}
-	if err := m.printEntries([]entryView{view.entryView}); err != nil || answer == nil {
+	err = m.printEntries([]entryView{view.entryView})
+	switch key := migrate.Quote(id.Key); {
+	case err != nil:
 		return err
+	case len(view.Letters) > 0:
+		m.next("dlq show %d", slices.Max(view.Letters))
+	case len(view.Steps) > 0:
+		m.next("steps %s", key)
+	default:
+		m.next("inbox show %s", key)
+	}
+	if answer == nil {
+		return nil
 	}
 	lines := []string{"  " + plural(view.AnswerBytes, "byte", "bytes") + "; --payload shows it"}
 	if shown.any() {

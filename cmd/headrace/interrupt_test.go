@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // interrupter is a stderr that sends this process a SIGINT at the first line of progress,
@@ -66,6 +67,40 @@ func TestInterruptedRedrive(t *testing.T) {
 	p.run(exitDone, nil, "dlq", "redrive", "--direct", "--all", "--yes")
 	if got, want := p.stdout.String(), fmt.Sprintf("%d redriven\n", 60-done); got != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Who no longer waits for an answer is told that what was asked for stays.
+func TestInterruptedRequest(t *testing.T) {
+	p := newProgram(t)
+	p.seed("dead", "3")
+	p.seed("instance", "billing") // which never answers
+	db, err := sql.Open("sqlite", strings.TrimPrefix(p.dsn, "sqlite:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	asked := func() (n int) {
+		if err := db.QueryRow("SELECT count(*) FROM headrace_requests").Scan(&n); err != nil {
+			t.Error(err)
+		}
+		return n
+	}
+	p.run(exitInterrupted, func(m *Main) {
+		m.Interruptible = func(ctx context.Context) (context.Context, context.CancelFunc) {
+			work, stop := context.WithCancel(ctx)
+			go func() {
+				for asked() == 0 && work.Err() == nil {
+					time.Sleep(askEvery)
+				}
+				stop()
+			}()
+			return work, stop
+		}
+	}, "redrive", "plan", "--consumer", "billing")
+	p.wants("interrupted", "interrupted: what was asked for is not taken back, and a process of billing may still do it: headrace consumer ls billing")
+	if n := asked(); n != 1 {
+		t.Errorf("%d requests", n)
 	}
 }
 

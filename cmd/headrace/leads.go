@@ -100,6 +100,9 @@ func (m *Main) nextPaused(ctx context.Context, st openStore, r job.Redrive) erro
 		m.next("consumer ls %s", migrate.Quote(r.Consumer))
 	case r.Kind != job.Redriving || slices.Equal(slices.Sorted(maps.Keys(builds)), slices.Sorted(slices.Values(r.Builds))):
 		m.next("redrive resume %s", job.Name(r.ID))
+	case slices.ContainsFunc(r.Survey, func(s job.Survey) bool { return builds[s.Build] > 0 }): // a rollback: these would fail there again
+		m.next("consumer ls %s", migrate.Quote(r.Consumer))
+		m.say("when %s runs again: %s", job.NameBuilds(r.Builds), m.command("redrive resume "+job.Name(r.ID)))
 	default: // it goes on only with the builds that a person accepts
 		m.next("redrive resume %s --accept-build", job.Name(r.ID))
 	}

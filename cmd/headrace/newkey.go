@@ -15,11 +15,7 @@ import (
 // redriveNewKey redrives one letter under a key that a person gives: the only way to apply a message
 // twice.
 func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string) error {
-	filtered, err := d.filter.given()
-	if err != nil {
-		return err
-	}
-	key := d.newKey
+	filtered, key := d.filter.given(), d.newKey
 	switch {
 	case len(args) != 1 || args[0] == "-" || filtered || d.all || d.limit.n > 0:
 		return usagef("redrive: --new-key is for one id")
@@ -57,7 +53,7 @@ func (m *Main) redriveNewKey(ctx context.Context, d *decideFlags, args []string)
 			}
 		}
 		r := instance.Request{Kind: editing.NewKeyKind, Consumer: l.Consumer, By: operator(d.by), Reason: d.reason}
-		if _, err := ask[editing.NewKey](ctx, st, r, editing.NewKey{LetterID: l.LetterID, Rev: l.Rev, Key: key}, instance.Valid); err != nil {
+		if _, err := ask[editing.NewKey](ctx, m, st, r, editing.NewKey{LetterID: l.LetterID, Rev: l.Rev, Key: key}, instance.Valid); err != nil {
 			return err
 		}
 		one := 1

@@ -68,7 +68,7 @@ func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(ope
 	switch {
 	case err != nil && db.sqlite != "" && isMissing(db.sqlite):
 		return &noFileError{path: db.sqlite, from: m.dsnFrom(), make: m.command("migrate up")}
-	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err):
+	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("%w (%s, from %s)", err, db.shown, m.dsnFrom())
 	case err != nil:
 		return fmt.Errorf("%w (%s, from %s): is that the database, does it run, and can this machine reach it?", err, db.shown, m.dsnFrom())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -62,11 +63,7 @@ again.`,
 				return err
 			}
 		}
-		given, err := filter.given()
-		if err != nil {
-			return err
-		}
-		if !given {
+		if !filter.given() {
 			return usagef("redrive plan: which letters? give a GROUP or a filter")
 		}
 		f, err := filter.parse(time.Now())
@@ -105,7 +102,7 @@ func (m *Main) plan(ctx context.Context, st openStore, p redriving.Plan, by stri
 	}
 	p.Says = inspect.Words(p.Filter)
 	r := instance.Request{Kind: redriving.KindPlan, Consumer: p.Filter.Consumer, By: by}
-	answer, err := ask[redriving.Answer](ctx, st, r, p, instance.Valid)
+	answer, err := ask[redriving.Answer](ctx, m, st, r, p, instance.Valid)
 	return answer.ID, err
 }
 
@@ -229,7 +226,10 @@ end the command. Exit status 3 if letters failed again or were skipped,
 func (m *Main) apply(ctx context.Context, st openStore, r job.Redrive, a redriving.Apply, by, reason string, wait time.Duration) error {
 	request := instance.Request{Kind: redriving.KindApply, Consumer: r.Consumer, By: by, Reason: reason}
 	for end := time.Now().Add(wait); ; {
-		_, err := ask[redriving.Answer](ctx, st, request, a, instance.Valid)
+		_, err := ask[redriving.Answer](ctx, m, st, request, a, instance.Valid)
+		if errors.Is(err, errInterrupted) {
+			return fmt.Errorf("%w, and %s", err, m.command("redrive show "+job.Name(r.ID)))
+		}
 		if !errors.Is(err, instance.ErrRefused) || !time.Now().Before(end) {
 			return err
 		}
@@ -263,10 +263,15 @@ func (m *Main) stopping(ctx context.Context, st openStore, r job.Redrive, reques
 	request.Consumer = r.Consumer
 	waiting, cancel := context.WithTimeout(ctx, stopWait)
 	defer cancel()
-	_, err := ask[redriving.Answer](waiting, st, request, args, valid)
+	_, err := ask[redriving.Answer](waiting, m, st, request, args, valid)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		m.say("no process of %s has answered yet; the request stays for %s: %s", r.Consumer, valid, m.command("redrive show "+job.Name(r.ID)))
 		return errIncomplete
+	}
+	if errors.Is(err, instance.ErrRefused) && r.State == job.Planned {
+		m.refused = true
+		m.next("redrive show %s", job.Name(r.ID)) // which says how to apply it
+		return err
 	}
 	if err != nil {
 		return m.nextRefused(ctx, st, r.ID, err)

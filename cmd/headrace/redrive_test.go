@@ -109,6 +109,10 @@ func TestRedrivePath(t *testing.T) {
 	p.run(exitDone, quickly, "redrive", "plan", "--consumer", "billing", "--window", "5")
 	p.wants("plan", "R-1  redrive 30 letters (consumer billing), listed by id, valid until 20", "ok    30 of 30 open", "ok    billing runs v1 on 1", "stages 1, 10, 19; ", "next: headrace redrive apply R-1 --reason WHY")
 	p.run(exitUsage, quickly, "redrive", "apply", "R-1")
+	for _, too := range []string{"watch", "resume"} { // soon
+		p.run(exitRefused, quickly, "redrive", too, "R-1")
+		p.wants(too, "refused: ", "next: headrace redrive show R-1")
+	}
 	p.run(exitPaused, quickly, "redrive", "apply", "R-1", "--reason", "fixed", "--by", "bo")
 	p.wants("apply", "R-1 paused in stage 2: letter 7 failed again as letter 31", "1 failed again", "queued", "letter 7 failed again as letter 31", "next: headrace redrive resume R-1")
 	p.run(exitRefused, quickly, "redrive", "apply", "R-1", "--reason", "mine")

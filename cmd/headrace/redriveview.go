@@ -10,10 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/internal/inspect"
-	"github.com/headrace/headrace/internal/migrate"
 )
 
 // redriveView is a redrive as JSON.
@@ -100,35 +98,43 @@ func (v *redriveView) outcomes() string {
 
 // showPlanAlone prints a plan with its checks, and how to apply it.
 func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
-	r, err := m.showPlan(ctx, st, id)
-	if err == nil && r.Now.Before(r.Expires) && inspect.SkipsAll(r) {
-		m.next("dlq ls --consumer %s --class %s", migrate.Quote(r.Consumer), dlq.Conflict)
-	} else if err == nil && r.Now.Before(r.Expires) {
-		m.next("redrive apply %s --reason WHY", job.Name(id))
-	} else if err == nil {
-		err = m.nextPlan(ctx, st, r)
+	r, checks, err := m.showPlan(ctx, st, id)
+	if err != nil {
+		return err
 	}
-	return err
+	if !r.Now.Before(r.Expires) {
+		return m.nextPlan(ctx, st, r)
+	}
+	if i := slices.IndexFunc(checks, func(c inspect.Check) bool { return len(c.Next) > 0 }); i >= 0 {
+		words := make([]string, len(checks[i].Next))
+		for n, word := range checks[i].Next {
+			words[n] = quoteFlag(word)
+		}
+		m.next("%s", strings.Join(words, " "))
+		return nil
+	}
+	m.next("redrive apply %s --reason WHY", job.Name(id))
+	return nil
 }
 
-// showPlan prints a plan with its checks, and returns it.
-func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redrive, err error) {
+// showPlan prints a plan with its checks, and returns both.
+func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redrive, checks []inspect.Check, err error) {
 	r, err = st.Operations().Redrives.Get(ctx, id)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	v, err := viewRedrive(ctx, st, r)
 	if err != nil {
-		return r, err
+		return r, nil, err
 	}
 	if v.Checks, err = inspect.Checks(ctx, st, r); err != nil {
-		return r, err
+		return r, nil, err
 	}
 	if m.json() {
-		return r, m.emitJSON("", v)
+		return r, v.Checks, m.emitJSON("", v)
 	}
 	if err := m.line("%s  %s %s (%s), listed by id, valid until %s", v.Name, v.Kind, plural(v.Count, "letter", "letters"), text(v.Filter), when(v.Expires)); err != nil {
-		return r, err
+		return r, nil, err
 	}
 	for _, c := range v.Checks {
 		mark := "ok"
@@ -140,15 +146,15 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redr
 			says += ": " + c.Hint
 		}
 		if err := m.line("  %-4s  %s", mark, says); err != nil {
-			return r, err
+			return r, nil, err
 		}
 	}
 	if r.Kind == job.Redriving {
 		if err := m.line("%s", stagesOf(r)); err != nil {
-			return r, err
+			return r, nil, err
 		}
 	}
-	return r, nil
+	return r, v.Checks, nil
 }
 
 // stagesOf says how a redrive goes on.

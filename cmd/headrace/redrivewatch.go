@@ -17,7 +17,14 @@ func (m *Main) redriveWatchCommand() *cobra.Command {
 		Long: `Shows the progress of a redrive until it ends or pauses. Ending the command does not end the redrive.
 Exit status 3 if letters failed again or were skipped, 6 if the redrive is paused.`,
 		RunE: m.do(func(ctx context.Context, args []string) error {
-			return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error { return m.watch(ctx, st, r.ID) })
+			return m.withRedrive(ctx, args[0], func(st openStore, r job.Redrive) error {
+				if r.State == job.Planned || r.State == job.Preparing {
+					m.refused = true
+					m.next("redrive show %s", job.Name(r.ID))
+					return fmt.Errorf("%w: %s is %s, and not applied", errRefused, job.Name(r.ID), r.State)
+				}
+				return m.watch(ctx, st, r.ID)
+			})
 		}),
 	}
 }

@@ -75,7 +75,7 @@ func (m *Main) rehearse(ctx context.Context, st openStore, of dlq.Filter, r inst
 			return err
 		}
 	}
-	report, err := ask[rehearsal.Report](ctx, st, r, args, instance.Valid)
+	report, err := ask[rehearsal.Report](ctx, m, st, r, args, instance.Valid)
 	if errors.Is(err, instance.ErrRefused) && args.Filter.ErrorFingerprint != "" {
 		m.refused = true
 		m.next("%s %s%s", next, args.Filter.ErrorFingerprint, chosen(of))

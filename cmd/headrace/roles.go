@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/headrace/headrace/store"
 )
@@ -34,14 +34,21 @@ var roles = map[string]string{
 	"migrate up": "owner", "migrate grants": "", "migrate print": "", "version": "",
 }
 
+// flagRoles are those that a command needs with a flag, if they have more rights than its own.
+var flagRoles = map[string]string{
+	"direct": "admin", "new-key": "admin", "repair": "admin",
+	"shared": "operator", "text": "operator", "where": "operator", "header": "operator", "payload": "operator", "reveal": "operator",
+}
+
 // roleOf is the role of a command with its flags.
 func roleOf(c *cobra.Command) string {
-	for _, flag := range []string{"direct", "new-key"} {
-		if f := c.Flags().Lookup(flag); f != nil && f.Changed {
-			return "admin"
+	role := roles[pathOf(c)]
+	c.Flags().Visit(func(f *pflag.Flag) {
+		if more := flagRoles[f.Name]; more == "admin" || more != "" && role == "viewer" {
+			role = more
 		}
-	}
-	return roles[pathOf(c)]
+	})
+	return role
 }
 
 // errRights is what the server would answer to a login that may not do what a dry run tries.
@@ -74,9 +81,9 @@ type roleError struct {
 func (e *roleError) Error() string { return e.err.Error() }
 func (e *roleError) Unwrap() error { return e.err }
 
-// needs says which role an error about rights is for; the command is its whole path. Roles are
+// needs says which role an error about rights is for: that of the command, if the error names no other. Roles are
 // PostgreSQL's.
-func needs(err error, command string) string {
+func needs(err error, role string) string {
 	type ofServer interface {
 		error
 		SQLState() string
@@ -87,8 +94,6 @@ func needs(err error, command string) string {
 		}
 		return "; this user may not write the database's file or its folder"
 	}
-	_, words, _ := strings.Cut(command, " ")
-	role := roles[words]
 	if other, ok := errors.AsType[*roleError](err); ok {
 		role = other.role
 	}

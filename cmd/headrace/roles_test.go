@@ -135,6 +135,7 @@ func TestRoles(t *testing.T) {
 		"dlq redrive --direct 1 --yes": "admin", "dlq discard --direct 1 --reason x --yes": "admin", "dlq restore --direct 1 --reason x --yes": "admin", "prune --source-retention 1h": "consumer",
 		"suspect begin --until 1h --reason x --yes": "admin", "migrate new-id --yes": "admin",
 		"steps send --direct billing/orders k2 approval true --early": "admin",
+		"dlq why --shared " + group:                                   "operator", "dlq ls --where $.total>0": "operator", "check --repair counters": "admin",
 		"dlq export 1": "operator", "dlq export 1 --unredacted --reason x": "admin", "dlq import " + whole + " --reason x --yes": "admin",
 	} {
 		l.may("viewer", exitNotPermitted, line)
@@ -154,12 +155,31 @@ func TestRoles(t *testing.T) {
 	for _, line := range []string{"consumer pause billing --reason x", "consumer resume billing", "dlq show 1 --payload", "backlog ls", "outbox parked", "outbox unpark --all --yes", "system pause erp --for 1h --anyway", "system resume erp", "steps ls", "check", "inbox show k2"} {
 		l.may("operator", exitDone, line)
 	}
+	signAs(l, group)
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq restore --direct 1 --reason x --yes")
 	l.may("admin", exitDone, "dlq discard --direct 1 --reason x --yes")
 	pruneAs(l)
 	l.may("admin", exitDone, "check")
 	askAs(l)
+}
+
+// signAs wants what is done at once under another name to be shown with the login.
+func signAs(l *logins, group string) {
+	l.Helper()
+	signed := "boss as " + l.schema + "_operator_login"
+	for _, c := range []struct{ deed, shown string }{
+		{"consumer pause billing --reason x --by boss", "consumer ls -o json"}, {"consumer resume billing --by boss", "audit ls -o json"},
+		{"dlq mute " + group + " --by boss", "dlq groups -o json"}, {"dlq resolve " + group + " --by boss", "dlq groups -o json"},
+		{"system pause erp --for 1h --anyway --by boss", "system ls -o json"},
+	} {
+		l.may("operator", exitDone, c.deed)
+		l.may("operator", exitDone, c.shown)
+		if out := l.stdout.String(); !strings.Contains(out, signed) {
+			l.Errorf("%s: not signed with the login: %s", c.deed, out)
+		}
+	}
+	l.may("operator", exitDone, "system resume erp")
 }
 
 // pruneAs wants nothing removed by a login that may not remove all of it.
@@ -275,7 +295,7 @@ func sendAs(l *logins) {
 func askAs(l *logins) {
 	operator, admin, worker := l.store("operator").Operations().Requests, l.store("admin").Operations().Requests, l.store("consumer").Operations().Requests
 	self := instance.Instance{ID: "i1", Consumer: "billing"}
-	for _, kind := range []string{"plan", "apply", "pause", "resume", "cancel", "rehearse", "discard", "restore", "retry"} {
+	for _, kind := range []string{"plan", "apply", "pause", "resume", "cancel", "rehearse", "restore", "retry"} {
 		id, err := operator.Ask(l.Context(), instance.Request{Kind: kind, Consumer: "billing", By: "ann"}, time.Minute)
 		if err != nil {
 			l.Errorf("%s: %v", kind, err)

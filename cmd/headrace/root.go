@@ -142,6 +142,9 @@ func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.
 		if err := m.hasNames(c); err != nil {
 			return err
 		}
+		if err := checkTexts(c, args); err != nil {
+			return err
+		}
 		m.started = true
 		if m.paged = m.pager(); m.paged != nil {
 			m.out.Reset(closedPipe{m.paged})

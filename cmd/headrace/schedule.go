@@ -66,6 +66,7 @@ func (m *Main) printSchedules(list []store.Schedule) error {
 		views = append(views, v)
 		rows = append(rows, []string{short(s.Name, 40), s.Cron, s.Zone, m.when(next), m.when(s.Since), m.when(s.Seen), m.when(s.Fired), m.when(s.Checked), missing})
 	}
+	defer m.next("status")
 	return m.emit("schedules", views, []string{"NAME", "CRON", "ZONE", "NEXT", "SINCE", "SEEN", "FIRED", "CHECKED TO", "MISSING"}, rows)
 }
 
@@ -82,5 +83,7 @@ func (m *Main) fire(ctx context.Context, st openStore, name, by string) error {
 	if m.json() {
 		return m.emitJSON("fired", name)
 	}
-	return m.line("a tick of %s is asked for", name)
+	err := m.line("a tick of %s is asked for", name)
+	m.next("schedule ls")
+	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/headrace/headrace/inbox"
 	"github.com/headrace/headrace/internal/intervene"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 	"github.com/headrace/headrace/ledger/resolve"
 )
@@ -102,7 +103,13 @@ func (m *Main) resolveStep(ctx context.Context, f *resolveFlags, args []string) 
 		if err != nil {
 			return err
 		}
-		return m.printResolution(r.Decision, a)
+		err = m.printResolution(r.Decision, a)
+		if a.LetterID != 0 && !a.Redriven && a.Waits == "" && !a.Message.Ended() {
+			m.next("dlq redrive %d --reason WHY", a.LetterID)
+		} else {
+			m.next("steps %s", migrate.Quote(r.ID.Key))
+		}
+		return err
 	})
 }
 

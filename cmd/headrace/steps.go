@@ -127,13 +127,20 @@ kept, with their external ids, so that no call is repeated.`,
 				return err
 			}
 			if erased.Done == 0 {
-				m.say("nothing was erased: the message has no results, or is neither done nor discarded")
-				return errFound
+				return m.nothingErased()
 			}
-			return m.emit("", erased, nil, [][]string{{fmt.Sprintf("%d erased", erased.Done)}})
+			err = m.emit("", erased, nil, [][]string{{fmt.Sprintf("%d erased", erased.Done)}})
+			m.next("steps %s", migrate.Quote(id.Key))
+			return err
 		})
 	})
 	return c
+}
+
+// nothingErased is the end of an erasure that found nothing.
+func (m *Main) nothingErased() error {
+	m.say("nothing was erased: the message has no results, or is neither done nor discarded")
+	return errFound
 }
 
 // wouldErase is would for the results of a message.
@@ -145,7 +152,19 @@ func (m *Main) wouldErase(ctx context.Context, st openStore, a *asking, id inbox
 	if err != nil {
 		return err
 	}
+	answer, err := st.Operations().Answers.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	entries, err := st.Inbox().Find(ctx, id.Key)
+	if err != nil {
+		return err
+	}
 	n := int64(len(slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.Size < 0 })))
+	ended := slices.ContainsFunc(entries, func(e inbox.Entry) bool { return e.ID == id && (e.State == inbox.Done || e.State == inbox.Discarded) })
+	if m.dryRun && (n == 0 && answer == nil || !ended) {
+		return m.nothingErased()
+	}
 	return m.would(n, "erase %s of steps of %s %s, and its answer", plural(n, "result", "results"), id.Scope, id.Key)
 }
 
@@ -264,6 +283,14 @@ func (m *Main) printSteps(ctx context.Context, st openStore, rows []ledger.Row) 
 	}
 	if len(rows) > 0 || m.json() {
 		err = m.emit("steps", views, append([]string{"SCOPE", "KEY"}, stepColumns...), lines)
+	}
+	if err == nil && len(rows) > 0 {
+		switch key := migrate.Quote(rows[0].ID.Key); m.path {
+		case "steps":
+			m.next("inbox show %s", key)
+		default:
+			m.next("steps %s", key)
+		}
 	}
 	return err
 }

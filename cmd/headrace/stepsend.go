@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/headrace/headrace/internal/intervene"
+	"github.com/headrace/headrace/internal/migrate"
 	"github.com/headrace/headrace/ledger"
 )
 
@@ -48,5 +49,7 @@ func (m *Main) send(ctx context.Context, st openStore, a *asking, s ledger.Sent)
 	if err != nil {
 		return err
 	}
-	return m.emit("", sent, nil, [][]string{{s.Step + " is sent"}})
+	err = m.emit("", sent, nil, [][]string{{s.Step + " is sent"}})
+	m.next("steps %s", migrate.Quote(s.ID.Key))
+	return err
 }

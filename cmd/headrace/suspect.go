@@ -77,7 +77,9 @@ func (m *Main) beginSuspect(ctx context.Context, st openStore, until time.Time, 
 	if m.json() {
 		return m.emitJSON("suspect", viewSuspect(mode))
 	}
-	return m.line("suspect mode is on, for messages from before %s", when(mode.Until))
+	err = m.line("suspect mode is on, for messages from before %s", when(mode.Until))
+	m.next("status")
+	return err
 }
 
 func (m *Main) endSuspect(ctx context.Context, st openStore, by, reason string, yes bool) error {
@@ -106,7 +108,9 @@ func (m *Main) endSuspect(ctx context.Context, st openStore, by, reason string, 
 	case m.json():
 		return m.emitJSON("suspect", nil)
 	}
-	return m.line("suspect mode is off")
+	err = m.line("suspect mode is off")
+	m.next("status")
+	return err
 }
 
 // suspectView is suspect mode as JSON.

@@ -112,7 +112,11 @@ Exit status 5 if no step that is recorded calls a system of this name.`,
 			if err := m.would(1, "pause %s for %s", args[0], d.d); err != nil {
 				return err
 			}
-			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: d.d, By: operator(*by), Reason: *reason})
+			name, err := signed(ctx, st, *by)
+			if err != nil {
+				return err
+			}
+			changed, err := st.Operations().Systems.Pause(ctx, ledger.SystemPause{System: args[0], Left: d.d, By: name, Reason: *reason})
 			if err != nil {
 				return err
 			}
@@ -142,7 +146,11 @@ func (m *Main) systemResumeCommand() *cobra.Command {
 			if err := m.would(1, "end the pause of %s", args[0]); err != nil {
 				return err
 			}
-			was, err := st.Operations().Systems.Resume(ctx, args[0], operator(*by))
+			name, err := signed(ctx, st, *by)
+			if err != nil {
+				return err
+			}
+			was, err := st.Operations().Systems.Resume(ctx, args[0], name)
 			if err != nil {
 				return err
 			}

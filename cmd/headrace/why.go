@@ -102,6 +102,9 @@ func groupOrLetter(ctx context.Context, st openStore, which *named, args []strin
 	if err != nil {
 		return f, err
 	}
+	if len(l) == 0 && len(letters[0]) < inspect.LeastDigits {
+		return f, fmt.Errorf("%w: %d", dlq.ErrNotFound, id)
+	}
 	if f.ErrorFingerprint = letters[0]; len(l) > 0 {
 		f = dlq.Filter{Consumer: l[0].Consumer, Handler: l[0].Handler, ErrorFingerprint: l[0].ErrorFingerprint}
 	}

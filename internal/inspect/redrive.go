@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/headrace/headrace/audit"
+	"github.com/headrace/headrace/dlq"
 	"github.com/headrace/headrace/dlq/job"
 	"github.com/headrace/headrace/store"
 )
@@ -68,6 +69,9 @@ type Check struct {
 	Says string `json:"says"`
 	// Hint is what helps at a command line; "" if nothing does.
 	Hint string `json:"-"`
+	// Next are the words of the command to go on with in place of the application, which would be refused or do
+	// nothing; none if that is no matter.
+	Next []string `json:"-"`
 }
 
 // Checks says what is to be known of a plan.
@@ -94,11 +98,7 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 		return nil, err
 	}
 	list = append(list, rehearsed...)
-	hint := ""
-	if len(builds) > 1 {
-		hint = "redrive apply --wait waits until one of them is left"
-	}
-	add(len(builds) == 1, hint, "%s runs %s", r.Consumer, onBuilds(builds))
+	list = append(list, ofBuilds(r, builds))
 	if r.Kind == job.Redriving && len(builds) > 0 && len(wrote) == len(builds) {
 		add(false, "", "%s wrote these letters, and no other build runs: has the cause been mended?", job.NameBuilds(wrote))
 	}
@@ -107,7 +107,11 @@ func Checks(ctx context.Context, st store.Store, r job.Redrive) (list []Check, e
 		return nil, err
 	}
 	if p.Lasts() {
-		add(false, "headrace consumer resume "+r.Consumer, "%s is paused by %s", r.Consumer, p.By)
+		c := Check{Says: fmt.Sprintf("%s is paused by %s", r.Consumer, p.By), Hint: "headrace consumer resume " + r.Consumer}
+		if r.Kind == job.Redriving {
+			c.Next = []string{"consumer", "resume", r.Consumer}
+		}
+		list = append(list, c)
 	}
 	newer, err := st.Operations().Redrives.NewLetters(ctx, r, slices.Collect(maps.Keys(builds)))
 	if err != nil {
@@ -147,11 +151,17 @@ func ofRehearsal(ctx context.Context, st store.Store, r job.Redrive, builds map[
 	return []Check{c}, nil
 }
 
-// SkipsAll reports whether a plan redrives nothing: its letters are conflicts, each of which needs a
-// new key.
-func SkipsAll(r job.Redrive) bool {
-	all, _ := sum(r.Survey, nil)
-	return r.Kind == job.Redriving && all.Conflicts > 0 && all.Conflicts == r.Count
+// ofBuilds says which builds of the consumer run.
+func ofBuilds(r job.Redrive, builds map[string]int) Check {
+	c := Check{OK: len(builds) == 1, Says: fmt.Sprintf("%s runs %s", r.Consumer, onBuilds(builds))}
+	switch {
+	case len(builds) == 0:
+		c.Next = []string{"consumer", "ls", r.Consumer}
+	case len(builds) > 1 && r.Kind == job.Redriving: // a discard runs no handler
+		c.Hint = "redrive apply --wait waits until one of them is left"
+		c.Next = []string{"redrive", "apply", job.Name(r.ID), "--wait", "10m", "--reason", "WHY"}
+	}
+	return c
 }
 
 // sum adds up what is known of the letters of a plan, and returns which builds that run wrote some.
@@ -170,6 +180,9 @@ func sum(survey []job.Survey, builds map[string]int) (all job.Survey, wrote []st
 // were listed, and the first ones as they are now.
 func ofLetters(r job.Redrive, all, first job.Survey) []Check {
 	list := []Check{{OK: first.Closed == 0, Says: fmt.Sprintf("%d of %d open", first.Letters-first.Closed, first.Letters)}}
+	if first.Closed > 0 && first.Closed == r.Count {
+		list[0].Next = []string{"redrive", "cancel", job.Name(r.ID), "--reason", "WHY"}
+	}
 	if first.Letters < r.Count {
 		list[0].Says = fmt.Sprintf("%d letters; of the first %d, %d are open", r.Count, first.Letters, first.Letters-first.Closed)
 	}
@@ -189,14 +202,21 @@ func ofLetters(r job.Redrive, all, first job.Survey) []Check {
 	for _, c := range []struct {
 		n    int64
 		says string
+		next []string // if it is so of all letters
 	}{
-		{all.Again, "redriven before"}, {all.Crashed, "ended their process, and are sent one at a time"},
-		{all.StandIn, "without a key of their own: their handler is asked again"},
-		{all.Conflicts, "conflicts, which are skipped: each needs a new key"}, {all.Review, "with a step that needs a person, which are skipped"},
+		{all.Again, "redriven before", nil}, {all.Crashed, "ended their process, and are sent one at a time", nil},
+		{all.StandIn, "without a key of their own: their handler is asked again", nil},
+		{all.Conflicts, "conflicts, which are skipped: each needs a new key", []string{"dlq", "ls", "--consumer", r.Consumer, "--class", string(dlq.Conflict)}},
+		{all.Review, "with a step that needs a person, which are skipped", []string{"steps", "ls"}},
 	} {
-		if c.n > 0 {
-			list = append(list, Check{Says: fmt.Sprintf("%d %s", c.n, c.says)})
+		if c.n == 0 {
+			continue
 		}
+		one := Check{Says: fmt.Sprintf("%d %s", c.n, c.says)}
+		if c.n == r.Count {
+			one.Next = c.next
+		}
+		list = append(list, one)
 	}
 	return list
 }

@@ -26,6 +26,14 @@ func (s *Store) Grants(prefix string) (string, error) {
 	return strings.NewReplacer("{{schema}}", pq.QuoteIdentifier(s.history.schema), "{{role}}", prefix).Replace(grants), nil
 }
 
+// Login is the name of the store's login.
+func (s *Store) Login(ctx context.Context) (login string, err error) {
+	if err := s.db.QueryRowContext(ctx, s.login).Scan(&login); err != nil {
+		return "", fmt.Errorf("read the name of the login: %w", err)
+	}
+	return login, nil
+}
+
 // May reports whether the store's login has the rights of the role "operator", "admin" or "consumer" of Grants: so
 // a dry run can be refused as what it tries.
 func (s *Store) May(ctx context.Context, role string) (may bool, err error) {

@@ -176,7 +176,7 @@ DROP POLICY IF EXISTS headrace_forget ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_forget ON {{schema}}.headrace_requests FOR DELETE TO {{role}}_consumer USING (true);
 DROP POLICY IF EXISTS headrace_ask ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_ask ON {{schema}}.headrace_requests FOR INSERT TO {{role}}_operator
-    WITH CHECK (kind IN ('plan', 'apply', 'pause', 'resume', 'cancel', 'rehearse', 'discard', 'restore', 'retry', 'alert')
+    WITH CHECK (kind IN ('plan', 'apply', 'pause', 'resume', 'cancel', 'rehearse', 'restore', 'retry', 'alert')
         AND until < {{schema}}.headrace_now() + interval '25 hours');
 DROP POLICY IF EXISTS headrace_ask_all ON {{schema}}.headrace_requests;
 CREATE POLICY headrace_ask_all ON {{schema}}.headrace_requests FOR INSERT TO {{role}}_admin

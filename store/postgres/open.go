@@ -100,7 +100,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	}
 	s := &Store{
 		unreachable: c.own == nil && !ofPGX, db: db, connector: c.own, pool: c.pool, commitTimeout: commitTimeout, statements: txn.NewStatements(db, cache),
-		text: text, ping: q.Get("ping"), same: q.Get("txn_same"), sealed: sqlfile.Bare(q.Get("txn_same")) + "; COMMIT", may: q.Get("roles_may"), refusal: q.Get("outbox_not_subscribed"),
+		text: text, ping: q.Get("ping"), same: q.Get("txn_same"), sealed: sqlfile.Bare(q.Get("txn_same")) + "; COMMIT", may: q.Get("roles_may"), login: q.Get("login"), refusal: q.Get("outbox_not_subscribed"),
 		insert: inserts{
 			outbox: o.Outbox, one: q.Get("outbox_insert_one"), ready: q.Get("outbox_insert"), delayed: q.Get("outbox_insert_delayed"),
 		},

@@ -38,6 +38,7 @@ type Store struct {
 	// sealed is same and COMMIT in one message. Such a message has no arguments: the id itself is put in the place of $1.
 	sealed  string
 	may     string
+	login   string
 	refusal string // to subscribe to the outbox
 	tables
 }

@@ -1,0 +1,2 @@
+-- Who has logged in, whatever role it has taken since.
+SELECT session_user
