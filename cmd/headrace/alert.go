@@ -40,13 +40,15 @@ func (m *Main) alertCommand() *cobra.Command {
 // alertView is a condition as JSON.
 type alertView struct {
 	alerts.Alert
-	State    condition.State `json:"state"`
-	Ended    time.Time       `json:"ended_at,omitzero"`
-	Instance string          `json:"instance,omitempty"` // that reports it
-	Known    bool            `json:"known"`              // a person deals with it
-	Silent   bool            `json:"unjudged"`           // no process judges whether it still fires
-	Judged   time.Time       `json:"judged_at,omitzero"` // if so: when the last one did
-	Sinks    []sinkView      `json:"sinks"`
+	State condition.State `json:"state"`
+	Ended time.Time       `json:"ended_at,omitzero"`
+	// Quiet is since when nothing is wrong, while it still fires: it ends when that has lasted.
+	Quiet    time.Time  `json:"quiet_since,omitzero"`
+	Instance string     `json:"instance,omitempty"` // that reports it
+	Known    bool       `json:"known"`              // a person deals with it
+	Silent   bool       `json:"unjudged"`           // no process judges whether it still fires
+	Judged   time.Time  `json:"judged_at,omitzero"` // if so: when the last one did
+	Sinks    []sinkView `json:"sinks"`
 }
 
 // sinkView is what a sink got.
@@ -78,6 +80,11 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		}
 		v := alertView{Alert: c.Alert, State: c.State, Ended: c.Ended.UTC(), Instance: c.Instance, Known: c.Known, Sinks: []sinkView{}}
 		v.Since = v.Since.UTC()
+		state := string(c.State)
+		if c.State == condition.Firing && !c.Quiet.IsZero() {
+			v.Quiet = c.Quiet.UTC()
+			state += ", over since " + when(c.Quiet)
+		}
 		if c.Kind == alerts.GroupFailing && c.ErrorFingerprint != "" {
 			words, err := groupWords(ctx, st, groups.ID{Consumer: c.Consumer, Handler: c.Handler, ErrorFingerprint: c.ErrorFingerprint})
 			if err != nil {
@@ -95,7 +102,7 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 			}
 		}
 		views = append(views, v)
-		rows = append(rows, []string{string(c.State), string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), text(sinksGot(v.Sinks)), v.Command})
+		rows = append(rows, []string{state, string(c.Severity), string(c.Kind), when(c.Since), short(text(c.Title), 70), text(sinksGot(v.Sinks)), v.Command})
 	}
 	for _, consumer := range slices.Sorted(maps.Keys(silent)) {
 		since := ""
@@ -104,7 +111,7 @@ func (m *Main) listAlerts(ctx context.Context, st openStore, all bool) error {
 		}
 		m.say("no process of %s judges its alerts%s: they stand as they were", text(consumer), since)
 	}
-	if i := slices.IndexFunc(views, func(v alertView) bool { return v.State == condition.Firing && v.Command != "" }); i >= 0 {
+	if i := slices.IndexFunc(views, func(v alertView) bool { return v.State == condition.Firing && v.Quiet.IsZero() && v.Command != "" }); i >= 0 {
 		defer m.next("%s", strings.TrimPrefix(views[i].Command, "headrace "))
 	}
 	return m.emit("alerts", views, []string{"STATE", "SEVERITY", "KIND", "SINCE", "WHAT", "SINKS GOT", "NEXT"}, rows)

@@ -7,7 +7,8 @@ import (
 	"github.com/headrace/headrace/alerts/condition"
 )
 
-// alertsOf are a condition of a consumer that fires, and one that was resolved, with what sinks got.
+// alertsOf are a condition of a consumer that fires, one that fires and is over, and one that was resolved, with what
+// sinks got.
 func alertsOf(consumer string) condition.Change {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	fires := condition.Condition{
@@ -26,8 +27,15 @@ func alertsOf(consumer string) condition.Change {
 		},
 		Namespace: consumer, Instance: "i-1", State: condition.Resolved, Quiet: at.Add(time.Minute), Ended: at.Add(6 * time.Minute), BaseAt: at,
 	}
+	ending := condition.Condition{
+		Alert: alerts.Alert{
+			Key: "1d1d", Kind: alerts.PauseForgotten, Phase: alerts.Firing, Severity: alerts.Warning, Consumer: consumer, Environment: "production",
+			Title: consumer + ": a person paused it, and messages wait", Text: "It is paused.", Command: "headrace consumer ls " + consumer, Count: 1, Since: at,
+		},
+		Namespace: consumer, State: condition.Firing, Quiet: at.Add(time.Minute), BaseAt: at,
+	}
 	return condition.Change{
-		Conditions: []condition.Condition{fires, over},
+		Conditions: []condition.Condition{fires, ending, over},
 		Sends: []condition.Send{
 			{Key: "7f3a", Sink: "slack", Phase: alerts.Again, Severity: alerts.Error, Count: 3, Sent: at},
 			{Key: "7f3a", Sink: "pagerduty", Failures: 2, Failing: at, Down: at, Due: at, Error: "pagerduty: status 503", Lost: 1},
