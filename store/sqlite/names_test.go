@@ -34,6 +34,7 @@ var (
 		"queries/letters_list_bare.sql":         "SQLite has no logins",
 		"queries/letters_groups_bare.sql":       "SQLite has no logins",
 		"queries/roles_may.sql":                 "SQLite has no roles",
+		"queries/login.sql":                     "SQLite has no logins",
 		"queries/txn_restore.sql":               "SQLite has no roles, and no settings of a transaction",
 		"queries/txn_close_cursors.sql":         "SQLite has no cursors in SQL",
 	}
