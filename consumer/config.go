@@ -217,6 +217,9 @@ func (c Config) validate() error {
 	if err := c.Alerts.Validate(); err != nil {
 		return fmt.Errorf("option Config.Alerts: %w", err)
 	}
+	if err := c.Relay.Validate(); err != nil {
+		return fmt.Errorf("option Config.Relay: %w", err)
+	}
 	for name, l := range c.Systems {
 		if err := l.Validate(); err != nil {
 			return fmt.Errorf("option Config.Systems[%q]: %w", name, err)

@@ -219,6 +219,16 @@ func TestStopTimeoutAboveDrainTimeout(t *testing.T) {
 	}
 }
 
+// The options of the relay are refused by New, as all others are.
+func TestRelayIsRefusedByNew(t *testing.T) {
+	b := setupSQLite(t)
+	config := b.config()
+	config.Sink, config.Relay.Workers = &sink{}, -1
+	if _, err := consumer.New("test", b.st, config); err == nil || !strings.Contains(err.Error(), "option Config.Relay: ") || !strings.Contains(err.Error(), "Workers is negative") {
+		t.Errorf("%v", err)
+	}
+}
+
 // What a policy says of lost leases is for handlers that have some, as an option and as the
 // default of Config.Retry.
 func TestRetryOfLostLeases(t *testing.T) {

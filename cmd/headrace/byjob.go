@@ -153,17 +153,32 @@ func (m *Main) decideFew(ctx context.Context, st openStore, d *decideFlags, ids 
 	switch {
 	case r.State == job.Paused:
 		return errPaused
-	case nothingDone(r):
-		return errRefused
 	case r.Succeeded != int64(len(ids)):
-		return errIncomplete
+		return skippedAll(ctx, st, r)
 	}
 	return nil
 }
 
-// nothingDone reports whether an ended redrive has skipped all of its letters.
-func nothingDone(r job.Redrive) bool {
-	return r.State == job.Done && r.Count > 0 && r.Skipped == r.Count
+// skippedAll returns the end of a redrive of which not all letters succeeded: that nothing was done if it has skipped
+// all and closed none, as it closes those of messages that were applied already.
+func skippedAll(ctx context.Context, st openStore, r job.Redrive) error {
+	if r.State != job.Done || r.Count == 0 || r.Skipped != r.Count {
+		return errIncomplete
+	}
+	skipped, err := st.Operations().Redrives.Entries(ctx, r.ID, job.Skipped, 0, fewLetters)
+	if err != nil {
+		return err
+	}
+	for _, e := range skipped {
+		trail, err := st.Letters().Trail(ctx, e.LetterID)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(trail, func(a dlq.Audit) bool { return a.RedriveID == r.ID }) {
+			return errIncomplete
+		}
+	}
+	return errRefused
 }
 
 // openOnes chooses the open letters of ids, which are of one consumer, and says what became of the

@@ -105,10 +105,8 @@ func (m *Main) ended(ctx context.Context, st openStore, r job.Redrive) error {
 	case r.State == job.Cancelled:
 		m.say("%s was cancelled: letters that were not sent stay open, and those that were sent go on", job.Name(r.ID))
 		return errIncomplete
-	case nothingDone(r):
-		return errRefused
 	case r.State != job.Done || r.Succeeded != r.Count:
-		return errIncomplete
+		return skippedAll(ctx, st, r)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ type injected struct {
 // again. If the failure did not happen by the end of the test, the test fails.
 func (k *Kit) FailAttempt(m Message, n int, when When, err error) {
 	k.t.Helper()
-	k.check(m)
+	k.check(m, true)
 	if n < 1 || err == nil {
 		k.t.Fatalf("FailAttempt(n=%d, err=%v): attempts count from 1, and the error is what the attempt fails with", n, err)
 	}

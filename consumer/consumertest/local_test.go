@@ -54,6 +54,13 @@ func TestLocalHandlersAlone(t *testing.T) {
 				k.Settle()
 				k.Publish(headrace.Event{ID: "e2", Topic: topic, Value: order{"2", 10}})
 				k.Settle()
+				third := consumertest.JSON(topic, "e3", order{"3", 10})
+				k.FailAttempt(third, 1, consumertest.AfterEffects, errors.New("away"))
+				k.Publish(headrace.Event{ID: "e3", Topic: topic, Value: order{"3", 10}})
+				k.AppliedOnce(third, invoiced, "3")
+				if n := len(k.Attempts(third)); n != 1 {
+					t.Errorf("%d failed attempts of an event that fails once", n)
+				}
 				k.AppliedOnce(consumertest.JSON(topic, "e1", order{"1", 10}), invoiced, "1")
 				for _, id := range []string{"1", "2"} {
 					booked := 0

@@ -63,7 +63,7 @@ func (k *Kit) scheduled(name string) scheduled {
 // here the test does.
 func (k *Kit) Post(path string, m Message) (status int) {
 	k.t.Helper()
-	k.check(m)
+	k.check(m, false)
 	p := k.await("Post", func(p *process) bool {
 		if p.http == nil {
 			k.t.Fatalf("Post: the Wire has set no Process.Server")

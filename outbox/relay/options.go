@@ -100,7 +100,8 @@ const (
 	leaveTime = 5 * time.Second
 )
 
-func (o Options) validate() error {
+// Validate returns an error that names the first invalid option.
+func (o Options) Validate() error {
 	for _, n := range []struct {
 		name  string
 		value int64

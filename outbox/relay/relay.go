@@ -97,7 +97,7 @@ func known(sink message.Publisher) string {
 
 // newRelay returns a relay that publishes for consumers, whose sink may have no identity.
 func newRelay(st Store, sink message.Publisher, consumers []string, o Options) (*Relay, error) {
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	self := outbox.Relay{Outbox: st.Outbox().Name(), Sink: o.SinkID, Known: true, Consumers: consumers}
