@@ -139,7 +139,7 @@ func TestUnpublishedEventsAreLogged(t *testing.T) {
 		if _, err := b.st.Operations().Relays.Serve(b.Context(), relay, time.Minute); err != nil {
 			b.Fatal(err)
 		}
-		if err := stranded.Unpublished(b.Context(), config.Logger, b.st.Outbox(), []string{topic}); err != nil || log.String() != text {
+		if err := new(stranded.Log).Unpublished(b.Context(), config.Logger, b.st.Outbox(), []string{topic}); err != nil || log.String() != text {
 			t.Errorf("with a relay: %v, %s", err, log.String())
 		}
 	})

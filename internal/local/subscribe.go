@@ -7,7 +7,6 @@ import (
 
 	"github.com/headrace/headrace/internal/outage"
 	"github.com/headrace/headrace/internal/sleep"
-	"github.com/headrace/headrace/internal/stranded"
 )
 
 const (
@@ -60,22 +59,21 @@ func (l *Line) beat(ctx context.Context) {
 			err = l.sweep(ctx)
 		}
 		if err == nil && time.Since(began) >= lookAfter && time.Since(looked) >= beatEvery {
-			err = l.look(ctx, looked.IsZero() && !l.o.Sink)
+			err = l.look(ctx)
 			looked = time.Now()
 		}
 		part.Tell(ctx, l.o.Logger, err)
 	}
 }
 
-// look logs local events that no handler takes, and with first events of the handlers' topics
-// that wait in the outbox, if no process publishes it.
-func (l *Line) look(ctx context.Context, first bool) error {
+// look logs local events that no handler takes, and events that wait in the outbox, if no process publishes it.
+func (l *Line) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beatTime)
 	defer cancel()
-	if err := l.o.Stranded.Unclaimed(ctx, l.o.Logger, l.o.Subscriptions, l.o.Store.Outbox()); err != nil || !first {
+	if err := l.o.Stranded.Unclaimed(ctx, l.o.Logger, l.o.Subscriptions, l.o.Store.Outbox()); err != nil || l.o.Sink {
 		return err
 	}
-	return stranded.Unpublished(ctx, l.o.Logger, l.o.Store.Outbox(), l.topics)
+	return l.o.Stranded.Unpublished(ctx, l.o.Logger, l.o.Store.Outbox(), l.topics)
 }
 
 // record records the subscriptions of the consumer, and of those beside it.

@@ -16,6 +16,8 @@ import (
 type Log struct {
 	mu     sync.Mutex
 	topics map[string]look
+	// unpublished are the topics of which it is logged that nothing publishes them.
+	unpublished map[string]bool
 }
 
 // look is the last look at a topic.
@@ -31,6 +33,8 @@ const (
 	lookEvery = time.Minute
 	// young is the age of an event whose consumer may be about to start.
 	young = 2 * time.Second
+	// relayed is the age of an event whose relay may be about to start.
+	relayed = 10 * time.Second
 	// shown is how many topics a line lists at most.
 	shown = 20
 	// lookTime bounds the query for a topic.
@@ -144,17 +148,36 @@ func (l *Log) record(topics []string, last look) {
 	}
 }
 
-// Unpublished logs the events of topics that wait in an outbox, if no process publishes it.
-func Unpublished(ctx context.Context, logger *slog.Logger, box outbox.Admin, topics []string) error {
+// Unpublished logs, once for each topic, the events that wait in an outbox which no process publishes: those of
+// topics, which are the local handlers', at once, and others, as of a mistyped one, when a relay would have come.
+func (l *Log) Unpublished(ctx context.Context, logger *slog.Logger, box outbox.Admin, topics []string) error {
 	list, err := box.Topics(ctx, box.Name())
 	if err != nil {
 		return err
 	}
-	for _, t := range list {
-		if !t.Published && slices.Contains(topics, t.Topic) {
-			logger.Warn("events wait in the outbox, and no process publishes it: without a broker publish them with headrace.Event.Local, and give these to local handlers with headrace outbox local TOPIC",
-				"outbox", box.Name(), "topic", t.Topic, "events", t.Events, "oldest", t.Oldest)
-		}
+	for _, t := range l.untold(list, topics) {
+		logger.Warn("events wait in the outbox, and no process publishes it: without a broker publish them with headrace.Event.Local, and give these to local handlers with headrace outbox local TOPIC",
+			"outbox", box.Name(), "topic", t.Topic, "events", t.Events, "oldest", t.Oldest, "local_topics", topics[:min(len(topics), shown)])
 	}
 	return nil
+}
+
+// untold returns those of list that are to be logged, and records that they are. What has been published meanwhile is
+// logged again when it waits once more.
+func (l *Log) untold(list []outbox.TopicStatus, topics []string) (waits []outbox.TopicStatus) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	told := make(map[string]bool)
+	for _, t := range list {
+		switch {
+		case t.Published, !slices.Contains(topics, t.Topic) && t.Oldest < relayed:
+		case l.unpublished[t.Topic]:
+			told[t.Topic] = true
+		case len(waits) < shown:
+			told[t.Topic] = true
+			waits = append(waits, t)
+		}
+	}
+	l.unpublished = told
+	return waits
 }

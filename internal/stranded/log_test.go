@@ -120,3 +120,45 @@ func TestUnclaimed(t *testing.T) {
 	b.waiting = append(b.waiting, outbox.TopicStatus{Topic: "typo", Oldest: time.Hour})
 	look(2, nil)
 }
+
+// topics is an outbox with events that wait.
+type topics struct {
+	outbox.Admin
+	list []outbox.TopicStatus
+}
+
+func (topics) Name() string { return "default" }
+
+func (t topics) Topics(context.Context, string) ([]outbox.TopicStatus, error) { return t.list, nil }
+
+// Events that nothing publishes are logged once: those of local handlers at once, and others, whose relay may be about to
+// start, when they are older.
+func TestUnpublished(t *testing.T) {
+	var log bytes.Buffer
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	var l Log
+	lines := func(want int, list ...outbox.TopicStatus) {
+		t.Helper()
+		log.Reset()
+		if err := l.Unpublished(t.Context(), logger, topics{list: list}, []string{"orders"}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(log.String(), "no process publishes it"); n != want || want > 0 && !strings.Contains(log.String(), "local_topics=[orders]") {
+			t.Errorf("%d lines, want %d: %s", n, want, &log)
+		}
+	}
+	young, old := outbox.TopicStatus{Topic: "ordres", Events: 1, Oldest: relayed - 1}, outbox.TopicStatus{Topic: "ordres", Events: 1, Oldest: relayed}
+	handled, published := outbox.TopicStatus{Topic: "orders", Events: 1}, outbox.TopicStatus{Topic: "ordres", Events: 1, Oldest: time.Hour, Published: true}
+	lines(1, handled, young)
+	lines(1, handled, old)
+	lines(0, handled, old)
+	lines(0, published)
+	lines(2, handled, old)
+	many := make([]outbox.TopicStatus, shown+5)
+	for i := range many {
+		many[i] = outbox.TopicStatus{Topic: fmt.Sprint(i), Oldest: time.Hour}
+	}
+	lines(shown, many...)
+	lines(5, many...)
+	lines(0, many...)
+}
