@@ -208,17 +208,15 @@ func (c Config) validate() error {
 			return fmt.Errorf("option Config.%s: %w", name, err)
 		}
 	}
-	if err := c.Retry.Validate(); err != nil {
-		return fmt.Errorf("option Config.Retry: %w", err)
-	}
-	if err := c.Retention.Validate(); err != nil {
-		return fmt.Errorf("option Config.Retention: %w", err)
-	}
-	if err := c.Alerts.Validate(); err != nil {
-		return fmt.Errorf("option Config.Alerts: %w", err)
-	}
-	if err := c.Relay.Validate(); err != nil {
-		return fmt.Errorf("option Config.Relay: %w", err)
+	for _, part := range []struct {
+		name string
+		err  error
+	}{
+		{"Retry", c.Retry.Validate()}, {"Retention", c.Retention.Validate()}, {"Alerts", c.Alerts.Validate()}, {"Relay", c.Relay.Validate()},
+	} {
+		if part.err != nil {
+			return fmt.Errorf("option Config.%s: %w", part.name, part.err)
+		}
 	}
 	for name, l := range c.Systems {
 		if err := l.Validate(); err != nil {

@@ -255,10 +255,10 @@ func (k *Kit) tables(m Message) string {
 		lines = append(lines, "inbox: no row")
 	}
 	for _, a := range k.Attempts(m) {
-		lines = append(lines, fmt.Sprintf("attempt %d failed: %s: %s", a.N, a.Class, a.Error))
+		lines = append(lines, fmt.Sprintf("attempt %d of %s failed: %s: %s", a.N, a.Scope, a.Class, a.Error))
 	}
 	for _, l := range k.letters(m) {
-		lines = append(lines, fmt.Sprintf("dead letter %d: %s, class %s, after %d attempts: %s", l.LetterID, l.State, l.Class, l.Attempts, l.Error))
+		lines = append(lines, fmt.Sprintf("dead letter %d of %s/%s: %s, class %s, after %d attempts: %s", l.LetterID, l.Consumer, l.Handler, l.State, l.Class, l.Attempts, l.Error))
 	}
 	return "the tables hold:" + indent(lines) + "\n" + k.tell()
 }

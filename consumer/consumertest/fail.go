@@ -173,7 +173,7 @@ func (p *process) ran(r runtime.Call, d headrace.Delivery, err error) {
 	case errors.Is(err, context.DeadlineExceeded):
 		k.late.Store(true)
 	}
-	k.story.add("process %d: %s %s for %s, attempt %d: %s", p.n, what, d.Key, r.Handler, d.Attempt, said)
+	k.story.add("process %d: %s %s for %s, attempt %d: %s", p.n, what, d.Key, d.Scope, d.Attempt, said)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.runs[idOf(d)] = append(k.runs[idOf(d)], run{p.n, d.Attempt, err})
