@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/headrace/headrace/dlq/groups"
-	"github.com/headrace/headrace/store/postgres"
 )
 
 // manyLetters are $1 letters of 40 groups in 30 days, of which nine in ten are open. The triggers
@@ -32,7 +31,7 @@ func TestGroupViewsReadCounters(t *testing.T) {
 	if testing.Short() {
 		letters = 20_000
 	}
-	b := setup(t, "open", "", postgres.Options{})
+	b := ownDatabase(t)
 	b.exec("ALTER TABLE headrace_dead_letters DISABLE TRIGGER USER")
 	b.exec(manyLetters, letters)
 	b.exec("ALTER TABLE headrace_dead_letters ENABLE TRIGGER USER")

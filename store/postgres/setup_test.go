@@ -98,9 +98,18 @@ func within(t *testing.T, limit time.Duration, what string, f func()) {
 	}
 }
 
+// ownDatabase makes a store in a database of its own: VACUUM there waits for no transaction of another test.
+func ownDatabase(t *testing.T) *bundle {
+	t.Helper()
+	dsn := pgtest.NewDatabase(t)
+	b := &bundle{T: t, dsn: dsn, schema: "public", db: pgtest.OpenDB(t, "postgres", dsn)}
+	b.Store = connect(t, "open", dsn, postgres.Options{Migrate: true})
+	return b
+}
+
 // visible has statistics of a table collected, and every page of it marked as seen by all, which an index-only
-// scan relies on. Transactions of other tests that are older than the rows keep VACUUM from
-// marking them: it is repeated until they have ended.
+// scan relies on. Transactions that are older than the rows keep VACUUM from marking them, those of autovacuum too: it is
+// repeated until they have ended.
 func (b *bundle) visible(table string) {
 	b.Helper()
 	for end := time.Now().Add(2 * time.Minute); ; {
