@@ -107,7 +107,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	}
 	if m.dryRun {
 		view.Messages, view.Letters = found.Messages, found.Letters
-		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), windowText(plan.Window))}})
+		return m.emit("", view, nil, [][]string{{fmt.Sprintf("%s would be removed (window %s)", amount(found), encode.Minutes(plan.Window))}})
 	}
 	if plan.OpenLetters > 0 {
 		if err := m.confirm(f.yes, "remove %s, open ones among them?", amount(found)); err != nil {
@@ -122,7 +122,7 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 	})
 	bar.end()
 	view.Messages, view.Letters = done.Messages, done.Letters
-	printed := m.emit("", view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), windowText(plan.Window))}})
+	printed := m.emit("", view, nil, [][]string{{fmt.Sprintf("%s removed (window %s)", amount(done), encode.Minutes(plan.Window))}})
 	switch {
 	case err != nil && work.Err() != nil:
 		return fmt.Errorf("%w after %s; the same command goes on with the rest", errInterrupted, amount(done))
@@ -138,12 +138,4 @@ func (m *Main) prune(ctx context.Context, p inbox.Pruner, f *pruneFlags, plan in
 // amount returns in words how much was removed.
 func amount(p inbox.Pruned) string {
 	return plural(p.Messages, "message", "messages") + " and " + plural(p.Letters, "letter", "letters")
-}
-
-// windowText is a window for people: one of minutes or more without seconds.
-func windowText(window time.Duration) string {
-	if window >= 2*time.Minute {
-		window = window.Round(time.Minute)
-	}
-	return encode.Span(window)
 }

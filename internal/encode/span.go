@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+// Minutes is Span without the seconds of a duration from two minutes on.
+func Minutes(d time.Duration) string {
+	if d >= 2*time.Minute {
+		d = d.Round(time.Minute)
+	}
+	return Span(d)
+}
+
 // Span returns a duration for people: from two minutes on in days, hours, minutes and seconds,
 // as "40 days 16 h", below as Go writes it. Round d to leave the small units out.
 func Span(d time.Duration) string {

@@ -18,3 +18,12 @@ func TestSpan(t *testing.T) {
 		}
 	}
 }
+
+// Seconds are left out where they are noise, and not where they are all.
+func TestMinutes(t *testing.T) {
+	for d, want := range map[time.Duration]string{4 * time.Second: "4s", 119 * time.Second: "1m59s", 2*time.Minute + 29*time.Second: "2 min", time.Hour + 31*time.Second: "1 h 1 min"} {
+		if got := Minutes(d); got != want {
+			t.Errorf("%s: %q, want %q", d, got, want)
+		}
+	}
+}

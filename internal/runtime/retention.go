@@ -135,7 +135,7 @@ func (r *Run) prune() {
 	if plan.OpenLetters > 0 {
 		open = encode.Span(plan.OpenLetters)
 	}
-	log.Info("old messages are pruned", "window", encode.Span(plan.Window.Round(time.Minute)), "dead_letters", encode.Span(plan.DeadLetters), "open_letters", open)
+	log.Info("old messages are pruned", "window", encode.Minutes(plan.Window), "dead_letters", encode.Span(plan.DeadLetters), "open_letters", open)
 	keeper := &prune.Keeper{Pruner: r.rt.Store.Operations().Pruner, Consumer: r.rt.Name, Plan: plan, Logger: log, Looked: func() { r.upkeep.Ran("prune") }}
 	keeper.Run(r.Stopping)
 }
