@@ -88,7 +88,7 @@ func (m *Main) decideMany(ctx context.Context, st openStore, d *decideFlags, f d
 	}
 	r, err := st.Operations().Redrives.Get(ctx, id)
 	if err == nil && !m.json() {
-		_, _, err = m.showPlan(ctx, st, id)
+		_, err = m.showPlan(ctx, st, r)
 	}
 	if err != nil {
 		return err

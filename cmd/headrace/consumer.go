@@ -285,8 +285,8 @@ func (m *Main) wouldConsumer(ctx context.Context, st openStore, does, name strin
 	return m.would(n, "%s %s, of which %s", does, name, plural(n, "process runs", "processes run"))
 }
 
-// signed is the name of who does what is written at once and shown with a name: with the login of the database, as
-// what a process does for a person has it, so that nobody signs as another.
+// signed returns by with the login of the database, as in "bo as operator_login": for what this command writes itself,
+// so that nobody can act under the name of another. Requests get the login from the process that takes them.
 func signed(ctx context.Context, st openStore, by string) (string, error) {
 	by = operator(by)
 	database, ok := st.Store.(interface {

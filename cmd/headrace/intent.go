@@ -71,10 +71,19 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, shown 
 	if m.json() {
 		return m.emitJSON("intent", view)
 	}
-	err = m.printEntries([]entryView{view.entryView})
-	switch key := migrate.Quote(id.Key); {
-	case err != nil:
+	if err := m.printEntries([]entryView{view.entryView}); err != nil {
 		return err
+	}
+	if answer != nil {
+		lines := []string{"  " + plural(view.AnswerBytes, "byte", "bytes") + "; --payload shows it"}
+		if shown.any() {
+			lines = indent(splitLines(string(answer)))
+		}
+		if err := m.section("answer", lines); err != nil {
+			return err
+		}
+	}
+	switch key := migrate.Quote(id.Key); {
 	case len(view.Letters) > 0:
 		m.next("dlq show %d", slices.Max(view.Letters))
 	case len(view.Steps) > 0:
@@ -82,12 +91,5 @@ func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, shown 
 	default:
 		m.next("inbox show %s", key)
 	}
-	if answer == nil {
-		return nil
-	}
-	lines := []string{"  " + plural(view.AnswerBytes, "byte", "bytes") + "; --payload shows it"}
-	if shown.any() {
-		lines = indent(splitLines(string(answer)))
-	}
-	return m.section("answer", lines)
+	return nil
 }

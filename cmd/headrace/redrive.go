@@ -91,7 +91,11 @@ func (m *Main) planAlone(ctx context.Context, st openStore, p redriving.Plan, by
 	if err != nil {
 		return err
 	}
-	return m.showPlanAlone(ctx, st, id)
+	r, err := st.Operations().Redrives.Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	return m.showPlanAlone(ctx, st, r)
 }
 
 // plan asks the consumer of the letters for a plan, and returns its id.

@@ -97,8 +97,8 @@ func (v *redriveView) outcomes() string {
 }
 
 // showPlanAlone prints a plan with its checks, and how to apply it.
-func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error {
-	r, checks, err := m.showPlan(ctx, st, id)
+func (m *Main) showPlanAlone(ctx context.Context, st openStore, r job.Redrive) error {
+	checks, err := m.showPlan(ctx, st, r)
 	if err != nil {
 		return err
 	}
@@ -113,28 +113,24 @@ func (m *Main) showPlanAlone(ctx context.Context, st openStore, id int64) error 
 		m.next("%s", strings.Join(words, " "))
 		return nil
 	}
-	m.next("redrive apply %s --reason WHY", job.Name(id))
+	m.next("redrive apply %s --reason WHY", job.Name(r.ID))
 	return nil
 }
 
-// showPlan prints a plan with its checks, and returns both.
-func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redrive, checks []inspect.Check, err error) {
-	r, err = st.Operations().Redrives.Get(ctx, id)
-	if err != nil {
-		return r, nil, err
-	}
+// showPlan prints a plan with its checks, and returns these.
+func (m *Main) showPlan(ctx context.Context, st openStore, r job.Redrive) ([]inspect.Check, error) {
 	v, err := viewRedrive(ctx, st, r)
 	if err != nil {
-		return r, nil, err
+		return nil, err
 	}
 	if v.Checks, err = inspect.Checks(ctx, st, r); err != nil {
-		return r, nil, err
+		return nil, err
 	}
 	if m.json() {
-		return r, v.Checks, m.emitJSON("", v)
+		return v.Checks, m.emitJSON("", v)
 	}
 	if err := m.line("%s  %s %s (%s), listed by id, valid until %s", v.Name, v.Kind, plural(v.Count, "letter", "letters"), text(v.Filter), when(v.Expires)); err != nil {
-		return r, nil, err
+		return nil, err
 	}
 	for _, c := range v.Checks {
 		mark := "ok"
@@ -146,15 +142,15 @@ func (m *Main) showPlan(ctx context.Context, st openStore, id int64) (r job.Redr
 			says += ": " + c.Hint
 		}
 		if err := m.line("  %-4s  %s", mark, says); err != nil {
-			return r, nil, err
+			return nil, err
 		}
 	}
 	if r.Kind == job.Redriving {
 		if err := m.line("%s", stagesOf(r)); err != nil {
-			return r, nil, err
+			return nil, err
 		}
 	}
-	return r, v.Checks, nil
+	return v.Checks, nil
 }
 
 // stagesOf says how a redrive goes on.
@@ -173,7 +169,7 @@ func (m *Main) showRedrive(ctx context.Context, st openStore, id int64) error {
 		return err
 	}
 	if r.State == job.Planned {
-		return m.showPlanAlone(ctx, st, id)
+		return m.showPlanAlone(ctx, st, r)
 	}
 	v, err := viewRedrive(ctx, st, r)
 	if err != nil {

@@ -68,10 +68,14 @@ func (m *Main) stepsListCommand() *cobra.Command {
 				rows = rows[:most.n]
 				m.say("there are more: --limit %d", min(2*most.n, listMost))
 			}
-			if err := m.printSteps(ctx, st, rows); err != nil || len(rows) > 0 {
+			if err := m.printSteps(ctx, st, rows); err != nil {
 				return err
 			}
-			m.say("%s", none)
+			if len(rows) == 0 {
+				m.say("%s", none)
+			} else {
+				m.next("steps %s", migrate.Quote(rows[0].ID.Key))
+			}
 			return nil
 		})
 	})
@@ -87,7 +91,11 @@ func (m *Main) stepsFindCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return m.foundSteps(ctx, st, rows)
+				if err := m.foundSteps(ctx, st, rows); err != nil {
+					return err
+				}
+				m.next("steps %s", migrate.Quote(rows[0].ID.Key))
+				return nil
 			})
 		}),
 	}
@@ -145,6 +153,9 @@ func (m *Main) nothingErased() error {
 
 // wouldErase is would for the results of a message.
 func (m *Main) wouldErase(ctx context.Context, st openStore, a *asking, id inbox.ID) error {
+	if !m.dryRun {
+		return nil
+	}
 	if err := m.reaches(ctx, st, a); err != nil {
 		return err
 	}
@@ -161,8 +172,8 @@ func (m *Main) wouldErase(ctx context.Context, st openStore, a *asking, id inbox
 		return err
 	}
 	n := int64(len(slices.DeleteFunc(rows, func(r ledger.Row) bool { return r.Size < 0 })))
-	ended := slices.ContainsFunc(entries, func(e inbox.Entry) bool { return e.ID == id && (e.State == inbox.Done || e.State == inbox.Discarded) })
-	if m.dryRun && (n == 0 && answer == nil || !ended) {
+	ended := slices.ContainsFunc(entries, func(e inbox.Entry) bool { return e.ID == id && e.State.Ended() })
+	if n == 0 && answer == nil || !ended {
 		return m.nothingErased()
 	}
 	return m.would(n, "erase %s of steps of %s %s, and its answer", plural(n, "result", "results"), id.Scope, id.Key)
@@ -211,7 +222,11 @@ func (m *Main) showSteps(ctx context.Context, st openStore, key string, shown *c
 	for _, e := range entries {
 		ended[e.ID] = e.State.Ended()
 	}
-	return m.advise(ctx, st, key, slices.DeleteFunc(rows, func(r ledger.Row) bool { return ended[r.ID] }))
+	if err := m.advise(ctx, st, key, slices.DeleteFunc(rows, func(r ledger.Row) bool { return ended[r.ID] })); err != nil {
+		return err
+	}
+	m.next("inbox show %s", migrate.Quote(key))
+	return nil
 }
 
 // advise says what a person can do about the steps of a key that need one; their messages
@@ -283,14 +298,6 @@ func (m *Main) printSteps(ctx context.Context, st openStore, rows []ledger.Row) 
 	}
 	if len(rows) > 0 || m.json() {
 		err = m.emit("steps", views, append([]string{"SCOPE", "KEY"}, stepColumns...), lines)
-	}
-	if err == nil && len(rows) > 0 {
-		switch key := migrate.Quote(rows[0].ID.Key); m.path {
-		case "steps":
-			m.next("inbox show %s", key)
-		default:
-			m.next("steps %s", key)
-		}
 	}
 	return err
 }

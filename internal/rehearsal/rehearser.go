@@ -123,7 +123,7 @@ func (r *Rehearser) Act(ctx context.Context, q instance.Request) (any, error) {
 
 // record writes a row of the audit, so that a plan of the same letters tells of the rehearsal.
 func (r *Rehearser) record(ctx context.Context, row audit.Row) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ours)
+	ctx, cancel := r.own(ctx)
 	defer cancel()
 	return store.Transact(ctx, r.Store, func(t *txn.Txn) error { return r.Store.Operations().Audit.Record(ctx, t, row) })
 }

@@ -118,8 +118,8 @@ func busy(err error, why string) error {
 	return err
 }
 
-// own returns a context for our own statements after the handler.
-func (r *run) own(ctx context.Context) (context.Context, context.CancelFunc) {
+// own returns a context for our own statements after handlers.
+func (*Rehearser) own(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.WithoutCancel(ctx), ours)
 }
 
