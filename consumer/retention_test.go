@@ -190,7 +190,7 @@ func TestNothingIsPrunedUnasked(t *testing.T) {
 	for name, c := range map[string]struct {
 		r    inbox.Retention
 		says int
-	}{"unknown": {inbox.Retention{}, 1}, "off": {inbox.Retention{Off: true, SourceRetention: time.Hour}, 0}} {
+	}{"unknown": {inbox.Retention{}, 1}, "off": {inbox.Retention{Off: true, OpenLetters: time.Hour}, 0}} {
 		t.Run(name, func(t *testing.T) {
 			b := setupSQLite(t)
 			var log bytes.Buffer

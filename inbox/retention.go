@@ -29,8 +29,8 @@ type Retention struct {
 	// message: the message is lost then. It must exceed SourceRetention and the retries
 	// together. Default: never.
 	OpenLetters time.Duration
-	// Off turns pruning off, for example if headrace prune does it. The other fields have no
-	// effect then.
+	// Off turns pruning off, for example if headrace prune does it. OpenLetters then only says
+	// how long headrace prune keeps them, for alerts, and the other fields are refused.
 	Off bool
 }
 
@@ -71,6 +71,8 @@ func (r Retention) Validate() error {
 			return fmt.Errorf("%s is %s: give it a unit, as in 24*time.Hour", f.name, f.d)
 		case f.d > longest:
 			return fmt.Errorf("%s is %s: more than %s is a mistake", f.name, encode.Span(f.d), encode.Span(longest))
+		case f.d > 0 && r.Off && f.name != "OpenLetters":
+			return fmt.Errorf("%s has no effect with Off: give it to headrace prune", f.name)
 		}
 	}
 	return nil

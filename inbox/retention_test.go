@@ -61,6 +61,7 @@ func TestRetentionIsRefused(t *testing.T) {
 		},
 		"retries without end": {inbox.Retention{SourceRetention: day}, math.MaxInt64, inbox.ErrWindow, []string{"of retries"}},
 		"negative":            {inbox.Retention{SourceRetention: day, DeadLetters: -1}, 0, nil, []string{"DeadLetters is negative"}},
+		"off":                 {inbox.Retention{Off: true, Window: day, OpenLetters: day}, 0, nil, []string{"Window has no effect with Off"}},
 		"a mistake":           {inbox.Retention{SourceRetention: math.MaxInt64}, 0, nil, []string{"SourceRetention", "is a mistake"}},
 	} {
 		t.Run(name, func(t *testing.T) {
