@@ -57,6 +57,9 @@ func TestNewRefusesBadOptions(t *testing.T) {
 		{`Config.Systems["erp"]: the Burst is negative`, limits(ledger.Limit{PerSecond: 1, Burst: -1})},
 		{`Config.Systems["erp"]: a Burst of 2 without PerSecond`, limits(ledger.Limit{Concurrent: 1, Burst: 2})},
 		{`Config.Systems["erp"]: it limits nothing`, limits(ledger.Limit{})},
+		{"Config.Retention: Window has no effect with Off", func(c *consumer.Config) { c.Retention = inbox.Retention{Off: true, Window: time.Hour} }},
+		{`Config.Build, else HEADRACE_BUILD, "1.7\n"`, func(c *consumer.Config) { c.Build = "1.7\n" }},
+		{`Config.Environment, else HEADRACE_ENVIRONMENT, "a\x1b[2J"`, func(c *consumer.Config) { c.Environment = "a\x1b[2J" }},
 		{"MaxAttempts", func(c *consumer.Config) { c.Retry.MaxAttempts = -1 }},
 		{"Jitter", func(c *consumer.Config) { c.Retry.Backoff.Jitter = 2 }},
 	} {

@@ -58,6 +58,9 @@ func open(st store.Store, config Config) (*Consumer, error) {
 	}
 	given := config
 	config = config.withDefaults()
+	if err := mistake.Origin(config.Build, config.Environment); err != nil {
+		return nil, err
+	}
 	rt, err := runtime.New(config.runtime(st))
 	return &Consumer{given: given, config: config, rt: rt}, err
 }

@@ -42,6 +42,12 @@ func Handler(h *runtime.Handler, registered []*runtime.Handler, local bool, drai
 	return mistakes
 }
 
+// Origin returns what is wrong with the names that the records of a process carry.
+func Origin(build, environment string) error {
+	return cmp.Or(encode.Seen("option Config.Build, else HEADRACE_BUILD,", build),
+		encode.Seen("option Config.Environment, else HEADRACE_ENVIRONMENT,", environment))
+}
+
 // ingest returns what is wrong with the dead-letter queue of a handler; nil if it has none.
 func ingest(h *runtime.Handler, registered []*runtime.Handler) error {
 	in := h.Ingest

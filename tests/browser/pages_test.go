@@ -18,8 +18,11 @@ import (
 	"github.com/headrace/headrace/ui/who"
 )
 
-// hostile is what a sender may put into a field.
-const hostile = `"'><img src=x onerror=alert(1)><script>alert(2)</script></title>{{.}}${alert(3)}` + "\u202e\x1b[2J"
+// hostile is what a sender may put into a field. markup is what a program may name its build.
+const (
+	markup  = `"'><img src=x onerror=alert(1)><script>alert(2)</script></title>{{.}}${alert(3)}`
+	hostile = markup + "\u202e\x1b[2J"
+)
 
 // innocent says that a page is what its template says: no element, handler or address came from a field.
 const innocent = `[...document.querySelectorAll("img,iframe,object,embed,base,meta[http-equiv=refresh]"),
@@ -32,7 +35,7 @@ func TestPages(t *testing.T) {
 	t.Parallel()
 	name := `<img/src=x/onerror=alert(4)>`
 	n := newNight(t, tokens(t, who.Person{Name: name, Role: who.Admin}))
-	n.run(hostile, func(o paid) error {
+	n.run(markup, func(o paid) error {
 		if o.Total < 0 {
 			return retry.Permanent(errors.New(hostile))
 		}
@@ -46,7 +49,7 @@ func TestPages(t *testing.T) {
 	n.stop()
 	b.look(n, n.group)
 	b.says("No process of billing runs")
-	n.run(hostile+"2", func(o paid) error { return nil })
+	n.run(markup+"2", func(o paid) error { return nil })
 	b.goTo(n.pages + n.group)
 	b.says(`<script>alert(2)</script>`)
 	b.rehearse()
