@@ -60,6 +60,7 @@ func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 		return err
 	}
 	k := c.p.k
+	k.noteLocal(events)
 	k.mu.Lock()
 	moved := k.moved[t]
 	delete(k.moved, t)

@@ -62,6 +62,9 @@ func TestLocalHandlersAlone(t *testing.T) {
 					t.Errorf("%d failed attempts of an event that fails once", n)
 				}
 				k.AppliedOnce(consumertest.JSON(topic, "e1", order{"1", 10}), invoiced, "1")
+				for _, id := range []string{"1", "2", "3"} {
+					k.Published(consumertest.Event{Topic: "booked", Payload: []byte(`{"total": 10, "id": "` + id + `"}`)})
+				}
 				for _, id := range []string{"1", "2"} {
 					booked := 0
 					if beside {
@@ -73,6 +76,19 @@ func TestLocalHandlersAlone(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A local event that should not be there is found, whether a handler takes it or not.
+func TestLocalEventsAreSeen(t *testing.T) {
+	for _, beside := range []bool{false, true} {
+		said := failure(func(t testing.TB) {
+			k := kit(t, consumertest.SQLite(), localOnly(beside))
+			k.Publish(headrace.Event{ID: "e1", Topic: topic, Value: order{"1", 10}})
+			k.NotPublished(consumertest.Event{Topic: "booked"})
+			k.Published(consumertest.Event{Topic: "booked", Payload: []byte(`{"id": "2"}`)})
+		})
+		says(t, said, `NotPublished: 1 events fit: topic "booked"`, `Published: no event fits: topic "booked"`)
 	}
 }
 

@@ -116,7 +116,7 @@ func TestOtherDecisionsAreFound(t *testing.T) {
 	})
 	says(t, said, `DeadLettered: class "exhausted", want "permanent"`, "its error is not the one expected", "got  no such customer",
 		"AppliedOnce: not applied", "Skipped: not skipped", "DeadLettered: no open dead letter", "inbox: no row",
-		`Published: no event fits: topic "invoices.created", key "1"`, "Local events", "attempt 4 of billing/orders.paid failed: transient: no such customer", "run of order:1 for billing/orders.paid, attempt 1")
+		`Published: no event fits: topic "invoices.created", key "1"`, "attempt 4 of billing/orders.paid failed: transient: no such customer", "run of order:1 for billing/orders.paid, attempt 1")
 }
 
 // A handler that ends its transaction itself stops the consumer, and the test says so.
