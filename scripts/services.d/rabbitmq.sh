@@ -75,16 +75,15 @@ rabbitmq_files() {
 
 # rabbitmq_start: starts the node, and waits until it answers.
 rabbitmq_start() {
-	local dir user try
+	local dir user try started
 	dir=$(state_get rabbitmq dir)
 	user=$(state_get rabbitmq user)
 	(as "$user" rm -f "$dir/pid")
 	(as "$user" setsid "$dir/run") >>"$dir/out" 2>&1 </dev/null &
-	for ((try = 0; try < 600; try++)); do
+	started=$!
+	for ((try = 0; try < 1800; try++)); do
 		! port_answers "$(state_get rabbitmq port)" || ! port_answers "$HEADRACE_RABBITMQ_MANAGEMENT_PORT" || return 0
-		if ((try > 100)) && ! rabbitmq_process; then
-			break
-		fi
+		kill -0 "$started" 2>/dev/null || break # it has ended; on a busy machine its process id is written late
 		sleep 0.1
 	done
 	tail -n 20 "$dir/out" >&2
