@@ -58,11 +58,12 @@ type Plan struct {
 // Validate returns an error that names the first invalid field, or nil.
 func (r Retention) Validate() error {
 	for _, f := range []struct {
-		name string
-		d    time.Duration
+		name    string
+		d       time.Duration
+		withOff bool // it has an effect where pruning is off
 	}{
-		{"Window", r.Window}, {"SourceRetention", r.SourceRetention},
-		{"DeadLetters", r.DeadLetters}, {"OpenLetters", r.OpenLetters},
+		{"Window", r.Window, false}, {"SourceRetention", r.SourceRetention, false},
+		{"DeadLetters", r.DeadLetters, false}, {"OpenLetters", r.OpenLetters, true},
 	} {
 		switch {
 		case f.d < 0:
@@ -71,7 +72,7 @@ func (r Retention) Validate() error {
 			return fmt.Errorf("%s is %s: give it a unit, as in 24*time.Hour", f.name, f.d)
 		case f.d > longest:
 			return fmt.Errorf("%s is %s: more than %s is a mistake", f.name, encode.Span(f.d), encode.Span(longest))
-		case f.d > 0 && r.Off && f.name != "OpenLetters":
+		case f.d > 0 && r.Off && !f.withOff:
 			return fmt.Errorf("%s has no effect with Off: give it to headrace prune", f.name)
 		}
 	}

@@ -60,8 +60,8 @@ func (c *clock) Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) err
 		return err
 	}
 	k := c.p.k
-	k.noteLocal(events)
 	k.mu.Lock()
+	k.noteLocal(events)
 	moved := k.moved[t]
 	delete(k.moved, t)
 	k.mu.Unlock()

@@ -104,10 +104,8 @@ func (s *sink) Publish(topic string, messages ...*message.Message) error {
 	return nil
 }
 
-// noteLocal notes the local events of a transaction that is committed: no Sink gets them.
+// noteLocal notes the local events of a transaction that is committed: no Sink gets them. k.mu is held.
 func (k *Kit) noteLocal(events []outbox.Row) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
 	for i := range events {
 		if e := &events[i].Event; e.Local {
 			k.published = append(k.published, Event{Topic: e.Topic, Key: e.OrderKey, ID: e.ID, Payload: bytes.Clone(e.Payload), Metadata: maps.Clone(e.Metadata)})

@@ -4,6 +4,10 @@
 # shellcheck source=scripts/services.d/debian.bash
 . "$parts/debian.bash"
 
+# What java is given for a server. Without the second compiler (TieredStopAtLevel) a start takes half of the CPU time, and
+# tests restart servers. It is exported for the shells that start them.
+export jvm_options='-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1'
+
 # jars NAME VERSION < LIST: prints the directory of the jars that LIST names, from Maven Central or HEADRACE_MAVEN, once
 # downloaded kept in the cache.
 jars() {

@@ -83,11 +83,10 @@ kafka_up() {
 	fail "Kafka does not start"
 }
 
-# kafka_start USER DIR PORT: starts the server and waits until it says that it serves. Without the second
-# compiler (TieredStopAtLevel) a start takes half of the CPU time, and tests restart it.
+# kafka_start USER DIR PORT: starts the server and waits until it says that it serves.
 kafka_start() {
 	local user=$1 dir=$2 port=$3 pid n
-	(as "$user" bash -c 'cd "$1" && : >log && { setsid java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 \
+	(as "$user" bash -c 'cd "$1" && : >log && { setsid java $jvm_options \
 		-Dorg.slf4j.simpleLogger.showDateTime=true -cp "libs/*" kafka.Kafka server.properties >>log 2>&1 </dev/null & } &&
 		echo $! >pid' kafka "$dir")
 	pid=$(cat "$dir/pid")

@@ -46,7 +46,7 @@ sqs_up() {
 # sqs_start USER DIR PORT: starts the server and waits until it answers.
 sqs_start() {
 	local user=$1 dir=$2 port=$3 pid n
-	(as "$user" bash -c 'cd "$1" && : >log && { setsid java -Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Dconfig.file="$1/elasticmq.conf" \
+	(as "$user" bash -c 'cd "$1" && : >log && { setsid java $jvm_options -Dconfig.file="$1/elasticmq.conf" \
 		-cp "$1/libs/*" org.elasticmq.server.Main >>log 2>&1 </dev/null & } && echo $! >pid' sqs "$dir")
 	pid=$(cat "$dir/pid")
 	for ((n = 0; n < 3000; n++)); do

@@ -21,7 +21,7 @@ func (l *lab) load(ctx context.Context, s *source, a amount, abandoned <-chan st
 func (l *lab) loadAll(ctx context.Context, s *source, a amount, done applied, abandoned <-chan struct{}) (Figure, error) {
 	warm := amount{time: a.time/5 + a.warm}
 	if a.messages > 0 {
-		warm = amount{messages: min(max(a.messages/5, min(4*s.inFlight, a.messages)), 5000)}
+		warm = amount{messages: min(max(a.messages/5, 4*s.inFlight), a.messages, 5000)}
 	}
 	var forget, h histogram
 	if _, err := s.feedAmount(ctx, warm, &forget, abandoned); err != nil {
