@@ -23,7 +23,7 @@ import (
 type inboxStore struct {
 	*sqlstore.Inbox
 	lately share // lost claims
-	pooled bool  // its connections are a poolConn each
+	oneRow bool  // its connections know the key oneRow of a context
 	sql    struct{ Claim, ClaimBounded, ClaimOne, ClaimOneLost, ClaimLost string }
 }
 
@@ -271,7 +271,7 @@ func (c *claiming) one(ctx context.Context, claim *placed, state string, idle, l
 func (c *claiming) setID(ctx context.Context, query string, args ...any) error {
 	var id string
 	var err error
-	if c.s.pooled {
+	if c.s.oneRow {
 		var row []driver.Value
 		if _, err = c.t.ExecContext(context.WithValue(ctx, oneRow{}, &row), query, args...); err == nil && row == nil {
 			err = sql.ErrNoRows

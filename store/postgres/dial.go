@@ -22,7 +22,8 @@ type connector struct {
 	*pq.Connector // for its Driver
 	cfg           pq.Config
 	dialer        net.Dialer
-	links         sync.Map // driver.Conn → *link
+	ours          func(query string) bool // the queries whose statement is a pqStmt
+	links         sync.Map                // driver.Conn → *link
 }
 
 // errDSN does not say which part of the DSN is wrong: often that part belongs to a
@@ -95,7 +96,7 @@ func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	conn := &pqConn{pqDriver: base.(pqDriver)}
+	conn := &pqConn{pqDriver: base.(pqDriver), from: c}
 	l := made.finish()
 	if l == nil {
 		return conn, nil

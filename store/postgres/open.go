@@ -95,8 +95,11 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 		return nil, err
 	}
 	q, cache := text.Queries, max(o.StatementCache, 0)
-	if c.pool != nil { // it prepares by itself
+	switch {
+	case c.pool != nil: // it prepares by itself
 		c.pool.ours, cache = q.Has, 0
+	case c.own != nil:
+		c.own.ours = q.Has
 	}
 	s := &Store{
 		unreachable: c.own == nil && !ofPGX, db: db, connector: c.own, pool: c.pool, commitTimeout: commitTimeout, statements: txn.NewStatements(db, cache),
@@ -128,7 +131,7 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	s.tables = sqlstore.New(dialect{s}, q, sqlstore.Options{
 		Schema: o.Schema, Scripts: text.Scripts, Name: o.Outbox, Floors: newFloors,
 		Inbox: func(shared *sqlstore.Inbox) inbox.Store {
-			in := &inboxStore{Inbox: shared, pooled: c.pool != nil}
+			in := &inboxStore{Inbox: shared, oneRow: c.pool != nil || c.own != nil}
 			q.Fill("inbox", &in.sql)
 			return in
 		},

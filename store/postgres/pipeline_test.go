@@ -137,7 +137,11 @@ func TestEventsRefusedInOneRoundTrip(t *testing.T) {
 
 // The transaction of one message begins one goroutine, database/sql's: not one for the claim.
 func TestOneGoroutineForATransaction(t *testing.T) {
-	b := overPgx(t)
+	t.Run("pool", func(t *testing.T) { oneGoroutine(t, overPgx(t)) })
+	t.Run("open", func(t *testing.T) { oneGoroutine(t, setup(t, "open", "", postgres.Options{})) })
+}
+
+func oneGoroutine(t *testing.T, b *bundle) {
 	run := func(key string) {
 		x, err := b.Begin(t.Context())
 		if err != nil {

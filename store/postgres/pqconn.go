@@ -4,12 +4,13 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"io"
 
 	"github.com/lib/pq"
 )
 
-// This file has COMMIT of the store's own connections travel with the statement in front of it. lib/pq sends
-// several statements in one message if they have no arguments.
+// This file has COMMIT of the store's own connections travel with the statement in front of it: lib/pq sends
+// several statements in one message if they have no arguments. And it reads one row without a goroutine (oneRow).
 
 // pqDriver is what a connection of lib/pq has for database/sql.
 type pqDriver interface {
@@ -32,6 +33,7 @@ type reused interface {
 // pqConn is a connection of lib/pq.
 type pqConn struct {
 	pqDriver
+	from *connector
 	last *statement // it travels with COMMIT
 }
 
@@ -76,4 +78,61 @@ func (t pqTx) Commit() error {
 func inFront(err error) bool {
 	e, ok := errors.AsType[*pq.Error](err)
 	return ok && (e.Code == "25P02" || switched(err) && e.Where == "")
+}
+
+// ExecContext implements driver.ExecerContext.
+func (c *pqConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	if row, ok := ctx.Value(oneRow{}).(*[]driver.Value); ok {
+		return readOne(row)(c.pqDriver.QueryContext(ctx, query, args))
+	}
+	return c.pqDriver.ExecContext(ctx, query, args)
+}
+
+// PrepareContext implements driver.ConnPrepareContext.
+func (c *pqConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	stmt, err := c.pqDriver.PrepareContext(ctx, query)
+	if err != nil || !c.from.ours(query) {
+		return stmt, err
+	}
+	return pqStmt{stmt.(pqPrepared)}, nil
+}
+
+// pqPrepared is what a prepared statement of lib/pq has for database/sql.
+type pqPrepared interface {
+	driver.Stmt
+	driver.StmtExecContext
+	driver.StmtQueryContext
+}
+
+// pqStmt is a prepared statement of ours.
+type pqStmt struct{ pqPrepared }
+
+// ExecContext implements driver.StmtExecContext.
+func (s pqStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if row, ok := ctx.Value(oneRow{}).(*[]driver.Value); ok {
+		return readOne(row)(s.QueryContext(ctx, args))
+	}
+	return s.pqPrepared.ExecContext(ctx, args)
+}
+
+// readOne returns a function that stores the first row of a query in row.
+func readOne(row *[]driver.Value) func(driver.Rows, error) (driver.Result, error) {
+	return func(rows driver.Rows, err error) (driver.Result, error) {
+		if err != nil {
+			return nil, err
+		}
+		values := make([]driver.Value, len(rows.Columns()))
+		err = rows.Next(values)
+		if end := rows.Close(); err == nil {
+			err = end
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return driver.RowsAffected(0), nil
+		case err != nil:
+			return nil, err
+		}
+		*row = values
+		return driver.RowsAffected(1), nil
+	}
 }
