@@ -49,9 +49,16 @@ func survivesOutage(f *fixture, w way, o outage) {
 	if !f.comes(bound, said) {
 		f.Errorf("Ready says %v; want %q", p.Ready(), o.says)
 	}
-	f.comes(time.Second, func() bool { return len(f.letters()) > 0 })
-	if p.Ready() == nil {
-		f.Error("Ready is nil during the outage")
+	looks, away := 0, 0
+	f.comes(time.Second, func() bool {
+		looks++
+		if p.Ready() != nil {
+			away++
+		}
+		return len(f.letters()) > 0
+	})
+	if away*2 < looks { // a small commit that was under way may still succeed, and Ready is nil until the next one fails
+		f.Errorf("Ready is nil in %d of %d looks during the outage", looks-away, looks)
 	}
 	f.noLetters()
 	ended()
