@@ -12,6 +12,7 @@ import (
 	"os"
 	"regexp"
 	"sync"
+	"time"
 
 	"github.com/lib/pq"
 )
@@ -22,8 +23,10 @@ type connector struct {
 	*pq.Connector // for its Driver
 	cfg           pq.Config
 	dialer        net.Dialer
-	ours          func(query string) bool // the queries whose statement is a pqStmt
-	links         sync.Map                // driver.Conn → *link
+	claim         preparedClaim // of one message; it travels with BEGIN
+	begin         string
+	idle          time.Duration // after that long without use BEGIN travels alone
+	links         sync.Map      // driver.Conn → *link
 }
 
 // errDSN does not say which part of the DSN is wrong: often that part belongs to a
@@ -74,7 +77,7 @@ func newConnector(dsn string, o Options) (*connector, error) {
 	if err != nil {
 		return nil, errDSN
 	}
-	return &connector{Connector: base, cfg: cfg, dialer: newDialer(o.TCPUserTimeout)}, nil
+	return &connector{Connector: base, cfg: cfg, dialer: newDialer(o.TCPUserTimeout), begin: beginText, idle: idleTime}, nil
 }
 
 // Connect implements driver.Connector. Unlike lib/pq's it also observes ctx during the

@@ -65,5 +65,16 @@ func BreakBegin(driverConn any) error {
 	return nil
 }
 
+// BreakBegins has the server reject each BEGIN that waits on a connection of the store's own, or, with false, no more.
+func (s *Store) BreakBegins(broken bool) {
+	s.connector.begin = beginText
+	if broken {
+		s.connector.begin = "BEGIN nonsense"
+	}
+}
+
+// SetIdleTime is after how long without use BEGIN does not wait for the first statement.
+func (s *Store) SetIdleTime(d time.Duration) { s.connector.idle = d }
+
 // Cutter returns the function that cuts a connection, as the store asks for it.
 func Cutter(conn *sql.Conn) func() { return killer(nil)(conn) }

@@ -98,8 +98,8 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 	switch {
 	case c.pool != nil: // it prepares by itself
 		c.pool.ours, cache = q.Has, 0
-	case c.own != nil:
-		c.own.ours = q.Has
+	case c.own != nil && cache > 0:
+		c.own.claim = newPreparedClaim(q.Get("inbox_claim_one"))
 	}
 	s := &Store{
 		unreachable: c.own == nil && !ofPGX, db: db, connector: c.own, pool: c.pool, commitTimeout: commitTimeout, statements: txn.NewStatements(db, cache),
@@ -120,6 +120,9 @@ func build(db *sql.DB, ofPGX bool, o Options, c connections) (*Store, error) {
 		Restore:       q.Get("txn_restore"),
 		CloseCursors:  q.Get("txn_close_cursors"),
 		Switched:      s.switched,
+	}
+	if c.own != nil { // the claim is prepared apart
+		s.begin.Cached = func(query string) bool { return query != c.own.claim.query }
 	}
 	if ofPGX { // its own cache is for the handlers' statements
 		s.begin.Script = []any{pgx.QueryExecModeSimpleProtocol}

@@ -15,13 +15,19 @@ import (
 // pqDriver is what a connection of lib/pq has for database/sql.
 type pqDriver interface {
 	driver.Conn
-	driver.ConnBeginTx
+	transacts
 	driver.ConnPrepareContext
 	driver.ExecerContext
 	driver.QueryerContext
 	driver.NamedValueChecker
 	driver.Pinger
 	reused
+}
+
+// transacts is how a connection begins a transaction, and ends it.
+type transacts interface {
+	driver.ConnBeginTx
+	driver.Tx
 }
 
 // reused is what database/sql asks a connection that goes back to its pool.
@@ -33,8 +39,9 @@ type reused interface {
 // pqConn is a connection of lib/pq.
 type pqConn struct {
 	pqDriver
-	from *connector
-	last *statement // it travels with COMMIT
+	from  *connector
+	begin pqBegin
+	last  *statement // it travels with COMMIT
 }
 
 func (c *pqConn) sends(last *statement) { c.last = last }
@@ -44,33 +51,44 @@ func (c *pqConn) Unwrap() driver.Conn { return c.pqDriver }
 
 // BeginTx implements driver.ConnBeginTx.
 func (c *pqConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	c.last = nil
-	tx, err := c.pqDriver.BeginTx(ctx, o)
-	if err != nil {
+	if c.begin.waits = c.later(ctx, o); c.begin.waits {
+		return pqTx{c}, nil
+	}
+	if _, err := c.pqDriver.BeginTx(ctx, o); err != nil {
 		return nil, err
 	}
-	return pqTx{tx, c}, nil
+	return pqTx{c}, nil
 }
 
-// pqTx is a transaction of a pqConn.
-type pqTx struct {
-	driver.Tx
-	conn *pqConn
-}
+// pqTx is the transaction of a pqConn.
+type pqTx struct{ conn *pqConn }
 
 // Commit implements driver.Tx.
 func (t pqTx) Commit() error {
-	last := t.conn.last
-	if last == nil {
-		return t.Tx.Commit()
+	c, last := t.conn, t.conn.last
+	begun, failed := c.end()
+	switch {
+	case failed: // the connection is thrown away
+		return pq.ErrInFailedTransaction
+	case !begun:
+		return nil
+	case last == nil:
+		return c.pqDriver.Commit()
 	}
-	t.conn.last = nil
-	_, err := t.conn.ExecContext(context.Background(), last.query, nil) // the guard of the commit cuts the connection
+	_, err := c.pqDriver.ExecContext(context.Background(), last.query, nil) // the guard of the commit cuts the connection
 	if inFront(err) {
 		last.failed = err
-		_ = t.Tx.Rollback()
+		_ = c.pqDriver.Rollback()
 	}
 	return err
+}
+
+// Rollback implements driver.Tx.
+func (t pqTx) Rollback() error {
+	if begun, failed := t.conn.end(); begun || failed {
+		return t.conn.pqDriver.Rollback()
+	}
+	return nil
 }
 
 // inFront reports whether err is of the statement in front of COMMIT, so that the transaction is still open:
@@ -82,19 +100,39 @@ func inFront(err error) bool {
 
 // ExecContext implements driver.ExecerContext.
 func (c *pqConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
-	if row, ok := ctx.Value(oneRow{}).(*[]driver.Value); ok {
+	row, one := ctx.Value(oneRow{}).(*[]driver.Value)
+	if one {
+		if rows, ok, err := c.claim(ctx, query, args); ok {
+			return readOne(row)(rows, err)
+		}
+	}
+	if err := c.begun(ctx); err != nil {
+		return nil, err
+	}
+	if one {
 		return readOne(row)(c.pqDriver.QueryContext(ctx, query, args))
 	}
 	return c.pqDriver.ExecContext(ctx, query, args)
 }
 
+// QueryContext implements driver.QueryerContext.
+func (c *pqConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	if err := c.begun(ctx); err != nil {
+		return nil, err
+	}
+	return c.pqDriver.QueryContext(ctx, query, args)
+}
+
 // PrepareContext implements driver.ConnPrepareContext.
 func (c *pqConn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
-	stmt, err := c.pqDriver.PrepareContext(ctx, query)
-	if err != nil || !c.from.ours(query) {
-		return stmt, err
+	if err := c.begun(ctx); err != nil {
+		return nil, err
 	}
-	return pqStmt{stmt.(pqPrepared)}, nil
+	stmt, err := c.pqDriver.PrepareContext(ctx, query)
+	if prepared, ok := stmt.(pqPrepared); ok && err == nil {
+		return pqStmt{prepared, c}, nil
+	}
+	return stmt, err // of COPY: it is not used again
 }
 
 // pqPrepared is what a prepared statement of lib/pq has for database/sql.
@@ -104,15 +142,29 @@ type pqPrepared interface {
 	driver.StmtQueryContext
 }
 
-// pqStmt is a prepared statement of ours.
-type pqStmt struct{ pqPrepared }
+// pqStmt is a prepared statement, which a later transaction may use.
+type pqStmt struct {
+	pqPrepared
+	conn *pqConn
+}
 
 // ExecContext implements driver.StmtExecContext.
 func (s pqStmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	if err := s.conn.begun(ctx); err != nil {
+		return nil, err
+	}
 	if row, ok := ctx.Value(oneRow{}).(*[]driver.Value); ok {
-		return readOne(row)(s.QueryContext(ctx, args))
+		return readOne(row)(s.pqPrepared.QueryContext(ctx, args))
 	}
 	return s.pqPrepared.ExecContext(ctx, args)
+}
+
+// QueryContext implements driver.StmtQueryContext.
+func (s pqStmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	if err := s.conn.begun(ctx); err != nil {
+		return nil, err
+	}
+	return s.pqPrepared.QueryContext(ctx, args)
 }
 
 // readOne returns a function that stores the first row of a query in row.

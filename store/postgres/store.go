@@ -66,7 +66,7 @@ func (s *Store) DB() *sql.DB { return s.db }
 
 // Begin implements store.Store.
 func (s *Store) Begin(ctx context.Context) (*txn.Txn, error) {
-	if s.pool != nil {
+	if s.pool != nil || s.connector != nil {
 		ctx = context.WithValue(ctx, lateBegin{}, true)
 	}
 	return pastIdleEnds(ctx, s.db.Stats().OpenConnections, func() (*txn.Txn, error) { return txn.Begin(ctx, s.db, s.begin) })
