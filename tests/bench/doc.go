@@ -37,5 +37,6 @@
 // # Caveats
 //
 // Figures are of this machine, with whatever else runs on it. Only ratios of one run
-// mean anything elsewhere; -rounds repeats the run and keeps the medians.
+// mean anything elsewhere; -rounds repeats the run and keeps the medians, of a ratio that
+// of each round.
 package main

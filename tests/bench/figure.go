@@ -121,22 +121,35 @@ func newReport(ctx context.Context, l *lab, f flags) *report {
 
 func (r *report) add(name string, f Figure) { r.rounds[name] = append(r.rounds[name], f) }
 
-// settle takes the medians, and divides.
+// settle takes the medians of the figures, and of their ratios in each round: a machine that others slow down for a
+// while slows both sides of a round.
 func (r *report) settle(ran []benchmark) {
 	r.Figures, r.Ratios = make(map[string]Figure), make(map[string]float64)
 	for name, figures := range r.rounds {
-		slices.SortFunc(figures, func(a, b Figure) int { return cmp.Compare(a.Rate, b.Rate) })
-		r.Figures[name] = figures[len(figures)/2]
+		r.Figures[name] = median(figures, func(f Figure) float64 { return f.Rate })
 	}
 	for _, b := range ran {
-		own, ran := r.Figures[b.name]
 		for _, other := range b.against {
-			if base, too := r.Figures[other]; ran && too && base.Rate > 0 {
-				r.Ratios[b.ratio(other)] = own.Rate / base.Rate
+			own, base := r.rounds[b.name], r.rounds[other]
+			var ratios []float64
+			for i := range min(len(own), len(base)) {
+				if base[i].Rate > 0 {
+					ratios = append(ratios, own[i].Rate/base[i].Rate)
+				}
+			}
+			if len(ratios) > 0 {
+				r.Ratios[b.ratio(other)] = median(ratios, func(ratio float64) float64 { return ratio })
 			}
 		}
 	}
 	r.Expected = r.expectations()
+}
+
+// median returns the one in the middle, by the number of each.
+func median[T any](of []T, by func(T) float64) T {
+	sorted := slices.Clone(of)
+	slices.SortFunc(sorted, func(a, b T) int { return cmp.Compare(by(a), by(b)) })
+	return sorted[len(sorted)/2]
 }
 
 // ratio is the name of b's ratio to another benchmark.

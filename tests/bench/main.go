@@ -58,7 +58,7 @@ func parse() flags {
 	flag.StringVar(&f.only, "only", "", "run only these parts or benchmarks, `NAME[,NAME]`, and what their ratios are against")
 	flag.StringVar(&f.single, "case", "", "run the one benchmark `NAME` alone, without what its ratios are against")
 	flag.Float64Var(&f.seconds, "seconds", 5, "how long each benchmark measures, after a warm-up of a fifth of that")
-	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median by rate counts")
+	flag.IntVar(&f.rounds, "rounds", 1, "how often to run everything; the median counts, of a ratio that of each round")
 	flag.BoolVar(&f.json, "json", false, "print one JSON object on stdout, and nothing else there")
 	flag.BoolVar(&f.markdown, "markdown", false, "print the tables of docs/costs.md")
 	flag.StringVar(&f.profile, "cpuprofile", "", "write a CPU profile of this process to `FILE`")
