@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -56,25 +57,28 @@ func TestRoundTripsOfLibPQ(t *testing.T) {
 	p, through := newProxy(t, b.dsn)
 	b.Store = connect(t, "open", through, postgres.Options{Schema: b.schema, MaxConns: 1})
 	b.SetIdleTime(time.Hour)
-	trips := func(key string) int {
-		before := p.sent.Load()
-		b.claimAlone(key)
-		return int(p.sent.Load() - before)
-	}
-	trips("first") // prepares, and BEGIN is alone
-	for range 3 {
-		if n := trips(strconv.Itoa(b.keys())); n != 2 {
-			t.Errorf("%d round trips", n)
+	least := func() (trips int) { // of some transactions: after txn.Replan one prepares the claim again
+		trips = math.MaxInt
+		for range 5 {
+			before := p.sent.Load()
+			b.claimAlone(strconv.Itoa(b.keys()))
+			trips = min(trips, int(p.sent.Load()-before))
 		}
+		return trips
+	}
+	if n := least(); n != 2 {
+		t.Errorf("%d round trips", n)
 	}
 	b.SetIdleTime(0)
-	if n := trips("idle"); n != 3 {
+	if n := least(); n != 3 {
 		t.Errorf("%d round trips after an idle time", n)
 	}
 }
 
 // DESIGN §3 Claim: a BEGIN that fails lets no claim commit that travels with it, nor a later statement. The next
 // transaction works.
+//
+//evidence:transaction
 func TestBeginOfLibPQThatFails(t *testing.T) {
 	b := lateBegins(t)
 	b.BreakBegins(true)
@@ -104,6 +108,8 @@ func TestBeginOfLibPQThatFails(t *testing.T) {
 }
 
 // Whatever the first statement is, it is in the transaction: one that an earlier transaction has prepared as well.
+//
+//evidence:transaction
 func TestFirstStatementIsInTheTransaction(t *testing.T) {
 	b := lateBegins(t)
 	for i := range 4 { // from the third time on it is prepared
