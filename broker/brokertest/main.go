@@ -17,7 +17,7 @@ const childVariable = "HEADRACE_BROKERTEST_CHILD"
 // Main runs the tests of m, or, in a child, the child's orders. It does not return.
 // Goroutines that are left at the end fail the tests. ignore names goroutines of a client
 // library that cannot be waited for; give the reason beside each.
-func Main(m *testing.M, b Broker, ignore ...goleak.Option) {
+func Main(m goleak.TestingM, b Broker, ignore ...goleak.Option) {
 	if orders := os.Getenv(childVariable); orders != "" {
 		if err := child(b, orders); err != nil {
 			fmt.Fprintln(os.Stderr, "child:", err)

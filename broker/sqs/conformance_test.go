@@ -26,11 +26,21 @@ type broker struct{ endpoint string }
 
 var conforming = broker{endpoint: os.Getenv(variable)}
 
+// dialed are the tests, which end when no client opens a connection any more.
+type dialed struct{ *testing.M }
+
+// Run implements goleak.TestingM.
+func (d dialed) Run() int {
+	code := d.M.Run()
+	dials.Wait()
+	return code
+}
+
 // The SDK's connections stay open for the next call, and it has no Close. Watermill's suite
 // multiplies a subscriber by goroutines of its own that do not end.
 func TestMain(m *testing.M) {
 	const multiplier = "github.com/ThreeDotsLabs/watermill/internal/subscriber.(*multiplier).Subscribe."
-	brokertest.Main(m, conforming, goleak.IgnoreAnyFunction(multiplier+"func2"), goleak.IgnoreAnyFunction(multiplier+"func3"),
+	brokertest.Main(dialed{m}, conforming, goleak.IgnoreAnyFunction(multiplier+"func2"), goleak.IgnoreAnyFunction(multiplier+"func3"),
 		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"), goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }
 

@@ -3,14 +3,18 @@ package sqs_test
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/ThreeDotsLabs/watermill/message"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	awssqs "github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
 
@@ -24,10 +28,24 @@ const waitTimeout = time.Minute
 // variable says where ElasticMQ is.
 const variable = "HEADRACE_TEST_SQS"
 
+// dials are the connections that clients are opening. The transport goes on with one, for 30 s at
+// most, after its request was given up: a server that is busy may not accept it at once.
+var dials sync.WaitGroup
+
+func counted(t *http.Transport) {
+	dial := t.DialContext
+	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		dials.Add(1)
+		defer dials.Done()
+		return dial(ctx, network, addr)
+	}
+}
+
 // newClient is the SDK's own client, which is also the foreign one of these tests.
 func newClient(endpoint string, more ...func(*awssqs.Options)) *awssqs.Client {
 	return awssqs.NewFromConfig(aws.Config{
-		Region: "elasticmq",
+		Region:     "elasticmq",
+		HTTPClient: awshttp.NewBuildableClient().WithTransportOptions(counted),
 		Credentials: aws.CredentialsProviderFunc(func(context.Context) (aws.Credentials, error) {
 			return aws.Credentials{AccessKeyID: "x", SecretAccessKey: "x"}, nil
 		}),
