@@ -41,6 +41,7 @@ func TestRefusal(t *testing.T) {
 		for i, refuses := range []bool{false, true, true, false, false} {
 			r.refuses.Store(refuses)
 			time.Sleep(3 * time.Second)
+			synctest.Wait()
 			if want := []int{0, 1, 1, 2, 2}[i]; len(told) != want || want > 0 && (told[want-1] != nil) != refuses {
 				t.Errorf("%d: told %v", i, told)
 			}
