@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/headrace/headrace/dlq/job"
-	"github.com/headrace/headrace/instance"
 	"github.com/headrace/headrace/internal/redriving"
 	"github.com/headrace/headrace/outbox"
 	"github.com/headrace/headrace/store"
@@ -67,7 +66,7 @@ func TestStepsFail(t *testing.T) {
 			if b.get(id).State == job.Done {
 				break
 			}
-			b.must(b.st.Operations().Instances.Beat(b.ctx, "1", instance.Work{}))
+			b.beat()
 			_, _ = engine.Step(b.ctx, id) // an error is read again by the next step
 			for _, i := range b.ready() {
 				sent[i.LetterID]++

@@ -94,7 +94,6 @@ func (m *model) job(t *rapid.T) int64 {
 
 func (m *model) stepOne(t *rapid.T) {
 	id := m.job(t)
-	m.beat()
 	before := m.get(id)
 	d := m.step(id)
 	r := m.get(id)
@@ -166,9 +165,6 @@ func (m *model) failSome(*rapid.T) {
 		m.letters = append(m.letters, next)
 	}
 }
-
-// beat shows that the process of the engine runs.
-func (m *model) beat() { m.must(m.st.Operations().Instances.Beat(m.ctx, "1", instance.Work{})) }
 
 // settle lets all jobs end, and compares their lists with what happened.
 func (m *model) settle() {

@@ -135,6 +135,13 @@ func (b *fixture) start(id, build string) {
 	b.must(b.st.Operations().Instances.Start(b.ctx, instance.Instance{ID: id, Consumer: consumer, Host: "host-" + id, Build: build, Handlers: []string{handler}}))
 }
 
+// beat shows that the process of the engine runs: under load, what a test does between two steps takes
+// longer than a process may be silent.
+func (b *fixture) beat() {
+	b.Helper()
+	b.must(b.st.Operations().Instances.Beat(b.ctx, "1", instance.Work{}))
+}
+
 // end ends a process in order.
 func (b *fixture) end(id string) { b.Helper(); b.must(b.st.Operations().Instances.End(b.ctx, id)) }
 
@@ -241,6 +248,7 @@ func (b *fixture) plan(change ...func(*redriving.Plan)) int64 {
 	for _, c := range change {
 		c(&p)
 	}
+	b.beat()
 	r, err := b.engine.Plan(b.ctx, p, "ann")
 	b.must(err)
 	return r.ID
@@ -250,6 +258,7 @@ func (b *fixture) plan(change ...func(*redriving.Plan)) int64 {
 func (b *fixture) run(change ...func(*redriving.Plan)) int64 {
 	b.Helper()
 	id := b.plan(change...)
+	b.beat()
 	_, err := b.engine.Apply(b.ctx, redriving.Apply{ID: id}, "bo", "fixed")
 	b.must(err)
 	return id
@@ -258,6 +267,7 @@ func (b *fixture) run(change ...func(*redriving.Plan)) int64 {
 // step takes a step that must be taken.
 func (b *fixture) step(id int64) job.Decision {
 	b.Helper()
+	b.beat()
 	taken, err := b.engine.Step(b.ctx, id)
 	b.must(err)
 	return taken.Decision
