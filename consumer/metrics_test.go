@@ -161,9 +161,8 @@ func TestMetricsBegin(t *testing.T) {
 	} {
 		key, values, _ := strings.Cut(label, "=")
 		for _, value := range strings.Fields(values) {
-			if !o.there(name, key, value) {
-				o.Errorf("%s has no value for %s=%s", name, key, value)
-			}
+			// A gauge whose reading takes too long is left out, as on a busy machine.
+			o.eventually(fmt.Sprintf("%s has a value for %s=%s", name, key, value), func() bool { return o.there(name, key, value) })
 		}
 		if got := o.sum(name); got != 0 {
 			o.Errorf("%s begins at %d", name, got)
