@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -116,11 +117,23 @@ func dropOld(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
+// endSessions ends those that a test has left open in a schema. Most have gone a millisecond later; the wait of
+// pg_terminate_backend itself looks ten times a second.
+func endSessions(ctx context.Context, conn *pgx.Conn, schema string) error {
+	for {
+		var left int
+		if err := conn.QueryRow(ctx, spareSessions, schema).Scan(&left); err != nil || left == 0 {
+			return err
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
 // give empties a schema and makes it a spare one. If it is not as it was, it is dropped.
 func (s Spares) give(server, schema, print string) error {
 	return session(server, func(ctx context.Context, conn *pgx.Conn) error {
 		var now string
-		_, err := conn.Exec(ctx, spareSessions, schema)
+		err := endSessions(ctx, conn, schema)
 		if err == nil {
 			_, err = conn.Exec(ctx, named(spareClean, schema))
 		}
