@@ -51,8 +51,9 @@ func (c connection) Sink() (message.Publisher, error) {
 func (c connection) Create(ctx context.Context, topics ...string) error {
 	for _, topic := range topics {
 		_, err := c.client.CreateQueue(ctx, &awssqs.CreateQueueInput{
-			QueueName:  aws.String(queue(topic)),
-			Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "30"},
+			QueueName: aws.String(queue(topic)),
+			// So long what a killed process had waits to be received again. The usual 30 s are no better here.
+			Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "10"},
 		})
 		var exists *types.QueueNameExists
 		if err != nil && !errors.As(err, &exists) {
