@@ -200,7 +200,7 @@ func (b *bundle) eventually(what string, cond func() bool) {
 		if time.Now().After(deadline) {
 			b.Fatalf("did not come: %s", what)
 		}
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

@@ -194,7 +194,7 @@ func (b *bed) until(n int) {
 
 func (b *bed) eventually(what string, cond func() bool) {
 	b.Helper()
-	for end := time.Now().Add(bound); !cond(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(bound); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			done := b.done()
 			b.Fatalf("not within %s: %s; there are %d, the last %v", bound, what, len(done), done[max(0, len(done)-30):])

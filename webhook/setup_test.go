@@ -139,7 +139,7 @@ func logged(text fmt.Stringer) string {
 // waitFor waits until cond holds: for what happens without a signal to a test.
 func waitFor(t *testing.T, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("it did not come")
 		}

@@ -190,7 +190,7 @@ func (f *Fixture) Letters() []dlq.Letter {
 // Eventually waits until cond is true: it is for commits, of which a test gets no signal.
 func (f *Fixture) Eventually(what string, cond func() bool) {
 	f.Helper()
-	for deadline := time.Now().Add(Bound); !cond(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(Bound); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			f.Fatalf("not within %s: %s", Bound, what)
 		}

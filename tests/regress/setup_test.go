@@ -290,7 +290,7 @@ func (f *fixture) await(what string, c <-chan struct{}) {
 
 func (f *fixture) comes(within time.Duration, cond func() bool) bool {
 	f.Helper()
-	for deadline := time.Now().Add(within); !cond(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(within); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}
@@ -369,9 +369,15 @@ func (f *fixture) ended(id string) bool {
 	return s == inbox.Done || s == inbox.Dead
 }
 
+// allEnded begins with the last, which most often ends last: it is asked again and again.
 func (f *fixture) allEnded(ids []string) bool {
 	f.Helper()
-	return !slices.ContainsFunc(ids, func(id string) bool { return !f.ended(id) })
+	for _, id := range slices.Backward(ids) {
+		if !f.ended(id) {
+			return false
+		}
+	}
+	return true
 }
 
 // attempts returns the failed runs of a message of topic.
