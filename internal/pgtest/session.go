@@ -43,7 +43,7 @@ func idle(ctx context.Context, dsn string) (*pgx.Conn, error) {
 		all := sessions.idle[dsn]
 		if len(all) == 0 {
 			sessions.mu.Unlock()
-			return connect(ctx, dsn)
+			return pgx.Connect(ctx, dsn)
 		}
 		conn := all[len(all)-1]
 		sessions.idle[dsn] = all[:len(all)-1]
@@ -54,14 +54,4 @@ func idle(ctx context.Context, dsn string) (*pgx.Conn, error) {
 		}
 		_ = conn.Close(ctx)
 	}
-}
-
-// connect makes a connection that plans each of our statements once: they are the same for every schema.
-func connect(ctx context.Context, dsn string) (*pgx.Conn, error) {
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return nil, err
-	}
-	config.RuntimeParams["plan_cache_mode"] = "force_generic_plan"
-	return pgx.ConnectConfig(ctx, config)
 }

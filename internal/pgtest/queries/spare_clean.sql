@@ -1,7 +1,6 @@
 -- Empties a schema, and drops what a test has made beside the tables of headrace: tables, views and sequences, then functions, with
 -- the triggers that call them, then types. Few rows are deleted: TRUNCATE makes the files of a table and of its indexes anew, which costs
--- thirty times as much. (Without a vacuum a page of a table has at most some 290 rows in its life, so its indexes are small when it is.) No
--- trigger writes down what was deleted.
+-- thirty times as much. No trigger writes down what was deleted.
 DO $clean$
 DECLARE
     place CONSTANT regnamespace := to_regnamespace($name${{name}}$name$);
@@ -27,7 +26,7 @@ BEGIN
     END LOOP;
     PERFORM set_config('session_replication_role', 'replica', true);
     FOR what IN
-        SELECT CASE WHEN pg_relation_size(oid) <= 32768 AND (reltoastrelid = 0 OR pg_relation_size(reltoastrelid) <= 262144) THEN 'DELETE FROM ' ELSE 'TRUNCATE ' END || oid::regclass
+        SELECT CASE WHEN pg_relation_size(oid) <= 32768 AND pg_total_relation_size(oid) <= 262144 THEN 'DELETE FROM ' ELSE 'TRUNCATE ' END || oid::regclass
         FROM pg_class WHERE relnamespace = place AND relkind = 'r' AND pg_relation_size(oid) > 0
     LOOP
         EXECUTE what;
