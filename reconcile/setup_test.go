@@ -341,7 +341,7 @@ func (b *bed) count(query string, args ...any) (n int) {
 
 func (b *bed) until(what string, cond func() bool) {
 	b.Helper()
-	for end := time.Now().Add(bound); !cond(); time.Sleep(2 * time.Millisecond) {
+	for end := time.Now().Add(bound); !cond(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			b.Fatalf("not within %s: %s", bound, what)
 		}
