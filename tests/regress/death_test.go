@@ -64,11 +64,11 @@ func TestDeathInEachPhase(t *testing.T) {
 	if testing.Short() {
 		deaths = 1
 	}
-	for _, point := range phases {
+	for i, point := range phases {
 		for nth := 1; nth <= deaths; nth++ {
 			t.Run(fmt.Sprint(point, " ", nth), func(t *testing.T) {
 				t.Parallel()
-				onEachWay(t, onEachStore, fewer([]way{inBatch, leased, fromBacklog, alone}), func(f *fixture, w way) { dieAt(f, w, point, nth) })
+				onEachWay(t, onEachStore, inTurn(i+nth, everyWay), func(f *fixture, w way) { dieAt(f, w, point, nth) })
 			})
 		}
 	}

@@ -63,10 +63,10 @@ func (e textError) Error() string { return string(e) }
 //evidence:neighbours
 func TestExtremesOfAHandler(t *testing.T) {
 	t.Parallel()
-	for _, extreme := range extremes {
+	for i, extreme := range extremes {
 		t.Run(extreme.name, func(t *testing.T) {
 			t.Parallel()
-			onEachWay(t, onEachStore, fewer([]way{inBatch, leased, fromBacklog, alone}), func(f *fixture, w way) {
+			onEachWay(t, onEachStore, inTurn(i, everyWay), func(f *fixture, w way) {
 				if extreme.waits && w.name == leased.name {
 					return
 				}

@@ -38,14 +38,6 @@ type wraps struct{ inside error }
 func (w wraps) Error() string { return "wraps" }
 func (w wraps) Unwrap() error { return w.inside }
 
-// fewer are the first of ways in the short form, and all of them in the whole one.
-func fewer(ways []way) []way {
-	if testing.Short() {
-		return ways[:2]
-	}
-	return ways
-}
-
 // A method of a handler's error may call runtime.Goexit: its Error, Is, As or Unwrap. That is
 // a failed attempt of its message, and the others go on.
 //
@@ -55,6 +47,7 @@ func fewer(ways []way) []way {
 //evidence:panic
 func TestGoexitInAnError(t *testing.T) {
 	t.Parallel()
+	cases := 0
 	for name, fail := range map[string]func() error{
 		"Error":            func() error { return exits{"Error"} },
 		"Is":               func() error { return exits{"Is"} },
@@ -67,9 +60,11 @@ func TestGoexitInAnError(t *testing.T) {
 		"joined":           func() error { return errors.Join(errBoom, exits{"Error"}) },
 		"value of a panic": func() error { panic(exits{"Error"}) },
 	} {
+		cases++
+		ways := inTurn(cases, everyWay)
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEachWay(t, onEachStore, fewer([]way{inBatch, leased, fromBacklog, alone}), func(f *fixture, w way) {
+			onEachWay(t, onEachStore, ways, func(f *fixture, w way) {
 				const culprit, n = "m3", 6
 				config := f.configOf(w)
 				config.Concurrency = 1

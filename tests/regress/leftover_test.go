@@ -56,9 +56,9 @@ var leaves = []struct {
 //evidence:neighbours
 func TestHandlerLeavesACursorOpen(t *testing.T) {
 	t.Parallel()
-	for _, left := range leaves {
+	for i, left := range leaves {
 		t.Run(left.name, func(t *testing.T) {
-			onEachWay(t, onPostgres, []way{inBatch, fromBacklog, alone}, func(f *fixture, w way) {
+			onEachWay(t, onPostgres, inTurn(i, []way{inBatch, fromBacklog, alone}), func(f *fixture, w way) {
 				if left.name == "cursor of pgx" && f.driver != pool {
 					return
 				}

@@ -59,9 +59,9 @@ var behindBack = []struct {
 //evidence:open-rows
 func TestConnectionLostByANeighbour(t *testing.T) {
 	t.Parallel()
-	for _, b := range behindBack {
+	for i, b := range behindBack {
 		t.Run(b.name, func(t *testing.T) {
-			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) {
+			onEachWay(t, onEachStore, inTurn(i, everyWay), func(f *fixture, w way) {
 				f.exec("CREATE TABLE numbers (n INTEGER)")
 				f.exec("INSERT INTO numbers (n) WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT n FROM c")
 				// After the first one the batch has savepoints, to which it goes back after the second.

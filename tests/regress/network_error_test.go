@@ -57,9 +57,12 @@ func refusedConnection() error {
 //evidence:neighbours network-error
 func TestNetworkErrorOfAHandlerIsAnAttempt(t *testing.T) {
 	t.Parallel()
+	cases := 0
 	for what, err := range ofOthers() {
+		cases++
+		ways := inTurn(cases, everyWay)
 		t.Run(what, func(t *testing.T) {
-			onEachWay(t, onEachStore, everyWay, func(f *fixture, w way) { checkFailure(f, w, err) })
+			onEachWay(t, onEachStore, ways, func(f *fixture, w way) { checkFailure(f, w, err) })
 		})
 	}
 }

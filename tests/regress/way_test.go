@@ -49,6 +49,24 @@ func onEachWay(t *testing.T, on func(*testing.T, func(*fixture)), ways []way, f 
 	}
 }
 
+// fewer are the first of ways in the short form, and all of them in the whole one.
+func fewer(ways []way) []way {
+	if testing.Short() {
+		return ways[:2]
+	}
+	return ways
+}
+
+// inTurn are all of ways, and in the short form the nth of them, around again: each case of a test has one way, and
+// each way some of the cases.
+func inTurn(nth int, ways []way) []way {
+	if testing.Short() {
+		nth %= len(ways)
+		return ways[nth : nth+1]
+	}
+	return ways
+}
+
 // first is a message whose handler waits, so that the next batch has all messages that
 // came meanwhile.
 const first = "first"
