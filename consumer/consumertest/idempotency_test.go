@@ -75,9 +75,12 @@ func (s *sent) wires() map[string]consumertest.Wire {
 //
 //evidence:idempotency-key
 func TestIdempotencyKeys(t *testing.T) {
+	kinds := 0
 	for kind := range (&sent{}).wires() {
+		nth := kinds
+		kinds++
 		t.Run(kind, func(t *testing.T) {
-			onEach(t, func(t *testing.T, db consumertest.Database) {
+			onEachOf(t, nth, func(t *testing.T, db consumertest.Database) {
 				var s sent
 				k := kit(t, db, s.wires()[kind])
 				k.CrashAt(consumertest.BeforeCommit)

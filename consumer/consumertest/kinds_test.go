@@ -61,9 +61,9 @@ func TestLeasedHandler(t *testing.T) {
 			return func(ctx context.Context, tx *headrace.Tx) error { return invoice(ctx, tx, m) }, nil
 		})
 	})
-	for _, p := range consumertest.HandlerPoints() {
+	for i, p := range consumertest.HandlerPoints() {
 		t.Run(string(p), func(t *testing.T) {
-			onEach(t, func(t *testing.T, db consumertest.Database) {
+			onEachOf(t, i, func(t *testing.T, db consumertest.Database) {
 				k := kit(t, db, leased)
 				k.CrashAt(p)
 				k.Deliver(paid("1"))
@@ -175,9 +175,9 @@ func TestRouter(t *testing.T) {
 		p.Run = router.Run
 		return consumer.Attach(router, p.Store, consumer.Config{Name: "billing", Sink: p.Sink, Logger: p.Logger, Key: key(), Retry: policy})
 	}
-	for _, p := range []consumertest.Point{consumertest.AfterReceive, consumertest.MidHandler, consumertest.AfterCommit, consumertest.RelayPublished} {
+	for i, p := range []consumertest.Point{consumertest.AfterReceive, consumertest.MidHandler, consumertest.AfterCommit, consumertest.RelayPublished} {
 		t.Run(string(p), func(t *testing.T) {
-			onEach(t, func(t *testing.T, db consumertest.Database) {
+			onEachOf(t, i, func(t *testing.T, db consumertest.Database) {
 				k := kit(t, db, routed)
 				k.CrashAt(p)
 				k.FailAttempt(paid("2"), 1, consumertest.AfterEffects, errTotal)

@@ -37,9 +37,9 @@ func newCharging(t testing.TB, d consumertest.Database, step ledger.Step[string]
 // A process crashes at each point of a step, and the charge is made once.
 func TestCrashAroundAStep(t *testing.T) {
 	for _, recovery := range []ledger.Recovery{ledger.Retry, ledger.Probe} {
-		for _, point := range consumertest.StepPoints() {
+		for i, point := range consumertest.StepPoints() {
 			t.Run(fmt.Sprint(recovery, " ", point), func(t *testing.T) {
-				onEach(t, func(t *testing.T, d consumertest.Database) {
+				onEachOf(t, i, func(t *testing.T, d consumertest.Database) {
 					bank := consumertest.NewSystem(consumertest.Finds())
 					step := ledger.Step[string]{Name: "charge", System: "bank", Recover: recovery, Find: bank.Find}
 					if recovery == ledger.Retry {
@@ -129,9 +129,9 @@ func TestParkedAndResolved(t *testing.T) {
 
 // Two messages share an answer, although the process that makes the call crashes around it.
 func TestMemo(t *testing.T) {
-	for _, point := range consumertest.StepPoints() {
+	for i, point := range consumertest.StepPoints() {
 		t.Run(string(point), func(t *testing.T) {
-			onEach(t, func(t *testing.T, d consumertest.Database) {
+			onEachOf(t, i, func(t *testing.T, d consumertest.Database) {
 				model := consumertest.NewSystem()
 				step := ledger.Step[string]{Name: "classify", System: "model", Recover: ledger.Retry, KeyWindow: ledger.Forever, Memo: time.Hour}
 				wire := func(p *consumertest.Process) (*consumer.Consumer, error) {

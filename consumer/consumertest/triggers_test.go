@@ -47,9 +47,9 @@ const (
 // An old tick runs once, although every process makes it and one crashes; and no tick comes
 // by itself.
 func TestTick(t *testing.T) {
-	for _, point := range []consumertest.Point{consumertest.AfterReceive, consumertest.BeforeCommit, consumertest.AfterAck} {
+	for i, point := range []consumertest.Point{consumertest.AfterReceive, consumertest.BeforeCommit, consumertest.AfterAck} {
 		t.Run(string(point), func(t *testing.T) {
-			onEach(t, func(t *testing.T, d consumertest.Database) {
+			onEachOf(t, i, func(t *testing.T, d consumertest.Database) {
 				k := consumertest.New(t, d, reports)
 				k.Exec(createReports)
 				k.CrashAt(point)
@@ -169,9 +169,9 @@ func book(ctx context.Context, tx *headrace.Tx, m *headrace.Message[order]) erro
 // A webhook whose process crashes is sent again, and applied once.
 func TestPost(t *testing.T) {
 	for name, options := range map[string][]consumer.Option{"handle": nil, "intake": {consumer.Intake()}} {
-		for _, point := range []consumertest.Point{consumertest.AfterClaim, consumertest.BeforeCommit, consumertest.AfterCommit} {
+		for i, point := range []consumertest.Point{consumertest.AfterClaim, consumertest.BeforeCommit, consumertest.AfterCommit} {
 			t.Run(name+" "+string(point), func(t *testing.T) {
-				onEach(t, func(t *testing.T, d consumertest.Database) {
+				onEachOf(t, i, func(t *testing.T, d consumertest.Database) {
 					k := kit(t, d, hooks(func(c *consumer.Consumer, s *webhook.Source) {
 						consumer.Handle(c, "orders.paid", book, append(options, consumer.From(s))...)
 					}))
