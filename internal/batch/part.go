@@ -22,14 +22,12 @@ type part struct {
 	singly bool
 	// keyByKey makes the claim find out which keys other transactions hold.
 	keyByKey bool
-	// advised says that the guard has seen the tasks; alone, that they may only run as
-	// the only work of this process.
+	// advised says that the guard has seen the tasks; alone, that they may only run as the only work of this process.
 	advised, alone bool
 }
 
-// learn stores failures seen in a transaction that is rolled back, and reports whether
-// one is new. Stale and held back messages are not stored: they may end differently in
-// the transaction that commits.
+// learn stores failures seen in a transaction that is rolled back, and reports whether one is new. Stale and held
+// back messages are not stored: they may end differently in the transaction that commits.
 func (p *Processor) learn(pt *part, failures []*outcome.Failure) bool {
 	var keep []*outcome.Failure
 	for _, f := range failures {
@@ -76,8 +74,7 @@ func (pt *part) chunks(n int) (parts []*part) {
 	return parts
 }
 
-// without returns the part without some of its tasks and the later ones of their order
-// keys, and those as rest.
+// without returns the part without some of its tasks and the later ones of their order keys, and those as rest.
 func (pt *part) without(some []*task.Task) (smaller *part, rest []*task.Task) {
 	keys := make(map[string]bool)
 	var tasks []*task.Task
@@ -124,8 +121,7 @@ func (p *Processor) advise(pt *part) (parts []*part, later []*task.Task) {
 			together = append(together, t)
 		}
 	}
-	// In random order: the harmless ones get through before the one that ends the
-	// process.
+	// In random order: the harmless ones get through before the one that ends the process.
 	rand.Shuffle(len(parts), func(i, j int) { parts[i], parts[j] = parts[j], parts[i] })
 	if len(together) > 0 {
 		parts = append([]*part{pt.of(together)}, parts...)

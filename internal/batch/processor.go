@@ -22,8 +22,7 @@ type Store interface {
 	Commit(ctx context.Context, t *txn.Txn, events []outbox.Row) error
 }
 
-// Guard isolates messages that may end the process: see package internal/crashguard. It is
-// safe for concurrent use.
+// Guard isolates messages that may end the process: see package internal/crashguard. It is safe for concurrent use.
 type Guard interface {
 	// Advises reports whether Advise must be called before messages run: some are marked,
 	// or suspected. It costs almost nothing.
@@ -31,10 +30,9 @@ type Guard interface {
 	// Advise says how each of the messages may run; nil means all together. It waits
 	// until that is known, or until ctx ends.
 	Advise(ctx context.Context, messages []inbox.ID) []Advice
-	// Enter is called before messages run. It waits until they may run, or until ctx
-	// ends. alone says that they may only run as the only work of this process. The
-	// caller calls leave when the transaction has ended; ran says that their handlers, if
-	// any, have returned.
+	// Enter is called before messages run. It waits until they may run, or until ctx ends. alone says that they may
+	// only run as the only work of this process. The caller calls leave when the transaction has ended; ran says that
+	// their handlers, if any, have returned.
 	Enter(ctx context.Context, messages []inbox.ID, alone bool) (leave func(ran bool), err error)
 }
 
@@ -65,8 +63,7 @@ type Options struct {
 	// handlers should take together.
 	MaxBatch  int
 	BatchTime time.Duration
-	// StoreTimeout bounds our own statements of one transaction, including waits for rows
-	// that others hold.
+	// StoreTimeout bounds our own statements of one transaction, including waits for rows that others hold.
 	StoreTimeout time.Duration
 	// LockTimeout bounds a batch's wait for keys that other transactions hold.
 	LockTimeout time.Duration
@@ -85,22 +82,19 @@ type Options struct {
 // Processor brings messages to their outcomes. Its methods may be called concurrently.
 type Processor struct {
 	*Options
-	// stopping ends when the consumer stops; then no new wait should begin. cancelled
-	// ends when handlers should stop.
+	// stopping ends when the consumer stops; then no new wait should begin. cancelled ends when handlers should stop.
 	stopping, cancelled context.Context
 	last                func() time.Time // the deadline of all remaining work after the drain time
 	memory              outcome.Memory
 }
 
-// New returns a processor. stopping ends when the consumer stops, cancelled when its
-// drain time is over.
+// New returns a processor. stopping ends when the consumer stops, cancelled when its drain time is over.
 func New(stopping, cancelled context.Context, o *Options) *Processor {
 	last := sync.OnceValue(func() time.Time { return time.Now().Add(o.Runner.Grace) })
 	return &Processor{Options: o, stopping: stopping, cancelled: cancelled, last: last}
 }
 
-// restTime is how long to leave a message alone that another transaction or process works
-// on.
+// restTime is how long to leave a message alone that another transaction or process works on.
 const restTime = 500 * time.Millisecond
 
 // Room returns how many messages of h the next transaction should hold.

@@ -22,11 +22,10 @@ type Job struct {
 	await func(error) bool
 	parts []*part
 	at    *attempt // in progress
-	// left are the tasks without an outcome. behind are their order keys: later messages
-	// must not run first.
-	left   []*task.Task
-	behind map[string]bool
-	tasks  []*task.Task // all, in their order
+	// left are the tasks without an outcome, and first the first of each order key: later messages must not run before it.
+	left  []*task.Task
+	first map[string]*task.Task
+	tasks []*task.Task // all, in their order; none if they are rows
 }
 
 // Left returns the deliveries that have no outcome: they are to be run again, each in its
@@ -57,7 +56,7 @@ func (j *Job) Next(lost *runner.Lost) func(*runner.Session) {
 	for len(j.parts) > 0 {
 		next := j.parts[0]
 		j.parts = j.parts[1:]
-		if len(j.behind) > 0 {
+		if len(j.first) > 0 {
 			next = j.free(next)
 		}
 		if j.p.cancelled.Err() != nil {
@@ -112,21 +111,30 @@ func (j *Job) after(s step) {
 
 func (j *Job) leave(tasks []*task.Task) {
 	for _, t := range tasks {
-		if key := t.Delivery.OrderKey; key != "" && (t.Item == nil || t.Item.Strict) {
-			if j.behind == nil {
-				j.behind = make(map[string]bool)
+		if key := t.Delivery.OrderKey; key != "" && (t.Item == nil || t.Item.Strict) && !j.behind(t) {
+			if j.first == nil {
+				j.first = make(map[string]*task.Task)
 			}
-			j.behind[key] = true
+			j.first[key] = t
 		}
 	}
 	j.left = append(j.left, tasks...)
+}
+
+// behind reports whether t comes after a task of its order key that is left.
+func (j *Job) behind(t *task.Task) bool {
+	first := j.first[t.Delivery.OrderKey]
+	if first == nil || t.Item != nil {
+		return first != nil && first.Item.RowID < t.Item.RowID
+	}
+	return slices.Index(j.tasks, first) < slices.Index(j.tasks, t)
 }
 
 // free leaves the tasks of pt that must not run before one that is left.
 func (j *Job) free(pt *part) *part {
 	free := pt.tasks[:0:0]
 	for _, t := range pt.tasks {
-		if j.behind[t.Delivery.OrderKey] {
+		if j.behind(t) {
 			j.left = append(j.left, t)
 		} else {
 			free = append(free, t)
