@@ -164,7 +164,7 @@ func TestAlertOfRelay(t *testing.T) {
 			deliver()
 			select {
 			case a = <-parked:
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(200 * time.Millisecond):
 			}
 		}
 		if a.Topic == "" || a.Consumer != "" || containsSecret(a) {
