@@ -6,7 +6,7 @@ help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1|\2/p' Makefile | awk -F'|' '{printf "make %-14s %s\n", $$1, $$2}'
 
 # The suites that make test leaves out: those of the second driver and of second kinds of queue.
-SECOND = ^(TestConformancePool|TestConformanceFIFO|TestConformanceClassic)$$
+SECOND = ^(TestConformancePool|TestConformanceFIFO|TestConformanceClassic)$$|^TestPubSub$$/^queue.fifo$$
 
 test: ## run all tests, some in a short form, with a PostgreSQL and brokers of their own
 	@scripts/test -short -skip '$(SECOND)' ./...

@@ -53,7 +53,7 @@ func (c connection) Create(ctx context.Context, topics ...string) error {
 		_, err := c.client.CreateQueue(ctx, &awssqs.CreateQueueInput{
 			QueueName: aws.String(queue(topic)),
 			// So long what a killed process had waits to be received again. The usual 30 s are no better here.
-			Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "10"},
+			Attributes: map[string]string{"FifoQueue": "true", "VisibilityTimeout": "5"},
 		})
 		var exists *types.QueueNameExists
 		if err != nil && !errors.As(err, &exists) {

@@ -140,7 +140,7 @@ func (e program) brokerKilled(t *testing.T, server string) {
 		n = 1200
 	}
 	file := filepath.Join(t.TempDir(), "orders.db")
-	e.tell(t, "-db", file, "-n", "500")
+	e.tell(t, "-db", file, "-n", "100")
 	cmd, out, problem := e.underWay(t, "-db", file, "-n", strconv.Itoa(n), "-workers", "4")
 	if err := brokertest.Restart(t.Context(), server); err != nil {
 		t.Error(err)
