@@ -30,6 +30,9 @@ func TestLivesAgreeWithTheModel(t *testing.T) {
 			}
 			runs, steps, failed := 0, 0, false
 			until := time.Now().Add(*lasting)
+			if testing.Short() {
+				until = time.Now().Add(*lasting / 3)
+			}
 			rapid.Check(t, func(rt *rapid.T) {
 				if !failed && time.Now().After(until) {
 					return

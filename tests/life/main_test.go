@@ -9,7 +9,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// lasting is how long new runs are begun on each database.
+// lasting is how long new runs are begun on each database; a third of it in the short form.
 var lasting = flag.Duration("life.for", 10*time.Second, "how long to begin new lives, on each database")
 
 func TestMain(m *testing.M) {
