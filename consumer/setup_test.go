@@ -192,15 +192,15 @@ func (b *bundle) acked(ms ...*message.Message) {
 	}
 }
 
-// eventually waits until cond holds: for what commits without a signal to a test. It looks less often the longer it waits.
+// eventually waits until cond holds: for what commits without a signal to a test.
 func (b *bundle) eventually(what string, cond func() bool) {
 	b.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
-	for pause := 20 * time.Millisecond; !cond(); pause = min(pause*9/8, 100*time.Millisecond) {
+	for !cond() {
 		if time.Now().After(deadline) {
 			b.Fatalf("did not come: %s", what)
 		}
-		time.Sleep(pause)
+		time.Sleep(20 * time.Millisecond)
 	}
 }
 

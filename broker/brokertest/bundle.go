@@ -238,11 +238,11 @@ func hasPayload(letters []dlq.Letter, payload []byte) bool {
 	return false
 }
 
-// eventually waits until done, which also returns its progress. It looks less often the longer it waits.
+// eventually waits until done, which also returns its progress.
 func (s *bundle) eventually(what string, done func() (string, bool)) {
 	s.Helper()
 	deadline := time.Now().Add(waitTimeout)
-	for pause := 20 * time.Millisecond; ; pause = min(pause*9/8, 100*time.Millisecond) {
+	for {
 		got, ok := done()
 		if ok {
 			return
@@ -251,7 +251,7 @@ func (s *bundle) eventually(what string, done func() (string, bool)) {
 		if time.Now().After(deadline) {
 			s.Fatalf("did not come: %s; there are %s", what, got)
 		}
-		time.Sleep(pause) // a broker gives no signal
+		time.Sleep(20 * time.Millisecond) // a broker gives no signal
 	}
 }
 

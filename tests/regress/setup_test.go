@@ -288,15 +288,12 @@ func (f *fixture) await(what string, c <-chan struct{}) {
 	}
 }
 
-// comes waits until cond holds. It looks less often the longer it waits.
 func (f *fixture) comes(within time.Duration, cond func() bool) bool {
 	f.Helper()
-	deadline := time.Now().Add(within)
-	for pause := 20 * time.Millisecond; !cond(); pause = min(pause*9/8, 100*time.Millisecond) {
+	for deadline := time.Now().Add(within); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}
-		time.Sleep(pause)
 	}
 	return true
 }
