@@ -124,8 +124,11 @@ func (j *Job) leave(tasks []*task.Task) {
 // behind reports whether t comes after a task of its order key that is left.
 func (j *Job) behind(t *task.Task) bool {
 	first := j.first[t.Delivery.OrderKey]
-	if first == nil || t.Item != nil {
-		return first != nil && first.Item.RowID < t.Item.RowID
+	switch {
+	case first == nil:
+		return false
+	case t.Item != nil:
+		return first.Item.RowID < t.Item.RowID
 	}
 	return slices.Index(j.tasks, first) < slices.Index(j.tasks, t)
 }
