@@ -227,10 +227,10 @@ func (s *Source) TickMessage(name string, at time.Time) (*message.Message, error
 	return Tick{Name: name, At: at}.message(), nil
 }
 
-// Hurry is for tests of this module: the source asks the database for the time without pause, and
+// Hurry is for tests of this module: the source asks the database for the time every ten milliseconds, and
 // is unused at once.
 func (s *Source) Hurry() {
-	s.pace, s.again = 2*time.Millisecond, 2*time.Millisecond
+	s.pace, s.again = 10*time.Millisecond, 10*time.Millisecond
 	s.unused.Reset(s.pace)
 }
 

@@ -110,7 +110,7 @@ func (p *Proxy) accept() {
 		if err != nil {
 			return
 		}
-		server, err := net.Dial("tcp", p.server)
+		server, err := p.dial()
 		if err != nil {
 			_ = client.Close()
 			continue
@@ -124,6 +124,17 @@ func (p *Proxy) accept() {
 		p.wait.Go(func() { p.copy(server, client) })
 		p.wait.Go(func() { p.copy(client, server) })
 	}
+}
+
+// dial connects to the server, which has a process for each connection: there is none while the network is cut.
+func (p *Proxy) dial() (net.Conn, error) {
+	p.mu.Lock()
+	cut := p.cut
+	p.mu.Unlock()
+	if cut {
+		return nil, net.ErrClosed
+	}
+	return net.Dial("tcp", p.server)
 }
 
 // copy passes on what it reads, and the end of it.
