@@ -14,8 +14,8 @@ type Broker interface {
 	// Features say what is true of this broker; they do not change.
 	Features() Features
 	// Create creates topic and everything that a sender and a Source of it need, also
-	// again after Delete. Names are [a-z0-9-] and new in each run. The suite does not
-	// remove topics at its end.
+	// again after Delete. Names are [a-z0-9-] and new in each run. The suite deletes
+	// them at its end, if Features.Delete can.
 	Create(ctx context.Context, topic string) error
 	// Source returns a new source, as one process has it. Two sources share the
 	// deliveries of a topic (one consumer group, durable or queue). All of its

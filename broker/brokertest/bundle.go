@@ -28,9 +28,11 @@ type bundle struct {
 	b     Broker
 	f     Features
 	topic string
-	path  string // of the database
-	st    *sqlite.Store
-	db    *sql.DB
+	// topics are those that create has made.
+	topics []string
+	path   string // of the database
+	st     *sqlite.Store
+	db     *sql.DB
 	// workers are the running workers.
 	workers []*worker
 }
@@ -68,6 +70,7 @@ func (s *bundle) close() {
 	for _, w := range s.workers {
 		w.halt()
 	}
+	s.remove()
 	report, err := s.st.Check(context.Background())
 	if err != nil {
 		s.Errorf("check: %v", err)
@@ -90,6 +93,21 @@ func (s *bundle) create(topic string) {
 	defer cancel()
 	if err := s.b.Create(ctx, topic); err != nil {
 		s.Fatalf("create %s: %v", topic, err)
+	}
+	s.topics = append(s.topics, topic)
+}
+
+// remove deletes what create has made: a server works for each topic that is left.
+func (s *bundle) remove() {
+	if s.f.Delete == nil {
+		return
+	}
+	ctx, cancel := s.bounded()
+	defer cancel()
+	for _, topic := range s.topics {
+		if err := s.f.Delete(ctx, topic); err != nil {
+			s.Logf("delete %s: %v", topic, err) // some scenarios have deleted theirs
+		}
 	}
 }
 
