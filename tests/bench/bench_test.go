@@ -59,10 +59,10 @@ func TestEveryBenchmark(t *testing.T) {
 	l := testLab(t)
 	messages := 200
 	if testing.Short() {
-		messages = 50
+		messages = 20
 	}
 	for _, b := range benchmarks() {
-		if testing.Short() && (strings.Contains(b.name, "_pgx") || b.name == "redrive_command") {
+		if testing.Short() && (strings.Contains(b.name, "_pgx") || b.name == "redrive_command" || b.name == "sqlite_rehearsed") {
 			continue
 		}
 		t.Run(b.name, func(t *testing.T) {
