@@ -54,7 +54,7 @@ func TestStopWhileTheNetworkIsFrozen(t *testing.T) {
 }
 
 // many is how many messages there are.
-const many = 1000
+const many = 400
 
 // give delivers all of them.
 func (b *bundle) give() {

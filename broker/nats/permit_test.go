@@ -69,7 +69,7 @@ func startUsersWith(t *testing.T, more string, entries ...string) *users {
 	dir := t.TempDir()
 	u := &users{file: filepath.Join(dir, "conf"), more: more}
 	u.write(t, entries...)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "natsd"), "github.com/headrace/headrace/tests/natsd")
+	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", filepath.Join(dir, "natsd"), "github.com/headrace/headrace/tests/natsd")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

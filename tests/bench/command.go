@@ -20,7 +20,7 @@ func (l *lab) throughCommand(ctx context.Context, _ opened, c *consumer.Consumer
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	program := filepath.Join(dir, "headrace")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "github.com/headrace/headrace/cmd/headrace").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "build", "-ldflags=-w", "-o", program, "github.com/headrace/headrace/cmd/headrace").CombinedOutput(); err != nil {
 		return Figure{}, fmt.Errorf("build the command: %w: %s", err, out)
 	}
 	command := exec.CommandContext(ctx, program, "dlq", "redrive", "--direct", "--yes", "--group", f.ErrorFingerprint, "--consumer", f.Consumer, "--reason", "the service answers again")

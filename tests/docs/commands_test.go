@@ -35,7 +35,7 @@ func commands(text string) (lines []string) {
 // and go test, and the commands of headrace with their flags.
 func TestCommands(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "headrace")
-	if out, err := exec.Command("go", "build", "-o", binary, root+"cmd/headrace").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", binary, root+"cmd/headrace").CombinedOutput(); err != nil {
 		t.Fatalf("build the command: %v\n%s", err, out)
 	}
 	makefile := read(t, "Makefile")

@@ -74,7 +74,7 @@ func TestTutorial(t *testing.T) {
 	dir := t.TempDir()
 	for _, pkg := range []string{"cmd/headrace", "examples/tutorial"} {
 		// Built in a clean clone they would show its revision, which the page cannot know.
-		if out, err := exec.Command("go", "build", "-buildvcs=false", "-o", dir+"/", root+pkg).CombinedOutput(); err != nil {
+		if out, err := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", dir+"/", root+pkg).CombinedOutput(); err != nil {
 			t.Fatalf("build %s: %v\n%s", pkg, err, out)
 		}
 	}

@@ -39,7 +39,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	built = filepath.Join(dir, "orders")
-	if out, err := exec.Command("go", "build", "-o", built, "../../../examples/orders").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-ldflags=-w", "-o", built, "../../../examples/orders").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
 		return 1
 	}

@@ -22,7 +22,7 @@ import (
 // the broker at an address.
 func Run(t *testing.T, b story.Broker, topics func(t *testing.T, address string) []string) {
 	e := program{addr: brokertest.Variable(t, b.Variable, b.Name), built: filepath.Join(t.TempDir(), b.Name)}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", e.built, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", e.built, ".").CombinedOutput(); err != nil {
 		t.Fatalf("build the program: %v\n%s", err, out)
 	}
 	t.Run("one worker and three", e.workers)
