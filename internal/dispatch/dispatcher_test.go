@@ -252,6 +252,30 @@ func TestRest(t *testing.T) {
 	})
 }
 
+// Two tasks of an order key that are left alone at once rest at the same time.
+func TestRestTogether(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := NewQueue(8)
+		first, second := delivery("a", 1), delivery("a", 2)
+		q.Push(first)
+		q.Push(second)
+		taken := q.Take(all)
+		first.Rest, second.Rest = time.Second, time.Second
+		start := time.Now()
+		q.Done(taken, taken, 0)
+		one := func() int { return 1 }
+		for _, want := range []*task.Task{first, second} {
+			got := q.Take(one)
+			if took := time.Since(start); len(got) != 1 || got[0] != want || took != time.Second {
+				t.Errorf("%v after %s", got, took)
+			}
+			q.Done(got, nil, 0)
+		}
+		q.Close()
+	})
+}
+
 // A budget bounds the number and the bytes; one that is larger than the whole is taken
 // when it is the only one.
 func TestBudget(t *testing.T) {

@@ -188,11 +188,14 @@ func (q *Queue) leaveAlone(t *task.Task, l *orderQueue) {
 		if q.closed {
 			return
 		}
-		t.Rest = 0
 		if l == nil {
+			t.Rest = 0
 			delete(q.resting, t)
 			q.ready.PushBack(t)
 		} else {
+			for _, t := range l.tasks { // those behind it have waited, too
+				t.Rest = 0
+			}
 			l.taken, l.rests = false, false
 			q.ready.PushBack(l)
 		}
