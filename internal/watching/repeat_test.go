@@ -26,7 +26,7 @@ import (
 //evidence:alert
 func TestRepeatedToAlertmanager(t *testing.T) {
 	url := os.Getenv("HEADRACE_TEST_ALERTMANAGER")
-	if url == "" && os.Getenv("CI") == "" {
+	if url == "" && os.Getenv("CI") != "true" {
 		t.Skip("HEADRACE_TEST_ALERTMANAGER is not set")
 	}
 	sink, err := sinks.Alertmanager([]string{url}, sinks.Options{Plain: true, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
