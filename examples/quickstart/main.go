@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log"
@@ -45,9 +46,6 @@ func run(ctx context.Context, file string, out io.Writer) error {
 		return err
 	}
 	defer st.Close()
-	if _, err := st.DB().ExecContext(ctx, tour.Tables); err != nil {
-		return err
-	}
 	c, err := consumer.New("shop", st, consumer.Config{})
 	if err != nil {
 		return err
@@ -56,11 +54,15 @@ func run(ctx context.Context, file string, out io.Writer) error {
 	consumer.Handle(c, "invoices.created", sendMail, consumer.Local())
 	mux, events := http.NewServeMux(), outbox.New(st.Outbox())
 	mux.HandleFunc("POST /orders", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
-		tx, err2 := st.DB().BeginTx(r.Context(), nil)
-		if err = errors.Join(err, err2); err == nil {
+		o, key := Order{}, r.Header.Get("Idempotency-Key")
+		if err := json.NewDecoder(r.Body).Decode(&o); err != nil || key == "" {
+			http.Error(w, "an order as JSON and the header Idempotency-Key are needed", http.StatusBadRequest)
+			return
+		}
+		tx, err := st.DB().BeginTx(r.Context(), nil)
+		if err == nil {
 			defer tx.Rollback() // does nothing after a commit
-			err = events.Publish(r.Context(), tx, headrace.Event{ID: r.Header.Get("Idempotency-Key"), Topic: "orders.paid", Payload: body, Local: true})
+			err = events.Publish(r.Context(), tx, headrace.Event{ID: key, Topic: "orders.paid", Value: o, Local: true})
 		}
 		if err != nil || tx.Commit() != nil {
 			http.Error(w, "try again", http.StatusServiceUnavailable)

@@ -19,8 +19,8 @@ import (
 	"github.com/headrace/headrace/store/sqlite"
 )
 
-// Tables are the program's own.
-const Tables = "CREATE TABLE invoices (order_id TEXT, total INTEGER); CREATE TABLE mails (order_id TEXT)"
+// tables are the program's own.
+const tables = "CREATE TABLE invoices (order_id TEXT, total INTEGER); CREATE TABLE mails (order_id TEXT)"
 
 // File returns a new file for the database, in a directory that is kept.
 func File() string {
@@ -45,6 +45,9 @@ func Run(ctx context.Context, out io.Writer, s Stops) error {
 	slog.SetLogLoggerLevel(slog.LevelWarn) // LevelInfo says more
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()
+	if _, err := s.Store.DB().ExecContext(ctx, tables); err != nil {
+		return err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -73,10 +76,18 @@ type visit struct {
 }
 
 func (v *visit) tour(ctx context.Context) error {
+	for _, useless := range [][2]string{{"", `{"id":"0","total":1}`}, {"payment-0", "junk"}} {
+		if status, err := v.post(ctx, useless[0], useless[1]); err != nil || status != http.StatusBadRequest {
+			return errors.Join(fmt.Errorf("%q is answered with %d", useless, status), err)
+		}
+	}
 	v.say("A shop posts three orders. The second is the first one again, and the third fails.")
 	for _, order := range []string{`{"id":"1","total":4200}`, `{"id":"1","total":4200}`, `{"id":"2","total":0}`} {
-		if err := v.post(ctx, order); err != nil {
-			return err
+		key := "payment-" + order[len(`{"id":"`):strings.Index(order, `",`)]
+		status, err := v.post(ctx, key, order)
+		v.say("  POST /orders  Idempotency-Key: %s  %-24s %d", key, order, status)
+		if err != nil || status != http.StatusOK {
+			return errors.Join(errors.New("the request failed"), err)
 		}
 	}
 	letters, err := v.wait(ctx, 1, 1)
@@ -98,23 +109,17 @@ func (v *visit) tour(ctx context.Context) error {
 
 func (v *visit) say(format string, args ...any) { _, _ = fmt.Fprintf(v.out, format+"\n", args...) }
 
-func (v *visit) post(ctx context.Context, order string) error {
-	id := order[len(`{"id":"`):strings.Index(order, `",`)]
+func (v *visit) post(ctx context.Context, key, order string) (status int, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+v.address+"/orders", strings.NewReader(order))
 	if err != nil {
-		return err
+		return 0, err
 	}
-	r.Header.Set("Idempotency-Key", "payment-"+id)
+	r.Header.Set("Idempotency-Key", key)
 	answer, err := v.client.Do(r)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	_ = answer.Body.Close()
-	v.say("  POST /orders  Idempotency-Key: payment-%s  %-24s %d", id, order, answer.StatusCode)
-	if answer.StatusCode != http.StatusOK {
-		return errors.New("the request failed")
-	}
-	return nil
+	return answer.StatusCode, answer.Body.Close()
 }
 
 // wait waits until each of done orders has an invoice and a mail, and says what there is.
