@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 
 	"github.com/headrace/headrace/internal/jsontext"
 )
@@ -16,14 +17,17 @@ type JSONOption func(*jsonCodec)
 // instead of float64.
 func UseNumber() JSONOption { return func(c *jsonCodec) { c.number = true } }
 
-// Strict rejects payloads with members that the struct has no field for.
+// Strict rejects payloads with members that the struct has no field for, and null for a struct.
 func Strict() JSONOption { return func(c *jsonCodec) { c.known = true } }
 
 // Required rejects payloads in which one of these members is missing or null: without it,
 // a payload with none of the names of a struct is an empty struct. A dot leads into an
-// object, as in "order.id". Names are compared with their case. Required panics if a name
-// is empty or not valid Unicode.
+// object, as in "order.id". Names are compared with their case. Required panics without a
+// name, and if one is empty or not valid Unicode.
 func Required(names ...string) JSONOption {
+	if len(names) == 0 {
+		panic("codec.Required: no names")
+	}
 	paths := make([]jsontext.Path, len(names))
 	for i, name := range names {
 		p, ok := jsontext.ParsePath(name)
@@ -63,6 +67,9 @@ func (*jsonCodec) Encode(v any) ([]byte, error) { return json.Marshal(v) }
 func (c *jsonCodec) Decode(payload []byte, into any) error {
 	if err := c.unmarshal(payload, into); err != nil {
 		return c.explain(payload, into, err)
+	}
+	if c.known && string(bytes.TrimSpace(payload)) == "null" && reflect.TypeOf(into).Elem().Kind() == reflect.Struct {
+		return &Error{Offset: 0, Reason: "null, and no object"}
 	}
 	for _, p := range c.required {
 		if value, _ := p.Find(payload); value == nil || string(value) == "null" {

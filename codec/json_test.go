@@ -149,6 +149,7 @@ func TestJSONOptions(t *testing.T) {
 		{codec.JSON(codec.Strict()), `{"at":"secret"}`, "field at: time in RFC 3339 expected, another value found at byte 6"},
 		{codec.JSON(codec.Strict()), `{"id":"secret"}`, "field id: number expected, string found at byte 6"},
 		{codec.JSON(codec.Strict()), `{"id":1} secret`, "not JSON: unexpected character at byte 9"},
+		{codec.JSON(codec.Strict()), " null\n", "null, and no object at byte 0"},
 		{codec.JSON(codec.Required("id")), `{"order_id":1}`, "field id: required, and missing or null"},
 		{codec.JSON(codec.Required("id")), `{"id":null}`, "field id: required, and missing or null"},
 		{codec.JSON(codec.Required("id")), `null`, "field id: required, and missing or null"},
@@ -248,14 +249,14 @@ func FuzzJSON(f *testing.F) {
 }
 
 func TestRequiredNames(t *testing.T) {
-	for _, name := range []string{"", "a..b", "\xff"} {
+	for _, names := range [][]string{{}, {""}, {"a..b"}, {"\xff"}} {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%q was taken", name)
+					t.Errorf("%q was taken", names)
 				}
 			}()
-			codec.Required(name)
+			codec.Required(names...)
 		}()
 	}
 }
