@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mattn/go-isatty"
+
+	"github.com/headrace/headrace/redact"
 )
 
 // Main is the program without its process, so that tests can run it. Run is called once.
@@ -46,6 +48,8 @@ type Main struct {
 	flags   globalFlags
 	started bool // errors before that are wrong usage
 	scrub   scrubber
+	warned  map[string]bool // what warn has said
+	rules   *redact.Rules   // of --redact, or the default
 }
 
 // New returns the program on the process's own streams.
@@ -72,6 +76,7 @@ func interruptible(ctx context.Context) (context.Context, context.CancelFunc) {
 func (m *Main) Run(ctx context.Context, args []string) int {
 	m.out, m.args = bufio.NewWriter(closedPipe{m.Stdout}), args
 	root := m.root()
+	knownOnly(root)
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
 	// Also print the output from before an error.

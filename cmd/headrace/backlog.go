@@ -247,10 +247,7 @@ func (m *Main) backlogShowCommand() *cobra.Command {
 		if !ok {
 			return fmt.Errorf("%w; headrace inbox show KEY finds a message by its key", notID(args[0]))
 		}
-		eyes, err := m.eyes(shown)
-		if err != nil {
-			return err
-		}
+		eyes := m.eyes(shown)
 		return m.withStore(ctx, func(st openStore) error {
 			r, err := st.Operations().Waiting.Get(ctx, id)
 			if errors.Is(err, backlog.ErrNotFound) {

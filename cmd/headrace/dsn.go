@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"regexp"
 	"strings"
 )
 
@@ -26,6 +27,9 @@ const forms = `postgres://user@host:5432/database, "host=… port=5432 user=… 
 
 // notShown ends the errors about a DSN, and says why they do not repeat it.
 const notShown = " (it is not shown: it may hold a password)"
+
+// sqliteQuery is what another program would read as parameters, at the end of a path.
+var sqliteQuery = regexp.MustCompile(`\?\w+=[^/]*$`)
 
 // maxDSN bounds a DSN, in bytes.
 const maxDSN = 64 << 10
@@ -64,19 +68,32 @@ func (m *Main) rawDSN() (string, error) {
 	env := strings.TrimSpace(m.Getenv("HEADRACE_DSN"))
 	switch {
 	case m.flags.set.Changed("dsn"):
-		m.say("warning: --dsn shows in the list of processes; HEADRACE_DSN or --dsn-file do not")
+		m.warn("--dsn shows in the list of processes; HEADRACE_DSN or --dsn-file do not")
 	case !m.flags.set.Changed("dsn-file") && env == "":
 		return "", usagef("which database? set HEADRACE_DSN or give --dsn-file, with " + forms)
 	case !m.flags.set.Changed("dsn-file"):
 		return env, nil
 	}
 	if env != "" {
-		m.say("warning: HEADRACE_DSN is set too, and not used")
+		m.warn("HEADRACE_DSN is set too, and not used")
 	}
 	if m.flags.set.Changed("dsn") {
 		return m.flags.dsn, nil
 	}
 	return m.readDSN(m.flags.dsnFile)
+}
+
+// warn says it once: some commands open the database twice.
+func (m *Main) warn(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if m.warned[text] {
+		return
+	}
+	if m.warned == nil {
+		m.warned = make(map[string]bool)
+	}
+	m.warned[text] = true
+	m.say("warning: %s", text)
 }
 
 // readDSN reads a file that contains only a DSN.
@@ -87,7 +104,7 @@ func (m *Main) readDSN(path string) (string, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o004 != 0 {
-		m.say("warning: all users can read %s; chmod 600 would help", path)
+		m.warn("all users can read %s; chmod 600 would help", path)
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxDSN+1))
 	if err != nil {
@@ -109,6 +126,9 @@ func parseDSN(dsn string) (database, error) {
 		db := database{shown: dsn}
 		if db.sqlite, db.readOnly = strings.CutSuffix(path, forReading); db.sqlite == "" {
 			return database{}, usagef("the DSN names no file: sqlite:FILE")
+		}
+		if query := sqliteQuery.FindString(db.sqlite); query != "" {
+			return database{}, usagef("the DSN of a file may end with %s, and not with %s", forReading, query)
 		}
 		return db, nil
 	}

@@ -36,10 +36,7 @@ type intentView struct {
 }
 
 func (m *Main) showIntent(ctx context.Context, st openStore, id inbox.ID, shown *content) error {
-	eyes, err := m.eyes(shown)
-	if err != nil {
-		return err
-	}
+	eyes := m.eyes(shown)
 	entries, err := st.Inbox().Find(ctx, id.Key)
 	if err != nil {
 		return err

@@ -23,10 +23,7 @@ func (m *Main) showCommand() *cobra.Command {
 		if !ok {
 			return notID(args[0])
 		}
-		eyes, err := m.eyes(shown)
-		if err != nil {
-			return err
-		}
+		eyes := m.eyes(shown)
 		return m.withStore(ctx, func(st openStore) error {
 			view, err := viewDetail(ctx, st, redrive.New(st), id, shown.any())
 			if err != nil {

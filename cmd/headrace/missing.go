@@ -22,8 +22,7 @@ func (m *Main) missingCommand() *cobra.Command {
 		Short: "print the keys from stdin, one per line, that the inbox does not have",
 		Long: `Compares the inbox with a source of truth: prints the keys from stdin that have no row in the scope
 CONSUMER/HANDLER. Their messages were never delivered, have not arrived yet, or are older than the
-retention. Messages that wait, are dead or were discarded are not missing. With -o json it prints one
-JSON object per line. An unknown scope is an error.
+retention. Messages that wait, are dead or were discarded are not missing. An unknown scope is an error.
 
 Exit status 0 if no key is missing, 1 if keys are missing or it failed, 3 if it ended early, 130 if interrupted.`,
 		Example: "  psql -Atc 'SELECT id FROM orders WHERE paid_at < now() - interval $$1h$$' | headrace inbox missing billing/orders.paid",
@@ -76,9 +75,10 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 		if err != nil {
 			return err
 		}
+		first := missing == 0
 		read, missing, page = read+len(page), missing+len(found), page[:0]
 		bar.step(read)
-		return m.printKeys(found)
+		return m.printKeys(found, first)
 	}
 	var err error
 	for err == nil && ctx.Err() == nil && lines.Scan() {
@@ -107,6 +107,9 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 	if err == nil && read == 0 {
 		m.say("stdin has no key")
 	}
+	if err == nil {
+		err = m.endKeys(missing == 0)
+	}
 	if err == nil && missing > 0 {
 		m.say("%d of %s missing", missing, plural(read, "key is", "keys are"))
 		return errFound
@@ -115,9 +118,12 @@ func (m *Main) missing(ctx context.Context, f inbox.Finder, scope string) error 
 }
 
 // printKeys prints keys, escaped.
-func (m *Main) printKeys(keys []string) error {
+func (m *Main) printKeys(keys []string, first bool) error {
+	if m.oneObject() {
+		return errors.Join(emitPart(m, "keys", keys, first), m.out.Flush())
+	}
 	for _, key := range keys {
-		if m.json() {
+		if m.lines() {
 			if err := m.emitJSONLine("key", key); err != nil {
 				return err
 			}
@@ -128,4 +134,16 @@ func (m *Main) printKeys(keys []string) error {
 		}
 	}
 	return m.out.Flush()
+}
+
+// endKeys ends the object of JSON that printKeys began, unless it printed none.
+func (m *Main) endKeys(none bool) error {
+	switch {
+	case !m.oneObject():
+		return nil
+	case none:
+		return m.emitJSON("keys", []string{})
+	}
+	_, err := m.out.WriteString("\n  ]\n}\n")
+	return err
 }

@@ -66,6 +66,8 @@ func (m *Main) withMigrator(ctx context.Context, make bool, f func(store.Migrato
 func (m *Main) with(ctx context.Context, db database, unchecked bool, f func(openStore) error) (err error) {
 	st, err := m.open(ctx, db, m.flags.schema, unchecked)
 	switch {
+	case err != nil && db.sqlite != "" && isMissing(filepath.Dir(db.sqlite)):
+		return fmt.Errorf("%w (%s, from %s)", err, db.shown, m.dsnFrom())
 	case err != nil && db.sqlite != "" && isMissing(db.sqlite):
 		return &noFileError{path: db.sqlite, from: m.dsnFrom(), make: m.command("migrate up")}
 	case errors.Is(err, store.ErrSchema), txn.NotPermitted(err), errors.Is(err, fs.ErrPermission):

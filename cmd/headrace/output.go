@@ -96,6 +96,25 @@ func (m *Main) emitJSONLine(name string, value any) error {
 	return err
 }
 
+// emitPart prints items as a part of an object of JSON whose only list has that name, so all of them need not
+// be held.
+func emitPart[T any](m *Main, name string, items []T, first bool) error {
+	for i, item := range items {
+		before := ","
+		if first && i == 0 {
+			before = fmt.Sprintf("{\n  \"v\": %d,\n  %q: [", jsonVersion, name)
+		}
+		text, err := json.MarshalIndent(item, "    ", "  ")
+		if err != nil {
+			return fmt.Errorf("encode the output: %w", err)
+		}
+		if _, err := m.out.Write(visibleJSON(append([]byte(before+"\n    "), text...))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // table prints aligned columns. With a nil header it prints only rows.
 func (m *Main) table(header []string, rows [][]string) error {
 	w := tabwriter.NewWriter(m.out, 0, 8, 2, ' ', 0)

@@ -21,18 +21,27 @@ func (c *content) any() bool { return c.payload || c.reveal }
 // eyes is what a person may see of payloads and headers. Without rules it is everything.
 type eyes struct{ rules *redact.Rules }
 
+// loadRules reads what --redact names, for each command: one that prints no content says, too, that it cannot.
+func (m *Main) loadRules() (err error) {
+	m.rules = redact.New()
+	if m.flags.redact == "" {
+		return nil
+	}
+	if m.rules, err = redact.Load(m.flags.redact); err != nil {
+		return wrong("redact", m.flags.redact, "it must be a file of rules: %v", err)
+	}
+	return nil
+}
+
 // eyes returns what the person who calls the command asked to see.
-func (m *Main) eyes(shown *content) (e eyes, err error) {
-	e.rules = redact.New()
-	if m.flags.redact != "" {
-		if e.rules, err = redact.Load(m.flags.redact); err != nil {
-			return e, wrong("redact", m.flags.redact, "it must be a file of rules: %v", err)
-		}
-	}
+func (m *Main) eyes(shown *content) eyes {
 	if shown.reveal {
-		e.rules = nil
+		return eyes{}
 	}
-	return e, nil
+	if m.rules == nil { // no command got here without loadRules, and none shall show everything
+		m.rules = redact.New()
+	}
+	return eyes{m.rules}
 }
 
 func (e eyes) payload(b []byte) []byte {

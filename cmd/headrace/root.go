@@ -75,6 +75,31 @@ func (m *Main) root() *cobra.Command {
 	return root
 }
 
+// knownOnly makes an unknown name after the commands of the library, help and completion, wrong usage, too.
+func knownOnly(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Args = func(_ *cobra.Command, args []string) error {
+				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return usagef("%s has no command %q", root.Name(), strings.Join(args, " "))
+				}
+				return nil
+			}
+		case "completion":
+			c.Args = cobra.ArbitraryArgs
+			c.RunE = func(c *cobra.Command, args []string) error {
+				if len(args) == 0 {
+					return c.Help()
+				}
+				return usagef("%s has no command %q, but %s", c.CommandPath(), args[0], names(c.Commands()))
+			}
+		}
+	}
+}
+
 // parent makes a command that only has subcommands.
 func (m *Main) parent(name, short string, children ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: name, Short: short, Args: cobra.ArbitraryArgs}
@@ -143,6 +168,9 @@ func (m *Main) do(f func(ctx context.Context, args []string) error) func(*cobra.
 			return err
 		}
 		if err := checkTexts(c, args); err != nil {
+			return err
+		}
+		if err := m.loadRules(); err != nil {
 			return err
 		}
 		m.started = true

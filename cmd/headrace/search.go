@@ -126,7 +126,7 @@ func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) erro
 			newest = letters[0].LetterID
 		}
 		if m.oneObject() {
-			err = m.emitPart(page.Letters, found == 0)
+			err = emitPart(m, "dead_letters", page.Letters, found == 0)
 		} else {
 			err = m.emitLetters(page, found == 0)
 		}
@@ -152,25 +152,7 @@ func (m *Main) listAll(ctx context.Context, st openStore, r search.Request) erro
 	return m.found(ctx, st, found, r.Filter)
 }
 
-// emitPart prints letters as a part of the one object of JSON that a letterPage is, and emitEnd its end:
-// so all of them need not be held.
-func (m *Main) emitPart(letters []letterView, first bool) error {
-	for i, l := range letters {
-		before := ","
-		if first && i == 0 {
-			before = fmt.Sprintf("{\n  \"v\": %d,\n  \"dead_letters\": [", jsonVersion)
-		}
-		text, err := json.MarshalIndent(l, "    ", "  ")
-		if err != nil {
-			return fmt.Errorf("encode the output: %w", err)
-		}
-		if _, err := m.out.Write(visibleJSON(append([]byte(before+"\n    "), text...))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// emitEnd ends the object that emitPart began.
 func (m *Main) emitEnd(l lookView) error {
 	text, err := json.MarshalIndent(l, "", "  ")
 	if err != nil {

@@ -93,7 +93,7 @@ process that is called FROM. So before you stop FROM, let it finish its backlog,
 			return err
 		}
 		return m.withStore(ctx, func(st openStore) error {
-			if err := m.sayWhatStays(ctx, st, args[0], args[1]); err != nil {
+			if err := errors.Join(m.sayWhatStays(ctx, st, args[0], args[1]), m.sayNewTopics(ctx, st, args[0], args[1])); err != nil {
 				return err
 			}
 			if err := m.wouldChange(ctx, st, "give to "+short(args[1], 40), args[0], nil, true); err != nil {
@@ -118,6 +118,21 @@ process that is called FROM. So before you stop FROM, let it finish its backlog,
 		})
 	})
 	return c
+}
+
+// sayNewTopics warns where TO is a consumer already: it may be another one, without handlers for these topics.
+func (m *Main) sayNewTopics(ctx context.Context, st openStore, from, to string) error {
+	theirs, err := st.Operations().Subscriptions.List(ctx, to)
+	if err != nil || len(theirs) == 0 {
+		return err
+	}
+	moved, err := st.Operations().Subscriptions.List(ctx, from)
+	for _, s := range moved {
+		if !slices.ContainsFunc(theirs, func(t outbox.Subscription) bool { return t.Topic == s.Topic }) {
+			m.say("warning: %s has subscriptions, and none to %s: without a handler for it the events wait", short(to, 40), short(s.Topic, 60))
+		}
+	}
+	return err
 }
 
 // sayWhatStays warns of what a move leaves under the old name.

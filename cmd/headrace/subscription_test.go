@@ -43,6 +43,11 @@ func TestSubscriptions(t *testing.T) {
 	if err := instances.End(t.Context(), "i"); err != nil {
 		t.Fatal(err)
 	}
+	if err := st.Operations().Subscriptions.Subscribe(t.Context(), map[string][]string{"other": {"mails"}}); err != nil {
+		t.Fatal(err)
+	}
+	says(exitDone, "warning: other has subscriptions, and none to orders.paid: without a handler for it the events wait\n", "subscription", "move", "old", "other", "--dry-run")
+	says(exitDone, "1 subscription", "subscription", "remove", "other", "--yes")
 	says(exitDone, "a message that it has handled and that comes again is applied again by new", "subscription", "move", "old", "new", "--yes")
 	says(exitPartial, "s: no consumer is subscribed: deploy one", "status")
 	says(exitPartial, "s: new, of which no process runs: start one; headrace subscription move new NEW", "status")

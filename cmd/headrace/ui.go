@@ -56,6 +56,9 @@ HEADRACE_ENVIRONMENT as for the consumers.`,
 	flags.BoolVar(&f.metrics, "metrics", false, "also serve the gauges of the database at "+metricsPath+", for Prometheus")
 	f.add(c)
 	c.RunE = m.do(func(ctx context.Context, _ []string) error {
+		if err := f.addresses(); err != nil {
+			return err
+		}
 		return m.withStore(ctx, func(st openStore) error { return m.serveUI(ctx, st, f) })
 	})
 	return c
@@ -63,18 +66,12 @@ HEADRACE_ENVIRONMENT as for the consumers.`,
 
 // serveUI serves the pages until the user asks to stop.
 func (m *Main) serveUI(ctx context.Context, st openStore, f uiFlags) error {
-	if err := f.addresses(); err != nil {
-		return err
-	}
 	logger := slog.New(slog.NewTextHandler(m.Stderr, nil))
 	way, err := f.way(logger)
 	if err != nil {
 		return err
 	}
-	eyes, err := m.eyes(&content{payload: true})
-	if err != nil {
-		return err
-	}
+	eyes := m.eyes(&content{payload: true})
 	if f.name == "" {
 		db, err := m.locate()
 		if err != nil {
@@ -136,8 +133,11 @@ func served(at net.Addr, hosts []string, path string) string {
 
 // addresses checks those of pages of others.
 func (f *uiFlags) addresses() error {
-	if _, _, err := net.SplitHostPort(f.listen); err != nil && !strings.HasPrefix(f.listen, "unix:") {
-		return wrong("listen", f.listen, "it must be host:port, or unix:PATH")
+	if !strings.HasPrefix(f.listen, "unix:") {
+		_, port, err := net.SplitHostPort(f.listen)
+		if _, unknown := net.LookupPort("tcp", port); err != nil || unknown != nil {
+			return wrong("listen", f.listen, "it must be host:port, or unix:PATH")
+		}
 	}
 	for name, to := range map[string]string{"trace-url": f.trace, "runbook-url": f.runbook} {
 		if to != "" && !strings.HasPrefix(to, "https://") && !strings.HasPrefix(to, "http://") {
