@@ -145,6 +145,28 @@ func TestUnpublishedEventsAreLogged(t *testing.T) {
 	})
 }
 
+// An event that nobody publishes, written when the consumer runs, is said as soon as a relay would have come.
+func TestUnpublishedEventsAreLoggedSoon(t *testing.T) {
+	onEachStore(t, func(b *bundle) {
+		log := &lines{}
+		config := b.local()
+		config.Logger = slog.New(slog.NewTextHandler(log, nil))
+		c := b.consumer(config)
+		consumer.Handle(c, topic, insert, consumer.Local())
+		b.start(c)
+		b.eventually("Ready", func() bool { return c.Ready() == nil })
+		b.publish(headrace.Event{Topic: "mistyped", Value: body{1}})
+		began := time.Now()
+		b.eventually("it is logged", func() bool { return strings.Contains(log.String(), "no process publishes it") })
+		if took := time.Since(began); took > 30*time.Second {
+			b.Errorf("it took %s", took)
+		}
+		if err := b.halt(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func (l *lines) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

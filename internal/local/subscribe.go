@@ -45,7 +45,7 @@ func (l *Line) subscribe(ctx context.Context) bool {
 // beat records the subscriptions again, and takes the events of publishers that did not see
 // them yet and have committed since, until ctx ends.
 func (l *Line) beat(ctx context.Context) {
-	began, looked := time.Now(), time.Time{}
+	began := time.Now()
 	part := outage.Part{Fails: "the subscriptions of local handlers cannot be renewed; trying again"}
 	recorded := began
 	for pause := firstSweep; sleep.For(ctx, pause); pause = min(2*pause, beatEvery) {
@@ -58,9 +58,8 @@ func (l *Line) beat(ctx context.Context) {
 		if err == nil {
 			err = l.sweep(ctx)
 		}
-		if err == nil && time.Since(began) >= lookAfter && time.Since(looked) >= beatEvery {
+		if err == nil && time.Since(began) >= lookAfter {
 			err = l.look(ctx)
-			looked = time.Now()
 		}
 		part.Tell(ctx, l.o.Logger, err)
 	}
