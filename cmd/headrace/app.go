@@ -49,7 +49,7 @@ type Main struct {
 	started bool // errors before that are wrong usage
 	scrub   scrubber
 	warned  map[string]bool // what warn has said
-	rules   *redact.Rules   // of --redact, or the default
+	rules   *redact.Rules   // of --redact; nil for the default
 }
 
 // New returns the program on the process's own streams.

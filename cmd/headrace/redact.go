@@ -23,7 +23,6 @@ type eyes struct{ rules *redact.Rules }
 
 // loadRules reads what --redact names, for each command: one that prints no content says, too, that it cannot.
 func (m *Main) loadRules() (err error) {
-	m.rules = redact.New()
 	if m.flags.redact == "" {
 		return nil
 	}
@@ -38,8 +37,8 @@ func (m *Main) eyes(shown *content) eyes {
 	if shown.reveal {
 		return eyes{}
 	}
-	if m.rules == nil { // no command got here without loadRules, and none shall show everything
-		m.rules = redact.New()
+	if m.rules == nil {
+		return eyes{redact.New()}
 	}
 	return eyes{m.rules}
 }

@@ -94,7 +94,7 @@ func knownOnly(root *cobra.Command) {
 				if len(args) == 0 {
 					return c.Help()
 				}
-				return usagef("%s has no command %q, but %s", c.CommandPath(), args[0], names(c.Commands()))
+				return unknownCommand(c, args[0], c.Commands())
 			}
 		}
 	}
@@ -107,10 +107,14 @@ func (m *Main) parent(name, short string, children ...*cobra.Command) *cobra.Com
 		if len(args) == 0 {
 			return usagef("what? %s takes one of %s", c.CommandPath(), names(children))
 		}
-		return usagef("%s has no command %q, but %s", c.CommandPath(), args[0], names(children))
+		return unknownCommand(c, args[0], children)
 	}
 	c.AddCommand(children...)
 	return c
+}
+
+func unknownCommand(c *cobra.Command, name string, known []*cobra.Command) error {
+	return usagef("%s has no command %q, but %s", c.CommandPath(), name, names(known))
 }
 
 func names(commands []*cobra.Command) string {
