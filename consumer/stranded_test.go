@@ -116,17 +116,24 @@ func TestEventsForAConsumerBesideAreNotStranded(t *testing.T) {
 	})
 }
 
+// startLocal starts a consumer of local events, and returns its logger and what that writes.
+func (b *bundle) startLocal() (*consumer.Consumer, *slog.Logger, *lines) {
+	b.Helper()
+	log := &lines{}
+	config := b.local()
+	config.Logger = slog.New(slog.NewTextHandler(log, nil))
+	c := b.consumer(config)
+	consumer.Handle(c, topic, insert, consumer.Local())
+	b.start(c)
+	return c, config.Logger, log
+}
+
 // Events that wait in an outbox which no process publishes are said in the log of a consumer
 // that would get them if they were local; it is silent where a process publishes.
 func TestUnpublishedEventsAreLogged(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
 		b.publish(headrace.Event{Topic: topic, Value: body{1}}, headrace.Event{Topic: "other", Value: body{2}})
-		log := &lines{}
-		config := b.local()
-		config.Logger = slog.New(slog.NewTextHandler(log, nil))
-		c := b.consumer(config)
-		consumer.Handle(c, topic, insert, consumer.Local())
-		b.start(c)
+		_, logger, log := b.startLocal()
 		b.eventually("it is logged", func() bool { return strings.Contains(log.String(), "no process publishes it") })
 		if err := b.halt(); err != nil {
 			t.Error(err)
@@ -139,21 +146,16 @@ func TestUnpublishedEventsAreLogged(t *testing.T) {
 		if _, err := b.st.Operations().Relays.Serve(b.Context(), relay, time.Minute); err != nil {
 			b.Fatal(err)
 		}
-		if err := new(stranded.Log).Unpublished(b.Context(), config.Logger, b.st.Outbox(), []string{topic}); err != nil || log.String() != text {
+		if err := new(stranded.Log).Unpublished(b.Context(), logger, b.st.Outbox(), []string{topic}); err != nil || log.String() != text {
 			t.Errorf("with a relay: %v, %s", err, log.String())
 		}
 	})
 }
 
-// An event that nobody publishes, written when the consumer runs, is said as soon as a relay would have come.
+// A consumer that runs already logs an event that nobody publishes within half a minute.
 func TestUnpublishedEventsAreLoggedSoon(t *testing.T) {
 	onEachStore(t, func(b *bundle) {
-		log := &lines{}
-		config := b.local()
-		config.Logger = slog.New(slog.NewTextHandler(log, nil))
-		c := b.consumer(config)
-		consumer.Handle(c, topic, insert, consumer.Local())
-		b.start(c)
+		c, _, log := b.startLocal()
 		b.eventually("Ready", func() bool { return c.Ready() == nil })
 		b.publish(headrace.Event{Topic: "mistyped", Value: body{1}})
 		began := time.Now()

@@ -1,6 +1,8 @@
 package amqp_test
 
 import (
+	"context"
+	"errors"
 	"sync"
 	"testing"
 	"time"
@@ -17,8 +19,26 @@ func TestPubSub(t *testing.T) {
 	for _, kind := range []amqp.Kind{amqp.Classic, amqp.Quorum} {
 		t.Run(string(kind), func(t *testing.T) {
 			url := variable(t, "HEADRACE_TEST_RABBITMQ")
+			// The server works for each queue that is left.
 			var queues sync.Map
-			t.Cleanup(func() { deleteQueues(t, url, &queues) })
+			t.Cleanup(func() {
+				err := plain(context.Background(), func(ch *amqp091.Channel) (err error) {
+					for name := range queues.Range {
+						_, failed := ch.QueueDelete(name.(string), false, false, false)
+						err = errors.Join(err, failed)
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+			named := func(suffix string) func(string) string {
+				return func(topic string) string {
+					queues.Store(topic+suffix, nil)
+					return topic + suffix
+				}
+			}
 			pair := func(t *testing.T, topology amqp.Topology) (message.Publisher, message.Subscriber) {
 				server := amqp.Server{URL: url, Timeout: waitTimeout}
 				sink, err := amqp.NewSink(amqp.SinkOptions{Server: server, Topology: topology, ConfirmTimeout: waitTimeout})
@@ -39,39 +59,15 @@ func TestPubSub(t *testing.T) {
 					ForceShort:                          kind == amqp.Quorum,
 				},
 				func(t *testing.T) (message.Publisher, message.Subscriber) {
-					return pair(t, amqp.Topology{Declare: kind, Queue: func(topic string) string {
-						queues.Store(topic, nil)
-						return topic
-					}})
+					return pair(t, amqp.Topology{Declare: kind, Queue: named("")})
 				},
 				func(t *testing.T, group string) (message.Publisher, message.Subscriber) {
 					return pair(t, amqp.Topology{
 						Declare: kind, Exchange: "headrace-tests",
-						Queue: func(topic string) string {
-							queues.Store(topic+"."+group, nil)
-							return topic + "." + group
-						},
+						Queue: named("." + group),
 					})
 				},
 			)
 		})
-	}
-}
-
-// deleteQueues deletes what the suite has left: the server works for each queue.
-func deleteQueues(t *testing.T, url string, queues *sync.Map) {
-	conn, err := amqp091.Dial(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	ch, err := conn.Channel()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range queues.Range {
-		if _, err := ch.QueueDelete(name.(string), false, false, false); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
